@@ -130,9 +130,7 @@ static enum msc_status set_weights(struct msc_agent *agent, struct msc_auto *a) 
     }
     a->weights =
         msc_arena_array(msc_agent_arena(agent), a->sampler.bounds.n_entries, sizeof *a->weights);
-    if (!a->weights) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the choices of %zu tasks", space->n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(a->weights));
     uint32_t *point = a->sampler.bounds.most_expensive;
     double base = msc_cost_value(cost, point);
     for (size_t t = 0; t < space->n_tasks; t++) {
@@ -158,10 +156,8 @@ static enum msc_status add_plans(struct msc_agent *agent, struct msc_auto *a) {
     a->hopes = msc_arena_array(arena, MSC_AUTO_HOPES * n_tasks, sizeof *a->hopes);
     a->spreads = msc_arena_array(arena, MSC_AUTO_HOPES, sizeof *a->spreads);
     a->is_known = msc_arena_array(arena, n_entries, sizeof *a->is_known);
-    if (!a->assembled || !a->assembled_by || !a->plan || !a->found || !a->start || !a->hopes ||
-        !a->spreads || !a->is_known) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(a->assembled && a->assembled_by && a->plan && a->found && a->start &&
+                          a->hopes && a->spreads && a->is_known));
     memcpy(a->plan, a->sampler.bounds.most_expensive, n_tasks * sizeof *a->plan);
     return MSC_OK;
 }

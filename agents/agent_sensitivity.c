@@ -9,8 +9,7 @@
 //           which is at most 2 sqrt(loss_1 loss_2) (Cauchy-Schwarz)
 //
 // All except the plan are probes. Isolated losses already observed, from baselines or another
-// record, are not proposed again. The sensitivity analysis of a search (`mscgym sensitivity`) reads
-// the record.
+// record, are not proposed again. results/analysis.h reads the record.
 #include "agents/agent.h"
 #include "agents/guess.h"
 #include "agents/knapsack.h"
@@ -68,9 +67,8 @@ static enum msc_status sensitivity_init(struct msc_agent *agent) {
     s->worst = msc_arena_array(arena, n, sizeof *s->worst);
     s->changes = msc_arena_array(arena, n, sizeof *s->changes);
     s->pairs = msc_arena_array(arena, s->max_pairs + 1, sizeof *s->pairs);
-    if (!s->losses || !s->was_asked || !s->is_open || !s->worst || !s->changes || !s->pairs) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", s->exact.n_entries);
-    }
+    MSC_TRY(MSC_ALLOCATED(s->losses && s->was_asked && s->is_open && s->worst && s->changes &&
+                          s->pairs));
     for (size_t e = 0; e < s->exact.n_entries; e++) {
         s->losses[e] = NAN;
         s->is_open[e] = true;

@@ -23,9 +23,7 @@ static enum msc_status add_exact_bound(struct msc_exact_bounds *bounds, struct m
     bound->max = of->max;
     bound->factor_low = msc_arena_array(arena, n_factors + 1, sizeof(double));
     bound->factor_high = msc_arena_array(arena, n_factors + 1, sizeof(double));
-    if (!bound->factor_low || !bound->factor_high) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the bound on %s", cost->metric);
-    }
+    MSC_TRY(MSC_ALLOCATED(bound->factor_low && bound->factor_high));
     size_t f = 0;
     for (size_t i = 0; i < cost->n_terms; i++) {
         for (uint32_t j = 0; j < cost->terms[i].n_factors; j++) {
@@ -47,18 +45,14 @@ static enum msc_status init_tables(struct msc_exact_bounds *bounds, struct msc_a
     const struct msc_space *space = bounds->space;
     bounds->offsets = msc_arena_array(arena, space->n_tasks, sizeof *bounds->offsets);
     bounds->most_expensive = msc_arena_array(arena, space->n_tasks, sizeof *bounds->most_expensive);
-    if (!bounds->offsets || !bounds->most_expensive) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", space->n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(bounds->offsets && bounds->most_expensive));
     for (size_t t = 0; t < space->n_tasks; t++) {
         bounds->offsets[t] = bounds->n_entries;
         bounds->n_entries += space->tasks[t].n_choices;
         bounds->most_expensive[t] = space->tasks[t].most_expensive_first[0];
     }
     bounds->positions = msc_arena_array(arena, bounds->n_entries, sizeof *bounds->positions);
-    if (!bounds->positions) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", bounds->n_entries);
-    }
+    MSC_TRY(MSC_ALLOCATED(bounds->positions));
     for (size_t t = 0; t < space->n_tasks; t++) {
         for (uint32_t i = 0; i < space->tasks[t].n_choices; i++) {
             uint32_t choice = space->tasks[t].most_expensive_first[i];
@@ -72,9 +66,7 @@ static enum msc_status find_anchor(struct msc_exact_bounds *bounds, struct msc_a
     struct msc_walk walk;
     MSC_TRY(msc_walk_init(&walk, arena, bounds, true));
     uint32_t *anchor = msc_arena_array(arena, bounds->space->n_tasks, sizeof *anchor);
-    if (!anchor) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", bounds->space->n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(anchor));
     if (msc_walk_next(&walk, anchor, ANCHOR_NODES)) {
         bounds->anchor = anchor;
     }
@@ -158,9 +150,7 @@ enum msc_status msc_walk_init(struct msc_walk *walk, struct msc_arena *arena,
                               const struct msc_exact_bounds *bounds, bool cheapest_first) {
     *walk = (struct msc_walk){.bounds = bounds, .cheapest_first = cheapest_first};
     walk->ranks = msc_arena_array(arena, bounds->space->n_tasks, sizeof *walk->ranks);
-    return walk->ranks
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", bounds->space->n_tasks);
+    return MSC_ALLOCATED(walk->ranks);
 }
 
 static void walk_choose(const struct msc_walk *walk, uint32_t choices[], size_t t) {

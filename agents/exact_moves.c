@@ -49,9 +49,8 @@ enum msc_status msc_exact_moves_init(struct msc_exact_moves *moves, struct msc_a
     moves->order = msc_arena_array(arena, n_tasks, sizeof *moves->order);
     moves->first_uses = msc_arena_array(arena, n_tasks + 1, sizeof *moves->first_uses);
     size_t *next = msc_arena_array(arena, n_tasks, sizeof *next);
-    if (!moves->point || !moves->order || !moves->products || !moves->first_uses || !next) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(moves->point && moves->order && moves->products && moves->first_uses &&
+                          next));
     list_uses(moves, next, NULL);
     for (size_t t = 0; t < n_tasks; t++) {
         moves->first_uses[t] = n_uses;
@@ -60,9 +59,7 @@ enum msc_status msc_exact_moves_init(struct msc_exact_moves *moves, struct msc_a
     }
     moves->first_uses[n_tasks] = n_uses;
     moves->uses = msc_arena_array(arena, n_uses + 1, sizeof *moves->uses);
-    if (!moves->uses) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the terms of %zu tasks", n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(moves->uses));
     list_uses(moves, next, moves->uses);
     return MSC_OK;
 }

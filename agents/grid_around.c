@@ -15,9 +15,7 @@ enum msc_status msc_grid_around_init(struct msc_grid_around *around, struct msc_
         msc_sampler_init(&around->seen, arena, space, msc_agent_goal(agent), msc_agent_rng(agent)));
     around->tasks = msc_arena_array(arena, bounds->n_entries, sizeof *around->tasks);
     around->centre = msc_arena_array(arena, space->n_tasks, sizeof *around->centre);
-    if (!around->tasks || !around->centre) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", bounds->n_entries);
-    }
+    MSC_TRY(MSC_ALLOCATED(around->tasks && around->centre));
     for (size_t t = 0; t < space->n_tasks; t++) {
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
             around->tasks[msc_exact_bounds_entry(bounds, t, c)] = (uint32_t)t;

@@ -51,9 +51,7 @@ static enum msc_status greedy_init_plan(struct msc_agent *agent, struct msc_grid
     MSC_TRY(msc_knapsack_init(&g->knapsack, arena, &grid->exact));
     MSC_TRY(msc_guess_init(&g->guess, arena, &grid->exact));
     g->is_open = msc_arena_array(arena, grid->exact.n_entries, sizeof *g->is_open);
-    return g->is_open
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", grid->exact.n_entries);
+    return MSC_ALLOCATED(g->is_open);
 }
 
 static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *grid) {
@@ -70,10 +68,8 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
     g->sums = msc_arena_array(arena, n_entries, sizeof *g->sums);
     g->bounds = msc_arena_array(arena, n_entries, sizeof *g->bounds);
     g->ids = msc_arena_array(arena, n_entries, sizeof *g->ids);
-    if (!g->choices || !g->candidates || !g->order || !g->losses || !g->violations || !g->gains ||
-        !g->sums || !g->bounds || !g->ids) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n_entries);
-    }
+    MSC_TRY(MSC_ALLOCATED(g->choices && g->candidates && g->order && g->losses && g->violations &&
+                          g->gains && g->sums && g->bounds && g->ids));
     memcpy(g->choices, grid->exact.most_expensive, n_tasks * sizeof *g->choices);
     for (size_t i = 0; i < n_entries; i++) {
         g->gains[i] = NAN;

@@ -18,9 +18,7 @@ enum msc_status msc_guess_init(struct msc_guess *guess, struct msc_arena *arena,
         .places = msc_arena_array(arena, n_places, sizeof *guess->places),
         .n_places = n_places,
     };
-    if (!guess->values || !guess->sums || !guess->counts || !guess->places) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", bounds->n_entries);
-    }
+    MSC_TRY(MSC_ALLOCATED(guess->values && guess->sums && guess->counts && guess->places));
     for (uint32_t i = 0; i < n_places; i++) {
         guess->places[i] = i;
     }

@@ -33,10 +33,9 @@ enum msc_status msc_knapsack_init(struct msc_knapsack *ks, struct msc_arena *are
     ks->spent =
         msc_arena_array(arena, (n_tasks + 1) * (1 + MSC_KNAPSACK_RESOURCES), sizeof *ks->spent);
     ks->point = msc_arena_array(arena, n_tasks, sizeof *ks->point);
-    if (!ks->weight_rows || !ks->least_rows || !ks->losses || !ks->reduced || !ks->rest ||
-        !ks->children || !ks->tasks || !ks->depths || !ks->next || !ks->spent || !ks->point) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the knapsack of %zu tasks", n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(ks->weight_rows && ks->least_rows && ks->losses && ks->reduced &&
+                          ks->rest && ks->children && ks->tasks && ks->depths && ks->next &&
+                          ks->spent && ks->point));
     if (n_tasks >= MANY_TASKS) {
         msc_knapsack_count_time(ks);
     }

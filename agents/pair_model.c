@@ -74,9 +74,7 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
     };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
         *arrays[i].array = msc_arena_array(arena, arrays[i].n, arrays[i].element_bytes);
-        if (!*arrays[i].array) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for a model of %zu choices", n);
-        }
+        MSC_TRY(MSC_ALLOCATED(*arrays[i].array));
     }
     for (size_t e = 0; e < n; e++) {
         m->pair_places[e] = -1;

@@ -38,10 +38,8 @@ enum msc_status msc_population_init(struct msc_population *p, struct msc_agent *
     p->ranks = msc_arena_array(arena, p->n_slots, sizeof *p->ranks);
     p->crowding = msc_arena_array(arena, p->n_slots, sizeof *p->crowding);
     p->scratch = msc_arena_array(arena, 4 * p->n_slots, sizeof *p->scratch);
-    if (!p->order || !p->points || !p->outcomes || !p->ids || !p->ranked || !p->ranks ||
-        !p->crowding || !p->scratch) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a population of %zu", size);
-    }
+    MSC_TRY(MSC_ALLOCATED(p->order && p->points && p->outcomes && p->ids && p->ranked && p->ranks &&
+                          p->crowding && p->scratch));
     for (size_t i = 0; i < p->n_slots; i++) {
         p->order[i] = i;
     }

@@ -40,7 +40,7 @@ enum msc_status msc_sampler_init(struct msc_sampler *sampler, struct msc_arena *
     size_t n_words =
         sampler->is_small ? (size_t)(sampler->n_points / 64 + 1) : (size_t)1 << TABLE_BITS;
     sampler->seen = msc_arena_array(arena, n_words, sizeof *sampler->seen);
-    return sampler->seen ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for points seen");
+    return MSC_ALLOCATED(sampler->seen);
 }
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).

@@ -93,10 +93,8 @@ enum msc_status msc_sensitivity_init(struct msc_sensitivity *s, struct msc_arena
     s->factors = msc_arena_array(arena, s->n_positions, sizeof *s->factors);
     s->sorted = msc_arena_array(arena, n_entries, sizeof *s->sorted);
     s->order = msc_arena_array(arena, n_tasks, sizeof *s->order);
-    if (!s->told || !s->guesses || !s->was_asked || !s->is_estimate || !s->works || !s->uniform ||
-        !s->factors || !s->sorted || !s->order) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n_entries);
-    }
+    MSC_TRY(MSC_ALLOCATED(s->told && s->guesses && s->was_asked && s->is_estimate && s->works &&
+                          s->uniform && s->factors && s->sorted && s->order));
     for (size_t i = 0; i < n_entries; i++) {
         s->told[i] = NAN;
     }

@@ -36,6 +36,10 @@ void msc_free_aligned(void *pointer);
 // capacity. Keeps the contents. On MSC_E_NOMEM the array is unchanged.
 enum msc_status msc_grow(void *array, size_t *capacity, size_t need, size_t element_bytes);
 
+// MSC_OK, or MSC_E_NOMEM unless `pointers` holds: MSC_TRY(MSC_ALLOCATED(names && counts)).
+#define MSC_ALLOCATED(pointers)                                                                    \
+    ((pointers) ? MSC_OK : ((void)MSC_FAIL(MSC_E_NOMEM, "out of memory"), MSC_E_NOMEM))
+
 struct msc_arena_block;
 
 // Zero-initialise; not thread-safe.

@@ -161,9 +161,7 @@ static enum msc_status make_folder(const char *path) {
 enum msc_status msc_file_make_folders(const char *path) {
     enum msc_status status = MSC_OK;
     char *prefix = msc_strdup(path);
-    if (!prefix) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
+    MSC_TRY(MSC_ALLOCATED(prefix));
     for (char *c = prefix; *c; c++) {
         if (*c == '/' && c > prefix && c[-1] != '/') {
             *c = '\0';
@@ -197,9 +195,7 @@ enum msc_status msc_file_set_aside(const char **to, struct msc_arena *arena, con
     int i = 1;
     do {
         *to = msc_arena_printf(arena, "%s.%d", path, i++);
-        if (!*to) {
-            return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-        }
+        MSC_TRY(MSC_ALLOCATED(*to));
     } while (msc_file_exists(*to));
     MSC_TRY(msc_file_rename(path, *to));
     msc_file_sync_folder(path);
@@ -218,10 +214,7 @@ enum msc_status msc_file_free_bytes(uint64_t *out, const char *path) {
             goto out;
         }
         place = msc_path_folder(&arena, place);
-        if (!place) {
-            status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-            goto out;
-        }
+        MSC_TRY_OUT(MSC_ALLOCATED(place));
     }
     *out = (uint64_t)info.f_bavail * info.f_frsize;
 out:

@@ -15,19 +15,13 @@ struct msc_file_set_item {
     ino_t inode;
 };
 
-static enum msc_status no_memory(const char *path) {
-    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-}
-
 static enum msc_status file_set_look(struct msc_file_set_item *out, struct msc_file_set *set,
                                      const char *what, const char *path) {
     struct stat info;
     char *place = NULL;
     out->what = msc_arena_strdup(&set->arena, what);
     out->path = msc_arena_strdup(&set->arena, path);
-    if (!out->what || !out->path) {
-        return no_memory(path);
-    }
+    MSC_TRY(MSC_ALLOCATED(out->what && out->path));
     enum msc_status status = msc_path_planned(&place, &set->arena, path);
     out->place = status == MSC_OK ? place : "";
     out->exists = stat(place ? place : path, &info) == 0;
@@ -106,7 +100,7 @@ static enum msc_status add_folder_hash(struct msc_hash *hash, const char *path) 
         const char *file = msc_path_join(&arena, path, entries[i]->d_name);
         struct stat info;
         if (status == MSC_OK && !file) {
-            status = no_memory(path);
+            status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         }
         if (status == MSC_OK && stat(file, &info) == 0 && S_ISREG(info.st_mode)) {
             *hash = msc_hash_add_text(*hash, entries[i]->d_name);

@@ -135,9 +135,7 @@ enum msc_status msc_file_writer_begin(struct msc_file_writer *w, const char *pat
                         path);
     }
     w->path = msc_strdup(path);
-    if (!w->path) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
+    MSC_TRY(MSC_ALLOCATED(w->path));
     enum msc_status status = file_write_begin(w, exists ? &old : NULL);
     if (status != MSC_OK) {
         msc_file_writer_abort(w);

@@ -142,9 +142,7 @@ enum msc_status msc_json_get_texts(const char *const **out, size_t *n, const cJS
             return MSC_FAIL(MSC_E_INVALID, "%s.%s: expected a list of %s", where, key, what);
         }
         char *copy = msc_arena_strdup(arena, item->valuestring);
-        if (!texts || !copy) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for %s", what);
-        }
+        MSC_TRY(MSC_ALLOCATED(texts && copy));
         texts[(*n)++] = copy;
     }
     *out = texts;

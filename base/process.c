@@ -150,9 +150,7 @@ enum msc_status msc_process__start(struct msc_process **out, const char *const a
     enum msc_status status = MSC_OK;
     int ends[PIPE_ENDS];
     struct msc_process *process = msc_alloc_zero(1, sizeof *process);
-    if (!process) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", argv[0]);
-    }
+    MSC_TRY(MSC_ALLOCATED(process));
     process->pid = -1;
     process->input = -1;
     process->output = -1;
@@ -161,10 +159,7 @@ enum msc_status msc_process__start(struct msc_process **out, const char *const a
         status = MSC_FAIL(MSC_E_IO, "%s: cannot open pipes: %s", argv[0], strerror(errno));
         goto out;
     }
-    if (!process->name) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", argv[0]);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(process->name));
     pid_t parent = getpid();
     process->pid = fork();
     if (process->pid == 0) {

@@ -16,17 +16,13 @@ enum msc_status msc_program_read_words(const char ***out, const struct cJSON *va
     }
     const char **words =
         msc_arena_array(arena, (size_t)cJSON_GetArraySize(value) + 1, sizeof *words);
-    if (!words) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", where);
-    }
+    MSC_TRY(MSC_ALLOCATED(words));
     cJSON_ArrayForEach(word, value) {
         if (!cJSON_IsString(word) || (n == 0 && !word->valuestring[0])) {
             return MSC_FAIL(MSC_E_INVALID, "%s: word %zu is not a string", where, n);
         }
         words[n] = msc_arena_strdup(arena, word->valuestring);
-        if (!words[n++]) {
-            return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", where);
-        }
+        MSC_TRY(MSC_ALLOCATED(words[n++]));
     }
     words[n] = NULL;
     *out = words;
@@ -41,7 +37,7 @@ enum msc_status msc_program_read(struct msc_program *p, const struct cJSON *comm
         msc_str_printf(&name, "%s%s", i > 0 ? " " : "", p->argv[i]);
     }
     p->name = msc_str_keep(&name, arena);
-    return p->name ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", where);
+    return MSC_ALLOCATED(p->name);
 }
 
 enum msc_status msc_program_start(struct msc_program *p, const char *folder,

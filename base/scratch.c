@@ -124,9 +124,7 @@ enum msc_status msc_scratch_make(struct msc_scratch *out, struct msc_arena *aren
     MSC_TRY(msc_path_planned(&place, arena, find_place()));
     for (;;) {
         char *path = msc_arena_printf(arena, "%s/" PREFIX "XXXXXX", place);
-        if (!path) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for the path of a folder");
-        }
+        MSC_TRY(MSC_ALLOCATED(path));
         if (!mkdtemp(path)) {
             return fail_make(path);
         }

@@ -134,9 +134,7 @@ static enum msc_status make_primitive(struct onednn *d, const struct bench_produ
 static enum msc_status add_onednn(struct bench_jobs *jobs, const char *name,
                                   const struct bench_product *p, bool is_int8) {
     struct onednn *d = msc_alloc_zero(1, sizeof(*d));
-    if (!d) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(d));
     enum msc_status status = make_primitive(d, p, is_int8);
     if (status != MSC_OK) {
         msc_free(d);
@@ -190,9 +188,7 @@ static enum msc_status run_copy(void *state, int thread, int n_calls) {
 enum msc_status bench_add_copy(struct bench_job **out, struct bench_jobs *jobs,
                                void *const memory[BENCH_MAX_THREADS], size_t n_bytes) {
     struct copy *c = msc_alloc_zero(1, sizeof(*c));
-    if (!c) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(c));
     c->n_bytes = n_bytes / 2;
     for (int t = 0; t < BENCH_MAX_THREADS; t++) {
         c->memory[t] = memory[t];

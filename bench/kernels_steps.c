@@ -59,9 +59,7 @@ static enum msc_status give_memory(struct msc_backend *b, struct block *block,
     }
     block->n_bytes = (block->n_bytes + 127) / 128 * 128;
     block->data = b->def->allocate(b, block->n_bytes);
-    if (!block->data) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(block->data));
     char *at = block->data;
     for (int i = 0; i < n; i++) {
         views[i]->data = at;
@@ -189,9 +187,7 @@ static enum msc_status make_weights(struct step_job *s, int64_t channels, bool i
     if (is_quantised) {
         s->weight_scales = msc_alloc_zero((size_t)channels, sizeof(float));
         s->weight_zeros = msc_alloc_zero((size_t)channels, sizeof(int32_t));
-        if (!s->weight_scales || !s->weight_zeros) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        }
+        MSC_TRY(MSC_ALLOCATED(s->weight_scales && s->weight_zeros));
         for (int64_t i = 0; i < channels; i++) {
             s->weight_scales[i] = 0.01f;
         }
@@ -301,9 +297,7 @@ static enum msc_status kernels_steps_add_step(struct bench_jobs *jobs, struct ms
     struct step_job *s = msc_alloc_zero(1, sizeof(*s));
     char name[64];
     double n_bytes = 0;
-    if (!s) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(s));
     s->backend = b;
     enum msc_status status = kernels_steps_prepare(s, row, variant, n_threads, &n_bytes);
     if (status != MSC_OK) {
@@ -364,9 +358,7 @@ static void destroy_quantise(void *state) {
 static enum msc_status add_quantise(struct bench_jobs *jobs, struct msc_backend *b, int n_threads) {
     struct quantise_job *q = msc_alloc_zero(1, sizeof(*q));
     struct msc_view v = {.dtype = MSC_DTYPE_F32, .n_dims = 4, .dims = {8, 64, 56, 56}};
-    if (!q) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(q));
     q->backend = b;
     set_activation(&q->quant, &in_scale, &no_zero_point);
     for (int t = 0; t < n_threads; t++) {

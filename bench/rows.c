@@ -1,5 +1,6 @@
 #include "bench/rows.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
 
@@ -7,7 +8,7 @@ static enum msc_status add_or_null(cJSON *row, const char *key, double value) {
     if (value > 0) {
         return msc_json_add_number(row, key, value);
     }
-    return cJSON_AddNullToObject(row, key) ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(cJSON_AddNullToObject(row, key));
 }
 
 enum msc_status bench_row_add(cJSON *rows, const struct bench_row *row) {

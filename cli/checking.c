@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "cli/searching.h"
 #include "env/api/library.h"
-#include "search/check.h"
+#include "checks/check.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// `agents --check` and `envs --check`: the rules of search/check.h, each in a process of its own.
+// `agents --check` and `envs --check`: the rules of checks/check.h, each in a process of its own.
 #ifndef MSC_CLI_CHECKING_H
 #define MSC_CLI_CHECKING_H
 

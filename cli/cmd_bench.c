@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "cli/table.h"
 #include "pipeline/delivery.h"
-#include "pipeline/model_latency.h"
+#include "model/latency.h"
 #include "tools/runtime.h"
 
 #include <inttypes.h>
@@ -101,10 +101,7 @@ static enum msc_status bench_runtime(struct bench *b, const struct msc_cli_call 
     MSC_TRY_OUT(status);
     b->version = msc_arena_strdup(call->arena, found->version);
     b->processor = msc_arena_strdup(call->arena, msc_runtime_host(runtime)->processor);
-    if (!b->version || !b->processor) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(b->version && b->processor));
     job.runtime = b->runtime;
     job.models = v->models.items;
     job.n_models = v->models.n;
@@ -123,9 +120,7 @@ static enum msc_status bench_own(struct bench *b, const struct msc_cli_call *cal
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
     struct msc_model **models = msc_arena_array(call->arena, v->models.n, sizeof *models);
     enum msc_status status = MSC_OK;
-    if (!models) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(models));
     memset(models, 0, v->models.n * sizeof models[0]);
     o.device = OWN_RUNTIME;
     o.n_threads = b->n_threads;
@@ -137,10 +132,7 @@ static enum msc_status bench_own(struct bench *b, const struct msc_cli_call *cal
         MSC_TRY_OUT(msc_model_load_first(models[i], v->input, v->batch));
     }
     b->version = msc_arena_strdup(call->arena, msc_model_numerics(models[0]));
-    if (!b->version) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(b->version));
     status = msc_model_latency(&b->latency, models, v->models.n, (size_t)v->rounds);
 out:
     for (size_t i = 0; i < v->models.n; i++) {
@@ -275,9 +267,7 @@ static enum msc_status bench_models(struct bench *b, struct bench_values *v,
     b->times = msc_arena_array(call->arena, n, sizeof b->times[0]);
     b->ratios = msc_arena_array(call->arena, n, sizeof b->ratios[0]);
     b->file_bytes = msc_arena_array(call->arena, n, sizeof b->file_bytes[0]);
-    if (!b->times || !b->ratios || !b->file_bytes) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(b->times && b->ratios && b->file_bytes));
     for (size_t i = 0; i < n; i++) {
         MSC_TRY(msc_model_file_bytes(&b->file_bytes[i], v->models.items[i], call->arena));
     }

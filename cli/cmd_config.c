@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "pipeline/config.h"
+#include "config/config.h"
 
 struct config_values {
     struct msc_cli_common common;

@@ -8,15 +8,15 @@
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
 #include "graph/passes/bind.h"
-#include "pipeline/load_check.h"
-#include "pipeline/output.h"
+#include "model/load_check.h"
+#include "model/output.h"
 #include "pipeline/processor_parts.h"
 #include "pipeline/record_plan.h"
-#include "pipeline/strategies.h"
-#include "search/kept.h"
-#include "search/optuna.h"
-#include "search/report.h"
-#include "search/tensorboard.h"
+#include "model/strategies.h"
+#include "records/kept.h"
+#include "results/optuna.h"
+#include "results/report.h"
+#include "results/tensorboard.h"
 
 #include <string.h>
 

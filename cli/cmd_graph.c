@@ -12,7 +12,7 @@
 #include "graph/passes/constant.h"
 #include "graph/site.h"
 #include "graph/weight_graph.h"
-#include "pipeline/output.h"
+#include "model/output.h"
 
 #include <stdio.h>
 #include <string.h>

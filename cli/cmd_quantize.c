@@ -5,10 +5,10 @@
 #include "base/shown.h"
 #include "base/str.h"
 #include "base/table.h"
-#include "pipeline/quick.h"
-#include "search/report_runtime.h"
-#include "search/report_sameness.h"
-#include "search/supervise.h"
+#include "pipeline/quick/quick.h"
+#include "results/report_runtime.h"
+#include "results/report_sameness.h"
+#include "supervise/supervise.h"
 
 #include <math.h>
 #include <stdio.h>

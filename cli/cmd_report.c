@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
-#include "pipeline/output.h"
+#include "model/output.h"
 #include "report/document.h"
 #include "report/page.h"
 
@@ -74,9 +74,7 @@ static enum msc_status write_report(const struct msc_cli_call *call,
     struct msc_file_set files = {0};
     cJSON *document = NULL;
     enum msc_status status = MSC_OK;
-    if (!path) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the name of a page");
-    }
+    MSC_TRY(MSC_ALLOCATED(path));
     MSC_TRY_OUT(claim_page(&files, v, path));
     MSC_TRY_OUT(msc_document_create(&document, &o));
     MSC_TRY_OUT(msc_page_write(&page, document, &(struct msc_page_options){0}));

@@ -6,9 +6,9 @@
 #include "data/array_file.h"
 #include "data/npy.h"
 #include "data/safetensors.h"
-#include "pipeline/collect.h"
-#include "pipeline/output.h"
-#include "pipeline/strategies.h"
+#include "model/collect.h"
+#include "model/output.h"
+#include "model/strategies.h"
 #include "pipeline/subject.h"
 
 #include <string.h>
@@ -109,9 +109,7 @@ static enum msc_status load_input(struct run_inputs *inputs, const char *text,
         return MSC_FAIL(MSC_E_INVALID, "run: --input is \"%s\", expected NAME=FILE.npy", text);
     }
     char *name = msc_arena_strndup(arena, text, (size_t)(equals - text));
-    if (!name) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     if (msc_array_list_find(&inputs->list, name)) {
         return MSC_FAIL(MSC_E_INVALID, "run: input \"%s\" is given twice", name);
     }
@@ -130,9 +128,7 @@ static enum msc_status load_input(struct run_inputs *inputs, const char *text,
 static enum msc_status load_inputs(struct run_inputs *inputs, const struct run_values *v,
                                    struct msc_arena *arena) {
     inputs->places = msc_arena_array(arena, v->inputs.n + 1, sizeof *inputs->places);
-    if (!inputs->places) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(inputs->places));
     for (size_t i = 0; i < v->inputs.n; i++) {
         MSC_TRY(load_input(inputs, v->inputs.items[i], arena));
     }
@@ -188,9 +184,7 @@ static enum msc_status set_states(struct msc_model *m, const struct run_values *
                                   struct msc_arena *arena) {
     size_t n = v->states.n;
     struct msc_config_state *states = msc_arena_array(arena, n + 1, sizeof *states);
-    if (!states) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(states));
     for (size_t i = 0; i < n; i++) {
         const char *text = v->states.items[i];
         const char *equals = strchr(text, '=');
@@ -199,9 +193,7 @@ static enum msc_status set_states(struct msc_model *m, const struct run_values *
         }
         states[i].input = msc_arena_strndup(arena, text, (size_t)(equals - text));
         states[i].output = equals + 1;
-        if (!states[i].input) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        }
+        MSC_TRY(MSC_ALLOCATED(states[i].input));
     }
     return msc_model_set_states(m, states, n);
 }
@@ -230,9 +222,7 @@ static enum msc_status save_files(const struct msc_model *m, const struct msc_mo
     MSC_TRY(msc_file_make_folders(folder));
     for (size_t i = 0; i < run->n_outputs; i++) {
         char *path = output_path(arena, folder, output_name(m, run, i));
-        if (!path) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        }
+        MSC_TRY(MSC_ALLOCATED(path));
         MSC_TRY(msc_npy_save(path, run->outputs[i]));
     }
     return MSC_OK;
@@ -282,9 +272,7 @@ static enum msc_status check_archive(const struct msc_model *m, const struct run
                                      struct msc_arena *arena) {
     size_t n = n_wanted(m, v);
     const char **names = msc_arena_array(arena, n + 1, sizeof *names);
-    if (!names) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(names));
     for (size_t i = 0; i < n; i++) {
         names[i] = cmd_run_wanted_name(m, v, i);
     }
@@ -313,10 +301,7 @@ static enum msc_status run_claim_outputs(const struct msc_model *m, const struct
     }
     for (size_t i = 0; i < n_wanted(m, v); i++) {
         const char *path = output_path(arena, v->output, cmd_run_wanted_name(m, v, i));
-        if (!path) {
-            status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
-            goto out;
-        }
+        MSC_TRY_OUT(MSC_ALLOCATED(path));
         MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_ANY, "an output", path));
     }
 out:
@@ -411,10 +396,7 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
     MSC_TRY_OUT(run_open_model(&m, call, v, v->states.n > 0 ? &first : &given.list));
     inputs = msc_arena_array(call->arena, m->n_inputs + 1, sizeof *inputs);
     places = msc_arena_array(call->arena, m->n_inputs + 1, sizeof *places);
-    if (!inputs || !places) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(inputs && places));
     if (v->output) {
         MSC_TRY_OUT(run_claim_outputs(m, v, call->arena));
     }

@@ -75,7 +75,7 @@ static enum msc_status check_folder(const struct salvage_values *v, struct msc_a
     char *folders[2];
     for (int i = 0; i < 2; i++) {
         const char *folder = msc_path_folder(arena, paths[i]);
-        MSC_TRY(folder ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a path"));
+        MSC_TRY(MSC_ALLOCATED(folder));
         MSC_TRY(msc_path_absolute(&folders[i], arena, folder));
     }
     return strcmp(folders[0], folders[1]) == 0

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "records/record.h"
-#include "search/analysis.h"
+#include "results/analysis.h"
 
 #include <string.h>
 

@@ -8,11 +8,11 @@
 #include "base/style.h"
 #include "base/table.h"
 #include "records/record_query.h"
-#include "search/compare.h"
-#include "search/history.h"
-#include "search/kept.h"
-#include "search/phases.h"
-#include "search/report.h"
+#include "results/compare.h"
+#include "results/history.h"
+#include "records/kept.h"
+#include "results/phases.h"
+#include "results/report.h"
 
 struct show_values {
     struct msc_cli_common common;

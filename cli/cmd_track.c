@@ -6,9 +6,9 @@
 #include "base/shown.h"
 #include "base/str.h"
 #include "base/table.h"
-#include "pipeline/strategies.h"
+#include "model/strategies.h"
 #include "pipeline/subject.h"
-#include "pipeline/track.h"
+#include "model/track.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "search/verify.h"
+#include "checks/verify.h"
 
 #include <math.h>
 

@@ -3,8 +3,8 @@
 #include "cli/searching.h"
 
 #include "pipeline/node.h"
-#include "search/node.h"
-#include "search/supervise.h"
+#include "cluster/node.h"
+#include "supervise/supervise.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -163,9 +163,7 @@ static enum msc_status write_json(cJSON *object, struct listing *l) {
 static enum msc_status fill_listing(struct listing *l, const struct msc_sites *sites) {
     MSC_TRY(msc_channels_find(&l->channels, l->g, sites));
     l->is_gone = msc_alloc_zero((size_t)l->channels.n_units + 1, sizeof(l->is_gone[0]));
-    if (l->is_gone == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(l->is_gone));
     return msc_channels_cost(&l->whole, &l->channels, l->g, l->is_gone);
 }
 

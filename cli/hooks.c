@@ -206,9 +206,7 @@ enum msc_status msc_hooks_open(struct msc_hooks **out, const char *on_improve, c
         return MSC_OK;
     }
     struct msc_hooks *hooks = msc_alloc_zero(1, sizeof *hooks);
-    if (!hooks) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for --on-improve and --on-end");
-    }
+    MSC_TRY(MSC_ALLOCATED(hooks));
     hooks->log = log;
     pthread_mutex_init(&hooks->lock, NULL);
     init_condition(&hooks->moved);

@@ -103,9 +103,7 @@ static enum msc_status add_item(struct msc_cli_list *list, const char *text,
                                 struct msc_arena *arena) {
     // Lists are short, so growing them one by one is cheap enough.
     const char **items = msc_arena_array(arena, list->n + 1, sizeof *items);
-    if (!items) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for arguments");
-    }
+    MSC_TRY(MSC_ALLOCATED(items));
     if (list->n > 0) {
         memcpy(items, list->items, list->n * sizeof *items);
     }
@@ -370,9 +368,7 @@ enum msc_status msc_cli_parse(void *values, const struct msc_cli_option *const t
 enum msc_status msc_cli_bindings(const struct msc_binding **out, size_t *n,
                                  const struct msc_cli_list *list, struct msc_arena *arena) {
     struct msc_binding *bindings = msc_arena_array(arena, list->n + 1, sizeof *bindings);
-    if (!bindings) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for arguments");
-    }
+    MSC_TRY(MSC_ALLOCATED(bindings));
     for (size_t i = 0; i < list->n; i++) {
         const char *equals = strrchr(list->items[i], '=');
         if (!equals || equals == list->items[i] || !msc_parse_i64(&bindings[i].value, equals + 1) ||
@@ -382,9 +378,7 @@ enum msc_status msc_cli_bindings(const struct msc_binding **out, size_t *n,
         }
         bindings[i].symbol =
             msc_arena_strndup(arena, list->items[i], (size_t)(equals - list->items[i]));
-        if (!bindings[i].symbol) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for arguments");
-        }
+        MSC_TRY(MSC_ALLOCATED(bindings[i].symbol));
     }
     *out = bindings;
     *n = list->n;

@@ -319,9 +319,7 @@ static enum msc_status bind_for_placement(struct msc_graph **out, const struct m
     size_t n = 0;
     struct msc_binding *all =
         msc_arena_array(arena, n_given + (size_t)msc_graph_n_prims(g) + 1, sizeof *all);
-    if (!all) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(all));
     for (; n < n_given; n++) {
         all[n] = given[n];
     }
@@ -354,10 +352,7 @@ enum msc_status msc_cli_print_placement(const struct msc_graph *g,
     MSC_TRY_OUT(msc_backend_open(&backend, common->device ? common->device : "auto", &o));
     size_t n = (size_t)msc_graph_n_outputs(bound);
     int32_t *wanted = msc_arena_array(call->arena, n + 1, sizeof *wanted);
-    if (!wanted) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(wanted));
     for (size_t i = 0; i < n; i++) {
         wanted[i] = msc_graph_output(bound, (int32_t)i);
     }

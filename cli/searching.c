@@ -11,8 +11,8 @@
 #include "base/style.h"
 #include "kernels/engine/backends.h"
 #include "pipeline/log_file.h"
-#include "search/report.h"
-#include "search/supervise.h"
+#include "results/report.h"
+#include "supervise/supervise.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/process.h"
 #include "base/shown.h"
 #include "base/str.h"
-#include "pipeline/config.h"
+#include "config/config.h"
 #include "records/record.h"
 #include "report/server.h"
 
@@ -66,7 +66,7 @@ static enum msc_status find_folder(char **out, struct msc_arena *arena, const ch
         *out = msc_arena_strdup(arena, config->workspace);
         msc_config_destroy(config);
     }
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a page");
+    return MSC_ALLOCATED(*out);
 }
 
 enum msc_status msc_cli_start_page(struct msc_process **out, const struct msc_cli_call *call,
@@ -85,7 +85,7 @@ enum msc_status msc_cli_start_page(struct msc_process **out, const struct msc_cl
     argv[n++] = folder;
     if (record) {
         other = msc_path_folder(call->arena, record);
-        MSC_TRY(other ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a page"));
+        MSC_TRY(MSC_ALLOCATED(other));
         argv[n] = strcmp(other, folder) != 0 ? other : NULL;
     }
     MSC_TRY(msc_process_start(out, argv, NULL));

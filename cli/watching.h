@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "base/str.h"
-#include "search/follow.h"
+#include "results/follow.h"
 
 // Lines have at most n_columns columns, but at least 40; 0 means 80.
 enum msc_status msc_cli_write_watch(struct msc_str *out, struct msc_follow *follow,

@@ -46,29 +46,29 @@ set(public_headers
     kernels/engine/backends.h
     kernels/engine/evaluator.h
     kernels/plan.h
-    pipeline/collect.h
-    pipeline/config.h
-    pipeline/export.h
-    pipeline/model.h
+    model/collect.h
+    config/config.h
+    model/export.h
+    model/model.h
     pipeline/processor.h
     pipeline/processor_options.h
     pipeline/processor_result.h
-    pipeline/program_id.h
-    pipeline/strategies.h
-    pipeline/track.h
+    model/program_id.h
+    model/strategies.h
+    model/track.h
     records/record.h
     records/record_front.h
     records/record_header.h
     records/record_query.h
     records/record_scan.h
-    search/analysis.h
+    results/analysis.h
     search/estimate.h
-    search/history.h
-    search/phases.h
-    search/report.h
+    results/history.h
+    results/phases.h
+    results/report.h
     search/search.h
-    search/supervise.h
-    search/verify.h
+    supervise/supervise.h
+    checks/verify.h
     search/warm.h
     tools/quantizer.h
     tools/range.h

@@ -49,10 +49,6 @@ void msc_array_form_of(struct msc_array_form *out, const char *name,
     memcpy(out->dims, msc_array_dims(array), (size_t)out->n_dims * sizeof out->dims[0]);
 }
 
-static enum msc_status no_file_memory(const char *path) {
-    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-}
-
 // ---- Layout -----------------------------------------------------------------------------------
 
 // Writes the .npy header of an array; its elements follow.
@@ -65,9 +61,7 @@ static enum msc_status place_member(struct msc_array_file *f, struct item *item,
     }
     item->dtype = msc_npy__code(form->dtype) ? form->dtype : MSC_DTYPE_F32;
     item->member.name = msc_arena_printf(&f->arena, "%s.npy", form->name);
-    if (!item->member.name) {
-        return no_file_memory(f->writer.path);
-    }
+    MSC_TRY(MSC_ALLOCATED(item->member.name));
     size_t n = msc_npy__format_header(header, item->dtype, form->n_dims, form->dims);
     uint64_t begin = f->end + msc_zip__local_bytes(item->member.name);
     item->member.place = f->end;
@@ -82,9 +76,7 @@ static enum msc_status place_tensors(struct msc_array_file *f,
     struct msc_str header = {0};
     uint64_t *places = msc_arena_array(&f->arena, f->n + 1, sizeof *places);
     enum msc_status status = MSC_OK;
-    if (!places) {
-        return no_file_memory(f->writer.path);
-    }
+    MSC_TRY(MSC_ALLOCATED(places));
     MSC_TRY_OUT(msc_safetensors__lay_out(&header, places, forms, f->n, NULL, 0, f->writer.path));
     f->end = header.length;
     for (size_t i = 0; i < f->n; i++) {
@@ -119,17 +111,12 @@ enum msc_status msc_array_file_begin(struct msc_array_file **out, enum msc_array
         return MSC_FAIL(MSC_E_INVALID, "%s: no arrays to save", path);
     }
     struct msc_array_file *f = msc_alloc_zero(1, sizeof *f);
-    if (!f) {
-        return no_file_memory(path);
-    }
+    MSC_TRY(MSC_ALLOCATED(f));
     enum msc_status status = MSC_OK;
     f->is_npz = kind == MSC_ARRAY_FILE_NPZ;
     f->n = n;
     f->items = msc_arena_array(&f->arena, n, sizeof *f->items);
-    if (!f->items) {
-        status = no_file_memory(path);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(f->items));
     MSC_TRY_OUT(msc_file_writer_begin(&f->writer, path));
     MSC_TRY_OUT(place_all(f, forms));
     *out = f;
@@ -199,7 +186,7 @@ static enum msc_status sum_member(struct msc_array_file *f, struct msc_zip_membe
     enum { CHUNK_BYTES = 1 << 16 };
     uint64_t place = m->place + msc_zip__local_bytes(m->name);
     char *chunk = msc_alloc(CHUNK_BYTES);
-    enum msc_status status = chunk ? MSC_OK : no_file_memory(f->writer.path);
+    enum msc_status status = MSC_ALLOCATED(chunk);
     m->crc = (uint32_t)crc32(0, NULL, 0);
     for (uint64_t done = 0; status == MSC_OK && done < m->n_bytes;) {
         uint64_t left = m->n_bytes - done;

@@ -47,10 +47,6 @@ static enum msc_status fail_log(const struct msc_array_log *l, const char *what,
     return MSC_FAIL(MSC_E_IO, "%s: cannot %s: %s", l->path, what, reason);
 }
 
-static enum msc_status no_log_memory(const struct msc_array_log *l) {
-    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", l->path ? l->path : "arrays in a file");
-}
-
 // ---- Bytes ------------------------------------------------------------------------------------
 
 static void put_hash(unsigned char bytes[HASH_BYTES], struct msc_hash h) {
@@ -156,9 +152,7 @@ static enum msc_status keep_array(struct msc_array_log *l, const struct logged_a
     struct logged_array *kept = &l->arrays[l->n];
     *kept = *a;
     kept->name = msc_alloc_zero(name_bytes + 1, 1);
-    if (!kept->name) {
-        return no_log_memory(l);
-    }
+    MSC_TRY(MSC_ALLOCATED(kept->name));
     memcpy(kept->name, name, name_bytes);
     l->n++;
     l->n_bytes = a->begin + a->n_bytes + HASH_BYTES;
@@ -250,12 +244,11 @@ static enum msc_status load_log(struct msc_array_log *l, struct msc_hash identit
 enum msc_status msc_array_log_open(struct msc_array_log **out, const char *path,
                                    struct msc_hash identity, const struct msc_log *log) {
     struct msc_array_log *l = msc_alloc_zero(1, sizeof *l);
-    if (!l) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
+    MSC_TRY(MSC_ALLOCATED(l));
     l->descriptor = -1;
     l->path = msc_strdup(path);
-    enum msc_status status = l->path ? load_log(l, identity, log) : no_log_memory(l);
+    enum msc_status status =
+        l->path ? load_log(l, identity, log) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         msc_array_log_close(l);
         return status;
@@ -354,9 +347,7 @@ static enum msc_status append_array(struct msc_array_log *l, struct logged_array
     unsigned char hash[HASH_BYTES];
     size_t n_head = sizeof head + (size_t)a->n_dims * sizeof(a->dims[0]) + head.name_bytes;
     char *room = msc_alloc(n_head);
-    if (!room) {
-        return no_log_memory(l);
-    }
+    MSC_TRY(MSC_ALLOCATED(room));
     a->begin = l->n_bytes + n_head;
     a->hash = msc_hash_add_bytes(hash_head(&head, a->dims, name, room), data, a->n_bytes);
     put_hash(hash, a->hash);

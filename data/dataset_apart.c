@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum msc_status no_apart_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "no memory for the samples of a dataset");
-}
-
 // ---- One sample, or sequence ------------------------------------------------------------------
 
 // A unit is a sample, or a whole batch if samples form sequences.
@@ -137,9 +133,7 @@ static enum msc_status fill_apart_input(struct msc_dataset *d, size_t i,
         .is_batched = source->is_batched, .form = source->form, .state = source->state};
     input->name = msc_strdup(source->name);
     input->batches = msc_alloc_zero(d->n_batches, sizeof(input->batches[0]));
-    if (!input->name || !input->batches) {
-        return no_apart_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(input->name && input->batches));
     size_t in_batch = d->is_sequence ? 1 : (size_t)d->batch;
     for (size_t b = 0; b < d->n_batches; b++) {
         size_t at = b * in_batch, count = n - at < in_batch ? n - at : in_batch;
@@ -167,7 +161,7 @@ static enum msc_status take_apart_labels(struct msc_dataset *d, const struct msc
 static enum msc_status build_apart(struct msc_dataset **out, const struct msc_dataset *from,
                                    const size_t left[], size_t n) {
     struct msc_dataset *d = msc_alloc_zero(1, sizeof *d);
-    enum msc_status status = d ? MSC_OK : no_apart_memory();
+    enum msc_status status = MSC_ALLOCATED(d);
     MSC_TRY(status);
     for (size_t u = 0; u < n; u++) {
         d->n_samples += unit_samples(from, left[u]);
@@ -176,10 +170,7 @@ static enum msc_status build_apart(struct msc_dataset **out, const struct msc_da
     d->batch = from->is_sequence || are_shapes_equal(from, left, n) ? from->batch : 1;
     d->n_batches = (size_t)((d->n_samples - 1) / d->batch + 1);
     d->inputs = msc_alloc_zero(from->n_inputs + 1, sizeof d->inputs[0]);
-    if (!d->inputs) {
-        status = no_apart_memory();
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(d->inputs));
     d->n_inputs = from->n_inputs;
     for (size_t i = 0; i < d->n_inputs; i++) {
         MSC_TRY_OUT(fill_apart_input(d, i, from, left, n));
@@ -199,7 +190,7 @@ enum msc_status msc_dataset_create_apart(struct msc_dataset **out, int64_t *n_sh
     size_t n_other = n_units(other), n_left = 0;
     struct msc_hash *hashes = msc_alloc_zero(n_other + 1, sizeof hashes[0]);
     size_t *left = msc_alloc_zero(n_units(from) + 1, sizeof left[0]);
-    enum msc_status status = hashes && left ? MSC_OK : no_apart_memory();
+    enum msc_status status = MSC_ALLOCATED(hashes && left);
     *out = NULL;
     *n_shared = 0;
     for (size_t u = 0; status == MSC_OK && u < n_other; u++) {

@@ -44,9 +44,7 @@ static enum msc_status shape_samples(struct msc_distill *d, size_t index) {
     struct msc_distill_tensor *c = &d->compared[index];
     size_t n_batches = msc_dataset_n_batches(d->dataset);
     c->parts = msc_arena_array(&d->arena, n_batches, sizeof(c->parts[0]));
-    if (!c->parts) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
-    }
+    MSC_TRY(MSC_ALLOCATED(c->parts));
     for (size_t b = 0; b < n_batches; b++) {
         const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, b);
         const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[index]);
@@ -96,9 +94,7 @@ static enum msc_status distill_create(struct msc_distill **out, const struct msc
                                       const struct msc_distill_options *options,
                                       const struct msc_distill *other) {
     struct msc_distill *d = msc_alloc_zero(1, sizeof(*d));
-    if (!d) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
-    }
+    MSC_TRY(MSC_ALLOCATED(d));
     d->host = host;
     d->dataset = dataset;
     d->options = *options;

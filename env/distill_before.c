@@ -24,15 +24,11 @@ struct before {
     size_t n_found;
 };
 
-static enum msc_status no_before_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
-}
-
 static enum msc_status bind_first(struct msc_graph **out, const struct msc_distill *d) {
     size_t n = msc_dataset_n_inputs(d->dataset);
     struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof(arrays[0]));
     enum msc_status status =
-        arrays ? msc_sequence_first(arrays, d->dataset, 0) : no_before_memory();
+        arrays ? msc_sequence_first(arrays, d->dataset, 0) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK) {
         status = msc_graph_bind_known(out, NULL, d->host->graph,
                                       (const struct msc_array *const *)arrays, n);
@@ -131,7 +127,7 @@ static enum msc_status replace_output(struct before *b, bool *is_replaced, int32
     if (status == MSC_OK && b->n_found > 0 &&
         (is_open || msc_discontinuity_above(s, tensor) != MSC_NO_ID)) {
         bool *marks = msc_alloc_zero((size_t)msc_graph_n_joints(b->bound) + 1, sizeof(bool));
-        status = marks ? MSC_OK : no_before_memory();
+        status = MSC_ALLOCATED(marks);
         if (status == MSC_OK) {
             mark_sources(marks, b->bound, b->found, b->n_found);
             *is_replaced = is_open || !has_other_products(b, tensor, marks);
@@ -206,7 +202,7 @@ enum msc_status msc_distill__compare_before(struct msc_distill *d) {
     size_t n = (size_t)msc_graph_n_joints(b.bound) + 1;
     b.measured = msc_alloc_zero(n, sizeof(b.measured[0]));
     b.needed = msc_alloc_zero(n, sizeof(b.needed[0]));
-    enum msc_status status = b.measured && b.needed ? MSC_OK : no_before_memory();
+    enum msc_status status = MSC_ALLOCATED(b.measured && b.needed);
     if (status == MSC_OK) {
         status = choose_outputs(&b, true);
     }

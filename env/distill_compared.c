@@ -73,7 +73,7 @@ static enum msc_status name_instead(const char **text, struct msc_distill *d,
     }
     *text = msc_str_keep(&names, &d->arena);
     msc_discontinuity_destroy(discontinuity);
-    return *text ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+    return MSC_ALLOCATED(*text);
 }
 
 static enum msc_status fail_naming(struct msc_distill *d, const struct msc_graph *g,
@@ -100,9 +100,7 @@ static enum msc_status compare_graph_outputs(struct msc_distill *d) {
         return MSC_OK;
     }
     int32_t *outputs = msc_arena_array(&d->arena, (size_t)n + 1, sizeof(outputs[0]));
-    if (!outputs) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
-    }
+    MSC_TRY(MSC_ALLOCATED(outputs));
     for (int32_t i = 0; i < n; i++) {
         outputs[i] = msc_graph_output(g, i);
     }
@@ -135,9 +133,7 @@ static enum msc_status find_class_scores(struct msc_distill *d) {
 static enum msc_status make_evaluator(struct msc_distill *d) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     int32_t *wanted = msc_arena_array(&d->arena, d->n_compared, sizeof(wanted[0]));
-    if (!wanted) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
-    }
+    MSC_TRY(MSC_ALLOCATED(wanted));
     for (size_t i = 0; i < d->n_compared; i++) {
         wanted[i] = d->compared[i].tensor;
     }
@@ -204,7 +200,7 @@ static enum msc_status advise(const char **text, struct msc_distill *d, const ch
                                      : "env.loss_tensors can name tensors before it%s",
                                  names);
     }
-    return *text ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+    return MSC_ALLOCATED(*text);
 }
 
 // Explains why no axis has the samples of a batch: " (a batch has 4 samples, it is [3,5])".
@@ -236,9 +232,7 @@ static enum msc_status leave_out_tensors(struct msc_distill *d,
         if (reason == without_samples) {
             lengths = lengths_of(d, i);
         }
-        if (!lengths) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
-        }
+        MSC_TRY(MSC_ALLOCATED(lengths));
         if (d->options.n_tensors > 0) {
             return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is %s%s: it has no loss; %s",
                             d->compared[i].name, reason, lengths, advice);
@@ -339,8 +333,6 @@ enum msc_status msc_distill__compare(struct msc_distill *d, const struct msc_dis
     size_t room = d->options.n_tensors + (size_t)msc_graph_n_outputs(g) + 1;
     room += d->options.takes_before ? (size_t)msc_graph_n_tensors(g) : 0;
     d->compared = msc_arena_array(&d->arena, room, sizeof(d->compared[0]));
-    if (!d->compared) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
-    }
+    MSC_TRY(MSC_ALLOCATED(d->compared));
     return other ? compare_as(d, other) : compare_asked(d);
 }

@@ -121,9 +121,7 @@ static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t
     }
     const float **samples = msc_alloc_zero(d->n_compared, sizeof(samples[0]));
     float *gathered = msc_alloc((size_t)n_gathered * sizeof(gathered[0]) + 1);
-    enum msc_status status = samples && gathered
-                                 ? MSC_OK
-                                 : MSC_FAIL(MSC_E_NOMEM, "out of memory for samples of outputs");
+    enum msc_status status = MSC_ALLOCATED(samples && gathered);
     float *next = gathered;
     for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
         int64_t n = n_to_gather(d, i, batch);
@@ -216,9 +214,7 @@ static enum msc_status distill_make_room(struct msc_distill *d, size_t n) {
     d->is_compared =
         msc_alloc_zero(n * msc_dataset_n_batches(d->dataset), sizeof(d->is_compared[0]));
     d->sums = msc_alloc_zero(n, sizeof(d->sums[0]));
-    if (!d->trials || !d->terms || !d->is_compared || !d->sums) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
-    }
+    MSC_TRY(MSC_ALLOCATED(d->trials && d->terms && d->is_compared && d->sums));
     d->runs_capacity = n;
     return MSC_OK;
 }
@@ -378,9 +374,7 @@ enum msc_status msc_distill_judge(struct msc_distill *d, struct msc_distill_run 
         MSC_TRY(check_output(&d->compared[i], outputs[i]));
     }
     struct msc_view *views = msc_alloc_zero(d->n_compared, sizeof(views[0]));
-    if (!views) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
-    }
+    MSC_TRY(MSC_ALLOCATED(views));
     enum msc_status status = distill_make_room(d, 1);
     if (status == MSC_OK) {
         d->first_batch = 0;

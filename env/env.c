@@ -96,9 +96,7 @@ static enum msc_status env_start(struct msc_env *env) {
     MSC_TRY(check_needs(def, &env->host));
     MSC_TRY(prune_graph(env));
     env->state = msc_alloc_zero(1, def->state_size ? def->state_size : 1);
-    if (!env->state) {
-        return MSC_FAIL(MSC_E_NOMEM, "environment %s: out of memory for its state", def->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(env->state));
     msc_param_defaults(def->params, env->state);
     MSC_TRY(msc_param_read(def->params, env->state, env->config, "env", ignore, &env->arena));
     MSC_TRY(def->init(env));
@@ -116,9 +114,7 @@ enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *d
             def->name, def->abi, MSC_ENV_ABI);
     }
     struct msc_env *env = msc_alloc_zero(1, sizeof *env);
-    if (!env) {
-        return MSC_FAIL(MSC_E_NOMEM, "environment %s: out of memory", def->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(env));
     env->def = def;
     env->config = config;
     env->host = *host;
@@ -377,7 +373,7 @@ enum msc_status msc_env_reevaluate(struct msc_env *env, const uint32_t choices[]
         return env->def->reevaluate(env, choices, what, out);
     }
     *out = cJSON_CreateObject();
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory re-evaluating a point");
+    return MSC_ALLOCATED(*out);
 }
 
 // Hashes the parameters as JSON.
@@ -419,7 +415,7 @@ enum msc_status msc_env_save(const struct msc_env *env, struct cJSON **out) {
         return env->def->save(env, out);
     }
     *out = cJSON_CreateNull();
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory saving an environment");
+    return MSC_ALLOCATED(*out);
 }
 
 enum msc_status msc_env_restore(struct msc_env *env, const struct cJSON *state) {

@@ -208,9 +208,7 @@ static enum msc_status toy_build_costs(struct toy *toy, struct msc_arena *arena)
     struct msc_cost_factor *factors = msc_arena_array(arena, n_tasks, sizeof *factors);
     struct msc_cost_term *terms = msc_arena_array(arena, 2 * n_tasks, sizeof *terms);
     struct msc_cost *costs = msc_arena_array(arena, 2, sizeof *costs);
-    if (!widths || !factors || !terms || !costs) {
-        return MSC_FAIL(MSC_E_NOMEM, "toy: out of memory for the costs of %zu tasks", n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(widths && factors && terms && costs));
     for (size_t c = 0; c < n_choices; c++) {
         widths[c] = toy_width(toy, (uint32_t)c);
     }
@@ -241,9 +239,7 @@ static enum msc_status toy_build_tasks(struct toy *toy, struct msc_arena *arena)
     uint32_t *order = msc_arena_array(arena, n_choices, sizeof *order);
     double *features = msc_arena_array(arena, n_tasks * FEATURE_COUNT, sizeof *features);
     struct msc_task *tasks = msc_arena_array(arena, n_tasks, sizeof *tasks);
-    if (!labels || !order || !features || !tasks) {
-        return MSC_FAIL(MSC_E_NOMEM, "toy: out of memory for %zu tasks", n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(labels && order && features && tasks));
     for (size_t c = 0; c < n_choices; c++) {
         labels[c] = msc_arena_printf(arena, "%zu", n_choices - c);
         order[c] = (uint32_t)c;
@@ -271,9 +267,7 @@ static enum msc_status toy_build_baselines(struct toy *toy, struct msc_arena *ar
     size_t n_choices = (size_t)toy->choices;
     struct msc_baseline *baselines = msc_arena_array(arena, n_choices, sizeof *baselines);
     uint32_t *points = msc_arena_array(arena, n_choices * n_tasks, sizeof *points);
-    if (!baselines || !points) {
-        return MSC_FAIL(MSC_E_NOMEM, "toy: out of memory for %zu baselines", n_choices);
-    }
+    MSC_TRY(MSC_ALLOCATED(baselines && points));
     for (size_t c = 0; c < n_choices; c++) {
         for (size_t t = 0; t < n_tasks; t++) {
             points[c * n_tasks + t] = (uint32_t)c;

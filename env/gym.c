@@ -27,9 +27,7 @@ enum msc_status msc_gym_create(struct msc_gym **out, struct msc_env *env,
     const struct msc_space *space = msc_env_space(env);
     MSC_TRY(msc_goal_check(goal, space));
     struct msc_gym *gym = msc_alloc_zero(1, sizeof *gym);
-    if (!gym) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a gym");
-    }
+    MSC_TRY(MSC_ALLOCATED(gym));
     enum msc_status status = msc_trial_init(&gym->trial, &gym->arena, space);
     if (status != MSC_OK) {
         msc_gym_destroy(gym);
@@ -137,9 +135,7 @@ static enum msc_status write_state(const struct msc_gym *gym, cJSON *object) {
 
 enum msc_status msc_gym_save(const struct msc_gym *gym, struct cJSON **out) {
     cJSON *object = cJSON_CreateObject();
-    if (!object) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory saving a gym");
-    }
+    MSC_TRY(MSC_ALLOCATED(object));
     enum msc_status status = write_state(gym, object);
     if (status != MSC_OK) {
         cJSON_Delete(object);

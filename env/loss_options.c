@@ -15,9 +15,7 @@ static enum msc_status read_loss_tensors(struct msc_distill_options *o, const cJ
     int n = cJSON_GetArraySize(given);
     const char **names = msc_arena_array(arena, (size_t)n + 1, sizeof(names[0]));
     double *weights = msc_arena_array(arena, (size_t)n + 1, sizeof(weights[0]));
-    if (!names || !weights) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for env.loss_tensors");
-    }
+    MSC_TRY(MSC_ALLOCATED(names && weights));
     if ((!is_list && !cJSON_IsObject(given)) || n == 0) {
         return MSC_FAIL(MSC_E_INVALID,
                         "env.loss_tensors: expected a list of names, an object of names and "

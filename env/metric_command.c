@@ -7,7 +7,7 @@
 static enum msc_status make_path(const char **out, struct msc_arena *arena, const char *folder,
                                  const char *name) {
     *out = msc_path_join(arena, folder, name);
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a command");
+    return MSC_ALLOCATED(*out);
 }
 
 static enum msc_status write_outputs(const char *path, const struct msc_metric_command *c) {

@@ -125,10 +125,6 @@ bool msc_metrics_has(const struct msc_metrics *m, const char *name) {
 
 // ---- In the space -----------------------------------------------------------------------------
 
-static enum msc_status no_metric_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for metrics");
-}
-
 // Makes room in the arena for another term.
 static enum msc_status reserve_term(struct msc_metric_cost *cost) {
     if (cost->n_terms < cost->capacity) {
@@ -136,9 +132,7 @@ static enum msc_status reserve_term(struct msc_metric_cost *cost) {
     }
     size_t capacity = cost->capacity > 0 ? 2 * cost->capacity : 16;
     struct msc_cost_term *terms = msc_arena_array(cost->arena, capacity, sizeof(terms[0]));
-    if (!terms) {
-        return no_metric_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(terms));
     for (size_t i = 0; i < cost->n_terms; i++) {
         terms[i] = cost->terms[i];
     }
@@ -150,9 +144,7 @@ static enum msc_status reserve_term(struct msc_metric_cost *cost) {
 enum msc_status msc_metric_add_term(struct msc_metric_cost *cost, double scale, size_t n_factors,
                                     const uint32_t tasks[], const double *const by_choice[]) {
     struct msc_cost_factor *factors = msc_arena_array(cost->arena, n_factors, sizeof(factors[0]));
-    if (!factors) {
-        return no_metric_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(factors));
     for (size_t i = 0; i < n_factors; i++) {
         factors[i] = (struct msc_cost_factor){tasks[i], by_choice[i]};
     }
@@ -192,9 +184,7 @@ enum msc_status msc_metrics_build(struct msc_space *space, double references[],
     struct msc_metric_cost built[MSC_MAX_METRICS] = {{0}};
     struct msc_metric *metrics = msc_arena_array(arena, m->n, sizeof(metrics[0]));
     struct msc_cost *costs = msc_arena_array(arena, m->n, sizeof(costs[0]));
-    if (!metrics || !costs) {
-        return no_metric_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(metrics && costs));
     for (size_t i = 0; i < m->n; i++) {
         const struct msc_metric_row *row = m->chosen[i].row;
         const struct msc_env_metric *own = m->chosen[i].own;

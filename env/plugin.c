@@ -50,9 +50,7 @@ static const struct msc_library_form form = {
 static enum msc_status open_in_folder(struct msc_env_library **out, const char *path,
                                       const char *folder) {
     struct msc_env_library *library = msc_alloc_zero(1, sizeof *library);
-    if (!library) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory opening %s", path);
-    }
+    MSC_TRY(MSC_ALLOCATED(library));
     const void *definition = NULL;
     enum msc_status status = msc_library_open(&library->library, &definition, path, folder, &form);
     if (status != MSC_OK) {

@@ -55,9 +55,7 @@ static enum msc_status read_baseline(const struct msc_space_json *r, struct msc_
     MSC_TRY(msc_json_get_text(&label, object, "label", where));
     baseline->label = msc_arena_strdup(r->arena, label);
     baseline->choices = choices;
-    if (!choices || !baseline->label) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a space");
-    }
+    MSC_TRY(MSC_ALLOCATED(choices && baseline->label));
     return read_point(r->space, choices, cJSON_GetObjectItemCaseSensitive(object, "choices"),
                       where);
 }
@@ -71,9 +69,7 @@ static enum msc_status read_baselines(const struct msc_space_json *r, const cJSO
     MSC_TRY(msc_json_get_array(&list, root, "baselines", "top level"));
     size_t n = (size_t)cJSON_GetArraySize(list);
     struct msc_baseline *baselines = msc_arena_array(r->arena, n + 1, sizeof *baselines);
-    if (!baselines) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a space");
-    }
+    MSC_TRY(MSC_ALLOCATED(baselines));
     r->space->baselines = baselines;
     cJSON_ArrayForEach(item, list) {
         char where[64];

@@ -46,10 +46,6 @@ static void sort_choices(uint32_t order[], const double weights[], uint32_t n) {
     }
 }
 
-static enum msc_status no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a space");
-}
-
 // The cost that orders choices: the first one that is minimised.
 static const struct msc_cost *find_order(const struct msc_space *space) {
     for (size_t i = 0; i < space->n_costs; i++) {
@@ -65,23 +61,17 @@ static enum msc_status order_choices(struct msc_space *space, struct msc_arena *
     const struct msc_cost *cost = find_order(space);
     struct msc_task *tasks = msc_arena_array(arena, space->n_tasks, sizeof *tasks);
     double **weights = msc_arena_array(arena, space->n_tasks, sizeof *weights);
-    if (!tasks || !weights) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(tasks && weights));
     for (size_t t = 0; t < space->n_tasks; t++) {
         weights[t] = msc_arena_array(arena, space->tasks[t].n_choices, sizeof *weights[t]);
-        if (!weights[t]) {
-            return no_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(weights[t]));
     }
     if (cost) {
         add_weights(space, cost, weights);
     }
     for (size_t t = 0; t < space->n_tasks; t++) {
         uint32_t *order = msc_arena_array(arena, space->tasks[t].n_choices, sizeof *order);
-        if (!order) {
-            return no_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(order));
         sort_choices(order, weights[t], space->tasks[t].n_choices);
         tasks[t] = space->tasks[t];
         if (!tasks[t].most_expensive_first) {
@@ -133,9 +123,7 @@ static enum msc_status build_baselines(struct msc_space *space, struct msc_arena
     uint32_t n_choices = space->tasks[0].n_choices;
     struct msc_baseline *baselines = msc_arena_array(arena, n_choices, sizeof *baselines);
     uint32_t *points = msc_arena_array(arena, n_choices * n_tasks, sizeof *points);
-    if (!baselines || !points) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(baselines && points));
     for (uint32_t c = 0; c < n_choices; c++) {
         const char *label = space->tasks[0].labels[c];
         for (size_t t = 0; t < n_tasks; t++) {

@@ -9,10 +9,6 @@
 
 #define TOP "top level" // in errors
 
-static enum msc_status no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a space");
-}
-
 #define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
 
 enum msc_status msc_space_json_read_numbers(double out[], size_t n, const cJSON *list,
@@ -64,9 +60,7 @@ enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double
         char place[96];
         uint32_t n_choices = r->tasks[t].n_choices;
         double *values = msc_arena_array(r->arena, n_choices, sizeof *values);
-        if (!*out || !values) {
-            return no_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(*out && values));
         snprintf(place, sizeof place, "%.50s.alone[%zu]", where, t);
         MSC_TRY(msc_space_json_read_numbers(values, n_choices, item, may_fail, place));
         (*out)[t++] = values;
@@ -85,9 +79,7 @@ static enum msc_status read_factor(const struct msc_space_json *r, struct msc_co
                                      cJSON_GetObjectItemCaseSensitive(object, "task"), place));
     uint32_t n = r->tasks[factor->task].n_choices;
     double *values = msc_arena_array(r->arena, n, sizeof *values);
-    if (!values) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(values));
     snprintf(place, sizeof place, "%.50s.values", where);
     factor->by_choice = values;
     return msc_space_json_read_numbers(
@@ -106,9 +98,7 @@ static enum msc_status read_term(const struct msc_space_json *r, struct msc_cost
     MSC_TRY(msc_json_get_array(&list, object, "factors", where));
     size_t n = (size_t)cJSON_GetArraySize(list);
     struct msc_cost_factor *factors = msc_arena_array(r->arena, n + 1, sizeof *factors);
-    if (!factors) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(factors));
     term->factors = factors;
     cJSON_ArrayForEach(item, list) {
         char place[96];
@@ -132,9 +122,7 @@ static enum msc_status read_terms(const struct msc_space_json *r, struct msc_cos
     size_t n = (size_t)cJSON_GetArraySize(list) + n_tasks;
     struct msc_cost_term *terms = msc_arena_array(r->arena, n, sizeof *terms);
     struct msc_cost_factor *factors = msc_arena_array(r->arena, n_tasks, sizeof *factors);
-    if (!terms || !factors) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(terms && factors));
     cost->terms = terms;
     for (size_t t = 0; alone && t < n_tasks; t++) {
         factors[t] = (struct msc_cost_factor){.task = (uint32_t)t, .by_choice = alone[t]};
@@ -164,7 +152,7 @@ static enum msc_status copy_text(const struct msc_space_json *r, const char **ou
         MSC_TRY(msc_json_get_text(&text, object, key, where));
     }
     *out = msc_arena_strdup(r->arena, text);
-    return *out ? MSC_OK : no_memory();
+    return MSC_ALLOCATED(*out);
 }
 
 enum msc_status msc_space_json_read_head(const struct msc_space_json *r, struct msc_metric *metric,
@@ -201,9 +189,7 @@ static enum msc_status read_features(const struct msc_space_json *r, const cJSON
     double *features = msc_arena_array(r->arena, n + 1, sizeof *features);
     const cJSON *item;
     size_t i = 0;
-    if (!features) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(features));
     cJSON_ArrayForEach(item, list) {
         if (i < n && cJSON_IsNumber(item)) {
             features[i] = item->valuedouble;
@@ -230,9 +216,7 @@ static enum msc_status read_order(const struct msc_space_json *r, struct msc_tas
     if (!list) {
         return MSC_OK;
     }
-    if (!order) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(order));
     cJSON_ArrayForEach(item, list) {
         double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
         if (i < task->n_choices && value >= 0.0 && value < task->n_choices &&
@@ -281,9 +265,7 @@ static enum msc_status read_choice_features(const struct msc_space_json *r, stru
                         where, task->n_choices);
     }
     double *features = msc_arena_array(r->arena, task->n_choices * n, sizeof *features);
-    if (!features) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(features));
     cJSON_ArrayForEach(row, list) {
         char place[128];
         snprintf(place, sizeof place, "%.80s.choice_features[%zu]", where, i);
@@ -323,9 +305,7 @@ enum msc_status msc_space_json_read_tasks(struct msc_space_json *r, const cJSON 
     MSC_TRY(msc_json_get_array(&list, root, "tasks", TOP));
     size_t n = (size_t)cJSON_GetArraySize(list);
     r->tasks = msc_arena_array(r->arena, n + 1, sizeof *r->tasks);
-    if (!r->tasks) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(r->tasks));
     if (n == 0) {
         return MSC_FAIL(MSC_E_FORMAT, "tasks: expected at least one");
     }
@@ -368,7 +348,7 @@ static enum msc_status make_metrics(struct msc_space_json *r, size_t n_metrics, 
     r->costs = msc_arena_array(r->arena, MSC_MAX_METRICS, sizeof *r->costs);
     space->metrics = r->metrics;
     space->costs = r->costs;
-    return r->metrics && r->costs ? MSC_OK : no_memory();
+    return MSC_ALLOCATED(r->metrics && r->costs);
 }
 
 enum msc_status msc_space_json_read_metrics(struct msc_space_json *r, const cJSON *root,

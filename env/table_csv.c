@@ -50,10 +50,6 @@ struct csv_reader {
     uint32_t *choices;     // [rows->n, n_tasks]
 };
 
-static enum msc_status no_memory(const struct csv_reader *r) {
-    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for its rows", r->path);
-}
-
 // ---- Cells ------------------------------------------------------------------------------------
 
 static enum msc_status read_quoted(struct csv_reader *r) {
@@ -131,9 +127,7 @@ static enum msc_status add_label(struct csv_reader *r, struct labels *labels, st
     MSC_TRY(msc_grow(&labels->list, &labels->capacity, labels->n + 1, sizeof *labels->list));
     MSC_TRY(msc_hash_index_reserve(&labels->index, labels->n + 1));
     char *copy = msc_arena_strdup(r->arena, text);
-    if (!copy) {
-        return no_memory(r);
-    }
+    MSC_TRY(MSC_ALLOCATED(copy));
     labels->list[labels->n] = (struct label){.hash = hash, .text = copy};
     msc_hash_index_add(&labels->index, labels->n++, labels->list, sizeof *labels->list);
     return MSC_OK;
@@ -226,9 +220,7 @@ static enum msc_status read_names(struct csv_reader *r) {
         capacity += *c == ',';
     }
     r->columns = msc_arena_array(r->arena, capacity, sizeof *r->columns);
-    if (!r->columns) {
-        return no_memory(r);
-    }
+    MSC_TRY(MSC_ALLOCATED(r->columns));
     MSC_TRY(msc_hash_index_reserve(&r->column_index, capacity));
     if (r->at == r->end) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: the file is empty, expected a line of names and rows",
@@ -237,9 +229,7 @@ static enum msc_status read_names(struct csv_reader *r) {
     do {
         MSC_TRY(read_cell(r));
         char *name = msc_arena_strdup(r->arena, msc_str_text(&r->cell));
-        if (!name) {
-            return no_memory(r);
-        }
+        MSC_TRY(MSC_ALLOCATED(name));
         if (name[0] == '\0') {
             return MSC_FAIL(MSC_E_FORMAT, "%s: column %zu has no name", r->path, r->n_columns + 1);
         }
@@ -342,9 +332,7 @@ static enum msc_status read_lines(struct csv_reader *r, size_t n_columns) {
     rows->points = msc_arena_array(r->arena, capacity, sizeof *rows->points);
     rows->values = msc_arena_array(r->arena, capacity * n_columns, sizeof *rows->values);
     r->choices = msc_alloc_zero(capacity * r->n_tasks, sizeof *r->choices);
-    if (!rows->points || !rows->values || !r->choices) {
-        return no_memory(r);
-    }
+    MSC_TRY(MSC_ALLOCATED(rows->points && rows->values && r->choices));
     for (skip_empty_lines(r); r->at < r->end; skip_empty_lines(r)) {
         MSC_TRY(read_row(r, rows->n));
         rows->n++;
@@ -373,13 +361,10 @@ static enum msc_status index_rows(struct csv_reader *r) {
 
 // Sets order[i] to the label of choice i: by decreasing number if all labels are numbers, else in
 // the order of the file.
-static enum msc_status order_labels(const struct csv_reader *r, const struct labels *labels,
-                                    uint32_t order[]) {
+static enum msc_status order_labels(const struct labels *labels, uint32_t order[]) {
     double *numbers = msc_alloc_zero(labels->n, sizeof *numbers);
     bool are_numbers = true;
-    if (!numbers) {
-        return no_memory(r);
-    }
+    MSC_TRY(MSC_ALLOCATED(numbers));
     for (size_t i = 0; i < labels->n; i++) {
         are_numbers = are_numbers && msc_parse_double(&numbers[i], labels->list[i].text);
     }
@@ -400,10 +385,8 @@ static enum msc_status make_task(struct csv_reader *r, struct msc_task *task,
     const char **texts = msc_arena_array(r->arena, labels->n, sizeof *texts);
     uint32_t *order = msc_arena_array(r->arena, labels->n, sizeof *order);
     uint32_t *places = msc_arena_array(r->arena, labels->n, sizeof *places);
-    if (!texts || !order || !places) {
-        return no_memory(r);
-    }
-    MSC_TRY(order_labels(r, labels, order));
+    MSC_TRY(MSC_ALLOCATED(texts && order && places));
+    MSC_TRY(order_labels(labels, order));
     for (uint32_t i = 0; i < labels->n; i++) {
         texts[i] = labels->list[order[i]].text;
         places[order[i]] = i;
@@ -423,9 +406,7 @@ static enum msc_status make_space(struct csv_reader *r, const char *const names[
     struct msc_task *tasks = msc_arena_array(r->arena, r->n_tasks, sizeof *tasks);
     struct msc_metric *metrics = msc_arena_array(r->arena, n, sizeof *metrics);
     struct msc_table_metric *measured = msc_arena_array(r->arena, n, sizeof *measured);
-    if (!tasks || !metrics || !measured) {
-        return no_memory(r);
-    }
+    MSC_TRY(MSC_ALLOCATED(tasks && metrics && measured));
     for (size_t i = 0; i < r->n_columns; i++) {
         const struct column *column = &r->columns[i];
         if (column->task != NO_COLUMN) {
@@ -457,9 +438,7 @@ static enum msc_status read_file(struct csv_reader *r, const char *const names[]
     MSC_TRY(match_metrics(r, names, n));
     MSC_TRY(r->is_open ? take_as_tasks(r) : match_tasks(r));
     r->labels = msc_alloc_zero(r->n_tasks, sizeof *r->labels);
-    if (!r->labels) {
-        return no_memory(r);
-    }
+    MSC_TRY(MSC_ALLOCATED(r->labels));
     MSC_TRY(r->is_open ? MSC_OK : fill_labels(r));
     MSC_TRY(read_lines(r, n));
     MSC_TRY(r->is_open ? make_space(r, names, n) : MSC_OK);
@@ -514,7 +493,7 @@ enum msc_status msc_table__read_csv(struct msc_table_file *table, const char *pa
                             n);
         }
         names[n] = msc_arena_strdup(arena, item->valuestring);
-        MSC_TRY(names[n++] ? MSC_OK : no_memory(&r));
+        MSC_TRY(MSC_ALLOCATED(names[n++]));
     }
     return read_table(&r, names, n);
 }

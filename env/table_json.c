@@ -24,10 +24,6 @@ struct json_reader {
     const char *rows; // path of the file of rows, or NULL
 };
 
-static enum msc_status no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a table");
-}
-
 #define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
 
 static enum msc_status read_pair(const struct json_reader *r, struct msc_table_pair *pair,
@@ -51,9 +47,7 @@ static enum msc_status read_pair(const struct json_reader *r, struct msc_table_p
                         where, n_left, r->space.tasks[pair->left].name);
     }
     double *matrix = msc_arena_array(r->arena, (size_t)n_left * n_right, sizeof *matrix);
-    if (!matrix) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(matrix));
     size_t i = 0;
     cJSON_ArrayForEach(row, values) {
         snprintf(place, sizeof place, "%.50s.values[%zu]", where, i);
@@ -73,9 +67,7 @@ static enum msc_status read_pairs(const struct json_reader *r, struct msc_table_
     MSC_TRY(msc_json_get_array(&list, object, "pairs", where));
     size_t n = (size_t)cJSON_GetArraySize(list);
     struct msc_table_pair *pairs = msc_arena_array(r->arena, n + 1, sizeof *pairs);
-    if (!pairs) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(pairs));
     metric->pairs = pairs;
     cJSON_ArrayForEach(item, list) {
         char place[96];
@@ -127,7 +119,7 @@ static enum msc_status read_rows_path(struct json_reader *r, const cJSON *root) 
     MSC_TRY(msc_json_get_text(&text, root, "rows", TOP));
     char *folder = msc_path_folder(r->arena, r->path);
     r->rows = folder ? msc_path_join(r->arena, folder, text) : NULL;
-    return r->rows ? MSC_OK : no_memory();
+    return MSC_ALLOCATED(r->rows);
 }
 
 static enum msc_status read_root(struct json_reader *r, const cJSON *root) {
@@ -144,9 +136,7 @@ static enum msc_status read_root(struct json_reader *r, const cJSON *root) {
     MSC_TRY(msc_json_check_keys(root, keys, N_KEYS(keys), TOP));
     MSC_TRY(read_rows_path(r, root));
     r->measured = msc_arena_array(r->arena, MSC_MAX_METRICS, sizeof *r->measured);
-    if (!r->measured) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(r->measured));
     MSC_TRY(msc_space_json_read_tasks(&r->space, root));
     MSC_TRY(msc_space_json_read_metrics(&r->space, root, read_metric, r));
     r->table->n_measured = r->space.n_measured;

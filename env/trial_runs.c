@@ -46,9 +46,7 @@ enum msc_status msc_trial_runs_make_room(struct msc_trial_runs *r, size_t n) {
     r->capacity = 0;
     r->runs = msc_alloc_zero(n, sizeof(r->runs[0]));
     r->edits = msc_alloc_zero(n * (r->n_slots + 1), sizeof(r->edits[0]));
-    if (!r->runs || !r->edits) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
-    }
+    MSC_TRY(MSC_ALLOCATED(r->runs && r->edits));
     r->capacity = n;
     return MSC_OK;
 }
@@ -144,9 +142,7 @@ static enum msc_status measure_before(struct msc_env *env, const struct msc_tria
 static enum msc_status begin_trials(const struct msc_trial_runs *r,
                                     const struct msc_evaluation *e) {
     const uint32_t **points = msc_alloc_zero(e->n + 1, sizeof(points[0]));
-    if (!points) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", e->n);
-    }
+    MSC_TRY(MSC_ALLOCATED(points));
     for (size_t i = 0; i < e->n; i++) {
         points[i] = e->trials[i]->proposal.choices;
     }

@@ -24,7 +24,7 @@ static enum msc_status judge_outputs(cJSON *object, const struct msc_trial_runs 
     struct msc_distill_run run = {.edits = NULL};
     const struct msc_array **outputs =
         msc_alloc_zero(msc_distill_n_compared(d), sizeof(outputs[0]));
-    enum msc_status status = outputs ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+    enum msc_status status = MSC_ALLOCATED(outputs);
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(find_outputs(outputs, d, list));
     MSC_TRY_OUT(msc_distill_judge(d, &run, outputs));

@@ -24,9 +24,7 @@ enum msc_status msc_builder_reserve(struct msc_builder *b, const char *name) {
 
 static enum msc_status new_value(struct msc_value **out, struct msc_builder *b, const char *name) {
     struct msc_value *v = msc_arena_alloc(&b->arena, sizeof(*v));
-    if (v == NULL) {
-        return msc_graph__no_memory(b->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(v));
     *v = (struct msc_value){.name = name,
                             .alias = "",
                             .layout = "",
@@ -147,9 +145,7 @@ static enum msc_status share_weight(bool *is_shared, struct msc_builder *b, int3
     struct msc_tensor *t = &b->graph->tensors[weight]->tensor;
     if (t->layout[0] == '\0' && layout[0] != '\0' && strlen(layout) == (size_t)t->n_dims) {
         t->layout = msc_arena_strdup(&b->graph->arena, layout);
-        if (t->layout == NULL) {
-            return msc_graph__no_memory(b->graph);
-        }
+        MSC_TRY(MSC_ALLOCATED(t->layout));
     }
     *is_shared = layout[0] == '\0' || strcmp(t->layout, layout) == 0;
     return MSC_OK;
@@ -168,9 +164,7 @@ static enum msc_status make_weight(int32_t *out, struct msc_builder *b, struct m
         v->weight = find_weight(b, v, layout);
         if (v->weight == MSC_NO_ID) {
             const char *name = weight_name(b, v);
-            if (name == NULL) {
-                return msc_graph__no_memory(b->graph);
-            }
+            MSC_TRY(MSC_ALLOCATED(name));
             MSC_TRY(msc_graph_add_weight(&v->weight, b->graph, name, NULL, layout, v->constant));
         }
     }
@@ -181,9 +175,7 @@ static enum msc_status make_weight(int32_t *out, struct msc_builder *b, struct m
 enum msc_status msc_builder_tensor(int32_t *out, struct msc_builder *b, struct msc_value *v) {
     if (v->tensor == MSC_NO_ID) {
         const char *name = joint_name(b, v->joint_name, MSC_OP_CONSTANT);
-        if (name == NULL) {
-            return msc_graph__no_memory(b->graph);
-        }
+        MSC_TRY(MSC_ALLOCATED(name));
         struct msc_weight_spec weight = {.role = "const"};
         MSC_TRY(make_weight(&weight.tensor, b, v, v->layout));
         struct msc_joint_spec spec = {
@@ -314,9 +306,7 @@ static enum msc_status add_attribute(struct assembly *a, const struct msc_op_rol
     struct msc_builder *b = a->b;
     enum msc_op op = a->from->op;
     const char *key = msc_arena_strndup(&b->arena, role->name, (size_t)role->length);
-    if (key == NULL) {
-        return msc_graph__no_memory(b->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(key));
     if (v->constant == NULL || msc_array_n_elements(v->constant) > 4096) {
         return MSC_FAIL(MSC_E_INVALID, "parameter %s must be a constant with at most 4096 elements",
                         key);
@@ -338,9 +328,7 @@ static enum msc_status add_attribute(struct assembly *a, const struct msc_op_rol
                : row->type == MSC_ATTR_FLOATS ? floats_text(b, v->constant)
                                               : ints_text(b, v->constant);
     }
-    if (text == NULL) {
-        return msc_graph__no_memory(b->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(text));
     set_attr(a, key, text);
     return MSC_OK;
 }
@@ -360,9 +348,7 @@ static enum msc_status add_weight(struct assembly *a, const struct msc_op_role *
     const char *layout = v->layout[0] != '\0' ? v->layout : role_layout(a, role);
     struct msc_weight_spec *weight = &a->weights[a->n_weights++];
     weight->role = msc_arena_strndup(&a->b->arena, role->name, (size_t)role->length);
-    if (weight->role == NULL) {
-        return msc_graph__no_memory(a->b->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(weight->role));
     return make_weight(&weight->tensor, a->b, v, layout);
 }
 
@@ -404,13 +390,9 @@ static enum msc_status builder_assemble(struct assembly *a) {
     a->attrs = msc_arena_array(&a->b->arena, (size_t)from->n_attrs + n + 2, sizeof(a->attrs[0]));
     a->inputs = msc_arena_array(&a->b->arena, n, sizeof(a->inputs[0]));
     a->weights = msc_arena_array(&a->b->arena, n, sizeof(a->weights[0]));
-    if (a->attrs == NULL || a->inputs == NULL || a->weights == NULL) {
-        return msc_graph__no_memory(a->b->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(a->attrs && a->inputs && a->weights));
     for (int32_t i = 0; i < from->n_attrs; i++) {
-        if (from->attrs[i].value == NULL) {
-            return msc_graph__no_memory(a->b->graph);
-        }
+        MSC_TRY(MSC_ALLOCATED(from->attrs[i].value));
         set_attr(a, from->attrs[i].key, from->attrs[i].value);
     }
     for (int32_t i = 0; i < from->n_operands; i++) {
@@ -440,9 +422,7 @@ static enum msc_status set_marks(struct marks *m, struct msc_builder *b,
                                  const struct msc_builder_joint *joint) {
     m->hint = b->hints[MSC_OP_CONSTANT];
     m->had_tensor = msc_arena_array(&b->arena, (size_t)joint->n_operands, sizeof(bool));
-    if (m->had_tensor == NULL) {
-        return msc_graph__no_memory(b->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(m->had_tensor));
     for (int32_t i = 0; i < joint->n_operands; i++) {
         const struct msc_value *v = joint->operands[i];
         m->had_tensor[i] = v == NULL || v->tensor != MSC_NO_ID;
@@ -483,9 +463,7 @@ static enum msc_status make_outputs(struct msc_value *outputs[], bool *is_folded
     const struct msc_joint *j = &b->graph->joints[joint]->joint;
     size_t n = (size_t)j->n_outputs;
     struct msc_array **arrays = msc_arena_array(&b->arena, n, sizeof(arrays[0]));
-    if (arrays == NULL) {
-        return msc_graph__no_memory(b->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(arrays));
     *is_folded = false;
     if (!stays && b->evaluate) {
         MSC_TRY(b->evaluate(arrays, is_folded, b->graph, joint));
@@ -536,9 +514,7 @@ enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder 
         .n_graphs = joint->n_graphs,
         .graphs = joint->graphs,
     };
-    if (spec.name == NULL) {
-        return msc_graph__no_memory(b->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(spec.name));
     int32_t id;
     bool is_folded;
     MSC_TRY(msc_graph_add_joint(&id, b->graph, &spec));
@@ -557,9 +533,7 @@ enum msc_status msc_builder_copy_joint(struct msc_builder_copy *out, struct msc_
     out->operands = msc_arena_array(&b->arena, n_operands, sizeof(out->operands[0]));
     out->aliases = msc_arena_array(&b->arena, n_outputs, sizeof(out->aliases[0]));
     out->outputs = msc_arena_array(&b->arena, n_outputs, sizeof(out->outputs[0]));
-    if (out->operands == NULL || out->aliases == NULL || out->outputs == NULL) {
-        return msc_graph__no_memory(b->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(out->operands && out->aliases && out->outputs));
     for (size_t i = 0; i < n_outputs; i++) {
         out->aliases[i] = "";
     }

@@ -34,9 +34,7 @@ static const char *attr_text(const struct broadcast *s, const char *key) {
 }
 
 static enum msc_status set_attr(struct broadcast *s, const char *key, const char *value) {
-    if (value == NULL) {
-        return msc_graph__no_memory(s->b->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(value));
     int i = find_attr(s, key);
     if (i < 0) {
         i = 0;

@@ -123,9 +123,7 @@ static enum msc_status discontinuity_init(struct msc_discontinuity *s) {
     s->behind = msc_alloc_zero(n, sizeof(s->behind[0]));
     s->asked = msc_alloc_zero(n, sizeof(s->asked[0]));
     s->found = msc_alloc_zero(n, sizeof(s->found[0]));
-    if (!s->varies || !s->behind || !s->asked || !s->found) {
-        return MSC_FAIL(MSC_E_NOMEM, "graph %s: out of memory", msc_graph_name(s->g));
-    }
+    MSC_TRY(MSC_ALLOCATED(s->varies && s->behind && s->asked && s->found));
     for (size_t i = 0; i < n; i++) {
         s->behind[i] = MSC_NO_ID;
     }
@@ -138,9 +136,7 @@ static enum msc_status discontinuity_init(struct msc_discontinuity *s) {
 enum msc_status msc_discontinuity_create(struct msc_discontinuity **out,
                                          const struct msc_graph *model, const struct msc_graph *g) {
     struct msc_discontinuity *s = msc_alloc_zero(1, sizeof *s);
-    if (!s) {
-        return MSC_FAIL(MSC_E_NOMEM, "graph %s: out of memory", msc_graph_name(g));
-    }
+    MSC_TRY(MSC_ALLOCATED(s));
     s->model = model;
     s->g = g;
     enum msc_status status = discontinuity_init(s);

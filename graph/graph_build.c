@@ -6,9 +6,7 @@
 
 enum msc_status msc_graph_create(struct msc_graph **out, const char *name) {
     struct msc_graph *g = msc_alloc_zero(1, sizeof(*g));
-    if (g == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "graph '%s': out of memory", name);
-    }
+    MSC_TRY(MSC_ALLOCATED(g));
     g->name = msc_arena_strdup(&g->arena, name);
     if (g->name == NULL) {
         msc_graph_destroy(g);
@@ -117,18 +115,14 @@ enum msc_status msc_graph__add_tensor(int32_t *out, struct msc_graph *g,
                                       const struct msc_tensor *tensor) {
     MSC_TRY(check_tensor(g, tensor));
     struct msc_graph_tensor *t = msc_arena_alloc(&g->arena, sizeof(*t));
-    if (t == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(t));
     t->tensor = *tensor;
     t->tensor.data = NULL;
     t->tensor.name = msc_arena_strdup(&g->arena, tensor->name);
     t->tensor.alias = msc_arena_strdup(&g->arena, tensor->alias);
     t->tensor.layout = msc_arena_strdup(&g->arena, tensor->layout);
     t->n_values = -1;
-    if (t->tensor.name == NULL || t->tensor.alias == NULL || t->tensor.layout == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(t->tensor.name && t->tensor.alias && t->tensor.layout));
     for (int i = t->tensor.n_dims; i < MSC_MAX_DIMS; i++) {
         t->tensor.dims[i] = 0;
         t->tensor.prims[i] = MSC_NO_ID;
@@ -161,15 +155,11 @@ static enum msc_status set_symbol_source(struct msc_graph *g, int32_t prim, cons
         return MSC_OK;
     }
     struct msc_attr *attrs = msc_arena_array(&g->arena, 3, sizeof(attrs[0]));
-    if (attrs == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(attrs));
     attrs[0] = (struct msc_attr){"dim", msc_arena_printf(&g->arena, "%d", dim)};
     attrs[1] = (struct msc_attr){"out_idx", "0"};
     attrs[2] = (struct msc_attr){"producer", input};
-    if (attrs[0].value == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(attrs[0].value));
     p->attrs = attrs;
     p->n_attrs = 3;
     return MSC_OK;
@@ -196,9 +186,7 @@ enum msc_status msc_graph_add_symbolic_input(int32_t *tensor, struct msc_graph *
         .n_dims = n_dims,
         .producer = g->n_joints,
     };
-    if (t.name == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(t.name));
     for (int i = 0; i < n_dims && i < MSC_MAX_DIMS; i++) {
         t.dims[i] = dims[i];
         t.prims[i] = prims[i];
@@ -278,9 +266,7 @@ static enum msc_status default_alias(struct msc_graph *g, int32_t tensor) {
         return msc_graph_set_alias(g, tensor, j->name);
     }
     char *alias = msc_arena_strdup(&g->arena, t->name);
-    if (alias == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(alias));
     for (char *c = strchr(alias, ':'); c != NULL; c = strchr(c, ':')) {
         *c = '_';
     }
@@ -300,9 +286,7 @@ enum msc_status msc_graph_set_outputs(struct msc_graph *g, int32_t n, const int3
 enum msc_status msc_graph_set_alias(struct msc_graph *g, int32_t tensor, const char *alias) {
     assert(tensor >= 0 && tensor < g->n_tensors);
     const char *copy = msc_arena_strdup(&g->arena, alias);
-    if (copy == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(copy));
     g->tensors[tensor]->tensor.alias = copy;
     return put_alias(g, copy, tensor);
 }

@@ -40,12 +40,11 @@ static enum msc_status make_scratch(struct finalize *f) {
                       n_tensors, n_tensors, n_prims,  most};
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         *lists[i] = msc_arena_array(&f->arena, sizes[i], sizeof(int32_t));
-        if (*lists[i] == NULL) {
-            return msc_graph__no_memory(f->g);
-        }
+        MSC_TRY(MSC_ALLOCATED(*lists[i]));
         memset(*lists[i], 0xff, sizes[i] * sizeof(int32_t));
     }
-    return f->visits == NULL || f->is_needed == NULL ? msc_graph__no_memory(f->g) : MSC_OK;
+    return f->visits == NULL || f->is_needed == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
+                                                     : MSC_OK;
 }
 
 // Looks at the joint's next operand; *next is the joint to visit first, or MSC_NO_ID.
@@ -198,9 +197,7 @@ static enum msc_status renumber_tensors(struct finalize *f) {
     struct msc_graph *g = f->g;
     size_t n = (size_t)f->n_tensor_order;
     struct msc_graph_tensor **kept = msc_arena_array(&f->arena, n, sizeof(kept[0]));
-    if (kept == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(kept));
     for (size_t i = 0; i < n; i++) {
         kept[i] = g->tensors[f->tensor_order[i]];
         struct msc_tensor *t = &kept[i]->tensor;
@@ -230,9 +227,7 @@ static enum msc_status renumber_joints(struct finalize *f) {
     struct msc_graph *g = f->g;
     size_t n = (size_t)f->n_order;
     struct msc_graph_joint **kept = msc_arena_array(&f->arena, n, sizeof(kept[0]));
-    if (kept == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(kept));
     for (size_t i = 0; i < n; i++) {
         kept[i] = g->joints[f->order[i]];
         kept[i]->joint.id = (int32_t)i;
@@ -250,7 +245,7 @@ static enum msc_status renumber_joints(struct finalize *f) {
 // Allocates an array of `n` ids in the graph's arena, NULL if n is 0.
 static enum msc_status new_ids(int32_t **out, struct msc_graph *g, int32_t n) {
     *out = n == 0 ? NULL : msc_arena_array(&g->arena, (size_t)n, sizeof(int32_t));
-    return n > 0 && *out == NULL ? msc_graph__no_memory(g) : MSC_OK;
+    return n > 0 && *out == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory") : MSC_OK;
 }
 
 static enum msc_status link_consumers(struct finalize *f) {
@@ -337,9 +332,7 @@ static enum msc_status link_children(struct finalize *f) {
         }
     }
     int32_t **children = msc_arena_array(&f->arena, (size_t)g->n_joints, sizeof(children[0]));
-    if (children == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(children));
     for (int32_t i = 0; i < g->n_joints; i++) {
         MSC_TRY(new_ids(&children[i], g, g->joints[i]->joint.n_children));
         g->joints[i]->joint.children = children[i];

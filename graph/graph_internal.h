@@ -76,10 +76,6 @@ struct msc_graph {
     size_t n_bodies, bodies_capacity;
 };
 
-static inline enum msc_status msc_graph__no_memory(const struct msc_graph *g) {
-    return MSC_FAIL(MSC_E_NOMEM, "graph '%s': out of memory", g->name);
-}
-
 // Sets MSC_E_INVALID: `symbol` is not one of the names that can be bound. `place` may be NULL.
 enum msc_status msc_graph__fail_binding(const char *place, const char *symbol,
                                         const char *const names[], size_t n);

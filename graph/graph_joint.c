@@ -36,9 +36,7 @@ static enum msc_status complete_attrs(struct msc_joint *joint, struct msc_graph 
     const struct msc_op_attr *defaults = msc_op_attrs(spec->op, &n_defaults);
     size_t most = (size_t)spec->n_attrs + (size_t)n_defaults;
     struct msc_attr *attrs = msc_arena_array(&g->arena, most, sizeof(attrs[0]));
-    if (attrs == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(attrs));
     int32_t n = 0;
     for (int32_t i = 0; i < spec->n_attrs; i++) {
         const struct msc_attr *given = &spec->attrs[i];
@@ -49,9 +47,7 @@ static enum msc_status complete_attrs(struct msc_joint *joint, struct msc_graph 
         }
         attrs[n].key = msc_arena_strdup(&g->arena, given->key);
         attrs[n].value = msc_arena_strdup(&g->arena, given->value);
-        if (attrs[n].key == NULL || attrs[n].value == NULL) {
-            return msc_graph__no_memory(g);
-        }
+        MSC_TRY(MSC_ALLOCATED(attrs[n].key && attrs[n].value));
         n++;
     }
     for (int i = 0; i < n_defaults; i++) {
@@ -78,9 +74,7 @@ static enum msc_status hold_bodies(struct msc_joint *joint, struct msc_graph *g,
                                    const struct msc_joint_spec *spec) {
     const struct msc_graph **graphs =
         msc_arena_array(&g->arena, (size_t)spec->n_graphs + 1, sizeof(graphs[0]));
-    if (graphs == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(graphs));
     for (int32_t i = 0; i < spec->n_graphs; i++) {
         MSC_TRY(msc_grow(&g->bodies, &g->bodies_capacity, g->n_bodies + 1, sizeof(g->bodies[0])));
         g->bodies[g->n_bodies++] = msc_graph_retain(spec->graphs[i]);
@@ -95,9 +89,7 @@ enum msc_status msc_graph__new_joint(struct msc_graph_joint **out, struct msc_gr
                                      const struct msc_joint_spec *spec, int n_operands,
                                      int n_outputs) {
     struct msc_graph_joint *j = msc_arena_alloc(&g->arena, sizeof(*j));
-    if (j == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(j));
     const char *scope = spec->scope == NULL ? msc_graph__default_scope(spec->op) : spec->scope;
     j->joint.op = spec->op;
     j->joint.name = make_name(g, spec);
@@ -107,10 +99,8 @@ enum msc_status msc_graph__new_joint(struct msc_graph_joint **out, struct msc_gr
     j->inputs = msc_arena_array(&g->arena, (size_t)n_operands, sizeof(int32_t));
     j->weights = msc_arena_array(&g->arena, (size_t)n_operands, sizeof(j->weights[0]));
     j->outputs = msc_arena_array(&g->arena, (size_t)n_outputs, sizeof(int32_t));
-    if (j->joint.name == NULL || j->joint.scope == NULL || j->operands == NULL ||
-        j->inputs == NULL || j->weights == NULL || j->outputs == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(j->joint.name && j->joint.scope && j->operands && j->inputs &&
+                          j->weights && j->outputs));
     j->joint.operands = j->operands;
     j->joint.inputs = j->inputs;
     j->joint.weights = j->weights;
@@ -189,9 +179,7 @@ static enum msc_status infer_outputs(struct msc_infer_tensor outputs[], struct m
     size_t n = (size_t)j->joint.n_operands;
     struct msc_infer_tensor *tensors = msc_arena_array(scratch, n, sizeof(tensors[0]));
     const struct msc_infer_tensor **operands = msc_arena_array(scratch, n, sizeof(operands[0]));
-    if (tensors == NULL || operands == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(tensors && operands));
     for (size_t i = 0; i < n; i++) {
         if (j->operands[i] != MSC_NO_ID) {
             msc_graph__infer_tensor(&tensors[i], g, j->operands[i]);
@@ -223,9 +211,7 @@ static enum msc_status add_output(struct msc_graph *g, struct msc_graph_joint *j
         .producer = g->n_joints,
         .output = index,
     };
-    if (t.name == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(t.name));
     for (int i = 0; i < inferred->n_dims && i < MSC_MAX_DIMS; i++) {
         t.dims[i] = inferred->dims[i].value;
         t.prims[i] = inferred->dims[i].prim;
@@ -235,9 +221,7 @@ static enum msc_status add_output(struct msc_graph *g, struct msc_graph_joint *j
     if (inferred->n_values >= 0) {
         size_t n = (size_t)inferred->n_values;
         added->values = msc_arena_array(&g->arena, n, sizeof(added->values[0]));
-        if (added->values == NULL) {
-            return msc_graph__no_memory(g);
-        }
+        MSC_TRY(MSC_ALLOCATED(added->values));
         memcpy(added->values, inferred->values, n * sizeof(added->values[0]));
         added->n_values = inferred->n_values;
     }
@@ -282,10 +266,7 @@ enum msc_status msc_graph__add_joint(int32_t *out, struct msc_graph *g,
     if (declared == NULL) {
         struct msc_infer_tensor *inferred =
             msc_arena_array(&scratch, (size_t)n_outputs, sizeof(inferred[0]));
-        if (inferred == NULL) {
-            status = msc_graph__no_memory(g);
-            goto out;
-        }
+        MSC_TRY_OUT(MSC_ALLOCATED(inferred));
         MSC_TRY_OUT(infer_outputs(inferred, g, j, &scratch));
         declared = inferred;
     }

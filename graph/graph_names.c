@@ -21,9 +21,7 @@ static enum msc_status double_capacity(struct msc_graph_names *names) {
         .n = names->n,
     };
     larger.entries = msc_alloc_zero(larger.capacity, sizeof(larger.entries[0]));
-    if (larger.entries == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu names", larger.capacity);
-    }
+    MSC_TRY(MSC_ALLOCATED(larger.entries));
     for (size_t i = 0; i < names->capacity; i++) {
         if (names->entries[i].key != NULL) {
             *find_slot(&larger, names->entries[i].key) = names->entries[i];

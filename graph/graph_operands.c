@@ -67,9 +67,7 @@ static enum msc_status deal_weight(struct deal *d, int position, const struct ms
     MSC_TRY(check_operand(d, weight->tensor, true, weight->role));
     d->joint->operands[position] = weight->tensor;
     char *copy = msc_arena_strndup(&d->g->arena, role->name, (size_t)role->length);
-    if (copy == NULL) {
-        return msc_graph__no_memory(d->g);
-    }
+    MSC_TRY(MSC_ALLOCATED(copy));
     d->joint->weights[d->n_weights++].role = copy;
     return MSC_OK;
 }

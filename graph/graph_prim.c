@@ -55,12 +55,10 @@ static enum msc_status copy_attrs(struct msc_graph *g, struct msc_prim *p, int n
     for (int i = 0; copies != NULL && i < n; i++) {
         copies[i].key = msc_arena_strdup(&g->arena, attrs[i].key);
         copies[i].value = msc_arena_strdup(&g->arena, attrs[i].value);
-        if (copies[i].key == NULL || copies[i].value == NULL) {
-            return msc_graph__no_memory(g);
-        }
+        MSC_TRY(MSC_ALLOCATED(copies[i].key && copies[i].value));
     }
     if (copies == NULL && n > 0) {
-        return msc_graph__no_memory(g);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     p->attrs = copies;
     p->n_attrs = n;
@@ -71,14 +69,10 @@ static enum msc_status push_prim(int32_t *out, struct msc_graph *g, char *name, 
                                  int n_parents, const int32_t parents[], int n_attrs,
                                  const struct msc_attr attrs[]) {
     struct msc_prim *p = msc_arena_alloc(&g->arena, sizeof(*p));
-    if (p == NULL || name == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(p && name));
     p->name = name;
     p->optype = msc_arena_strdup(&g->arena, optype);
-    if (p->optype == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(p->optype));
     p->n_parents = n_parents;
     for (int i = 0; i < 3; i++) {
         p->parents[i] = i < n_parents ? parents[i] : MSC_NO_ID;

@@ -132,9 +132,7 @@ static enum msc_status clone_joint(struct msc_graph *copy, const struct msc_grap
     memcpy(to->outputs, j->outputs, (size_t)j->joint.n_outputs * sizeof(int32_t));
     for (int32_t i = 0; i < j->joint.n_weights; i++) {
         to->weights[i].role = msc_arena_strdup(&copy->arena, j->weights[i].role);
-        if (to->weights[i].role == NULL) {
-            return msc_graph__no_memory(copy);
-        }
+        MSC_TRY(MSC_ALLOCATED(to->weights[i].role));
     }
     // The default of a parameter that is given as an input must not be added again.
     to->joint.n_attrs = 0;
@@ -142,9 +140,7 @@ static enum msc_status clone_joint(struct msc_graph *copy, const struct msc_grap
     for (int32_t i = 0; i < j->joint.n_attrs; i++) {
         attrs[i].key = msc_arena_strdup(&copy->arena, j->joint.attrs[i].key);
         attrs[i].value = msc_arena_strdup(&copy->arena, j->joint.attrs[i].value);
-        if (attrs[i].key == NULL || attrs[i].value == NULL) {
-            return msc_graph__no_memory(copy);
-        }
+        MSC_TRY(MSC_ALLOCATED(attrs[i].key && attrs[i].value));
         to->joint.n_attrs++;
     }
     msc_graph__refresh_joint(copy, to);
@@ -161,9 +157,7 @@ static enum msc_status clone_tensor(struct msc_graph *copy, const struct msc_gra
     if (t->n_values >= 0) {
         size_t n = (size_t)t->n_values;
         to->values = msc_arena_array(&copy->arena, n, sizeof(to->values[0]));
-        if (to->values == NULL) {
-            return msc_graph__no_memory(copy);
-        }
+        MSC_TRY(MSC_ALLOCATED(to->values));
         memcpy(to->values, t->values, n * sizeof(to->values[0]));
         to->n_values = t->n_values;
     }

@@ -17,18 +17,14 @@ static enum msc_status list_weights(struct msc_array_list *list, struct msc_aren
                             t->name);
         }
         const char *name = msc_arena_printf(arena, "%s%s", prefix, t->name);
-        if (name == NULL) {
-            return msc_graph__no_memory(g);
-        }
+        MSC_TRY(MSC_ALLOCATED(name));
         MSC_TRY(msc_array_list_add(list, name, t->data));
     }
     for (int32_t i = 0; i < g->n_joints; i++) {
         const struct msc_joint *j = &g->joints[i]->joint;
         for (int32_t k = 0; k < j->n_graphs; k++) {
             const char *inner = msc_graph__body_prefix(arena, prefix, j->op, j->name, k);
-            if (inner == NULL) {
-                return msc_graph__no_memory(g);
-            }
+            MSC_TRY(MSC_ALLOCATED(inner));
             MSC_TRY(list_weights(list, arena, j->graphs[k], inner));
         }
     }
@@ -42,10 +38,7 @@ enum msc_status msc_graph_save(const struct msc_graph *g, const char *path) {
     enum msc_status status = MSC_OK;
     char *weights_path = msc_arena_printf(&arena, "%s.safetensors", path);
     char *json_path = msc_arena_printf(&arena, "%s.json", path);
-    if (weights_path == NULL || json_path == NULL) {
-        status = msc_graph__no_memory(g);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(weights_path && json_path));
     MSC_TRY_OUT(list_weights(&weights, &arena, g, ""));
     msc_graph_write_json(g, &json);
     msc_str_char(&json, '\n');

@@ -42,6 +42,15 @@ struct msc_infer {
 // MSC_E_INVALID names the joint, the operand and the mismatch.
 enum msc_status msc_infer(const struct msc_infer *call);
 
+// One axis of a slice, in numbers. *begin is the given start on entry and the first element on
+// return; *count is the number of elements taken. `stride` is not 0.
+void msc_infer_slice_range(int64_t *begin, int64_t *count, int64_t length, int64_t end,
+                           int64_t stride);
+
+// Layout of a transposed tensor: out[i] = in[axes[i]].
+void msc_infer_permute_layout(char out[MSC_MAX_DIMS + 4], const char *in, const int64_t axes[],
+                              int n);
+
 // Arithmetic on dimensions. Numbers fold, equal expressions share one prim, and x*1, x+0 and
 // (x*a)/a simplify. `optype`: "Add", "Sub", "Mul", "FloorDiv", "CeilDiv" (expressed by FloorDiv),
 // "FloorMod", "Max", "Min".

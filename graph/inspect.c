@@ -7,9 +7,7 @@
 static enum msc_status add_shape(cJSON *object, const struct msc_graph *g,
                                  const struct msc_tensor *t) {
     cJSON *shape = cJSON_AddArrayToObject(object, "shape");
-    if (shape == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(shape));
     for (int i = 0; i < t->n_dims; i++) {
         cJSON *dim = t->prims[i] == MSC_NO_ID ? cJSON_CreateNumber((double)t->dims[i])
                                               : cJSON_CreateString(g->prims[t->prims[i]]->name);
@@ -21,9 +19,7 @@ static enum msc_status add_shape(cJSON *object, const struct msc_graph *g,
 static enum msc_status add_tensors(cJSON *root, const char *key, const struct msc_graph *g,
                                    const int32_t tensors[], int32_t n) {
     cJSON *list = cJSON_AddArrayToObject(root, key);
-    if (list == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(list));
     for (int32_t i = 0; i < n; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, tensors[i]);
         cJSON *object = cJSON_CreateObject();
@@ -50,9 +46,7 @@ static enum msc_status inspect_all(cJSON *root, const struct msc_graph *g) {
     MSC_TRY(add_tensors(root, "inputs", g, g->inputs, g->n_inputs));
     MSC_TRY(add_tensors(root, "outputs", g, g->outputs, g->n_outputs));
     cJSON *nodes = cJSON_AddObjectToObject(root, "nodes");
-    if (nodes == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(nodes));
     MSC_TRY(msc_json_add_number(nodes, "total", g->n_joints));
     for (int32_t i = 0; i < g->n_joints; i++) {
         MSC_TRY(inspect_count(nodes, msc_op_info(g->joints[i]->joint.op)->name));
@@ -61,9 +55,7 @@ static enum msc_status inspect_all(cJSON *root, const struct msc_graph *g) {
         return MSC_OK;
     }
     cJSON *prims = cJSON_AddObjectToObject(root, "prims");
-    if (prims == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(prims));
     MSC_TRY(msc_json_add_number(prims, "total", g->n_prims));
     for (int32_t i = 0; i < g->n_prims; i++) {
         MSC_TRY(inspect_count(prims, g->prims[i]->optype));
@@ -73,9 +65,7 @@ static enum msc_status inspect_all(cJSON *root, const struct msc_graph *g) {
 
 enum msc_status msc_graph_inspect(const struct msc_graph *g, struct cJSON **out) {
     cJSON *root = cJSON_CreateObject();
-    if (root == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(root));
     enum msc_status status = inspect_all(root, g);
     if (status != MSC_OK) {
         cJSON_Delete(root);

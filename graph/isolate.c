@@ -21,9 +21,7 @@ static enum msc_status make_operand(struct msc_value **out, struct isolate *s,
         return MSC_OK;
     }
     const char *name = msc_arena_printf(&b->arena, "%s/%d", j->name, (int)i);
-    if (name == NULL) {
-        return msc_graph__no_memory(s->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     int32_t tensor;
     MSC_TRY(msc_graph_add_input(&tensor, b->graph, name, "", msc_array_dtype(array), t->layout,
                                 msc_array_n_dims(array), msc_array_dims(array)));
@@ -41,9 +39,7 @@ static enum msc_status isolate_build(struct isolate *s, const struct msc_joint *
     }
     MSC_TRY(msc_builder_add(copy.outputs, &s->builder, &copy.joint));
     int32_t *ids = msc_arena_array(&s->builder.arena, (size_t)j->n_outputs, sizeof(*ids));
-    if (ids == NULL) {
-        return msc_graph__no_memory(s->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(ids));
     for (int32_t i = 0; i < j->n_outputs; i++) {
         ids[i] = copy.outputs[i]->tensor;
     }

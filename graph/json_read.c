@@ -9,7 +9,7 @@
 static enum msc_status json_read_place(const char **out, struct msc_graph_reader *r,
                                        const char *list, int index) {
     *out = msc_arena_printf(&r->scratch, "%s: %s[%d]", r->name, list, index);
-    return *out == NULL ? msc_graph__no_memory(r->g) : MSC_OK;
+    return MSC_ALLOCATED(*out);
 }
 
 enum msc_status msc_graph__read_text(const char **out, const cJSON *object, const char *key,
@@ -47,9 +47,7 @@ enum msc_status msc_graph__read_attrs(struct msc_attr **out, int32_t *n, struct 
     const cJSON *map;
     MSC_TRY(msc_json_get_object(&map, object, "attrs", where));
     *out = msc_arena_array(&r->scratch, (size_t)cJSON_GetArraySize(map), sizeof(**out));
-    if (*out == NULL) {
-        return msc_graph__no_memory(r->g);
-    }
+    MSC_TRY(MSC_ALLOCATED(*out));
     const cJSON *item;
     cJSON_ArrayForEach(item, map) {
         struct msc_attr *attr = &(*out)[(*n)++];
@@ -134,9 +132,7 @@ static enum msc_status read_names(int32_t **out, int32_t *n, struct msc_graph_re
     MSC_TRY(msc_json_get_array(&list, root, key, r->name));
     *n = 0;
     *out = msc_arena_array(&r->scratch, (size_t)cJSON_GetArraySize(list), sizeof(**out));
-    if (*out == NULL) {
-        return msc_graph__no_memory(r->g);
-    }
+    MSC_TRY(MSC_ALLOCATED(*out));
     cJSON_ArrayForEach(item, list) {
         const char *name = "";
         MSC_TRY(msc_graph__read_element(&name, item, key, r->name));
@@ -185,9 +181,7 @@ static enum msc_status read_pairs(const struct msc_attr **out, size_t *n,
     MSC_TRY(msc_json_get_object(&map, notes, key, where));
     struct msc_attr *pairs =
         msc_arena_array(&r->scratch, (size_t)cJSON_GetArraySize(map) + 1, sizeof(pairs[0]));
-    if (pairs == NULL) {
-        return msc_graph__no_memory(r->g);
-    }
+    MSC_TRY(MSC_ALLOCATED(pairs));
     cJSON_ArrayForEach(item, map) {
         struct msc_attr *pair = &pairs[(*n)++];
         pair->key = item->string == NULL ? "" : item->string;
@@ -217,9 +211,7 @@ static enum msc_status read_notes(struct msc_graph_reader *r, const cJSON *root)
     }
     MSC_TRY(msc_json_get_object(&object, root, "notes", r->name));
     const char *where = msc_arena_printf(&r->scratch, "%s: notes", r->name);
-    if (where == NULL) {
-        return msc_graph__no_memory(r->g);
-    }
+    MSC_TRY(MSC_ALLOCATED(where));
     MSC_TRY(read_opset(&notes.opset, object, where));
     if (cJSON_GetObjectItemCaseSensitive(object, "model_version")) {
         MSC_TRY(msc_json_get_i64(&notes.model_version, object, "model_version", where));
@@ -258,9 +250,7 @@ enum msc_status msc_graph__read_body(struct msc_graph **out, struct msc_graph_re
     const char *graph_name;
     enum msc_status status = MSC_OK;
     r.prefix = msc_graph__body_prefix(&around->scratch, around->prefix, op, name, which);
-    if (r.prefix == NULL) {
-        return msc_graph__no_memory(around->g);
-    }
+    MSC_TRY(MSC_ALLOCATED(r.prefix));
     if (!cJSON_IsObject(object)) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: the bodies of '%s' are not objects", r.name, name);
     }

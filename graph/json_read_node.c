@@ -130,9 +130,7 @@ static enum msc_status read_weight(int32_t *out, struct msc_graph_reader *r, con
             return MSC_OK;
         }
         const char *stored = msc_arena_printf(&r->scratch, "%s%s", r->prefix, entry.name);
-        if (stored == NULL) {
-            return msc_graph__no_memory(r->g);
-        }
+        MSC_TRY(MSC_ALLOCATED(stored));
         const struct msc_array *data = msc_array_list_find(r->weights, stored);
         if (data == NULL) {
             return MSC_FAIL(MSC_E_NOT_FOUND, "%s: the weights file has no elements for weight '%s'",
@@ -162,9 +160,7 @@ static enum msc_status read_inputs(struct node *node, struct msc_graph_reader *r
     MSC_TRY(msc_graph__read_array(&list, object, "inputs", node->where));
     int32_t *inputs =
         msc_arena_array(&r->scratch, (size_t)cJSON_GetArraySize(list), sizeof(inputs[0]));
-    if (inputs == NULL) {
-        return msc_graph__no_memory(r->g);
-    }
+    MSC_TRY(MSC_ALLOCATED(inputs));
     cJSON_ArrayForEach(item, list) {
         const char *name;
         MSC_TRY(msc_graph__read_element(&name, item, "inputs", node->where));
@@ -196,9 +192,7 @@ static enum msc_status read_weights(struct node *node, struct msc_graph_reader *
     MSC_TRY(msc_json_get_object(&map, object, "weights", node->where));
     struct msc_weight_spec *weights =
         msc_arena_array(&r->scratch, (size_t)cJSON_GetArraySize(map), sizeof(weights[0]));
-    if (weights == NULL) {
-        return msc_graph__no_memory(r->g);
-    }
+    MSC_TRY(MSC_ALLOCATED(weights));
     cJSON_ArrayForEach(item, map) {
         struct msc_weight_spec *weight = &weights[node->spec.n_weights++];
         weight->role = item->string;
@@ -215,9 +209,7 @@ static enum msc_status read_outputs(struct node *node, struct msc_graph_reader *
     size_t n = (size_t)cJSON_GetArraySize(list);
     node->outputs = msc_arena_array(&r->scratch, n, sizeof(node->outputs[0]));
     const char **aliases = msc_arena_array(&r->scratch, n, sizeof(aliases[0]));
-    if (node->outputs == NULL || aliases == NULL) {
-        return msc_graph__no_memory(r->g);
-    }
+    MSC_TRY(MSC_ALLOCATED(node->outputs && aliases));
     if (n == 0) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: '%s' has no outputs", node->where, node->spec.name);
     }
@@ -226,9 +218,7 @@ static enum msc_status read_outputs(struct node *node, struct msc_graph_reader *
         struct entry *entry = &node->outputs[i];
         MSC_TRY(read_tensor(entry, r, item, node->where));
         const char *name = msc_arena_printf(&r->scratch, "%s:%d", node->spec.name, (int)i);
-        if (name == NULL) {
-            return msc_graph__no_memory(r->g);
-        }
+        MSC_TRY(MSC_ALLOCATED(name));
         if (strcmp(entry->name, name) != 0) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: output %d is called '%s', expected '%s'",
                             node->where, (int)i, entry->name, name);
@@ -283,9 +273,7 @@ static enum msc_status check_output(struct msc_graph_reader *r, struct msc_tenso
         return fail_type(entry, t, node->where, "inputs");
     }
     const char *layout = msc_arena_strdup(&r->g->arena, entry->type.layout);
-    if (layout == NULL) {
-        return msc_graph__no_memory(r->g);
-    }
+    MSC_TRY(MSC_ALLOCATED(layout));
     if (layout[0] != '\0' && strlen(layout) != (size_t)t->n_dims) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: layout '%s' of '%s' does not name %d axes", node->where,
                         layout, entry->name, t->n_dims);
@@ -306,9 +294,7 @@ static enum msc_status json_read_node_add_node(struct msc_graph_reader *r,
     size_t n = (size_t)node->spec.n_outputs;
     if (r->weights == NULL) {
         struct msc_infer_tensor *declared = msc_arena_array(&r->scratch, n, sizeof(declared[0]));
-        if (declared == NULL) {
-            return msc_graph__no_memory(r->g);
-        }
+        MSC_TRY(MSC_ALLOCATED(declared));
         for (size_t i = 0; i < n; i++) {
             declared[i] = node->outputs[i].type;
         }

@@ -33,13 +33,13 @@ static enum msc_status copy_pairs(const struct msc_attr **out, size_t *n_out, st
                                   const struct msc_attr from[], size_t n) {
     struct msc_attr *to = msc_arena_array(&g->arena, n + 1, sizeof(to[0]));
     struct msc_graph_names places = {0};
-    enum msc_status status = to == NULL ? msc_graph__no_memory(g) : MSC_OK;
+    enum msc_status status = MSC_ALLOCATED(to);
     *n_out = 0;
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
         size_t at;
         struct msc_attr pair = {notes_copy_text(g, from[i].key), notes_copy_text(g, from[i].value)};
         if (pair.key == NULL || pair.value == NULL) {
-            status = msc_graph__no_memory(g);
+            status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
             break;
         }
         status = place_of(&at, &places, pair.key, *n_out);
@@ -58,9 +58,7 @@ enum msc_status msc_graph_set_notes(struct msc_graph *g, const struct msc_graph_
     copy.doc = notes_copy_text(g, notes->doc);
     copy.graph_doc = notes_copy_text(g, notes->graph_doc);
     copy.domain = notes_copy_text(g, notes->domain);
-    if (copy.doc == NULL || copy.graph_doc == NULL || copy.domain == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(copy.doc && copy.graph_doc && copy.domain));
     MSC_TRY(copy_pairs(&copy.metadata, &copy.n_metadata, g, notes->metadata, notes->n_metadata));
     MSC_TRY(copy_pairs(&copy.input_docs, &copy.n_input_docs, g, notes->input_docs,
                        notes->n_input_docs));

@@ -80,9 +80,7 @@ enum msc_status msc_graph__find_requantised(int32_t class_of[], const struct msc
     f.is_inside = msc_arena_array(scratch, n + 1, sizeof(bool));
     f.is_integer = msc_arena_array(scratch, n + 1, sizeof(bool));
     bool *is_live = msc_arena_array(scratch, n + 1, sizeof(bool)); // of roots
-    if (f.parent == NULL || f.is_inside == NULL || f.is_integer == NULL || is_live == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while finding requantised tensors");
-    }
+    MSC_TRY(MSC_ALLOCATED(f.parent && f.is_inside && f.is_integer && is_live));
     for (size_t t = 0; t < n; t++) {
         f.parent[t] = (int32_t)t;
     }

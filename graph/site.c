@@ -217,7 +217,7 @@ static enum msc_status name_site(struct msc_site *site, const struct msc_slot *s
     } else {
         site->name = msc_arena_strdup(arena, tensor);
     }
-    return site->name == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory for sites") : MSC_OK;
+    return MSC_ALLOCATED(site->name);
 }
 
 static enum msc_status group_slots(struct msc_sites *sites, const struct finder *f,
@@ -227,9 +227,7 @@ static enum msc_status group_slots(struct msc_sites *sites, const struct finder 
     sites->sites = msc_arena_array(arena, n, sizeof(sites->sites[0]));
     bool *is_taken = msc_arena_array(arena, n, sizeof(is_taken[0]));
     int32_t *indices = msc_arena_array(arena, n, sizeof(indices[0]));
-    if (sites->sites == NULL || is_taken == NULL || indices == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
-    }
+    MSC_TRY(MSC_ALLOCATED(sites->sites && is_taken && indices));
     for (int32_t i = 0; i < sites->n_site_slots; i++) {
         if (is_taken[i]) {
             continue;
@@ -264,9 +262,7 @@ static enum msc_status list_all(struct msc_sites *out, const struct finder *f) {
     out->n_site_slots = n_operands + list_outputs(NULL, f);
     out->n_slots = out->n_site_slots + list_slots(NULL, f, make_bias_slot);
     out->slots = msc_arena_array(arena, (size_t)out->n_slots, sizeof(out->slots[0]));
-    if (out->slots == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
-    }
+    MSC_TRY(MSC_ALLOCATED(out->slots));
     list_slots(out->slots, f, make_slot);
     list_outputs(out->slots + n_operands, f);
     list_slots(out->slots + out->n_site_slots, f, make_bias_slot);
@@ -292,9 +288,7 @@ static enum msc_status find_sites(struct msc_sites *out, const struct msc_graph 
 enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g,
                                const struct msc_site_scheme *scheme) {
     *out = (struct msc_sites){.storage = msc_alloc_zero(1, sizeof(struct msc_arena))};
-    if (out->storage == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
-    }
+    MSC_TRY(MSC_ALLOCATED(out->storage));
     if (scheme != NULL) {
         out->scheme = *scheme;
         bool has_roles = scheme->target != NULL && scheme->target->requantises;

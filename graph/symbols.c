@@ -38,9 +38,7 @@ enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const st
                                     struct msc_arena *arena) {
     size_t n_most = (size_t)g->n_prims + (size_t)g->n_inputs;
     const char **names = msc_arena_array(arena, n_most + 1, sizeof(names[0]));
-    if (names == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(names));
     *n = 0;
     for (int32_t i = 0; i < g->n_prims; i++) {
         if (is_length(g, i)) {

@@ -15,10 +15,6 @@ struct builder {
     int32_t *leader;  // leader of a node's friends, by union-find
 };
 
-static enum msc_status weight_graph_no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory while building a weight graph");
-}
-
 // ---- Kinds of joints --------------------------------------------------------------------------
 
 // True if the weight of the operator produces channels.
@@ -59,9 +55,7 @@ static int32_t find_leader(const struct builder *b, int32_t node) {
 static enum msc_status copy_parents(struct msc_weight_node *node, struct builder *b,
                                     const int32_t parents[], int32_t n) {
     node->parents = msc_arena_array(b->arena, (size_t)n + 1, sizeof(node->parents[0]));
-    if (!node->parents) {
-        return weight_graph_no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(node->parents));
     if (n > 0) {
         memcpy(node->parents, parents, (size_t)n * sizeof(parents[0]));
     }
@@ -178,9 +172,7 @@ static enum msc_status list_friends(struct builder *b) {
             n += find_leader(b, k) == leader;
         }
         node->friends = msc_arena_array(b->arena, (size_t)n, sizeof(node->friends[0]));
-        if (!node->friends) {
-            return weight_graph_no_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(node->friends));
         for (int32_t k = leader; n > 1 && k < b->out->n; k++) {
             if (find_leader(b, k) == leader) {
                 node->friends[node->n_friends++] = k;
@@ -200,10 +192,8 @@ static enum msc_status build(struct builder *b, struct msc_arena *work) {
     b->is_seen = msc_arena_array(work, n_joints + 1, sizeof(b->is_seen[0]));
     b->waiting = msc_arena_array(work, n_joints + 1, sizeof(b->waiting[0]));
     b->leader = msc_arena_array(work, capacity, sizeof(b->leader[0]));
-    if (!parents || !b->out->nodes || !b->node_of_weight || !b->made_by || !b->is_seen ||
-        !b->waiting || !b->leader) {
-        return weight_graph_no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(parents && b->out->nodes && b->node_of_weight && b->made_by &&
+                          b->is_seen && b->waiting && b->leader));
     for (size_t i = 0; i < n_tensors; i++) {
         b->node_of_weight[i] = MSC_NO_ID;
     }
@@ -227,9 +217,7 @@ static enum msc_status build(struct builder *b, struct msc_arena *work) {
 enum msc_status msc_weight_graph_build(struct msc_weight_graph *out, const struct msc_graph *g) {
     struct msc_arena work = {0};
     *out = (struct msc_weight_graph){.storage = msc_alloc_zero(1, sizeof(struct msc_arena))};
-    if (!out->storage) {
-        return weight_graph_no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->storage));
     struct builder b = {.g = g, .out = out, .arena = out->storage};
     enum msc_status status = build(&b, &work);
     msc_arena_finish(&work);

@@ -2,8 +2,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "pipeline/record_files.h"
-#include "pipeline/strategies.h"
+#include "records/record_files.h"
+#include "model/strategies.h"
 #include "tools/strategy.h"
 
 #include <string.h>
@@ -63,7 +63,7 @@ enum msc_status msc_base_strategy_open(struct msc_strategy **out, struct msc_set
         MSC_TRY(dup_strategy(out, setup->found));
     }
     const char *path = msc_record_file(&setup->arena, e->record, MSC_RECORD_FILE_BASE);
-    MSC_TRY(path ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY(MSC_ALLOCATED(path));
     if (record) {
         MSC_TRY(check_base(e, *out, path));
     } else if (mode == MSC_SETUP_RUN && !*out) {
@@ -79,9 +79,7 @@ enum msc_status msc_base_strategy_copy(struct msc_setup *setup, struct msc_confi
                                        const struct msc_strategy *base, const char *from) {
     const char *old = msc_record_file(&setup->arena, from, MSC_RECORD_FILE_BASE);
     const char *own = msc_record_file(&setup->arena, e->record, MSC_RECORD_FILE_BASE);
-    if (!old || !own) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(old && own));
     if (!setup->model || !e->base || strcmp(e->base, old) != 0) {
         return MSC_OK;
     }

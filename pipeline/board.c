@@ -2,8 +2,8 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "search/report.h"
-#include "search/tensorboard.h"
+#include "results/report.h"
+#include "results/tensorboard.h"
 
 void msc_board_close(struct msc_board *b) {
     msc_tensorboard_close(b->run);

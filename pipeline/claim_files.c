@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "pipeline/left_outputs.h"
 #include "pipeline/read_files.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "pipeline/stages.h"
 
 #include <stdio.h>
@@ -15,9 +15,7 @@ static enum msc_status claim_record(struct msc_file_set *files, const char *what
     MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, what, path));
     for (const struct msc_record_file *f = msc_record_file_kinds; f->ending; f++) {
         const char *beside = msc_record_file(&files->arena, path, f->ending);
-        if (!beside) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        }
+        MSC_TRY(MSC_ALLOCATED(beside));
         if (!f->is_base || !has_base) {
             MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, f->what, beside));
         }
@@ -50,9 +48,7 @@ static enum msc_status claim_entry(struct msc_file_set *files, struct msc_setup 
     MSC_TRY(claim_record(files, what, e->record, e->base != NULL));
     if (e->baseline == MSC_CONFIG_BASELINE_GREEDY) {
         const char *greedy = msc_record_sibling(&setup->arena, e->record, "greedy");
-        if (!greedy) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        }
+        MSC_TRY(MSC_ALLOCATED(greedy));
         snprintf(what, sizeof what, "the greedy record of %s", e->name);
         MSC_TRY(claim_record(files, what, greedy, false));
     }
@@ -75,15 +71,13 @@ static enum msc_status choose_model(struct msc_setup *setup) {
         c->stages.model_file
             ? msc_arena_strdup(&setup->arena, c->stages.model_file)
             : msc_arena_printf(&setup->arena, "%s/%.*s.onnx", c->workspace, length, name);
-    if (!setup->model_output) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(setup->model_output));
     MSC_TRY_OUT(msc_file_set_read(&model, "the model", c->model));
     status = msc_file_set_write(&model, "the model to write", setup->model_output);
     if (status == MSC_E_INVALID) {
         setup->model_output =
             msc_arena_printf(&setup->arena, "%s/%.*s.compressed.onnx", c->workspace, length, name);
-        status = setup->model_output ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        status = MSC_ALLOCATED(setup->model_output);
     }
 out:
     msc_file_set_finish(&model);
@@ -96,9 +90,7 @@ static enum msc_status claim_stages(struct msc_file_set *files, struct msc_setup
         return MSC_OK;
     }
     const char *stages = msc_path_join(&setup->arena, setup->config->workspace, MSC_STAGES_FILE);
-    if (!stages) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(stages));
     MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, "the stages that were done", stages));
     MSC_TRY(claim_output(files, setup, MSC_OUTPUT_GRAPH, "the file of parse", s->graph_file));
     return s->has_track

@@ -7,8 +7,8 @@
 #include "env/trial_runs.h"
 #include "graph/onnx/load.h"
 #include "graph/target.h"
-#include "pipeline/export.h"
-#include "pipeline/runtime_samples.h"
+#include "model/export.h"
+#include "model/runtime_samples.h"
 #include "tools/runtime.h"
 #include "tools/strategy.h"
 
@@ -28,10 +28,6 @@ struct msc_delivery {
     size_t n_exported;
 };
 
-static enum msc_status no_delivery_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for models in their runtime");
-}
-
 // ---- Opening and closing ----------------------------------------------------------------------
 
 static const char *runtime_of(const char *target) {
@@ -46,15 +42,13 @@ bool msc_delivery_has_runtime(const char *target) {
 enum msc_status msc_delivery_open(struct msc_delivery **out,
                                   const struct msc_delivery_options *options) {
     struct msc_delivery *d = msc_alloc_zero(1, sizeof *d);
-    if (!d) {
-        return no_delivery_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(d));
     d->options = *options;
     d->runtime_name = runtime_of(options->target);
     enum msc_status status = msc_scratch_make(&d->scratch, &d->arena);
     if (status == MSC_OK) {
         d->outputs_path = msc_path_join(&d->arena, d->scratch.path, "outputs.npz");
-        status = d->outputs_path ? MSC_OK : no_delivery_memory();
+        status = MSC_ALLOCATED(d->outputs_path);
     }
     if (status != MSC_OK) {
         msc_delivery_close(d);
@@ -114,7 +108,7 @@ enum msc_status msc_delivery_start(struct msc_delivery *d, const char **missing)
     if (status == MSC_E_NOT_FOUND || status == MSC_E_DEVICE) {
         *missing = msc_arena_strdup(&d->arena,
                                     status == MSC_E_DEVICE ? found->missing : msc_status_message());
-        return *missing ? MSC_OK : no_delivery_memory();
+        return MSC_ALLOCATED(*missing);
     }
     MSC_TRY(status);
     d->version = found->version;
@@ -139,7 +133,7 @@ static enum msc_status settle(struct msc_delivery *d, struct msc_delivery_plan *
     }
     plan->is_refused = status == MSC_E_STATE;
     plan->failure = msc_arena_strdup(&d->arena, msc_status_message());
-    return plan->failure ? MSC_OK : no_delivery_memory();
+    return MSC_ALLOCATED(plan->failure);
 }
 
 static void fill_job(struct msc_runtime_job *job, const struct msc_delivery *d,
@@ -204,16 +198,14 @@ enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_
         !plan->choices && !plan->strategy && is_onnx(original)
             ? original
             : msc_arena_printf(&d->arena, "%s/plan_%zu.onnx", d->scratch.path, d->n_exported++);
-    if (!plan->path) {
-        return no_delivery_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(plan->path));
     if (plan->path != original) {
         MSC_TRY(export_plan(d, plan));
     }
     MSC_TRY(msc_model_file_bytes(&n_bytes, plan->path, &d->arena));
     if (!plan->found) {
         plan->found = cJSON_CreateObject();
-        MSC_TRY(plan->found ? MSC_OK : no_delivery_memory());
+        MSC_TRY(MSC_ALLOCATED(plan->found));
     }
     cJSON_DeleteItemFromObjectCaseSensitive(plan->found, "file_bytes");
     return msc_json_add_number(plan->found, "file_bytes", (double)n_bytes);
@@ -404,10 +396,7 @@ enum msc_status msc_delivery_latency(struct msc_delivery *d, struct msc_delivery
     struct msc_delivery_plan **measured = msc_alloc_zero(n + 1, sizeof(struct msc_delivery_plan *));
     enum msc_status status = MSC_OK;
     size_t n_measured = 0;
-    if (!paths || !measured) {
-        status = no_delivery_memory();
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(paths && measured));
     for (size_t i = 0; i < n; i++) {
         if (!plans[i]->failure) {
             paths[n_measured] = plans[i]->path;

@@ -15,7 +15,7 @@
 #define MSC_PIPELINE_DELIVERY_H
 
 #include "env/api/env.h"
-#include "pipeline/model.h"
+#include "model/model.h"
 
 struct cJSON;
 struct msc_delivery;

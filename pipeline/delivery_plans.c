@@ -7,10 +7,6 @@
 
 // ---- The list ---------------------------------------------------------------------------------
 
-static enum msc_status no_plans_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the plans to measure");
-}
-
 static bool is_in_list(const struct msc_delivery_plans *list, int64_t id) {
     for (size_t i = 0; i < list->n; i++) {
         if (list->plans[i].id == id) {
@@ -35,7 +31,7 @@ static enum msc_status add_plan(struct msc_delivery_plans *list, int64_t id,
     list->plans[list->n] = (struct msc_delivery_plan){.id = id, .name = name, .choices = choices};
     list->order[list->n] = &list->plans[list->n];
     list->n++;
-    return name ? MSC_OK : no_plans_memory();
+    return MSC_ALLOCATED(name);
 }
 
 static enum msc_status add_trial(struct msc_delivery_plans *list, const struct msc_record *record,
@@ -52,9 +48,7 @@ enum msc_status msc_delivery_plans_init(struct msc_delivery_plans *list,
     size_t room = n_ids + MOST_BASELINES + 1;
     list->plans = msc_arena_array(&list->arena, room, sizeof list->plans[0]);
     list->order = msc_arena_array(&list->arena, room, sizeof(struct msc_delivery_plan *));
-    if (!list->plans || !list->order) {
-        return no_plans_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(list->plans && list->order));
     for (size_t i = 0; i < n_ids; i++) {
         const struct msc_record_line line = msc_record_trial(record, (size_t)ids[i]);
         MSC_TRY(add_trial(list, record, &line));

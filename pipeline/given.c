@@ -4,13 +4,13 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "graph/target.h"
-#include "pipeline/export.h"
+#include "model/export.h"
 #include "pipeline/publisher.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "pipeline/stage_profile.h"
-#include "pipeline/strategies.h"
+#include "model/strategies.h"
 #include "records/record_query.h"
-#include "search/supervise.h"
+#include "supervise/supervise.h"
 #include "tools/strategy.h"
 
 #include <math.h>

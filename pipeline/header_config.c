@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "graph/target.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "records/record_header.h"
 
 #include <string.h>
@@ -53,9 +53,7 @@ static enum msc_status find_base(struct msc_config *config, const char *record) 
     const char *first =
         msc_record_file(&config->arena, msc_path_name(e->record), MSC_RECORD_FILE_BASE);
     const char *own = msc_record_file(&config->arena, record, MSC_RECORD_FILE_BASE);
-    if (!first || !own) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(first && own));
     bool is_own = e->base && strcmp(msc_path_name(e->base), first) == 0;
     if (is_own && msc_file_exists(own)) {
         e->base = own;
@@ -80,10 +78,7 @@ enum msc_status msc_header_config_open(struct msc_config **out, const char *path
     }
     char *folder = msc_path_folder(&arena, path);
     cJSON *json = folder ? cJSON_Duplicate(stored, true) : NULL;
-    if (!json) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(json));
     if (options->is_node && options->node_path) {
         status = move_folders(json, options->node_path);
     }
@@ -135,9 +130,7 @@ static enum msc_status complete_envs(const struct msc_config_entry *e, const cJS
 // Equal environments keep the wording of the record.
 static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) {
     cJSON *env = cJSON_Duplicate(find_env(old, e), true);
-    if (!env) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(env));
     cJSON_Delete(e->env);
     e->env = env;
     return MSC_OK;
@@ -160,9 +153,7 @@ static bool is_same_target(const cJSON *a, const cJSON *b) {
 static enum msc_status keep_old_parameters(struct msc_config_entry *e, const cJSON *old) {
     enum msc_status status = MSC_OK;
     cJSON *kept = cJSON_Duplicate(old, true);
-    if (!kept) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(kept));
     for (const cJSON *item = e->agent_said ? e->agent_said->child : NULL; item; item = item->next) {
         MSC_TRY_OUT(take_member(kept, e->agent, item->string));
     }
@@ -188,9 +179,7 @@ enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e, const c
         return MSC_OK;
     }
     cJSON *copy = cJSON_Duplicate(old, true);
-    if (!copy) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(copy));
     cJSON_Delete(e->agent);
     e->agent = copy;
     e->budget.trials = e->is_budget_default ? -1 : e->budget.trials;
@@ -207,7 +196,7 @@ static enum msc_status keep_old_defaults(struct msc_config *c, struct msc_config
     if ((e->is_target_default && cJSON_IsString(target)) || is_same_target(target, own)) {
         MSC_TRY(take_member(e->env, env, "target"));
         e->target = msc_arena_strdup(&c->arena, target->valuestring);
-        MSC_TRY(e->target ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+        MSC_TRY(MSC_ALLOCATED(e->target));
     }
     if (e->are_sites_default) {
         MSC_TRY(take_member(e->env, env, "sites"));

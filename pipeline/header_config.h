@@ -3,7 +3,7 @@
 #ifndef MSC_PIPELINE_HEADER_CONFIG_H
 #define MSC_PIPELINE_HEADER_CONFIG_H
 
-#include "pipeline/config.h"
+#include "config/config.h"
 #include "pipeline/processor_options.h"
 #include "records/record.h"
 

@@ -3,7 +3,7 @@
 #ifndef MSC_PIPELINE_LEFT_OUTPUTS_H
 #define MSC_PIPELINE_LEFT_OUTPUTS_H
 
-#include "pipeline/output.h"
+#include "model/output.h"
 #include "pipeline/setup.h"
 
 // Is the file at `path`, whatever it holds, an output of that kind that an earlier run has left?

@@ -45,9 +45,7 @@ static void log_file_write(void *payload, enum msc_log_level level, const char *
 enum msc_status msc_log_file_open(struct msc_log_file **out, const char *path,
                                   enum msc_log_level level, const struct msc_log *next) {
     struct msc_log_file *file = msc_alloc_zero(1, sizeof *file);
-    if (!file) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a log");
-    }
+    MSC_TRY(MSC_ALLOCATED(file));
     // Without waiting: a pipe has no reader yet, or a slow one, and the search goes on.
     int how = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
     file->descriptor = path ? open(path, how, 0644) : -1;

@@ -3,9 +3,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "pipeline/program_id.h"
+#include "model/program_id.h"
 #include "search/estimate.h"
-#include "search/report.h"
+#include "results/report.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 #include "pipeline/node.h"
 
 #include "base/json.h"
-#include "pipeline/given_device.h"
-#include "pipeline/program_id.h"
+#include "cluster/given_device.h"
+#include "model/program_id.h"
 #include "pipeline/session.h"
 #include "pipeline/worker_code.h"
-#include "search/node.h"
+#include "cluster/node.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
     // Where the search's files lie as they do where it runs, below a folder.
     const char *root = getenv("MSCGYM_NODE_ROOT");
     const char *path = msc_arena_printf(&s->arena, "%s%s", root ? root : "", record);
-    MSC_TRY(path ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY(MSC_ALLOCATED(path));
     MSC_TRY(msc_setup_open_record(&s->setup, path, &o));
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(init, "given_gpu"))) {
         struct msc_config *config = s->setup->config;

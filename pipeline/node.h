@@ -1,4 +1,4 @@
-// A worker of a search on several machines: what `mscgym worker` is (search/node.h, docs/cluster.md).
+// A worker of a search on several machines: what `mscgym worker` is (cluster/node.h, docs/cluster.md).
 #ifndef MSC_PIPELINE_NODE_H
 #define MSC_PIPELINE_NODE_H
 

@@ -10,13 +10,13 @@
 #include "pipeline/processor_parts.h"
 #include "pipeline/read_files.h"
 #include "pipeline/recall.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "pipeline/run_entry.h"
 #include "pipeline/run_stages.h"
 #include "pipeline/session.h"
 #include "records/record.h"
-#include "search/supervise.h"
-#include "search/worker_page.h"
+#include "supervise/supervise.h"
+#include "supervise/worker_page.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -106,9 +106,7 @@ enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc
     MSC_TRY(msc_read_files_add(files, c, setup->end, &setup->options));
     for (const struct msc_record_file *f = msc_record_file_kinds; f->ending; f++) {
         const char *path = msc_record_file(&files->arena, e->record, f->ending);
-        if (!path) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        }
+        MSC_TRY(MSC_ALLOCATED(path));
         MSC_TRY(msc_file_set_read(files, f->what, path));
     }
     return MSC_OK;
@@ -141,9 +139,7 @@ static enum msc_status set_all_aside(struct msc_setup *setup) {
     for (size_t i = setup->first; i < setup->end; i++) {
         const char *path = setup->config->entries[i].record;
         const char *greedy = msc_record_sibling(&setup->arena, path, "greedy");
-        if (!greedy) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        }
+        MSC_TRY(MSC_ALLOCATED(greedy));
         MSC_TRY(msc_given_set_aside(setup, i));
         MSC_TRY(set_aside(setup, path));
         MSC_TRY(set_aside(setup, greedy));
@@ -225,9 +221,7 @@ static void tell_failure(const struct msc_setup *setup, enum msc_status status) 
 enum msc_status msc_processor_run(struct msc_processor *p, struct msc_processor_result *result) {
     *result = (struct msc_processor_result){.is_feasible = true};
     result->reports = cJSON_CreateArray();
-    if (!result->reports) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(result->reports));
     enum msc_status status = run_all_stages(p->setup, result);
     if (status != MSC_OK) {
         tell_failure(p->setup, status);

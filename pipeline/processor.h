@@ -33,12 +33,12 @@
 #ifndef MSC_PIPELINE_PROCESSOR_H
 #define MSC_PIPELINE_PROCESSOR_H
 
-#include "pipeline/config.h"
-#include "pipeline/export.h"
-#include "pipeline/model.h"
+#include "config/config.h"
+#include "model/export.h"
+#include "model/model.h"
 #include "pipeline/processor_options.h"
 #include "pipeline/processor_result.h"
-#include "pipeline/program_id.h"
+#include "model/program_id.h"
 #include "search/search.h"
 
 MSC_PUBLIC_BEGIN

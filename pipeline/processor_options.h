@@ -40,7 +40,7 @@ struct msc_processor_options {
     const char *beside; // "sensitivity"
     bool allow_plugins; // of a record: libraries and programs that it names may run
     const char
-        *tensorboard; // folder that gets a run of each search (search/tensorboard.h); or NULL
+        *tensorboard; // folder that gets a run of each search (results/tensorboard.h); or NULL
     // Who measures trials: "local:N", N workers on this machine; "ray:HOST:PORT" or "ray:auto", a
     // Ray cluster, with ":N" at most N workers; "slurm[:PARTITION][:N]", Slurm jobs; NULL: this
     // process. The record does not depend on it.

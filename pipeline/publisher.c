@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "pipeline/export.h"
-#include "pipeline/record_files.h"
+#include "model/export.h"
+#include "records/record_files.h"
 #include "records/record_query.h"
 #include "tools/strategy.h"
 

@@ -2,8 +2,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "pipeline/output.h"
-#include "pipeline/record_files.h"
+#include "model/output.h"
+#include "records/record_files.h"
 
 // A program, a library, a table, or an argument that names a file.
 static enum msc_status read_named(struct msc_file_set *files, const struct msc_config_entry *e,
@@ -77,9 +77,7 @@ enum msc_status msc_read_files_add_measured(struct msc_file_set *files,
                                             const struct msc_config *c) {
     const struct msc_config_entry *e = &c->entries[0];
     const char *parameters = msc_record_file(&files->arena, e->record, MSC_RECORD_FILE_PARAMETERS);
-    if (!parameters) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(parameters));
     if (msc_read_files_has_model(c, c->n_entries)) {
         MSC_TRY(msc_output_read_model(files, c->model));
     }

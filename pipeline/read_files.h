@@ -4,7 +4,7 @@
 #define MSC_PIPELINE_READ_FILES_H
 
 #include "base/file_set.h"
-#include "pipeline/config.h"
+#include "config/config.h"
 #include "pipeline/processor_options.h"
 
 // Does one of the first `end` entries need the model, and is there one?

@@ -4,9 +4,9 @@
 #include "pipeline/given.h"
 #include "pipeline/session.h"
 #include "records/record_query.h"
-#include "search/distilled.h"
-#include "search/kept.h"
-#include "search/reranked.h"
+#include "records/distilled.h"
+#include "records/kept.h"
+#include "records/reranked.h"
 
 static enum msc_status recall_winner(const struct msc_session *s, struct msc_record *record) {
     const struct msc_config_entry *e = s->entry;

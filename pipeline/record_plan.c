@@ -3,9 +3,9 @@
 #include "base/json.h"
 #include "env/env.h"
 #include "records/record_query.h"
-#include "search/distilled.h"
-#include "search/kept.h"
-#include "search/reranked.h"
+#include "records/distilled.h"
+#include "records/kept.h"
+#include "records/reranked.h"
 
 #include <string.h>
 

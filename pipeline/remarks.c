@@ -65,9 +65,7 @@ enum msc_status msc_remark_costs(const struct msc_space *space, const struct msc
     uint32_t first = 0;
     struct msc_str names = {0};
     unsigned char *marks = msc_alloc_zero(space->n_tasks, 1);
-    if (!marks) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", space->n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(marks));
     mark_tasks(marks, space, goal);
     for (uint32_t t = 0; t < space->n_tasks; t++) {
         first = marks[t] == COUNTED && n_tasks == 0 ? t : first;

@@ -4,13 +4,13 @@
 #include "base/json.h"
 #include "pipeline/after.h"
 #include "pipeline/header_config.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "pipeline/remarks.h"
 #include "pipeline/session_estimate.h"
 #include "pipeline/session_pool.h"
 #include "pipeline/session_search.h"
 #include "pipeline/trial_numerics.h"
-#include "search/pool.h"
+#include "cluster/pool.h"
 #include "search/warm.h"
 
 // ---- Points of other records ------------------------------------------------------------------
@@ -62,9 +62,7 @@ static enum msc_status make_folders(const struct msc_session *s) {
     const char *const paths[] = {e->record, e->strategy_file};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         const char *folder = paths[i] ? msc_path_folder(&s->setup->arena, paths[i]) : ".";
-        if (!folder) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        }
+        MSC_TRY(MSC_ALLOCATED(folder));
         MSC_TRY(msc_file_make_folders(folder));
     }
     return MSC_OK;

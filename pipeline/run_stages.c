@@ -5,12 +5,12 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "pipeline/given.h"
-#include "pipeline/program_id.h"
+#include "model/program_id.h"
 #include "pipeline/read_files.h"
 #include "pipeline/recall.h"
 #include "pipeline/run_entry.h"
 #include "pipeline/stages.h"
-#include "pipeline/track.h"
+#include "model/track.h"
 #include "tools/strategy.h"
 
 #include <string.h>
@@ -34,9 +34,7 @@ static const char *const others[] = {"workspace", "verbose", "log_file", "log_ev
 static enum msc_status hash_entries(struct run *r) {
     const struct msc_config *c = r->setup->config;
     r->entries = msc_arena_array(&r->setup->arena, c->n_entries + 1, sizeof *r->entries);
-    if (!r->entries) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(r->entries));
     for (size_t i = 0; i < c->n_entries; i++) {
         cJSON *json = NULL;
         struct msc_str text = {0};
@@ -148,7 +146,7 @@ static enum msc_status run_parse(struct run *r) {
     if (path) { // msc_graph_save adds .json
         base = msc_arena_strndup(&r->setup->arena, path, strlen(path) - strlen(".json"));
         weights = base ? msc_arena_printf(&r->setup->arena, "%s.safetensors", base) : NULL;
-        MSC_TRY(weights ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+        MSC_TRY(MSC_ALLOCATED(weights));
         MSC_TRY(msc_graph_save(r->setup->model->graph, base));
     }
     MSC_TRY(msc_graph_inspect(r->setup->model->graph, &result));
@@ -434,9 +432,7 @@ static enum msc_status run_each(struct run *r) {
 enum msc_status msc_run_stages(struct msc_setup *setup, struct msc_processor_result *result) {
     struct run r = {.setup = setup, .result = result};
     const char *path = msc_path_join(&setup->arena, setup->config->workspace, MSC_STAGES_FILE);
-    if (!path) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(path));
     MSC_TRY(msc_stages_open(&r.stages, path, setup->options.restart, setup->log));
     enum msc_status status = begin_chain(&r);
     if (status == MSC_OK) {

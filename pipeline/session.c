@@ -4,10 +4,10 @@
 #include "base/json.h"
 #include "pipeline/base_strategy.h"
 #include "pipeline/header_config.h"
-#include "pipeline/record_files.h"
-#include "pipeline/sameness.h"
+#include "records/record_files.h"
+#include "model/sameness.h"
 #include "records/race.h"
-#include "search/supervise.h"
+#include "supervise/supervise.h"
 #include "tools/strategy.h"
 
 #include <string.h>
@@ -59,9 +59,7 @@ static enum msc_status set_parameters(struct msc_env_host *host, const char **pr
     const char *record_path = s->entry->record;
     *prepared_path = msc_record_file(arena, record_path, MSC_RECORD_FILE_PREPARED);
     const char *path = msc_record_file(arena, record_path, MSC_RECORD_FILE_PARAMETERS);
-    if (!*prepared_path || !path) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(*prepared_path && path));
     host->parameters_required = record && (is_foreign(s, record) || is_measured(record));
     if (!record && mode == MSC_SETUP_RUN) {
         // Parameters left by a record that is gone, or was never begun: the environment takes those

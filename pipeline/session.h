@@ -19,7 +19,7 @@ struct msc_session {
     struct msc_env *env;
     struct msc_goal goal;
     struct msc_race race;   // of the rounds; without rungs: none
-    struct cJSON *sameness; // {"sameness"}: remarks on the samples (pipeline/sameness.h), or NULL
+    struct cJSON *sameness; // {"sameness"}: remarks on the samples (model/sameness.h), or NULL
 };
 
 // Opens the entry: its record (in MSC_SETUP_LOOK only to compare), base, parameters, environment

@@ -3,9 +3,9 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "pipeline/cluster.h"
+#include "cluster/cluster.h"
 #include "search/estimate.h"
-#include "search/pool.h"
+#include "cluster/pool.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -17,9 +17,7 @@ static enum msc_status measure_memory(double *out, const struct msc_session *s) 
     uint32_t *first = msc_alloc_zero(space->n_tasks + 1, sizeof *first);
     cJSON *object = NULL;
     *out = 0;
-    if (!first) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(first));
     const uint32_t *choices = space->n_baselines > 0 ? space->baselines[0].choices : first;
     enum msc_status status = msc_env_reevaluate(s->env, choices, MSC_REEVALUATE_MEMORY, &object);
     if (status == MSC_OK) {

@@ -3,14 +3,14 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "pipeline/cluster.h"
-#include "pipeline/program_id.h"
-#include "pipeline/slurm.h"
+#include "cluster/cluster.h"
+#include "model/program_id.h"
+#include "cluster/slurm.h"
 #include "pipeline/trial_numerics.h"
 #include "pipeline/worker_code.h"
 #include "pipeline/worker_files.h"
-#include "search/bridge.h"
-#include "search/pool.h"
+#include "cluster/bridge.h"
+#include "cluster/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static enum msc_status write_init(char **out, struct msc_session *s, int n_threa
     write_text(&init, "isa", s->setup->options.isa);
     MSC_TRY(write_code(&init, s, is_elsewhere));
     *out = msc_str_keep(&init, &s->setup->arena);
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(*out);
 }
 
 // The workers share this machine.
@@ -124,12 +124,45 @@ static enum msc_status make_node_init(char **out, struct msc_session *s) {
 static enum msc_status open_local(struct msc_bridge **out, struct msc_session *s,
                                   const struct msc_cluster *c) {
     const char **argv = msc_arena_array(&s->setup->arena, 4, sizeof *argv);
-    MSC_TRY(argv ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY(MSC_ALLOCATED(argv));
     argv[0] = s->setup->options.worker_program;
     argv[1] = "worker";
     argv[2] = "--quiet";
     const struct msc_bridge_local_options o = {.argv = argv, .n_workers = (size_t)c->n};
     return msc_bridge_open_local(out, &o);
+}
+
+static enum msc_status name_files(void *payload, struct msc_bridge *bridge) {
+    return msc_worker_files_name(payload, bridge);
+}
+
+// The program on the nodes.
+static const char *node_program(const struct msc_session *s) {
+    const char *program = s->setup->options.node_program;
+    return program ? program : "mscgym";
+}
+
+static enum msc_status open_slurm(struct msc_bridge **out, struct msc_session *s,
+                                  const struct msc_cluster *c) {
+    const struct msc_processor_options *o = &s->setup->options;
+    struct msc_slurm_options *slurm = msc_arena_array(&s->setup->arena, 1, sizeof *slurm);
+    MSC_TRY(msc_arena_status(&s->setup->arena));
+    *slurm = (struct msc_slurm_options){
+        .record = s->entry->record,
+        .program = node_program(s),
+        .partition = c->partition,
+        .n_workers = c->n,
+        .n_threads = o->n_threads,
+        .memory_bytes = o->memory_bytes,
+        .needs_gpu = msc_trial_numerics_need_gpu(s->setup),
+        .copy_to = o->copy_to,
+        .name_files = name_files,
+        .payload = s,
+        .arena = &s->setup->arena,
+        .log = s->setup->log,
+        .cancel = o->cancel,
+    };
+    return msc_slurm_open(out, slurm);
 }
 
 // The first message to the program that connects to Ray. Threads and memory default to those of a
@@ -138,14 +171,14 @@ static enum msc_status make_start(char **out, struct msc_session *s, const struc
     const struct msc_processor_options *o = &s->setup->options;
     struct msc_str start = {0};
     msc_str_append(&start, "{\"start\":{\"argv\":[");
-    msc_json_write_text(&start, o->node_program ? o->node_program : "mscgym");
+    msc_json_write_text(&start, node_program(s));
     msc_str_printf(&start,
                    ",\"worker\",\"--quiet\"],\"max\":%d,\"threads\":%d,\"memory\":%llu,"
                    "\"gpus\":%d}}",
                    (int)c->n, s->setup->model ? o->n_threads : 1,
                    (unsigned long long)o->memory_bytes, msc_trial_numerics_need_gpu(s->setup));
     *out = msc_str_keep(&start, &s->setup->arena);
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(*out);
 }
 
 static enum msc_status open_ray(struct msc_bridge **out, struct msc_session *s,
@@ -155,7 +188,7 @@ static enum msc_status open_ray(struct msc_bridge **out, struct msc_session *s,
     const char *python = getenv("MSCGYM_PYTHON");
     const char **argv = msc_arena_array(&s->setup->arena, 5, sizeof *argv);
     char *start;
-    MSC_TRY(argv ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY(MSC_ALLOCATED(argv));
     MSC_TRY(make_start(&start, s, c));
     argv[0] = python && python[0] ? python : "python3";
     argv[1] = "-m";
@@ -166,10 +199,6 @@ static enum msc_status open_ray(struct msc_bridge **out, struct msc_session *s,
 }
 
 // ---- The pool ----------------------------------------------------------------------------------
-
-static enum msc_status name_files(void *payload, struct msc_bridge *bridge) {
-    return msc_worker_files_name(payload, bridge);
-}
 
 enum msc_status msc_session_open_pool(struct msc_pool **out, struct msc_session *s) {
     const struct msc_processor_options *o = &s->setup->options;
@@ -196,7 +225,7 @@ enum msc_status msc_session_open_pool(struct msc_pool **out, struct msc_session 
         .payload = s,
     };
     MSC_TRY(c.kind == MSC_CLUSTER_RAY     ? open_ray(&pool.bridge, s, &c)
-            : c.kind == MSC_CLUSTER_SLURM ? msc_slurm_open(&pool.bridge, s, &c)
+            : c.kind == MSC_CLUSTER_SLURM ? open_slurm(&pool.bridge, s, &c)
                                           : open_local(&pool.bridge, s, &c));
     return msc_pool_open(out, &pool);
 }

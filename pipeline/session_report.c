@@ -4,9 +4,9 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "search/estimate.h"
-#include "search/kept.h"
-#include "search/recheck.h"
-#include "search/report.h"
+#include "records/kept.h"
+#include "checks/recheck.h"
+#include "results/report.h"
 
 #include <math.h>
 

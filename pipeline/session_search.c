@@ -1,7 +1,7 @@
 #include "pipeline/session_search.h"
 
 #include "base/json.h"
-#include "pipeline/program_id.h"
+#include "model/program_id.h"
 
 static void tell_progress(void *payload, const struct msc_search_progress *progress) {
     const struct msc_session_observers *observers = payload;

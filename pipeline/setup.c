@@ -3,12 +3,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "kernels/engine/backends.h"
-#include "pipeline/export.h"
+#include "model/export.h"
 #include "pipeline/header_config.h"
 #include "pipeline/log_file.h"
 #include "pipeline/read_files.h"
-#include "pipeline/record_files.h"
-#include "search/supervise.h"
+#include "records/record_files.h"
+#include "supervise/supervise.h"
 #include "tools/strategy.h"
 
 #include <string.h>
@@ -20,9 +20,7 @@ static enum msc_status add_bindings(struct msc_setup *setup) {
     const struct msc_processor_options *o = &setup->options;
     struct msc_binding *all =
         msc_arena_array(&setup->arena, c->n_bindings + o->n_bindings + 1, sizeof *all);
-    if (!all) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(all));
     size_t n = 0;
     for (; n < c->n_bindings; n++) {
         all[n] = c->bindings[n];
@@ -86,7 +84,7 @@ static enum msc_status set_agent_beside(struct msc_setup *setup) {
     e->baseline = MSC_CONFIG_BASELINE_UNIFORM;
     e->is_delivered = false;
     e->record = msc_record_sibling(&setup->arena, e->record, o->beside);
-    return e->agent_said && e->record ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(e->agent_said && e->record);
 }
 
 enum msc_status msc_setup_create(struct msc_setup **out, struct msc_config *config,

@@ -8,8 +8,8 @@
 #ifndef MSC_PIPELINE_SETUP_H
 #define MSC_PIPELINE_SETUP_H
 
-#include "pipeline/config.h"
-#include "pipeline/model.h"
+#include "config/config.h"
+#include "model/model.h"
 #include "pipeline/processor_options.h"
 
 struct msc_log_file;

@@ -7,8 +7,8 @@
 #include "pipeline/delivery.h"
 #include "pipeline/session_runtime.h"
 #include "records/record_query.h"
-#include "search/distilled.h"
-#include "search/report.h"
+#include "records/distilled.h"
+#include "results/report.h"
 #include "tools/strategy.h"
 
 #include <math.h>
@@ -124,7 +124,7 @@ static enum msc_status measure_delivered(struct msc_delivery_plan *plan, struct 
     struct msc_delivery *d = NULL;
     cJSON *runtime = cJSON_CreateObject(); // not used: the report describes the runtime already
     bool is_there = false;
-    enum msc_status status = runtime ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    enum msc_status status = MSC_ALLOCATED(runtime);
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(msc_session_open_delivery(&d, s->session, s->news));
     MSC_TRY_OUT(msc_session_start_runtime(&is_there, runtime, s->session, d));
@@ -220,7 +220,7 @@ enum msc_status msc_stage_distill(cJSON **plan, const struct msc_session *sessio
     }
     if (status == MSC_OK && msc_distilled_plan(distilled)) {
         *plan = cJSON_Duplicate(msc_distilled_plan(distilled), true);
-        status = *plan ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        status = MSC_ALLOCATED(*plan);
     }
     cJSON_Delete(distilled);
     return status;

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "pipeline/base_strategy.h"
 #include "pipeline/header_config.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "pipeline/session_report.h"
 #include "pipeline/session_search.h"
 #include "records/record_query.h"
@@ -91,7 +91,7 @@ enum msc_status msc_stage_greedy(const struct msc_session *s, const struct msc_n
     greedy.record = NULL;
     greedy.race = (struct msc_race){0};
     own.session = &greedy;
-    MSC_TRY_OUT(e.record ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY_OUT(MSC_ALLOCATED(e.record));
     MSC_TRY_OUT(make_agent(&e, setup->config));
     MSC_TRY_OUT(keep_agent(&e));
     MSC_TRY_OUT(msc_base_strategy_copy(setup, &e, s->base, s->entry->record));

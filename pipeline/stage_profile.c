@@ -14,10 +14,7 @@ static enum msc_status measure_latency(cJSON *out, const char *name, struct msc_
     struct msc_array **inputs = msc_alloc_zero(m->n_inputs + 1, sizeof *inputs);
     cJSON *object = cJSON_CreateObject();
     enum msc_status status = MSC_OK;
-    if (!inputs || !object) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(inputs && object));
     for (size_t i = 0; i < m->n_inputs; i++) {
         MSC_TRY_OUT(msc_dataset_chunk(&inputs[i], sample, 0, i, 0));
     }

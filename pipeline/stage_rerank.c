@@ -6,9 +6,9 @@
 #include "pipeline/delivery_plans.h"
 #include "pipeline/session_runtime.h"
 #include "records/record_query.h"
-#include "search/rerank.h"
-#include "search/reranked.h"
-#include "search/report.h"
+#include "records/rerank.h"
+#include "records/reranked.h"
+#include "results/report.h"
 #include "tools/command.h"
 
 #include <math.h>
@@ -53,9 +53,7 @@ static enum msc_status rerank_init(struct rerank *r) {
     int64_t *ids =
         msc_arena_array(&r->arena, r->top + msc_record_space(r->record)->n_baselines, sizeof *ids);
     r->runtime = cJSON_CreateObject();
-    if (!ids || !r->runtime) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(ids && r->runtime));
     msc_reranked_candidates(ids, &n, r->top, r->record);
     r->n_candidates = n;
     return msc_delivery_plans_init(&r->list, r->record, ids, n);
@@ -165,9 +163,7 @@ static enum msc_status recall_plan(struct msc_delivery_plan *plan, const cJSON *
     } parts[] = {{"file_bytes", true}, {"runtime", same_runtime}, {"score", same_command}};
     const cJSON *examined = rerank_get(row, "examined");
     plan->found = cJSON_CreateObject();
-    if (!plan->found) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(plan->found));
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const cJSON *item = rerank_get(examined, parts[i].key);
         if (item && parts[i].holds) {
@@ -204,7 +200,7 @@ static enum msc_status score_plan(struct rerank *r, struct msc_delivery_plan *pl
         return status;
     }
     plan->failure = msc_arena_strdup(&r->arena, msc_status_message());
-    return plan->failure ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(plan->failure);
 }
 
 static bool lacks_in_runtime(const struct rerank *r, const struct msc_delivery_plan *plan,
@@ -254,9 +250,7 @@ static enum msc_status order_candidates(cJSON **out, struct rerank *r) {
     struct msc_rerank_by by;
     struct msc_rerank_row *rows = msc_arena_array(&r->arena, r->n_candidates, sizeof *rows);
     struct msc_record_line *lines = msc_arena_array(&r->arena, r->n_candidates, sizeof *lines);
-    if (!rows || !lines) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(rows && lines));
     for (size_t i = 0; i < r->n_candidates; i++) {
         const struct msc_delivery_plan *plan = &r->list.plans[i];
         lines[i] = msc_record_trial(r->record, (size_t)plan->id);

@@ -15,17 +15,13 @@ struct msc_stages {
     cJSON *rows; // borrowed from json
 };
 
-static enum msc_status no_stages_memory(const char *path) {
-    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-}
-
 // ---- The file ---------------------------------------------------------------------------------
 
 static enum msc_status stages_begin(struct msc_stages *s) {
     s->json = cJSON_CreateObject();
     s->rows = cJSON_CreateArray();
-    enum msc_status status =
-        s->json ? msc_json_add_text(s->json, "schema", SCHEMA) : no_stages_memory(s->path);
+    enum msc_status status = s->json ? msc_json_add_text(s->json, "schema", SCHEMA)
+                                     : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         cJSON_Delete(s->rows);
         return status;
@@ -57,14 +53,12 @@ static enum msc_status stages_load(struct msc_stages *s, const struct msc_log *l
 enum msc_status msc_stages_open(struct msc_stages **out, const char *path, bool is_fresh,
                                 const struct msc_log *log) {
     struct msc_stages *s = msc_alloc_zero(1, sizeof *s);
-    if (!s) {
-        return no_stages_memory(path);
-    }
+    MSC_TRY(MSC_ALLOCATED(s));
     enum msc_status status = MSC_OK;
     s->path = msc_arena_strdup(&s->arena, path);
     s->folder = msc_path_folder(&s->arena, path);
     if (!s->path || !s->folder) {
-        status = no_stages_memory(path);
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
     } else {
         status = is_fresh ? stages_begin(s) : stages_load(s, log);
     }

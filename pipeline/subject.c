@@ -7,15 +7,11 @@
 #include "pipeline/given.h"
 #include "pipeline/processor_parts.h"
 #include "pipeline/setup.h"
-#include "pipeline/strategies.h"
+#include "model/strategies.h"
 
 #include <string.h>
 
 enum kind { KIND_MODEL, KIND_STRATEGY, KIND_RECORD, KIND_CONFIG };
-
-static enum msc_status no_subject_memory(const char *word) {
-    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", word);
-}
 
 // ---- What it is -------------------------------------------------------------------------------
 
@@ -55,7 +51,7 @@ static enum msc_status split(char **path, const char **behind, struct msc_arena 
     size_t length = colon ? (size_t)(colon - word) : strlen(word);
     *behind = colon ? colon + 1 : NULL;
     *path = msc_arena_strndup(arena, word, length);
-    return *path ? MSC_OK : no_subject_memory(word);
+    return MSC_ALLOCATED(*path);
 }
 
 // ---- Records ----------------------------------------------------------------------------------

@@ -19,10 +19,10 @@ enum msc_status msc_worker_code_hash(const char **out, struct msc_arena *arena,
         return MSC_OK;
     }
     const char *path = msc_path_join(arena, e->folder, type->valuestring);
-    MSC_TRY(path ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY(MSC_ALLOCATED(path));
     MSC_TRY(msc_file_map(&bytes, &n_bytes, path));
     msc_hash_format(text, msc_hash_bytes(bytes, n_bytes));
     msc_file_unmap(bytes, n_bytes);
     *out = msc_arena_strdup(arena, text);
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(*out);
 }

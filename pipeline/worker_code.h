@@ -2,7 +2,7 @@
 #ifndef MSC_PIPELINE_WORKER_CODE_H
 #define MSC_PIPELINE_WORKER_CODE_H
 
-#include "pipeline/config.h"
+#include "config/config.h"
 
 // Is the environment of the entry code?
 bool msc_worker_code_is_needed(const struct msc_config_entry *e);

@@ -4,7 +4,7 @@
 #include "base/file_set.h"
 #include "pipeline/header_config.h"
 #include "pipeline/read_files.h"
-#include "search/bridge.h"
+#include "cluster/bridge.h"
 
 static enum msc_status name_set(struct msc_bridge *bridge, const struct msc_file_set *files) {
     const char *path;

@@ -99,9 +99,7 @@ static enum msc_status make_keys(struct msc_record *record) {
     struct msc_record_key *keys = msc_arena_array(arena, space->n_metrics, sizeof *keys);
     struct msc_record_key *labels = msc_arena_array(arena, space->n_baselines, sizeof *labels);
     record->scratch = msc_arena_array(arena, space->n_tasks, sizeof *record->scratch);
-    if (!keys || !labels || !record->scratch) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
-    }
+    MSC_TRY(MSC_ALLOCATED(keys && labels && record->scratch));
     for (size_t i = 0; i < space->n_metrics; i++) {
         MSC_TRY(make_key(&keys[i], arena, space->metrics[i].name, ":"));
     }
@@ -144,10 +142,7 @@ enum msc_status msc_record__add_trial(struct msc_record *record,
     MSC_TRY(msc_grow(&record->trials, &record->trials_capacity, record->n_trials + 1,
                      sizeof *record->trials));
     struct msc_record_packed *packed = msc_record__pack(&record->trial_arena, record->space, line);
-    if (!packed) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %zu trials", record->path,
-                        record->n_trials + 1);
-    }
+    MSC_TRY(MSC_ALLOCATED(packed));
     record->trials[record->n_trials++] = packed;
     return MSC_OK;
 }
@@ -158,9 +153,7 @@ enum msc_status msc_record__add_segment(struct msc_record *record,
                      sizeof *record->segments));
     struct msc_record_segment copy = *segment;
     copy.numerics = msc_arena_strdup(&record->arena, segment->numerics);
-    if (!copy.numerics) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for a segment", record->path);
-    }
+    MSC_TRY(MSC_ALLOCATED(copy.numerics));
     record->segments[record->n_segments++] = copy;
     return MSC_OK;
 }

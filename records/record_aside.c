@@ -22,14 +22,10 @@ static enum msc_status find_free_name(const char **out, struct msc_arena *arena,
         for (size_t k = 0; target && k < N_COMPANIONS; k++) {
             const char *from = msc_arena_printf(arena, "%s%s", path, companions[k]);
             const char *to = msc_arena_printf(arena, "%s%s", target, companions[k]);
-            if (!from || !to) {
-                return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-            }
+            MSC_TRY(MSC_ALLOCATED(from && to));
             is_free = is_free && !(msc_file_exists(from) && msc_file_exists(to));
         }
-        if (!target) {
-            return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-        }
+        MSC_TRY(MSC_ALLOCATED(target));
         if (is_free) {
             *out = target;
             return MSC_OK;
@@ -41,9 +37,7 @@ static enum msc_status move_companion(struct msc_arena *arena, const char *path,
                                       const char *ending) {
     const char *from = msc_arena_printf(arena, "%s%s", path, ending);
     const char *to = msc_arena_printf(arena, "%s%s", target, ending);
-    if (!from || !to) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
+    MSC_TRY(MSC_ALLOCATED(from && to));
     return !msc_file_exists(from) || rename(from, to) == 0
                ? MSC_OK
                : msc_record__fail_system("set the old record aside", from, errno);
@@ -54,9 +48,7 @@ static enum msc_status move_aside(const char **new_path, struct msc_arena *arena
                                   const char *path) {
     const char *target = NULL;
     const char *attempt = msc_arena_printf(arena, "%s.attempt", path);
-    if (!attempt) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
+    MSC_TRY(MSC_ALLOCATED(attempt));
     MSC_TRY(find_free_name(&target, arena, path));
     for (size_t k = 0; k < N_COMPANIONS; k++) {
         MSC_TRY(move_companion(arena, path, target, companions[k]));
@@ -87,7 +79,7 @@ enum msc_status msc_record_set_aside(char **new_path, const char *path, const st
     }
     if (status == MSC_OK && new_path) {
         *new_path = msc_strdup(target);
-        status = *new_path ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+        status = MSC_ALLOCATED(*new_path);
     }
     close(descriptor);
     msc_arena_finish(&arena);

@@ -89,10 +89,7 @@ static enum msc_status make_chosen(struct chosen *c, size_t n_best) {
     c->best = msc_alloc_zero(n_best, sizeof *c->best);
     c->retries = msc_alloc_zero(n_baselines, sizeof *c->retries);
     c->places = msc_alloc_zero(MOST_PLACES, sizeof *c->places);
-    if (!c->counts || !c->best || !c->retries || !c->places) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for the best %zu trials", record->path,
-                        n_best);
-    }
+    MSC_TRY(MSC_ALLOCATED(c->counts && c->best && c->retries && c->places));
     for (size_t i = 0; i < n_baselines; i++) {
         c->retries[i] = -1;
     }
@@ -122,9 +119,7 @@ static enum msc_status list_chosen(struct chosen *c) {
     size_t n_baselines = record->space->n_baselines;
     int64_t spare;
     c->ids = msc_alloc_zero(c->n_best + 1 + 2 * n_baselines + c->front.n, sizeof *c->ids);
-    if (!c->ids) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for its best trials", record->path);
-    }
+    MSC_TRY(MSC_ALLOCATED(c->ids));
     for (size_t i = 0; i < c->n_best; i++) {
         c->ids[c->n_ids++] = c->best[i].id;
     }
@@ -173,9 +168,7 @@ static enum msc_status hold_lines(struct msc_record *record, const struct chosen
         if (!line) {
             return MSC_FAIL(MSC_E_IO, "%s: the file changed while it was read", record->path);
         }
-        if (!packed) {
-            return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for its best trials", record->path);
-        }
+        MSC_TRY(MSC_ALLOCATED(packed));
         record->trials[record->n_held++] = packed;
     }
     return MSC_OK;

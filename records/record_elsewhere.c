@@ -37,9 +37,7 @@ static void write_whole(struct msc_str *out, const struct msc_record *record) {
 static enum msc_status make_free(int *descriptor, const char **path, struct msc_record *record) {
     for (int i = 1;; i++) {
         *path = msc_arena_printf(&record->arena, "%s.saved.%d", record->path, i);
-        if (!*path) {
-            return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
-        }
+        MSC_TRY(MSC_ALLOCATED(*path));
         enum msc_status status = msc_record__open_locked(descriptor, *path, O_CREAT | O_EXCL);
         if (status == MSC_OK || !msc_file_exists(*path)) {
             return status;
@@ -51,9 +49,7 @@ static enum msc_status save_elsewhere(struct msc_record *record, const struct ms
     const char *path = NULL;
     int descriptor = -1;
     const char *folder = msc_path_folder(&record->arena, record->path);
-    if (!folder) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
-    }
+    MSC_TRY(MSC_ALLOCATED(folder));
     MSC_TRY(msc_file_make_folders(folder));
     MSC_TRY(make_free(&descriptor, &path, record));
     enum msc_status status = msc_record__write_at(descriptor, text->data, text->length, 0, path);

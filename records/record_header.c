@@ -135,9 +135,7 @@ static enum msc_status header_fill(cJSON *header, const struct msc_record_header
 
 enum msc_status msc_record_header_create(struct cJSON **out, const struct msc_record_header *from) {
     cJSON *header = cJSON_CreateObject();
-    if (!header) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the record's header");
-    }
+    MSC_TRY(MSC_ALLOCATED(header));
     enum msc_status status = header_fill(header, from);
     if (status != MSC_OK) {
         cJSON_Delete(header);
@@ -151,9 +149,7 @@ static enum msc_status read_texts(const char *const **out, uint32_t *n, struct m
                                   const cJSON *array, const char *where) {
     size_t count = (size_t)cJSON_GetArraySize(array);
     const char **texts = msc_arena_array(arena, count, sizeof *texts);
-    if (!texts) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", where);
-    }
+    MSC_TRY(MSC_ALLOCATED(texts));
     size_t i = 0;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, array) {
@@ -173,9 +169,7 @@ static enum msc_status header_read_tasks(struct msc_space *space, struct msc_are
     MSC_TRY(msc_json_get_array(&array, object, "tasks", where));
     space->n_tasks = (size_t)cJSON_GetArraySize(array);
     struct msc_task *tasks = msc_arena_array(arena, space->n_tasks, sizeof *tasks);
-    if (!tasks) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %zu tasks", where, space->n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(tasks));
     struct msc_task *task = tasks;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, array) {
@@ -202,9 +196,7 @@ static enum msc_status header_read_metrics(struct msc_space *space, struct msc_a
                         space->n_metrics, MSC_MAX_METRICS);
     }
     struct msc_metric *metrics = msc_arena_array(arena, space->n_metrics, sizeof *metrics);
-    if (!metrics) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for metrics", where);
-    }
+    MSC_TRY(MSC_ALLOCATED(metrics));
     struct msc_metric *metric = metrics;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, array) {
@@ -223,9 +215,7 @@ static enum msc_status read_point(const uint32_t **out, struct msc_arena *arena,
                                   const struct msc_space *space, const cJSON *array,
                                   const char *where) {
     uint32_t *choices = msc_arena_array(arena, space->n_tasks, sizeof *choices);
-    if (!choices) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for baselines", where);
-    }
+    MSC_TRY(MSC_ALLOCATED(choices));
     if ((size_t)cJSON_GetArraySize(array) != space->n_tasks) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: a baseline has %d choices, expected %zu", where,
                         cJSON_GetArraySize(array), space->n_tasks);
@@ -250,9 +240,7 @@ static enum msc_status header_read_baselines(struct msc_space *space, struct msc
     MSC_TRY(msc_json_get_array(&array, object, "baselines", where));
     space->n_baselines = (size_t)cJSON_GetArraySize(array);
     struct msc_baseline *baselines = msc_arena_array(arena, space->n_baselines, sizeof *baselines);
-    if (!baselines) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for baselines", where);
-    }
+    MSC_TRY(MSC_ALLOCATED(baselines));
     struct msc_baseline *baseline = baselines;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, array) {
@@ -270,9 +258,7 @@ enum msc_status msc_record_header_space(struct msc_space **out, struct msc_arena
                                         const struct cJSON *header, const char *where) {
     const cJSON *object = NULL;
     struct msc_space *space = msc_arena_alloc(arena, sizeof *space);
-    if (!space) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", where);
-    }
+    MSC_TRY(MSC_ALLOCATED(space));
     MSC_TRY(msc_json_get_object(&object, header, "space", where));
     MSC_TRY(header_read_tasks(space, arena, object, where));
     MSC_TRY(header_read_metrics(space, arena, object, where));

@@ -31,9 +31,7 @@ enum msc_status msc_record__read_header(struct msc_record *record, const char *l
     MSC_TRY(msc_record__parse_body(&header, line, n_body, record->path));
     MSC_TRY(msc_record__take_header(record, header));
     record->header_line = msc_arena_printf(&record->arena, "%.*s\n", (int)length, line);
-    if (!record->header_line) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
-    }
+    MSC_TRY(MSC_ALLOCATED(record->header_line));
     bool is_good = msc_record__check_end(&n_measured, line, length) &&
                    msc_json_parse_lists(&whole, line, length, record->path, "warm") == MSC_OK;
     cJSON *measured = cJSON_DetachItemFromObjectCaseSensitive(whole, "measured");

@@ -35,10 +35,7 @@ enum msc_status msc_record__cut_tail(const struct msc_record *record) {
     enum msc_status status = MSC_OK;
     const size_t n_good = (size_t)record->n_bytes;
     const char *path = msc_arena_printf(&arena, "%s.cut", record->path);
-    if (!path) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(path));
     MSC_TRY_OUT(msc_file_map(&text, &length, record->path));
     if (length > n_good) {
         status = append_to_file(path, (const char *)text + n_good, length - n_good);
@@ -76,9 +73,7 @@ static enum msc_status copy_companion(struct msc_arena *arena, const char *path,
     const char *to = msc_arena_printf(arena, "%s%s", new_path, ending);
     char *data = NULL;
     size_t n_bytes = 0;
-    if (!from || !to) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
+    MSC_TRY(MSC_ALLOCATED(from && to));
     if (!msc_file_exists(from)) {
         return MSC_OK;
     }

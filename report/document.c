@@ -6,16 +6,16 @@
 #include "base/str.h"
 #include "graph/onnx/load.h"
 #include "pipeline/processor.h"
-#include "report/effects.h"
+#include "results/effects.h"
 #include "report/graph_picture.h"
-#include "report/plan_layers.h"
-#include "report/trial_figures.h"
-#include "report/verdict.h"
-#include "report/verdict_compare.h"
-#include "search/kept.h"
-#include "search/report.h"
-#include "search/report_runtime.h"
-#include "search/reranked.h"
+#include "results/plan_layers.h"
+#include "results/trial_figures.h"
+#include "results/verdict.h"
+#include "results/verdict_compare.h"
+#include "records/kept.h"
+#include "results/report.h"
+#include "results/report_runtime.h"
+#include "records/reranked.h"
 
 #include <string.h>
 
@@ -29,10 +29,6 @@ struct subject {
     struct msc_graph *graph; // NULL: not available
     const char *missing;     // why `graph` is NULL
 };
-
-static enum msc_status no_document_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a page");
-}
 
 // ---- Numbers ----------------------------------------------------------------------------------
 
@@ -114,14 +110,12 @@ static enum msc_status load_graph(struct subject *s) {
     }
     const char *folder = msc_path_folder(&s->arena, s->path);
     const char *path = folder ? msc_path_join(&s->arena, folder, model->valuestring) : NULL;
-    if (!path) {
-        return no_document_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(path));
     size_t n = read_bindings(bindings, MOST_BINDINGS, config_of(s));
     if (msc_graph_load_bound(&s->graph, &is_bound, path, bindings, n) != MSC_OK) {
         s->graph = NULL;
         s->missing = msc_arena_strdup(&s->arena, msc_status_message());
-        return s->missing ? MSC_OK : no_document_memory();
+        return MSC_ALLOCATED(s->missing);
     }
     return MSC_OK;
 }
@@ -141,7 +135,8 @@ static enum msc_status add_graph(cJSON *object, struct subject *s) {
     }
     picture = cJSON_CreateObject();
     MSC_TRY(msc_json_add(object, "graph", picture));
-    return s->missing ? msc_json_add_text(picture, "missing", s->missing) : no_document_memory();
+    return s->missing ? msc_json_add_text(picture, "missing", s->missing)
+                      : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
 // ---- A record ---------------------------------------------------------------------------------
@@ -151,7 +146,7 @@ static enum msc_status add_name(cJSON *object, struct subject *s) {
     const char *end = strstr(name, ".jsonl");
     size_t length = end && end > name ? (size_t)(end - name) : strlen(name);
     const char *text = msc_arena_strndup(&s->arena, name, length);
-    MSC_TRY(text ? MSC_OK : no_document_memory());
+    MSC_TRY(MSC_ALLOCATED(text));
     MSC_TRY(msc_json_add_text(object, "name", text));
     return msc_json_add_text(object, "path", s->path);
 }
@@ -230,7 +225,8 @@ static enum msc_status fill_document(cJSON *document, const struct msc_document_
 enum msc_status msc_document_create(struct cJSON **out,
                                     const struct msc_document_options *options) {
     cJSON *document = cJSON_CreateObject();
-    enum msc_status status = document ? fill_document(document, options) : no_document_memory();
+    enum msc_status status =
+        document ? fill_document(document, options) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         cJSON_Delete(document);
         return status;

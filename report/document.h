@@ -7,17 +7,17 @@
 // {"schema": "mscgym.page.1", "program", "records": [...]}. Each record has
 //
 //     name, path    of the file
-//     numbers       the report (search/report.h) without its lists
+//     numbers       the report (results/report.h) without its lists
 //     delivered     the row of the plan that is delivered: the best reranked trial, or else the winner,
 //                   with everything measured for that trial; null: nothing was found
-//     plan          its choices over the network (report/plan_layers.h)
-//     effects       effects of single choices and of pairs (report/effects.h)
-//     trials        figures over the trials (report/trial_figures.h)
+//     plan          its choices over the network (results/plan_layers.h)
+//     effects       effects of single choices and of pairs (results/effects.h)
+//     trials        figures over the trials (results/trial_figures.h)
 //     graph         the network with the positions of its joints, or `missing`: why there is none
 //     env, config   copied from the record's header
-//     verdict       a summary in words (report/verdict.h)
+//     verdict       a summary in words (results/verdict.h)
 //
-// If there are several records, `verdict` compares them (report/verdict_compare.h).
+// If there are several records, `verdict` compares them (results/verdict_compare.h).
 #ifndef MSC_REPORT_DOCUMENT_H
 #define MSC_REPORT_DOCUMENT_H
 

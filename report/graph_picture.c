@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "report/graph_layout.h"
-#include "report/plan_layers.h"
+#include "results/plan_layers.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 struct cJSON;
 
 // {"columns", "layers", "joints": [{"name", "op", "column", "layer", "shape", "tasks"}], "edges":
-// [[from, to], ...]}. `tasks` are indices into `plan` (report/plan_layers.h): tasks of the joint's
+// [[from, to], ...]}. `tasks` are indices into `plan` (results/plan_layers.h): tasks of the joint's
 // weights, of the activations it computes, and of the joint itself. *out is owned by the caller.
 enum msc_status msc_graph_picture(struct cJSON **out, const struct msc_graph *g,
                                   const struct cJSON *plan);

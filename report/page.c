@@ -1,6 +1,6 @@
 #include "report/page.h"
 
-#include "pipeline/output.h"
+#include "model/output.h"
 #include "report/assets.h"
 #include "report/page_internal.h"
 

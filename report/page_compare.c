@@ -2,7 +2,7 @@
 #include "report/page_internal.h"
 
 #include "base/alloc.h"
-#include "search/differences.h"
+#include "results/differences.h"
 
 // Most differences to list.
 #define MOST_DIFFERENCES 60
@@ -162,9 +162,7 @@ static enum msc_status write_all_differences(struct msc_str *out, const cJSON *r
     const cJSON **of = msc_alloc_zero((size_t)cJSON_GetArraySize(records), sizeof *of);
     const cJSON *record = NULL;
     size_t i = 0;
-    if (!of) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a page");
-    }
+    MSC_TRY(MSC_ALLOCATED(of));
     cJSON_ArrayForEach(record, records) {
         of[i++] = msc_page__get(record, "config");
     }

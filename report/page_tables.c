@@ -2,8 +2,8 @@
 #include "report/page_internal.h"
 
 #include "base/alloc.h"
-#include "search/report.h"
-#include "search/report_table.h"
+#include "results/report.h"
+#include "results/report_table.h"
 
 #include <string.h>
 

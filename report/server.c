@@ -139,7 +139,7 @@ static enum msc_status make_page(struct page *page, const struct msc_server *s,
                                    : msc_page_write_list(&text, s->list, has_all(s) ? "all" : NULL);
     if (status == MSC_OK) {
         response = make_response(msc_str_text(&text), text.length, "text/html; charset=utf-8");
-        status = response ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a page");
+        status = MSC_ALLOCATED(response);
     }
     if (status == MSC_OK && page->response) {
         MHD_destroy_response(page->response);
@@ -388,9 +388,7 @@ static bool is_one_record(const struct msc_server_options *o) {
 enum msc_status msc_server_start(struct msc_server **out,
                                  const struct msc_server_options *options) {
     struct msc_server *s = msc_alloc_zero(1, sizeof *s);
-    if (!s) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a server");
-    }
+    MSC_TRY(MSC_ALLOCATED(s));
     s->paths = options->paths;
     s->n = options->n;
     msc_patience_init(&s->patience, s->waits, MOST_CONNECTIONS);

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "records/record_scan.h"
 #include "records/record_writer.h"
-#include "search/history.h"
+#include "results/history.h"
 
 #include <dirent.h>
 #include <math.h>

@@ -17,10 +17,13 @@ BELOW_ENV = GRAPH + ["graph/passes", "graph/reference", "graph/onnx", "kernels",
                      "kernels/engine", "tools"]
 ENV = BELOW_ENV + ["env/api", "env"]
 ABOVE_ENV = ENV + ["env/quantize", "env/prune", "env/combined", "agents", "records"]
+BELOW_PIPELINE = ABOVE_ENV + ["supervise", "cluster", "search", "checks", "results", "config", "model"]
 ALLOWED = {
     "base": [],
     "data": ["base"],
     "graph": ["base", "data"],
+    "graph/infer": GRAPH,
+    "graph/channels": GRAPH,
     "graph/reference": GRAPH,
     "graph/passes": GRAPH + ["graph/reference"],
     "graph/onnx": GRAPH + ["graph/passes"],
@@ -39,10 +42,17 @@ ALLOWED = {
     "env/combined": ENV + ["env/quantize", "env/prune"],
     "agents": ["base", "env/api"],
     "records": ["base", "env/api"],
-    "search": ABOVE_ENV,
-    "pipeline": ABOVE_ENV + ["search"],
-    "report": ABOVE_ENV + ["search", "pipeline"],
-    "cli": ABOVE_ENV + ["search", "pipeline", "report"],
+    "supervise": ["base", "records"],
+    "cluster": ["base", "kernels/vulkan", "env/api", "env", "supervise"],
+    "search": ABOVE_ENV + ["supervise", "cluster"],
+    "checks": ABOVE_ENV,
+    "results": ABOVE_ENV + ["search", "checks"],
+    "config": ABOVE_ENV + ["supervise", "search"],
+    "model": BELOW_ENV + ["env/api", "env", "records", "config"],
+    "pipeline": BELOW_PIPELINE,
+    "pipeline/quick": BELOW_PIPELINE + ["pipeline"],
+    "report": BELOW_PIPELINE + ["pipeline"],
+    "cli": BELOW_PIPELINE + ["pipeline", "pipeline/quick", "report"],
 }
 SHADERS = [".comp", ".glsl"]
 SUFFIXES = [".c", ".h", ".def"] + SHADERS

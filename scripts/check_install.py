@@ -24,8 +24,9 @@ from pathlib import Path
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 C_MODE = ["-std=c11", "-Wpedantic"]
 CXX_MODE = ["-std=c++17"]
-# What only programs use; plug-ins are handed everything else.
-ABOVE_PLUGINS = ("mscgym/records/", "mscgym/search/", "mscgym/pipeline/")
+# Folders whose headers are for programs only; plug-ins are handed everything else.
+ABOVE_PLUGINS = tuple(f"mscgym/{folder}/" for folder in (
+    "records", "supervise", "search", "checks", "results", "config", "model", "pipeline"))
 QUOTED = re.compile(r'^\s*#\s*include\s*".*$', re.M)
 OWN = re.compile(r"^#include <(mscgym/[^>]+)>$", re.M)
 DECLARATION = re.compile(r"^(?!static|#|//|\s)[^;{}()]*?\b\*?(msc_[a-z0-9_]+)\(", re.M)

@@ -6,8 +6,9 @@ usage: structure.py REPOSITORY [BUILD]
 BUILD is a folder that the repository was built in (build/release unless given). Printed for each folder:
 files, lines, calls from file to file (arrows), and circles: groups of files that call one another, by the
 symbols that their object files define and need. The files of each circle are listed
-below the table. Then: circles between folders; members of struct msc_processor; and the files of pipeline/ that
-a reader visits who follows the argument of msc_processor_run, or a member of it, from call to call.
+below the table. Then: circles between folders; members of struct msc_processor; and the files of pipeline/
+and of the folders that it is built on which a reader visits who follows the argument of msc_processor_run, or a
+member of it, from call to call.
 """
 
 import re
@@ -15,10 +16,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "records", "search", "results", "config",
-           "cluster", "pipeline", "report", "cli"]
+FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "records", "supervise",
+           "cluster", "search", "checks", "results", "config", "model", "pipeline", "report", "cli"]
 SOURCES = (".c", ".h", ".def", ".comp", ".glsl")
 START = ("msc_processor_run", 0)
+WALKED = ["cluster", "results", "config", "model", "pipeline"]
 FUNCTION = re.compile(r"^(?:[A-Za-z_][\w \*]*?[ \*])(\w+)\(([^;{}]*?)\)\s*\{", re.M | re.S)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 CALL = re.compile(r"\b(\w+)\(")
@@ -132,7 +134,7 @@ def read_functions(root):
 
 
 def follow(functions):
-    """Files of pipeline/ in which functions get what msc_processor_run gets, or a member of it."""
+    """Files of the folders WALKED in which functions get what msc_processor_run gets, or a member of it."""
     seen, waiting = set(), [(functions[START[0]][0], START[1])]
     while waiting:
         (file, names, body), which = waiting.pop()
@@ -145,7 +147,7 @@ def follow(functions):
             targets = [t for t in targets if t[0] == file] or targets
             for i, argument in enumerate(arguments):
                 if re.fullmatch(rf"&?{names[which]}(->\w+)*", argument.strip()):
-                    waiting += [(t, i) for t in targets if folder_of(t[0]) == "pipeline"]
+                    waiting += [(t, i) for t in targets if folder_of(t[0]) in WALKED]
     return sorted({file for file, *_ in seen}), len({(s[0], s[2]) for s in seen})
 
 
@@ -193,7 +195,7 @@ def main():
           + " ".join("/".join(c) for c in find_circles(by_folder)))
     files, n_functions = follow(read_functions(root))
     print(f"{count_members(root)} members of struct msc_processor")
-    print(f"{len(files)} files and {n_functions} functions of pipeline/ get the argument of msc_processor_run")
+    print(f"{len(files)} files and {n_functions} functions get the argument of msc_processor_run")
     return 0
 
 

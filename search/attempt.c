@@ -249,15 +249,13 @@ static enum msc_status open_page(struct msc_attempt *attempt, const char *record
                 attempt->path, reason);
         attempt->page = msc_alloc_zero(1, sizeof *attempt->page);
     }
-    return attempt->page ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", attempt->path);
+    return MSC_ALLOCATED(attempt->page);
 }
 
 enum msc_status msc_attempt_open(struct msc_attempt **out,
                                  const struct msc_attempt_options *options) {
     struct msc_attempt *attempt = msc_alloc_zero(1, sizeof *attempt);
-    if (!attempt) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", options->record_path);
-    }
+    MSC_TRY(MSC_ALLOCATED(attempt));
     attempt->trial_seconds = options->trial_seconds;
     attempt->is_elsewhere = options->is_elsewhere;
     attempt->worker = options->worker;

@@ -3,10 +3,10 @@
 // It is removed after a search that ended well.
 //
 //  - Trials in flight are run alone next if the process crashed, exceeded a time limit, showed no sign of
-//    life (search/watchdog.h) or was killed from outside. A trial that crashes alone has failed. So has one
+//    life (supervise/watchdog.h) or was killed from outside. A trial that crashes alone has failed. So has one
 //    that is killed from outside twice while alone, or exceeds its limit or shows no sign of life three
 //    times while alone: a machine may stall once. Being suspended fails no trial.
-//  - If workers elsewhere measure (search/pool.h), only a crash of this process is blamed on the trials.
+//  - If workers elsewhere measure (cluster/pool.h), only a crash of this process is blamed on the trials.
 //    They did not run in it, so other ends say nothing about them.
 //  - If nobody saw how the process ended (its parent was killed too, or power was lost), the round is
 //    marked. A round that vanished twice runs one trial at a time. A trial that vanished three times alone
@@ -15,7 +15,7 @@
 #define MSC_SEARCH_ATTEMPT_H
 
 #include "env/api/trial.h"
-#include "search/supervise.h"
+#include "supervise/supervise.h"
 
 #define MSC_ATTEMPT_MAX_TRIALS 1024 // most trials in flight, and most suspects
 

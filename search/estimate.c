@@ -95,9 +95,7 @@ static enum msc_status reevaluate_seconds(double *out, struct msc_env *env, doub
     uint32_t *point = msc_alloc_zero(space->n_tasks + 1, sizeof *point);
     cJSON *object = NULL;
     *out = NAN;
-    if (!point) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", space->n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(point));
     enum msc_status status = msc_env_reevaluate(env, point, MSC_REEVALUATE_EFFORT, &object);
     const cJSON *effort = cJSON_GetObjectItemCaseSensitive(object, "effort");
     if (status == MSC_OK && effort) {
@@ -177,10 +175,7 @@ static enum msc_status measure_baselines(struct msc_estimate *e, const struct ms
     enum msc_status status = MSC_OK;
     struct msc_trial *trials = msc_arena_array(&arena, n, sizeof *trials);
     struct msc_trial **measured = msc_arena_array(&arena, n, sizeof *measured);
-    if (!trials || !measured) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(trials && measured));
     for (size_t i = 0; i < n; i++) {
         measured[i] = &trials[i];
         MSC_TRY_OUT(msc_estimate__baseline(&trials[i], &arena, space, i));

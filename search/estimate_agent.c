@@ -149,9 +149,7 @@ static enum msc_status make_probe(struct probe *p) {
             p->proposals = NULL;
         }
     }
-    if (!p->proposals) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a round");
-    }
+    MSC_TRY(MSC_ALLOCATED(p->proposals));
     MSC_TRY(open_agent(&p->agent, p->options));
     p->begin_s = msc_clock_seconds();
     for (size_t i = 0; i < p->space->n_baselines; i++) {

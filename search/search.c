@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "search/estimate.h"
-#include "search/pool.h"
+#include "cluster/pool.h"
 
 #include <assert.h>
 #include <math.h>
@@ -108,9 +108,7 @@ static void mark_settled(bool is_settled[], const struct msc_search *s) {
 static enum msc_status add_retries(struct msc_search *s) {
     enum msc_status status = MSC_OK;
     bool *is_settled = msc_alloc_zero(s->n_recorded + 1, sizeof *is_settled);
-    if (!is_settled) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", s->n_recorded);
-    }
+    MSC_TRY(MSC_ALLOCATED(is_settled));
     mark_settled(is_settled, s);
     for (size_t id = 0; id < s->n_recorded; id++) {
         const struct msc_record_line line = msc_record_trial(s->record, id);

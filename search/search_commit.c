@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/shown.h"
 #include "base/str.h"
-#include "search/pool.h"
+#include "cluster/pool.h"
 
 #include <math.h>
 

@@ -46,7 +46,7 @@ static enum msc_status make_terms(struct msc_search *s, struct msc_search_item *
         return MSC_OK;
     }
     item->terms = msc_arena_array(&s->arena, s->n_terms, sizeof *item->terms);
-    return item->terms ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a raced trial");
+    return MSC_ALLOCATED(item->terms);
 }
 
 // `line` has no id and no outcome yet.
@@ -86,9 +86,7 @@ static enum msc_status add_round_point(struct msc_search *s, struct msc_record_l
                                        const uint32_t choices[]) {
     size_t n_bytes = s->space->n_tasks * sizeof *choices;
     uint32_t *copy = msc_arena_alloc(&s->arena, n_bytes);
-    if (!copy) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", s->space->n_tasks);
-    }
+    MSC_TRY(MSC_ALLOCATED(copy));
     memcpy(copy, choices, n_bytes);
     line->trial.proposal = (struct msc_proposal){
         .choices = copy, .parent = -1, .bound = INFINITY, .probe = line->trial.proposal.probe};

@@ -49,10 +49,7 @@ static enum msc_status make_search_header(struct cJSON **out, const struct msc_s
     cJSON *env = cJSON_CreateObject();
     cJSON *agent_object = cJSON_CreateObject();
     cJSON *hashes = o->hashes ? cJSON_Duplicate(o->hashes, true) : cJSON_CreateObject();
-    if (!budget || !env || !agent_object || !hashes) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for the record's header");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(budget && env && agent_object && hashes));
     MSC_TRY_OUT(add_budget(budget, &o->budget));
     MSC_TRY_OUT(msc_env_describe(o->env, env));
     MSC_TRY_OUT(msc_agent_describe(s->agent, agent_object));
@@ -106,9 +103,7 @@ static enum msc_status make_buffers(struct msc_search *s) {
     s->choices = msc_alloc_zero(parallel * s->space->n_tasks + 1, sizeof *s->choices);
     s->batch_trials = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_trials);
     s->batch_items = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_items);
-    if (!s->proposals || !s->choices || !s->batch_trials || !s->batch_items) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for rounds of %zu trials", parallel);
-    }
+    MSC_TRY(MSC_ALLOCATED(s->proposals && s->choices && s->batch_trials && s->batch_items));
     return MSC_OK;
 }
 

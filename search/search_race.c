@@ -31,9 +31,7 @@ enum msc_status msc_search__open_race(struct msc_search *s) {
     s->places = msc_alloc_zero(o->parallel, sizeof *s->places);
     s->sums = msc_alloc_zero(o->parallel, sizeof *s->sums);
     s->part = (struct msc_env_part){.end = n_batches, .terms = s->batch_terms};
-    return s->batch_terms && s->places && s->sums
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_NOMEM, "out of memory for a race");
+    return MSC_ALLOCATED(s->batch_terms && s->places && s->sums);
 }
 
 // ---- Losses at rungs ----------------------------------------------------------------------------

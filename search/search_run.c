@@ -2,12 +2,12 @@
 // memory or the device was insufficient. That is for environments that fail as a whole and for
 // devices that refuse. The evaluator itself frees memory that trials take from each other before it
 // reports a lack (kernels/engine/evaluator.c). A lost device, MSC_E_LOST, ends the search at once:
-// no trial is to blame, and the parent starts another process (search/supervise.h).
+// no trial is to blame, and the parent starts another process (supervise/supervise.h).
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "search/pool.h"
+#include "cluster/pool.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -152,9 +152,7 @@ static enum msc_status run_item_alone(struct msc_search *s, size_t index) {
 // deaths.
 static enum msc_status blame_deaths(struct msc_search *s, size_t *n) {
     struct msc_pool_death *deaths = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *deaths);
-    if (!deaths) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a round");
-    }
+    MSC_TRY(MSC_ALLOCATED(deaths));
     *n = msc_pool_take_deaths(s->options->pool, deaths, MSC_ATTEMPT_MAX_TRIALS);
     for (size_t i = 0; i < *n; i++) {
         msc_attempt_blame(s->attempt, &deaths[i].id, 1, deaths[i].was_alone, deaths[i].death,

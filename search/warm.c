@@ -10,10 +10,6 @@
 // Names of missing tasks that are listed; the others are counted.
 #define NAMES_SHOWN 8
 
-static enum msc_status no_warm_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for points of other searches");
-}
-
 // ---- Points -----------------------------------------------------------------------------------
 
 int64_t msc_warm__find_choice(const struct msc_task *task, const char *label) {
@@ -134,9 +130,7 @@ static enum msc_status take_file(struct msc_warm_taking *w, struct msc_warm_sour
     size_t n_tasks = w->space->n_tasks;
     source->choices = msc_arena_array(&w->arena, n_tasks, sizeof *source->choices);
     source->is_known = msc_arena_array(&w->arena, n_tasks, sizeof *source->is_known);
-    if (!source->choices || !source->is_known) {
-        return no_warm_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(source->choices && source->is_known));
     MSC_TRY(msc_record_is_file(&is_record, source->path));
     MSC_TRY(is_record ? msc_warm__take_record(w, source) : msc_warm__take_strategy(w, source));
     return source->n_known > 0
@@ -197,7 +191,8 @@ static enum msc_status fill_member(cJSON *member, struct msc_warm_taking *w) {
 enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_options *options) {
     struct msc_warm_taking w = {.options = options, .space = msc_env_space(options->env)};
     cJSON *member = cJSON_CreateObject();
-    enum msc_status status = member ? fill_member(member, &w) : no_warm_memory();
+    enum msc_status status =
+        member ? fill_member(member, &w) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_points_finish(&w.points);
     msc_str_finish(&w.told);
     msc_str_finish(&w.tried);
@@ -315,9 +310,7 @@ static enum msc_status add_point(struct warm_reading *r, const struct msc_warm_p
     if (r->n == r->capacity) {
         size_t capacity = 2 * r->capacity + 16;
         struct msc_warm_point *points = msc_arena_array(r->arena, capacity, sizeof *points);
-        if (!points) {
-            return no_warm_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(points));
         if (r->n > 0) {
             memcpy(points, r->points, r->n * sizeof *points);
         }
@@ -335,7 +328,7 @@ static enum msc_status read_warm_point(void *payload, const cJSON *item) {
     double *metrics =
         r->is_told ? msc_arena_array(r->arena, space->n_metrics, sizeof *metrics) : NULL;
     if (!choices || (r->is_told && !metrics)) {
-        return no_warm_memory();
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     const cJSON *of = r->is_told ? cJSON_GetObjectItemCaseSensitive(item, "choices") : item;
     MSC_TRY(read_warm_choices(choices, of, space, r->where));

@@ -19,10 +19,6 @@ struct beside {
     int64_t **choices; // [n_tasks][their n_choices], our choice for theirs, or -1
 };
 
-static enum msc_status no_beside_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the points of another record");
-}
-
 // ---- Names ------------------------------------------------------------------------------------
 
 static int64_t find_their_task(const struct msc_space *theirs, const char *name, size_t hint) {
@@ -42,9 +38,7 @@ static enum msc_status match_names(struct beside *b) {
     struct msc_arena *arena = &b->w->arena;
     b->tasks = msc_arena_array(arena, ours->n_tasks, sizeof *b->tasks);
     b->choices = msc_arena_array(arena, ours->n_tasks, sizeof *b->choices);
-    if (!b->tasks || !b->choices) {
-        return no_beside_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(b->tasks && b->choices));
     for (size_t t = 0; t < ours->n_tasks; t++) {
         b->tasks[t] = find_their_task(b->theirs, ours->tasks[t].name, t);
         if (b->tasks[t] < 0) {
@@ -54,9 +48,7 @@ static enum msc_status match_names(struct beside *b) {
         b->source->n_known++;
         b->source->is_known[t] = true;
         b->choices[t] = msc_arena_array(arena, task->n_choices, sizeof *b->choices[t]);
-        if (!b->choices[t]) {
-            return no_beside_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(b->choices[t]));
         for (uint32_t c = 0; c < task->n_choices; c++) {
             b->choices[t][c] = msc_warm__find_choice(&ours->tasks[t], task->labels[c]);
         }
@@ -146,7 +138,8 @@ static enum msc_status find_objection(struct msc_str *why, const struct beside *
         return MSC_OK;
     }
     cJSON *ours = cJSON_CreateObject();
-    enum msc_status status = ours ? msc_env_describe(env, ours) : no_beside_memory();
+    enum msc_status status =
+        ours ? msc_env_describe(env, ours) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK) {
         compare_envs(why, cJSON_GetObjectItemCaseSensitive(header, "env"), ours);
     }
@@ -207,9 +200,7 @@ static enum msc_status comes_out_again(bool *out, const struct beside *b, int64_
 static enum msc_status list_results(int64_t **out, size_t *n, const struct beside *b) {
     size_t n_trials = msc_record_n_trials(b->record);
     *out = msc_arena_array(&b->w->arena, n_trials + 1, sizeof **out);
-    if (!*out) {
-        return no_beside_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(*out));
     msc_record_top(*out, n, n_trials, b->record);
     return MSC_OK;
 }

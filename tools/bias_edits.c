@@ -36,10 +36,6 @@ struct msc_bias_edits {
     struct bias *biases; // [n]
 };
 
-static enum msc_status no_bias_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for edits of biases");
-}
-
 // Finds the slots of a joint's activation and weight. False if it has no weight.
 static bool find_factors(struct bias *b, const struct msc_sites *sites, const struct msc_joint *j) {
     b->x = b->w = MSC_NO_ID;
@@ -71,9 +67,7 @@ static enum msc_status list_biases(struct msc_bias_edits *b) {
     const struct msc_target *target = sites->scheme.target;
     b->biases = msc_arena_array(&b->arena, (size_t)(sites->n_slots - sites->n_site_slots) + 1,
                                 sizeof(b->biases[0]));
-    if (!b->biases) {
-        return no_bias_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(b->biases));
     for (int32_t i = sites->n_site_slots; i < sites->n_slots; i++) {
         const struct msc_joint *j = msc_graph_joint(b->graph, sites->slots[i].joint);
         struct bias bias = {.slot = i};
@@ -92,9 +86,7 @@ static enum msc_status list_biases(struct msc_bias_edits *b) {
 enum msc_status msc_bias_edits_create(struct msc_bias_edits **out, const struct msc_graph *g,
                                       const struct msc_sites *sites) {
     struct msc_bias_edits *b = msc_alloc_zero(1, sizeof(*b));
-    if (!b) {
-        return no_bias_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(b));
     b->graph = g;
     b->sites = sites;
     enum msc_status status = list_biases(b);
@@ -159,9 +151,7 @@ static enum msc_status make_rounded(struct msc_bias_edits *b, struct made *m,
                                     const struct msc_array *elements, float shift) {
     const struct msc_quant *of_x = msc_edit_quant(m->x), *of_w = msc_edit_quant(m->w);
     float *steps = msc_arena_array(&b->arena, (size_t)of_w->n, sizeof(steps[0]));
-    if (!steps) {
-        return no_bias_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(steps));
     for (int32_t c = 0; c < of_w->n; c++) {
         steps[c] = of_x->scales[0] * of_w->scales[c];
     }
@@ -242,9 +232,7 @@ enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_e
         }
         if (!m) {
             m = msc_arena_alloc(&b->arena, sizeof(*m));
-            if (!m) {
-                return no_bias_memory();
-            }
+            MSC_TRY(MSC_ALLOCATED(m));
             *m = (struct made){.x = x, .w = w, .b = own, .has_shift = has_shift};
             MSC_TRY(make_edit(b, bias, m));
         }

@@ -37,10 +37,6 @@ const struct msc_param msc_command_params[] = {
 static const char *const placeholders[] = {"{model}", "{outputs}"};
 enum { N_PLACEHOLDERS = sizeof placeholders / sizeof placeholders[0] };
 
-static enum msc_status no_command_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a command");
-}
-
 // ---- Reading and writing ----------------------------------------------------------------------
 
 enum msc_status msc_command_read(struct msc_command *out, const struct cJSON *value,
@@ -120,14 +116,10 @@ static enum msc_status fill_words(const char **out[], const struct msc_command *
         n++;
     }
     const char **argv = msc_arena_array(arena, n + 1, sizeof *argv);
-    if (!argv) {
-        return no_command_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(argv));
     for (size_t i = 0; i < n; i++) {
         argv[i] = i == 0 ? command->argv[0] : fill_word(command->argv[i], files, arena);
-        if (!argv[i]) {
-            return no_command_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(argv[i]));
     }
     argv[n] = NULL;
     *out = argv;

@@ -18,10 +18,6 @@ struct distilling {
     struct msc_gptq_order **orders; // [n_groups]
 };
 
-static enum msc_status no_distiller_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for better weights");
-}
-
 bool msc_distiller_takes(const struct msc_quant *quant) {
     return quant && quant->type == MSC_DTYPE_NONE && quant->bits <= 8;
 }
@@ -46,7 +42,7 @@ static enum msc_status take_moments(struct distilling *d, struct msc_arena *aren
         d->h = h;
         d->cross = cross;
     }
-    return d->h && d->cross && d->means ? MSC_OK : no_distiller_memory();
+    return MSC_ALLOCATED(d->h && d->cross && d->means);
 }
 
 // Sets up the trained rows and the scales of the plan.
@@ -154,7 +150,7 @@ static enum msc_status solve_groups(struct distilling *d) {
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
                ? MSC_FAIL(MSC_E_INVALID, "cannot fit weights to the second moments of their inputs")
-               : no_distiller_memory();
+               : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
 enum msc_status msc_distiller_improve(struct msc_quant *out, const struct msc_distiller_job *job) {
@@ -183,9 +179,7 @@ static enum msc_status add_group_error(double *out, const struct distilling *d, 
     const struct msc_array *shifts = d->job->now->shifts;
     int64_t n = m->n_columns, n_rows = rows_of_group(d), first = group * n_rows;
     float *room = msc_alloc((size_t)(2 * n_rows * n) * sizeof(room[0]) + 1);
-    if (!room) {
-        return no_distiller_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(room));
     float *by_h = room, *by_cross = room + n_rows * n;
     msc_product_f32(by_h, q + first * n, m->h + group * n * n, n_rows, n, n);
     msc_product_f32(by_cross, d->rows.values + first * n, m->cross + group * n * n, n_rows, n, n);
@@ -215,7 +209,7 @@ enum msc_status msc_distiller_error(double *out, const struct msc_distiller_job 
     int64_t n = d.rows.n_rows * d.rows.n_columns;
     float *q = msc_arena_array(&arena, (size_t)n + 1, sizeof(q[0]));
     const float *x = msc_array_data(quantised);
-    status = q ? MSC_OK : no_distiller_memory();
+    status = MSC_ALLOCATED(q);
     for (int64_t i = 0; q && i < n; i++) {
         q[i] = x[msc_weight_rows_element(&d.rows, i / d.rows.n_columns, i % d.rows.n_columns)];
     }

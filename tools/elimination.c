@@ -25,10 +25,6 @@ struct msc_elimination {
     int64_t n_pending, capacity;
 };
 
-static enum msc_status no_elimination_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the elimination of weights");
-}
-
 static int64_t columns_of(const struct msc_elimination *e, int32_t unit) {
     return e->first[unit + 1] - e->first[unit];
 }
@@ -74,7 +70,7 @@ static enum msc_status take_rooms(struct msc_elimination *e, const struct msc_el
     e->left = msc_alloc_zero(n + 1, sizeof(e->left[0]));
     bool has_all = e->has_gone && e->first && e->block_at && e->blocks && e->inverse &&
                    e->weights && e->pending && e->gone && e->lost && e->left;
-    return has_all ? MSC_OK : no_elimination_memory();
+    return MSC_ALLOCATED(has_all);
 }
 
 static void fill_rooms(struct msc_elimination *e, const struct msc_eliminated *of) {
@@ -104,9 +100,7 @@ enum msc_status msc_elimination_create(struct msc_elimination **out,
                                        const struct msc_eliminated *of) {
     MSC_TRY(msc_invert_f64(of->c, of->n_columns));
     struct msc_elimination *e = msc_alloc_zero(1, sizeof(*e));
-    if (!e) {
-        return no_elimination_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(e));
     e->n_rows = of->n_rows;
     e->n = of->first[of->n_units];
     e->n_units = of->n_units;
@@ -127,9 +121,7 @@ enum msc_status msc_elimination_score(double *out, const struct msc_elimination 
     double *factor = msc_alloc((size_t)(k * k + n) * sizeof(factor[0]) + 1);
     double *w = factor + k * k;
     *out = 0;
-    if (!factor) {
-        return no_elimination_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(factor));
     memcpy(factor, e->blocks + e->block_at[unit], (size_t)(k * k) * sizeof(factor[0]));
     memcpy(w, e->weights + e->first[unit] * e->n_rows, (size_t)n * sizeof(w[0]));
     enum msc_status status = msc_cholesky_f64(factor, k);
@@ -246,9 +238,7 @@ static enum msc_status remove_some(struct msc_elimination *e, const int32_t unit
         catch_up(e);
     }
     int64_t *columns = msc_alloc((size_t)n_going * sizeof(columns[0]) + 1);
-    if (!columns) {
-        return no_elimination_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(columns));
     n_going = 0;
     for (int32_t i = 0; i < n; i++) {
         for (int64_t k = e->first[units[i]]; k < e->first[units[i] + 1]; k++) {

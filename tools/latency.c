@@ -49,9 +49,7 @@ struct msc_quartiles msc_quartiles_of(double values[], size_t n) {
 static enum msc_status rounds_quartiles(struct msc_quartiles *out, const struct msc_latency *l,
                                         size_t model, const double base[]) {
     double *values = msc_alloc_zero(l->n_rounds, sizeof *values);
-    if (!values) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu rounds", l->n_rounds);
-    }
+    MSC_TRY(MSC_ALLOCATED(values));
     for (size_t i = 0; i < l->n_rounds; i++) {
         values[i] = l->us[model * l->n_rounds + i] / (base ? base[i] : 1.0);
     }

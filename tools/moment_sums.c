@@ -8,10 +8,6 @@
 // Rows whose products are summed in float32 before the sum is added in float64.
 enum { CHUNK = 256 };
 
-static enum msc_status no_sums_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the second moments of weights' inputs");
-}
-
 static size_t n_of_triangle(int64_t n) {
     return (size_t)n * (size_t)(n + 1) / 2;
 }
@@ -36,8 +32,7 @@ enum msc_status msc_moment_sums_init(struct msc_moment_sums *s, int64_t n_groups
     s->products = msc_alloc(n * n * sizeof(float) + 1);
     s->sums = msc_alloc_zero(groups * n_of_triangle(n_columns) + 1, sizeof(double));
     s->cross = has_cross ? msc_alloc_zero(groups * n * n + 1, sizeof(double)) : NULL;
-    return has_all && s->products && s->sums && (s->cross || !has_cross) ? MSC_OK
-                                                                         : no_sums_memory();
+    return MSC_ALLOCATED(has_all && s->products && s->sums && (s->cross || !has_cross));
 }
 
 // ---- Adding up --------------------------------------------------------------------------------
@@ -140,7 +135,7 @@ enum msc_status msc_moment_sums_end(struct msc_moment *m, struct msc_moment_sums
     m->cross = s->cross ? msc_alloc((size_t)n_elements * sizeof(m->cross[0]) + 1) : NULL;
     if (!m->h || (s->cross && !m->cross)) {
         msc_moment_finish(m);
-        return no_sums_memory();
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     for (int64_t g = 0; g < s->n_groups; g++) {
         fill_symmetric(m->h + g * n * n, s->sums + (size_t)g * n_of_triangle(n), n,

@@ -8,10 +8,6 @@
 // After subtracting the overhead of timing, at least this share of a kernel's time remains.
 #define LEAST_PART 0.1
 
-static enum msc_status no_profile_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a profile");
-}
-
 // ---- Names ------------------------------------------------------------------------------------
 
 // The owner of a name: a joint or a tensor, or neither.
@@ -48,9 +44,7 @@ static enum msc_status find_kernel_owner(struct owner *out, const struct msc_gra
     for (size_t i = 0; i < kernel->n_names && out->joint == MSC_NO_ID && out->tensor == MSC_NO_ID;
          i++) {
         char *copy = msc_arena_strdup(arena, kernel->names[i]);
-        if (!copy) {
-            return no_profile_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(copy));
         *out = find_owner(g, copy);
     }
     return MSC_OK;
@@ -115,9 +109,7 @@ enum msc_status msc_profile_attribute(struct msc_profile_times *out, const struc
     out->compute_us = msc_arena_array(arena, (size_t)msc_graph_n_joints(g) + 1, sizeof(double));
     out->quantize_us = msc_arena_array(arena, n_tensors, sizeof(double));
     out->dequantize_us = msc_arena_array(arena, n_tensors, sizeof(double));
-    if (!out->compute_us || !out->quantize_us || !out->dequantize_us) {
-        return no_profile_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->compute_us && out->quantize_us && out->dequantize_us));
     for (size_t i = 0; i < profile->n_kernels; i++) {
         sum += without(profile->kernels[i].us, excess);
     }

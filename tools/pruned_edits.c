@@ -36,10 +36,6 @@ struct msc_pruned_edits {
     uint64_t made_bytes;
 };
 
-static enum msc_status no_pruned_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for pruned weights as integers");
-}
-
 // ---- Making -----------------------------------------------------------------------------------
 
 static int32_t site_of_slot(const struct msc_sites *sites, int32_t slot) {
@@ -56,15 +52,13 @@ static int32_t site_of_slot(const struct msc_sites *sites, int32_t slot) {
 enum msc_status msc_pruned_edits_create(struct msc_pruned_edits **out, struct msc_pruner *p,
                                         const struct msc_quantizer *q) {
     struct msc_pruned_edits *j = msc_alloc_zero(1, sizeof(*j));
-    if (!j) {
-        return no_pruned_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(j));
     j->p = p;
     j->q = q;
     j->consumers = msc_arena_array(&j->arena, (size_t)p->n_consumers + 1, sizeof(j->consumers[0]));
     if (!j->consumers) {
         msc_pruned_edits_destroy(j);
-        return no_pruned_memory();
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     for (int32_t i = 0; i < p->n_consumers; i++) {
         j->consumers[i].site = site_of_slot(msc_quantizer_sites(q), p->consumers[i].slots[0]);
@@ -139,9 +133,7 @@ static enum msc_status list_point(struct msc_pruned_edits *j, struct work works[
             continue;
         }
         struct variant *v = msc_arena_alloc(&j->made, sizeof(*v));
-        if (!v) {
-            return no_pruned_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(v));
         *v = (struct variant){.made = made, .choice = choice, .next = j->consumers[i].variants};
         j->consumers[i].variants = v;
         works[(*n)++] = (struct work){v, i};
@@ -162,9 +154,7 @@ static enum msc_status keep_moment(struct msc_moment *out, const struct msc_prun
     out->h = msc_arena_array(arena, (size_t)(all * n) + 1, sizeof(out->h[0]));
     out->means = msc_arena_array(arena, (size_t)all + 1, sizeof(out->means[0]));
     bool *stays = msc_arena_array(arena, (size_t)n + 1, sizeof(stays[0]));
-    if (!out->h || !out->means || !stays) {
-        return no_pruned_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->h && out->means && stays));
     MSC_TRY(msc_weight_rows_init(&rows, t, &j->p->sites.slots[c->slots[0]], &c->moment, arena));
     for (int64_t k = 0; k < n; k++) {
         stays[k] = made->is_kept[msc_weight_rows_element(&rows, 0, k) / inner % t->dims[c->axis]];
@@ -222,7 +212,7 @@ static enum msc_status make_all(const struct msc_pruned_edits *j, const struct w
                ? MSC_FAIL(MSC_E_INVALID,
                           "a pruned weight cannot be rounded with the second moments of its "
                           "inputs; use \"rounding\": \"nearest\"")
-               : no_pruned_memory();
+               : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
 static uint64_t bytes_of(const struct variant *v) {
@@ -238,7 +228,7 @@ static enum msc_status make_points(struct msc_pruned_edits *j,
     struct work *works =
         msc_arena_array(&arena, n * (size_t)j->p->n_consumers + 1, sizeof(works[0]));
     const uint32_t **cuts = msc_arena_array(&arena, n + 1, sizeof(cuts[0]));
-    enum msc_status status = works && cuts ? MSC_OK : no_pruned_memory();
+    enum msc_status status = MSC_ALLOCATED(works && cuts);
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
         cuts[i] = points[i].cuts;
     }
@@ -280,9 +270,7 @@ static enum msc_status get_chain(const struct msc_edit **out, struct msc_pruned_
     }
     if (!c) {
         c = msc_arena_alloc(&j->made, sizeof(*c));
-        if (!c) {
-            return no_pruned_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(c));
         *c = (struct chain){.made = made,
                             .then = then,
                             .behind = *then,
@@ -352,9 +340,7 @@ static enum msc_status cut_scales(struct msc_quant *out, const struct msc_quant 
                                   const bool is_gone[], struct msc_arena *arena) {
     float *scales = msc_arena_array(arena, (size_t)quant->n, sizeof(scales[0]));
     int32_t *zeros = msc_arena_array(arena, (size_t)quant->n, sizeof(zeros[0]));
-    if (!scales || !zeros) {
-        return no_pruned_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(scales && zeros));
     out->n = 0;
     for (int32_t i = 0; i < quant->n; i++) {
         if (stays_at(channels, site, quant->axis, i, is_gone)) {
@@ -374,9 +360,7 @@ static enum msc_status cut_shifts(struct msc_quant *out, const struct msc_quant 
     int64_t n = msc_array_n_elements(quant->shifts), n_left = 0;
     float *left = msc_arena_array(arena, (size_t)n + 1, sizeof(left[0]));
     struct msc_array *array;
-    if (!left) {
-        return no_pruned_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(left));
     for (int64_t i = 0; i < n; i++) {
         if (stays_at(channels, site, site->channel_axis, i, is_gone)) {
             left[n_left++] = shifts[i];

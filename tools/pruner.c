@@ -4,10 +4,6 @@
 
 #include <string.h>
 
-enum msc_status msc_pruner__no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for pruning");
-}
-
 const struct msc_channels *msc_pruner_channels(const struct msc_pruner *p) {
     return &p->channels;
 }
@@ -92,9 +88,7 @@ bool msc_pruner_uses(const struct msc_pruner *p, enum msc_criterion criterion) {
 enum msc_status msc_pruner_create(struct msc_pruner **out, const struct msc_graph *g,
                                   const struct msc_pruner_options *options, uint64_t memory_bytes) {
     struct msc_pruner *p = msc_alloc_zero(1, sizeof(*p));
-    if (!p) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(p));
     p->g = g;
     p->options = options;
     p->memory_bytes = memory_bytes;
@@ -166,13 +160,9 @@ static enum msc_status add_made(struct msc_prune_made **out, struct msc_pruner *
     struct msc_prune_made *m = msc_arena_alloc(&p->made, sizeof(*m));
     uint32_t *own = msc_arena_array(&p->made, (size_t)c->n_groups + 1, sizeof(own[0]));
     int64_t n = t->dims[c->axis];
-    if (!m || !own) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(m && own));
     m->is_kept = msc_arena_array(&p->made, (size_t)n + 1, sizeof(m->is_kept[0]));
-    if (!m->is_kept) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(m->is_kept));
     for (int32_t i = 0; i < c->n_groups; i++) {
         own[i] = cuts[c->groups[i]];
     }
@@ -206,7 +196,7 @@ static enum msc_status make_all(struct msc_pruner *p, struct making works[], siz
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
                ? MSC_FAIL(MSC_E_INVALID, "cannot fit weights to the second moments of their inputs")
-               : msc_pruner__no_memory();
+               : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
 static enum msc_status list_works(struct msc_pruner *p, struct making works[], size_t *n_works,
@@ -230,7 +220,7 @@ enum msc_status msc_pruner_make(struct msc_pruner *p, const uint32_t *const poin
     bool *is_gone = msc_arena_array(&arena, n * n_units + 1, sizeof(is_gone[0]));
     struct making *works =
         msc_arena_array(&arena, n * (size_t)p->n_consumers + 1, sizeof(works[0]));
-    enum msc_status status = is_gone && works ? MSC_OK : msc_pruner__no_memory();
+    enum msc_status status = MSC_ALLOCATED(is_gone && works);
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
         msc_pruner_mark(p, points[i], is_gone + i * n_units);
         status = list_works(p, works, &n_works, points[i], is_gone + i * n_units);

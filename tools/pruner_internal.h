@@ -64,8 +64,6 @@ struct msc_pruner {
     uint64_t made_bytes, memory_bytes;
 };
 
-enum msc_status msc_pruner__no_memory(void);
-
 // pruner_parts.c. Fills in sites, channels, parts and consumers.
 enum msc_status msc_pruner__list_parts(struct msc_pruner *p);
 

@@ -65,7 +65,7 @@ static enum msc_status take_order(bool *found, struct msc_pruner *p, int32_t gro
     int32_t n = p->channels.groups[group].n_units;
     bool *is_there = msc_alloc_zero((size_t)n + 1, sizeof(is_there[0]));
     double *places = msc_alloc_zero((size_t)n + 1, sizeof(places[0]));
-    enum msc_status status = is_there && places ? MSC_OK : msc_pruner__no_memory();
+    enum msc_status status = MSC_ALLOCATED(is_there && places);
     if (status == MSC_OK && is_order(array, n, is_there)) {
         for (int32_t i = 0; i < n; i++) {
             places[msc_array_get_i64(array, i)] = i;

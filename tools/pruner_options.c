@@ -13,10 +13,6 @@ enum { MAX_CHOICES = 64, N_DENSITIES = 7 };
 static const char *const criterion_names[] = {MSC_CRITERION_LIST(CRITERION_NAME)};
 #undef CRITERION_NAME
 
-static enum msc_status no_options_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for choices");
-}
-
 const char *msc_criterion_name(enum msc_criterion criterion) {
     return criterion_names[criterion];
 }
@@ -36,7 +32,7 @@ static enum msc_status label_choice(struct msc_prune_choice *c, bool named,
     enum msc_status status = msc_str_status(&text);
     c->label = status == MSC_OK ? msc_arena_strdup(arena, msc_str_text(&text)) : NULL;
     msc_str_finish(&text);
-    return c->label ? MSC_OK : no_options_memory();
+    return MSC_ALLOCATED(c->label);
 }
 
 static enum msc_status find_criterion(enum msc_criterion *out, const char *name,
@@ -151,9 +147,7 @@ static enum msc_status read_choices(struct msc_pruner_options *out, const cJSON 
     size_t n = list ? (size_t)cJSON_GetArraySize(list) : N_DENSITIES;
     struct msc_prune_choice *choices = msc_arena_array(arena, n + 1, sizeof(choices[0]));
     out->choices = choices;
-    if (!choices) {
-        return no_options_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(choices));
     if (list && (!cJSON_IsArray(list) || n == 0 || n > MAX_CHOICES)) {
         return MSC_FAIL(MSC_E_INVALID, "env.choices: expected a list of 1 to %d choices",
                         (int)MAX_CHOICES);
@@ -168,7 +162,8 @@ static enum msc_status read_choices(struct msc_pruner_options *out, const cJSON 
     size_t i = 0;
     cJSON_ArrayForEach(item, list) {
         const char *where = msc_arena_printf(arena, "env.choices[%zu]", i);
-        MSC_TRY(where ? read_choice(&choices[i++], item, where, arena) : no_options_memory());
+        MSC_TRY(where ? read_choice(&choices[i++], item, where, arena)
+                      : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
     }
     out->n_choices = n;
     return check_labels(out);

@@ -91,7 +91,7 @@ static enum msc_status part_init(struct msc_pruner_group *part, struct msc_prune
     part->tensor = MSC_NO_ID;
     part->cuts = msc_arena_array(&p->arena, n, sizeof(part->cuts[0]));
     part->cut_of = msc_arena_array(&p->arena, n, sizeof(part->cut_of[0]));
-    return part->cuts && part->cut_of ? MSC_OK : msc_pruner__no_memory();
+    return MSC_ALLOCATED(part->cuts && part->cut_of);
 }
 
 // The cut that keeps nearest to n_kept; if two are equally near, the one that keeps more.
@@ -143,7 +143,7 @@ static enum msc_status list_group(struct msc_pruner *p, int32_t index) {
     const struct msc_pruner_options *o = p->options;
     const struct msc_channel_group *of = &p->channels.groups[index];
     struct msc_prune_cut *made = make_room(p);
-    MSC_TRY(made ? part_init(&p->groups[index], p) : msc_pruner__no_memory());
+    MSC_TRY(made ? part_init(&p->groups[index], p) : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
     for (size_t i = 0; i < o->n_all; i++) {
         if (!o->choices[i].is_sparse) {
             made[i] = (struct msc_prune_cut){
@@ -160,9 +160,7 @@ static enum msc_status list_groups(struct msc_pruner *p) {
     p->n_parts = p->channels.n_groups;
     p->groups = msc_arena_array(&p->arena, (size_t)(p->n_parts + p->sites.n_slots) + 1,
                                 sizeof(p->groups[0]));
-    if (!p->groups) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(p->groups));
     for (int32_t i = 0; i < p->channels.n_groups; i++) {
         MSC_TRY(list_group(p, i));
     }
@@ -211,9 +209,7 @@ static enum msc_status list_read_groups(struct msc_pruner *p, struct msc_consume
     int64_t n = msc_graph_tensor(p->g, c->tensor)->dims[c->axis];
     bool *is_listed = msc_arena_array(&p->arena, (size_t)p->channels.n_groups + 1, sizeof(bool));
     c->groups = msc_arena_array(&p->arena, (size_t)p->channels.n_groups + 1, sizeof(c->groups[0]));
-    if (!is_listed || !c->groups) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(is_listed && c->groups));
     for (int64_t i = 0; i < n; i++) {
         int32_t unit = msc_channels_unit(&p->channels, c->tensor, c->axis, i);
         int32_t group = unit == MSC_NO_ID ? MSC_NO_ID : group_of_unit(p, unit);
@@ -249,9 +245,7 @@ static enum msc_status add_use(struct msc_consumer **out, struct msc_pruner *p, 
                                    .part = MSC_NO_ID,
                                    .bias_slot = MSC_NO_ID};
         c->slots = msc_arena_array(&p->arena, (size_t)p->sites.n_slots + 1, sizeof(c->slots[0]));
-        if (!c->slots) {
-            return msc_pruner__no_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(c->slots));
         MSC_TRY(list_read_groups(p, c));
     }
     c->slots[c->n_slots++] = index;
@@ -264,18 +258,14 @@ static enum msc_status list_consumers(struct msc_pruner *p) {
     size_t n = (size_t)p->channels.n_reads + (size_t)p->sites.n_slots;
     struct msc_consumer *c;
     p->consumers = msc_arena_array(&p->arena, n + 1, sizeof(p->consumers[0]));
-    if (!p->consumers) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(p->consumers));
     for (int32_t i = 0; i < p->channels.n_reads; i++) {
         MSC_TRY(add_use(&c, p, p->channels.reads[i].slot, p->channels.reads[i].axis));
     }
     for (int32_t g = 0; g < p->channels.n_groups; g++) {
         struct msc_pruner_group *group = &p->groups[g];
         group->consumers = msc_arena_array(&p->arena, n + 1, sizeof(group->consumers[0]));
-        if (!group->consumers) {
-            return msc_pruner__no_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(group->consumers));
         for (int32_t i = 0; i < p->n_consumers; i++) {
             for (int32_t k = 0; k < p->consumers[i].n_groups; k++) {
                 if (p->consumers[i].groups[k] == g) {
@@ -342,7 +332,7 @@ static enum msc_status add_weight(struct msc_pruner *p, struct msc_consumer *c) 
     int64_t n = msc_array_n_elements(msc_graph_tensor(p->g, c->tensor)->data);
     struct msc_pruner_group *part = &p->groups[p->n_parts];
     struct msc_prune_cut *made = make_room(p);
-    MSC_TRY(made ? part_init(part, p) : msc_pruner__no_memory());
+    MSC_TRY(made ? part_init(part, p) : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
     describe_rows(c, p);
     int64_t n_rows = n / c->n_columns / c->n_row_groups;
     for (size_t i = 0; i < o->n_choices; i++) {

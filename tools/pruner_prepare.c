@@ -51,7 +51,7 @@ static void join_moments(struct msc_moment *out, struct msc_moment uses[], int32
 static enum msc_status measure_consumer(struct msc_consumer *c, struct msc_evaluator *ev,
                                         const struct msc_moment_options *o) {
     struct msc_moment *uses = msc_alloc_zero((size_t)c->n_slots, sizeof(uses[0]));
-    enum msc_status status = uses ? MSC_OK : msc_pruner__no_memory();
+    enum msc_status status = MSC_ALLOCATED(uses);
     for (int32_t done = 0; status == MSC_OK && done < c->n_slots;) {
         size_t n = 0;
         status = msc_moments_measure(uses + done, &n, c->slots + done, (size_t)(c->n_slots - done),
@@ -90,7 +90,7 @@ static enum msc_status measure_single(struct msc_pruner *p, struct msc_evaluator
     struct msc_moment *moments = msc_arena_array(&arena, n_all, sizeof(moments[0]));
     int32_t *slots = msc_arena_array(&arena, n_all, sizeof(slots[0]));
     int32_t *consumers = msc_arena_array(&arena, n_all, sizeof(consumers[0]));
-    enum msc_status status = moments && slots && consumers ? MSC_OK : msc_pruner__no_memory();
+    enum msc_status status = MSC_ALLOCATED(moments && slots && consumers);
     for (int32_t i = 0; status == MSC_OK && i < p->n_consumers; i++) {
         struct msc_consumer *c = &p->consumers[i];
         bool is_due = is_concerned(p, c) && c->n_slots == 1 && !is_left_out[i], is_kept = false;
@@ -154,9 +154,7 @@ static enum msc_status measure_moments(struct msc_pruner *p, struct msc_evaluato
                                        const struct msc_pruner_preparation *how) {
     struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
     bool *is_left_out = msc_alloc_zero((size_t)p->n_consumers + 1, sizeof(is_left_out[0]));
-    if (!is_left_out) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(is_left_out));
     o.n_rows = p->options->n_rows;
     o.memory_bytes = p->memory_bytes;
     o.n_threads = how->n_threads;
@@ -231,7 +229,7 @@ static enum msc_status rank_groups(struct msc_pruner *p, const struct msc_pruner
         }
     }
     if (worst != MSC_OK) {
-        return msc_pruner__no_memory();
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
 #pragma omp parallel for num_threads(how->n_threads) schedule(dynamic) reduction(min : worst)
     for (int32_t g = 0; g < p->channels.n_groups; g++) {
@@ -245,7 +243,7 @@ static enum msc_status rank_groups(struct msc_pruner *p, const struct msc_pruner
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
                ? MSC_FAIL(MSC_E_INVALID, "second moments of inputs are not finite")
-               : msc_pruner__no_memory();
+               : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
 enum msc_status msc_pruner_prepare(struct msc_pruner *p, struct msc_evaluator *ev,
@@ -341,7 +339,7 @@ static enum msc_status load_order(struct msc_pruner *p, const struct msc_array_l
             places[unit] = i;
         }
     }
-    enum msc_status status = !places || !is_there ? msc_pruner__no_memory()
+    enum msc_status status = !places || !is_there ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                              : fits
                                  ? msc_pruner_rank(p, group, (enum msc_criterion)criterion, places)
                                  : MSC_FAIL(MSC_E_STATE, "expected an order of %d units in %s",
@@ -376,7 +374,7 @@ static enum msc_status load_moment(struct msc_pruner *p, const struct msc_array_
     m->means = msc_alloc(msc_array_n_bytes(means));
     if (!m->h || !m->means) {
         msc_moment_finish(m);
-        return msc_pruner__no_memory();
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     memcpy(m->h, msc_array_data(h), msc_array_n_bytes(h));
     memcpy(m->means, msc_array_data(means), msc_array_n_bytes(means));

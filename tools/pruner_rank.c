@@ -30,7 +30,7 @@ static enum msc_status make_order(int32_t **out, struct msc_pruner *p, int32_t g
     int32_t **order = &p->groups[group].orders[criterion];
     *order = *order ? *order : msc_arena_array(&p->arena, n + 1, sizeof((*order)[0]));
     *out = *order;
-    return *order ? MSC_OK : msc_pruner__no_memory();
+    return MSC_ALLOCATED(*order);
 }
 
 enum msc_status msc_pruner_rank(struct msc_pruner *p, int32_t group, enum msc_criterion criterion,
@@ -39,9 +39,7 @@ enum msc_status msc_pruner_rank(struct msc_pruner *p, int32_t group, enum msc_cr
     int32_t *order;
     MSC_TRY(make_order(&order, p, group, criterion));
     struct scored *ranked = msc_alloc_zero((size_t)n, sizeof(ranked[0]));
-    if (!ranked) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(ranked));
     for (int32_t i = 0; i < n; i++) {
         ranked[i] = (struct scored){isnan(scores[i]) ? DBL_MAX : scores[i], i};
     }
@@ -114,9 +112,7 @@ static enum msc_status list_columns(struct reading *r, const struct msc_channel_
     int64_t n = r->rows.rows.n_columns, n_listed = 0;
     r->columns = msc_arena_array(arena, (size_t)n + 1, sizeof(r->columns[0]));
     r->first = msc_arena_array(arena, (size_t)group->n_units + 1, sizeof(r->first[0]));
-    if (!r->columns || !r->first) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(r->columns && r->first));
     for (int32_t u = 0; u < group->n_units; u++) {
         r->first[u] = n_listed;
         for (int64_t k = 0; k < n; k++) {
@@ -136,9 +132,7 @@ static const float *weights_of(const struct reading *r) {
 static enum msc_status fill_moments(struct reading *r, double damping) {
     int64_t n = r->rows.rows.n_columns;
     r->c = msc_alloc((size_t)(n * n) * sizeof(r->c[0]) + 1);
-    if (!r->c) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(r->c));
     msc_pruner__fill_moments(r->c, &r->rows, r->consumer, r->group, NULL, n, damping);
     return MSC_OK;
 }
@@ -147,9 +141,7 @@ static enum msc_status reading_fill(struct reading *r) {
     int64_t n = rows_of(r) * r->rows.rows.n_columns;
     const float *values = weights_of(r);
     r->w = msc_alloc((size_t)n * sizeof(r->w[0]) + 1);
-    if (!r->w) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(r->w));
     for (int64_t i = 0; i < n; i++) {
         r->w[i] = values[i];
     }
@@ -168,9 +160,7 @@ static void reading_empty(struct reading *r) {
 static enum msc_status add_energy(double *out, const struct reading *r) {
     int64_t n = r->rows.rows.n_columns, n_rows = rows_of(r);
     double *product = msc_alloc((size_t)(n_rows * n) * sizeof(product[0]) + 1);
-    if (!product) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(product));
     msc_product_f64(product, r->w, r->c, n_rows, n, n);
     for (int64_t i = 0; i < n_rows * n; i++) {
         *out += product[i] * r->w[i];
@@ -208,9 +198,7 @@ static enum msc_status readings_init(struct readings *out, const struct msc_prun
         n += (size_t)p->consumers[of->consumers[i]].moment.n_groups;
     }
     out->all = msc_arena_array(&out->arena, n + 1, sizeof(out->all[0]));
-    if (!out->all) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->all));
     for (int32_t i = 0; i < of->n_consumers; i++) {
         const struct msc_consumer *c = &p->consumers[of->consumers[i]];
         if (c->moment.n_groups > 0) {
@@ -248,7 +236,7 @@ static enum msc_status add_carried(double *out, const struct reading *r, int32_t
     int64_t n = columns_of(r, unit), n_rows = rows_of(r);
     double *room = msc_alloc((size_t)(2 * n_rows * n + n * n) * sizeof(room[0]) + 1);
     double *w = room, *product = room + n_rows * n, *c = room + 2 * n_rows * n;
-    enum msc_status status = room ? MSC_OK : msc_pruner__no_memory();
+    enum msc_status status = MSC_ALLOCATED(room);
     double sum = 0;
     if (status == MSC_OK && n > 0) {
         take_columns(w, c, r, r->columns + r->first[unit], n);
@@ -317,7 +305,7 @@ static enum msc_status order_by_saliency(int32_t order[], struct readings *readi
                                          int32_t n_needed) {
     int32_t n_alive = readings->n_units, n_done = 0;
     struct scored *alive = msc_alloc_zero((size_t)n_alive, sizeof(alive[0]));
-    enum msc_status status = alive ? MSC_OK : msc_pruner__no_memory();
+    enum msc_status status = MSC_ALLOCATED(alive);
     for (int32_t i = 0; alive && i < n_alive; i++) {
         alive[i].unit = i;
     }
@@ -388,7 +376,7 @@ static enum msc_status rank_by_saliency(struct msc_pruner *p, int32_t group,
 static enum msc_status rank_by(struct msc_pruner *p, int32_t group, enum msc_criterion criterion,
                                struct readings *readings) {
     double *scores = msc_alloc_zero((size_t)readings->n_units, sizeof(scores[0]));
-    enum msc_status status = scores ? MSC_OK : msc_pruner__no_memory();
+    enum msc_status status = MSC_ALLOCATED(scores);
     if (status == MSC_OK && criterion == MSC_CRITERION_ENERGY && readings->n > 0) {
         status = score_energy(scores, readings);
     } else if (status == MSC_OK) {

@@ -17,9 +17,7 @@ enum msc_status msc_pruner__rows(struct msc_pruner_rows *out, const struct msc_p
     int64_t n = moment->n_columns;
     int64_t inner = msc_dims_product(t->n_dims - c->axis - 1, t->dims + c->axis + 1);
     int32_t *unit = msc_arena_array(arena, (size_t)n + 1, sizeof(unit[0]));
-    if (!unit) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(unit));
     MSC_TRY(msc_weight_rows_init(&out->rows, t, slot, moment, arena));
     for (int64_t k = 0; k < n; k++) {
         int64_t element = msc_weight_rows_element(&out->rows, 0, k);
@@ -67,9 +65,7 @@ static enum msc_status split_columns(struct columns *out, const struct msc_prune
     out->n_kept = out->n_gone = 0;
     out->kept = msc_arena_array(arena, n, sizeof(out->kept[0]));
     out->gone = msc_arena_array(arena, n, sizeof(out->gone[0]));
-    if (!out->kept || !out->gone) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->kept && out->gone));
     for (int64_t k = 0; k < r->rows.n_columns; k++) {
         if (r->unit[k] != MSC_NO_ID && is_gone[r->unit[k]]) {
             out->gone[out->n_gone++] = k;
@@ -145,7 +141,7 @@ static enum msc_status repair_group(double shifts[], struct msc_pruner_rows *r,
         .cross = msc_alloc((size_t)(gone * kept) * sizeof(s.cross[0]) + 1),
     };
     enum msc_status status =
-        s.lost && s.change && s.c && s.cross ? MSC_OK : msc_pruner__no_memory();
+        s.lost && s.change && s.c && s.cross ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     for (int64_t i = 0; status == MSC_OK && i < n_rows * gone; i++) {
         s.lost[i] = w[i / gone * n + at->gone[i % gone]];
     }
@@ -223,9 +219,7 @@ static enum msc_status rebuild(struct msc_prune_made *made, const struct msc_pru
     MSC_TRY(msc_pruner__rows(&r, p, c, arena));
     MSC_TRY(split_columns(&at, &r, how->is_gone, arena));
     double *shifts = msc_arena_array(arena, (size_t)r.rows.n_rows + 1, sizeof(shifts[0]));
-    if (!shifts) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(shifts));
     for (int64_t g = 0; how->has_gone && how->repairs && g < r.rows.n_groups; g++) {
         MSC_TRY(repair_group(shifts, &r, c, g, &at, p->options->ridge));
     }

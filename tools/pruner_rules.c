@@ -7,10 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum msc_status no_rules_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for rules");
-}
-
 // ---- Reading ----------------------------------------------------------------------------------
 
 static enum msc_status fail_label(const struct msc_pruner_options *o, const cJSON *found,
@@ -56,7 +52,7 @@ static enum msc_status add_density(struct msc_prune_fixed *out, struct msc_prune
     choices[o->n_all] = (struct msc_prune_choice){
         .density = density, .criterion = MSC_CRITERION_HESSIAN, .label = label};
     out->choice = (int32_t)o->n_all++;
-    return label ? MSC_OK : no_rules_memory();
+    return MSC_ALLOCATED(label);
 }
 
 static enum msc_status read_fixed(struct msc_prune_fixed *out, struct msc_pruner_options *o,
@@ -65,9 +61,7 @@ static enum msc_status read_fixed(struct msc_prune_fixed *out, struct msc_pruner
     const char *where = msc_arena_printf(arena, "env.fix[\"%s\"]", item->string);
     out->pattern = msc_arena_strdup(arena, item->string);
     out->choice = find_choice(o, item);
-    if (!where || !out->pattern) {
-        return no_rules_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(where && out->pattern));
     bool is_whole = cJSON_IsString(item) && strcmp(item->valuestring, "whole") == 0;
     if (out->choice != MSC_NO_ID || is_whole) {
         return MSC_OK;
@@ -92,9 +86,7 @@ static enum msc_status read_fix(struct msc_pruner_options *out, const cJSON *con
     struct msc_prune_fixed *fixed = msc_arena_array(arena, n + 1, sizeof(fixed[0]));
     struct msc_prune_choice *choices =
         msc_arena_array(arena, out->n_choices + n + 1, sizeof(choices[0]));
-    if (!fixed || !choices) {
-        return no_rules_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(fixed && choices));
     memcpy(choices, out->choices, out->n_choices * sizeof(choices[0]));
     out->choices = choices;
     out->fixed = fixed;
@@ -127,7 +119,7 @@ static enum msc_status read_rule(struct msc_prune_rule *rule, const struct msc_p
     if (rule->allowed == 0) {
         return fail_label(o, NULL, false, where);
     }
-    return rule->pattern ? MSC_OK : no_rules_memory();
+    return MSC_ALLOCATED(rule->pattern);
 }
 
 enum msc_status msc_pruner__read_rules(struct msc_pruner_options *out, const cJSON *config,
@@ -141,13 +133,11 @@ enum msc_status msc_pruner__read_rules(struct msc_pruner_options *out, const cJS
     struct msc_prune_rule *rules =
         msc_arena_array(arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(rules[0]));
     out->rules = rules;
-    if (!rules) {
-        return no_rules_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(rules));
     cJSON_ArrayForEach(object, list) {
         const char *where = msc_arena_printf(arena, "env.rules[%zu]", out->n_rules);
         MSC_TRY(where ? read_rule(&rules[out->n_rules++], out, object, where, arena)
-                      : no_rules_memory());
+                      : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
     }
     return MSC_OK;
 }

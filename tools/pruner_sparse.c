@@ -15,9 +15,7 @@ static enum msc_status list_left(struct left *out, const struct msc_pruner_rows 
     int64_t n_channels = r->rows.n_columns / n_taps;
     out->n = 0;
     out->columns = msc_arena_array(arena, (size_t)r->rows.n_columns + 1, sizeof(out->columns[0]));
-    if (!out->columns) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->columns));
     for (int64_t tap = 0; tap < n_taps; tap++) {
         for (int64_t channel = 0; channel < n_channels; channel++) {
             int64_t k = channel * n_taps + tap;
@@ -118,7 +116,7 @@ enum msc_status msc_pruner__make_sparse(double shifts[], struct msc_pruner_rows 
                                       .c = t.moments,
                                       .is_kept = msc_alloc(n * sizeof(t.rows.is_kept[0]) + 1)};
     enum msc_status status =
-        t.rows.w && t.rows.is_kept && (t.moments || !by_moments) ? MSC_OK : msc_pruner__no_memory();
+        MSC_ALLOCATED(t.rows.w && t.rows.is_kept && (t.moments || !by_moments));
     for (int64_t g = 0; status == MSC_OK && g < r->rows.n_groups; g++) {
         status = thin_group(shifts, r, c, g, &left, &t, p->options->ridge);
     }

@@ -126,9 +126,7 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
     q->left = msc_arena_array(&q->arena, n_sites + 1, sizeof(bool));
     q->fixed = msc_arena_array(&q->arena, n_sites + 1, sizeof(int32_t));
     q->edits = msc_arena_array(&q->arena, n_sites * o->n_choices + 1, sizeof(q->edits[0]));
-    if (!q->choices || !q->included || !q->left || !q->fixed || !q->edits) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
-    }
+    MSC_TRY(MSC_ALLOCATED(q->choices && q->included && q->left && q->fixed && q->edits));
     memcpy(q->choices, o->choices, o->n_choices * sizeof(q->choices[0]));
     q->group = o->group;
     q->weights = o->weights;
@@ -196,9 +194,7 @@ enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q, struct ms
 enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct msc_graph *graph,
                                      const struct msc_quantizer_options *options) {
     struct msc_quantizer *q = msc_alloc_zero(1, sizeof(*q));
-    if (!q) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
-    }
+    MSC_TRY(MSC_ALLOCATED(q));
     q->graph = graph;
     enum msc_status status = quantizer_init(q, options);
     if (status != MSC_OK) {
@@ -335,9 +331,7 @@ enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_
     size_t n = (size_t)form.n;
     float *s = msc_arena_array(&q->arena, n, sizeof(s[0]));
     int32_t *z = msc_arena_array(&q->arena, n, sizeof(z[0]));
-    if (!s || !z) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for scales");
-    }
+    MSC_TRY(MSC_ALLOCATED(s && z));
     memcpy(s, from->scales, n * sizeof(s[0]));
     memcpy(z, from->zero_points, n * sizeof(z[0]));
     form.scales = s;

@@ -76,9 +76,7 @@ static void find_extrema(struct calibration *c, struct seen *s, const float x[],
 static enum msc_status count_histogram(struct calibration *c, struct seen *s, const float x[],
                                        int64_t n) {
     struct msc_histogram *h = msc_alloc_zero(1, sizeof(*h));
-    if (!h) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a histogram");
-    }
+    MSC_TRY(MSC_ALLOCATED(h));
     h->low = s->low;
     h->high = s->high;
     msc_histogram_add(h, x, n);
@@ -126,9 +124,7 @@ static enum msc_status observe_channels(struct calibration *c, struct seen *s, s
     int64_t outer, inner, n = msc_view_n_elements(value) / s->n_channels;
     const float *x = value->data;
     float *own = msc_alloc((size_t)n * sizeof(own[0]) + 1);
-    if (!own) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the values of a channel");
-    }
+    MSC_TRY(MSC_ALLOCATED(own));
     msc_view_split(&outer, &inner, value, s->axis);
     for (int32_t i = 0; i < s->n_channels; i++) {
         for (int64_t o = 0; o < outer; o++) {
@@ -220,9 +216,7 @@ static enum msc_status range_of_channel(struct msc_range *out, const struct cali
                                         const struct seen *s, const struct msc_observation *o) {
     size_t n = 2;
     float *values = msc_alloc((c->n_places * (size_t)s->n_room + n) * sizeof(values[0]));
-    if (!values) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the values of a channel");
-    }
+    MSC_TRY(MSC_ALLOCATED(values));
     values[0] = s->low;
     values[1] = s->high;
     for (size_t place = 0; place < c->n_places; place++) {
@@ -318,10 +312,7 @@ enum msc_status msc_quantizer__fit_elements(struct msc_quant *out, const struct 
     float *scales = msc_alloc((size_t)n * sizeof(float) + 1);
     int32_t *zeros = msc_alloc((size_t)n * sizeof(int32_t) + 1);
     enum msc_status status = MSC_OK;
-    if (!values || !scales || !zeros) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for scales of %s", s->name);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(values && scales && zeros));
     if (!msc_quant_split(&split, &form, msc_array_n_dims(w), msc_array_dims(w))) {
         status = MSC_FAIL(MSC_E_STATE, "scales do not fit the shape of %s", s->name);
         goto out;
@@ -395,8 +386,7 @@ static enum msc_status make_room(const struct calibration *c, struct seen *s, in
     s->n_room = room > KEPT_OF_BATCH ? KEPT_OF_BATCH : room < KEPT_LEAST ? KEPT_LEAST : room;
     s->kept = msc_arena_array(arena, c->n_places * (size_t)s->n_room, sizeof(float));
     s->n_kept = msc_arena_array(arena, c->n_places, sizeof(int32_t));
-    return s->kept && s->n_kept ? MSC_OK
-                                : MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
+    return MSC_ALLOCATED(s->kept && s->n_kept);
 }
 
 static enum msc_status seen_init(const struct calibration *c, int32_t site,
@@ -411,9 +401,7 @@ static enum msc_status seen_init(const struct calibration *c, int32_t site,
     s->axis = form.axis;
     s->n_channels = form.n;
     s->channels = msc_arena_array(arena, (size_t)form.n, sizeof(s->channels[0]));
-    if (!s->channels) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
-    }
+    MSC_TRY(MSC_ALLOCATED(s->channels));
     for (int32_t i = 0; i < form.n; i++) {
         MSC_TRY(make_room(c, &s->channels[i], KEPT_OF_CHANNEL, arena));
     }
@@ -425,9 +413,7 @@ static enum msc_status calibration_init(struct calibration *c, struct msc_arena 
     size_t n_slots = (size_t)q->sites.n_slots;
     c->seen = msc_arena_array(arena, (size_t)q->sites.n_sites + 1, sizeof(c->seen[0]));
     c->site_of_slot = msc_arena_array(arena, n_slots + 1, sizeof(c->site_of_slot[0]));
-    if (!c->seen || !c->site_of_slot) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
-    }
+    MSC_TRY(MSC_ALLOCATED(c->seen && c->site_of_slot));
     for (size_t i = 0; i < n_slots; i++) {
         c->site_of_slot[i] = MSC_NO_ID;
     }

@@ -22,9 +22,7 @@ static bool asks(const struct msc_joint *j) {
 enum msc_status msc_quantizer__find_questions(struct msc_quantizer *q) {
     const struct msc_graph *g = q->graph;
     q->asked = msc_arena_array(&q->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(q->asked[0]));
-    if (!q->asked) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
-    }
+    MSC_TRY(MSC_ALLOCATED(q->asked));
     for (int32_t i = msc_graph_n_joints(g) - 1; i >= 0; i--) {
         const struct msc_joint *j = msc_graph_joint(g, i);
         bool is_asked = asks(j);

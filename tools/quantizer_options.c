@@ -264,9 +264,7 @@ static enum msc_status options_read_choices(struct msc_quantizer_options *out, c
     struct defaults defaults;
     struct msc_choice *choices = msc_arena_array(arena, MAX_CHOICES, sizeof(choices[0]));
     const cJSON *list;
-    if (!choices) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for choices");
-    }
+    MSC_TRY(MSC_ALLOCATED(choices));
     out->choices = choices;
     MSC_TRY(read_defaults(&defaults, config));
     if (!cJSON_GetObjectItemCaseSensitive(config, "choices")) {
@@ -354,9 +352,7 @@ static enum msc_status read_fixed(struct msc_quantizer_options *out, const cJSON
     struct msc_fixed_site *fixed =
         msc_arena_array(arena, (size_t)cJSON_GetArraySize(object) + 1, sizeof(fixed[0]));
     out->fixed = fixed;
-    if (!fixed) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for fixed sites");
-    }
+    MSC_TRY(MSC_ALLOCATED(fixed));
     cJSON_ArrayForEach(item, object) {
         if (!cJSON_IsString(item) || !is_label(out, item->valuestring)) {
             const char *where = msc_arena_printf(arena, "env.fix[\"%s\"]", item->string);
@@ -365,9 +361,7 @@ static enum msc_status read_fixed(struct msc_quantizer_options *out, const cJSON
         struct msc_fixed_site *f = &fixed[out->n_fixed++];
         f->pattern = msc_arena_strdup(arena, item->string);
         f->label = msc_arena_strdup(arena, item->valuestring);
-        if (!f->pattern || !f->label) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for fixed sites");
-        }
+        MSC_TRY(MSC_ALLOCATED(f->pattern && f->label));
     }
     return MSC_OK;
 }

@@ -36,9 +36,7 @@ enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *con
                                         size_t n) {
     size_t n_joints = (size_t)msc_graph_n_joints(q->graph);
     bool *needed = msc_arena_array(&q->arena, n_joints + 1, sizeof(needed[0]));
-    if (!needed) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
-    }
+    MSC_TRY(MSC_ALLOCATED(needed));
     MSC_TRY(find_outputs(needed, q, outputs, n));
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         const struct msc_site *s = &q->sites.sites[i];

@@ -113,9 +113,7 @@ static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool 
     if (!by->h && has_shifts) {
         size_t n = (size_t)(m->n_groups * m->n_columns * m->n_columns);
         float *centred = msc_arena_array(arena, n + 1, sizeof(centred[0]));
-        if (!centred) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for rounding weights");
-        }
+        MSC_TRY(MSC_ALLOCATED(centred));
         msc_moment_centre(centred, m->h, m->means, m->means, m);
         forget_constants(centred, m);
         by->h = centred;
@@ -263,9 +261,7 @@ static enum msc_status list_uses(struct rounding *r, struct msc_arena *arena) {
     r->slots = msc_arena_array(arena, room, sizeof(r->slots[0]));
     r->sites = msc_arena_array(arena, room, sizeof(r->sites[0]));
     r->moments = msc_arena_array(arena, room, sizeof(r->moments[0]));
-    if (!r->slots || !r->sites || !r->moments) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for rounding weights");
-    }
+    MSC_TRY(MSC_ALLOCATED(r->slots && r->sites && r->moments));
     for (int32_t i = 0; i < sites->n_sites; i++) {
         const struct msc_site *s = &sites->sites[i];
         for (int32_t k = 0; s->kind == MSC_SITE_WEIGHT && k < s->n_slots; k++) {

@@ -11,10 +11,6 @@ enum { N_RULE_KEYS = sizeof(rule_keys) / sizeof(rule_keys[0]) };
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-static enum msc_status no_rules_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for rules");
-}
-
 static enum msc_status read_pattern(const char **out, const cJSON *object, const char *key,
                                     const char *where, struct msc_arena *arena) {
     const char *text = NULL;
@@ -24,7 +20,7 @@ static enum msc_status read_pattern(const char **out, const cJSON *object, const
     }
     MSC_TRY(msc_json_get_text(&text, object, key, where));
     *out = msc_arena_strdup(arena, text);
-    return *out ? MSC_OK : no_rules_memory();
+    return MSC_ALLOCATED(*out);
 }
 
 static enum msc_status read_kind(struct msc_choice_rule *rule, const cJSON *object,
@@ -109,14 +105,10 @@ enum msc_status msc_quantizer__read_rules(struct msc_quantizer_options *out, con
     struct msc_choice_rule *rules =
         msc_arena_array(arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(rules[0]));
     out->rules = rules;
-    if (!rules) {
-        return no_rules_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(rules));
     cJSON_ArrayForEach(object, list) {
         const char *where = msc_arena_printf(arena, "env.rules[%zu]", out->n_rules);
-        if (!where) {
-            return no_rules_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(where));
         MSC_TRY(read_rule(&rules[out->n_rules++], out, object, where, arena));
     }
     return MSC_OK;
@@ -171,9 +163,7 @@ static bool fits_site(const struct msc_choice_rule *rule, const struct msc_quant
 enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
                                            const struct msc_quantizer_options *o) {
     q->allowed = msc_arena_array(&q->arena, (size_t)q->sites.n_sites + 1, sizeof(q->allowed[0]));
-    if (!q->allowed) {
-        return no_rules_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(q->allowed));
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         q->allowed[i] = UINT64_MAX;
         for (size_t r = 0; r < o->n_rules && q->allowed[i] == UINT64_MAX; r++) {

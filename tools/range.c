@@ -278,9 +278,7 @@ static struct msc_range percentile_of_histogram(const struct msc_histogram *h, d
 static enum msc_status search_histogram(struct msc_range *out, const struct msc_histogram *h,
                                         const struct msc_observation *o) {
     struct work *w = msc_alloc(sizeof(*w));
-    if (!w) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the range of a histogram");
-    }
+    MSC_TRY(MSC_ALLOCATED(w));
     list_bins(w, h);
     *out = best_shrunken(&(struct searched){.o = o, .whole = with_zero(h->low, h->high), .w = w});
     msc_free(w);
@@ -312,10 +310,7 @@ static int compare_floats(const void *a, const void *b) {
 static enum msc_status percentile_of_values(struct msc_range *out, const float x[], int64_t n,
                                             double percentile) {
     float *sorted = msc_alloc((size_t)n * sizeof(sorted[0]));
-    if (!sorted) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a percentile over %lld values",
-                        (long long)n);
-    }
+    MSC_TRY(MSC_ALLOCATED(sorted));
     memcpy(sorted, x, (size_t)n * sizeof(sorted[0]));
     qsort(sorted, (size_t)n, sizeof(sorted[0]), compare_floats);
     // This order of operations gives 999 for 99.9 percent of 1000 in double arithmetic too.

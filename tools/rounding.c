@@ -10,10 +10,6 @@
 // Columns that GPTQ rounds before the later columns are updated.
 enum { BLOCK = 64 };
 
-enum msc_status msc_rounding__no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for rounding weights");
-}
-
 int64_t msc_rounding__group_columns(const struct msc_rounding_rows *r) {
     return r->group_size > 0 ? r->group_size : r->n_columns;
 }
@@ -77,9 +73,7 @@ static void subtract_weights(float out[], const struct msc_rounding_rows *r) {
 enum msc_status msc_rounding_errors(double errors[], const struct msc_rounding_rows *r) {
     size_t n = (size_t)(r->n_rows * r->n_columns);
     float *off = msc_alloc(2 * n * sizeof(off[0]) + 1);
-    if (!off) {
-        return msc_rounding__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(off));
     subtract_weights(off, r);
     msc_product_f32(off + n, off, r->h, r->n_rows, r->n_columns, r->n_columns);
     for (int64_t i = 0; i < r->n_rows; i++) {
@@ -149,10 +143,7 @@ enum msc_status msc_gptq_order_create(struct msc_gptq_order **out, const float h
         o->columns = msc_alloc((size_t)n * sizeof(o->columns[0]) + 1);
         o->factor = msc_alloc((size_t)(n * n) * sizeof(o->factor[0]) + 1);
     }
-    if (!o || !ranks || !o->columns || !o->factor) {
-        status = msc_rounding__no_memory();
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(o && ranks && o->columns && o->factor));
     sort_columns(o, ranks, h);
     damp(o, h, damping);
     status = msc_cholesky_of_inverse(o->factor, n);
@@ -197,7 +188,7 @@ enum msc_status msc_rounding_gptq(struct msc_rounding_rows *r, const struct msc_
     int64_t n = o->n;
     double *left = msc_alloc((size_t)(r->n_rows * n) * sizeof(left[0]) + 1);
     double *errors = msc_alloc((size_t)(r->n_rows * BLOCK) * sizeof(errors[0]) + 1);
-    enum msc_status status = left && errors ? MSC_OK : msc_rounding__no_memory();
+    enum msc_status status = MSC_ALLOCATED(left && errors);
     for (int64_t i = 0; status == MSC_OK && i < r->n_rows; i++) {
         for (int64_t k = 0; k < n; k++) {
             left[i * n + k] = r->weights[i * n + o->columns[k]];
@@ -242,9 +233,7 @@ static bool descend_one(struct msc_rounding_rows *r, int64_t row, int64_t k, dou
 static enum msc_status first_gradients(double gradients[], const struct msc_rounding_rows *r) {
     size_t n = (size_t)(r->n_rows * r->n_columns);
     float *off = msc_alloc(2 * n * sizeof(off[0]) + 1);
-    if (!off) {
-        return msc_rounding__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(off));
     subtract_weights(off, r);
     msc_product_f32(off + n, off, r->h, r->n_rows, r->n_columns, r->n_columns);
     for (size_t i = 0; i < n; i++) {
@@ -257,7 +246,8 @@ static enum msc_status first_gradients(double gradients[], const struct msc_roun
 enum msc_status msc_rounding_descend(struct msc_rounding_rows *r, int n_passes) {
     int64_t n = r->n_columns;
     double *gradients = msc_alloc((size_t)(r->n_rows * n) * sizeof(gradients[0]) + 1);
-    enum msc_status status = gradients ? first_gradients(gradients, r) : msc_rounding__no_memory();
+    enum msc_status status =
+        gradients ? first_gradients(gradients, r) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     bool is_moving = true;
     for (int pass = 0; status == MSC_OK && pass < n_passes && is_moving; pass++) {
         is_moving = false;

@@ -107,10 +107,9 @@ static enum msc_status fit_init(struct fit *f, const struct msc_rounding_rows *r
     f->image = f->direction + n;
     f->kept = msc_arena_array(arena, n_rows + 1, sizeof(float));
     f->kept_zero = msc_arena_array(arena, n_rows + 1, sizeof(int32_t));
-    return f->w && f->h && f->off && f->moved && f->ranges && f->scales && f->zero_points &&
-                   f->least && f->tried && f->guesses && f->direction && f->kept && f->kept_zero
-               ? MSC_OK
-               : msc_rounding__no_memory();
+    return MSC_ALLOCATED(f->w && f->h && f->off && f->moved && f->ranges && f->scales &&
+                         f->zero_points && f->least && f->tried && f->guesses && f->direction &&
+                         f->kept && f->kept_zero);
 }
 
 // ---- Estimates --------------------------------------------------------------------------------
@@ -196,9 +195,7 @@ enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows
                                         const double means[]) {
     int64_t n = r->n_columns, n_groups = msc_rounding__n_groups(r);
     float *rounded = msc_alloc(2 * (size_t)(r->n_rows * n) * sizeof(rounded[0]) + 1);
-    if (!rounded) {
-        return msc_rounding__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(rounded));
     float *moved = rounded + r->n_rows * n;
     msc_rounding__dequantize(rounded, r);
     msc_product_f32(moved, rounded, r->h, r->n_rows, n, n);

@@ -4,7 +4,6 @@
 
 #include "tools/rounding.h"
 
-enum msc_status msc_rounding__no_memory(void);
 // The number of columns that share a scale, and of such groups in a row.
 int64_t msc_rounding__group_columns(const struct msc_rounding_rows *r);
 int64_t msc_rounding__n_groups(const struct msc_rounding_rows *r);

@@ -32,18 +32,12 @@ struct msc_runtime {
 
 // ---- The program ------------------------------------------------------------------------------
 
-static enum msc_status no_runtime_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, PROGRAM ": out of memory");
-}
-
 // Splits a command at blanks, unless all of it is the path of a file.
 static enum msc_status split_command(const char **argv[], const char *text,
                                      struct msc_arena *arena) {
     size_t n = 0;
     const char **words = msc_arena_array(arena, strlen(text) / 2 + 2, sizeof *words);
-    if (!words) {
-        return no_runtime_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(words));
     if (msc_file_exists(text)) {
         words[n++] = text;
         text = "";
@@ -51,9 +45,7 @@ static enum msc_status split_command(const char **argv[], const char *text,
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
         size_t length = strcspn(text, " ");
         words[n] = msc_arena_strndup(arena, text, length);
-        if (!words[n++]) {
-            return no_runtime_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(words[n++]));
         text += length;
     }
     words[n] = NULL;
@@ -69,9 +61,7 @@ static enum msc_status find_command(const char **argv[], struct msc_arena *arena
     const char **words = msc_arena_array(arena, 2, sizeof *words);
     char *folder = msc_machine_program_folder(arena);
     char *beside = folder ? msc_path_join(arena, folder, PROGRAM) : NULL;
-    if (!words) {
-        return no_runtime_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(words));
     words[0] = beside && msc_file_exists(beside) ? beside : PROGRAM;
     words[1] = NULL;
     *argv = words;
@@ -153,7 +143,7 @@ static enum msc_status read_found(struct msc_runtime_found *out, const cJSON *it
     if (!copy_text(&out->name, item, "name", arena) ||
         !copy_text(&out->version, item, "version", arena) ||
         !copy_text(&out->missing, item, "missing", arena)) {
-        return no_runtime_memory();
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     if (!out->version == !out->missing) {
         return MSC_FAIL(MSC_E_FORMAT, "answer: %s must have \"version\" or \"missing\"", name);
@@ -165,18 +155,14 @@ static enum msc_status read_features(struct msc_runtime *r, const cJSON *feature
     struct msc_runtime_host *host = &r->host;
     host->features = msc_arena_array(&r->arena, (size_t)cJSON_GetArraySize(features) + 1,
                                      sizeof host->features[0]);
-    if (!host->features) {
-        return no_runtime_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(host->features));
     const cJSON *item;
     cJSON_ArrayForEach(item, features) {
         if (!cJSON_IsString(item)) {
             return MSC_FAIL(MSC_E_FORMAT, "answer: feature %zu is not a string", host->n_features);
         }
         const char *copy = msc_arena_strdup(&r->arena, item->valuestring);
-        if (!copy) {
-            return no_runtime_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(copy));
         host->features[host->n_features++] = copy;
     }
     return MSC_OK;
@@ -208,9 +194,7 @@ static enum msc_status read_host(struct msc_runtime *r, const cJSON *answer) {
     host->processor = msc_arena_strdup(&r->arena, processor);
     host->found =
         msc_arena_array(&r->arena, (size_t)cJSON_GetArraySize(runtimes) + 1, sizeof host->found[0]);
-    if (!host->processor || !host->found) {
-        return no_runtime_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(host->processor && host->found));
     const cJSON *item;
     cJSON_ArrayForEach(item, runtimes) {
         MSC_TRY(read_found(&host->found[host->n_found], item, &r->arena));
@@ -232,9 +216,7 @@ enum msc_status msc_runtime_start(struct msc_runtime **out,
     const char *const *argv = options->command;
     struct msc_runtime *r = msc_alloc_zero(1, sizeof *r);
     enum msc_status status = MSC_OK;
-    if (!r) {
-        return no_runtime_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(r));
     r->timeout_s = options->timeout_s;
     if (!argv) {
         const char **found = NULL;
@@ -446,17 +428,13 @@ static enum msc_status read_kernel(struct msc_profile_kernel *out, const cJSON *
     out->kind = (enum msc_profile_kind)k;
     const char **copies =
         msc_arena_array(arena, (size_t)cJSON_GetArraySize(names) + 1, sizeof copies[0]);
-    if (!copies) {
-        return no_runtime_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(copies));
     cJSON_ArrayForEach(name, names) {
         if (!cJSON_IsString(name)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: name %zu is not a string", where, out->n_names);
         }
         copies[out->n_names] = msc_arena_strdup(arena, name->valuestring);
-        if (!copies[out->n_names++]) {
-            return no_runtime_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(copies[out->n_names++]));
     }
     out->names = copies;
     return MSC_OK;
@@ -472,9 +450,7 @@ static enum msc_status read_profile(struct msc_profile *out, const cJSON *item, 
     MSC_TRY(msc_json_get_array(&kernels, item, "kernels", where));
     out->kernels =
         msc_arena_array(arena, (size_t)cJSON_GetArraySize(kernels) + 1, sizeof out->kernels[0]);
-    if (!out->kernels) {
-        return no_runtime_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->kernels));
     cJSON_ArrayForEach(kernel, kernels) {
         snprintf(where, sizeof where, "answer: model %zu, kernel %zu", model, out->n_kernels);
         MSC_TRY(read_kernel(&out->kernels[out->n_kernels], kernel, where, arena));

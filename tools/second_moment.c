@@ -41,10 +41,6 @@ struct gathering {
     size_t n_done, n_all; // places, over all uses
 };
 
-static enum msc_status second_moment_no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the second moments of weights' inputs");
-}
-
 // ---- Selecting rows ---------------------------------------------------------------------------
 
 static int64_t positions_of(const struct msc_gemm_desc *d) {
@@ -94,9 +90,7 @@ static enum msc_status count_rows(struct gathering *g, struct use *u) {
     double total = 0;
     struct msc_gemm_desc d;
     u->count = msc_arena_array(&g->arena, g->n_places + 1, sizeof(u->count[0]));
-    if (!u->count) {
-        return second_moment_no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(u->count));
     for (size_t p = 0; p < g->n_places; p++) {
         const struct msc_plan *plan = msc_evaluator_plan(g->ev, p / (size_t)g->n_parts);
         if ((int32_t)(p % (size_t)g->n_parts) >= plan->n_parts) {
@@ -290,9 +284,7 @@ static enum msc_status gather_slot(void *payload, size_t trial, size_t batch, in
         }
         int64_t count = u->count[place];
         float *rows = msc_alloc((size_t)(u->n_groups * count * u->n_columns) * sizeof(rows[0]) + 1);
-        if (!rows) {
-            return second_moment_no_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(rows));
         gather_rows(rows, u, g, place, &d, value);
         if (quant) {
             quantize_rows(rows, u, quant, count, &d);
@@ -375,9 +367,7 @@ static enum msc_status plan_gathering(struct gathering *g, const int32_t slots[]
     g->uses = msc_arena_array(&g->arena, n, sizeof(g->uses[0]));
     g->next = msc_arena_array(&g->arena, n, sizeof(g->next[0]));
     g->use_of_slot = msc_arena_array(&g->arena, (size_t)sites->n_slots + 1, sizeof(int32_t));
-    if (!g->uses || !g->next || !g->use_of_slot) {
-        return second_moment_no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(g->uses && g->next && g->use_of_slot));
     for (; g->n_uses < n; g->n_uses++) {
         struct use *u = &g->uses[g->n_uses];
         u->weight_slot = slots[g->n_uses];
@@ -397,9 +387,7 @@ static enum msc_status plan_gathering(struct gathering *g, const int32_t slots[]
 static enum msc_status use_begin(struct use *u, struct gathering *g) {
     for (size_t t = 0; t < n_trials(g); t++) {
         u->waiting[t] = msc_alloc_zero(g->n_places + 1, sizeof(u->waiting[t][0]));
-        if (!u->waiting[t]) {
-            return second_moment_no_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(u->waiting[t]));
     }
     for (size_t p = 0; p < g->n_places; p++) {
         g->n_all += u->count[p] > 0;

@@ -12,10 +12,6 @@
 enum { MOST_STEPS = 40, STEPS_BETWEEN = 10, STAGES = 8 };
 #define RESIDUAL 1e-8
 
-static enum msc_status no_sparsity_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for sparse weights");
-}
-
 // ---- Counts -----------------------------------------------------------------------------------
 
 static int64_t round_share(double share, int64_t n) {
@@ -134,7 +130,7 @@ static enum msc_status repair(struct msc_sparse_rows *r, int n_steps) {
     size_t n = (size_t)(r->n_rows * r->n_columns), n_square = (size_t)(r->n_columns * r->n_columns);
     double *room = msc_alloc((2 * n + (size_t)r->n_rows) * sizeof(room[0]) + 1);
     float *single = msc_alloc((n_square + 2 * n) * sizeof(single[0]) + 1);
-    enum msc_status status = room && single ? MSC_OK : no_sparsity_memory();
+    enum msc_status status = MSC_ALLOCATED(room && single);
     if (status == MSC_OK) {
         struct descent d = {room,   room + n,          room + 2 * n,
                             single, single + n_square, single + n_square + n};
@@ -221,9 +217,7 @@ static enum msc_status choose_by_stages(struct choosing *c, const struct msc_spa
     size_t n_bytes = (size_t)(rows->n_rows * rows->n_columns) * sizeof(now.w[0]);
     enum msc_status status = MSC_OK;
     now.w = msc_alloc(n_bytes + 1);
-    if (!now.w) {
-        return no_sparsity_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(now.w));
     memcpy(now.w, rows->w, n_bytes);
     c->rows = &now;
     int n_before = s->m;
@@ -249,7 +243,8 @@ static enum msc_status fill_worth(struct choosing *c, enum msc_criterion criteri
     int64_t n = c->rows->n_columns;
     bool is_inverse = criterion == MSC_CRITERION_HESSIAN;
     double *inverse = is_inverse ? msc_alloc((size_t)(n * n) * sizeof(inverse[0]) + 1) : NULL;
-    enum msc_status status = is_inverse && !inverse ? no_sparsity_memory() : MSC_OK;
+    enum msc_status status =
+        is_inverse && !inverse ? MSC_FAIL(MSC_E_NOMEM, "out of memory") : MSC_OK;
     if (inverse) {
         memcpy(inverse, c->rows->c, (size_t)(n * n) * sizeof(inverse[0]));
         status = msc_invert_f64(inverse, n);
@@ -268,7 +263,7 @@ enum msc_status msc_sparse_rows_choose(struct msc_sparse_rows *r, const struct m
     struct choosing c = {.rows = r};
     c.entries = msc_alloc((size_t)(r->n_rows * r->n_columns) * sizeof(c.entries[0]) + 1);
     c.worth = msc_alloc((size_t)r->n_columns * sizeof(c.worth[0]) + 1);
-    enum msc_status status = c.entries && c.worth ? MSC_OK : no_sparsity_memory();
+    enum msc_status status = MSC_ALLOCATED(c.entries && c.worth);
     if (status == MSC_OK) {
         status = fill_worth(&c, criterion);
     }

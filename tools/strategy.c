@@ -9,9 +9,7 @@
 enum msc_status msc_strategy_create(struct msc_strategy **out,
                                     const struct msc_site_scheme *scheme) {
     *out = msc_alloc_zero(1, sizeof(**out));
-    if (!*out) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
-    }
+    MSC_TRY(MSC_ALLOCATED(*out));
     (*out)->target = scheme ? scheme->target : NULL;
     return MSC_OK;
 }
@@ -52,9 +50,7 @@ enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_edit
                                          const struct msc_quant *in) {
     float *scales = msc_arena_array(&s->arena, (size_t)in->n, sizeof(scales[0]));
     int32_t *zeros = msc_arena_array(&s->arena, (size_t)in->n, sizeof(zeros[0]));
-    if (!scales || !zeros) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
-    }
+    MSC_TRY(MSC_ALLOCATED(scales && zeros));
     memcpy(scales, in->scales, (size_t)in->n * sizeof(scales[0]));
     memcpy(zeros, in->zero_points, (size_t)in->n * sizeof(zeros[0]));
     struct msc_quant quant = *in;
@@ -110,9 +106,7 @@ enum msc_status msc_strategy__add(struct msc_strategy *s, const struct msc_strat
         e.joints[i] = msc_arena_strdup(&s->arena, model->joints[i]);
         is_whole = e.joints[i] != NULL;
     }
-    if (!is_whole) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
-    }
+    MSC_TRY(MSC_ALLOCATED(is_whole));
     MSC_TRY(msc_strategy__copy_quant(s, &e.edit, &model->edit.quant));
     MSC_TRY(msc_grow(&s->edits, &s->capacity, s->n + 1, sizeof(s->edits[0])));
     give_way(s, &e);
@@ -129,9 +123,7 @@ static enum msc_status spell_out(struct msc_strategy *s, const struct msc_graph 
             continue;
         }
         x->joints = msc_arena_array(&s->arena, (size_t)sites->n_site_slots, sizeof(x->joints[0]));
-        if (!x->joints) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
-        }
+        MSC_TRY(MSC_ALLOCATED(x->joints));
         for (int32_t k = 0; k < sites->n_site_slots; k++) {
             const char *joint = msc_graph_joint(g, sites->slots[k].joint)->name;
             bool is_new = x->n_joints == 0 || !names_joint(x, joint);
@@ -141,9 +133,7 @@ static enum msc_status spell_out(struct msc_strategy *s, const struct msc_graph 
         }
         for (size_t k = 0; k < x->n_joints; k++) {
             x->joints[k] = msc_arena_strdup(&s->arena, x->joints[k]);
-            if (!x->joints[k]) {
-                return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
-            }
+            MSC_TRY(MSC_ALLOCATED(x->joints[k]));
         }
     }
     return MSC_OK;

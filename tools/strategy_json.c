@@ -150,9 +150,7 @@ static enum msc_status read_numbers(struct msc_strategy *s, struct msc_quant *q,
     }
     float *scale = msc_arena_array(&s->arena, (size_t)q->n, sizeof(scale[0]));
     int32_t *zero = msc_arena_array(&s->arena, (size_t)q->n, sizeof(zero[0]));
-    if (!scale || !zero) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
-    }
+    MSC_TRY(MSC_ALLOCATED(scale && zero));
     const cJSON *z = zeros->child;
     int32_t i = 0;
     const cJSON *x;
@@ -235,9 +233,7 @@ static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_e
         if (!cJSON_IsString(item)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: joints: expected names", where);
         }
-        if (!e->joints) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
-        }
+        MSC_TRY(MSC_ALLOCATED(e->joints));
         e->joints[e->n_joints++] = item->valuestring;
     }
     return MSC_OK;
@@ -445,9 +441,7 @@ static enum msc_status strategy_read_all(struct msc_strategy *s, const cJSON *js
     enum msc_status status = MSC_OK;
     int i = 0;
     s->name = msc_arena_strdup(&s->arena, name);
-    if (!s->name) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
-    }
+    MSC_TRY(MSC_ALLOCATED(s->name));
     MSC_TRY(read_head(s, json, name));
     MSC_TRY(msc_strategy__read_prunes(s, json, name));
     MSC_TRY(msc_json_get_array(&list, json, "edits", name));

@@ -7,10 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum msc_status strategy_no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
-}
-
 bool msc_strategy_prunes(const struct msc_strategy *s) {
     return s->n_groups > 0 || s->n_replaced > 0;
 }
@@ -22,9 +18,7 @@ static enum msc_status add_group(struct msc_strategy *s, const struct msc_strate
     group.name = msc_arena_strdup(&s->arena, model->name);
     group.label = msc_arena_strdup(&s->arena, model->label);
     group.kept = msc_arena_array(&s->arena, (size_t)model->n_kept + 1, sizeof(group.kept[0]));
-    if (!group.name || !group.label || !group.kept) {
-        return strategy_no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(group.name && group.label && group.kept));
     memcpy(group.kept, model->kept, (size_t)model->n_kept * sizeof(group.kept[0]));
     MSC_TRY(msc_grow(&s->groups, &s->groups_capacity, s->n_groups + 1, sizeof(s->groups[0])));
     s->groups[s->n_groups++] = group;
@@ -37,9 +31,7 @@ enum msc_status msc_strategy_prune_group(struct msc_strategy *s,
     struct msc_strategy_group model = {
         .name = group->name, .label = label, .n_units = group->n_units};
     model.kept = msc_alloc_zero((size_t)group->n_units + 1, sizeof(model.kept[0]));
-    if (!model.kept) {
-        return strategy_no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(model.kept));
     for (int32_t i = 0; i < group->n_units; i++) {
         if (!is_gone[i]) {
             model.kept[model.n_kept++] = i;
@@ -53,9 +45,7 @@ enum msc_status msc_strategy_prune_group(struct msc_strategy *s,
 enum msc_status msc_strategy_replace(struct msc_strategy *s, const char *tensor,
                                      const struct msc_array *elements) {
     const char *name = msc_arena_strdup(&s->arena, tensor);
-    if (!name) {
-        return strategy_no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     MSC_TRY(
         msc_grow(&s->replaced, &s->replaced_capacity, s->n_replaced + 1, sizeof(s->replaced[0])));
     MSC_TRY(msc_strategy__keep_array(s, elements));
@@ -201,7 +191,7 @@ enum msc_status msc_strategy_prune(struct msc_graph **out, const struct msc_stra
     MSC_TRY_OUT(msc_channels_find(&channels, g, &sites));
     is_gone = msc_alloc_zero((size_t)channels.n_units + 1, sizeof(is_gone[0]));
     elements = msc_alloc_zero((size_t)msc_graph_n_tensors(g) + 1, sizeof(elements[0]));
-    MSC_TRY_OUT(is_gone && elements ? MSC_OK : strategy_no_memory());
+    MSC_TRY_OUT(MSC_ALLOCATED(is_gone && elements));
     MSC_TRY_OUT(msc_strategy_mark(is_gone, s, &channels));
     MSC_TRY_OUT(find_elements(elements, s, g));
     status = msc_graph_prune(out, g, &channels, is_gone, elements);
@@ -303,7 +293,7 @@ static enum msc_status read_group(struct msc_strategy *s, const cJSON *object, c
     }
     group.n_units = (int32_t)n_units;
     group.kept = msc_alloc_zero((size_t)cJSON_GetArraySize(list) + 1, sizeof(group.kept[0]));
-    enum msc_status status = group.kept ? MSC_OK : strategy_no_memory();
+    enum msc_status status = MSC_ALLOCATED(group.kept);
     if (status == MSC_OK && !take_kept(&group, list)) {
         status = MSC_FAIL(MSC_E_FORMAT, "%s: kept: expected ascending indices of %lld units", where,
                           (long long)n_units);

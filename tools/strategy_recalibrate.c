@@ -156,9 +156,7 @@ static enum msc_status recalibration_make_room(struct recalibration *r) {
     r->is_done = msc_arena_array(&r->arena, n, sizeof(r->is_done[0]));
     r->choices = msc_arena_array(&r->arena, n, sizeof(r->choices[0]));
     r->names = msc_arena_array(&r->arena, n, sizeof(r->names[0]));
-    return r->choice_of && r->is_done && r->choices && r->names
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+    return MSC_ALLOCATED(r->choice_of && r->is_done && r->choices && r->names);
 }
 
 enum msc_status msc_strategy_recalibrate(struct msc_strategy *s, const struct msc_graph *g,

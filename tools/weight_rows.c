@@ -5,10 +5,6 @@
 #define LEAST_DAMPING 0.01
 #define MOST_DAMPING 10.0
 
-static enum msc_status no_rows_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for rounding weights");
-}
-
 // ---- Rows -------------------------------------------------------------------------------------
 
 int64_t msc_weight_rows_element(const struct msc_weight_rows *w, int64_t row, int64_t k) {
@@ -30,9 +26,7 @@ enum msc_status msc_weight_rows_init(struct msc_weight_rows *w, const struct msc
                                   .n_rows = n / moment->n_columns,
                                   .n_columns = moment->n_columns};
     w->values = msc_arena_array(arena, (size_t)n + 1, sizeof(w->values[0]));
-    if (!w->values) {
-        return no_rows_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(w->values));
     for (int64_t r = 0; r < w->n_rows; r++) {
         for (int64_t k = 0; k < w->n_columns; k++) {
             w->values[r * w->n_columns + k] = x[msc_weight_rows_element(w, r, k)];
@@ -64,9 +58,7 @@ enum msc_status msc_rounded_rows_init(struct msc_rounded_rows *r, const struct m
     r->integers =
         msc_arena_array(arena, (size_t)(w->n_rows * w->n_columns) + 1, sizeof(r->integers[0]));
     r->shifts = has_shifts ? shifts : NULL;
-    if (!shifts || !r->scales || !r->zero_points || !r->integers) {
-        return no_rows_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(shifts && r->scales && r->zero_points && r->integers));
     for (int64_t row = 0; row < w->n_rows; row++) {
         for (int64_t b = 0; b < r->n_blocks; b++) {
             r->scales[row * r->n_blocks + b] = now->scales[scale_of(r, row, b)];
@@ -95,7 +87,7 @@ enum msc_status msc_rounded_rows_give(struct msc_quant *out, const struct msc_ro
     struct msc_array *integers = NULL, *shifts = NULL;
     float *scales = msc_alloc((size_t)r->form.n * sizeof(scales[0]) + 1);
     int32_t *zeros = msc_alloc((size_t)r->form.n * sizeof(zeros[0]) + 1);
-    enum msc_status status = scales && zeros ? MSC_OK : no_rows_memory();
+    enum msc_status status = MSC_ALLOCATED(scales && zeros);
     if (status == MSC_OK && has_integers) {
         status = give_integers(&integers, r);
     }
@@ -149,9 +141,7 @@ enum msc_status msc_weight_rows_factor(struct msc_gptq_order ***out,
     struct msc_gptq_order **orders = msc_alloc_zero((size_t)w->n_groups + 1, sizeof(orders[0]));
     int64_t n = w->n_columns;
     int worst = MSC_OK;
-    if (!orders) {
-        return no_rows_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(orders));
 #pragma omp parallel for num_threads(n_threads) schedule(dynamic) reduction(min : worst)
     for (int64_t g = 0; g < w->n_groups; g++) {
         int status = factor_group(&orders[g], w, h + g * n * n);
@@ -163,7 +153,7 @@ enum msc_status msc_weight_rows_factor(struct msc_gptq_order ***out,
                    ? MSC_FAIL(MSC_E_INVALID,
                               "the second moments of its inputs have no Cholesky factor; use "
                               "\"rounding\": \"nearest\"")
-                   : no_rows_memory();
+                   : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     *out = orders;
     return MSC_OK;
@@ -193,5 +183,5 @@ enum msc_status msc_weight_rows_each(const struct msc_rounded_rows *r, const flo
         int status = work(payload, &rows, group, first);
         worst = status < worst ? status : worst;
     }
-    return worst == MSC_OK ? MSC_OK : no_rows_memory();
+    return MSC_ALLOCATED(worst == MSC_OK);
 }

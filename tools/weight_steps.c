@@ -9,10 +9,6 @@
 
 static const double most_bias = 0x1p30; // leaves room for the products that are added to it
 
-static enum msc_status no_steps_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for steps of weights");
-}
-
 // The terms added to each output channel of a joint: its bias with the weight's shifts, and the
 // bias of its tail.
 struct summands {
@@ -99,7 +95,7 @@ static enum msc_status rescale(struct msc_quant *out, const struct msc_quant *qu
     struct msc_array *integers = NULL;
     struct msc_quant wider = *quant;
     int32_t *zeros = msc_alloc((size_t)quant->n * sizeof(zeros[0]));
-    enum msc_status status = zeros ? MSC_OK : no_steps_memory();
+    enum msc_status status = MSC_ALLOCATED(zeros);
     if (status == MSC_OK && quant->integers) {
         status = rescale_integers(&integers, quant, scales);
     }
@@ -128,9 +124,7 @@ enum msc_status msc_weight_steps_widen(struct msc_quant *out, const struct msc_q
     }
     float *scales = msc_alloc((size_t)quant->n * sizeof(scales[0]));
     bool is_wider = false;
-    if (!scales) {
-        return no_steps_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(scales));
     memcpy(scales, quant->scales, (size_t)quant->n * sizeof(scales[0]));
     for (int32_t k = 0; k < s->n_slots; k++) {
         int32_t joint = beside->sites->slots[s->slots[k]].joint;

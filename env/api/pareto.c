@@ -98,9 +98,7 @@ void msc_pareto_rank_with(size_t ranks[], size_t scratch[],
 enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const outcomes[],
                                 size_t n, size_t n_objectives) {
     size_t *scratch = msc_alloc_zero(3 * n + 1, sizeof *scratch);
-    if (!scratch) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory ranking %zu outcomes", n);
-    }
+    MSC_TRY(MSC_ALLOCATED(scratch));
     msc_pareto_rank_with(ranks, scratch, outcomes, n, n_objectives);
     msc_free(scratch);
     return MSC_OK;

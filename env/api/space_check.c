@@ -66,9 +66,7 @@ static enum msc_status check_task(const struct msc_space *space, size_t t) {
         }
     }
     uint32_t *n_found = msc_alloc_zero(task->n_choices, sizeof *n_found);
-    if (!n_found) {
-        return MSC_FAIL(MSC_E_NOMEM, "task %s: out of memory for its choices", task->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(n_found));
     enum msc_status status = check_choice_order(task, n_found);
     msc_free(n_found);
     return status;
@@ -96,9 +94,7 @@ static enum msc_status check_tasks(const struct msc_space *space) {
         MSC_TRY(check_task(space, t));
     }
     struct msc_hash *hashes = msc_alloc_zero(space->n_tasks, sizeof *hashes);
-    if (!hashes) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the names of tasks");
-    }
+    MSC_TRY(MSC_ALLOCATED(hashes));
     enum msc_status status = check_names(space, hashes, &index);
     msc_hash_index_finish(&index);
     msc_free(hashes);

@@ -36,9 +36,7 @@ enum msc_status msc_outcome_init(struct msc_outcome *outcome, struct msc_arena *
         .metrics = msc_arena_array(arena, space->n_metrics, sizeof *outcome->metrics),
         .reason = msc_arena_alloc(arena, MSC_REASON_BYTES),
     };
-    if (!outcome->metrics || !outcome->reason) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a trial");
-    }
+    MSC_TRY(MSC_ALLOCATED(outcome->metrics && outcome->reason));
     for (size_t i = 0; i < space->n_metrics; i++) {
         outcome->metrics[i] = NAN;
     }

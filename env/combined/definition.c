@@ -11,10 +11,6 @@
 
 #define FIELD(member) offsetof(struct msc_combined, member)
 
-static enum msc_status no_combined_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for pruning and quantising");
-}
-
 // ---- Parameters -------------------------------------------------------------------------------
 
 static const struct msc_param combined_params[] = {
@@ -50,7 +46,7 @@ static enum msc_status complete_channels(cJSON *config, struct msc_arena *arena)
     const cJSON *given = cJSON_GetObjectItemCaseSensitive(config, "prune");
     struct msc_prune_env *z = msc_arena_alloc(arena, sizeof(*z));
     cJSON *object = cJSON_CreateObject();
-    enum msc_status status = z && object ? MSC_OK : no_combined_memory();
+    enum msc_status status = MSC_ALLOCATED(z && object);
     if (status == MSC_OK) {
         status = read_channels(z, given, arena);
     }
@@ -97,9 +93,7 @@ static enum msc_status points_init(struct msc_pruned_point **out, const struct m
     uint32_t *cuts = msc_arena_array(arena, n * n_groups + 1, sizeof(cuts[0]));
     int32_t *choices = msc_arena_array(arena, n * n_sites + 1, sizeof(choices[0]));
     *out = msc_arena_array(arena, n + 1, sizeof((*out)[0]));
-    if (!cuts || !choices || !*out) {
-        return no_combined_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(cuts && choices && *out));
     for (size_t i = 0; i < n; i++) {
         (*out)[i] = (struct msc_pruned_point){cuts + i * n_groups, choices + i * n_sites};
         msc_prune_env__cuts(cuts + i * n_groups, &j->channels, points[i]);
@@ -182,7 +176,7 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
     struct msc_arena arena = {0};
     uint32_t *cuts = msc_arena_array(&arena, count_groups(j) + 1, sizeof(cuts[0]));
     int32_t *sites = msc_arena_array(&arena, count_sites(j) + 1, sizeof(sites[0]));
-    enum msc_status status = cuts && sites ? MSC_OK : no_combined_memory();
+    enum msc_status status = MSC_ALLOCATED(cuts && sites);
     for (size_t g = 0; status == MSC_OK && g < count_groups(j); g++) {
         cuts[g] = (uint32_t)msc_pruner_n_cuts(j->channels.pruner, (int32_t)g);
     }
@@ -362,9 +356,7 @@ static enum msc_status fill_strategy(struct msc_strategy *s, struct msc_env *env
     const struct msc_channels *channels = msc_pruner_channels(j->channels.pruner);
     bool *is_gone = msc_arena_array(arena, (size_t)channels->n_units + 1, sizeof(is_gone[0]));
     struct msc_pruned_point *point;
-    if (!is_gone) {
-        return no_combined_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(is_gone));
     MSC_TRY(points_init(&point, j, &choices, 1, arena));
     MSC_TRY(make_points(env, j, point, 1));
     MSC_TRY(msc_prune_env__fill_strategy(s, &j->channels, msc_env_host(env), point->cuts, choices,

@@ -13,10 +13,6 @@
 
 #include <string.h>
 
-static enum msc_status no_cost_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the costs of a search");
-}
-
 // A product under construction: a count that depends on groups, times factors of tasks of bits.
 struct product {
     struct msc_metric_cost *out;
@@ -91,9 +87,7 @@ static enum msc_status list_rates(struct rates *out, const struct msc_combined_c
     out->scale = msc_arena_array(arena, out->n, sizeof(out->scale[0]));
     out->quants = msc_arena_array(arena, out->n, sizeof(out->quants[0]));
     out->axis = -1;
-    if (!out->element || !out->scale || !out->quants) {
-        return no_cost_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->element && out->scale && out->quants));
     for (uint32_t i = 0; i < out->n; i++) {
         const struct msc_quant *quant =
             task == MSC_NO_ID
@@ -182,9 +176,7 @@ static enum msc_status add_cut(struct product *p, const struct elements *e, cons
         if (task != MSC_NO_ID) {
             double *is_it = msc_arena_array(p->out->arena, msc_pruner_n_cuts(f->pruner, group),
                                             sizeof(is_it[0]));
-            if (!is_it) {
-                return no_cost_memory();
-            }
+            MSC_TRY(MSC_ALLOCATED(is_it));
             is_it[cuts[i]] = 1;
             tasks[n] = (uint32_t)task;
             by_choice[n++] = is_it;
@@ -192,9 +184,7 @@ static enum msc_status add_cut(struct product *p, const struct elements *e, cons
     }
     double left = count_left(e, kept);
     double *more = msc_arena_array(p->out->arena, r->n, sizeof(more[0]));
-    if (!more) {
-        return no_cost_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(more));
     for (uint32_t i = 0; i < r->n; i++) {
         bool is_packed = r->quants[i] && r->quants[i]->type == MSC_DTYPE_NONE;
         double share = r->element[i] * left;
@@ -296,9 +286,7 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_combined_costing *c = of;
     const struct msc_graph *g = c->in->host->graph;
     bool *counted = msc_arena_array(out->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(bool));
-    if (!counted) {
-        return no_cost_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(counted));
     MSC_TRY(add_weights(out, c, counted));
     MSC_TRY(add_bias_steps(out, c));
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
@@ -336,9 +324,7 @@ static enum msc_status take_bits(struct product *p, const struct msc_combined_co
     // One task decides both operands.
     uint32_t n_choices = s->space.tasks[p->tasks[0]].n_choices;
     double *squares = msc_arena_array(p->out->arena, n_choices, sizeof(squares[0]));
-    if (!squares) {
-        return no_cost_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(squares));
     for (uint32_t i = 0; i < n_choices; i++) {
         squares[i] = p->by_choice[0][i] * p->by_choice[1][i];
     }

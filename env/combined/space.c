@@ -18,10 +18,6 @@ enum { N_CHOICE_FEATURES = 5 };
 static const char *const choice_feature_names[N_CHOICE_FEATURES] = {
     "bits", "group_size", "size_bytes", "weight_error", "density"};
 
-static enum msc_status no_space_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the search space");
-}
-
 // ---- Tasks ------------------------------------------------------------------------------------
 
 static const double *find_feature(const struct msc_space *space, size_t task, const char *name) {
@@ -57,9 +53,7 @@ static enum msc_status join_choice_features(struct msc_task *out, const struct m
                                             size_t task, struct msc_arena *arena) {
     double(*features)[N_CHOICE_FEATURES] =
         msc_arena_array(arena, out->n_choices, sizeof(features[0]));
-    if (!features) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(features));
     for (uint32_t c = 0; c < out->n_choices; c++) {
         for (int i = 0; i < N_CHOICE_FEATURES; i++) {
             features[c][i] = find_choice_feature(of, task, c, choice_feature_names[i]);
@@ -72,7 +66,7 @@ static enum msc_status join_choice_features(struct msc_task *out, const struct m
 // A group has the name of a weight whose bits are also a task, so its task gets a name of its own.
 static enum msc_status name_task(struct msc_task *task, struct msc_arena *arena) {
     task->name = msc_arena_printf(arena, "%s channels", task->name);
-    return task->name ? MSC_OK : no_space_memory();
+    return MSC_ALLOCATED(task->name);
 }
 
 static enum msc_status join_tasks(struct msc_combined *j, struct msc_arena *arena) {
@@ -80,9 +74,7 @@ static enum msc_status join_tasks(struct msc_combined *j, struct msc_arena *aren
     size_t n = parts[0]->n_tasks + parts[1]->n_tasks, at = 0;
     struct msc_task *tasks = msc_arena_array(arena, n + 1, sizeof(tasks[0]));
     double(*features)[N_FEATURES] = msc_arena_array(arena, n + 1, sizeof(features[0]));
-    if (!tasks || !features) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(tasks && features));
     for (int part = 0; part < 2; part++) {
         for (size_t t = 0; t < parts[part]->n_tasks; t++) {
             tasks[at] = parts[part]->tasks[t];
@@ -110,17 +102,13 @@ static enum msc_status join_baselines(struct msc_combined *j, struct msc_arena *
     size_t n = channels->n_baselines * bits->n_baselines, n_tasks = j->space.n_tasks;
     struct msc_baseline *baselines = msc_arena_array(arena, n + 1, sizeof(baselines[0]));
     uint32_t *points = msc_arena_array(arena, n * n_tasks + 1, sizeof(points[0]));
-    if (!baselines || !points) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(baselines && points));
     for (size_t i = 0; i < n; i++) {
         const struct msc_baseline *a = &channels->baselines[i / bits->n_baselines];
         const struct msc_baseline *b = &bits->baselines[i % bits->n_baselines];
         uint32_t *point = points + i * n_tasks;
         const char *label = msc_arena_printf(arena, "%s, %s", a->label, b->label);
-        if (!label) {
-            return no_space_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(label));
         memcpy(point, a->choices, channels->n_tasks * sizeof(point[0]));
         memcpy(point + channels->n_tasks, b->choices, bits->n_tasks * sizeof(point[0]));
         baselines[i] = (struct msc_baseline){label, point};

@@ -32,10 +32,6 @@ struct msc_prune_counter {
     bool *is_listed; // [n_groups]
 };
 
-static enum msc_status no_amount_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the costs of channels");
-}
-
 // ---- Lengths ----------------------------------------------------------------------------------
 
 static enum msc_status list_axes(struct msc_prune_counter *c, struct msc_arena *arena) {
@@ -45,9 +41,7 @@ static enum msc_status list_axes(struct msc_prune_counter *c, struct msc_arena *
     }
     c->axes = msc_arena_array(arena, (size_t)n + 1, sizeof(c->axes[0]));
     c->first = msc_arena_array(arena, (size_t)n_tensors + 2, sizeof(c->first[0]));
-    if (!c->axes || !c->first) {
-        return no_amount_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(c->axes && c->first));
     // Counts are stored two places ahead; filling below shifts the begins to their final places.
     for (int32_t g = 0; g < c->channels->n_groups; g++) {
         const struct msc_channel_group *group = &c->channels->groups[g];
@@ -72,9 +66,7 @@ static enum msc_status list_lengths(struct msc_prune_counter *c, struct msc_aren
     int32_t n_tensors = msc_graph_n_tensors(c->g);
     c->dims = msc_arena_array(arena, (size_t)n_tensors + 1, sizeof(c->dims[0]));
     c->rest = msc_arena_array(arena, (size_t)n_tensors + 1, sizeof(c->rest[0]));
-    if (!c->dims || !c->rest) {
-        return no_amount_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(c->dims && c->rest));
     for (int32_t i = 0; i < n_tensors; i++) {
         const struct msc_tensor *t = msc_graph_tensor(c->g, i);
         for (int k = 0; k < t->n_dims; k++) {
@@ -248,7 +240,7 @@ static enum msc_status amount_init(struct msc_prune_amount *out, int32_t n,
     *out = (struct msc_prune_amount){.n = n};
     out->linear = msc_arena_array(arena, (size_t)n + 1, sizeof(out->linear[0]));
     out->square = msc_arena_array(arena, (size_t)n * (size_t)n + 1, sizeof(out->square[0]));
-    return out->linear && out->square ? MSC_OK : no_amount_memory();
+    return MSC_ALLOCATED(out->linear && out->square);
 }
 
 static enum msc_status counter_init(struct msc_prune_counter *c, const struct msc_prune_inputs *in,
@@ -258,9 +250,7 @@ static enum msc_status counter_init(struct msc_prune_counter *c, const struct ms
     c->n_kept = msc_arena_array(arena, n, sizeof(c->n_kept[0]));
     c->groups = msc_arena_array(arena, n, sizeof(c->groups[0]));
     c->is_listed = msc_arena_array(arena, n, sizeof(c->is_listed[0]));
-    if (!c->n_kept || !c->groups || !c->is_listed) {
-        return no_amount_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(c->n_kept && c->groups && c->is_listed));
     MSC_TRY(list_axes(c, arena));
     return list_lengths(c, arena);
 }
@@ -269,9 +259,7 @@ static enum msc_status check_amount(const struct msc_prune_amount *a,
                                     const struct msc_prune_counter *c, double expected,
                                     const char *what, struct msc_arena *arena) {
     int32_t *n_kept = msc_arena_array(arena, (size_t)a->n + 1, sizeof(n_kept[0]));
-    if (!n_kept) {
-        return no_amount_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(n_kept));
     for (int32_t i = 0; i < a->n; i++) {
         n_kept[i] = c->channels->groups[i].n_units;
     }
@@ -336,7 +324,7 @@ static enum msc_status count_macs(struct msc_prune_amount *out, struct msc_prune
 enum msc_status msc_prune_env__counter(struct msc_prune_counter **out,
                                        const struct msc_prune_inputs *in, struct msc_arena *arena) {
     *out = msc_arena_alloc(arena, sizeof(**out));
-    return *out ? counter_init(*out, in, arena) : no_amount_memory();
+    return *out ? counter_init(*out, in, arena) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
 enum msc_status msc_prune_env__count(struct msc_prune_amount *n_bytes,

@@ -6,10 +6,6 @@
 #include "graph/onnx/onnx.h"
 #include "graph/passes/prune.h"
 
-static enum msc_status no_command_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a command");
-}
-
 struct model {
     const struct msc_prune_env *z;
     const struct msc_graph *graph;
@@ -35,9 +31,7 @@ static enum msc_status save_pruned(const char *path, const struct model *m,
     uint32_t *cuts = msc_arena_array(arena, (size_t)msc_pruner_n_parts(p) + 1, sizeof(cuts[0]));
     bool *is_gone = msc_arena_array(arena, (size_t)channels->n_units + 1, sizeof(is_gone[0]));
     struct msc_graph *small;
-    if (!cuts || !is_gone) {
-        return no_command_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(cuts && is_gone));
     msc_prune_env__cuts(cuts, m->z, m->choices);
     msc_pruner_mark(p, cuts, is_gone);
     struct left left = {channels, is_gone, elements};
@@ -58,7 +52,7 @@ static enum msc_status save_model(const char *path, void *payload) {
     struct msc_arena arena = {0};
     struct msc_array **elements = msc_arena_array(&arena, n + 1, sizeof(elements[0]));
     enum msc_status status =
-        elements ? save_pruned(path, m, elements, &arena) : no_command_memory();
+        elements ? save_pruned(path, m, elements, &arena) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     for (size_t i = 0; elements && i < n; i++) {
         msc_array_release(elements[i]);
     }

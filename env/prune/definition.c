@@ -10,10 +10,6 @@
 
 #include <string.h>
 
-static enum msc_status no_prune_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for pruning");
-}
-
 // ---- Edits ------------------------------------------------------------------------------------
 
 static size_t count_parts(const struct msc_prune_env *z) {
@@ -32,7 +28,7 @@ static enum msc_status begin_points(void *payload, const uint32_t *const points[
     }
     uint32_t *cuts = msc_alloc_zero(n * n_parts + 1, sizeof(cuts[0]));
     const uint32_t **of_points = msc_alloc_zero(n, sizeof(of_points[0]));
-    enum msc_status status = cuts && of_points ? MSC_OK : no_prune_memory();
+    enum msc_status status = MSC_ALLOCATED(cuts && of_points);
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
         of_points[i] = cuts + i * n_parts;
         msc_prune_env__cuts(cuts + i * n_parts, z, points[i]);
@@ -56,9 +52,7 @@ static enum msc_status fill_edits(void *payload, const uint32_t choices[],
                                   const struct msc_edit *edits[]) {
     struct msc_prune_env *z = payload;
     uint32_t *cuts = msc_alloc_zero(count_parts(z) + 1, sizeof(cuts[0]));
-    if (!cuts) {
-        return no_prune_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(cuts));
     msc_prune_env__cuts(cuts, z, choices);
     enum msc_status status = fill_cuts(z, cuts, edits);
     msc_free(cuts);
@@ -69,9 +63,7 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
                                   const struct msc_edit *edits[]) {
     struct msc_prune_env *z = payload;
     uint32_t *cuts = msc_alloc_zero(count_parts(z) + 1, sizeof(cuts[0]));
-    if (!cuts) {
-        return no_prune_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(cuts));
     for (size_t i = 0; i < count_parts(z); i++) {
         cuts[i] = (uint32_t)msc_pruner_n_cuts(z->pruner, (int32_t)i);
     }
@@ -219,7 +211,7 @@ static enum msc_status prune_edits(struct msc_env *env, const uint32_t choices[]
     uint32_t *cuts = msc_alloc_zero(count_parts(z) + 1, sizeof(cuts[0]));
     bool *is_gone =
         msc_alloc_zero((size_t)msc_pruner_channels(z->pruner)->n_units + 1, sizeof(is_gone[0]));
-    enum msc_status status = cuts && is_gone ? MSC_OK : no_prune_memory();
+    enum msc_status status = MSC_ALLOCATED(cuts && is_gone);
     MSC_TRY_OUT(status);
     msc_prune_env__cuts(cuts, z, choices);
     MSC_TRY_OUT(msc_strategy_create(&s, NULL));

@@ -3,10 +3,6 @@
 
 #include "base/alloc.h"
 
-static enum msc_status no_cost_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the costs of a search");
-}
-
 enum msc_status msc_prune_env__factors(struct msc_prune_factors *out,
                                        const struct msc_prune_costing *of,
                                        struct msc_arena *arena) {
@@ -17,9 +13,7 @@ enum msc_status msc_prune_env__factors(struct msc_prune_factors *out,
     out->squares = msc_arena_array(arena, n, sizeof(out->squares[0]));
     double *fixed = msc_arena_array(arena, n, sizeof(fixed[0]));
     out->fixed = fixed;
-    if (!task_of_group || !out->n_kept || !out->squares || !fixed) {
-        return no_cost_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(task_of_group && out->n_kept && out->squares && fixed));
     for (size_t g = 0; g < n; g++) {
         task_of_group[g] = MSC_NO_ID;
     }
@@ -32,9 +26,7 @@ enum msc_status msc_prune_env__factors(struct msc_prune_factors *out,
         size_t n_cuts = msc_pruner_n_cuts(of->pruner, group);
         double *kept = msc_arena_array(arena, n_cuts, sizeof(kept[0]));
         double *squares = msc_arena_array(arena, n_cuts, sizeof(squares[0]));
-        if (!kept || !squares) {
-            return no_cost_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(kept && squares));
         for (size_t i = 0; i < n_cuts; i++) {
             kept[i] = msc_pruner_cut(of->pruner, group, i)->n_kept;
             squares[i] = kept[i] * kept[i];
@@ -84,9 +76,7 @@ enum msc_status msc_prune_env__add_amount(struct msc_metric_cost *out,
     MSC_TRY(msc_prune_env__factors(&f, of, out->arena));
     const struct msc_channels *channels = msc_pruner_channels(of->pruner);
     int32_t *whole = msc_arena_array(out->arena, (size_t)a->n + 1, sizeof(whole[0]));
-    if (!whole) {
-        return no_cost_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(whole));
     out->constant += a->constant;
     for (int32_t i = 0; i < a->n; i++) {
         const struct msc_prune_monomial one = {a->linear[i], 1, {i, MSC_NO_ID}};
@@ -140,9 +130,7 @@ static enum msc_status add_sparse(struct msc_metric_cost *out, const struct msc_
     for (int32_t i = msc_pruner_channels(p)->n_groups; i < msc_pruner_n_parts(p); i++) {
         size_t n_cuts = msc_pruner_n_cuts(p, i);
         double *bytes = msc_arena_array(out->arena, n_cuts + 1, sizeof(bytes[0]));
-        if (!bytes) {
-            return no_cost_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(bytes));
         bytes[0] = more_bytes(p, i, msc_pruner_fixed_cut(p, i));
         for (size_t k = 0; k < n_cuts && f.task_of_group[i] != MSC_NO_ID; k++) {
             bytes[k] = more_bytes(p, i, k);

@@ -13,10 +13,6 @@ enum { RUNS_AT_ONCE = 64 };
 
 // ---- Loss with one unit masked ----------------------------------------------------------------
 
-static enum msc_status setup_no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the losses of channels");
-}
-
 // Measures the losses of the network without one of the units first ... first + n - 1 each.
 static enum msc_status run_units(double losses[], struct msc_env *env, struct msc_prune_env *z,
                                  int32_t first, size_t n) {
@@ -24,7 +20,7 @@ static enum msc_status run_units(double losses[], struct msc_env *env, struct ms
     struct msc_channel_masks *masks = msc_alloc_zero(n, sizeof(masks[0]));
     struct msc_distill_run *runs = msc_alloc_zero(n, sizeof(runs[0]));
     bool *is_gone = msc_alloc_zero((size_t)channels->n_units, sizeof(is_gone[0]));
-    enum msc_status status = masks && runs && is_gone ? MSC_OK : setup_no_memory();
+    enum msc_status status = MSC_ALLOCATED(masks && runs && is_gone);
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
         is_gone[first + (int32_t)i] = true;
         status = msc_channels_mask(&masks[i], channels, msc_env_host(env)->graph,
@@ -52,7 +48,7 @@ static enum msc_status run_units(double losses[], struct msc_env *env, struct ms
 static enum msc_status rank_by_loss(struct msc_env *env, struct msc_prune_env *z, int32_t group) {
     const struct msc_channel_group *of = &msc_pruner_channels(z->pruner)->groups[group];
     double *losses = msc_alloc_zero((size_t)of->n_units, sizeof(losses[0]));
-    enum msc_status status = losses ? MSC_OK : setup_no_memory();
+    enum msc_status status = MSC_ALLOCATED(losses);
     // A group of one unit needs no order, and masking it would remove everything.
     for (int32_t i = 0; status == MSC_OK && of->n_units > 1 && i < of->n_units; i += RUNS_AT_ONCE) {
         int32_t n = of->n_units - i < RUNS_AT_ONCE ? of->n_units - i : RUNS_AT_ONCE;

@@ -21,10 +21,6 @@ struct builder {
     int32_t *whole; // [n_groups] units
 };
 
-static enum msc_status no_space_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the search space");
-}
-
 // ---- Tasks ------------------------------------------------------------------------------------
 
 struct rank {
@@ -45,9 +41,7 @@ static enum msc_status fill_choices(struct builder *b, struct msc_task *task, in
     const char **labels = msc_arena_array(b->arena, n, sizeof(labels[0]));
     uint32_t *order = msc_arena_array(b->arena, n, sizeof(order[0]));
     double *densities = msc_arena_array(b->arena, n, sizeof(densities[0]));
-    if (!ranks || !labels || !order || !densities) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(ranks && labels && order && densities));
     double whole = msc_pruner_cut(pruner, part, n)->n_kept;
     for (size_t i = 0; i < n; i++) {
         const struct msc_prune_cut *cut = msc_pruner_cut(pruner, part, i);
@@ -79,9 +73,7 @@ static double share_of(const struct builder *b, const struct msc_prune_amount *a
 static enum msc_status fill_features(struct builder *b, struct msc_task *task, int32_t part) {
     double *f = msc_arena_array(b->arena, N_FEATURES, sizeof(f[0]));
     int32_t n_groups = b->channels->n_groups, n_parts = msc_pruner_n_parts(b->in->pruner);
-    if (!f) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(f));
     task->features = f;
     if (part < n_groups) {
         f[0] = (double)part / n_groups;
@@ -109,7 +101,7 @@ static enum msc_status name_task(struct builder *b, struct msc_task *task, int32
     int32_t tensor = msc_pruner_part_tensor(b->in->pruner, part);
     task->name =
         msc_arena_printf(b->arena, "%s sparsity", msc_graph_tensor(b->in->graph, tensor)->name);
-    return task->name ? MSC_OK : no_space_memory();
+    return MSC_ALLOCATED(task->name);
 }
 
 static enum msc_status build_tasks(struct builder *b) {
@@ -119,9 +111,7 @@ static enum msc_status build_tasks(struct builder *b) {
     struct msc_task *tasks = msc_arena_array(b->arena, n, sizeof(tasks[0]));
     b->out->part_of_task = msc_arena_array(b->arena, n, sizeof(b->out->part_of_task[0]));
     b->whole = msc_arena_array(b->arena, n, sizeof(b->whole[0]));
-    if (!tasks || !b->out->part_of_task || !b->whole) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(tasks && b->out->part_of_task && b->whole));
     for (int32_t g = 0; g < b->channels->n_groups; g++) {
         b->whole[g] = b->channels->groups[g].n_units;
     }
@@ -149,9 +139,7 @@ static enum msc_status build_baselines(struct builder *b) {
     const struct msc_pruner_options *o = b->in->options;
     struct msc_baseline *baselines = msc_arena_array(b->arena, o->n_choices, sizeof(baselines[0]));
     uint32_t *points = msc_arena_array(b->arena, o->n_choices * space->n_tasks, sizeof(points[0]));
-    if (!baselines || !points) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(baselines && points));
     for (size_t c = 0; c < o->n_choices; c++) {
         uint32_t *point = points + c * space->n_tasks;
         for (size_t t = 0; t < space->n_tasks; t++) {

@@ -19,9 +19,7 @@ static enum msc_status keep_part(struct msc_quantize *z) {
         return MSC_OK;
     }
     const char **names = msc_alloc_zero(n, sizeof(names[0]));
-    if (!names) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
-    }
+    MSC_TRY(MSC_ALLOCATED(names));
     for (size_t i = 0; i < n; i++) {
         names[i] = msc_distill_compared_name(d, i);
     }

@@ -52,10 +52,6 @@ struct distilling {
     size_t n_done, n_sites;        // progress over all attempts
 };
 
-static enum msc_status no_stage_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the stage distill");
-}
-
 static const struct msc_sites *sites_of(const struct distilling *d) {
     return msc_quantizer_sites(d->z->quantizer);
 }
@@ -98,9 +94,7 @@ static enum msc_status begin_attempt(struct distilling *d, enum way way, struct 
     a->kept = msc_arena_array(arena, n_sites + 1, sizeof(a->kept[0]));
     a->edits = msc_arena_array(arena, n_slots + 1, sizeof(a->edits[0]));
     a->weights = msc_alloc_zero(n_sites + 1, sizeof(a->weights[0]));
-    if (!a->candidates || !a->kept || !a->edits || !a->weights) {
-        return no_stage_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(a->candidates && a->kept && a->edits && a->weights));
     for (size_t i = 0; i < n_sites; i++) {
         a->kept[i] = MSC_NO_ID;
     }
@@ -115,9 +109,7 @@ static enum msc_status distilling_init(struct distilling *d, const uint32_t choi
     d->before = msc_arena_array(arena, n_slots, sizeof(d->before[0]));
     d->tried = msc_arena_array(arena, n_ridges * n_slots, sizeof(d->tried[0]));
     d->runs = msc_arena_array(arena, n_ridges, sizeof(d->runs[0]));
-    if (!d->before || !d->tried || !d->runs) {
-        return no_stage_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(d->before && d->tried && d->runs));
     MSC_TRY(msc_bias_edits_create(&d->bias_edits, msc_env_host(d->env)->graph, sites));
     MSC_TRY(msc_trial_runs_make_room(&d->z->runs, 1));
     MSC_TRY(msc_trial_runs_set(&d->z->runs, 0, choices));
@@ -475,7 +467,7 @@ enum msc_status msc_quantize_measure_plan(double metrics[MSC_MAX_METRICS], struc
     const struct msc_graph *graph = msc_env_host(env)->graph;
     const struct msc_sites *sites = msc_quantizer_sites(z->quantizer);
     const struct msc_edit **edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof(edits[0]));
-    enum msc_status status = edits ? MSC_OK : no_stage_memory();
+    enum msc_status status = MSC_ALLOCATED(edits);
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(msc_strategy_apply_to_any(plan, graph, sites, edits));
     MSC_TRY_OUT(msc_strategy_check_weights(plan, msc_env_whole_host(env)->graph));

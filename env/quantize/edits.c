@@ -11,9 +11,7 @@ enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quanti
     const struct msc_sites *sites = msc_quantizer_sites(z->quantizer);
     z->runs.n_slots = (size_t)sites->n_slots;
     z->fixed = msc_arena_array(msc_env_arena(env), z->runs.n_slots + 1, sizeof(z->fixed[0]));
-    if (!z->fixed) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for edits");
-    }
+    MSC_TRY(MSC_ALLOCATED(z->fixed));
     if (host->base) {
         MSC_TRY(msc_strategy_apply_to_any(host->base, host->graph, sites, z->fixed));
         MSC_TRY(msc_strategy_check_weights(host->base, msc_env_whole_host(env)->graph));

@@ -8,10 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum msc_status no_latency_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the table of latencies");
-}
-
 // ---- The table --------------------------------------------------------------------------------
 
 // Reads a number of microseconds; it is a difference and may be negative.
@@ -44,7 +40,7 @@ static enum msc_status read_source(struct msc_latency_table *t, const cJSON *jso
     t->of =
         msc_arena_printf(arena, "%s %s, %lld thread%s%s%s", runtime, version, (long long)n_threads,
                          n_threads == 1 ? "" : "s", processor[0] ? ", " : "", processor);
-    return t->of ? MSC_OK : no_latency_memory();
+    return MSC_ALLOCATED(t->of);
 }
 
 static enum msc_status read_table(struct msc_latency_table *t,
@@ -81,10 +77,8 @@ enum msc_status msc_latency_table_read(struct msc_latency_table *out,
     out->integer_us = msc_arena_array(arena, n_joints, sizeof(double));
     out->quantize_us = msc_arena_array(arena, n_sites, sizeof(double));
     out->dequantize_us = msc_arena_array(arena, n_sites, sizeof(double));
-    if (!out->text || !out->float_us || !out->integer_us || !out->quantize_us ||
-        !out->dequantize_us) {
-        return no_latency_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->text && out->float_us && out->integer_us && out->quantize_us &&
+                          out->dequantize_us));
     MSC_TRY(msc_json_parse(&json, out->text, length, "latencies"));
     enum msc_status status = read_table(out, net, json, arena);
     cJSON_Delete(json);
@@ -128,9 +122,7 @@ static enum msc_status choices_of_form(const double **out, struct coster *c, int
     double **made = &c->is_form[task][form];
     uint32_t n = c->s->space.tasks[task].n_choices;
     *made = *made ? *made : msc_arena_array(c->out->arena, n, sizeof(double));
-    if (!*made) {
-        return no_latency_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(*made));
     for (uint32_t i = 0; i < n; i++) {
         int32_t choice = (int32_t)c->s->choices_of_task[task][i];
         (*made)[i] = is_form(msc_quantizer_quant(c->in->quantizer, site, choice), form);
@@ -163,9 +155,7 @@ static enum msc_status add_factor(struct coster *c, size_t *n, uint32_t task,
         return MSC_OK;
     }
     double *both = msc_arena_array(c->out->arena, n_choices, sizeof(both[0]));
-    if (!both) {
-        return no_latency_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(both));
     for (uint32_t i = 0; i < n_choices; i++) {
         both[i] = c->by_choice[at][i] * by_choice[i];
     }
@@ -252,9 +242,7 @@ enum msc_status msc_quantize_cost_latency(struct msc_metric_cost *out, const voi
     c.alone = msc_arena_array(out->arena, n_tasks, sizeof(c.alone[0]));
     c.tasks = msc_arena_array(out->arena, n_tasks, sizeof(c.tasks[0]));
     c.by_choice = msc_arena_array(out->arena, n_tasks, sizeof(c.by_choice[0]));
-    if (!c.is_form || !c.alone || !c.tasks || !c.by_choice) {
-        return no_latency_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(c.is_form && c.alone && c.tasks && c.by_choice));
     out->constant = out->reference = l->table.constant_us;
     for (int32_t i = 0; i < msc_graph_n_joints(net->graph); i++) {
         if (net->group_of[i] == i) {

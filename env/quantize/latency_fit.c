@@ -54,7 +54,7 @@ static enum msc_status fit_allocate(struct fit *f, struct msc_arena *arena) {
         f->dequantize.seen[p] = msc_arena_array(arena, n_sites, sizeof(double));
         has_room = has_room && f->seen[p] && f->quantize.seen[p] && f->dequantize.seen[p];
     }
-    return has_room ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the table of latencies");
+    return MSC_ALLOCATED(has_room);
 }
 
 static bool holds(const struct msc_site_set *set, const bool is_bytes[]) {
@@ -178,9 +178,7 @@ static enum msc_status average(struct fit *f, struct conversions *c,
     double *rates = msc_arena_array(arena, (size_t)f->n_sites + 1, sizeof(double));
     int32_t *n_seen = msc_arena_array(arena, (size_t)f->n_sites + 1, sizeof(int32_t));
     size_t n_rates = 0;
-    if (!rates || !n_seen) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the table of latencies");
-    }
+    MSC_TRY(MSC_ALLOCATED(rates && n_seen));
     for (int32_t i = 0; i < f->n_sites; i++) {
         double sum = 0;
         for (int p = MSC_LATENCY_UNIFORM; p < MSC_LATENCY_PLANS; p++) {

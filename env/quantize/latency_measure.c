@@ -14,10 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-static enum msc_status no_measure_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for measuring latencies");
-}
-
 // ---- Plans ------------------------------------------------------------------------------------
 
 // The first choice that gives bytes for a weight or activation; MSC_NO_ID if there is none.
@@ -106,9 +102,7 @@ static enum msc_status make_plans(struct msc_latency_plans *p, const struct msc_
     for (int plan = 0; plan < MSC_LATENCY_PLANS; plan++) {
         p->edits[plan] = msc_arena_array(arena, n_slots, sizeof(p->edits[0][0]));
         p->is_bytes[plan] = msc_arena_array(arena, n_sites, sizeof(bool));
-        if (!p->edits[plan] || !p->is_bytes[plan]) {
-            return no_measure_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(p->edits[plan] && p->is_bytes[plan]));
         MSC_TRY(make_plan(p, job, (enum msc_latency_plan)plan));
     }
     return MSC_OK;
@@ -146,9 +140,7 @@ static enum msc_status profile_files(struct msc_profile profiles[], struct msc_r
         paths[plan] = msc_arena_printf(arena, "%s/%d.onnx", folder, plan);
         has_room = has_room && paths[plan];
     }
-    if (!has_room) {
-        return no_measure_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(has_room));
     MSC_TRY(write_files(paths, inputs, p, job));
     run.runtime = name;
     run.models = paths;
@@ -191,10 +183,7 @@ static enum msc_status profile_in_runtime(bool *is_there, struct msc_profile pro
     source->runtime = name;
     source->version = msc_arena_strdup(arena, found->version);
     source->processor = msc_arena_strdup(arena, msc_runtime_host(runtime)->processor);
-    if (!source->version || !source->processor) {
-        status = no_measure_memory();
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(source->version && source->processor));
     MSC_TRY_OUT(msc_scratch_make(&scratch, arena));
     status = profile_files(profiles, runtime, name, scratch.path, p, job, arena);
 out:

@@ -12,10 +12,6 @@ struct finder {
     struct msc_arena *arena;
 };
 
-static enum msc_status no_network_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the table of latencies");
-}
-
 // ---- Sets of sites ----------------------------------------------------------------------------
 
 // Adds a site to a condition; MSC_NO_ID makes it never true, because something other than a site is
@@ -30,9 +26,7 @@ static enum msc_status set_add(struct msc_site_set *set, int32_t site, struct ms
         return MSC_OK;
     }
     int32_t *sites = msc_arena_array(arena, (size_t)set->n + 1, sizeof(sites[0]));
-    if (!sites) {
-        return no_network_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(sites));
     for (int32_t i = 0; i <= set->n; i++) {
         sites[i] = i < at ? set->sites[i] : i == at ? site : set->sites[i - 1];
     }
@@ -222,7 +216,7 @@ static enum msc_status allocate(struct finder *f) {
     for (size_t i = 0; has_room && i < n_tensors; i++) {
         net->site_of_tensor[i] = MSC_NO_ID;
     }
-    return has_room ? MSC_OK : no_network_memory();
+    return MSC_ALLOCATED(has_room);
 }
 
 static void map_sites(struct finder *f) {

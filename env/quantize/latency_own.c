@@ -22,10 +22,6 @@ struct own {
     double *now;                      // [n_kernels], times of the current run
 };
 
-static enum msc_status no_own_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for measuring latencies");
-}
-
 static void own_ran(void *payload, const struct msc_plan *plan, int32_t step, int32_t value,
                     uint64_t ns) {
     struct own *o = payload;
@@ -52,7 +48,7 @@ static enum msc_status own_make_sample(struct own *o, const struct msc_env_host 
     struct msc_array_list list = {0};
     size_t n = msc_dataset_n_inputs(host->dataset);
     struct msc_input_spec *specs = msc_arena_array(arena, n + 1, sizeof(specs[0]));
-    enum msc_status status = specs ? MSC_OK : no_own_memory();
+    enum msc_status status = MSC_ALLOCATED(specs);
     MSC_TRY(status);
     MSC_TRY_OUT(msc_latency__sample(&list, host));
     for (size_t i = 0; i < n; i++) {
@@ -78,9 +74,7 @@ static enum msc_status own_open(struct own *o, const struct msc_latency_job *job
     struct msc_evaluator_options options = MSC_EVALUATOR_OPTIONS_INIT;
     size_t n_outputs = (size_t)msc_graph_n_outputs(g);
     int32_t *wanted = msc_arena_array(arena, n_outputs + 1, sizeof(wanted[0]));
-    if (!wanted) {
-        return no_own_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(wanted));
     for (size_t i = 0; i < n_outputs; i++) {
         wanted[i] = msc_graph_output(g, (int32_t)i);
     }
@@ -98,9 +92,7 @@ static enum msc_status own_open(struct own *o, const struct msc_latency_job *job
     o->now = msc_arena_array(arena, o->n_kernels + 1, sizeof(double));
     for (int p = 0; p < MSC_LATENCY_PLANS; p++) {
         o->least[p] = msc_arena_array(arena, o->n_kernels + 1, sizeof(double));
-        if (!o->least[p] || !o->now) {
-            return no_own_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(o->least[p] && o->now));
     }
     return MSC_OK;
 }
@@ -173,9 +165,7 @@ static enum msc_status name_kernel(struct msc_profile_kernel *out, const struct 
     int32_t n_joints = is_step ? step->n_joints : 0;
     const char **names = msc_arena_array(arena, (size_t)n_joints + 1, sizeof(names[0]));
     bool has_room = true;
-    if (!names) {
-        return no_own_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(names));
     for (int32_t i = 0; i < n_joints; i++) {
         names[i] = msc_arena_strdup(arena, step->joints[i].joint->name);
         has_room = has_room && names[i];
@@ -190,7 +180,7 @@ static enum msc_status name_kernel(struct msc_profile_kernel *out, const struct 
     out->names = names;
     out->n_names = (size_t)n_joints;
     out->kind = is_step ? MSC_PROFILE_COMPUTE : MSC_PROFILE_QUANTIZE;
-    return has_room ? MSC_OK : no_own_memory();
+    return MSC_ALLOCATED(has_room);
 }
 
 static enum msc_status own_list(struct msc_profile *out, struct own *o, int plan,
@@ -198,9 +188,7 @@ static enum msc_status own_list(struct msc_profile *out, struct own *o, int plan
     out->us = o->whole[plan];
     out->n_kernels = 0;
     out->kernels = msc_arena_array(arena, o->n_kernels + 1, sizeof(out->kernels[0]));
-    if (!out->kernels) {
-        return no_own_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->kernels));
     for (size_t k = 0; k < o->n_kernels; k++) {
         if (o->least[plan][k] > 0) {
             struct msc_profile_kernel *kernel = &out->kernels[out->n_kernels++];
@@ -227,7 +215,7 @@ enum msc_status msc_latency__profile_own(struct msc_profile profiles[],
     source->runtime = "mscgym's cpu kernels";
     source->version = msc_arena_strdup(arena, o.backend->def->numerics(o.backend));
     source->processor = ""; // the version describes it
-    status = source->version ? MSC_OK : no_own_memory();
+    status = MSC_ALLOCATED(source->version);
 out:
     msc_evaluator_destroy(o.evaluator);
     msc_backend_close(o.backend);

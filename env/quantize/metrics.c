@@ -14,10 +14,6 @@
 
 #include <math.h>
 
-static enum msc_status no_cost_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the costs of a search");
-}
-
 // ---- size_bytes: packed integers, scales, zero points, and float weights ----------------------
 
 // Bytes of a weight: ceil(n * bits / 8), 4 for each scale, and 4 for each zero point if these are
@@ -48,9 +44,7 @@ static enum msc_status add_weight_size(struct msc_metric_cost *out,
     uint32_t task = (uint32_t)s->task_of_site[site];
     uint32_t n_choices = s->space.tasks[task].n_choices;
     double *bytes = msc_arena_array(out->arena, n_choices, sizeof(bytes[0]));
-    if (!bytes) {
-        return no_cost_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(bytes));
     for (uint32_t c = 0; c < n_choices; c++) {
         int32_t choice = (int32_t)s->choices_of_task[task][c];
         const struct msc_quant *quant = msc_quantizer_quant(in->quantizer, site, choice);
@@ -106,9 +100,7 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_quantize_costing *c = of;
     const struct msc_graph *g = c->in->host->graph;
     bool *counted = msc_arena_array(out->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(bool));
-    if (!counted) {
-        return no_cost_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(counted));
     MSC_TRY(add_site_sizes(out, c->in, c->s, counted));
     out->constant += bias_steps_size(c->in);
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
@@ -144,9 +136,7 @@ static enum msc_status add_square(struct msc_metric_cost *out, const struct msc_
                                   double scale, uint32_t task, const double *const bits[2]) {
     uint32_t n_choices = s->space.tasks[task].n_choices;
     double *squares = msc_arena_array(out->arena, n_choices, sizeof(squares[0]));
-    if (!squares) {
-        return no_cost_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(squares));
     for (uint32_t c = 0; c < n_choices; c++) {
         squares[c] = bits[0][c] * bits[1][c];
     }

@@ -210,9 +210,7 @@ static enum msc_status fill_table(struct msc_quantize_predictor *p) {
     t->integer_us = msc_arena_array(arena, n_joints, sizeof(double));
     t->quantize_us = msc_arena_array(arena, n_sites, sizeof(double));
     t->dequantize_us = msc_arena_array(arena, n_sites, sizeof(double));
-    if (!t->float_us || !t->integer_us || !t->quantize_us || !t->dequantize_us) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for latencies");
-    }
+    MSC_TRY(MSC_ALLOCATED(t->float_us && t->integer_us && t->quantize_us && t->dequantize_us));
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         // The plan's graph has the same joints with bound lengths, found by name.
         int32_t bound = msc_graph_find_joint(p->plan->graph, msc_graph_joint(g, i)->name);
@@ -298,9 +296,7 @@ enum msc_status msc_quantize_predictor_create(struct msc_quantize_predictor **ou
         return MSC_OK;
     }
     struct msc_quantize_predictor *p = msc_alloc_zero(1, sizeof *p);
-    if (!p) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for latencies");
-    }
+    MSC_TRY(MSC_ALLOCATED(p));
     p->z = z;
     p->plan = msc_evaluator_plan(msc_distill_evaluator(z->runs.distill), 0);
     p->target = target;

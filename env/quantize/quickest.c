@@ -107,9 +107,7 @@ enum msc_status msc_quantize_find_quickest(const uint32_t **out, const struct ms
                                            const struct msc_cost *cost, struct msc_arena *arena) {
     struct descent d = {.space = space, .cost = cost};
     size_t best = 0;
-    if (!descent_allocate(&d, arena)) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quickest plan");
-    }
+    MSC_TRY(MSC_ALLOCATED(descent_allocate(&d, arena)));
     list_terms(&d);
     for (size_t b = 1; b < space->n_baselines; b++) {
         double least = msc_cost_value(cost, space->baselines[best].choices);

@@ -38,10 +38,6 @@ struct builder {
     struct msc_task *tasks;             // tasks of the space
 };
 
-static enum msc_status no_space_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the search space");
-}
-
 // ---- Tasks ------------------------------------------------------------------------------------
 
 static int32_t find_root(int32_t parent[], int32_t i) {
@@ -61,9 +57,7 @@ static enum msc_status space_number_tasks(struct builder *b, size_t *n_tasks) {
     int32_t n = b->sites->n_sites;
     int32_t *parent = msc_arena_array(b->arena, (size_t)n + 1, sizeof(parent[0]));
     int32_t *task_of_root = msc_arena_array(b->arena, (size_t)n + 1, sizeof(parent[0]));
-    if (!parent || !task_of_root) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(parent && task_of_root));
     for (int32_t i = 0; i < n; i++) {
         parent[i] = i;
         task_of_root[i] = MSC_NO_ID;
@@ -100,9 +94,7 @@ static enum msc_status space_map_slots(struct builder *b) {
     b->out->site_of_slot = msc_arena_array(b->arena, n_slots + 1, sizeof(int32_t));
     b->out->task_of_site =
         msc_arena_array(b->arena, (size_t)b->sites->n_sites + 1, sizeof(int32_t));
-    if (!b->out->site_of_slot || !b->out->task_of_site) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(b->out->site_of_slot && b->out->task_of_site));
     for (int32_t s = 0; s < b->sites->n_slots; s++) {
         b->out->site_of_slot[s] = MSC_NO_ID;
     }
@@ -150,9 +142,7 @@ static enum msc_status rank_choices(struct builder *b, struct choice_list *list)
     for (int kind = 0; kind < 2; kind++) {
         list->bits[kind] = msc_arena_array(b->arena, list->n, sizeof(list->bits[0][0]));
     }
-    if (!ranks || !list->labels || !list->order || !list->bits[0] || !list->bits[1]) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(ranks && list->labels && list->order && list->bits[0] && list->bits[1]));
     for (size_t c = 0; c < list->n; c++) {
         const struct msc_choice *choice = msc_quantizer_choice(b->q, list->choices[c]);
         for (int kind = 0; kind < 2; kind++) {
@@ -199,9 +189,7 @@ static enum msc_status list_choices(struct builder *b, struct choice_list *list,
     uint64_t listed = 0;
     list->choices = msc_arena_array(b->arena, b->n_choices, sizeof(list->choices[0]));
     list->index = msc_arena_array(b->arena, b->n_choices, sizeof(list->index[0]));
-    if (!list->choices || !list->index) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(list->choices && list->index));
     for (size_t c = 0; c < b->n_choices; c++) {
         listed |= (allowed >> c & 1) << first_same(b, kind, c);
     }
@@ -237,9 +225,7 @@ static enum msc_status list_by_rules(struct builder *b) {
     size_t n = b->out->space.n_tasks;
     uint64_t *allowed = msc_arena_array(b->arena, n, sizeof(allowed[0]));
     bool has_rules = false;
-    if (!allowed) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(allowed));
     memset(allowed, 0xff, n * sizeof(allowed[0]));
     for (int32_t i = 0; i < b->sites->n_sites; i++) {
         int32_t task = b->out->task_of_site[i];
@@ -255,9 +241,7 @@ static enum msc_status list_by_rules(struct builder *b) {
         }
     }
     b->of_task = has_rules ? msc_arena_array(b->arena, n, sizeof(b->of_task[0])) : NULL;
-    if (has_rules && !b->of_task) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(!has_rules || b->of_task));
     for (size_t t = 0; t < n && has_rules; t++) {
         MSC_TRY(list_choices(b, &b->of_task[t], kind_of_task(b, (int32_t)t), allowed[t]));
     }
@@ -267,9 +251,7 @@ static enum msc_status list_by_rules(struct builder *b) {
 static enum msc_status find_kinds(struct builder *b) {
     for (int kind = 0; kind < 2; kind++) {
         b->has_kind[kind] = msc_arena_array(b->arena, b->out->space.n_tasks, sizeof(bool));
-        if (!b->has_kind[kind]) {
-            return no_space_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(b->has_kind[kind]));
     }
     for (int32_t i = 0; i < b->sites->n_sites; i++) {
         int32_t task = b->out->task_of_site[i];
@@ -323,9 +305,7 @@ static enum msc_status space_build_tasks(struct builder *b) {
         msc_arena_array(b->arena, space->n_tasks, sizeof(b->out->choices_of_task[0]));
     b->out->bits_of_task =
         msc_arena_array(b->arena, space->n_tasks, sizeof(b->out->bits_of_task[0]));
-    if (!tasks || !features || !b->out->choices_of_task || !b->out->bits_of_task) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(tasks && features && b->out->choices_of_task && b->out->bits_of_task));
     for (int32_t i = b->sites->n_sites - 1; i >= 0; i--) {
         int32_t task = b->out->task_of_site[i];
         if (task == MSC_NO_ID) {
@@ -359,9 +339,7 @@ static enum msc_status space_build_baselines(struct builder *b) {
     struct msc_space *space = &b->out->space;
     struct msc_baseline *baselines = msc_arena_array(b->arena, b->n_choices, sizeof(baselines[0]));
     uint32_t *points = msc_arena_array(b->arena, b->n_choices * space->n_tasks, sizeof(points[0]));
-    if (!baselines || !points) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(baselines && points));
     for (size_t c = 0; c < b->n_choices; c++) {
         uint32_t *point = points + c * space->n_tasks;
         for (size_t t = 0; t < space->n_tasks; t++) {
@@ -387,9 +365,7 @@ static enum msc_status space_add_quickest(struct builder *b) {
     }
     struct msc_baseline *baselines =
         msc_arena_array(b->arena, space->n_baselines + 1, sizeof(baselines[0]));
-    if (!baselines) {
-        return no_space_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(baselines));
     memcpy(baselines, space->baselines, space->n_baselines * sizeof(baselines[0]));
     baselines[space->n_baselines] = (struct msc_baseline){"the quickest", quickest};
     space->baselines = baselines;

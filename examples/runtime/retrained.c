@@ -9,9 +9,9 @@
 //
 // retrained.safetensors (or .npz) holds arrays by the names that weights have in digits.onnx, as training leaves
 // them; here they are the weights of digits.onnx. Another .onnx with the same joints will do, too.
-#include <mscgym/pipeline/model.h>
+#include <mscgym/model/model.h>
 #include <mscgym/pipeline/processor.h>
-#include <mscgym/pipeline/strategies.h>
+#include <mscgym/model/strategies.h>
 
 #include <math.h>
 #include <stdio.h>

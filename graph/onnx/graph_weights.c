@@ -19,9 +19,7 @@ static enum msc_status check_names(const struct msc_graph *g, const struct msc_a
                                    struct msc_arena *arena) {
     size_t n = 0, n_tensors = (size_t)msc_graph_n_tensors(g);
     const char **known = msc_arena_array(arena, n_tensors + 1, sizeof(known[0]));
-    if (known == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while reading new weights");
-    }
+    MSC_TRY(MSC_ALLOCATED(known));
     for (size_t i = 0; i < n_tensors; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, (int32_t)i);
         if (t->producer == MSC_NO_ID) {
@@ -59,9 +57,7 @@ static enum msc_status check_layers(const struct msc_graph *g, const struct msc_
     size_t n = 0, n_joints = (size_t)msc_graph_n_joints(g);
     struct msc_layer_weight *list = msc_arena_array(arena, n_joints * MOST + 1, sizeof(list[0]));
     int32_t *layers = msc_arena_array(arena, n_joints + 1, sizeof(layers[0]));
-    if (list == NULL || layers == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while checking new weights");
-    }
+    MSC_TRY(MSC_ALLOCATED(list && layers));
     for (int32_t i = 0; i < (int32_t)n_joints; i++) {
         const struct msc_joint *j = msc_graph_joint(g, i);
         layers[i] = i;

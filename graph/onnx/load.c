@@ -23,10 +23,7 @@ static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights
     size_t n_bytes;
     enum msc_status status = MSC_OK;
     char *weights_path = weights_beside(&arena, path);
-    if (weights_path == NULL) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(weights_path));
     MSC_TRY_OUT(msc_file_read(&text, &n_bytes, path));
     status = msc_safetensors_load(&weights, weights_path);
     bool is_absent = status == MSC_E_NOT_FOUND && has_weights;

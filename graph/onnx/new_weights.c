@@ -60,9 +60,7 @@ static enum msc_status list_names(struct name_check *c, const char *const known[
         longest = strlen(c->weights->names[i]) > longest ? strlen(c->weights->names[i]) : longest;
     }
     c->buffer = msc_arena_alloc(&c->arena, longest + sizeof "running_mean");
-    if (c->unknown.names == NULL || c->missing.names == NULL || c->buffer == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while checking names of new weights");
-    }
+    MSC_TRY(MSC_ALLOCATED(c->unknown.names && c->missing.names && c->buffer));
     for (size_t i = 0; i < c->weights->n; i++) {
         const char *name = c->weights->names[i];
         if (!has_name(&c->known, name) && !is_counter(name)) {
@@ -209,9 +207,7 @@ enum msc_status msc_new_weights__check_layers(const struct msc_array_list *weigh
                                               size_t n_layers) {
     const char **given = msc_alloc_zero(n_layers + 1, sizeof(given[0]));
     enum msc_status status = MSC_OK;
-    if (given == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while checking layers of new weights");
-    }
+    MSC_TRY(MSC_ALLOCATED(given));
     for (size_t i = 0; i < n; i++) {
         if (msc_array_list_find(weights, list[i].name) != NULL) {
             given[list[i].layer] = list[i].name;

@@ -17,7 +17,7 @@ static enum msc_status name_tensor(struct msc_onnx_export *e, int32_t tensor) {
         const char *wanted = onnx_export_wanted_name(&e->graph->tensors[tensor]->tensor);
         e->names[tensor] = msc_onnx__free_name(e, &e->value_names, wanted);
     }
-    return e->names[tensor] == NULL ? msc_onnx__no_memory(e) : MSC_OK;
+    return MSC_ALLOCATED(e->names[tensor]);
 }
 
 // An output that only repeats an input or constant of the same name is that value: no node is
@@ -80,9 +80,7 @@ static enum msc_status name_outputs_seen(struct msc_onnx_export *e) {
         const char *wanted = msc_arena_printf(&e->arena, "%s_float", e->names[tensor]);
         e->outputs_seen[tensor] = e->names[tensor];
         e->names[tensor] = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
-        if (e->names[tensor] == NULL) {
-            return msc_onnx__no_memory(e);
-        }
+        MSC_TRY(MSC_ALLOCATED(e->names[tensor]));
     }
     return MSC_OK;
 }
@@ -146,9 +144,7 @@ static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,
     }
     j.n_inputs = (size_t)joint->n_operands;
     j.inputs = msc_arena_array(&e->arena, j.n_inputs + 1, sizeof(j.inputs[0]));
-    if (j.inputs == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(j.inputs));
     MSC_TRY(msc_onnx__move_integers(&j));
     for (int32_t i = 0; i < joint->n_operands; i++) {
         if (j.inputs[i] == NULL) {
@@ -177,9 +173,7 @@ enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e) {
 static enum msc_status describe_dim(Onnx__TensorShapeProto__Dimension **out,
                                     struct msc_onnx_export *e, const struct msc_tensor *t, int i) {
     Onnx__TensorShapeProto__Dimension *d = msc_arena_alloc(&e->arena, sizeof(*d));
-    if (d == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(d));
     onnx__tensor_shape_proto__dimension__init(d);
     if (t->prims[i] == MSC_NO_ID) {
         d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
@@ -199,18 +193,14 @@ static enum msc_status onnx_export_describe(Onnx__ValueInfoProto **out, struct m
     Onnx__TypeProto *type = msc_arena_alloc(&e->arena, sizeof(*type));
     Onnx__TypeProto__Tensor *tensor_type = msc_arena_alloc(&e->arena, sizeof(*tensor_type));
     Onnx__TensorShapeProto *shape = msc_arena_alloc(&e->arena, sizeof(*shape));
-    if (info == NULL || type == NULL || tensor_type == NULL || shape == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(info && type && tensor_type && shape));
     onnx__value_info_proto__init(info);
     onnx__type_proto__init(type);
     onnx__type_proto__tensor__init(tensor_type);
     onnx__tensor_shape_proto__init(shape);
     shape->n_dim = (size_t)t->n_dims;
     shape->dim = msc_arena_array(&e->arena, shape->n_dim, sizeof(shape->dim[0]));
-    if (shape->dim == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(shape->dim));
     for (int i = 0; i < t->n_dims; i++) {
         MSC_TRY(describe_dim(&shape->dim[i], e, t, i));
     }
@@ -231,9 +221,7 @@ enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_ou
                                        int32_t n) {
     *n_out = (size_t)n;
     *out = msc_arena_array(&e->arena, (size_t)n, sizeof(**out));
-    if (*out == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(*out));
     for (int32_t i = 0; i < n; i++) {
         MSC_TRY(onnx_export_describe(&(*out)[i], e, tensors[i]));
     }
@@ -255,9 +243,7 @@ static enum msc_status onnx_export_pack(const Onnx__ModelProto *model, const cha
                         n_bytes);
     }
     uint8_t *bytes = msc_alloc(n_bytes);
-    if (bytes == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(bytes));
     onnx__model_proto__pack(model, bytes);
     enum msc_status status = msc_file_write(path, bytes, n_bytes);
     msc_free(bytes);
@@ -311,7 +297,8 @@ static enum msc_status export_split(const struct msc_graph *g, const char *path,
     e.moved = msc_arena_array(&e.arena, n, sizeof(e.moved[0]));
     bool has_room =
         e.names != NULL && e.outputs_seen != NULL && e.is_written != NULL && e.moved != NULL;
-    enum msc_status status = has_room ? write_model(&e, path, size) : msc_onnx__no_memory(&e);
+    enum msc_status status =
+        has_room ? write_model(&e, path, size) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     for (size_t i = 0; i < e.n_arrays; i++) {
         msc_array_release(e.arrays[i]);
     }

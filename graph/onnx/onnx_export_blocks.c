@@ -90,7 +90,8 @@ static void *turn(struct msc_onnx_export *e, const void *elements, int64_t rows,
 static enum msc_status turn_quant(struct msc_quant *q, struct msc_onnx_export *e, int64_t n_out) {
     q->scales = turn(e, q->scales, n_out, q->n / n_out);
     q->zero_points = turn(e, q->zero_points, n_out, q->n / n_out);
-    return q->scales == NULL || q->zero_points == NULL ? msc_onnx__no_memory(e) : MSC_OK;
+    return q->scales == NULL || q->zero_points == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
+                                                       : MSC_OK;
 }
 
 enum msc_status msc_onnx__store_blocks(const char *result, struct msc_onnx_export *e,
@@ -105,16 +106,15 @@ enum msc_status msc_onnx__store_blocks(const char *result, struct msc_onnx_expor
     struct msc_onnx_integers type;
     struct msc_array *integers = NULL;
     Onnx__NodeProto *node;
-    if (name == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     MSC_TRY(msc_onnx__pick_integers(&type, q, true));
     MSC_TRY(msc_quantize_array(&integers, elements, q));
     const void *values = msc_array_data(integers);
     enum msc_status status = MSC_OK;
     if (q->axis == 1 && n_out > 0) {
         values = turn(e, values, n_out, n_in);
-        MSC_TRY_OUT(values == NULL ? msc_onnx__no_memory(e) : turn_quant(&as_stored, e, n_out));
+        MSC_TRY_OUT(values == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
+                                   : turn_quant(&as_stored, e, n_out));
     }
     MSC_TRY_OUT(msc_onnx__put_packed(&inputs[0], e, base, &type, q->bits, 2, dims, values,
                                      (size_t)(n_in * n_out)));

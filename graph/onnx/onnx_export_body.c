@@ -86,7 +86,8 @@ static enum msc_status write_graph(Onnx__GraphProto *out, struct msc_onnx_export
     out->node = copy_pointers(e, e->nodes, e->n_nodes);
     out->n_initializer = e->n_initializers;
     out->initializer = copy_pointers(e, e->initializers, e->n_initializers);
-    return out->node == NULL || out->initializer == NULL ? msc_onnx__no_memory(e) : MSC_OK;
+    return out->node == NULL || out->initializer == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
+                                                         : MSC_OK;
 }
 
 static enum msc_status write_body(Onnx__GraphProto **out, struct msc_onnx_joint *j, int32_t which,
@@ -100,9 +101,7 @@ static enum msc_status write_body(Onnx__GraphProto **out, struct msc_onnx_joint 
     *out = msc_arena_alloc(&e->arena, sizeof(**out));
     inside.names = msc_arena_array(&e->arena, n, sizeof(inside.names[0]));
     inside.is_written = msc_arena_array(&e->arena, n, sizeof(inside.is_written[0]));
-    if (*out == NULL || inside.names == NULL || inside.is_written == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(*out && inside.names && inside.is_written));
     if (body->n_inputs - n_own > j->joint->n_operands - first_outer) {
         return MSC_FAIL(MSC_E_INVALID, "its body has %d inputs, more than the joint has operands",
                         (int)body->n_inputs);

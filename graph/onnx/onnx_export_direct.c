@@ -14,9 +14,7 @@ static enum msc_status integer_input(const char **out, struct msc_onnx_joint *j,
     }
     int64_t *copy = msc_arena_array(&j->e->arena, 1, sizeof(copy[0]));
     const char *name = msc_arena_printf(&j->e->arena, "%s.%s", j->joint->name, key);
-    if (copy == NULL || name == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(copy && name));
     *copy = value;
     int64_t one = 1;
     int n_dims = j->joint->op == MSC_OP_TOPK ? 1 : 0;
@@ -46,9 +44,7 @@ enum msc_status msc_onnx__real_input(const char **out, struct msc_onnx_joint *j,
     }
     e->arrays[e->n_arrays++] = converted;
     const char *name = msc_arena_printf(&e->arena, "%s.%s", j->joint->name, key);
-    if (name == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     return msc_onnx__add_initializer(out, e, name, msc_onnx_type(dtype), 0, NULL,
                                      msc_array_data(converted), msc_array_n_bytes(converted));
 }
@@ -60,9 +56,7 @@ static enum msc_status find_input(const char **out, struct msc_onnx_joint *j, in
         return MSC_OK;
     }
     char *key = msc_arena_strndup(&j->e->arena, role->name, (size_t)role->length);
-    if (key == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(key));
     const struct msc_op_attr *row = msc_op_attr_find(j->joint->op, key);
     switch (row == NULL ? MSC_ATTR_INTS : row->type) {
     case MSC_ATTR_INT:
@@ -93,12 +87,12 @@ static enum msc_status put_list(struct msc_onnx_joint *j, const struct msc_op_at
     if (row->type == MSC_ATTR_FLOATS) {
         float *values = msc_arena_array(&j->e->arena, most, sizeof(values[0]));
         int n = values == NULL ? -1 : msc_attr_read_floats(values, (int)most, text);
-        return n < 0 ? msc_onnx__no_memory(j->e)
+        return n < 0 ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                      : msc_onnx__put_floats(j->e, j->node, row->onnx, values, (size_t)n);
     }
     int64_t *values = msc_arena_array(&j->e->arena, most, sizeof(values[0]));
     int n = values == NULL ? -1 : msc_attr_read_ints(values, (int)most, text);
-    return n < 0 ? msc_onnx__no_memory(j->e)
+    return n < 0 ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                  : msc_onnx__put_ints(j->e, j->node, row->onnx, values, (size_t)n);
 }
 
@@ -137,9 +131,7 @@ enum msc_status msc_onnx__put_attrs(struct msc_onnx_joint *j, const char *keys) 
     while (*keys != '\0') {
         size_t length = strcspn(keys, " ");
         char *key = msc_arena_strndup(&j->e->arena, keys, length);
-        if (key == NULL) {
-            return msc_onnx__no_memory(j->e);
-        }
+        MSC_TRY(MSC_ALLOCATED(key));
         const struct msc_op_attr *row = msc_op_attr_find(j->joint->op, key);
         MSC_TRY(row == NULL ? MSC_OK : put_attr(j, row));
         keys += length;
@@ -151,9 +143,7 @@ enum msc_status msc_onnx__put_attrs(struct msc_onnx_joint *j, const char *keys) 
 static enum msc_status onnx_export_direct_add_node(struct msc_onnx_joint *j) {
     size_t n = (size_t)count_inputs(j);
     const char **inputs = msc_arena_array(&j->e->arena, n + 1, sizeof(inputs[0]));
-    if (inputs == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(inputs));
     for (size_t i = 0; i < n; i++) {
         struct msc_op_role role;
         msc_op_role(j->joint->op, (int)i, &role);

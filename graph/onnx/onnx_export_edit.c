@@ -47,16 +47,14 @@ static enum msc_status name_result(const char **out, struct msc_onnx_export *e, 
     const char *suffix = is_rounded ? "dequantized" : "edited";
     const char *wanted = msc_arena_printf(&e->arena, "%s_%s", base, suffix);
     *out = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
-    return *out == NULL ? msc_onnx__no_memory(e) : MSC_OK;
+    return MSC_ALLOCATED(*out);
 }
 
 static enum msc_status put_elements(const char *result, struct msc_onnx_export *e,
                                     const struct msc_array *a) {
     size_t n_bytes = msc_array_n_bytes(a);
     void *copy = msc_arena_alloc(&e->arena, n_bytes + 1);
-    if (copy == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(copy));
     memcpy(copy, msc_array_data(a), n_bytes);
     return msc_onnx__put_initializer(e, result, MSC_ONNX_FLOAT, msc_array_n_dims(a),
                                      msc_array_dims(a), copy, n_bytes);
@@ -107,9 +105,7 @@ static enum msc_status mask_activation(const char **value, struct msc_onnx_expor
     const char *name = msc_arena_printf(&e->arena, "%s_mask", base);
     const char *wanted = msc_arena_printf(&e->arena, "%s_masked", base);
     const char *result = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
-    if (factors == NULL || name == NULL || result == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(factors && name && result));
     for (int32_t c = 0; c < mask->n; c++) {
         factors[c] = mask->is_kept[c] ? 1.0f : 0.0f;
     }

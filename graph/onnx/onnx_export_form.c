@@ -297,9 +297,7 @@ enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e) {
     }
     bool *is_read = msc_arena_array(&e->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(bool));
     e->is_unread = msc_arena_array(&e->arena, (size_t)msc_graph_n_joints(g) + 1, sizeof(bool));
-    if (is_read == NULL || e->is_unread == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(is_read && e->is_unread));
     for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
         is_read[msc_graph_output(g, i)] = true;
     }
@@ -355,9 +353,7 @@ enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j) {
     const char *inner = msc_arena_printf(&j->e->arena, "%s.float", j->joint->name);
     const char *output = j->node->output[0];
     inner = inner == NULL ? NULL : msc_onnx__free_name(j->e, &j->e->value_names, inner);
-    if (inner == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(inner));
     Onnx__NodeProto *node;
     j->node->output[0] = (char *)inner;
     MSC_TRY(msc_onnx__add_node(&node, j->e, "LeakyRelu", j->joint->name, &inner, 1, &output, 1));

@@ -26,9 +26,7 @@ static enum msc_status add_number(const char **out, struct msc_onnx_joint *j, in
     uint8_t *bytes = msc_arena_alloc(&j->e->arena, 2);
     float *scale = msc_arena_alloc(&j->e->arena, sizeof(*scale));
     const char *name = msc_arena_printf(&j->e->arena, "%s.number", j->joint->name);
-    if (bytes == NULL || scale == NULL || name == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(bytes && scale && name));
     bytes[0] = value > 0;
     bytes[1] = value < 0;
     *scale = value == 0 ? 1 : (float)fabs(value);
@@ -73,9 +71,7 @@ enum msc_status msc_onnx__form_hard_sigmoid(bool *is_written, struct msc_onnx_jo
     }
     MSC_TRY(msc_onnx__operand(&value, j->e, j->joint, 0));
     const Onnx__NodeProto *pair = msc_onnx__pair_of(j->e, value);
-    if (scale == NULL || name == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(scale && name));
     (void)msc_joint_attr_float(j->joint, "alpha", &alpha);
     (void)msc_joint_attr_float(j->joint, "beta", &beta);
     *scale = alpha * msc_onnx__byte_edit(j->e, j->joint->id, 0)->quant.scales[0];
@@ -125,9 +121,7 @@ static enum msc_status limit_gate(const char **bytes, struct msc_onnx_joint *j,
     if (g->zero <= g->x->low + g->offset && g->limit >= g->x->high + g->offset) {
         return MSC_OK;
     }
-    if (name == NULL || limits == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name && limits));
     limits[0] = (uint8_t)g->zero;
     limits[1] = (uint8_t)g->limit;
     for (int i = 0; i < 2; i++) {
@@ -146,9 +140,7 @@ enum msc_status msc_onnx__form_hard_swish(bool *is_written, struct msc_onnx_join
     if (!find_gate(&g, j->e, j->joint)) {
         return MSC_OK;
     }
-    if (name == NULL || scale == NULL || zero == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name && scale && zero));
     *scale = g.x->scales[0] / (2 * MSC_HARD_SWISH_CUT);
     *zero = (uint8_t)g.zero;
     MSC_TRY(msc_onnx__operand(&factors[0], j->e, j->joint, 0));

@@ -36,9 +36,7 @@ static enum msc_status add_factor(const char **out, struct msc_onnx_joint *j,
     int8_t *zeros = msc_arena_array(&j->e->arena, (size_t)d->n_scales, sizeof(zeros[0]));
     size_t n = (size_t)msc_dims_product(IMAGE_DIMS, dims);
     int n_dims = d->n_scales > 1;
-    if (name == NULL || zeros == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name && zeros));
     MSC_TRY(msc_onnx__add_initializer(&inputs[0], j->e, name, MSC_ONNX_INT8, IMAGE_DIMS, dims,
                                       d->weight, n));
     MSC_TRY(msc_onnx__add_initializer(&inputs[1], j->e, name, MSC_ONNX_FLOAT, n_dims, &d->n_scales,
@@ -53,9 +51,7 @@ static enum msc_status add_factor(const char **out, struct msc_onnx_joint *j,
 static enum msc_status add_bias(const char **out, struct msc_onnx_joint *j, int64_t n,
                                 const int32_t bias[], const float steps[]) {
     const char *inputs[2], *name = msc_arena_printf(&j->e->arena, "%s.bias", j->joint->name);
-    if (name == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     MSC_TRY(msc_onnx__add_initializer(&inputs[0], j->e, name, MSC_ONNX_INT32, 1, &n, bias,
                                       (size_t)n * sizeof(bias[0])));
     MSC_TRY(msc_onnx__add_initializer(&inputs[1], j->e, name, MSC_ONNX_FLOAT, 1, &n, steps,
@@ -68,9 +64,7 @@ static enum msc_status add_summand(const char **out, struct msc_onnx_joint *j,
                                    const struct depthwise *d) {
     size_t n = (size_t)d->channels;
     float *steps = msc_arena_array(&j->e->arena, n + 1, sizeof(steps[0]));
-    if (steps == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(steps));
     for (size_t c = 0; c < n; c++) {
         steps[c] = d->input_scale * d->scales[c];
     }
@@ -101,9 +95,7 @@ enum msc_status msc_onnx__form_pool(bool *is_written, struct msc_onnx_joint *j) 
     int64_t n = d.kernel[0] * d.kernel[1];
     int8_t *ones = msc_arena_array(&j->e->arena, (size_t)(d.channels * n), sizeof(ones[0]));
     float *scale = msc_arena_alloc(&j->e->arena, sizeof(*scale));
-    if (ones == NULL || scale == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(ones && scale));
     memset(ones, 1, (size_t)(d.channels * n));
     *scale = 1.0f / (float)n;
     d.weight = ones;
@@ -134,9 +126,7 @@ static enum msc_status put_channels(struct depthwise *d, struct msc_onnx_export 
     int8_t *weight = msc_arena_array(&e->arena, n, sizeof(weight[0]));
     float *scales = msc_arena_array(&e->arena, n, sizeof(scales[0]));
     int32_t *bias = msc_arena_array(&e->arena, n, sizeof(bias[0]));
-    if (weight == NULL || scales == NULL || bias == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(weight && scales && bias));
     for (size_t c = 0; c < n; c++) {
         float least = fabsf(summands[c]) / d->input_scale / most_bias;
         scales[c] = fmaxf(fmaxf(fabsf(factors[c]) / MOST_WEIGHT, least), 0x1p-100f);
@@ -174,9 +164,7 @@ enum msc_status msc_onnx__form_batch_norm(bool *is_written, struct msc_onnx_join
     size_t n = (size_t)d.channels;
     float *factors = msc_arena_array(&j->e->arena, n, sizeof(factors[0]));
     float *summands = msc_arena_array(&j->e->arena, n, sizeof(summands[0]));
-    if (factors == NULL || summands == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(factors && summands));
     for (size_t c = 0; c < n; c++) {
         double factor = (has_scale ? gamma[c] : 1.0) / sqrt((double)variance[c] + epsilon);
         factors[c] = (float)factor;
@@ -280,9 +268,7 @@ enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j) {
     size_t n = (size_t)count_outputs(e, j->joint);
     float *steps = msc_arena_array(&j->e->arena, n, sizeof(steps[0]));
     int32_t *bias = msc_arena_array(&j->e->arena, n, sizeof(bias[0]));
-    if (steps == NULL || bias == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(steps && bias));
     for (size_t c = 0; c < n; c++) {
         steps[c] = step_of(e, j->joint, (int64_t)c);
         bias[c] = msc_bias_round(msc_tail_bias(&tail), steps[c]);

@@ -36,9 +36,7 @@ static enum msc_status write_shuffle(struct msc_onnx_joint *j, const struct msc_
     const char *inputs[2], *output = j->e->names[s->merge->outputs[0]];
     size_t n = (size_t)msc_graph_tensor(j->e->graph, s->merge->outputs[0])->dims[CHANNEL_AXIS];
     int64_t *channels = msc_arena_array(&j->e->arena, n, sizeof(channels[0]));
-    if (channels == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(channels));
     for (int64_t c = 0; c < (int64_t)n; c++) {
         channels[c] = msc_shuffle_from(s, c);
     }

@@ -56,9 +56,7 @@ static enum msc_status scale_of_tail(const char **scale, struct msc_onnx_export 
     }
     float *value = msc_arena_alloc(&e->arena, sizeof(*value));
     const char *name = msc_arena_printf(&e->arena, "%s_unscaled", e->names[tensor]);
-    if (value == NULL || name == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(value && name));
     *value = (float)((double)q->scales[0] / tail.factor);
     return msc_onnx__add_initializer(scale, e, name, MSC_ONNX_FLOAT, 0, NULL, value,
                                      sizeof(*value));
@@ -74,9 +72,7 @@ enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_exp
     const char *bytes = msc_arena_printf(&e->arena, "%s_quantized", base);
     const char *clipped = msc_arena_printf(&e->arena, "%s_clipped", base);
     const char *floats = msc_arena_printf(&e->arena, "%s_dequantized", base);
-    if (scale == NULL || bytes == NULL || clipped == NULL || floats == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(scale && bytes && clipped && floats));
     find_range(&low, &high, e, tensor, edit);
     MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, scale, MSC_ONNX_FLOAT, 0, NULL, q->scales,
                                       sizeof(float)));
@@ -147,9 +143,7 @@ static enum msc_status add_factors(struct factors *out, struct msc_onnx_export *
     const char *zero = msc_arena_printf(&e->arena, "%s_zero_point", base);
     bool has_zero_points;
     const float *zero_points = float_zero_points(e, q, &has_zero_points);
-    if (scale == NULL || zero == NULL || zero_points == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(scale && zero && zero_points));
     *out = (struct factors){0};
     if (has_zero_points) {
         MSC_TRY(msc_onnx__add_initializer(&out->zero_points, e, zero, MSC_ONNX_FLOAT, n_dims, dims,
@@ -211,9 +205,7 @@ enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct 
     if (q->group_size > 0) {
         int64_t n = t->n_dims;
         const char *name = msc_arena_printf(&e->arena, "%s_dims", base);
-        if (name == NULL) {
-            return msc_onnx__no_memory(e);
-        }
+        MSC_TRY(MSC_ALLOCATED(name));
         MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, name, MSC_ONNX_INT64, 1, &n, t->dims,
                                           (size_t)n * sizeof(n)));
         MSC_TRY(msc_onnx__add_step(&inputs[0], e, "Reshape", name, inputs, 2));

@@ -24,9 +24,7 @@ static enum msc_status with_number(const char **value, struct msc_onnx_joint *j,
     const char *inputs[2] = {*value};
     const char *name = msc_arena_printf(&e->arena, "%s.%s", j->joint->name, what);
     float *copy = msc_arena_alloc(&e->arena, sizeof(*copy));
-    if (name == NULL || copy == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name && copy));
     *copy = number;
     MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, name, MSC_ONNX_FLOAT, 0, NULL, copy,
                                       sizeof(*copy)));

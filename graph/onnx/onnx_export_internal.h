@@ -54,7 +54,6 @@ msc_onnx_writer msc_onnx__find_writer(enum msc_op op);
 // An unused name: `wanted`, or `wanted` with the first free number.
 const char *msc_onnx__free_name(struct msc_onnx_export *e, struct msc_graph_names *names,
                                 const char *wanted);
-enum msc_status msc_onnx__no_memory(const struct msc_onnx_export *e);
 
 // Adds a node that reads `inputs` (trailing "" are dropped). Its name is `name`, made unique; its
 // outputs are `outputs`, borrowed.

@@ -23,9 +23,7 @@ static enum msc_status quantize_once(struct msc_onnx_export *e, int32_t tensor) 
     }
     const struct msc_edit *edit = msc_onnx__byte_edit_of(e, tensor);
     struct msc_onnx_moved *m = msc_arena_alloc(&e->arena, sizeof(*m));
-    if (m == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(m));
     MSC_TRY(msc_onnx__value(&m->inputs[0], e, tensor));
     e->moved[tensor] = m;
     return msc_onnx__quantize_integers(m->inputs, e, tensor, &edit->quant);
@@ -87,9 +85,7 @@ static enum msc_status name_moved(struct msc_onnx_export *e, int32_t output,
     const char *own = e->names[output];
     const char *wanted = msc_arena_printf(&e->arena, "%s_quantized", own);
     const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
-    if (m == NULL || name == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(m && name));
     *m = (struct msc_onnx_moved){{name, from->inputs[1], from->inputs[2]}, own};
     e->names[output] = name;
     e->moved[output] = m;

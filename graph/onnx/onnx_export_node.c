@@ -6,10 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-enum msc_status msc_onnx__no_memory(const struct msc_onnx_export *e) {
-    return msc_graph__no_memory(e->graph);
-}
-
 const char *msc_onnx__free_name(struct msc_onnx_export *e, struct msc_graph_names *names,
                                 const char *wanted) {
     const char *name = wanted;
@@ -29,9 +25,7 @@ enum msc_status msc_onnx__add_node(Onnx__NodeProto **out, struct msc_onnx_export
     Onnx__NodeProto *node = msc_arena_alloc(&e->arena, sizeof(*node));
     char **copies = msc_arena_array(&e->arena, n_inputs + n_outputs, sizeof(copies[0]));
     const char *own = msc_onnx__free_name(e, &e->node_names, name);
-    if (node == NULL || copies == NULL || own == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(node && copies && own));
     MSC_TRY(msc_grow(&e->nodes, &e->nodes_capacity, e->n_nodes + 1, sizeof(e->nodes[0])));
     onnx__node_proto__init(node);
     for (size_t i = 0; i < n_inputs; i++) {
@@ -55,9 +49,7 @@ enum msc_status msc_onnx__add_own(struct msc_onnx_joint *j, const char *const in
                                   size_t n_inputs) {
     size_t n = (size_t)j->joint->n_outputs;
     const char **outputs = msc_arena_array(&j->e->arena, n, sizeof(outputs[0]));
-    if (outputs == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(outputs));
     for (size_t i = 0; i < n; i++) {
         outputs[i] = j->e->names[j->joint->outputs[i]];
     }
@@ -92,9 +84,7 @@ enum msc_status msc_onnx__put_int(struct msc_onnx_export *e, Onnx__NodeProto *no
                                   const char *name, int64_t value) {
     Onnx__AttributeProto *a =
         add_attribute(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
-    if (a == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(a));
     a->has_i = true;
     a->i = value;
     return MSC_OK;
@@ -104,9 +94,7 @@ enum msc_status msc_onnx__put_float(struct msc_onnx_export *e, Onnx__NodeProto *
                                     const char *name, float value) {
     Onnx__AttributeProto *a =
         add_attribute(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
-    if (a == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(a));
     a->has_f = true;
     a->f = value;
     return MSC_OK;
@@ -116,9 +104,7 @@ enum msc_status msc_onnx__put_text(struct msc_onnx_export *e, Onnx__NodeProto *n
                                    const char *name, const char *value) {
     Onnx__AttributeProto *a =
         add_attribute(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
-    if (a == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(a));
     a->has_s = true;
     a->s.data = (uint8_t *)value;
     a->s.len = strlen(value);
@@ -129,14 +115,10 @@ enum msc_status msc_onnx__put_ints(struct msc_onnx_export *e, Onnx__NodeProto *n
                                    const char *name, const int64_t values[], size_t n) {
     Onnx__AttributeProto *a =
         add_attribute(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
-    if (a == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(a));
     a->n_ints = n;
     a->ints = msc_arena_array(&e->arena, n, sizeof(a->ints[0]));
-    if (a->ints == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(a->ints));
     memcpy(a->ints, values, n * sizeof(values[0]));
     return MSC_OK;
 }
@@ -145,14 +127,10 @@ enum msc_status msc_onnx__put_floats(struct msc_onnx_export *e, Onnx__NodeProto 
                                      const char *name, const float values[], size_t n) {
     Onnx__AttributeProto *a =
         add_attribute(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
-    if (a == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(a));
     a->n_floats = n;
     a->floats = msc_arena_array(&e->arena, n, sizeof(a->floats[0]));
-    if (a->floats == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(a->floats));
     memcpy(a->floats, values, n * sizeof(values[0]));
     return MSC_OK;
 }
@@ -161,9 +139,7 @@ enum msc_status msc_onnx__put_graph(struct msc_onnx_export *e, Onnx__NodeProto *
                                     const char *name, Onnx__GraphProto *graph) {
     Onnx__AttributeProto *a =
         add_attribute(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH);
-    if (a == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(a));
     a->g = graph;
     return MSC_OK;
 }
@@ -172,13 +148,9 @@ enum msc_status msc_onnx__put_texts(struct msc_onnx_export *e, Onnx__NodeProto *
                                     const char *name, const char *text) {
     Onnx__AttributeProto *a =
         add_attribute(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
-    if (a == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(a));
     a->strings = msc_arena_array(&e->arena, strlen(text) + 1, sizeof(a->strings[0]));
-    if (a->strings == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(a->strings));
     while (*text != '\0') {
         size_t length = strcspn(text, ",");
         ProtobufCBinaryData *part = &a->strings[a->n_strings++];
@@ -194,9 +166,7 @@ enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char 
                                           const void *data, size_t n_bytes) {
     Onnx__TensorProto *t = msc_arena_alloc(&e->arena, sizeof(*t));
     int64_t *own_dims = msc_arena_array(&e->arena, (size_t)n_dims + 1, sizeof(own_dims[0]));
-    if (t == NULL || own_dims == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(t && own_dims));
     MSC_TRY(msc_grow(&e->initializers, &e->initializers_capacity, e->n_initializers + 1,
                      sizeof(e->initializers[0])));
     for (int i = 0; i < n_dims; i++) {
@@ -242,7 +212,7 @@ enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_expo
         }
     }
     *out = msc_onnx__free_name(e, &e->value_names, wanted);
-    return *out == NULL ? msc_onnx__no_memory(e)
+    return *out == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                         : msc_onnx__put_initializer(e, *out, type, n_dims, dims, data, n_bytes);
 }
 
@@ -254,9 +224,7 @@ static enum msc_status add_list(const char **out, struct msc_onnx_joint *j, cons
     const char *name = msc_arena_printf(&e->arena, "%s.%s", j->joint->name, role);
     void *copy = msc_arena_array(&e->arena, n + 1, element_bytes);
     int64_t dim = (int64_t)n;
-    if (name == NULL || copy == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name && copy));
     if (n > 0) {
         memcpy(copy, values, n * element_bytes);
     }
@@ -289,10 +257,11 @@ enum msc_status msc_onnx__list_input(const char **out, struct msc_onnx_joint *j,
     if (row->type == MSC_ATTR_FLOATS) {
         float *values = msc_arena_array(&j->e->arena, most, sizeof(values[0]));
         int n = values == NULL ? -1 : msc_attr_read_floats(values, (int)most, text);
-        return n < 0 ? msc_onnx__no_memory(j->e)
+        return n < 0 ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                      : msc_onnx__floats32(out, j, role, values, (size_t)n);
     }
     int64_t *values = msc_arena_array(&j->e->arena, most, sizeof(values[0]));
     int n = values == NULL ? -1 : msc_attr_read_ints(values, (int)most, text);
-    return n < 0 ? msc_onnx__no_memory(j->e) : msc_onnx__int64s(out, j, role, values, (size_t)n);
+    return n < 0 ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
+                 : msc_onnx__int64s(out, j, role, values, (size_t)n);
 }

@@ -87,7 +87,7 @@ static enum msc_status write_global_pool(struct msc_onnx_joint *j) {
 static enum msc_status new_value(const char **out, struct msc_onnx_joint *j, const char *what) {
     const char *wanted = msc_arena_printf(&j->e->arena, "%s.%s", j->joint->name, what);
     *out = wanted == NULL ? NULL : msc_onnx__free_name(j->e, &j->e->value_names, wanted);
-    return *out == NULL ? msc_onnx__no_memory(j->e) : MSC_OK;
+    return MSC_ALLOCATED(*out);
 }
 
 // Adds a node with one output before the joint's own node.
@@ -97,9 +97,7 @@ static enum msc_status onnx_export_ops_add_step(const char **out, Onnx__NodeProt
                                                 size_t n_inputs) {
     const char *name = msc_arena_printf(&j->e->arena, "%s.%s", j->joint->name, what);
     MSC_TRY(new_value(out, j, what));
-    if (name == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     return msc_onnx__add_node(node, j->e, op_type, name, inputs, n_inputs, out, 1);
 }
 
@@ -160,7 +158,7 @@ static enum msc_status write_split(struct msc_onnx_joint *j) {
     inputs[1] = j->joint->n_operands > 1 ? j->inputs[1] : "";
     int64_t *sizes = msc_arena_array(&j->e->arena, (size_t)n, sizeof(sizes[0]));
     if (sizes == NULL || !msc_joint_attr_i64(j->joint, "axis", &axis)) {
-        return msc_onnx__no_memory(j->e);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     for (int64_t i = 0; i < n; i++) {
         const struct msc_tensor *t = msc_graph_tensor(j->e->graph, j->joint->outputs[i]);

@@ -59,9 +59,7 @@ static enum msc_status share_table(const char **out, struct msc_onnx_export *e,
     int32_t n_in = IN_ROW / part->width, sign = part->is_signed ? 1 << (part->width - 1) : 0;
     if (*shared == NULL) {
         int8_t *table = msc_arena_alloc(&e->arena, (size_t)(N_NUMBERS * n_in));
-        if (table == NULL) {
-            return msc_onnx__no_memory(e);
-        }
+        MSC_TRY(MSC_ALLOCATED(table));
         for (int32_t i = 0; i < N_NUMBERS * n_in; i++) {
             int32_t bits = bits_of((uint32_t)(i / n_in), i % n_in * part->width, part->width);
             table[i] = (int8_t)(((bits ^ sign) - sign) * (1 << part->shift));
@@ -82,9 +80,7 @@ static enum msc_status add_part(const char **out, struct msc_onnx_export *e, con
     const int64_t dims[3] = {(int64_t)n_rows, 2, 2};
     const char *name = msc_arena_printf(&e->arena, "%s_packed", base);
     uint8_t *data = msc_arena_alloc(&e->arena, n_bytes + 1);
-    if (name == NULL || data == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name && data));
     for (size_t i = 0; i < n; i++) {
         size_t number = i / n_in, place = number % 2 * 4 + i % n_in * (size_t)part->width;
         int32_t bits = bits_of((uint32_t)values[i], part->shift, part->width);

@@ -66,9 +66,7 @@ enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export 
                                        size_t n) {
     size_t n_bytes;
     void *data = onnx_export_quant_pack(&n_bytes, &e->arena, values, n, type);
-    if (data == NULL || name == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(data && name));
     return msc_onnx__add_initializer(out, e, name, type->onnx, n_dims, dims, data, n_bytes);
 }
 
@@ -94,9 +92,7 @@ enum msc_status msc_onnx__add_parameters(const char *out[2], struct msc_onnx_exp
         }
     }
     const char *scale = msc_arena_printf(&e->arena, "%s_scale", base);
-    if (scale == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(scale));
     MSC_TRY(msc_onnx__add_initializer(&out[0], e, scale, MSC_ONNX_FLOAT, n_dims, dims, q->scales,
                                       (size_t)q->n * sizeof(float)));
     out[1] = "";
@@ -112,9 +108,7 @@ enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, 
                                    size_t n_inputs) {
     Onnx__NodeProto *node;
     const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
-    if (name == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     MSC_TRY(msc_onnx__add_node(&node, e, op_type, wanted, inputs, n_inputs, &name, 1));
     *out = name; // set last, because it may be one of the inputs
     return MSC_OK;
@@ -123,9 +117,7 @@ enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, 
 static enum msc_status add_limit(const char **out, struct msc_onnx_export *e, const char *name,
                                  float value) {
     float *copy = msc_arena_alloc(&e->arena, sizeof(*copy));
-    if (copy == NULL || name == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(copy && name));
     *copy = value;
     return msc_onnx__add_initializer(out, e, name, MSC_ONNX_FLOAT, 0, NULL, copy, sizeof(*copy));
 }
@@ -148,9 +140,7 @@ static enum msc_status limit_channels(const char **value, struct msc_onnx_export
     float *limits = msc_arena_array(&e->arena, (size_t)q->n, sizeof(limits[0]));
     const char *name = msc_arena_printf(&e->arena, "%s_%s", base, what);
     const char *result = msc_arena_printf(&e->arena, "%s_clipped_%s", base, what);
-    if (limits == NULL || name == NULL || result == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(limits && name && result));
     for (int i = 1; i < n_dims - q->axis; i++) {
         dims[i] = 1;
     }
@@ -181,9 +171,7 @@ static enum msc_status onnx_export_quant_cast(const char **value, struct msc_onn
     const char *inputs[3] = {*value};
     Onnx__NodeProto *node;
     const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
-    if (name == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     MSC_TRY(msc_onnx__add_node(&node, e, "Cast", wanted, inputs, 1, &name, 1));
     *value = name;
     return msc_onnx__put_int(e, node, "to", msc_onnx_type(type));
@@ -253,7 +241,7 @@ static enum msc_status add_result(Onnx__NodeProto **node, struct msc_onnx_export
                                   const char *op_type, const char *base, const char *const inputs[],
                                   size_t n_inputs, const char **result) {
     const char *name = msc_arena_printf(&e->arena, "%s_dequantized", base);
-    return name == NULL ? msc_onnx__no_memory(e)
+    return name == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                         : msc_onnx__add_node(node, e, op_type, name, inputs, n_inputs, result, 1);
 }
 
@@ -318,9 +306,7 @@ static enum msc_status restore_dims(const char **result, struct msc_onnx_export 
     const char *inputs[2] = {blocks};
     Onnx__NodeProto *node;
     const char *name = msc_arena_printf(&e->arena, "%s_dims", base);
-    if (name == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     int64_t n = t->n_dims;
     MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, name, MSC_ONNX_INT64, 1, &n, t->dims,
                                       (size_t)n * sizeof(n)));
@@ -337,9 +323,7 @@ static enum msc_status make_unsigned(struct msc_quant *q, struct msc_array *inte
         return MSC_OK;
     }
     int32_t *zero_points = msc_arena_array(&e->arena, (size_t)q->n, sizeof(zero_points[0]));
-    if (zero_points == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(zero_points));
     for (int32_t i = 0; i < q->n; i++) {
         zero_points[i] = q->zero_points[i] + SIGNED_OFFSET;
     }
@@ -408,9 +392,7 @@ static enum msc_status store_floats(const char **result, struct msc_onnx_export 
     size_t n_bytes = (size_t)msc_array_n_elements(elements) * msc_dtype_bytes(q->type);
     uint16_t *halves = msc_arena_alloc(&e->arena, n_bytes + 1);
     const char *name = msc_arena_printf(&e->arena, "%s_%s", base, msc_dtype_name(q->type));
-    if (halves == NULL || name == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(halves && name));
     MSC_TRY(msc_fake_quantize_array(&rounded, elements, q));
     const float *x = msc_array_data(rounded);
     for (int64_t i = 0; i < msc_array_n_elements(rounded); i++) {
@@ -448,9 +430,7 @@ enum msc_status msc_onnx__round_bias(const char *result, struct msc_onnx_export 
     const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
     const char *scale = msc_arena_printf(&e->arena, "%s_scale", base);
     Onnx__NodeProto *node;
-    if (integers == NULL || name == NULL || scale == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(integers && name && scale));
     for (int64_t c = 0; c < n; c++) {
         integers[c] = msc_bias_round(x[c], msc_bias_step(rounding, c % n_steps));
     }

@@ -159,9 +159,7 @@ static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_imp
     const char *given = name_of(d);
     const char *name =
         given != NULL ? given : msc_arena_printf(&im->builder.arena, "%s.%d", input, axis);
-    if (name == NULL) {
-        return msc_graph__no_memory(im->builder.graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     const struct msc_array *feed = find_feed(im, input);
     bool is_fed = feed != NULL && axis < msc_array_n_dims(feed);
     *out = is_fed ? msc_array_dim(feed, axis) : bound_value(im, name);
@@ -296,9 +294,7 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
                         n->rule.min_inputs, n->rule.max_inputs);
     }
     n->inputs = msc_arena_array(&im->builder.arena, count + 1, sizeof(n->inputs[0]));
-    if (n->inputs == NULL) {
-        return msc_graph__no_memory(im->builder.graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(n->inputs));
     n->n_inputs = (int)count;
     for (size_t i = 0; i < count; i++) {
         if (p->input[i][0] != '\0') {
@@ -386,9 +382,7 @@ enum msc_status msc_onnx__set_outputs(struct msc_onnx_import *im) {
         return MSC_FAIL(MSC_E_FORMAT, "the graph has no outputs");
     }
     int32_t *outputs = msc_arena_array(&im->builder.arena, g->n_output, sizeof(outputs[0]));
-    if (outputs == NULL) {
-        return msc_graph__no_memory(im->builder.graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(outputs));
     for (size_t i = 0; i < g->n_output; i++) {
         const char *name = g->output[i]->name == NULL ? "" : g->output[i]->name;
         enum msc_status status = make_output(outputs, i, im, name);

@@ -33,9 +33,7 @@ static enum msc_status add_body_input(struct msc_value **out, struct msc_onnx_im
         prims[i] = MSC_NO_ID;
         if (shape->dims[i] < 0) {
             const char *symbol = msc_arena_printf(&im->builder.arena, "%s.%d", name, i);
-            if (symbol == NULL) {
-                return msc_graph__no_memory(im->builder.graph);
-            }
+            MSC_TRY(MSC_ALLOCATED(symbol));
             MSC_TRY(msc_graph_add_symbol(&prims[i], im->builder.graph, symbol));
         }
     }
@@ -121,7 +119,7 @@ static enum msc_status import_body(struct body *body, struct captures *c, struct
         struct msc_onnx_capture *items =
             msc_arena_array(&n->import->builder.arena, (size_t)c->n + 1, sizeof(items[0]));
         if (items == NULL) {
-            status = msc_graph__no_memory(n->import->builder.graph);
+            status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
             break;
         }
         if (c->n > 0) {
@@ -157,9 +155,7 @@ static enum msc_status onnx_import_body_add_joint(struct msc_onnx_node *n,
                                                   int n_graphs) {
     size_t n_all = (size_t)(n_operands + c->n);
     struct msc_value **all = msc_arena_array(&n->import->builder.arena, n_all + 1, sizeof(*all));
-    if (all == NULL) {
-        return msc_graph__no_memory(n->import->builder.graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(all));
     for (int i = 0; i < n_operands; i++) {
         all[i] = operands[i];
     }
@@ -203,9 +199,7 @@ static enum msc_status define_outputs(struct msc_onnx_node *n, const Onnx__Graph
     struct msc_onnx_import *im = n->import;
     struct msc_onnx_value *values =
         msc_arena_array(&im->builder.arena, branch->n_output + 1, sizeof(values[0]));
-    if (values == NULL) {
-        return msc_graph__no_memory(im->builder.graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(values));
     for (size_t i = 0; i < branch->n_output; i++) {
         const char *output = branch->output[i]->name == NULL ? "" : branch->output[i]->name;
         MSC_TRY(msc_onnx__lookup(&values[i].value, im, output));
@@ -224,9 +218,7 @@ static enum msc_status inline_branch(struct msc_onnx_node *n, const Onnx__GraphP
     const Onnx__GraphProto *around = im->proto;
     const char *around_prefix = im->prefix;
     const char *prefix = branch_prefix(n, which);
-    if (prefix == NULL) {
-        return msc_graph__no_memory(im->builder.graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(prefix));
     if (branch->n_output != n->proto->n_output) {
         return MSC_FAIL(MSC_E_FORMAT, "the branch has %zu outputs, expected %zu", branch->n_output,
                         n->proto->n_output);
@@ -319,7 +311,7 @@ static enum msc_status alloc_inputs(struct body *body, struct msc_onnx_node *n, 
     body->n_inputs = n_inputs;
     body->inputs =
         msc_arena_array(&n->import->builder.arena, (size_t)n_inputs + 1, sizeof(body->inputs[0]));
-    return body->inputs != NULL ? MSC_OK : msc_graph__no_memory(n->import->builder.graph);
+    return MSC_ALLOCATED(body->inputs != NULL);
 }
 
 // Checks that initial states and scanned inputs exist.

@@ -54,7 +54,7 @@ enum msc_status msc_onnx__text(const char **out, const struct msc_onnx_node *n, 
     }
     *out = msc_arena_strndup(&n->import->builder.arena,
                              a->s.len == 0 ? "" : (const char *)a->s.data, a->s.len);
-    return *out == NULL ? msc_graph__no_memory(n->import->builder.graph) : MSC_OK;
+    return MSC_ALLOCATED(*out);
 }
 
 enum msc_status msc_onnx__ints(const int64_t **out, int *count, const struct msc_onnx_node *n,
@@ -325,9 +325,7 @@ enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
                                    int n_outputs) {
     struct msc_builder *b = &n->import->builder;
     struct msc_value **outputs = msc_arena_array(&b->arena, (size_t)n_outputs, sizeof(*outputs));
-    if (outputs == NULL) {
-        return msc_graph__no_memory(b->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(outputs));
     struct msc_builder_joint joint = {
         .op = op,
         .name = msc_onnx__joint_name(n),

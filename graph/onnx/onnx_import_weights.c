@@ -21,9 +21,7 @@ enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im) {
     }
     const char **known =
         msc_arena_array(&im->builder.arena, g->n_initializer + 1, sizeof(known[0]));
-    if (known == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while reading new weights");
-    }
+    MSC_TRY(MSC_ALLOCATED(known));
     for (size_t i = 0; i < g->n_initializer; i++) {
         known[i] = g->initializer[i]->name;
     }
@@ -107,9 +105,7 @@ static bool follows(const struct layers *l, const Onnx__NodeProto *node, int32_t
 
 static enum msc_status find_layers(struct layers *l, struct msc_arena *arena) {
     l->same = msc_arena_array(arena, l->g->n_node + 1, sizeof(l->same[0]));
-    if (l->same == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while grouping new weights");
-    }
+    MSC_TRY(MSC_ALLOCATED(l->same));
     for (size_t i = 0; i < l->g->n_initializer; i++) {
         MSC_TRY(msc_graph__names_put(&l->initializers, l->g->initializer[i]->name, (int32_t)i));
     }

@@ -15,9 +15,7 @@ struct collecting {
 
 static enum msc_status add_path(struct collecting *c, const char *location) {
     const char *path = msc_path_join(c->arena, c->folder, location);
-    if (path == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", location);
-    }
+    MSC_TRY(MSC_ALLOCATED(path));
     for (size_t i = 0; i < c->n; i++) {
         if (strcmp(c->paths[i], path) == 0) {
             return MSC_OK;
@@ -69,16 +67,11 @@ enum msc_status msc_onnx_locations(const char *const **out, size_t *n, struct ms
     struct collecting c = {.arena = arena, .folder = msc_path_folder(arena, path)};
     Onnx__ModelProto *model = NULL;
     enum msc_status status = MSC_OK;
-    if (c.folder == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
+    MSC_TRY(MSC_ALLOCATED(c.folder));
     MSC_TRY(msc_onnx_model_read(&model, path));
     MSC_TRY_OUT(walk_graph(&c, model->graph));
     const char **kept = msc_arena_array(arena, c.n + 1, sizeof(kept[0]));
-    if (kept == NULL) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(kept));
     for (size_t i = 0; i < c.n; i++) {
         kept[i] = c.paths[i];
     }

@@ -16,9 +16,7 @@ static const char *text_of(const char *text) {
 static enum msc_status take_docs(const struct msc_attr **out, size_t *n, struct msc_onnx_import *im,
                                  Onnx__ValueInfoProto *const values[], size_t n_values) {
     struct msc_attr *docs = msc_arena_array(&im->builder.arena, n_values + 1, sizeof(docs[0]));
-    if (docs == NULL) {
-        return msc_graph__no_memory(im->builder.graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(docs));
     for (size_t i = 0; i < n_values; i++) {
         if (text_of(values[i]->doc_string)[0] != '\0') {
             docs[(*n)++] = (struct msc_attr){text_of(values[i]->name), values[i]->doc_string};
@@ -39,9 +37,7 @@ enum msc_status msc_onnx__read_notes(struct msc_onnx_import *im) {
                                     .graph_doc = g->doc_string,
                                     .domain = m->domain,
                                     .metadata = metadata};
-    if (metadata == NULL) {
-        return msc_graph__no_memory(im->builder.graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(metadata));
     for (size_t i = 0; i < m->n_metadata_props; i++) {
         const Onnx__StringStringEntryProto *entry = m->metadata_props[i];
         if (strncmp(text_of(entry->key), OWN_PREFIX, strlen(OWN_PREFIX)) != 0) {
@@ -77,9 +73,7 @@ static enum msc_status write_metadata(Onnx__ModelProto *model, struct msc_onnx_e
     size_t n = notes->n_metadata + e->options->n_metadata;
     model->metadata_props = msc_arena_array(&e->arena, n + 1, sizeof(model->metadata_props[0]));
     Onnx__StringStringEntryProto *entries = msc_arena_array(&e->arena, n + 1, sizeof(entries[0]));
-    if (model->metadata_props == NULL || entries == NULL) {
-        return msc_onnx__no_memory(e);
-    }
+    MSC_TRY(MSC_ALLOCATED(model->metadata_props && entries));
     for (size_t i = 0; i < notes->n_metadata; i++) {
         if (!is_replaced(e, notes->metadata[i].key)) {
             add_entry(model, entries++, notes->metadata[i].key, notes->metadata[i].value);

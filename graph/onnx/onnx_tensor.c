@@ -188,9 +188,7 @@ static void copy_int32s(void *to, const struct header *h, const int32_t *from) {
 static enum msc_status halves_from_fields(struct msc_array **out, const struct header *h,
                                           const int32_t from[]) {
     uint8_t *bytes = msc_alloc(h->n_bytes + 1);
-    if (bytes == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu bytes", h->n_bytes);
-    }
+    MSC_TRY(MSC_ALLOCATED(bytes));
     for (size_t i = 0; i < h->n_bytes; i++) {
         bytes[i] = (uint8_t)from[i];
     }

@@ -30,9 +30,7 @@ static enum msc_status copy_joints(struct msc_bind *b) {
 static enum msc_status set_outputs(struct msc_bind *b) {
     const struct msc_graph *g = b->from;
     int32_t *outputs = msc_arena_array(&b->builder->arena, (size_t)g->n_outputs, sizeof(*outputs));
-    if (outputs == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(outputs));
     for (int32_t i = 0; i < g->n_outputs; i++) {
         MSC_TRY(msc_builder_tensor(&outputs[i], b->builder, b->values[g->outputs[i]]));
     }
@@ -61,9 +59,7 @@ static enum msc_status bind_start(struct msc_bind *b) {
     MSC_TRY(msc_graph_set_notes(b->builder->graph, &b->from->notes));
     b->values = msc_arena_array(&b->builder->arena, n_tensors, sizeof(b->values[0]));
     b->symbols = msc_arena_array(&b->builder->arena, n_prims + 1, sizeof(b->symbols[0]));
-    if (b->values == NULL || b->symbols == NULL) {
-        return msc_graph__no_memory(b->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(b->values && b->symbols));
     memset(b->symbols, 0xff, n_prims * sizeof(b->symbols[0]));
     return MSC_OK;
 }
@@ -138,9 +134,7 @@ enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_g
 static enum msc_status bind_arrays(struct msc_bind *b, const struct msc_array *const arrays[],
                                    size_t n) {
     struct msc_input_shape *shapes = msc_arena_array(&b->builder->arena, n + 1, sizeof(shapes[0]));
-    if (shapes == NULL) {
-        return msc_graph__no_memory(b->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(shapes));
     for (size_t i = 0; i < n; i++) {
         shapes[i].n_dims = msc_array_n_dims(arrays[i]);
         memcpy(shapes[i].dims, msc_array_dims(arrays[i]),

@@ -97,9 +97,7 @@ static enum msc_status put_body(struct msc_bind *b, const struct msc_joint *j, i
                              .prefix = prefix};
     inner.values = msc_arena_array(&b->builder->arena, (size_t)inner.from->n_tensors + 1,
                                    sizeof(inner.values[0]));
-    if (inner.values == NULL) {
-        return msc_graph__no_memory(b->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(inner.values));
     if (b->known != NULL) {
         MSC_TRY(msc_bind__mark(&inner));
     }
@@ -110,9 +108,7 @@ enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint
     int32_t which = msc_array_get_i64(find_condition(b, j), 0) != 0 ? 0 : 1;
     const char *prefix = msc_graph__body_prefix(
         &b->builder->arena, b->prefix == NULL ? "" : b->prefix, j->op, j->name, which);
-    if (prefix == NULL) {
-        return msc_graph__no_memory(b->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(prefix));
     (*b->n_taken)++;
     return put_body(b, j, which, 1, prefix);
 }
@@ -148,9 +144,7 @@ static enum msc_status bind_bodies(struct msc_graph *bodies[2], const struct msc
     int32_t n = j->n_operands - 1;
     struct msc_input_shape *shapes =
         msc_arena_array(&b->builder->arena, (size_t)n + 1, sizeof(shapes[0]));
-    if (shapes == NULL) {
-        return msc_graph__no_memory(b->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(shapes));
     for (int32_t i = 0; i < n; i++) {
         if (j->operands[i + 1] == MSC_NO_ID ||
             !get_shape(&shapes[i], b, b->values[j->operands[i + 1]])) {

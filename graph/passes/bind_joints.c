@@ -26,7 +26,7 @@ static enum msc_status copy_weight(struct msc_value **out, struct msc_bind *b,
     (*out)->alias = alias;
     (*out)->layout = weight->layout;
     (*out)->joint_name = joint == NULL ? NULL : joint_name(b, joint);
-    return joint == NULL || (*out)->joint_name != NULL ? MSC_OK : msc_graph__no_memory(b->from);
+    return MSC_ALLOCATED(joint == NULL || (*out)->joint_name != NULL);
 }
 
 static enum msc_status copy_constant(struct msc_bind *b, const struct msc_joint *j) {
@@ -38,9 +38,7 @@ static enum msc_status copy_constant(struct msc_bind *b, const struct msc_joint 
         // Another joint also holds this weight; the elements are shared, the name is not.
         struct msc_value *shared = b->values[weight];
         struct msc_value *copy = msc_arena_alloc(&b->builder->arena, sizeof(*copy));
-        if (copy == NULL) {
-            return msc_graph__no_memory(b->from);
-        }
+        MSC_TRY(MSC_ALLOCATED(copy));
         *copy = *shared;
         copy->alias = b->from->tensors[j->outputs[0]]->tensor.alias;
         copy->joint_name = joint_name(b, j);
@@ -59,9 +57,7 @@ static enum msc_status keep_layout(struct msc_graph *g, int32_t tensor, const ch
     struct msc_tensor *t = &g->tensors[tensor]->tensor;
     if (t->layout[0] == '\0' && strlen(layout) == (size_t)t->n_dims) {
         t->layout = msc_arena_strdup(&g->arena, layout);
-        if (t->layout == NULL) {
-            return msc_graph__no_memory(g);
-        }
+        MSC_TRY(MSC_ALLOCATED(t->layout));
     }
     return MSC_OK;
 }
@@ -86,9 +82,7 @@ static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, stru
                                              const struct msc_joint *j, bool is_known) {
     MSC_TRY(msc_builder_copy_joint(copy, b->builder, j));
     copy->joint.name = joint_name(b, j);
-    if (copy->joint.name == NULL) {
-        return msc_graph__no_memory(b->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(copy->joint.name));
     // Such a joint makes a constant an output.
     copy->joint.stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]);
     for (int32_t i = 0; i < j->n_operands; i++) {

@@ -86,9 +86,7 @@ static enum msc_status bind_marks_make(struct marks *out, const struct msc_bind 
     size_t n_tensors = (size_t)g->n_tensors + 1;
     out->is_parameter = msc_arena_array(arena, n_tensors, sizeof(bool));
     out->is_data = msc_arena_array(arena, n_tensors, sizeof(bool));
-    if (out->is_parameter == NULL || out->is_data == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(out->is_parameter && out->is_data));
     for (int32_t i = 0; i < g->n_outputs; i++) {
         out->is_data[g->outputs[i]] = true;
     }
@@ -115,9 +113,7 @@ enum msc_status msc_bind__mark(struct msc_bind *b) {
     b->is_parameter = marks.is_parameter;
     b->is_data = marks.is_data;
     b->known = msc_arena_array(&b->builder->arena, (size_t)g->n_tensors + 1, sizeof(b->known[0]));
-    if (b->known == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(b->known));
     for (int32_t i = 0; b->arrays != NULL && i < g->n_inputs; i++) {
         if (b->arrays[i] == NULL || is_too_long(b, b->arrays[i])) {
             b->is_parameter[g->inputs[i]] = false;

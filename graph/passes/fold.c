@@ -56,9 +56,7 @@ enum msc_status msc_fold__add_bias(int32_t *out, struct msc_graph *g, const char
     for (int n = 1; name != NULL && msc_graph__live_tensor(g, name) != MSC_NO_ID; n++) {
         name = msc_arena_printf(&g->arena, "%s.bias_%d", joint, n);
     }
-    if (name == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     return msc_graph_add_weight(out, g, name, NULL, "O", data);
 }
 
@@ -208,9 +206,7 @@ static enum msc_status fold_pair(struct msc_graph *g, struct pair *p) {
     int32_t bias_tensor;
     enum msc_status status = MSC_OK;
     p->scale = msc_alloc_zero((size_t)p->n_channels * 2 + 1, sizeof(double));
-    if (p->scale == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(p->scale));
     p->shift = p->scale + p->n_channels;
     compute_scale(p, g);
     MSC_TRY_OUT(scale_weight(&weight, p, g));

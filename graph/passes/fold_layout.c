@@ -3,7 +3,7 @@
 #include "graph/passes/fold_internal.h"
 
 #include "graph/graph_internal.h"
-#include "graph/infer_internal.h"
+#include "graph/infer.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ static enum msc_status fold_layout_set_layout(struct msc_graph *g, int32_t tenso
         return MSC_OK;
     }
     t->layout = msc_arena_strdup(&g->arena, layout);
-    return t->layout == NULL ? msc_graph__no_memory(g) : MSC_OK;
+    return MSC_ALLOCATED(t->layout);
 }
 
 // The input's layout according to an attribute.
@@ -85,7 +85,7 @@ static enum msc_status look_forward(struct msc_graph *g, const struct msc_joint 
             for (int i = 0; i < in->n_dims; i++) {
                 axes[i] += axes[i] < 0 ? in->n_dims : 0;
             }
-            msc_infer__permute_layout(layout, in->layout, axes, in->n_dims);
+            msc_infer_permute_layout(layout, in->layout, axes, in->n_dims);
         }
         return fold_layout_set_layout(g, j->outputs[0], layout);
     }

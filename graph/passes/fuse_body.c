@@ -31,9 +31,7 @@ static enum msc_status fuse_body_start(struct body *b, const struct msc_graph *g
     }
     b->copies = msc_arena_array(&b->arena, n_tensors, sizeof(b->copies[0]));
     b->operands = msc_arena_array(&b->arena, n_operands, sizeof(b->operands[0]));
-    if (b->copies == NULL || b->operands == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(b->copies && b->operands));
     memset(b->copies, 0xff, n_tensors * sizeof(b->copies[0]));
     return msc_graph_create(&b->graph, m->graph->name);
 }
@@ -50,9 +48,7 @@ static enum msc_status add_operand(struct body *b, const char *name, int32_t ten
     while (name != NULL && msc_graph__live_joint(b->from, name) != MSC_NO_ID) {
         name = msc_arena_printf(&b->arena, "%s_", name);
     }
-    if (name == NULL) {
-        return msc_graph__no_memory(b->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     for (int d = 0; d < t->n_dims; d++) {
         prims[d] = MSC_NO_ID;
         if (t->prims[d] != MSC_NO_ID) {
@@ -95,9 +91,7 @@ static enum msc_status copy_joint(struct body *b, const struct msc_joint *j) {
     const struct msc_tensor *t = &b->from->tensors[j->outputs[0]]->tensor;
     int32_t *inputs = msc_arena_array(&b->arena, (size_t)j->n_operands, sizeof(inputs[0]));
     int32_t joint;
-    if (inputs == NULL) {
-        return msc_graph__no_memory(b->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(inputs));
     for (int32_t i = 0; i < j->n_operands; i++) {
         inputs[i] = b->copies[j->operands[i]];
     }
@@ -113,7 +107,7 @@ static enum msc_status copy_joint(struct body *b, const struct msc_joint *j) {
     b->copies[j->outputs[0]] = b->graph->joints[joint]->outputs[0];
     struct msc_tensor *copy = &b->graph->tensors[b->copies[j->outputs[0]]]->tensor;
     copy->layout = msc_arena_strdup(&b->graph->arena, t->layout);
-    return copy->layout == NULL ? msc_graph__no_memory(b->from) : MSC_OK;
+    return MSC_ALLOCATED(copy->layout);
 }
 
 static enum msc_status fuse_body_fill(struct body *b, const struct msc_fuse_input inputs[], int n,

@@ -60,7 +60,7 @@ static enum msc_status replace_weight(int32_t *out, struct msc_graph *g, int32_t
         g->tensors[weight]->is_dead = true;
     }
     const char *name = free_name(g, base);
-    return name == NULL ? msc_graph__no_memory(g)
+    return name == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                         : msc_graph_add_weight(out, g, name, NULL, layout, data);
 }
 
@@ -89,9 +89,7 @@ enum msc_status msc_einsum__permute(int32_t *tensor, struct msc_graph *g, int32_
     }
     struct msc_array *data;
     spec.name = msc_arena_printf(&g->arena, "%s/%s", near, what);
-    if (spec.name == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(spec.name));
     MSC_TRY(permute_elements(&data, g, *tensor, near, what, order, n));
     enum msc_status status = replace_weight(&held.tensor, g, *tensor, einsum, "", data);
     msc_array_release(data);
@@ -233,7 +231,7 @@ static enum msc_status fuse_einsum_linear_finish(struct msc_fuse *f, const struc
     if (is_split || is_turned) {
         const char *near = g->joints[einsum]->joint.name;
         last.name = msc_arena_printf(&g->arena, "%s/product", near);
-        MSC_TRY_OUT(last.name == NULL ? msc_graph__no_memory(g)
+        MSC_TRY_OUT(last.name == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                                       : msc_graph_add_joint(&joint, g, &last));
         tensor = g->joints[joint]->outputs[0];
         if (is_split && is_turned) {

@@ -170,7 +170,7 @@ static enum msc_status keep_layout(struct msc_prune *p, const struct msc_value *
     if (t->layout[0] == '\0' && layout[0] != '\0') {
         t->layout = msc_arena_strdup(&g->arena, layout);
     }
-    return t->layout == NULL ? msc_graph__no_memory(g) : MSC_OK;
+    return MSC_ALLOCATED(t->layout);
 }
 
 static enum msc_status add_joint(struct msc_prune *p, struct msc_builder_copy *copy,
@@ -204,7 +204,7 @@ static enum msc_status name_follower(const char **out, struct msc_prune *p,
                                      const struct msc_joint *j, int32_t tensor) {
     *out = msc_arena_printf(&p->builder->arena, "%s.%s", msc_graph_tensor(p->from, tensor)->name,
                             j->name);
-    return *out == NULL ? msc_graph__no_memory(p->from) : MSC_OK;
+    return MSC_ALLOCATED(*out);
 }
 
 // Gives the joint its own copy of a constant.
@@ -304,7 +304,7 @@ static enum msc_status make_indices(struct msc_value **out, struct msc_prune *p,
         }
     }
     const char *name = msc_arena_printf(&p->builder->arena, "%s.channels", s->merge->name);
-    enum msc_status status = name == NULL ? msc_graph__no_memory(p->from)
+    enum msc_status status = name == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                                           : msc_builder_constant(out, p->builder, name, indices);
     msc_array_release(indices);
     return status;
@@ -358,9 +358,7 @@ static enum msc_status copy_joint(struct msc_prune *p, const struct msc_joint *j
 static enum msc_status set_outputs(struct msc_prune *p) {
     const struct msc_graph *g = p->from;
     int32_t *outputs = msc_arena_array(&p->builder->arena, (size_t)g->n_outputs, sizeof(*outputs));
-    if (outputs == NULL) {
-        return msc_graph__no_memory(g);
-    }
+    MSC_TRY(MSC_ALLOCATED(outputs));
     for (int32_t i = 0; i < g->n_outputs; i++) {
         MSC_TRY(msc_builder_tensor(&outputs[i], p->builder, p->values[g->outputs[i]]));
     }
@@ -373,9 +371,7 @@ static enum msc_status prune_build(struct msc_prune *p) {
     MSC_TRY(msc_graph_create(&b->graph, p->from->name));
     MSC_TRY(msc_graph_set_notes(b->graph, &p->from->notes));
     p->values = msc_arena_array(&b->arena, (size_t)p->from->n_tensors, sizeof(p->values[0]));
-    if (p->values == NULL) {
-        return msc_graph__no_memory(p->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(p->values));
     for (int32_t i = 0; i < p->from->n_joints; i++) {
         MSC_TRY(msc_builder_reserve(b, p->from->joints[i]->joint.name));
     }

@@ -1,6 +1,6 @@
 // Adjusts attributes of joints whose tensors lose channels: one function for each operator that
 // has such attributes.
-#include "graph/infer_internal.h"
+#include "graph/infer.h"
 #include "graph/passes/prune_internal.h"
 #include "graph/reshape.h"
 
@@ -13,9 +13,7 @@ static enum msc_status set_attr(struct msc_builder_copy *copy, struct msc_prune 
                                 const char *value) {
     int32_t n = copy->joint.n_attrs, i = 0;
     struct msc_attr *attrs = msc_arena_array(&p->builder->arena, (size_t)n + 1, sizeof(attrs[0]));
-    if (attrs == NULL || value == NULL) {
-        return msc_graph__no_memory(p->from);
-    }
+    MSC_TRY(MSC_ALLOCATED(attrs && value));
     memcpy(attrs, copy->joint.attrs, (size_t)n * sizeof(attrs[0]));
     while (i < n && strcmp(attrs[i].key, key) != 0) {
         i++;
@@ -100,7 +98,7 @@ static enum msc_status add_list(struct msc_value **out, struct msc_prune *p, con
             ((bool *)msc_array_data(array))[i] = numbers[i] != 0;
         }
     }
-    enum msc_status status = name == NULL ? msc_graph__no_memory(p->from)
+    enum msc_status status = name == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                                           : msc_builder_constant(out, p->builder, name, array);
     msc_array_release(array);
     return status;
@@ -121,7 +119,7 @@ static enum msc_status put_lengths(struct msc_builder_copy *copy, struct msc_pru
         .aliases = &alias};
     MSC_TRY(add_list(&operands[0], p, j->name, "is_known", MSC_DTYPE_BOOL, numbers, n));
     MSC_TRY(add_list(&operands[1], p, j->name, "lengths", MSC_DTYPE_I64, numbers, n));
-    return where.name == NULL ? msc_graph__no_memory(p->from)
+    return where.name == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                               : msc_builder_add(&copy->operands[1], p->builder, &where);
 }
 
@@ -181,7 +179,7 @@ static enum msc_status prune_slice(struct msc_builder_copy *copy, struct msc_pru
         int64_t axis = n_axes > i ? axes[i] : i;
         axis += axis < 0 ? x->n_dims : 0;
         if (msc_prune__is_cut(p, j->operands[0], (int)axis)) {
-            msc_infer__slice_range(&begin[i], &count, x->dims[axis], end[i], 1);
+            msc_infer_slice_range(&begin[i], &count, x->dims[axis], end[i], 1);
             end[i] = msc_prune__count(p, j->operands[0], (int)axis, begin[i] + count);
             begin[i] = msc_prune__count(p, j->operands[0], (int)axis, begin[i]);
             is_cut = true;

@@ -73,9 +73,7 @@ static enum msc_status copy_outputs(struct unroller *u, struct msc_graph_joint *
         t.name = msc_arena_printf(&u->arena, "%s:%d", to->joint.name, (int)i);
         t.alias = "";
         t.producer = u->to->n_joints; // the id that the joint will get
-        if (t.name == NULL) {
-            return msc_graph__no_memory(u->to);
-        }
+        MSC_TRY(MSC_ALLOCATED(t.name));
         MSC_TRY(msc_graph__add_tensor(&to->outputs[i], u->to, &t));
         u->now[j->outputs[i]] = to->outputs[i];
     }
@@ -96,18 +94,14 @@ static enum msc_status copy_joint(struct unroller *u, const struct msc_graph_joi
         .n_graphs = j->n_graphs,
         .graphs = j->graphs,
     };
-    if (spec.name == NULL) {
-        return msc_graph__no_memory(u->to);
-    }
+    MSC_TRY(MSC_ALLOCATED(spec.name));
     MSC_TRY(msc_graph__new_joint(&to, u->to, &spec, j->n_operands, j->n_outputs));
     for (int32_t i = 0; i < j->n_operands; i++) {
         to->operands[i] = j->operands[i] == MSC_NO_ID ? MSC_NO_ID : u->now[j->operands[i]];
     }
     for (int32_t i = 0; i < j->n_weights; i++) {
         to->weights[i].role = msc_arena_strdup(&u->to->arena, from->weights[i].role);
-        if (to->weights[i].role == NULL) {
-            return msc_graph__no_memory(u->to);
-        }
+        MSC_TRY(MSC_ALLOCATED(to->weights[i].role));
     }
     // The default of a parameter that is given as an input must not be added again.
     to->joint.n_attrs = 0;
@@ -115,9 +109,7 @@ static enum msc_status copy_joint(struct unroller *u, const struct msc_graph_joi
     for (int32_t i = 0; i < j->n_attrs; i++) {
         attrs[i].key = msc_arena_strdup(&u->to->arena, j->attrs[i].key);
         attrs[i].value = msc_arena_strdup(&u->to->arena, j->attrs[i].value);
-        if (attrs[i].key == NULL || attrs[i].value == NULL) {
-            return msc_graph__no_memory(u->to);
-        }
+        MSC_TRY(MSC_ALLOCATED(attrs[i].key && attrs[i].value));
         to->joint.n_attrs++;
     }
     MSC_TRY(copy_outputs(u, to, j));
@@ -135,9 +127,7 @@ static enum msc_status unroll_add_joint(int32_t *out, struct unroller *u, const 
                                         .inputs = inputs,
                                         .n_attrs = n_attrs,
                                         .attrs = attrs};
-    if (name == NULL) {
-        return msc_graph__no_memory(u->to);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     MSC_TRY(msc_graph_add_joint(&joint, u->to, &spec));
     *out = u->to->joints[joint]->outputs[0];
     return MSC_OK;
@@ -285,7 +275,7 @@ static enum msc_status make_room(struct unroller *u, int32_t **inputs) {
         u->parts[i] = msc_arena_array(&u->arena, n_chunks + 1, sizeof(int32_t));
         has_all = u->parts[i] != NULL;
     }
-    return has_all ? MSC_OK : msc_graph__no_memory(u->from);
+    return MSC_ALLOCATED(has_all);
 }
 
 static enum msc_status unroll_build(struct unroller *u) {
@@ -320,9 +310,7 @@ static enum msc_status find_joints(struct msc_unrolled *out, struct unroller *u)
     out->joints = msc_alloc((n_joints + 1) * sizeof(int32_t));
     out->chunks = msc_alloc_zero(n_joints + 1, sizeof(int32_t));
     out->gathered = msc_alloc_zero(n_gathered + 1, sizeof(int32_t));
-    if (out->joints == NULL || out->chunks == NULL || out->gathered == NULL) {
-        return msc_graph__no_memory(u->to);
-    }
+    MSC_TRY(MSC_ALLOCATED(out->joints && out->chunks && out->gathered));
     memset(out->joints, 0xff, n_joints * sizeof(int32_t));
     for (int32_t i = 0; i < u->from->n_joints; i++) {
         const struct msc_joint *j = &u->from->joints[i]->joint;

@@ -158,9 +158,7 @@ enum msc_status msc_reference__through_f32(const struct msc_reference_call *call
         n_elements += (size_t)msc_view_n_elements(&call->operands[i]);
     }
     char *memory = msc_alloc_zero(n_elements, sizeof(float));
-    if (!memory) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(memory));
     char *end = to_f32(&output, &call->outputs[0], memory);
     for (int i = 0; i < call->n_operands; i++) {
         end = to_f32(&operands[i], &call->operands[i], end);

@@ -33,9 +33,7 @@ static enum msc_status turn_init(struct turn *t, const struct msc_reference_call
                        .n_outputs = msc_graph_n_outputs(body)};
     t->inputs = msc_alloc_zero((size_t)t->n_inputs + 1, sizeof(t->inputs[0]));
     t->outputs = msc_alloc_zero((size_t)t->n_outputs + 1, sizeof(t->outputs[0]));
-    if (!t->inputs || !t->outputs) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(t->inputs && t->outputs));
     return MSC_OK;
 }
 
@@ -226,7 +224,7 @@ static enum msc_status loop_init(struct loop *l, const struct msc_reference_call
                         call->joint->name, call->n_outputs, (long long)l->n_states);
     }
     l->slices = msc_alloc_zero((size_t)l->n_scanned + 1, sizeof(l->slices[0]));
-    return l->slices ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
+    return MSC_ALLOCATED(l->slices);
 }
 
 static enum msc_status loop_turn(struct loop *l, const struct msc_joint *joint, int64_t i,
@@ -374,9 +372,7 @@ static enum msc_status scan_init(struct scan *s, const struct msc_reference_call
     size_t n = (size_t)s->n_batches;
     s->states = msc_alloc_zero(n * (size_t)s->n_states + 1, sizeof(s->states[0]));
     s->slices = msc_alloc_zero(n * (size_t)s->n_scanned + 1, sizeof(s->slices[0]));
-    return s->states && s->slices
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
+    return MSC_ALLOCATED(s->states && s->slices);
 }
 
 static enum msc_status scan_batch(struct scan *s, const struct msc_reference_call *call,

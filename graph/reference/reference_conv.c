@@ -125,17 +125,14 @@ static void run_tiles(const struct work *work) {
 }
 
 // Allocates columns, rows and offsets as one block.
-static enum msc_status create_memory(struct work *work, void **memory,
-                                     const struct msc_reference_call *call) {
+static enum msc_status create_memory(struct work *work, void **memory) {
     const struct msc_window *w = &work->conv->window;
     size_t taps = (size_t)(w->kernel[0] * w->kernel[1] * w->kernel[2]);
     size_t n_columns = (size_t)work->depth * MSC_DOT_WIDTH;
     size_t n_rows = (size_t)(work->depth * w->out_channels);
     n_rows += n_rows % 2; // keeps the offsets aligned
     *memory = msc_alloc_zero(n_columns + n_rows + 2 * taps * MSC_DOT_WIDTH + 1, sizeof(float));
-    if (!*memory) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(*memory));
     work->columns = *memory; // unused columns of the last tile are zeros
     work->rows = work->columns + n_columns;
     work->offsets = (int64_t *)(void *)(work->rows + n_rows);
@@ -158,7 +155,7 @@ enum msc_status msc_reference__conv(const struct msc_reference_call *call) {
         .depth = in * w->kernel[0] * w->kernel[1] * w->kernel[2],
     };
     void *memory;
-    MSC_TRY(create_memory(&work, &memory, call));
+    MSC_TRY(create_memory(&work, &memory));
     for (int64_t i = 0; i < w->out_channels; i++) {
         gather_weights(work.rows + i * work.depth, &c,
                        (const float *)call->operands[1].data + i / out * c.weight_group_stride +

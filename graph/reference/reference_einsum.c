@@ -135,9 +135,7 @@ enum msc_status msc_reference__det(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     int64_t n = x->dims[x->n_dims - 1], count = msc_view_n_elements(&call->outputs[0]);
     double *m = msc_alloc_zero((size_t)(n * n) + 1, sizeof(m[0]));
-    if (m == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(m));
     for (int64_t i = 0; i < count; i++) {
         for (int64_t k = 0; k < n * n; k++) {
             m[k] = msc_reference__get_double_at(x, i * n * n + k);

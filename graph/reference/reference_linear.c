@@ -49,9 +49,9 @@ static void reference_linear_multiply(const struct product *p, float out[], cons
     }
 }
 
-static enum msc_status create_tile(float **out, const struct msc_reference_call *call, int64_t k) {
+static enum msc_status create_tile(float **out, int64_t k) {
     *out = msc_alloc_aligned(((size_t)k + 1) * MSC_DOT_WIDTH * sizeof(float));
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
+    return MSC_ALLOCATED(*out);
 }
 
 // True if a linear layer's weight is [out, in] ("OI"), false if [in, out] ("IO").
@@ -89,7 +89,7 @@ enum msc_status msc_reference__linear(const struct msc_reference_call *call) {
         .b_column = is_out_first ? n_in : 1,
     };
     float *tile;
-    MSC_TRY(create_tile(&tile, call, p.k));
+    MSC_TRY(create_tile(&tile, p.k));
     float *out = call->outputs[0].data;
     reference_linear_multiply(&p, out, x->data, weight->data, tile);
     if (msc_reference__has(call, 2)) {
@@ -154,7 +154,7 @@ enum msc_status msc_reference__matmul(const struct msc_reference_call *call) {
     msc_reference__walk_add(&w, strides);
 
     float *tile;
-    MSC_TRY(create_tile(&tile, call, p.k));
+    MSC_TRY(create_tile(&tile, p.k));
     for (bool more = msc_reference__walk_first(&w); more; more = msc_reference__walk_next(&w)) {
         for (int64_t i = 0; i < w.length; i++) {
             reference_linear_multiply(&p, (float *)out->data + w.offsets[0] + i * w.steps[0],
@@ -189,7 +189,7 @@ enum msc_status msc_reference__gemm(const struct msc_reference_call *call) {
         .b_column = trans_b ? b->dims[1] : 1,
     };
     float *tile;
-    MSC_TRY(create_tile(&tile, call, p.k));
+    MSC_TRY(create_tile(&tile, p.k));
     float *y = out->data;
     reference_linear_multiply(&p, y, a->data, b->data, tile);
     msc_free_aligned(tile);

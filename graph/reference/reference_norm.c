@@ -77,9 +77,7 @@ enum msc_status msc_reference__softmax(const struct msc_reference_call *call) {
     int64_t outer = msc_dims_product(axis, x->dims);
     int64_t inner = msc_dims_product(x->n_dims - axis - 1, x->dims + axis + 1);
     float *vector = msc_alloc_aligned(((size_t)n + 1) * sizeof(float));
-    if (!vector) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(vector));
     for (int64_t i = 0; i < outer * inner; i++) {
         int64_t first = i / inner * n * inner + i % inner;
         msc_reference__copy_row(vector, 1, (const float *)x->data + first, inner, n, sizeof(float));

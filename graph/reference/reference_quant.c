@@ -41,9 +41,7 @@ static enum msc_status create_centred(int32_t **out, const struct msc_reference_
     const struct msc_quant *q = v->quant;
     int64_t n = msc_view_n_elements(v);
     *out = msc_alloc_zero((size_t)n + 1, sizeof(**out));
-    if (!*out) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(*out));
     int64_t inner =
         q->axis < 0 ? n : msc_dims_product(v->n_dims - q->axis - 1, v->dims + q->axis + 1);
     for (int64_t i = 0; i < n; i++) {
@@ -133,10 +131,7 @@ enum msc_status msc_reference_quantized_conv(const struct msc_reference_call *ca
     MSC_TRY_OUT(create_centred(&work.x, call, 0));
     MSC_TRY_OUT(create_centred(&work.w, call, 1));
     work.sums = msc_alloc_zero((size_t)work.conv.window.out_channels + 1, sizeof(*work.sums));
-    if (!work.sums) {
-        status = MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(work.sums));
     reference_quant_run_conv(call, &work);
 out:
     msc_free(work.x);

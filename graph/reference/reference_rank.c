@@ -137,9 +137,7 @@ enum msc_status msc_reference__topk(const struct msc_reference_call *call) {
     struct msc_reference_lines lines = msc_reference__lines(x, axis);
     int64_t k = call->outputs[0].dims[axis], inner = lines.inner;
     struct ranked *best = msc_alloc_zero((size_t)k + 1, sizeof(best[0]));
-    if (best == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(best));
     for (int64_t l = 0; k > 0 && l < lines.n; l++) {
         int64_t from = msc_reference__line_first(&lines, l);
         int64_t to = l / inner * k * inner + l % inner;

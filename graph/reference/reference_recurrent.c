@@ -420,9 +420,7 @@ enum msc_status msc_reference__recurrent(const struct msc_reference_call *call) 
     size_t n_state = (size_t)(l.n_batches * l.n_hidden), n_gates = (size_t)(l.n_gates * l.n_hidden);
     double *memory = msc_alloc_zero(
         2 * n_state + 4 * n_gates + (size_t)(l.n_inputs + l.n_hidden) + 1, sizeof(memory[0]));
-    if (memory == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(memory));
     l.h = memory;
     l.c = memory + n_state;
     l.gates = memory + 2 * n_state;

@@ -185,9 +185,7 @@ enum msc_status msc_reference__reduce(const struct msc_reference_call *call) {
         acc.f32 = out->data;
     } else {
         memory = msc_alloc_zero((size_t)acc.n + 1, sizeof(double));
-        if (!memory) {
-            return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-        }
+        MSC_TRY(MSC_ALLOCATED(memory));
         acc.real = memory;
         acc.integer = memory;
     }

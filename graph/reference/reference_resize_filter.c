@@ -123,9 +123,7 @@ enum msc_status msc_reference__resize_antialias(const struct msc_reference_call 
         most = n > most ? n : most;
     }
     double *memory = msc_alloc_zero(2 * (size_t)most + 1, sizeof(double));
-    if (!memory) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(memory));
     double *now = memory, *next = memory + most;
     for (int64_t i = 0; i < msc_view_n_elements(x); i++) {
         now[i] = msc_reference__get_double_at(x, i);

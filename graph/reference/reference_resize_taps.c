@@ -151,9 +151,7 @@ enum msc_status msc_resize_find_taps(struct msc_resize_taps **out,
         n_taps += (size_t)r.axes.axes[i].out;
     }
     struct msc_resize_taps *taps = msc_alloc_zero(n_taps + 1, sizeof(*taps));
-    if (!taps) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(taps));
     struct msc_resize_taps *next = taps;
     for (int i = 0; i < n_dims; i++) {
         by_axis[i] = next;

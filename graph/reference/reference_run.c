@@ -32,9 +32,8 @@ static enum msc_status run_init(struct run *r, const struct msc_reference_run *a
     r->is_given = msc_alloc_zero(n_tensors, sizeof(*r->is_given));
     r->views = msc_alloc_zero(n_views, sizeof(*r->views));
     r->read = msc_alloc_zero(n_views, sizeof(*r->read));
-    if (!r->arrays || !r->uses || !r->is_needed || !r->is_given || !r->views || !r->read) {
-        return MSC_FAIL(MSC_E_NOMEM, "graph %s: out of memory", msc_graph_name(g));
-    }
+    MSC_TRY(
+        MSC_ALLOCATED(r->arrays && r->uses && r->is_needed && r->is_given && r->views && r->read));
     return MSC_OK;
 }
 

@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum msc_status no_memory(const struct msc_reference_call *call) {
-    return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-}
-
 enum msc_status msc_reference__nonzero(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     int64_t n = msc_view_n_elements(x), count = 0, strides[MSC_MAX_DIMS];
@@ -197,9 +193,7 @@ enum msc_status msc_reference__unique(const struct msc_reference_call *call) {
     MSC_TRY(msc_reference__get_bool(&is_sorted, call, "sorted"));
     size_t n = (size_t)u.s.n + 1;
     int64_t *memory = msc_alloc_zero(6 * n, sizeof(int64_t));
-    if (memory == NULL) {
-        return no_memory(call);
-    }
+    MSC_TRY(MSC_ALLOCATED(memory));
     u.order = memory;
     u.groups = memory + n;
     u.firsts = memory + 2 * n;

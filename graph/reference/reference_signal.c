@@ -252,9 +252,7 @@ static void count_row(const struct ngrams *g, const struct msc_view *out, int64_
 enum msc_status msc_reference__tf_idf(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
     struct ngrams *g = msc_alloc_zero(1, sizeof(*g));
-    if (g == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(g));
     enum msc_status status = ngrams_init(g, call);
     int64_t n = x->dims[x->n_dims - 1], width = out->dims[out->n_dims - 1];
     int64_t rows = n > 0 ? msc_view_n_elements(x) / n : 0;

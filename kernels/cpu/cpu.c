@@ -76,9 +76,7 @@ static enum msc_status cpu_init(struct msc_cpu_backend *b) {
     const struct msc_backend_options *o = &b->base.options;
     size_t memory_bytes = (size_t)o->n_threads * sizeof(b->memory[0]);
     b->memory = msc_alloc_aligned(memory_bytes);
-    if (!b->memory) {
-        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(b->memory));
     memset(b->memory, 0, memory_bytes);
     MSC_TRY(msc_routine_open(&b->engine, o->n_threads, o->kernel_threads));
     choose_products(b);
@@ -99,9 +97,7 @@ static enum msc_status cpu_open(struct msc_backend **out,
                         options->n_threads, options->kernel_threads);
     }
     struct msc_cpu_backend *b = msc_alloc_zero(1, sizeof(*b));
-    if (!b) {
-        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(b));
     b->base.def = &msc_backend_cpu;
     b->base.options = *options;
     enum msc_status status = cpu_init(b);
@@ -138,9 +134,7 @@ static enum msc_status cpu_prepare(struct msc_backend *base, const struct msc_pl
                                    struct msc_step *step) {
     const struct msc_cpu_family *family = msc_cpu_family_of(plan->graph, step);
     struct prepared *p = msc_alloc_zero(1, sizeof(*p));
-    if (!p) {
-        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(p));
     p->name = msc_family_name(msc_family_of_step(plan->graph, step));
     p->family = family;
     p->has_quantized =

@@ -20,9 +20,7 @@ static enum msc_status cpu_ewise_prepare(void **out, struct msc_cpu_backend *b,
                                          const struct msc_plan *plan, const struct msc_step *step) {
     (void)b;
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     const struct msc_value *v = &plan->values[step->outputs[0]];
     k->n = msc_dims_product(v->n_dims, v->dims);
     struct msc_ewise_options options = {.start = MSC_EWISE_CHAIN};

@@ -191,9 +191,7 @@ enum msc_status msc_cpu_gemm_create(struct msc_cpu_gemm **out, struct msc_cpu_ba
                                     const struct msc_gemm_spec *spec,
                                     const struct msc_cpu_gemm_source *source) {
     struct msc_cpu_gemm *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     k->backend = b;
     enum msc_status status = cpu_gemm_init(k, plan, step, spec, source);
     if (status != MSC_OK) {

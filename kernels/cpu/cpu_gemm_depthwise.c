@@ -94,9 +94,7 @@ enum msc_status msc_cpu_gemm_pack_depthwise(void **out, const struct msc_cpu_gem
     }
     int64_t period = period_of(k);
     *out = msc_alloc_aligned(msc_simd_taps_bytes(count_taps(k), period));
-    if (!*out) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(*out));
     msc_simd_best()->pack_taps(*out, weights, k->channels, count_taps(k), period);
     return MSC_OK;
 }

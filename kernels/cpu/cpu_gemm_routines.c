@@ -19,9 +19,7 @@ enum exactness {
 
 enum msc_status msc_cpu_gemm_create_routines(struct msc_cpu_gemm *k) {
     k->routines = msc_alloc_zero(MSC_CPU_GEMM_UNIT_COUNT, sizeof(k->routines[0]));
-    if (!k->routines) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k->routines));
     for (int i = 0; i < MSC_CPU_GEMM_UNIT_COUNT; i++) {
         atomic_init(&k->routines[i].routine, NULL);
         atomic_init(&k->routines[i].is_unsupported, false);

@@ -139,9 +139,7 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
     (void)b;
     const struct msc_cpu_gemm *k = kernel;
     struct msc_cpu_gemm_variant *v = msc_alloc_zero(1, sizeof(*v));
-    if (!v) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(v));
     for (int i = 0; i < MSC_CPU_GEMM_UNIT_COUNT; i++) {
         atomic_init(&v->packs[i], NULL);
     }
@@ -234,10 +232,7 @@ static enum msc_status centre(struct msc_cpu_gemm_pack *p, const struct msc_cpu_
     };
     enum msc_status status = MSC_OK;
     p->sums = msc_alloc_zero(n, sizeof(p->sums[0]));
-    if (!s.sum || !s.size || !s.zero || !p->sums) {
-        status = MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(s.sum && s.size && s.zero && p->sums));
     for (int64_t c = 0; c < m.per_group; c++) {
         s.zero[c] = v->quant.zero_points[c % v->quant.n];
     }
@@ -289,10 +284,7 @@ static enum msc_status cpu_gemm_variant_pack_integers(struct msc_cpu_gemm_pack *
     int32_t *q = msc_array_data(array);
     void *plain = msc_alloc_aligned((size_t)n * (is_int8 ? sizeof(int8_t) : sizeof(float)));
     enum msc_status status = MSC_OK;
-    if (!plain) {
-        status = MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(plain));
     MSC_TRY_OUT(centre(p, k, v, q));
     if (is_int8) {
         to_int8(plain, q, n);
@@ -324,9 +316,7 @@ static enum msc_status make_pack(struct msc_cpu_gemm_pack **out, const struct ms
                                  const struct msc_cpu_gemm_variant *v,
                                  enum msc_cpu_gemm_unit unit) {
     struct msc_cpu_gemm_pack *p = msc_alloc_zero(1, sizeof(*p));
-    if (!p) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(p));
     enum msc_status status = msc_cpu_gemm_is_float(unit)
                                  ? cpu_gemm_variant_pack_floats(p, k, v, unit)
                                  : cpu_gemm_variant_pack_integers(p, k, v, unit);

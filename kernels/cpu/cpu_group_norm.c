@@ -48,9 +48,7 @@ static enum msc_status cpu_group_norm_prepare(void **out, struct msc_cpu_backend
     const struct msc_array *gamma = msc_lowering_constant(plan->graph, joint, 1);
     const struct msc_array *beta = msc_lowering_constant(plan->graph, joint, 2);
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     *k = (struct kernel){
         .n_images = x->dims[0],
         .n_groups = x->dims[1],

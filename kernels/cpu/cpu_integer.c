@@ -48,9 +48,7 @@ static enum msc_status cpu_integer_allocate(struct kernel *k, const struct msc_g
     k->scales = msc_alloc_zero((size_t)channels, sizeof(k->scales[0]));
     k->zeros = msc_alloc_zero((size_t)channels, sizeof(k->zeros[0]));
     k->bias = has_bias ? msc_alloc_zero((size_t)channels, sizeof(k->bias[0])) : NULL;
-    return k->scales && k->zeros && (k->bias || !has_bias)
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
+    return MSC_ALLOCATED(k->scales && k->zeros && (k->bias || !has_bias));
 }
 
 // Fills in the weights as integers times their scale, rounded once. The edit divides by the scale

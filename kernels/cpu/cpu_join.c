@@ -24,9 +24,7 @@ static void cpu_join_release(void *kernel) {
 
 static enum msc_status cpu_join_create(struct kernel **out, int32_t n_parts) {
     *out = msc_alloc_zero(1, sizeof(**out) + (size_t)n_parts * sizeof((*out)->parts[0]));
-    if (!*out) {
-        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(*out));
     (*out)->n_parts = n_parts;
     return MSC_OK;
 }

@@ -25,9 +25,7 @@ static enum msc_status cpu_layer_norm_prepare(void **out, struct msc_cpu_backend
     const struct msc_array *gamma = msc_lowering_constant(plan->graph, joint, 1);
     const struct msc_array *beta = msc_lowering_constant(plan->graph, joint, 2);
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     k->n = msc_array_n_elements(gamma);
     k->n_rows = msc_dims_product(x->n_dims, x->dims) / k->n;
     k->gamma = msc_array_data(gamma);

@@ -55,9 +55,7 @@ static enum msc_status read_scales(struct kernel *k, const struct msc_graph *g,
     }
     k->scales = msc_alloc_zero((size_t)k->length, sizeof(k->scales[0]));
     k->zeros = msc_alloc_zero((size_t)k->length, sizeof(k->zeros[0]));
-    if (!k->scales || !k->zeros) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k->scales && k->zeros));
     for (int64_t i = 0; i < k->length; i++) {
         k->scales[i] = ((const float *)msc_array_data(scales))[i];
         k->zeros[i] = zeros ? (int32_t)msc_array_get_i64(zeros, i) : 0;
@@ -73,9 +71,7 @@ static enum msc_status cpu_linear_quant_prepare(void **out, struct msc_cpu_backe
     const struct msc_value *x = &plan->values[step->inputs[0]];
     const struct msc_value *y = &plan->values[step->outputs[0]];
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     k->op = joint->op;
     k->dtype = joint->op == MSC_OP_DEQUANTIZE ? x->dtype : y->dtype;
     k->n_outputs = step->n_outputs;

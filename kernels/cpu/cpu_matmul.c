@@ -44,9 +44,7 @@ static enum msc_status set_offsets(struct kernel *k, const struct msc_graph *g,
     for (int i = 0; i < 2; i++) {
         const struct msc_tensor *t = msc_lowering_operand(g, joint, i);
         k->offsets[i] = msc_alloc_zero((size_t)k->n_products, sizeof(int64_t));
-        if (!k->offsets[i]) {
-            return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-        }
+        MSC_TRY(MSC_ALLOCATED(k->offsets[i]));
         for (int64_t p = 0; k->n_products > 1 && p < k->n_products; p++) {
             int64_t rest = p, stride = t->dims[t->n_dims - 1] * t->dims[t->n_dims - 2];
             for (int d = 0; d < t->n_dims - 2; d++) {
@@ -93,9 +91,7 @@ static enum msc_status cpu_matmul_prepare(void **out, struct msc_cpu_backend *b,
                                           const struct msc_plan *plan,
                                           const struct msc_step *step) {
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     enum msc_status status = cpu_matmul_init(k, b, plan, step);
     if (status != MSC_OK) {
         cpu_matmul_release(k);
@@ -125,9 +121,7 @@ static enum msc_status cpu_matmul_weights(void *kernel, struct msc_cpu_backend *
         return MSC_OK;
     }
     struct msc_matmul_constant *v = msc_alloc_zero(1, sizeof(*v));
-    if (!v) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(v));
     enum msc_status status = msc_matmul_constant_init(v, &k->constants[k->edited], edit);
     if (status != MSC_OK) {
         cpu_matmul_release_weights(v);

@@ -14,9 +14,7 @@ static enum msc_status cpu_permute_prepare(void **out, struct msc_cpu_backend *b
     (void)b;
     const struct msc_joint *joint = step->n_joints > 0 ? step->joints[0].joint : NULL;
     struct msc_movement *m = msc_alloc(sizeof(*m));
-    if (!m) {
-        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(m));
     msc_movement_set_permute(m, joint, &plan->values[step->inputs[0]],
                              &plan->values[step->outputs[0]]);
     *out = m;
@@ -55,9 +53,7 @@ static enum msc_status cpu_depth_space_prepare(void **out, struct msc_cpu_backen
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
     struct msc_movement *m = msc_alloc(sizeof(*m));
-    if (!m) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(m));
     msc_movement_set_depth_space(m, joint, x, &plan->values[step->outputs[0]]);
     *out = m;
     return MSC_OK;

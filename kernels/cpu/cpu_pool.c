@@ -23,9 +23,7 @@ static enum msc_status cpu_pool_prepare(void **out, struct msc_cpu_backend *b,
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_tensor *x = msc_lowering_operand(plan->graph, joint, 0);
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     k->batch = x->dims[0];
     k->channels = x->dims[1];
     msc_pool_describe(&k->pool, plan->graph, joint);

@@ -48,9 +48,7 @@ static enum msc_status cpu_reduce_prepare(void **out, struct msc_cpu_backend *b,
     int to[MSC_MAX_DIMS], at[MSC_MAX_DIMS], axes[MSC_MAX_DIMS];
     int64_t strides[MSC_MAX_DIMS], count = 1;
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     msc_lowering_describe_reduction(&r, joint, x->n_dims);
     msc_lowering_map_axes(to, x->n_dims, r.is_reduced, y->n_dims);
     msc_lowering_strides(strides, y->n_dims, y->dims, y->layout);

@@ -95,9 +95,7 @@ static enum msc_status cpu_reference_weights(void *kernel, struct msc_cpu_backen
         return MSC_OK;
     }
     struct variant *v = msc_alloc_zero(1, sizeof(*v));
-    if (!v) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(v));
     for (int32_t i = 0; status == MSC_OK && i < k->n_edited; i++) {
         int32_t tensor = k->operands[k->edited[i]].index;
         if (edits[i]) {

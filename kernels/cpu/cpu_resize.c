@@ -55,9 +55,7 @@ static enum msc_status cpu_resize_prepare(void **out, struct msc_cpu_backend *b,
     const struct msc_tensor *x = msc_lowering_operand(plan->graph, joint, 0);
     const struct msc_tensor *y = msc_lowering_output(plan->graph, joint);
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     enum msc_status status = cpu_resize_find_taps(&k->taps, k->by_axis, plan->graph, joint);
     if (status != MSC_OK) {
         cpu_resize_release(k);

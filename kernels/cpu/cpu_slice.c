@@ -20,9 +20,7 @@ static void cpu_slice_release(void *kernel) {
 
 static enum msc_status cpu_slice_create(struct kernel **out, const struct msc_value *y) {
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     k->n_out = msc_dims_product(y->n_dims, y->dims);
     *out = k;
     return MSC_OK;

@@ -29,9 +29,7 @@ static enum msc_status cpu_softmax_prepare(void **out, struct msc_cpu_backend *b
     int64_t dims[MSC_MAX_DIMS];
     int axes[MSC_MAX_DIMS];
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     *k = (struct kernel){
         .is_log = joint->op == MSC_OP_LOG_SOFTMAX, .outer = 1, .n = x.dims[axis], .inner = 1};
     msc_view_physical(&x, dims, axes);

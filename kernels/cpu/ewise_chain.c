@@ -133,9 +133,7 @@ enum msc_status msc_cpu_ewise__make_chain(struct msc_cpu_ewise *e) {
     int32_t n = e->program->n_instrs;
     size_t most = 2 * (size_t)n + 1;
     c.instrs = msc_arena_array(&e->arena, most, sizeof(c.instrs[0]));
-    if (!c.instrs) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
-    }
+    MSC_TRY(MSC_ALLOCATED(c.instrs));
     for (int32_t k = 0; k < n; k++) {
         if (!cpu_ewise_chain_add_instr(&c, k) || (k + 1 < n && !cpu_ewise_chain_save(&c, k))) {
             return MSC_OK;

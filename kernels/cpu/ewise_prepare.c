@@ -40,9 +40,7 @@ static enum msc_status choose_mode(struct msc_cpu_ewise *e, int32_t operand) {
         return MSC_OK;
     }
     float *block = allocate_block(e);
-    if (!block) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a constant operand");
-    }
+    MSC_TRY(MSC_ALLOCATED(block));
     int64_t rows = by_rows ? e->block_rows : 1;
     msc_cpu_ewise__broadcast(block, from->memory, rows, 0, by_rows ? inner : e->block_elements,
                              stride);
@@ -71,9 +69,7 @@ static enum msc_status cpu_ewise_init(struct msc_cpu_ewise *e) {
     const struct msc_ewise *p = e->program;
     e->operands = msc_arena_array(&e->arena, (size_t)p->n_operands, sizeof(e->operands[0]));
     e->instrs = msc_arena_array(&e->arena, (size_t)p->n_instrs, sizeof(e->instrs[0]));
-    if (!e->operands || !e->instrs) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
-    }
+    MSC_TRY(MSC_ALLOCATED(e->operands && e->instrs));
     for (int32_t i = 0; i < p->n_instrs; i++) {
         struct msc_ewise_instr *x = &e->instrs[i];
         *x = p->instrs[i];

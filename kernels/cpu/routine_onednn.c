@@ -132,9 +132,7 @@ static void name_engine(char *name, size_t n_bytes) {
 
 static enum msc_status engine_init(struct msc_routine_engine *e) {
     e->streams = msc_alloc_zero((size_t)e->n_threads, sizeof(e->streams[0]));
-    if (!e->streams) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
-    }
+    MSC_TRY(MSC_ALLOCATED(e->streams));
     MSC_TRY(msc_routine__check(dnnl_engine_create(&e->engine, dnnl_cpu, 0), "create an engine"));
     for (int i = 0; i < e->n_threads; i++) {
         MSC_TRY(msc_routine__check(
@@ -148,9 +146,7 @@ static enum msc_status engine_init(struct msc_routine_engine *e) {
 enum msc_status msc_routine_open(struct msc_routine_engine **out, int n_threads,
                                  int kernel_threads) {
     struct msc_routine_engine *e = msc_alloc_zero(1, sizeof(*e));
-    if (!e) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
-    }
+    MSC_TRY(MSC_ALLOCATED(e));
     e->n_threads = n_threads;
     e->kernel_threads = kernel_threads;
     enum msc_status status = engine_init(e);
@@ -223,9 +219,7 @@ static enum msc_status make_places(struct msc_routine *d, const_dnnl_primitive_d
     size_t n_bytes = bytes_of(pd, dnnl_query_scratchpad_md);
     d->scratch_bytes = n_bytes > d->scratch_bytes ? n_bytes : d->scratch_bytes;
     d->places = msc_alloc_zero((size_t)d->engine->n_threads, sizeof(d->places[0]));
-    if (!d->places) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
-    }
+    MSC_TRY(MSC_ALLOCATED(d->places));
     for (int i = 0; i < d->engine->n_threads; i++) {
         struct places *p = &d->places[i];
         MSC_TRY(make_operand(&p->a, d, pd, dnnl_query_src_md));
@@ -327,9 +321,7 @@ static enum msc_status routine_init(struct msc_routine *d) {
 enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_engine *engine,
                                    const struct msc_gemm_desc *desc) {
     struct msc_routine *d = msc_alloc_zero(1, sizeof(*d));
-    if (!d) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
-    }
+    MSC_TRY(MSC_ALLOCATED(d));
     d->engine = engine;
     d->desc = *desc;
     if (desc->kind == MSC_GEMM_CONV_TRANSPOSE && DNNL_VERSION_MAJOR < 3) {
@@ -420,9 +412,7 @@ static enum msc_status weights_init(struct msc_routine_weights *w, const struct 
                                     const void *elements) {
     struct reorder r = {.pd = NULL};
     w->data = msc_alloc_aligned(msc_routine_weights_bytes(d));
-    if (!w->data) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for packed weights");
-    }
+    MSC_TRY(MSC_ALLOCATED(w->data));
     MSC_TRY(memory_of(&w->memory, desc_of(d), dnnl_query_weights_md, d->engine->engine, w->data));
     int before = routine_onednn_enter(d->engine);
     enum msc_status status = reorder_run(&r, d, w->memory, elements);
@@ -437,9 +427,7 @@ static enum msc_status weights_init(struct msc_routine_weights *w, const struct 
 enum msc_status msc_routine_pack(struct msc_routine_weights **out, const struct msc_routine *d,
                                  const void *elements) {
     struct msc_routine_weights *w = msc_alloc_zero(1, sizeof(*w));
-    if (!w) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for packed weights");
-    }
+    MSC_TRY(MSC_ALLOCATED(w));
     enum msc_status status = weights_init(w, d, elements);
     if (status != MSC_OK) {
         msc_routine_weights_destroy(w);

@@ -23,9 +23,7 @@ enum msc_status msc_routine_open(struct msc_routine_engine **out, int n_threads,
                                  int kernel_threads) {
     (void)kernel_threads;
     struct msc_routine_engine *e = msc_alloc_zero(1, sizeof(*e));
-    if (!e) {
-        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(e));
     e->n_threads = n_threads;
     *out = e;
     return MSC_OK;
@@ -65,9 +63,7 @@ enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_
                         "cpu: this build has no int8 routines; they need oneDNN");
     }
     struct msc_routine *d = msc_alloc_zero(1, sizeof(*d));
-    if (!d) {
-        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(d));
     d->desc = *desc;
     d->taps = 1;
     d->in = desc->in_channels / desc->groups;

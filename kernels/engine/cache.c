@@ -16,7 +16,7 @@ enum msc_status msc_cache_init(struct msc_cache *cache, struct msc_backend *back
     *cache = (struct msc_cache){.pool = {.backend = backend, .limit_bytes = limit_bytes},
                                 .n_buckets = FIRST_BUCKETS};
     cache->buckets = msc_alloc_zero(FIRST_BUCKETS, sizeof(cache->buckets[0]));
-    return cache->buckets ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the cache");
+    return MSC_ALLOCATED(cache->buckets);
 }
 
 static struct msc_entry **bucket_of(const struct msc_cache *cache, struct msc_hash key) {
@@ -149,9 +149,7 @@ static void *cache_take_memory(struct msc_cache *cache, size_t n_bytes) {
 enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, struct msc_hash key,
                               int32_t n_outputs, const size_t n_bytes[]) {
     struct msc_entry *e = msc_alloc_zero(1, sizeof(*e) + (size_t)n_outputs * sizeof(e->outputs[0]));
-    if (!e) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the cache");
-    }
+    MSC_TRY(MSC_ALLOCATED(e));
     e->key = key;
     e->pins = 1;
     e->n_outputs = n_outputs;

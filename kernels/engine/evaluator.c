@@ -51,9 +51,7 @@ enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct ms
                                      const struct msc_dataset *dataset, const int32_t wanted[],
                                      size_t n_wanted, const struct msc_evaluator_options *options) {
     struct msc_evaluator *ev = msc_alloc_zero(1, sizeof(*ev));
-    if (!ev) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-    }
+    MSC_TRY(MSC_ALLOCATED(ev));
     ev->options = *options;
     ev->graph = graph;
     ev->dataset = dataset;
@@ -294,9 +292,7 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     windows.keeps_nothing = true;
     MSC_TRY(check_edits(ev, edits));
     struct msc_eval_trial *trials = msc_alloc_zero(n, sizeof(trials[0]));
-    if (!trials) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
-    }
+    MSC_TRY(MSC_ALLOCATED(trials));
     for (size_t t = 0; t < n; t++) {
         trials[t] = (struct msc_eval_trial){.edits = edits, .noise_seed = t + 1};
     }

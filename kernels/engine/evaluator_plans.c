@@ -43,9 +43,7 @@ static enum msc_status bind_arrays(struct msc_evaluator *ev, size_t batch, take_
                                    bool is_parameter[], struct msc_graph **out) {
     size_t n = msc_dataset_n_inputs(ev->dataset);
     struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof(arrays[0]));
-    if (!arrays) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-    }
+    MSC_TRY(MSC_ALLOCATED(arrays));
     enum msc_status status = take(arrays, ev->dataset, batch);
     if (status == MSC_OK) {
         status = msc_graph_bind_known(out, is_parameter, ev->graph,
@@ -65,9 +63,7 @@ static enum msc_status create_plan(struct msc_evaluator *ev, size_t batch, const
     struct msc_unrolled unrolled = {0};
     struct msc_graph *bound = NULL;
     enum msc_status status = MSC_OK;
-    if (!bound_wanted) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-    }
+    MSC_TRY(MSC_ALLOCATED(bound_wanted));
     MSC_TRY_OUT(bind_arrays(ev, batch, msc_sequence_first, is_parameter, &bound));
     for (size_t i = 0; i < n_wanted; i++) {
         MSC_TRY_OUT(find_wanted(ev->graph, bound, wanted[i], &bound_wanted[i]));

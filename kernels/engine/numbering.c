@@ -8,9 +8,7 @@ enum msc_status msc_numbering_init(struct msc_numbering *num, const struct msc_p
     *num = (struct msc_numbering){.plan = plan};
     num->values = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(num->values[0]));
     num->is_changed = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(num->is_changed[0]));
-    if (!num->values || !num->is_changed) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
-    }
+    MSC_TRY(MSC_ALLOCATED(num->values && num->is_changed));
     return MSC_OK;
 }
 

@@ -24,10 +24,8 @@ static enum msc_status planner_init(struct msc_planner *p, const int32_t wanted[
     p->plan->slot_values = msc_arena_array(p->arena, n_slots + 1, sizeof(int32_t));
     p->in_remainder = msc_arena_array(p->arena, n_joints + 1, sizeof(bool));
     p->plan->in_remainder = p->in_remainder;
-    if (!p->is_kept || !p->is_planned || !p->in_remainder || !p->value_of || !p->members ||
-        !p->n_members || !p->plan->slot_values) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
-    }
+    MSC_TRY(MSC_ALLOCATED(p->is_kept && p->is_planned && p->in_remainder && p->value_of &&
+                          p->members && p->n_members && p->plan->slot_values));
     memset(p->value_of, 0xff, n_tensors * sizeof(p->value_of[0]));
     memset(p->plan->slot_values, 0xff, n_slots * sizeof(int32_t));
     for (size_t i = 0; i < n_wanted; i++) {

@@ -127,9 +127,7 @@ enum msc_status msc_planner__group_joints(struct msc_planner *p) {
         int length = grow_group(p, group);
         int32_t last = group[length - 1];
         p->members[last] = msc_arena_array(&p->scratch, (size_t)length, sizeof(int32_t));
-        if (!p->members[last]) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
-        }
+        MSC_TRY(MSC_ALLOCATED(p->members[last]));
         p->n_members[last] = length;
         for (int k = 0; k < length; k++) {
             p->members[last][k] = group[k];

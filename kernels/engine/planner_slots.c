@@ -23,9 +23,7 @@ static enum msc_status set_parts(struct msc_plan *plan, const struct msc_plan_or
                                  struct msc_arena *arena) {
     size_t n = (size_t)msc_graph_n_joints(plan->graph);
     int32_t *parts = msc_arena_array(arena, n + 1, sizeof(parts[0]));
-    if (parts == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
-    }
+    MSC_TRY(MSC_ALLOCATED(parts));
     plan->n_parts = 1;
     for (size_t i = 0; origin != NULL && origin->parts != NULL && i < n; i++) {
         parts[i] = origin->parts[i];
@@ -42,9 +40,7 @@ enum msc_status msc_planner__match_slots(struct msc_plan *plan,
     plan->n_slots = origin != NULL ? origin->sites->n_slots : sites->n_slots;
     int32_t *ids = msc_arena_array(arena, (size_t)sites->n_slots + 1, sizeof(ids[0]));
     int32_t *bound = msc_arena_array(arena, (size_t)plan->n_slots + 1, sizeof(bound[0]));
-    if (ids == NULL || bound == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
-    }
+    MSC_TRY(MSC_ALLOCATED(ids && bound));
     memset(bound, 0xff, (size_t)plan->n_slots * sizeof(bound[0]));
     for (int32_t i = 0; i < sites->n_slots; i++) {
         ids[i] = origin != NULL ? find_origin(plan, origin, &sites->slots[i]) : i;
@@ -64,9 +60,7 @@ enum msc_status msc_planner__find_remainder_slots(struct msc_plan *plan,
                                                   struct msc_arena *arena) {
     const struct msc_sites *before = origin != NULL ? origin->sites : &plan->sites;
     plan->is_remainder_slot = msc_arena_array(arena, (size_t)plan->sites.n_slots + 1, sizeof(bool));
-    if (plan->is_remainder_slot == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
-    }
+    MSC_TRY(MSC_ALLOCATED(plan->is_remainder_slot));
     for (int32_t i = 0; i < plan->sites.n_slots; i++) {
         const struct msc_slot *slot = &plan->sites.slots[i];
         int32_t id = plan->slot_ids[i];

@@ -40,9 +40,7 @@ static enum msc_status planner_steps_add_step(struct msc_planner *p, enum msc_st
     struct msc_step *s = &plan->steps[plan->n_steps];
     int32_t *ids =
         msc_arena_array(p->arena, (size_t)(2 * n_inputs + n_outputs) + 1, sizeof(int32_t));
-    if (!ids) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
-    }
+    MSC_TRY(MSC_ALLOCATED(ids));
     *s = (struct msc_step){.kind = kind,
                            .n_inputs = n_inputs,
                            .inputs = ids,
@@ -166,15 +164,13 @@ static enum msc_status gather_step(struct msc_planner *p, const int32_t members[
         const struct msc_joint *j = msc_graph_joint(p->graph, members[k]);
         struct msc_operand *operands =
             msc_arena_array(p->arena, (size_t)j->n_operands + 1, sizeof(operands[0]));
-        if (!operands) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
-        }
+        MSC_TRY(MSC_ALLOCATED(operands));
         for (int32_t i = 0; i < j->n_operands; i++) {
             MSC_TRY(gather_operand(p, g, members, k, i, &operands[i]));
         }
         g->joints[k] = (struct msc_step_joint){j, j->n_operands, operands};
     }
-    return g->joints ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+    return MSC_ALLOCATED(g->joints);
 }
 
 // The layout a tensor comes in: channels last if it was made so.
@@ -279,9 +275,7 @@ static enum msc_status add_live_out(struct msc_planner *p, int32_t tensor) {
 static enum msc_status add_remainder_inputs(struct msc_planner *p) {
     bool *is_read =
         msc_arena_array(&p->scratch, (size_t)msc_graph_n_tensors(p->graph) + 1, sizeof(is_read[0]));
-    if (!is_read) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
-    }
+    MSC_TRY(MSC_ALLOCATED(is_read));
     for (int32_t i = 0; i < msc_graph_n_joints(p->graph); i++) {
         const struct msc_joint *j = msc_graph_joint(p->graph, i);
         for (int32_t k = 0; p->in_remainder[i] && k < j->n_operands; k++) {
@@ -329,9 +323,7 @@ enum msc_status msc_planner__find_live_out(struct msc_planner *p, const int32_t 
     int32_t *tensors = msc_arena_array(p->arena, n + 1, sizeof(int32_t));
     plan->live_out = msc_arena_array(p->arena, room, sizeof(int32_t));
     plan->live_out_slots = msc_arena_array(p->arena, n + 1, sizeof(int32_t));
-    if (!tensors || !plan->live_out || !plan->live_out_slots) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
-    }
+    MSC_TRY(MSC_ALLOCATED(tensors && plan->live_out && plan->live_out_slots));
     for (size_t i = 0; i < n; i++) {
         tensors[i] = wanted[i];
         MSC_TRY(add_live_out(p, wanted[i]));

@@ -31,9 +31,7 @@ static enum msc_status remainder_run_init(struct remainder_run *r) {
     r->live_out = msc_alloc_zero((size_t)r->plan->n_live_out + 1, sizeof(r->live_out[0]));
     r->made = msc_alloc_zero(n_missing, sizeof(r->made[0]));
     r->missing = msc_alloc_zero(n_missing, sizeof(r->missing[0]));
-    return r->arrays && r->given && r->live_out && r->made && r->missing
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_NOMEM, "out of memory for the dynamic-shape remainder");
+    return MSC_ALLOCATED(r->arrays && r->given && r->live_out && r->made && r->missing);
 }
 
 static void remainder_run_finish(struct remainder_run *r) {
@@ -174,9 +172,7 @@ static enum msc_status feed_batch(const struct remainder_run *r, const struct ms
         return MSC_OK;
     }
     all = msc_alloc_zero((size_t)r->plan->n_wanted + 1, sizeof(all[0]));
-    if (!all) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the dynamic-shape remainder");
-    }
+    MSC_TRY(MSC_ALLOCATED(all));
     for (int32_t i = 0; i < r->plan->n_wanted; i++) {
         all[i] = r->plan->live_out[i] != MSC_NO_ID ? live_out[i] : msc_view_of_array(r->made[at++]);
     }

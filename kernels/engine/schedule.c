@@ -9,9 +9,7 @@ static enum msc_status group_batches(struct msc_schedule *s) {
     size_t n_batches = msc_dataset_n_batches(s->options.dataset);
     s->columns = msc_alloc_zero(n_batches + 1, sizeof(s->columns[0]));
     s->batches = msc_alloc_zero(n_batches + 1, sizeof(s->batches[0]));
-    if (!s->columns || !s->batches) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-    }
+    MSC_TRY(MSC_ALLOCATED(s->columns && s->batches));
     for (size_t b = 0; b < n_batches; b++) {
         s->columns[b] = s->plans[s->options.plan_of_batch[b]].n_batches++;
     }
@@ -29,9 +27,7 @@ static enum msc_status group_batches(struct msc_schedule *s) {
 
 static enum msc_status init_most_together(struct msc_scheduled_plan *p) {
     p->most_together = msc_alloc(((size_t)p->plan->n_steps + 1) * sizeof(p->most_together[0]));
-    if (!p->most_together) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-    }
+    MSC_TRY(MSC_ALLOCATED(p->most_together));
     for (int32_t i = 0; i < p->plan->n_steps; i++) {
         p->most_together[i] = MSC_SCHEDULE_TOGETHER;
     }
@@ -41,9 +37,7 @@ static enum msc_status init_most_together(struct msc_scheduled_plan *p) {
 static enum msc_status schedule_init(struct msc_schedule *s) {
     size_t n_plans = (size_t)s->options.n_plans;
     s->plans = msc_alloc_zero(n_plans + 1, sizeof(s->plans[0]));
-    if (!s->plans) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-    }
+    MSC_TRY(MSC_ALLOCATED(s->plans));
     for (size_t i = 0; i < n_plans; i++) {
         s->plans[i].plan = s->options.plans[i];
         MSC_TRY(msc_numbering_init(&s->plans[i].numbering, s->plans[i].plan));
@@ -55,9 +49,7 @@ static enum msc_status schedule_init(struct msc_schedule *s) {
 enum msc_status msc_schedule_create(struct msc_schedule **out,
                                     const struct msc_schedule_options *options) {
     struct msc_schedule *s = msc_alloc_zero(1, sizeof(*s));
-    if (!s) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-    }
+    MSC_TRY(MSC_ALLOCATED(s));
     s->options = *options;
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->end_lock, NULL);

@@ -39,9 +39,7 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
     if (expr->kind == MSC_EXPR_STEP) {
         n = s->plans[node->plan].plan->steps[expr->index].n_outputs;
         sizes = n > 4 ? msc_alloc((size_t)n * sizeof(sizes[0])) : few;
-        if (!sizes) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory while running a step");
-        }
+        MSC_TRY(MSC_ALLOCATED(sizes));
     }
     for (int32_t i = 0; i < n; i++) {
         sizes[i] = output_bytes(s, node, i);

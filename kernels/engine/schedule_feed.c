@@ -111,9 +111,7 @@ static enum msc_status feed_list(struct feed *f, const int32_t ids[], int32_t n)
     f->hosts = msc_arena_array(&f->arena, n_values, sizeof(f->hosts[0]));
     f->memories = msc_arena_array(&f->arena, n_values, sizeof(f->memories[0]));
     f->n_bytes = msc_arena_array(&f->arena, n_values, sizeof(f->n_bytes[0]));
-    if (!f->values || !f->hosts || !f->memories || !f->n_bytes) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
-    }
+    MSC_TRY(MSC_ALLOCATED(f->values && f->hosts && f->memories && f->n_bytes));
     for (int32_t i = 0; i < n; i++) {
         const struct msc_node *node = &f->s->nodes[ids[i]];
         for (int32_t k = 0; k < node->n_targets; k++) {

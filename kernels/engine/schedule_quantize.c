@@ -85,10 +85,7 @@ static enum msc_status quantize_copy(struct msc_backend *b, struct msc_rng *rng,
     float *host = msc_alloc_aligned(n_bytes + 1);
     void *copy = def->allocate(b, n_bytes);
     enum msc_status status = MSC_OK;
-    if (!stored || !host || !copy) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory while quantising");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(stored && host && copy));
     MSC_TRY_OUT(def->download(b, stored, from.data, msc_view_n_bytes(&from)));
     read_elements(host, &from, stored, 0, n);
     if (rng) {

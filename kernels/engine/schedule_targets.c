@@ -29,9 +29,7 @@ static void count_targets(struct msc_schedule *s) {
 static enum msc_status count_asked(const struct msc_schedule *s, struct msc_scheduled_plan *p) {
     const struct msc_plan *plan = p->plan;
     bool *is_needed = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(bool));
-    if (!is_needed) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
-    }
+    MSC_TRY(MSC_ALLOCATED(is_needed));
     for (int32_t i = 0; i < s->n_targets; i++) {
         int32_t value = msc_schedule__target_value(s, plan, i);
         is_needed[value == MSC_NO_ID ? plan->n_values : value] = true;

@@ -85,10 +85,7 @@ enum msc_status msc_sequence_unroll(struct msc_unrolled *out, const struct msc_g
     bool *is_chunked = msc_alloc_zero(n_inputs + 1, sizeof(is_chunked[0]));
     int32_t *state_of = msc_alloc_zero(n_inputs + 1, sizeof(state_of[0]));
     enum msc_status status = MSC_OK;
-    if (!is_chunked || !state_of) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for a sequence");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(is_chunked && state_of));
     MSC_TRY_OUT(describe_sequence(&u, is_chunked, state_of, bound, dataset, batch, is_parameter));
     MSC_TRY_OUT(msc_graph_unroll(out, bound, &u));
     name_joints(out, graph, bound);

@@ -55,9 +55,7 @@ static enum msc_status find_selection(struct msc_signatures *s, const bool is_pa
     MSC_TRY(msc_grow(&s->selections, &s->selections_capacity, s->n_selections + 1,
                      sizeof(s->selections[0])));
     bool *copy = msc_alloc_zero(n + 1, sizeof(bool));
-    if (!copy) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-    }
+    MSC_TRY(MSC_ALLOCATED(copy));
     memcpy(copy, is_parameter, n * sizeof(bool));
     s->selections[s->n_selections++] = copy;
     return MSC_OK;

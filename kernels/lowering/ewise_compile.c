@@ -61,9 +61,7 @@ static enum msc_status ewise_compile_arrange(struct msc_ewise_builder *b,
         return MSC_OK;
     }
     float *copy = msc_arena_array(&b->e->arena, (size_t)n, sizeof(float));
-    if (!copy) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a constant operand");
-    }
+    MSC_TRY(MSC_ALLOCATED(copy));
     for (int64_t i = 0; i < n; i++) {
         int64_t at = 0;
         for (int d = 0; d < b->out->n_dims; d++) {
@@ -178,9 +176,7 @@ static enum msc_status allocate_registers(struct msc_ewise *e) {
     int32_t *free_at = msc_arena_array(&e->arena, n, sizeof(int32_t)); // per register: when it is
                                                                        // free again
     e->registers = msc_arena_array(&e->arena, n, sizeof(int32_t));
-    if (!last_use || !free_at || !e->registers) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
-    }
+    MSC_TRY(MSC_ALLOCATED(last_use && free_at && e->registers));
     for (int32_t i = 0; i < e->n_instrs; i++) {
         for (int k = 0; k < MSC_EWISE_MAX_X; k++) {
             int32_t ref = e->instrs[i].x[k];
@@ -281,9 +277,7 @@ enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *
                                  const struct msc_step *step,
                                  const struct msc_ewise_options *options) {
     struct msc_ewise *e = msc_alloc_zero(1, sizeof(*e));
-    if (!e) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
-    }
+    MSC_TRY(MSC_ALLOCATED(e));
     struct msc_ewise_builder b = {.e = e,
                                   .plan = plan,
                                   .step = step,

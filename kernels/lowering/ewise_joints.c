@@ -132,9 +132,7 @@ static enum msc_status emit_batch_norm(struct msc_ewise_builder *b, const struct
     float epsilon = 0.0f;
     int32_t x, mean, scale, beta;
     float *scales = msc_arena_array(&b->e->arena, (size_t)n, sizeof(float));
-    if (!scales) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", j->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(scales));
     const float *gamma = weight_elements(b, j, "gamma");
     const float *var = weight_elements(b, j, "var");
     msc_joint_attr_float(j->joint, "epsilon", &epsilon);

@@ -124,9 +124,7 @@ static enum msc_status vulkan_open(struct msc_backend **out,
                         options->n_threads);
     }
     struct msc_vk_backend *b = msc_alloc_zero(1, sizeof(*b));
-    if (!b) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(b));
     b->base.def = &msc_backend_vulkan;
     b->base.options = *options;
     enum msc_status status = vulkan_init(b);
@@ -183,9 +181,7 @@ static enum msc_status vulkan_prepare(struct msc_backend *base, const struct msc
                                       struct msc_step *step) {
     struct msc_vk_backend *b = msc_vk_from(base);
     struct prepared *p = msc_alloc_zero(1, sizeof(*p));
-    if (!p) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(p));
     enum msc_status status = prepare_on_device(p, b, plan, step);
     if (status == MSC_E_UNSUPPORTED) {
         status = msc_vk_host_prepare(&p->host, b, plan, step);
@@ -316,9 +312,7 @@ static enum msc_status vulkan_make_floats(struct run *r, const struct prepared *
     }
     r->inputs = msc_alloc_zero(n, sizeof(r->inputs[0]));
     r->floats = msc_alloc_zero(n, sizeof(r->floats[0]));
-    if (!r->inputs || !r->floats) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(r->inputs && r->floats));
     for (int32_t k = 0; k < r->n_inputs; k++) {
         struct msc_vk_block **made = &r->floats[k * r->n];
         if (is_float_input(r, p, k)) {
@@ -478,9 +472,7 @@ static enum msc_status vulkan_download_all(struct msc_backend *base, void *const
                                            size_t n) {
     struct msc_vk_backend *b = msc_vk_from(base);
     struct msc_vk_copy *copies = msc_alloc((n + 1) * sizeof(*copies));
-    if (!copies) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(copies));
     for (size_t i = 0; i < n; i++) {
         copies[i] = (struct msc_vk_copy){hosts[i], memories[i], n_bytes[i]};
     }

@@ -106,9 +106,7 @@ enum msc_status msc_vk_expand_channels(struct msc_vk_backend *b, const struct ms
                                        struct msc_vk_block *out, bool is_value) {
     struct msc_quant q = *in->quant;
     float *ones = msc_alloc((size_t)q.n * sizeof(ones[0]));
-    if (!ones) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(ones));
     for (int32_t c = 0; c < q.n; c++) {
         ones[c] = 1.0f;
     }

@@ -56,7 +56,7 @@ static enum msc_status create_timings(struct msc_vk *vk) {
     const char *value = getenv("MSC_VULKAN_TIME");
     if (value && strcmp(value, "1") == 0 && vk->properties.limits.timestampComputeAndGraphics) {
         vk->timings = msc_alloc_zero(MSC_VK_SHADER_COUNT, sizeof(vk->timings[0]));
-        return vk->timings ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+        return MSC_ALLOCATED(vk->timings);
     }
     return MSC_OK;
 }
@@ -72,9 +72,7 @@ enum msc_status msc_vk_commands_init(struct msc_vk *vk) {
     MSC_TRY(create_timeline(vk));
     MSC_TRY(create_timings(vk));
     vk->batches = msc_alloc_zero(MSC_VK_BATCHES, sizeof(vk->batches[0]));
-    if (!vk->batches) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(vk->batches));
     for (int i = 0; i < MSC_VK_BATCHES; i++) {
         MSC_TRY(init_batch(vk, &vk->batches[i]));
     }

@@ -54,9 +54,7 @@ enum msc_status msc_vk_add_controls(uint32_t **out, size_t *n_bytes,
     size_t modes = find_modes(code->words, n, &entry);
     uint32_t *words =
         msc_alloc(code->n_bytes + N_ROWS * (CAPABILITY_WORDS + MODE_WORDS) * sizeof(uint32_t));
-    if (!words) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(words));
     uint32_t *to = words;
     memcpy(to, code->words, HEADER_WORDS * sizeof(uint32_t));
     to += HEADER_WORDS;

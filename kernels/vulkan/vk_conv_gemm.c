@@ -58,9 +58,7 @@ static enum msc_status vk_conv_gemm_prepare(void **out, struct msc_vk_backend *b
                                             const struct msc_plan *plan,
                                             const struct msc_step *step) {
     struct msc_vk_conv_gemm *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     enum msc_status status = msc_gemm_describe(&k->spec, plan->graph, step->joints[0].joint)
                                  ? vk_conv_gemm_init(k, b, plan, step)
                                  : MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it",

@@ -363,9 +363,7 @@ static enum msc_status vk_device_init(struct msc_vk *vk,
 
 enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_options *options) {
     struct msc_vk *vk = msc_alloc_zero(1, sizeof(*vk));
-    if (!vk) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(vk));
     vk->log = options->log;
     vk->forced_tile = -1;
     vk->cache_folder = options->cache_folder;

@@ -13,9 +13,7 @@ enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, cons
     MSC_TRY(msc_vk_check(vk->api.vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, NULL),
                          "extensions"));
     VkExtensionProperties *list = msc_alloc_zero(n + 1, sizeof(*list));
-    if (!list) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(list));
     VkResult result = vk->api.vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, list);
     for (uint32_t i = 0; i < n && result >= VK_SUCCESS; i++) {
         *found = *found || strcmp(list[i].extensionName, name) == 0;

@@ -75,9 +75,7 @@ static bool describe_frames(struct fourier *f, const struct msc_vk_joint_desc *d
 static enum msc_status make_numbers(int32_t **out, const struct fourier *f,
                                     const struct msc_view *y) {
     int32_t *numbers = msc_alloc_zero(2 * (size_t)(f->n_dims + f->length), sizeof(numbers[0]));
-    if (!numbers) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(numbers));
     for (int i = 0; i < f->n_dims; i++) {
         numbers[2 * i] = (int32_t)y->dims[i];
         numbers[2 * i + 1] = (int32_t)f->strides[i];

@@ -192,9 +192,7 @@ static enum msc_status vk_gemm_init(struct msc_vk_gemm *g, struct msc_vk_backend
 enum msc_status msc_vk_gemm_create(struct msc_vk_gemm **out, struct msc_vk_backend *b,
                                    const struct msc_vk_gemm_desc *desc) {
     struct msc_vk_gemm *g = msc_alloc_zero(1, sizeof(*g));
-    if (!g) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(g));
     enum msc_status status = vk_gemm_init(g, b, desc);
     if (status != MSC_OK) {
         msc_vk_gemm_destroy(g, b);

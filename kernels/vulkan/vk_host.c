@@ -9,9 +9,7 @@ struct msc_vk_host_step {
 enum msc_status msc_vk_host_prepare(struct msc_vk_host_step **out, struct msc_vk_backend *b,
                                     const struct msc_plan *plan, const struct msc_step *step) {
     struct msc_vk_host_step *h = msc_alloc_zero(1, sizeof(*h));
-    if (!h) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(h));
     h->step = *step;
     h->step.kernel = NULL;
     enum msc_status status = b->host->def->prepare(b->host, plan, &h->step);

@@ -178,9 +178,7 @@ enum msc_status msc_vk_joint_prepare(void **out, struct msc_vk_backend *b,
         return msc_vk_joint_refuse(&d);
     }
     struct msc_vk_joint *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", d.joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     enum msc_status status = vk_joint_init(k, b, &d, step, family->init);
     if (status != MSC_OK) {
         msc_vk_joint_release(k, b);

@@ -151,9 +151,7 @@ static enum msc_status vk_matmul_init(struct kernel *k, struct msc_vk_backend *b
 static enum msc_status vk_matmul_prepare(void **out, struct msc_vk_backend *b,
                                          const struct msc_plan *plan, const struct msc_step *step) {
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     enum msc_status status = vk_matmul_init(k, b, plan, step);
     if (status != MSC_OK) {
         vk_matmul_release(k, b);
@@ -188,7 +186,7 @@ static enum msc_status vk_matmul_weights(void *kernel, struct msc_vk_backend *b,
         return MSC_OK;
     }
     struct variant *v = msc_alloc_zero(1, sizeof(*v));
-    enum msc_status status = v ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+    enum msc_status status = MSC_ALLOCATED(v);
     MSC_TRY(status);
     MSC_TRY_OUT(msc_matmul_constant_init(&v->constant, &k->constants[k->edited], edit));
     const struct msc_array *elements = v->constant.elements;

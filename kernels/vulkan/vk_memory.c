@@ -108,9 +108,7 @@ static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena,
 static enum msc_status try_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
                                  enum msc_vk_arena_kind kind) {
     struct msc_vk_arena *arena = msc_alloc_zero(1, sizeof(*arena));
-    if (!arena) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(arena));
     arena->n_bytes = n_bytes;
     enum msc_status status = init_arena(vk, arena, kind);
     if (status != MSC_OK) {

@@ -111,7 +111,7 @@ static void finish_packing(struct packing *p) {
 static enum msc_status allocate_elements(struct packing *p, const struct msc_vk_conv_gemm *k) {
     p->n_bytes = (size_t)pack_elements(k) * (p->kind == MSC_VK_AS_BYTES ? 1 : sizeof(float));
     p->elements = msc_alloc_zero(p->n_bytes, 1);
-    return p->elements ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+    return MSC_ALLOCATED(p->elements);
 }
 
 // Bytes if the device has a shader for them that is faster than floats, or if sums of some input
@@ -133,9 +133,7 @@ static enum msc_status add_up(struct packing *p, const struct msc_vk_variant *v,
     int64_t taps = n_taps(k), channels = k->spec.desc.out_channels;
     int32_t *sums = integer_row(p, k, SUMS);
     int64_t *sizes = msc_alloc_zero((size_t)channels, sizeof(*sizes));
-    if (!sizes) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(sizes));
     for (int64_t run = 0; run * taps < n; run++) {
         int64_t channel = place_of(k, &w, taps, run).channel;
         int32_t zero = v->quant.zero_points[channel % v->quant.n];
@@ -225,9 +223,7 @@ static void set_tail(const struct packing *p, const struct msc_vk_variant *v) {
 
 static enum msc_status make_tail(struct packing *p, const struct msc_vk_variant *v) {
     p->tail = msc_alloc_zero(tail_bytes(v->kernel), 1);
-    if (!p->tail) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", v->kernel->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(p->tail));
     set_tail(p, v);
     return MSC_OK;
 }
@@ -312,9 +308,7 @@ enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
     const struct msc_vk_conv_gemm *k = kernel;
     struct packing p = {.elements = NULL};
     struct msc_vk_variant *v = msc_alloc_zero(1, sizeof(*v));
-    if (!v) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(v));
     enum msc_status status = vk_pack_init(v, k, edits);
     if (status == MSC_OK) {
         status = make_packing(&p, b, v, v->is_integer ? MSC_VK_PACK_KINDS : MSC_VK_AS_FLOATS);

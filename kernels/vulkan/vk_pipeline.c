@@ -72,9 +72,7 @@ static enum msc_status create_layout(struct msc_vk *vk, enum msc_vk_shader shade
 
 enum msc_status msc_vk_pipelines_init(struct msc_vk *vk) {
     vk->layouts = msc_alloc_zero(MSC_VK_SHADER_COUNT, sizeof(vk->layouts[0]));
-    if (!vk->layouts) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(vk->layouts));
     return MSC_OK;
 }
 
@@ -145,9 +143,7 @@ enum msc_status msc_vk_pipeline(struct msc_vk_pipeline **out, struct msc_vk *vk,
     MSC_TRY(msc_grow(&vk->pipelines, &vk->pipeline_capacity, vk->n_pipelines + 1,
                      sizeof(vk->pipelines[0])));
     p = msc_alloc_zero(1, sizeof(*p));
-    if (!p) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(p));
     p->shader = shader;
     p->layout = &vk->layouts[shader];
     memcpy(p->constants, constants, (size_t)infos[shader].n_constants * sizeof(constants[0]));

@@ -71,9 +71,7 @@ enum msc_status msc_vk_probe(struct msc_vk *vk) {
     int n_wrong;
     struct msc_vk_block *in = NULL, *out = NULL;
     float *pairs = msc_alloc((2 + N_RESULTS) * N_PAIRS * sizeof(float));
-    if (!pairs) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(pairs));
     vk_probe_fill(pairs);
     MSC_TRY_OUT(msc_vk_upload_new(vk, &in, pairs, 2 * N_PAIRS * sizeof(float)));
     MSC_TRY_OUT(msc_vk_upload_new(vk, &out, pairs, N_RESULTS * N_PAIRS * sizeof(float)));

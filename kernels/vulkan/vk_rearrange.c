@@ -30,9 +30,7 @@ static void vk_rearrange_release(void *memory, struct msc_vk_backend *b) {
 
 static enum msc_status vk_rearrange_create(struct kernel **out, int32_t n_parts) {
     *out = msc_alloc_zero(1, sizeof(**out) + (size_t)n_parts * sizeof((*out)->parts[0]));
-    if (!*out) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(*out));
     (*out)->n_parts = n_parts;
     return MSC_OK;
 }

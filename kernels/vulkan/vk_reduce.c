@@ -93,9 +93,7 @@ vk_reduce_create(void **out, struct msc_vk_backend *b, const struct msc_plan *pl
                         j->joint->name);
     }
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", j->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     k->input = j->operands[0].index;
     enum msc_status status = initialise(k, b, plan, step);
     if (status != MSC_OK) {
@@ -217,9 +215,7 @@ static enum msc_status layer_norm_init(struct kernel *k, struct msc_vk_backend *
     k->numbers[0] = (uint32_t)n;
     memcpy(&k->numbers[1], &epsilon, sizeof(epsilon));
     float *scale = msc_alloc_zero(2 * n, sizeof(float));
-    if (!scale) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(scale));
     memcpy(scale, msc_array_data(gamma), n * sizeof(float));
     if (beta) {
         memcpy(scale + n, msc_array_data(beta), n * sizeof(float));

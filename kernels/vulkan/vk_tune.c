@@ -45,9 +45,7 @@ static enum msc_status vk_tune_fill(struct msc_vk_block **out, struct job *j, ui
     size_t n_bytes = (size_t)n * (j->shape.is_integer ? 1 : sizeof(float));
     struct msc_rng rng;
     uint8_t *data = msc_alloc(n_bytes + sizeof(uint64_t));
-    if (!data) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(data));
     msc_rng_seed(&rng, n, 0);
     for (size_t i = 0; i < n_bytes; i += sizeof(uint64_t)) {
         uint64_t bits = msc_rng_u64(&rng);

@@ -127,7 +127,7 @@ enum msc_status msc_vk_tuned_save(const struct msc_vk *vk) {
     struct msc_str text = {0};
     cJSON *json = cJSON_CreateObject();
     char *path = path_of(vk, &arena);
-    enum msc_status status = path && json ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    enum msc_status status = MSC_ALLOCATED(path && json);
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(add_all(json, vk));
     msc_json_write_pretty(&text, json);

@@ -50,9 +50,7 @@ static enum msc_status vk_window_create(void **out, struct msc_vk_backend *b,
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it", j->joint->name);
     }
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
-    if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", j->joint->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(k));
     k->input = j->operands[0].index;
     k->n = (uint64_t)msc_dims_product(y->n_dims, y->dims);
     enum msc_status status = init(k, b, plan, step);
@@ -140,10 +138,7 @@ static enum msc_status find_taps(struct taps **out, const struct msc_plan *plan,
     MSC_TRY(msc_resize_find_taps(&found, by_axis, &extrapolation, &call));
     enum msc_status status = MSC_OK;
     struct taps *taps = msc_alloc_zero((size_t)(y.dims[2] + y.dims[3]), sizeof(*taps));
-    if (!taps) {
-        status = MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(taps));
     for (int64_t i = 0; i < y.dims[2] + y.dims[3]; i++) {
         const struct msc_resize_taps *t =
             i < y.dims[2] ? &by_axis[2][i] : &by_axis[3][i - y.dims[2]];

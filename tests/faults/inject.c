@@ -12,7 +12,7 @@
 //     MSC_FAULT="worker device 5 1 19"       the fifth batch that is sent finds the device lost
 #include "tests/faults/inject.h"
 
-#include "search/worker_page.h"
+#include "supervise/worker_page.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>

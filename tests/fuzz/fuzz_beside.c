@@ -8,9 +8,9 @@
 #include "records/record_query.h"
 #include "report/document.h"
 #include "report/page.h"
-#include "search/kept.h"
-#include "search/report.h"
-#include "search/reranked.h"
+#include "records/kept.h"
+#include "results/report.h"
+#include "records/reranked.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/records/records_fixture.h"
 

@@ -2,7 +2,7 @@
 // which must show the same.
 #include "base/json.h"
 #include "base/str.h"
-#include "pipeline/config.h"
+#include "config/config.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -35,7 +35,8 @@ static void read_again(const struct msc_str *shown) {
 static void read_entry(const struct msc_config *config, size_t entry) {
     cJSON *json = NULL;
     struct msc_config *alone = NULL;
-    if (fuzz_check(msc_config_entry_to_json(config, &config->entries[entry], &json, config->folder)) == MSC_OK) {
+    if (fuzz_check(msc_config_entry_to_json(config, &config->entries[entry], &json,
+                                            config->folder)) == MSC_OK) {
         fuzz_check(
             msc_config_create(&alone, json, "record", config->folder, MSC_CONFIG_CODE_REFUSED));
     }

@@ -10,7 +10,7 @@
 #include "records/record_header.h"
 #include "records/record_internal.h"
 #include "records/record_query.h"
-#include "search/report.h"
+#include "results/report.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

@@ -96,7 +96,7 @@ seeds_config() {
     configs | while IFS= read -r -d '' text; do
         printf '%s' "$text" | seed config
     done
-    words "$tree"/pipeline/config*.c "$tree"/env/*.c "$tree"/agents/*.c >"$work/config/dict"
+    words "$tree"/config/*.c "$tree"/env/*.c "$tree"/env/*/*.c "$tree"/agents/*.c >"$work/config/dict"
 }
 
 # Records of short searches in the toy environment, whole and as they stand.
@@ -167,7 +167,7 @@ END
 seeds_kernels() { :; }
 seeds_external() { :; }
 seeds_attempt() { :; }
-seeds_beside() { words "$tree"/search/report*.c "$tree"/search/re*ed.c "$tree"/search/kept*.c >"$work/beside/dict"; }
+seeds_beside() { words "$tree"/results/report*.c "$tree"/records/re*ed.c "$tree"/records/kept*.c >"$work/beside/dict"; }
 seeds_program() { words "$tree"/base/program.c >"$work/program/dict"; }
 seeds_vulkan_files() { words "$tree"/kernels/vulkan/vk_tuned.c >"$work/vulkan_files/dict"; }
 seeds_command() { words "$tree"/cli/cmd_*.c >"$work/command/dict"; }

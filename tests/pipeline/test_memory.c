@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "env/env.h"
-#include "pipeline/config.h"
-#include "search/report.h"
+#include "config/config.h"
+#include "results/report.h"
 
 #include "tests/short_memory.h"
 

@@ -1,0 +1,33 @@
+// Evaluates the winner of a record again, to find out whether its line is damaged.
+//
+// Under the numerics id that the line was measured with, every metric must have equal bits. A line
+// that differs is left out (msc_record_leave_out), and the next best trial is checked. Under
+// another numerics id nothing can be concluded, and the winner is kept.
+#ifndef MSC_CHECKS_RECHECK_H
+#define MSC_CHECKS_RECHECK_H
+
+#include "base/cancel.h"
+#include "base/log.h"
+#include "env/api/env.h"
+#include "records/record.h"
+
+struct cJSON;
+
+// This many lines in a row that differ are not damage: the machine or the environment gives
+// different results each time.
+#define MSC_RECHECK_MOST 8
+
+struct msc_recheck_options {
+    struct msc_env *env;
+    const char *numerics; // of this program and machine
+    const struct msc_log *log;
+    const struct msc_cancel *cancel;
+};
+
+// *left_out is a JSON list, owned by the caller (cJSON_Delete), of the lines that were left out
+// now: `id`, `line`, `checksum`, `metric` and `difference`, a string. MSC_E_STATE after
+// MSC_RECHECK_MOST lines.
+enum msc_status msc_recheck_winner(struct cJSON **left_out, struct msc_record *record,
+                                   const struct msc_recheck_options *options);
+
+#endif

@@ -1,0 +1,123 @@
+// Connects a coordinator with its workers: starts them, carries lines in both directions, and
+// notices when one is gone. A bridge does not interpret the lines (cluster/pool.h does).
+//
+//     struct msc_bridge *bridge;
+//     const struct msc_bridge_local_options options = {.argv = argv, .n_workers = 2};
+//     MSC_TRY(msc_bridge_open_local(&bridge, &options));
+//     MSC_TRY(msc_bridge_next(bridge, &event, 0.1)); // MSC_BRIDGE_UP, worker 0
+//     MSC_TRY(msc_bridge_send(bridge, event.worker, line, length));
+//     MSC_TRY(msc_bridge_next(bridge, &event, 0.1)); // MSC_BRIDGE_LINE: is it the right worker?
+//     msc_bridge_ready(bridge, event.worker);
+//     ...
+//     msc_bridge_close(bridge);
+#ifndef MSC_CLUSTER_BRIDGE_H
+#define MSC_CLUSTER_BRIDGE_H
+
+#include "base/log.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct msc_cancel;
+struct msc_bridge;
+
+enum msc_bridge_event_kind {
+    MSC_BRIDGE_NOTHING, // no event within the timeout
+    MSC_BRIDGE_UP,      // a worker is there and lines can be sent to it
+    MSC_BRIDGE_DOWN,    // gone, or not started; `text` says why. Its number is not reused
+    MSC_BRIDGE_LINE,    // `text` is a line from the worker
+    MSC_BRIDGE_NOTE,    // about no worker: `text` is for people
+};
+
+struct msc_bridge_event {
+    enum msc_bridge_event_kind kind;
+    int32_t worker;
+    const char *text; // no newline; borrowed until the next call
+    size_t length;
+};
+
+// A kind of bridge. `state` begins with a struct msc_bridge.
+struct msc_bridge_def {
+    enum msc_status (*send)(struct msc_bridge *bridge, int32_t worker, const char *line,
+                            size_t length);
+    // Optional. By default nothing happens: the bridge learns it from the lines sent to a worker.
+    void (*ready)(struct msc_bridge *bridge, int32_t worker);
+    void (*drop)(struct msc_bridge *bridge, int32_t worker, bool for_good);
+    // Optional. By default nothing happens: workers see the same files as this process.
+    enum msc_status (*file)(struct msc_bridge *bridge, const char *path, bool is_head);
+    enum msc_status (*next)(struct msc_bridge *bridge, struct msc_bridge_event *event,
+                            double timeout_s);
+    void (*close)(struct msc_bridge *bridge);
+};
+struct msc_bridge {
+    const struct msc_bridge_def *def;
+};
+
+// Sends a line, which includes its newline. If the worker is gone, that is reported by a later
+// event.
+static inline enum msc_status msc_bridge_send(struct msc_bridge *bridge, int32_t worker,
+                                              const char *line, size_t length) {
+    return bridge->def->send(bridge, worker, line, length);
+}
+// Tells the bridge that a worker is ready. If several in a row end before that, no more are started.
+static inline void msc_bridge_ready(struct msc_bridge *bridge, int32_t worker) {
+    if (bridge->def->ready) {
+        bridge->def->ready(bridge, worker);
+    }
+}
+// Ends a worker; no more events come from it. Another one replaces it unless `for_good`.
+static inline void msc_bridge_drop(struct msc_bridge *bridge, int32_t worker, bool for_good) {
+    bridge->def->drop(bridge, worker, for_good);
+}
+// Names a file that workers read before they can answer; `is_head`: the file grows, and only its
+// first line is needed. Call it before the first line is sent. `path` is absolute.
+static inline enum msc_status msc_bridge_file(struct msc_bridge *bridge, const char *path,
+                                              bool is_head) {
+    return bridge->def->file ? bridge->def->file(bridge, path, is_head) : MSC_OK;
+}
+// The next event within `timeout_s`. MSC_E_STATE: there is no worker and none will come.
+static inline enum msc_status msc_bridge_next(struct msc_bridge *bridge,
+                                              struct msc_bridge_event *event, double timeout_s) {
+    return bridge->def->next(bridge, event, timeout_s);
+}
+static inline void msc_bridge_close(struct msc_bridge *bridge) { // accepts NULL
+    if (bridge) {
+        bridge->def->close(bridge);
+    }
+}
+
+// Workers that are children of this process: n_workers processes of the program `argv` (`mscgym
+// worker`). A worker that ends is started again, unless three in a row ended or were dropped before
+// they were ready, or could not be started. Raises the limit on open files if the workers' pipes
+// need it.
+struct msc_bridge_local_options {
+    const char *const *argv; // NULL-terminated; all texts here are borrowed until close
+    size_t n_workers;
+    // `argv` submits a job that may queue for long. A worker then counts as up after its first
+    // line. The worker's number is appended to its job's name, argv[name_at].
+    bool are_jobs;
+    size_t name_at;
+    const char *job_name; // prefix of all job names
+    // Optional: called before the first job and after the last.
+    enum msc_status (*begin)(void *payload);
+    void (*end)(void *payload);
+    void *payload;
+    // A command that ends all jobs whose names begin with its last word, which replaces the NULL.
+    // It is used for jobs of an earlier coordinator and for a worker's job whose program did not
+    // end by itself.
+    const char *const *end_jobs;
+    const char *hint; // for the error if the program is not found; or NULL
+};
+enum msc_status msc_bridge_open_local(struct msc_bridge **out,
+                                      const struct msc_bridge_local_options *options);
+// Workers that the program `argv` starts elsewhere, such as `python3 -m mscgym_ray`. It first
+// receives `requests` (a NULL-terminated array of JSON lines), and then speaks the protocol of
+// docs/cluster.md. `name` and `hint` are for messages and are borrowed until close; the hint is
+// added if the program ends without output. Errors that it reports, and its end, give MSC_E_STATE.
+enum msc_status msc_bridge_open_program(struct msc_bridge **out, const char *const argv[],
+                                        const char *const requests[], const char *name,
+                                        const char *hint);
+
+#endif

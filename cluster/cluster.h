@@ -1,0 +1,29 @@
+// What --cluster says: who measures a search's trials.
+#ifndef MSC_CLUSTER_CLUSTER_H
+#define MSC_CLUSTER_CLUSTER_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+struct msc_arena;
+
+enum msc_cluster_kind {
+    MSC_CLUSTER_LOCAL, // processes of this machine
+    MSC_CLUSTER_RAY,
+    MSC_CLUSTER_SLURM,
+};
+
+struct msc_cluster {
+    enum msc_cluster_kind kind;
+    const char *address;   // of Ray: HOST:PORT or auto
+    const char *partition; // of Slurm; NULL: its default
+    int64_t n;             // workers; 0: all there are, of Slurm's nodes one each
+};
+
+// "local:N", "ray:HOST:PORT[:N]", "ray:auto[:N]", "slurm[:PARTITION][:N]". Text is in the arena.
+// MSC_E_INVALID names what is expected.
+enum msc_status msc_cluster_read(struct msc_cluster *out, struct msc_arena *arena,
+                                 const char *text);
+
+#endif

@@ -1,0 +1,113 @@
+#include "cluster/given_device.h"
+
+#include "base/alloc.h"
+#include "base/process.h"
+#include "base/str.h"
+#include "kernels/vulkan/vulkan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_S 60.0 // nvidia-smi, on a machine with many GPUs and no daemon that keeps them awake
+
+static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"};
+
+// A list of GPUs that the environment has.
+struct given {
+    const char *variable; // NULL: nobody has said anything
+    const char *first;    // of the list; "": it has none
+};
+
+static enum msc_status read_given(struct given *out, struct msc_arena *arena) {
+    *out = (struct given){0};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *list = getenv(variables[i]);
+        if (!list) {
+            continue;
+        }
+        out->variable = variables[i];
+        out->first = msc_arena_printf(arena, "%.*s", (int)strcspn(list, ","), list);
+        // What CUDA passes over, and what Slurm says of a job without any.
+        if (out->first && (out->first[0] == '-' || strcmp(out->first, "NoDevFiles") == 0)) {
+            out->first = "";
+        }
+        return MSC_ALLOCATED(out->first);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status take_none(const char **out, const struct given *given, const char *device) {
+    bool is_auto = strcmp(device, "auto") == 0;
+    if (!is_auto && msc_vulkan_first_gpu() >= 0) {
+        return MSC_FAIL(MSC_E_DEVICE, "device '%s': no GPU was given to this worker (%s is empty)",
+                        device, given->variable);
+    }
+    *out = is_auto ? "cpu" : device; // that is a software driver
+    return MSC_OK;
+}
+
+static enum msc_status take_uuid(const char **out, struct msc_arena *arena, const char *uuid) {
+    *out = msc_arena_printf(arena, "vulkan:uuid=%s", uuid);
+    return MSC_ALLOCATED(*out);
+}
+
+// Numbers are those of nvidia-smi, which sees what the job may use. Where there is one GPU it is that.
+static enum msc_status take_number(const char **out, struct msc_arena *arena,
+                                   const struct given *given, const struct msc_cancel *cancel) {
+    const char *const argv[] = {"nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader",
+                                msc_arena_printf(arena, "--id=%s", given->first), NULL};
+    struct msc_vulkan_device devices[MSC_VULKAN_MAX_DEVICES];
+    struct msc_str uuid = {0};
+    int n_gpus = 0, gpu = 0;
+    MSC_TRY(MSC_ALLOCATED(argv[3]));
+    enum msc_status status = msc_process_run(&uuid, argv, NULL, ASK_S, cancel, 1);
+    if (status == MSC_OK && strncmp(msc_str_text(&uuid), "GPU-", 4) == 0) {
+        status = take_uuid(out, arena, msc_str_text(&uuid));
+        msc_str_finish(&uuid);
+        return status;
+    }
+    msc_str_finish(&uuid);
+    if (status == MSC_E_CANCELLED) {
+        return status;
+    }
+    int n = msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES);
+    for (int i = 0; i < n && i < MSC_VULKAN_MAX_DEVICES; i++) {
+        if (devices[i].is_gpu && devices[i].is_usable) {
+            gpu = i;
+            n_gpus++;
+        }
+    }
+    if (n_gpus != 1) {
+        return MSC_FAIL(MSC_E_DEVICE,
+                        "%s is %s: which of %d GPUs that is cannot be told, as nvidia-smi does not "
+                        "say its UUID; let the list have UUIDs",
+                        given->variable, given->first, n_gpus);
+    }
+    *out = msc_arena_printf(arena, "vulkan:%d", gpu);
+    return MSC_ALLOCATED(*out);
+}
+
+enum msc_status msc_given_device(const char **out, struct msc_arena *arena, const char *device,
+                                 const struct msc_cancel *cancel) {
+    struct given given;
+    *out = device;
+    if (strcmp(device, "auto") != 0 && strncmp(device, "vulkan", strlen("vulkan")) != 0) {
+        return MSC_OK;
+    }
+    MSC_TRY(read_given(&given, arena));
+    if (!given.variable) {
+        return MSC_OK;
+    }
+    if (!given.first[0]) {
+        return take_none(out, &given, device);
+    }
+    if (strncmp(given.first, "GPU-", 4) == 0) {
+        return take_uuid(out, arena, given.first);
+    }
+    if (strspn(given.first, "0123456789") == strlen(given.first)) {
+        return take_number(out, arena, &given, cancel);
+    }
+    return MSC_FAIL(MSC_E_DEVICE,
+                    "%s is %s, expected a number or the UUID of a whole GPU: Vulkan opens no parts",
+                    given.variable, given.first);
+}

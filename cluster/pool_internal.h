@@ -1,0 +1,157 @@
+// The internals of a pool, shared by the pool_*.c files.
+#ifndef MSC_CLUSTER_POOL_INTERNAL_H
+#define MSC_CLUSTER_POOL_INTERNAL_H
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "cluster/node_message.h"
+#include "cluster/pool.h"
+
+#define MSC_POOL_NOBODY (-1)
+
+enum msc_pool_worker_state {
+    MSC_POOL_ASKED, // init was sent
+    MSC_POOL_READY,
+};
+
+struct msc_pool_worker {
+    int32_t number;
+    enum msc_pool_worker_state state;
+    char name[160];    // such as "host 123" or "host 123 of job 45"
+    bool has_joined;   // it was ready at least once
+    bool is_new;       // its arrival is yet to be reported
+    double heard_s;    // time of its last line
+    double busy_s;     // time of its last report that it is measuring
+    double answered_s; // time of its last answer
+    size_t n_open;     // parts assigned to it
+    uint64_t n_parts;  // parts that were ever assigned to it, without copies of others' parts
+    int64_t since;     // the first trial that it may have measured a part of
+};
+
+// A worker that a part is assigned to.
+struct msc_pool_holder {
+    int32_t worker; // MSC_POOL_NOBODY: unassigned
+    bool is_sent;
+    double sent_s;
+};
+
+// A part: a range of batches of a range of trials.
+struct msc_pool_shard {
+    uint64_t id;
+    struct msc_node_range range;  // n 0: whole trials
+    size_t first_trial, n_trials; // indices into the job's order
+    bool is_unbounded;
+    struct msc_pool_holder holders[2]; // the second worker has a copy
+    int n_lost;
+    bool is_done; // answered, or no longer needed
+    // A check measures a piece of shard `of`, measured by worker `checked`, again on worker
+    // `checker`. It waits until the shard is answered, so that a trial that kills its process kills
+    // only one worker.
+    bool is_check, is_waiting;
+    size_t of;
+    int32_t checked, checker;
+};
+
+// Why a worker did not measure a batch of a trial and all later ones.
+struct msc_pool_stop {
+    enum msc_trial_cause cause; // MSC_CAUSE_NONE: the trial's bound
+    int32_t by;
+    char reason[MSC_REASON_BYTES];
+};
+
+// The results of a trial so far.
+struct msc_pool_trial {
+    bool is_done;
+    int32_t by;       // the worker that measured a whole trial
+    bool has_rest;    // another worker measures the rest without the bound
+    double reuse_sum; // sum over batches
+    uint64_t time_us;
+};
+
+// One evaluation.
+struct msc_pool_job {
+    const struct msc_evaluation *e;
+    const struct msc_env_part *part; // NULL: all batches
+    struct msc_env_batches batches;
+    size_t first, end; // range of batches; both 0: whole trials
+    struct msc_arena arena;
+    size_t *order;                 // [n] trials sorted by choices
+    struct msc_pool_trial *trials; // [n]
+    double **terms;                // [n]
+    uint8_t *is_there;             // [n][batches.n]
+    int32_t *by;                   // [n][batches.n]: the worker that measured each batch
+    // [n][batches.n], NULL: no stop. A batch that another worker measured takes precedence.
+    const struct msc_pool_stop **stops;
+    size_t n_open;
+    struct msc_pool_shard *shards;
+    size_t n_shards, capacity;
+};
+
+struct msc_pool {
+    struct msc_pool_options options;
+    struct msc_env_elsewhere elsewhere;
+    char canary[MSC_HASH_TEXT_BYTES]; // "": no worker has reported one yet
+    char identity[MSC_HASH_TEXT_BYTES];
+    bool is_begun, has_named_files;
+    struct msc_pool_worker *workers;
+    size_t n_workers, workers_capacity;
+    struct msc_pool_job *job; // NULL: no evaluation runs
+    bool has_news;            // parts or workers have changed: parts may have to be sent
+    uint64_t next_shard;
+    uint64_t secret;   // keeps workers from knowing which parts are checked
+    double unit_s[64]; // seconds for one trial and one batch, of the latest parts
+    size_t n_units;
+    struct msc_pool_death *deaths;
+    size_t n_deaths, deaths_capacity;
+    struct msc_pool_figures figures;
+    // Seconds during which this process read workers' lines, as of the last event. Time in which it
+    // was busy or stopped does not count, so that no worker seems late because of it.
+    double now_s;
+    double clock_s;     // the clock at that time
+    double looked_s;    // when workers were last looked after
+    double copied_s;    // when late parts were last looked for
+    double said_s;      // when it was last reported that no worker is ready
+    char absence[256];  // why the last worker failed to start
+    char refusal[1024]; // why the last refused worker was refused
+    char loss[600];     // why the last dropped worker was dropped, until another becomes ready
+    struct msc_str message;
+};
+
+// pool.c
+// The caller frees shards and arena of *job, also on failure.
+enum msc_status msc_pool__open_job(struct msc_pool_job *job, const struct msc_env *env,
+                                   const struct msc_evaluation *e, const struct msc_env_part *part);
+
+// pool_plan.c
+// Sorts the job's trials, makes its shards, and assigns each to a worker.
+enum msc_status msc_pool__plan(struct msc_pool *pool);
+// The share of a worker's parts that is checked, given its number of parts so far.
+double msc_pool__check_share(uint64_t n_parts);
+enum msc_status msc_pool__add_shard(struct msc_pool *pool, const struct msc_pool_shard *shard);
+
+// pool_job.c
+// Handles a worker's answer.
+enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_worker *worker,
+                                      const cJSON *answer);
+// Gives up the trials of a shard, which were in flight when a worker died.
+enum msc_status msc_pool__give_up(struct msc_pool *pool, size_t index, bool was_alone,
+                                  enum msc_worker_death death, int signal_number);
+
+// pool_send.c
+enum msc_status msc_pool__send_init(struct msc_pool *pool, struct msc_pool_worker *worker);
+void msc_pool__give(struct msc_pool_holder *holder, struct msc_pool_worker *worker);
+// Notes the time of a part when its holder has answered.
+void msc_pool__note_time(struct msc_pool *pool, const struct msc_pool_worker *worker,
+                         const struct msc_pool_shard *shard, const struct msc_pool_holder *holder);
+// Sends assigned shards, assigns free ones, and sends copies of late ones.
+enum msc_status msc_pool__send(struct msc_pool *pool);
+
+// pool_work.c
+struct msc_pool_holder *msc_pool__find_holder(struct msc_pool_shard *shard, int32_t number);
+struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t number);
+size_t msc_pool__n_ready(const struct msc_pool *pool);
+void msc_pool__say_who_joined(struct msc_pool *pool);
+// Waits for the next event, handles all events that have arrived, then looks after the workers.
+enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s);
+
+#endif

@@ -1,0 +1,186 @@
+// Reading a configuration: the top level.
+#include "config/config.h"
+
+#include "base/file.h"
+#include "base/str.h"
+#include "config/config_internal.h"
+
+#include <string.h>
+
+static enum msc_status read_bindings(struct msc_config *c, const cJSON *object) {
+    const cJSON *item = NULL;
+    if (object && !cJSON_IsObject(object)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: bind: expected an object such as {\"H\": 224}",
+                        c->path);
+    }
+    size_t n = object ? (size_t)cJSON_GetArraySize(object) : 0;
+    c->bindings = msc_arena_array(&c->arena, n + 1, sizeof c->bindings[0]);
+    MSC_TRY(MSC_ALLOCATED(c->bindings));
+    cJSON_ArrayForEach(item, object) {
+        double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
+        if (!(value >= 0 && value <= 1e15) || value != (double)(int64_t)value) {
+            return MSC_FAIL(MSC_E_INVALID, "%s: bind: \"%s\" needs a whole number of 0 or more",
+                            c->path, item->string);
+        }
+        c->bindings[c->n_bindings++] =
+            (struct msc_binding){.symbol = item->string, .value = (int64_t)value};
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_baseline(struct msc_config *c, const cJSON *object) {
+    struct msc_config_check_outer outer;
+    struct msc_config_check check;
+    MSC_TRY(msc_config__read(c, msc_config__baseline_params, &outer, object, "baseline"));
+    MSC_TRY(msc_config__read(c, msc_config__check_params, &check, outer.check_config,
+                             "baseline.check_config"));
+    // Where one of them is said, that is the bound.
+    const cJSON *atol = cJSON_GetObjectItemCaseSensitive(outer.check_config, "atol");
+    const cJSON *rtol = cJSON_GetObjectItemCaseSensitive(outer.check_config, "rtol");
+    c->atol = rtol && !atol ? 0 : check.atol;
+    c->rtol = atol && !rtol ? 0 : check.rtol;
+    return MSC_OK;
+}
+
+static enum msc_status read_profile(struct msc_config *c, const cJSON *object) {
+    struct msc_config_profile profile;
+    MSC_TRY(msc_config__read(c, msc_config__profile_params, &profile, object, "profile"));
+    c->profile_repeat = object ? profile.repeat : 0;
+    return MSC_OK;
+}
+
+static enum msc_status read_paths(struct msc_config *c, const struct msc_config_top *top) {
+    c->workspace = top->workspace;
+    c->model = top->model;
+    c->log_file = top->log_file && top->log_file[0] ? top->log_file : NULL;
+    if (c->workspace[0] == '\0' || (c->model && c->model[0] == '\0')) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is empty", c->path,
+                        c->workspace[0] == '\0' ? "workspace" : "model");
+    }
+    MSC_TRY(MSC_ALLOCATED(msc_config__join(c, &c->workspace, c->folder) &&
+                          msc_config__join(c, &c->model, c->folder) &&
+                          msc_config__join(c, &c->log_file, c->workspace)));
+    return MSC_OK;
+}
+
+static enum msc_status config_read_all(struct msc_config *c) {
+    struct msc_config_top top;
+    MSC_TRY(msc_config__read(c, msc_config__top_params, &top, c->json, ""));
+    MSC_TRY(msc_config__open_groups(c, &top));
+    c->verbose = top.verbose;
+    c->log_seconds = top.log_seconds;
+    c->device = top.device;
+    MSC_TRY(read_paths(c, &top));
+    MSC_TRY(read_bindings(c, top.bind));
+    c->outputs = top.outputs;
+    MSC_TRY(read_baseline(c, top.baseline));
+    MSC_TRY(read_profile(c, top.profile));
+    MSC_TRY(msc_config__read_dataset(c, top.dataset));
+    MSC_TRY(msc_config__read_stages(c, &top));
+    MSC_TRY(msc_config__read_entries(c, &top));
+    return msc_config__set_distill(c, &top);
+}
+
+static enum msc_status create_config(struct msc_config **out, struct cJSON *json, const char *path,
+                                     const char *folder, enum msc_config_code code,
+                                     bool is_stored) {
+    struct msc_config *c = msc_alloc_zero(1, sizeof *c);
+    if (!c) {
+        cJSON_Delete(json);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+    c->json = json;
+    c->code = code;
+    c->is_stored = is_stored;
+    c->path = msc_arena_strdup(&c->arena, path);
+    c->folder = msc_arena_strdup(&c->arena, folder);
+    enum msc_status status = MSC_OK;
+    if (!c->path || !c->folder) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    } else {
+        status = config_read_all(c);
+    }
+    if (status != MSC_OK) {
+        msc_config_destroy(c);
+        return status;
+    }
+    *out = c;
+    return MSC_OK;
+}
+
+enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
+                                  const char *folder, enum msc_config_code code) {
+    return create_config(out, json, path, folder, code, false);
+}
+
+enum msc_status msc_config_create_stored(struct msc_config **out, struct cJSON *json,
+                                         const char *path, const char *folder,
+                                         enum msc_config_code code) {
+    return create_config(out, json, path, folder, code, true);
+}
+
+enum msc_status msc_config_load(struct msc_config **out, const char *path,
+                                enum msc_config_code code) {
+    struct msc_arena arena = {0};
+    cJSON *json = NULL;
+    enum msc_status status = msc_json_of_user(msc_json_load(&json, path));
+    if (status == MSC_E_INVALID && msc_path_ends_in(path, ".onnx")) {
+        status = MSC_FAIL(MSC_E_INVALID,
+                          "%s is a model, expected a configuration, which names it: {\"model\": "
+                          "\"%s\", ...}; mscgym quantize takes a model alone",
+                          path, path);
+    }
+    if (status != MSC_OK) {
+        return status;
+    }
+    char *folder = msc_path_folder(&arena, path);
+    if (!folder) {
+        cJSON_Delete(json);
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+        goto out;
+    }
+    status = msc_config_create(out, json, path, folder, code);
+out:
+    msc_arena_finish(&arena);
+    return status;
+}
+
+void msc_config_destroy(struct msc_config *c) {
+    if (!c) {
+        return;
+    }
+    for (size_t i = 0; i < c->n_entries; i++) {
+        cJSON_Delete(c->entries[i].env);
+        cJSON_Delete(c->entries[i].agent);
+        cJSON_Delete(c->entries[i].agent_said);
+        cJSON_Delete(c->entries[i].race);
+        cJSON_Delete(c->entries[i].rerank);
+        cJSON_Delete(c->entries[i].distill);
+        msc_env_library_close(c->entries[i].library);
+    }
+    cJSON_Delete(c->json);
+    msc_arena_finish(&c->arena);
+    msc_free(c);
+}
+
+enum msc_log_level msc_config_log_level(const struct msc_config *config) {
+    return msc_log_level_at((size_t)config->verbose);
+}
+
+enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *config,
+                                      const char *name) {
+    struct msc_str names = {0};
+    for (size_t i = 0; i < config->n_entries; i++) {
+        if (strcmp(config->entries[i].name, name) == 0) {
+            *out = i;
+            msc_str_finish(&names);
+            return MSC_OK;
+        }
+        msc_str_item(&names, config->entries[i].name);
+    }
+    enum msc_status status =
+        MSC_FAIL(MSC_E_INVALID, "%s: there is no entry \"%s\", there %s %s", config->path, name,
+                 config->n_entries == 1 ? "is" : "are", msc_str_text(&names));
+    msc_str_finish(&names);
+    return status;
+}

@@ -1,0 +1,164 @@
+// What the files that read and write configurations share.
+#ifndef MSC_CONFIG_CONFIG_INTERNAL_H
+#define MSC_CONFIG_CONFIG_INTERNAL_H
+
+#include "base/json.h"
+#include "base/param.h"
+#include "config/config.h"
+
+#include <string.h>
+
+// A level of the configuration as its table reads it, before names become paths.
+struct msc_config_top {
+    const char *workspace, *log_file, *device, *model;
+    int verbose;
+    double log_seconds;
+    const cJSON *bind, *outputs, *dataset, *baseline, *profile, *gym;
+    const cJSON *prune, *quantize, *joint;
+    const cJSON *prepare, *parse, *optimize, *distill, *track, *compile, *export_model;
+};
+
+struct msc_config_section {
+    const char *strategy_file, *target;
+    bool is_target_default;
+    const cJSON *runtime, *gym;
+    struct msc_config_runtime in_runtime; // what `runtime` says
+};
+
+struct msc_config_runtime_keys {
+    int64_t threads, rounds;
+};
+
+struct msc_config_gym {
+    const char *record, *base, *folder;
+    const cJSON *env, *agent, *budget, *race, *rerank, *distill;
+    double trial_seconds;
+    double quiet_seconds;
+    int64_t seed, parallel;
+    int baseline;
+    bool deliver;
+};
+
+struct msc_config_rerank {
+    int64_t top;
+    const cJSON *command;
+};
+
+struct msc_config_distill {
+    const cJSON *ridge;
+    double held_back;
+};
+
+struct msc_config_budget {
+    int64_t trials;
+    double seconds, target;
+};
+
+struct msc_config_data {
+    const char *inputs, *labels;
+    int64_t samples, batch;
+    const cJSON *state, *image, *validation;
+};
+
+struct msc_config_image {
+    int64_t height, width, channels;
+    bool channels_last;
+    double scale;
+    const cJSON *mean, *std;
+};
+
+struct msc_config_validation {
+    const char *inputs, *labels;
+};
+
+struct msc_config_check {
+    double atol, rtol;
+};
+
+struct msc_config_profile {
+    int64_t repeat;
+};
+
+struct msc_config_check_outer {
+    const cJSON *check_config;
+};
+
+extern const struct msc_param msc_config__top_params[];
+extern const struct msc_param msc_config__section_params[];
+extern const struct msc_param msc_config__runtime_params[];
+extern const struct msc_param msc_config__gym_params[];
+extern const struct msc_param msc_config__rerank_params[];
+extern const struct msc_param msc_config__distill_params[];
+extern const struct msc_param msc_config__budget_params[];
+extern const struct msc_param msc_config__data_params[];
+extern const struct msc_param msc_config__image_params[];
+extern const struct msc_param msc_config__validation_params[];
+extern const struct msc_param msc_config__baseline_params[];
+extern const struct msc_param msc_config__check_params[];
+extern const struct msc_param msc_config__profile_params[];
+extern const struct msc_param msc_config__prepare_params[];
+extern const struct msc_param msc_config__parse_params[];
+extern const struct msc_param msc_config__optimize_params[];
+extern const struct msc_param msc_config__compile_params[];
+extern const struct msc_param msc_config__track_params[];
+extern const struct msc_param msc_config__export_params[];
+
+// The tools, in the order their stages run; `member` gives a tool's section.
+struct msc_config_tool {
+    const char *name; // also that of its environment
+    size_t offset;    // of its section in msc_config_top
+    // Its searches where it lists none: the usual choice everywhere, measured.
+    const char *plain_gym;
+};
+#define MSC_CONFIG_TOOL_COUNT 3
+extern const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT];
+
+static inline bool msc_config__decides_channels(const struct msc_config_entry *e) {
+    return (e->env_def->decides & MSC_ENV_DECIDES_CHANNELS) != 0;
+}
+
+static inline bool msc_config__decides_only_channels(const struct msc_config_entry *e) {
+    return e->env_def->decides == MSC_ENV_DECIDES_CHANNELS;
+}
+
+// read.c
+// Defaults, then the object (may be NULL), whose place is PATH: WHERE.
+enum msc_status msc_config__read(struct msc_config *c, const struct msc_param params[],
+                                 void *target, const cJSON *object, const char *where);
+// A text in the configuration's arena; NULL when memory is short.
+char *msc_config__text(struct msc_config *c, const char *format, ...) MSC_PRINTF(2, 3);
+// `path` (NULL stays NULL) as seen from `folder`; false when memory is short.
+bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
+
+// dataset.c
+enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);
+// after.c: what comes after the trials.
+enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config_runtime *out,
+                                         const cJSON *value, const char *where);
+// *out, NULL where `value` is, is owned by the caller: `top`, and `command` as an object. Errors begin
+// with `place`.
+enum msc_status msc_config__read_rerank(struct msc_config *c, cJSON **out, const cJSON *value,
+                                        const char *place);
+// The same of the stage `distill`: true, false, or an object.
+enum msc_status msc_config__read_distill(struct msc_config *c, cJSON **out, const cJSON *value,
+                                         const char *place);
+// Adds "runtime" to a section; unless `is_full` only where it is not the default, as records made
+// before one could say it are none the worse without it.
+enum msc_status msc_config__write_runtime(cJSON *section, const struct msc_config_runtime *runtime,
+                                          bool is_full);
+// stages.c
+// Puts what stands in "optimize" and "compile" where it would stand at the top level.
+enum msc_status msc_config__open_groups(struct msc_config *c, struct msc_config_top *top);
+// Once the dataset is read.
+enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_config_top *top);
+// "distill" of the top level is that of the last search for bits, once entries are read.
+enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_config_top *top);
+enum msc_status msc_config__write_stages(cJSON *top, const struct msc_config *c);
+// entries.c: reads one search and adds it to the entries. `of` NULL: of the list `gym`.
+enum msc_status msc_config__read_entry(struct msc_config *c, const char *section,
+                                       const struct msc_config_section *of, const cJSON *object,
+                                       int index);
+// sections.c: all entries of all sections; the table of entries is allocated here.
+enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top);
+
+#endif

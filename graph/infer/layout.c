@@ -1,0 +1,155 @@
+// Axis letters of a tensor whose shape changes.
+#include "graph/infer/infer_internal.h"
+
+#include <string.h>
+
+void msc_infer__add_letter(char layout[MSC_MAX_DIMS + 4]) {
+    static const char usual[] = "NCHWD";
+    size_t n = strlen(layout);
+    size_t first = 0;
+    while (first < n && usual[first] != '\0' && strchr(layout, usual[first]) != NULL) {
+        first++;
+    }
+    char letter = first == n && n < 5 ? usual[n] : 'A';
+    while (strchr(layout, letter) != NULL) {
+        letter++;
+    }
+    layout[n] = letter;
+    layout[n + 1] = '\0';
+}
+
+void msc_infer_permute_layout(char out[MSC_MAX_DIMS + 4], const char *in, const int64_t axes[],
+                              int n) {
+    for (int i = 0; in[0] != '\0' && i < n; i++) {
+        out[i] = in[axes[i]];
+    }
+    out[in[0] == '\0' ? 0 : n] = '\0';
+}
+
+// The letter of a merged group [first, last) of axes: N if the batch axis is in the group, else
+// the letter of the first axis that is longer than 1.
+static char group_letter(const struct msc_infer_tensor *in, int first, int last) {
+    char letter = '\0';
+    for (int i = first; i < last; i++) {
+        bool is_one = msc_infer__is_number(in->dims[i]) && in->dims[i].value == 1;
+        if (in->layout[i] == 'N') {
+            return 'N';
+        }
+        if (letter == '\0' && !is_one) {
+            letter = in->layout[i];
+        }
+    }
+    return letter == '\0' && first < last ? in->layout[first] : letter;
+}
+
+static bool is_suffix_equal(const struct msc_infer_tensor *a, int first_a,
+                            const struct msc_infer_tensor *b, int first_b) {
+    if (a->n_dims - first_a != b->n_dims - first_b) {
+        return false;
+    }
+    for (int i = first_a; i < a->n_dims; i++) {
+        if (!msc_infer__same_dim(a->dims[i], b->dims[first_b + i - first_a])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Takes axes from both sides until their products agree. False if they never do, or if a symbolic
+// dimension prevents it.
+static bool match_group(int *last_in, int *last_out, const struct msc_infer_tensor *in, int i,
+                        const struct msc_infer_tensor *out, int o) {
+    if (msc_infer__same_dim(in->dims[i], out->dims[o])) {
+        *last_in = i + 1;
+        *last_out = o + 1;
+        return true;
+    }
+    int64_t product_in = 1, product_out = 1;
+    bool first = true;
+    while (first || product_in != product_out) {
+        bool takes_in = first || product_in < product_out;
+        bool takes_out = first || product_out < product_in;
+        first = false;
+        if ((takes_in && (i == in->n_dims || !msc_infer__is_number(in->dims[i]))) ||
+            (takes_out && (o == out->n_dims || !msc_infer__is_number(out->dims[o])))) {
+            return false;
+        }
+        product_in *= takes_in ? in->dims[i++].value : 1;
+        product_out *= takes_out ? out->dims[o++].value : 1;
+        if (product_in <= 0 || product_out <= 0) {
+            return false;
+        }
+    }
+    *last_in = i;
+    *last_out = o;
+    return true;
+}
+
+// True if the ranks are equal and no length is known to change.
+static bool may_be_same(const struct msc_infer_tensor *in, const struct msc_infer_tensor *out) {
+    bool is_same = in->n_dims == out->n_dims;
+    for (int i = 0; is_same && i < in->n_dims; i++) {
+        is_same = !msc_infer__is_number(in->dims[i]) || !msc_infer__is_number(out->dims[i]) ||
+                  in->dims[i].value == out->dims[i].value;
+    }
+    return is_same;
+}
+
+// The letter of an output axis that comes from no input axis. An axis of length 1 takes the
+// letter of an input axis that disappeared: [1,C=1,H,W] reshaped to [1,H,W,1] is NHWC.
+static void add_new_letter(char layout[], const struct msc_infer_tensor *in, struct msc_dim dim) {
+    for (int i = 0; msc_infer__is_number(dim) && dim.value == 1 && i < in->n_dims; i++) {
+        bool is_one = msc_infer__is_number(in->dims[i]) && in->dims[i].value == 1;
+        if (is_one && strchr(layout, in->layout[i]) == NULL) {
+            size_t n = strlen(layout);
+            layout[n] = in->layout[i];
+            layout[n + 1] = '\0';
+            return;
+        }
+    }
+    char letter = 'A';
+    while (strchr(layout, letter) != NULL || strchr(in->layout, letter) != NULL) {
+        letter++;
+    }
+    size_t n = strlen(layout);
+    layout[n] = letter;
+    layout[n + 1] = '\0';
+}
+
+void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_infer_tensor *in) {
+    out->layout[0] = '\0';
+    if (in->layout[0] == '\0' || out->n_dims == 0) {
+        return;
+    }
+    if (may_be_same(in, out)) {
+        memcpy(out->layout, in->layout, sizeof(out->layout));
+        return;
+    }
+    char layout[MSC_MAX_DIMS + 4] = "";
+    int i = 0, o = 0;
+    while (o < out->n_dims) {
+        int last_in, last_out;
+        if (i >= in->n_dims || !match_group(&last_in, &last_out, in, i, out, o)) {
+            // The rest is one group, which must end in a single axis or in equal axes.
+            last_in = in->n_dims;
+            last_out = o + 1;
+            while (last_out < out->n_dims && last_in > i + 1 &&
+                   !is_suffix_equal(out, last_out, in, last_in)) {
+                last_in--;
+            }
+        }
+        char letter = i < last_in ? group_letter(in, i, last_in) : '\0';
+        if (letter == '\0' || strchr(layout, letter) != NULL) {
+            add_new_letter(layout, in, out->dims[o]);
+        } else {
+            size_t n = strlen(layout);
+            layout[n] = letter;
+            layout[n + 1] = '\0';
+        }
+        for (o++; o < last_out; o++) {
+            add_new_letter(layout, in, out->dims[o]);
+        }
+        i = last_in;
+    }
+    memcpy(out->layout, layout, sizeof(layout));
+}

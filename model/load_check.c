@@ -1,0 +1,40 @@
+#include "model/load_check.h"
+
+#include "base/file.h"
+#include "graph/target.h"
+#include "tools/runtime.h"
+
+// One run of one model.
+static enum msc_status run_once(struct msc_runtime *runtime, const char *name, const char *model) {
+    struct msc_latency latency = {0};
+    struct msc_runtime_job job = MSC_RUNTIME_JOB_INIT;
+    job.runtime = name;
+    job.models = &model;
+    job.n_models = 1;
+    job.n_rounds = 1;
+    enum msc_status status = msc_runtime_latency(runtime, &job, &latency);
+    msc_latency_finish(&latency);
+    return status;
+}
+
+enum msc_status msc_load_check(const char *exported, const char *source,
+                               const struct msc_target *target) {
+    const struct msc_runtime_options options = MSC_RUNTIME_OPTIONS_INIT;
+    const struct msc_runtime_found *found = NULL;
+    struct msc_runtime *runtime = NULL;
+    const char *name = target ? target->runtime : NULL;
+    enum msc_status status = MSC_OK;
+    if (!name || msc_runtime_start(&runtime, &options) != MSC_OK) {
+        return MSC_OK;
+    }
+    if (msc_runtime_find(&found, runtime, name) == MSC_OK &&
+        run_once(runtime, name, source) == MSC_OK &&
+        run_once(runtime, name, exported) == MSC_E_STATE && msc_runtime_is_alive(runtime)) {
+        status = msc_status_prefix(MSC_E_UNSUPPORTED,
+                                   "export: %s would be refused by its runtime, and is not left",
+                                   exported);
+        (void)msc_file_remove(exported);
+    }
+    msc_runtime_stop(runtime);
+    return status;
+}

@@ -1,0 +1,185 @@
+// The configuration of msc_quick_quantize: options as a configuration has them.
+#include "pipeline/quick/quick_internal.h"
+
+#include "base/json.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+// What there is to choose from, as enum msc_quick_choice has it. Without an observer weights have the
+// range from the least to the greatest value, or with a rounding the one that suits it; activations
+// that of the least squared error.
+static const char choices[] =
+    "[{\"bits\": 8}, {\"bits\": 8, \"rounding\": \"descent\"},"
+    " {\"bits\": 8, \"rounding\": \"descent\", \"correct\": \"affine\"},"
+    " {\"bits\": 8, \"observer\": \"minmax\"}, {\"bits\": 8, \"observer\": \"percentile\"},"
+    " {\"float\": true}]";
+
+#define HELD_BACK 0.2
+
+// ---- Names ------------------------------------------------------------------------------------
+
+static bool is_json(const struct msc_quick_names *names) {
+    char first = names->n == 1 ? names->items[0][0] : '\0';
+    return first == '[' || first == '{';
+}
+
+static enum msc_status take_json(cJSON **out, const struct msc_quick_names *names,
+                                 const char *option) {
+    *out = cJSON_Parse(names->items[0]);
+    return *out ? MSC_OK
+                : MSC_FAIL(MSC_E_INVALID, "quantize: %s: \"%s\" is no JSON", option,
+                           names->items[0]);
+}
+
+// Appends the names of a text, between commas.
+static enum msc_status split_names(cJSON *list, const char *text, const char *option) {
+    for (const char *next = text; next; text = next + 1) {
+        next = strchr(text, ',');
+        size_t n = next ? (size_t)(next - text) : strlen(text);
+        struct msc_str name = {0};
+        if (n == 0) {
+            return MSC_FAIL(MSC_E_INVALID, "quantize: %s: a name is missing", option);
+        }
+        msc_str_printf(&name, "%.*s", (int)n, text);
+        enum msc_status status = msc_str_status(&name);
+        if (status == MSC_OK) {
+            status = msc_json_push(list, cJSON_CreateString(msc_str_text(&name)));
+        }
+        msc_str_finish(&name);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
+}
+
+// Adds a list, or what the JSON is, unless nothing is given.
+static enum msc_status add_names(cJSON *env, const char *key, const struct msc_quick_names *names,
+                                 const char *option) {
+    cJSON *list = NULL;
+    if (names->n == 0) {
+        return MSC_OK;
+    }
+    if (is_json(names)) {
+        MSC_TRY(take_json(&list, names, option));
+        return msc_json_add(env, key, list);
+    }
+    list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(env, key, list));
+    for (size_t i = 0; i < names->n; i++) {
+        MSC_TRY(split_names(list, names->items[i], option));
+    }
+    return MSC_OK;
+}
+
+// ---- The configuration ------------------------------------------------------------------------
+
+static enum msc_status add_env(cJSON *entry, const struct msc_quick_options *o) {
+    cJSON *env = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(entry, "env", env));
+    MSC_TRY(msc_json_add(env, "choices", cJSON_Parse(choices)));
+    MSC_TRY(o->sites ? msc_json_add_text(env, "sites", o->sites) : MSC_OK);
+    MSC_TRY(add_names(env, "loss_tensors", &o->loss_tensors, "--loss-tensors"));
+    MSC_TRY(add_names(env, "outputs", &o->outputs, "--outputs"));
+    MSC_TRY(add_names(env, "exclude", &o->exclude, "--exclude"));
+    return o->loss_tensors.n == 0 && o->outputs.n == 0
+               ? msc_json_add_text(env, "loss_tensors", "auto")
+               : MSC_OK;
+}
+
+static enum msc_status add_check(cJSON *config, const char *atol) {
+    double number;
+    if (!atol) {
+        return MSC_OK;
+    }
+    if (!msc_parse_double(&number, atol) || !isfinite(number) || number < 0) {
+        return MSC_FAIL(MSC_E_INVALID, "quantize: --atol is \"%s\", expected a number of 0 or more",
+                        atol);
+    }
+    cJSON *baseline = cJSON_CreateObject(), *check = cJSON_CreateObject();
+    enum msc_status status = msc_json_add(config, "baseline", baseline);
+    if (status != MSC_OK) {
+        cJSON_Delete(check);
+        return status;
+    }
+    MSC_TRY(msc_json_add(baseline, "check_config", check));
+    return msc_json_add_number(check, "atol", number);
+}
+
+static enum msc_status add_dataset(cJSON *config, const struct msc_quick_options *o) {
+    cJSON *dataset = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(config, "dataset", dataset));
+    MSC_TRY(msc_json_add_text(dataset, "inputs", o->inputs));
+    MSC_TRY(o->labels ? msc_json_add_text(dataset, "labels", o->labels) : MSC_OK);
+    MSC_TRY(o->batch > 0 ? msc_json_add_number(dataset, "batch", (double)o->batch) : MSC_OK);
+    return msc_json_add_number(dataset, "validation", HELD_BACK);
+}
+
+static enum msc_status add_section(cJSON *config, const struct msc_quick_options *o) {
+    cJSON *section = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(config, "quantize", section));
+    MSC_TRY(o->target ? msc_json_add_text(section, "target", o->target) : MSC_OK);
+    cJSON *gym = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(section, "gym", gym));
+    cJSON *entry = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(gym, entry));
+    MSC_TRY(msc_json_add_bool(entry, "distill", true));
+    return add_env(entry, o);
+}
+
+// In the words of who gave them: there is no configuration to speak of.
+static enum msc_status check_options(const struct msc_quick_options *o) {
+    const struct msc_target *target = NULL;
+    MSC_TRY(o->target ? msc_target_get(&target, o->target, "quantize: --target") : MSC_OK);
+    return !o->sites || strcmp(o->sites, "all") == 0 || strcmp(o->sites, "inputs") == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "quantize: --sites: \"%s\" is not known; there are all, inputs",
+                          o->sites);
+}
+
+static enum msc_status fill_config(cJSON *config, const struct msc_quick_options *o) {
+    MSC_TRY(check_options(o));
+    MSC_TRY(add_dataset(config, o));
+    MSC_TRY(msc_json_add_text(config, "model", o->model));
+    MSC_TRY(msc_json_add_text(config, "verbose", "warning"));
+    MSC_TRY(add_check(config, o->atol));
+    return add_section(config, o);
+}
+
+enum msc_status msc_quick__make_config(struct msc_config **out,
+                                       const struct msc_quick_options *options) {
+    cJSON *json = cJSON_CreateObject();
+    enum msc_status status =
+        json ? fill_config(json, options) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    if (status != MSC_OK) {
+        cJSON_Delete(json);
+        return status;
+    }
+    MSC_TRY(msc_config_create(out, json, "quantize", ".", MSC_CONFIG_CODE_ALLOWED));
+    (*out)->entries[0].place = options->model;
+    return MSC_OK;
+}
+
+// ---- What the model has to have ---------------------------------------------------------------
+
+static enum msc_status check_name(const struct msc_quick *q, const char *name, const char *option) {
+    return msc_graph_find_tensor(q->setup->model->graph, name) != MSC_NO_ID
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "quantize: %s: %s has no tensor \"%s\"; `mscgym graph MODEL` lists them",
+                          option, q->options->model, name);
+}
+
+enum msc_status msc_quick__check_names(const struct msc_quick *q) {
+    static const char *const keys[][2] = {{"loss_tensors", "--loss-tensors"},
+                                          {"outputs", "--outputs"}};
+    const cJSON *env = q->setup->config->entries[0].env, *item;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(env, keys[i][0])) {
+            const char *name = cJSON_IsString(item) ? item->valuestring : item->string;
+            MSC_TRY(name ? check_name(q, name, keys[i][1]) : MSC_OK);
+        }
+    }
+    return MSC_OK;
+}

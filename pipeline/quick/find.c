@@ -1,0 +1,70 @@
+// Finds the best plans: the choices for activations, one after the other, then the choices for
+// weights with the best of them. From the best pair on, tensors are left float, slow plans are
+// passed over, and weights are improved.
+#include "pipeline/quick/quick_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define N_OF(array) (sizeof(array) / sizeof(array)[0])
+
+static const enum msc_quick_choice of_activations[] = {MSC_QUICK_NEAREST, MSC_QUICK_MINMAX,
+                                                       MSC_QUICK_PERCENTILE};
+static const enum msc_quick_choice of_weights[] = {MSC_QUICK_DESCENT, MSC_QUICK_AFFINE};
+
+static bool is_weight(const struct msc_space *space, size_t task) {
+    for (size_t f = 0; f < space->n_features; f++) {
+        if (strcmp(space->feature_names[f], "is_weight") == 0) {
+            return space->tasks[task].features[f] > 0;
+        }
+    }
+    return false;
+}
+
+// Adds a plan with one choice for weights and one for activations, unless there is an equal one.
+static enum msc_status add_pair(struct msc_quick *q, enum msc_quick_choice weights,
+                                enum msc_quick_choice activations) {
+    const struct msc_space *space = msc_quick__space(q);
+    const struct msc_quick_plan like = {.weights = weights, .activations = activations};
+    const enum msc_quick_choice of[] = {activations, weights};
+    struct msc_quick_plan *plan = NULL;
+    MSC_TRY(msc_quick__begin_plan(&plan, q, &like));
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        plan->choices[t] = space->baselines[of[is_weight(space, t)]].choices[t];
+    }
+    q->n += !msc_quick__is_known(q, plan->choices);
+    return MSC_OK;
+}
+
+static enum msc_status try_pairs(struct msc_quick *q) {
+    msc_news_measuring(&q->news, "plans of 8 bits");
+    for (size_t i = 0; i < N_OF(of_activations); i++) {
+        MSC_TRY(add_pair(q, MSC_QUICK_NEAREST, of_activations[i]));
+    }
+    MSC_TRY(msc_quick__measure_plans(q, 0));
+    msc_quick__sort_plans(q);
+    size_t n_before = q->n;
+    enum msc_quick_choice best = q->plans[0].activations;
+    for (size_t i = 0; i < N_OF(of_weights); i++) {
+        MSC_TRY(add_pair(q, of_weights[i], best));
+    }
+    MSC_TRY(msc_quick__measure_plans(q, n_before));
+    msc_quick__sort_plans(q);
+    return MSC_OK;
+}
+
+enum msc_status msc_quick__find_plans(struct msc_quick *q) {
+    q->plans = msc_arena_array(&q->arena, MSC_QUICK_MOST_PLANS, sizeof q->plans[0]);
+    MSC_TRY(MSC_ALLOCATED(q->plans));
+    MSC_TRY(msc_quantize_predictor_create(&q->predictor, q->session.env));
+    MSC_TRY(try_pairs(q));
+    if (q->plans[0].loss == INFINITY) {
+        return MSC_FAIL(MSC_E_STATE, "the loss of no plan of 8 bits is a finite number");
+    }
+    size_t n_before = q->n;
+    MSC_TRY(msc_quick__leave_float(q));
+    MSC_TRY(msc_quick__measure_plans(q, n_before));
+    msc_quick__sort_plans(q);
+    MSC_TRY(msc_quick__pass_slow(q));
+    return msc_quick__improve_weights(q);
+}

@@ -1,0 +1,257 @@
+#include "pipeline/quick/quick.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "graph/notes.h"
+#include "pipeline/delivery.h"
+#include "model/output.h"
+#include "pipeline/quick/quick_internal.h"
+#include "pipeline/session_runtime.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum msc_status open_setup(struct msc_quick *q) {
+    struct msc_config *config = NULL;
+    struct msc_processor_options o = q->options->host;
+    MSC_TRY(msc_quick__make_config(&config, q->options));
+    o.is_dry_run = true; // with `restart`: whatever record there is has no part in it
+    o.restart = true;
+    return msc_setup_create(&q->setup, config, &o);
+}
+
+static enum msc_status claim_output(const struct msc_quick *q) {
+    struct msc_file_set files = {0};
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_output_read_model(&files, q->options->model));
+    MSC_TRY_OUT(msc_file_set_read(&files, "the inputs", q->options->inputs));
+    MSC_TRY_OUT(msc_file_set_read(&files, "the labels", q->options->labels));
+    MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_MODEL, "--output", q->options->output));
+out:
+    msc_file_set_finish(&files);
+    return status;
+}
+
+static struct msc_quick_plan *find_plain(const struct msc_quick *q) {
+    for (size_t i = 1; i < q->n; i++) {
+        struct msc_quick_plan *plan = &q->plans[i];
+        if (msc_quick__is_plain(plan) && plan->loss < INFINITY) {
+            return plan;
+        }
+    }
+    return NULL;
+}
+
+// ---- The file, and what the runtime makes of it -----------------------------------------------
+
+static enum msc_status write_model(const struct msc_quick *q) {
+    const struct msc_quick_plan *best = &q->plans[0];
+    struct msc_strategy *strategy = NULL;
+    if (best->strategy) {
+        return msc_export_model(q->setup->model->graph, best->strategy, q->options->output, NULL,
+                                -1);
+    }
+    MSC_TRY(msc_export_strategy(&strategy, q->session.env, best->choices));
+    enum msc_status status =
+        msc_export_model(q->setup->model->graph, strategy, q->options->output, NULL, -1);
+    msc_strategy_destroy(strategy);
+    return status;
+}
+
+// What the runtime does not take is no result, unless it does not take the float model (the last
+// one) either.
+static enum msc_status check_loads(const struct msc_quick *q,
+                                   const struct msc_delivery_plan plans[], size_t n) {
+    if (!plans[0].is_refused || plans[n - 1].failure) {
+        return MSC_OK;
+    }
+    remove(q->options->output);
+    return MSC_FAIL(MSC_E_UNSUPPORTED,
+                    "quantize: %s would be refused by its runtime, and is not left: %s; leave more "
+                    "tensors float (--float), or name another --target",
+                    q->options->output, plans[0].failure);
+}
+
+static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
+                                         struct msc_delivery_plan plans[], size_t n) {
+    struct msc_delivery_plan *order[3];
+    struct msc_delivery *d = NULL;
+    bool is_there = false;
+    MSC_TRY(msc_session_open_delivery(&d, &q->session, &q->news));
+    enum msc_status status = msc_session_start_runtime(&is_there, runtime, &q->session, d);
+    for (size_t i = 0; status == MSC_OK && i < n; i++) {
+        order[i] = &plans[i];
+        status = is_there ? msc_quick__check_stop(q) : MSC_OK;
+        status = status == MSC_OK ? msc_delivery_export(d, &plans[i]) : status;
+        status = status == MSC_OK && is_there ? msc_delivery_outputs(d, &plans[i]) : status;
+        msc_session_tell_refused(&q->session, &plans[i]);
+    }
+    if (status == MSC_OK && is_there) {
+        status = msc_delivery_latency(d, order, n);
+    }
+    status = msc_session_settle_measuring(&q->session, status);
+    if (status == MSC_OK && is_there) {
+        status = check_loads(q, plans, n); // while the runtime's words are there
+    }
+    msc_delivery_close(d);
+    return status;
+}
+
+// The best plan, the plain one and the float model.
+static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
+    struct msc_quick_plan *plain = find_plain(q);
+    cJSON *reference = cJSON_GetObjectItemCaseSensitive(report, "reference");
+    cJSON *runtime = cJSON_CreateObject(), *of_float = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(report, "runtime", runtime));
+    MSC_TRY(msc_json_add(reference, "examined", of_float));
+    struct msc_delivery_plan plans[3] = {
+        {.name = "the best plan",
+         .choices = q->plans[0].strategy ? NULL : q->plans[0].choices,
+         .strategy = q->plans[0].strategy,
+         .found = q->plans[0].found},
+        {.name = "the float model", .found = of_float},
+    };
+    if (plain) {
+        plans[2] = plans[1];
+        plans[1] = (struct msc_delivery_plan){
+            .name = "plain 8 bits", .choices = plain->choices, .found = plain->found};
+    }
+    return measure_delivered(q, runtime, plans, plain ? 3 : 2);
+}
+
+// ---- What is known of the plans that are shown ------------------------------------------------
+
+// All metrics on the samples, and on those held back.
+static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *plan) {
+    struct msc_trial trial, *list[] = {&trial};
+    const struct msc_evaluation e = {.trials = list, .n = 1};
+    cJSON *found = NULL;
+    MSC_TRY(msc_trial_init(&trial, &q->arena, msc_quick__space(q)));
+    trial.id = 0;
+    memcpy(trial.proposal.choices, plan->choices,
+           msc_quick__space(q)->n_tasks * sizeof plan->choices[0]);
+    MSC_TRY(msc_env_evaluate(q->session.env, &q->session.goal, &e));
+    MSC_TRY(msc_env_reevaluate(q->session.env, plan->choices, MSC_REEVALUATE_VALIDATION, &found));
+    cJSON_Delete(plan->found);
+    plan->found = found;
+    memcpy(plan->metrics, trial.outcome.metrics,
+           msc_quick__space(q)->n_metrics * sizeof plan->metrics[0]);
+    return msc_quick__check_stop(q);
+}
+
+static enum msc_status examine_plans(struct msc_quick *q) {
+    struct msc_quick_plan *plain = find_plain(q);
+    if (!q->plans[0].strategy) {
+        MSC_TRY(examine_plan(q, &q->plans[0]));
+    }
+    return plain ? examine_plan(q, plain) : MSC_OK;
+}
+
+// ---- The report -------------------------------------------------------------------------------
+
+static enum msc_status add_metrics(cJSON *row, const struct msc_space *space,
+                                   const double metrics[]) {
+    cJSON *object = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(row, "metrics", object));
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        if (!isnan(metrics[i])) {
+            MSC_TRY(msc_json_add_number(object, space->metrics[i].name, metrics[i]));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_reference(cJSON *report, const struct msc_quick *q) {
+    double metrics[MSC_MAX_METRICS];
+    cJSON *reference = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(report, "reference", reference));
+    MSC_TRY(msc_env_reference(q->session.env, metrics));
+    return add_metrics(reference, msc_env_space(q->session.env), metrics);
+}
+
+static const char *label_of(const struct msc_quick *q, enum msc_quick_choice choice) {
+    return msc_env_space(q->session.env)->baselines[choice].label;
+}
+
+static enum msc_status report_plans(cJSON *report, struct msc_quick *q) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(report, "plans", list));
+    for (size_t i = 0; i < q->n; i++) {
+        struct msc_quick_plan *plan = &q->plans[i];
+        cJSON *row = cJSON_CreateObject();
+        cJSON *found = plan->found;
+        MSC_TRY(msc_json_push(list, row));
+        MSC_TRY(msc_json_add_text(row, "weights", label_of(q, plan->weights)));
+        MSC_TRY(msc_json_add_text(row, "activations", label_of(q, plan->activations)));
+        MSC_TRY(msc_json_add_number(row, "float", (double)plan->n_float));
+        MSC_TRY(msc_json_add_number(row, "improved", (double)plan->n_improved));
+        MSC_TRY(msc_json_add_bool(row, "plain", msc_quick__is_plain(plan)));
+        MSC_TRY(isnan(plan->ratio) ? MSC_OK
+                                   : msc_json_add_number(row, "predicted_ratio", plan->ratio));
+        MSC_TRY(add_metrics(row, msc_env_space(q->session.env), plan->metrics));
+        plan->found = NULL;
+        MSC_TRY(found ? msc_json_add(row, "examined", found) : MSC_OK);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
+    const struct msc_model *m = q->setup->model;
+    MSC_TRY(msc_json_add_text(report, "target", q->session.entry->target));
+    MSC_TRY(msc_json_add_number(report, "samples", (double)msc_dataset_n_samples(m->dataset)));
+    MSC_TRY(msc_json_add_number(
+        report, "held_back", m->validation ? (double)msc_dataset_n_samples(m->validation) : 0.0));
+    if (q->session.sameness) {
+        MSC_TRY(
+            msc_json_add(report, "sameness", cJSON_Duplicate(q->session.sameness->child, true)));
+    }
+    MSC_TRY(msc_json_add_text(report, "model", q->options->output));
+    size_t n_metadata = msc_graph_notes(m->graph)->n_metadata;
+    MSC_TRY(n_metadata > 0 ? msc_json_add_number(report, "metadata", (double)n_metadata) : MSC_OK);
+    MSC_TRY(add_reference(report, q));
+    if (msc_session_has_runtime(&q->session)) {
+        MSC_TRY(deliver(q, report));
+    }
+    return report_plans(report, q);
+}
+
+// ---- All of it --------------------------------------------------------------------------------
+
+static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
+    MSC_TRY(open_setup(q));
+    MSC_TRY(claim_output(q));
+    MSC_TRY(msc_setup_load(q->setup, MSC_SETUP_LOOK));
+    MSC_TRY(msc_quick__check_names(q));
+    MSC_TRY(msc_session_open(&q->session, q->setup, q->setup->first, MSC_SETUP_LOOK));
+    q->news.session = &q->session;
+    MSC_TRY(msc_session_look_at_samples(&q->session));
+    MSC_TRY(msc_quick__check_stop(q));
+    const struct msc_config *c = q->setup->config;
+    MSC_TRY(msc_model_check(q->setup->model, &c->dataset, c->atol, c->rtol));
+    MSC_TRY(msc_quick__find_plans(q));
+    MSC_TRY(examine_plans(q));
+    MSC_TRY(write_model(q));
+    return make_report(report, q);
+}
+
+enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_options *options) {
+    struct msc_quick q = {.options = options};
+    cJSON *report = cJSON_CreateObject();
+    enum msc_status status =
+        report ? run_quick(report, &q) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < q.n; i++) {
+        cJSON_Delete(q.plans[i].found);
+        msc_strategy_destroy(q.plans[i].strategy);
+    }
+    msc_quantize_predictor_destroy(q.predictor);
+    msc_session_close(&q.session);
+    msc_setup_destroy(q.setup);
+    msc_arena_finish(&q.arena);
+    if (status != MSC_OK) {
+        cJSON_Delete(report);
+        return status;
+    }
+    *out = report;
+    return MSC_OK;
+}

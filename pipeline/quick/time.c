@@ -1,0 +1,93 @@
+// What floats do to a plan's time: each end of a float stretch costs a conversion, and so one tensor left
+// alone may cost more than all integers gain. Where the runtime is there it is asked; else predicted.
+#include "pipeline/delivery.h"
+#include "pipeline/quick/quick_internal.h"
+#include "pipeline/session_runtime.h"
+
+#include <math.h>
+
+// What floats may add to the time without them; and what no measurement tells from nothing.
+#define MOST_SLOWER 1.05
+#define TIME_MARGIN 1.01
+
+bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
+    bool is_slower = ratio > MOST_SLOWER * all_bytes;
+    bool is_slower_than_float = ratio > TIME_MARGIN && all_bytes <= TIME_MARGIN;
+    return !is_slower && !is_slower_than_float;
+}
+
+// ---- The runtime ------------------------------------------------------------------------------
+
+// The plans that are asked about: the best one of each number of floats, down to none.
+static size_t pick_plans(size_t picked[], const struct msc_quick *q) {
+    size_t n = 0;
+    for (size_t i = 0; i < q->n && (n == 0 || q->plans[picked[n - 1]].n_float > 0); i++) {
+        picked[n++] = i;
+    }
+    return n;
+}
+
+// ratios [n], as they were; or as the runtime has them.
+static enum msc_status measure_ratios(double ratios[], struct msc_quick *q, const size_t picked[],
+                                      size_t n, struct msc_delivery *d) {
+    struct msc_delivery_plan plans[MSC_QUICK_MOST_PLANS + 1] = {{0}};
+    struct msc_delivery_plan *order[MSC_QUICK_MOST_PLANS + 1];
+    enum msc_status status = MSC_OK;
+    for (size_t i = 0; status == MSC_OK && i <= n; i++) {
+        bool is_float = i == n;
+        plans[i].name = is_float ? "the float model" : "a plan";
+        plans[i].id = (int64_t)i;
+        plans[i].choices = is_float ? NULL : q->plans[picked[i]].choices;
+        plans[i].found = cJSON_CreateObject();
+        order[i] = &plans[i];
+        status = plans[i].found ? msc_quick__check_stop(q) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        status = status == MSC_OK ? msc_delivery_export(d, &plans[i]) : status;
+    }
+    status = status == MSC_OK ? msc_delivery_latency(d, order, n + 1) : status;
+    for (size_t i = 0; i <= n; i++) {
+        const cJSON *runtime = cJSON_GetObjectItemCaseSensitive(plans[i].found, "runtime");
+        const cJSON *ratio = cJSON_GetObjectItemCaseSensitive(runtime, "latency_ratio");
+        if (status == MSC_OK && i < n && cJSON_IsNumber(ratio)) {
+            ratios[i] = ratio->valuedouble;
+        }
+        cJSON_Delete(plans[i].found);
+    }
+    return status;
+}
+
+static enum msc_status ask_runtime(double ratios[], struct msc_quick *q, const size_t picked[],
+                                   size_t n) {
+    struct msc_delivery *d = NULL;
+    const char *missing = NULL;
+    if (!msc_session_has_runtime(&q->session)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_session_open_delivery(&d, &q->session, &q->news));
+    enum msc_status status = msc_delivery_start(d, &missing);
+    if (status == MSC_OK && !missing) {
+        status = measure_ratios(ratios, q, picked, n, d);
+    }
+    msc_delivery_close(d);
+    return msc_session_settle_measuring(&q->session, status);
+}
+
+// ---- The choice -------------------------------------------------------------------------------
+
+enum msc_status msc_quick__pass_slow(struct msc_quick *q) {
+    size_t picked[MSC_QUICK_MOST_PLANS];
+    double ratios[MSC_QUICK_MOST_PLANS];
+    bool is_asked_for = q->options->n_float >= 0;
+    size_t n = pick_plans(picked, q), best = 0;
+    if (is_asked_for || n < 2) {
+        return MSC_OK;
+    }
+    for (size_t i = 0; i < n; i++) {
+        ratios[i] = q->plans[picked[i]].ratio;
+    }
+    MSC_TRY(ask_runtime(ratios, q, picked, n));
+    while (best + 1 < n && !msc_quick__is_quick_enough(ratios[best], ratios[n - 1])) {
+        best++;
+    }
+    msc_quick__put_first(q, picked[best]);
+    return MSC_OK;
+}

@@ -1,0 +1,56 @@
+// Better weights for the best plan: the stage `distill` (env/quantize/distill.h), once.
+#include "pipeline/quick/quick_internal.h"
+
+#include "env/quantize/distill.h"
+#include "pipeline/session_runtime.h"
+#include "pipeline/stage_distill.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void quick_tell_weight(void *payload, size_t done, size_t n) {
+    struct msc_quick *q = payload;
+    char text[64];
+    snprintf(text, sizeof text, "better weights, %zu of %zu", done, n);
+    msc_news_measuring(&q->news, text);
+}
+
+// On the samples held back; where these have none, on the others, as the loss of the plan is.
+static double loss_of(const struct msc_quick *q, const struct msc_quantize_distilled *d) {
+    const cJSON *loss = cJSON_GetObjectItemCaseSensitive(d->validation, "distill_loss");
+    int metric = msc_space_find_metric(msc_quick__space(q), "distill_loss");
+    return cJSON_IsNumber(loss) ? loss->valuedouble : d->metrics[metric];
+}
+
+static enum msc_status take_distilled(struct msc_quick *q, struct msc_quantize_distilled *d) {
+    struct msc_quick_plan *plan = NULL;
+    MSC_TRY(msc_quick__begin_plan(&plan, q, &q->plans[0]));
+    q->n++;
+    plan->loss = loss_of(q, d);
+    plan->n_improved = d->n_improved;
+    plan->strategy = d->strategy;
+    d->strategy = NULL;
+    memcpy(plan->metrics, d->metrics, sizeof plan->metrics);
+    plan->found = cJSON_CreateObject();
+    MSC_TRY(MSC_ALLOCATED(plan->found));
+    if (d->validation) {
+        MSC_TRY(msc_json_add(plan->found, "validation", d->validation));
+        d->validation = NULL;
+    }
+    msc_quick__put_first(q, q->n - 1); // it loses less than the one that was
+    return MSC_OK;
+}
+
+enum msc_status msc_quick__improve_weights(struct msc_quick *q) {
+    struct msc_quantize_distill_options o;
+    struct msc_quantize_distilled d = {.strategy = NULL};
+    msc_stage_distill_options(&o, q->session.entry);
+    o.progress = quick_tell_weight;
+    o.payload = q;
+    enum msc_status status = msc_quantize_distill(&d, q->session.env, q->plans[0].choices, &o);
+    if (status == MSC_OK && d.n_improved > 0 && loss_of(q, &d) < q->plans[0].loss) {
+        status = take_distilled(q, &d);
+    }
+    msc_quantize_distilled_finish(&d);
+    return msc_session_settle_measuring(&q->session, status);
+}

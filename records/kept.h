@@ -1,0 +1,35 @@
+// RECORD.result.json: results computed at the end of a search (validation, noise, isolated losses,
+// the uncompressed model, lines left out), so that a report needs no evaluation. docs/record.md
+// describes its members.
+//
+//     MSC_TRY(msc_kept_save(record, report));          // after a search
+//     MSC_TRY(msc_kept_load(&kept, record, log));      // later; NULL: nothing that fits
+//     MSC_TRY(msc_report_create(&report, &options));   // without an environment
+//     MSC_TRY(msc_kept_add(report, kept));
+//
+// Every number is bound to the record by its identity and to a line by its checksum. Numbers that
+// no longer fit are ignored.
+#ifndef MSC_RECORDS_KEPT_H
+#define MSC_RECORDS_KEPT_H
+
+#include "base/log.h"
+#include "records/record.h"
+
+struct cJSON;
+
+// Saves the numbers of a report that was made with an environment. The file is replaced atomically.
+enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSON *report);
+
+// *out is owned by the caller (cJSON_Delete), NULL if there is nothing. `log` gets a warning if the
+// file is damaged or of another state of the record; what is still valid is returned. Lines that
+// were left out when the file was written are left out of the record (msc_record_leave_out). Fails
+// only with MSC_E_NOMEM.
+enum msc_status msc_kept_load(struct cJSON **out, struct msc_record *record,
+                              const struct msc_log *log);
+// Only leaves out the lines that the file names.
+enum msc_status msc_kept_leave_out(struct msc_record *record, const struct msc_log *log);
+
+// Adds kept numbers to a report made without an environment. `kept` may be NULL.
+enum msc_status msc_kept_add(struct cJSON *report, const struct cJSON *kept);
+
+#endif

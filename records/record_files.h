@@ -1,0 +1,33 @@
+// A record of a search and the files next to it, by their names.
+//
+//     path = msc_record_file(&arena, "q.jsonl", MSC_RECORD_FILE_BASE); // "q.jsonl.base.json"
+#ifndef MSC_RECORDS_RECORD_FILES_H
+#define MSC_RECORDS_RECORD_FILES_H
+
+#include "base/alloc.h"
+
+#include <stdbool.h>
+
+#define MSC_RECORD_FILE_PARAMETERS ".params"
+#define MSC_RECORD_FILE_PREPARED ".prepared"
+#define MSC_RECORD_FILE_BASE ".base.json"
+
+// A kind of file: RECORD<ending>.
+struct msc_record_file {
+    const char *ending;
+    const char *what; // for errors
+    bool is_base;     // written only if the configuration names no strategy to start from
+};
+
+// All kinds; the last row has no ending.
+extern const struct msc_record_file msc_record_file_kinds[];
+
+// RECORD<ending>, in the arena. NULL: out of memory.
+const char *msc_record_file(struct msc_arena *arena, const char *record, const char *ending);
+// The record of another search of the same entry: NAME.<what>.jsonl for NAME.jsonl. NULL: out of
+// memory.
+const char *msc_record_sibling(struct msc_arena *arena, const char *record, const char *what);
+// *out: the file exists and has the header of a record. Fails if the header is damaged.
+enum msc_status msc_record_has_header(bool *out, const char *path);
+
+#endif

@@ -1,0 +1,41 @@
+// Orders trials by measurements of their exported models, if there are any, instead of by the
+// search's.
+#ifndef MSC_RECORDS_RERANK_H
+#define MSC_RECORDS_RERANK_H
+
+#include "env/api/trial.h"
+
+struct cJSON;
+
+struct msc_rerank_row {
+    const struct msc_trial *trial;
+    size_t rank; // rank in the search, from 1
+    // Measurements (docs/record.md, `examined`): file_bytes, runtime, score (the number of a
+    // command); may be NULL.
+    const struct cJSON *examined;
+    bool has_failed;
+    // Results
+    double value;     // the order's key; NaN: not measured
+    double violation; // of the bounds, as measured
+};
+
+struct msc_rerank_by {
+    char name[64]; // name of the key: "score", "runtime.validation.distill_loss", "size_bytes"
+    bool is_maximised;
+    size_t n_measured; // rows with a value; 0: the search's order is kept
+};
+
+// Is it a metric that runtimes measure? The record's numbers for it come from other kernels. If the
+// key of `by` is such a name without a prefix, nothing was measured.
+bool msc_rerank_is_of_runtime(const char *metric);
+
+// Sorts rows, which must be in the search's order. If there is a command, its number is the key.
+// Else it is the first objective as measured: in the runtime on the validation samples if there are
+// any, else on the search's samples; or as recorded if no runtime measures it. Bounds use
+// measurements on the search's samples. Plans that break bounds follow the others, by violation.
+// Plans that failed or lack a needed value come last. Ties keep the search's order.
+void msc_rerank_sort(struct msc_rerank_by *by, struct msc_rerank_row rows[], size_t n,
+                     const struct msc_goal *goal, const struct msc_space *space, bool has_command,
+                     bool command_is_maximised);
+
+#endif

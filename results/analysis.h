@@ -1,0 +1,75 @@
+// Measures the effect of single choices and of pairs on the objective, from the trials of any
+// record.
+//
+// The reference is a trial with many neighbours: trials that differ from it in one task. It is the
+// first of the baselines and the trials after them with at least half as many neighbours as the
+// best of these. The effect of a choice is known if a trial differs from the reference in that
+// choice only. The interaction of a pair is known if both effects are, and a trial differs in just
+// these two choices:
+//
+//     (loss of both - loss of the reference) - sum over the two of (loss of one - loss of the reference)
+//
+// It is 0 if losses add up. Losses are values of the first objective, in its own direction.
+//
+//     struct msc_analysis analysis;
+//     MSC_TRY(msc_analysis_make(&analysis, record));
+//     msc_analysis_text(&text, &analysis, 20, 0);
+//     msc_analysis_finish(&analysis);
+#ifndef MSC_RESULTS_ANALYSIS_H
+#define MSC_RESULTS_ANALYSIS_H
+
+#include "base/alloc.h"
+#include "records/record.h"
+
+MSC_PUBLIC_BEGIN
+
+struct cJSON;
+struct msc_str;
+
+struct msc_analysis_alone {
+    size_t task;
+    uint32_t choice;
+    int64_t id;        // of the trial
+    double value;      // of the objective
+    double difference; // from the reference's value
+};
+
+struct msc_analysis_pair {
+    size_t alone[2]; // indices in `alone`
+    int64_t id;
+    double value;
+    double difference;  // from the reference's value
+    double sum;         // of the two single differences
+    double interaction; // difference - sum
+};
+
+struct msc_analysis {
+    const struct msc_record *record; // borrowed
+    const char *metric;
+    bool has_reference; // false: no trial has a result yet
+    struct msc_record_line reference;
+    double reference_value;
+    size_t n_choices; // of all tasks, without those of the reference
+    size_t n_alone, alone_capacity;
+    struct msc_analysis_alone *alone; // greatest differences first
+    size_t n_pairs, pairs_capacity;
+    struct msc_analysis_pair *pairs; // greatest interactions first, by absolute value
+    struct msc_arena arena;          // owns the memory of the analysis
+};
+
+enum msc_status msc_analysis_make(struct msc_analysis *out, const struct msc_record *record);
+void msc_analysis_finish(struct msc_analysis *analysis); // accepts a zeroed one
+
+// Text for people, with at most `most_pairs` pairs, in tables folded to `n_columns` (0: not
+// folded).
+enum msc_status msc_analysis_text(struct msc_str *out, const struct msc_analysis *analysis,
+                                  size_t most_pairs, size_t n_columns);
+// CSV as in RFC 4180: a line of names, then a line for each choice and each pair.
+void msc_analysis_csv(struct msc_str *out, const struct msc_analysis *analysis, size_t most_pairs);
+// *out is owned by the caller.
+enum msc_status msc_analysis_describe(struct cJSON **out, const struct msc_analysis *analysis,
+                                      size_t most_pairs);
+
+MSC_PUBLIC_END
+
+#endif

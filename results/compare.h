@@ -1,0 +1,55 @@
+// Compares several records: differences of their configurations, the best value after equal numbers
+// of trials and equal times, the choices of their winners, and their Pareto fronts. The result is
+// JSON, which compare_text.c prints.
+//
+//     cJSON *comparison;
+//     MSC_TRY(msc_compare_create(&comparison, &(struct msc_compare_options){.paths = paths, .n = n}));
+//     MSC_TRY_OUT(msc_compare_text(&text, comparison, &(struct msc_compare_text_options){0}));
+//     cJSON_Delete(comparison);
+#ifndef MSC_RESULTS_COMPARE_H
+#define MSC_RESULTS_COMPARE_H
+
+#include "base/log.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cJSON;
+struct msc_str;
+
+struct msc_compare_options {
+    const char *const *paths; // of records, at least one
+    size_t n;
+    const struct msc_log *log;
+};
+
+// {
+//   "records"            each record's report (msc_report_create) with the data of the files next to it;
+//                        with several objectives also its front, each point with `on_joint_front`
+//   "notes"              texts: what cannot be compared, and why
+//   "differences"        of the configurations (results/differences.h); a record without one is compared by
+//                        its header's environment, agent and seed
+//   "best_over_trials"   list of {"trials", "values"}: the best after 10, 30, 100, … trials (with baselines)
+//                        and at the end; null: none yet, or the record is shorter
+//   "best_over_time"     list of {"seconds", "values"}: the best after fractions of the shortest search's
+//                        time, and at the end (no "seconds")
+//   "winners"            their choices (results/differences.h), without records that have no winner
+//   "joint_front"        with several objectives: the Pareto front of all records' fronts together
+// }
+// Lists of values have one entry for each record. Memory does not grow with the length of a record.
+// *out is owned by the caller (cJSON_Delete). Errors are those of msc_record_open_best.
+enum msc_status msc_compare_create(struct cJSON **out, const struct msc_compare_options *options);
+
+struct msc_compare_text_options {
+    bool has_front;   // list the joint front
+    bool has_all;     // list all tasks, including those whose choices agree
+    size_t n_columns; // width that tables are folded to; 0: not folded
+};
+// Text for people; records are called A, B, …
+enum msc_status msc_compare_text(struct msc_str *out, const struct cJSON *comparison,
+                                 const struct msc_compare_text_options *options);
+// CSV with the columns "part", "key" and one for each record, named by its file. Missing values are
+// empty.
+void msc_compare_csv(struct msc_str *out, const struct cJSON *comparison);
+
+#endif

@@ -1,0 +1,37 @@
+// Shows how an agent arrived at its trials, by replay: the agent is created again, asked again, and
+// observes the record's results. It names the origin of each proposal (msc_proposal.origin).
+// Nothing is evaluated or written.
+//
+//     cJSON *phases;
+//     MSC_TRY(msc_phases_describe(&phases, &(struct msc_phases_options){.record = record,
+//         .space = msc_env_space(env), .goal = &goal, .agent_config = agent}));
+//     msc_phases_text(&text, phases, 0);
+#ifndef MSC_RESULTS_PHASES_H
+#define MSC_RESULTS_PHASES_H
+
+#include "records/record.h"
+
+MSC_PUBLIC_BEGIN
+
+struct cJSON;
+struct msc_str;
+
+struct msc_phases_options {
+    const struct msc_record *record;
+    const struct msc_space *space;    // of the environment: agents use its costs
+    const struct cJSON *agent_config; // as for msc_search_run
+    const char *agent_folder;
+};
+
+// *out, owned by the caller, is a list of phases of 32, 32, 64, 128, ... trials. Each has the ids
+// `first` and `last`, and `origins`: for each of the agent's words, `trials` and how many of them
+// were the `best` so far. Trials that the agent did not propose (baselines, trials of other
+// records, retries) count as "given", those without an origin as "other". MSC_E_STATE: the record
+// does not replay.
+enum msc_status msc_phases_describe(struct cJSON **out, const struct msc_phases_options *options);
+// A table, folded to `n_columns` (0: not folded).
+enum msc_status msc_phases_text(struct msc_str *out, const struct cJSON *phases, size_t n_columns);
+
+MSC_PUBLIC_END
+
+#endif

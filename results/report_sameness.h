@@ -1,0 +1,18 @@
+// Explains a report's `sameness`: the samples are all the same, the outputs on them are, or the
+// validation samples equal the calibration samples. model/sameness.h finds this; a record's
+// header stores it.
+#ifndef MSC_RESULTS_REPORT_SAMENESS_H
+#define MSC_RESULTS_REPORT_SAMENESS_H
+
+#include "base/str.h"
+
+#include <stdbool.h>
+
+struct cJSON;
+
+// Is every loss meaningless?
+bool msc_report__is_blind(const struct cJSON *report);
+// Appends sentences, one per line, in lower case and without a full stop.
+void msc_report__write_sameness(struct msc_str *out, const struct cJSON *report);
+
+#endif

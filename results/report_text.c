@@ -1,0 +1,245 @@
+// Writes the report as text: a few sentences and one table.
+#include "results/report.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/shown.h"
+#include "base/str.h"
+#include "base/style.h"
+#include "base/table.h"
+#include "env/api/space.h"
+#include "results/report_runtime.h"
+#include "results/report_sameness.h"
+#include "results/report_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Metrics that are neither losses nor exact costs have their own names and explanations.
+static const struct {
+    const char *column;
+    const char *label;
+    const char *note;
+} explained[] = {
+    {"noise", "noise_ratio",
+     "how far rounding alone may move distill_loss, as a part of it: nearer losses are equal"},
+    {"isolated_loss_sum", "isolated_loss_sum",
+     "the losses of the plan's choices, each alone with the rest float, added up"},
+};
+
+static const cJSON *report_get(const cJSON *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+const char *msc_report_label(const char *column) {
+    for (size_t i = 0; i < sizeof explained / sizeof explained[0]; i++) {
+        if (strcmp(column, explained[i].column) == 0) {
+            return explained[i].label;
+        }
+    }
+    return column;
+}
+
+// A line for each plan.
+static void fill_down(struct msc_table *down, const struct msc_report_table *table) {
+    msc_table_add(down, "");
+    down->n_columns = 1;
+    for (size_t i = 0; i < table->n_columns; i++) {
+        if (!msc_report_table_is_empty(table, i)) {
+            msc_table_add_styled(down, msc_report_label(table->columns[i]), MSC_STYLE_HEADING);
+            down->n_columns++;
+        }
+    }
+    for (size_t r = 0; r < table->n_rows; r++) {
+        const char(*cells)[MSC_REPORT_CELL_BYTES] =
+            (const char(*)[MSC_REPORT_CELL_BYTES])table->cells + r * (table->n_columns + 1);
+        msc_table_add_styled(down, cells[0], table->styles[r]);
+        for (size_t i = 0; i < table->n_columns; i++) {
+            if (!msc_report_table_is_empty(table, i)) {
+                msc_table_add_styled(down, cells[i + 1], table->styles[r]);
+            }
+        }
+    }
+}
+
+// A line for each metric, which is easier to read if there are few plans.
+static void fill_across(struct msc_table *across, const struct msc_report_table *table) {
+    across->n_columns = table->n_rows + 1;
+    across->indent = 2;
+    across->least_columns = 10;
+    for (size_t line = 0; line < table->n_columns + 1; line++) {
+        if (line > 0 && msc_report_table_is_empty(table, line - 1)) {
+            continue;
+        }
+        msc_table_add(across, line > 0 ? msc_report_label(table->columns[line - 1]) : "");
+        for (size_t r = 0; r < table->n_rows; r++) {
+            bool is_heading = line == 0 && table->styles[r] == MSC_STYLE_PLAIN;
+            msc_table_add_styled(across, table->cells[r * (table->n_columns + 1) + line],
+                                 is_heading ? MSC_STYLE_HEADING : table->styles[r]);
+        }
+    }
+}
+
+static void write_notes(struct msc_str *out, const struct msc_report_table *table) {
+    for (size_t i = 0; i < table->n_columns; i++) {
+        for (size_t k = 0; k < sizeof explained / sizeof explained[0]; k++) {
+            if (strcmp(table->columns[i], explained[k].column) == 0 &&
+                !msc_report_table_is_empty(table, i)) {
+                msc_str_printf(out, "%s: %s\n", explained[k].label, explained[k].note);
+            }
+        }
+    }
+}
+
+static void write_table(struct msc_str *out, const struct msc_report_table *table,
+                        size_t n_columns) {
+    enum { FEW = 6 };
+    struct msc_table shown = {0};
+    if (table->n_rows <= FEW) {
+        fill_across(&shown, table);
+    } else {
+        fill_down(&shown, table);
+    }
+    msc_table_write(out, &shown, n_columns);
+    msc_table_finish(&shown);
+    write_notes(out, table);
+}
+
+// Says where latencies that count as exact come from.
+static void write_latency(struct msc_str *out, const cJSON *report) {
+    const cJSON *of = report_get(report, "latency_of");
+    if (of) {
+        msc_str_append(out, "latency_us: of ");
+        msc_shown_append(out, msc_report__text(report, "latency_of"));
+        msc_str_append(out, ", by a table measured before the search\n");
+    }
+}
+
+// ---- The reranked trials ------------------------------------------------------------------------
+
+static enum msc_status write_reranked(struct msc_str *out, const cJSON *report, size_t n_columns) {
+    const cJSON *reranked = report_get(report, "reranked");
+    const cJSON *first = cJSON_GetArrayItem(report_get(reranked, "plans"), 0);
+    struct msc_report_table table = {0};
+    struct msc_table down = {0};
+    char name[MSC_REPORT_CELL_BYTES];
+    if (!first) {
+        return MSC_OK;
+    }
+    msc_report_name_reranked(name, first);
+    msc_str_printf(out, "%d plans, by ", cJSON_GetArraySize(report_get(reranked, "plans")));
+    msc_shown_append(out, msc_report__text(reranked, "by"));
+    msc_str_append(out, " as it was measured: ");
+    msc_shown_append(out, name);
+    msc_str_append(out, ", comes first, and is delivered\n");
+    enum msc_status status = msc_report_table_fill_reranked(&table, report, reranked);
+    if (status == MSC_OK) {
+        fill_down(&down, &table);
+        msc_table_write(out, &down, n_columns);
+    }
+    msc_table_finish(&down);
+    msc_report_table_finish(&table);
+    return status;
+}
+
+// ---- The sentences ----------------------------------------------------------------------------
+
+static void write_end(struct msc_str *out, const char *name) {
+    for (int i = 0; i < MSC_SEARCH_END_COUNT; i++) {
+        enum msc_search_end end = (enum msc_search_end)i;
+        if (strcmp(name, msc_search_end_name(end)) == 0) {
+            msc_str_printf(out, "ended: %s\n", msc_search_end_text(end));
+        }
+    }
+}
+
+static void write_counts(struct msc_str *out, const cJSON *report) {
+    static const char *const states[] = {"complete", "pruned", "infeasible", "failed"};
+    static const char *const kinds[] = {"baselines", "told", "repeats", "retries"};
+    const cJSON *counts = report_get(report, "counts");
+    msc_str_append(out, "record: ");
+    msc_shown_append(out, report_get(report, "record")->valuestring);
+    msc_str_printf(out, "\ntrials: %.0f", report_get(counts, "trials")->valuedouble);
+    const char *before = " (";
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        if (report_get(counts, states[i])->valuedouble > 0.0) {
+            msc_str_printf(out, "%s%.0f %s", before, report_get(counts, states[i])->valuedouble,
+                           states[i]);
+            before = ", ";
+        }
+    }
+    msc_str_append(out, before[0] == ',' ? ")" : "");
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const cJSON *n = report_get(counts, kinds[i]); // only listed if there are any
+        if (n && n->valuedouble > 0.0) {
+            msc_str_printf(out, ", %.0f %s", n->valuedouble, kinds[i]);
+        }
+    }
+    msc_str_char(out, '\n');
+    if (report_get(report, "end")) {
+        write_end(out, msc_report__text(report, "end"));
+    }
+}
+
+static void write_left_out(struct msc_str *out, const cJSON *report) {
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, report_get(report, "left_out")) {
+        msc_str_printf(out, "line %.0f (trial %.0f) does not come out again, and is left out: ",
+                       report_get(row, "line")->valuedouble, report_get(row, "id")->valuedouble);
+        msc_shown_append(out, msc_report__text(row, "difference"));
+        msc_str_char(out, '\n');
+    }
+}
+
+static void write_verdict(struct msc_str *out, const cJSON *report) {
+    const cJSON *winner = report_get(report, "winner");
+    if (!cJSON_IsObject(winner)) {
+        msc_str_append(out, "no trial has a result yet\n");
+    } else if (strcmp(report_get(winner, "state")->valuestring, "complete") != 0) {
+        msc_style_begin(out, MSC_STYLE_WARNING);
+        msc_str_append(out, "no trial meets every bound");
+        msc_style_end(out);
+        msc_str_printf(out, ": the nearest one misses them by %.3g in all\n",
+                       report_get(winner, "violation")->valuedouble);
+    } else if (report_get(winner, "label") && !report_get(report, "delivered")) {
+        const char *label = report_get(winner, "label")->valuestring;
+        bool is_uniform = msc_baseline_kind(label)[0] != '\0';
+        msc_str_printf(out, "nothing found is better than %s",
+                       is_uniform ? "the uniform plan " : "");
+        msc_shown_append(out, label);
+        msc_str_append(out, is_uniform ? "\n" : " of its first plans\n");
+    }
+}
+
+enum msc_status msc_report_text(struct msc_str *out, const struct cJSON *report) {
+    return msc_report_text_folded(out, report, 0);
+}
+
+enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *report,
+                                       size_t n_columns) {
+    struct msc_report_table table = {0};
+    write_counts(out, report);
+    write_left_out(out, report);
+    write_verdict(out, report);
+    msc_report__write_sameness(out, report);
+    enum msc_status status = msc_report_table_fill(&table, report);
+    if (status == MSC_OK && table.n_rows > 0) {
+        write_table(out, &table, n_columns);
+        write_latency(out, report);
+    }
+    if (status == MSC_OK && report_get(report, "distilled")) {
+        msc_report_distilled_text(out, report_get(report, "distilled"));
+        msc_str_char(out, '\n');
+    }
+    if (status == MSC_OK) {
+        status = msc_report__write_runtime(out, report);
+    }
+    if (status == MSC_OK) {
+        status = write_reranked(out, report, n_columns);
+    }
+    if (status == MSC_OK) {
+        status = msc_str_status(out);
+    }
+    msc_report_table_finish(&table);
+    return status;
+}

@@ -1,0 +1,126 @@
+// Writes plans, numbers and bounds for a verdict.
+#include "results/verdict_internal.h"
+
+#include "base/shown.h"
+#include "env/api/space.h"
+
+#include <math.h>
+#include <string.h>
+
+const cJSON *msc_verdict__get(const cJSON *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+double msc_verdict__number(const cJSON *object, const char *key) {
+    const cJSON *item = msc_verdict__get(object, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+double msc_verdict__metric(const cJSON *row, const char *metric) {
+    return msc_verdict__number(msc_verdict__get(row, "metrics"), metric);
+}
+
+bool msc_verdict__is_in_state(const cJSON *row, enum msc_trial_state state) {
+    const cJSON *text = msc_verdict__get(row, "state");
+    return cJSON_IsString(text) && strcmp(text->valuestring, msc_trial_state_name(state)) == 0;
+}
+
+void msc_verdict__write_plan(struct msc_str *out, const cJSON *row) {
+    const cJSON *label = msc_verdict__get(row, "label");
+    if (cJSON_IsString(label)) {
+        msc_str_append(out, msc_baseline_kind(label->valuestring));
+        msc_shown_append(out, label->valuestring);
+    } else {
+        msc_str_printf(out, "trial %.0f", msc_verdict__number(row, "id"));
+    }
+    if (msc_verdict__get(row, "distilled")) {
+        msc_str_append(out, " with better weights");
+    }
+}
+
+enum msc_status msc_verdict__end_reason(struct msc_verdict__state *v) {
+    MSC_TRY(msc_str_status(&v->text));
+    MSC_TRY(msc_json_push(v->reasons, cJSON_CreateString(msc_str_text(&v->text))));
+    msc_str_clear(&v->text);
+    return MSC_OK;
+}
+
+void msc_verdict__write_number(struct msc_str *out, double value) {
+    bool is_whole = fabs(value) < 1e15 && value == floor(value);
+    msc_str_printf(out, is_whole ? "%.0f" : "%.4g", value);
+}
+
+// ---- Bounds -----------------------------------------------------------------------------------
+
+static void write_limit(struct msc_str *out, const cJSON *bound) {
+    const cJSON *min = msc_verdict__get(bound, "min"), *max = msc_verdict__get(bound, "max");
+    if (max) {
+        msc_str_append(out, "at most ");
+        msc_str_double(out, max->valuedouble);
+    }
+    if (min) {
+        msc_str_append(out, max ? " and at least " : "at least ");
+        msc_str_double(out, min->valuedouble);
+    }
+}
+
+void msc_verdict__write_bounds(struct msc_str *out, const cJSON *report) {
+    const cJSON *bound = NULL;
+    const char *before = "";
+    cJSON_ArrayForEach(bound, msc_verdict__get(report, "bounds")) {
+        msc_str_append(out, before);
+        msc_shown_append(out, msc_verdict__get(bound, "metric")->valuestring);
+        msc_str_char(out, ' ');
+        write_limit(out, bound);
+        before = ", ";
+    }
+}
+
+static bool breaks(double value, const cJSON *bound) {
+    return value > msc_verdict__number(bound, "max") || value < msc_verdict__number(bound, "min");
+}
+
+// The row's value of the bounded metric.
+static double bounded_of(const cJSON *row, const cJSON *bound) {
+    return msc_verdict__metric(row, msc_verdict__get(bound, "metric")->valuestring);
+}
+
+bool msc_verdict__is_broken(const cJSON *report, const cJSON *row) {
+    const cJSON *bound = NULL;
+    cJSON_ArrayForEach(bound, msc_verdict__get(report, "bounds")) {
+        if (breaks(bounded_of(row, bound), bound)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Writes enough digits to show that the value breaks the bound.
+static void write_breaking(struct msc_str *out, double value, const cJSON *bound) {
+    struct msc_str text = {0};
+    double read = NAN;
+    msc_verdict__write_number(&text, value);
+    if (msc_parse_double(&read, msc_str_text(&text)) && !breaks(read, bound)) {
+        msc_str_clear(&text);
+        msc_str_double(&text, value);
+    }
+    msc_str_append(out, msc_str_text(&text));
+    out->failed |= text.failed;
+    msc_str_finish(&text);
+}
+
+void msc_verdict__write_broken(struct msc_str *out, const cJSON *report, const cJSON *row) {
+    const cJSON *bound = NULL;
+    const char *before = "";
+    cJSON_ArrayForEach(bound, msc_verdict__get(report, "bounds")) {
+        if (breaks(bounded_of(row, bound), bound)) {
+            msc_str_append(out, before);
+            msc_shown_append(out, msc_verdict__get(bound, "metric")->valuestring);
+            msc_str_append(out, " is ");
+            write_breaking(out, bounded_of(row, bound), bound);
+            msc_str_append(out, ", allowed is ");
+            write_limit(out, bound);
+            before = "; ";
+        }
+    }
+}

@@ -1,0 +1,311 @@
+// What is said of a report, in words.
+#include "results/verdict.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "tests/msc_test.h"
+
+#define LOSS "{\"metric\":\"distill_loss\",\"maximise\":false}"
+#define SIZE "{\"metric\":\"size_ratio\",\"maximise\":false}"
+#define OF(objectives, n_complete)                                                                 \
+    "\"objectives\":[" objectives "],\"counts\":{\"complete\":" n_complete "},"
+#define OF_LOSS OF(LOSS, "7")
+#define ENDED "\"end\":\"trials\","
+#define COMMON "\"record\":\"a.jsonl\",\"bounds\":[{\"metric\":\"size_ratio\",\"max\":0.2}],"
+
+#define ROW(id, more, state, loss, size)                                                           \
+    "{\"id\":" id "," more "\"state\":\"" state                                                    \
+    "\",\"violation\":0,\"metrics\":{\"distill_loss\":" loss ",\"size_ratio\":" size "}"
+
+// Of a record whose winner is delivered, and what its document has beside `numbers`.
+static cJSON *verdict_with(const char *goal, const char *members, const char *beside) {
+    struct msc_str json = {0};
+    cJSON *record = NULL, *verdict = NULL;
+    msc_str_printf(&json, "{\"numbers\":{%s" COMMON "%s},%s}", goal, members, beside);
+    assert_ok(msc_json_parse(&record, json.data, json.length, "record"));
+    const cJSON *numbers = cJSON_GetObjectItemCaseSensitive(record, "numbers");
+    cJSON_AddItemToObject(
+        record, "delivered",
+        cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(numbers, "winner"), true));
+    assert_ok(msc_verdict_make(&verdict, record));
+    cJSON_Delete(record);
+    msc_str_finish(&json);
+    return verdict;
+}
+
+static cJSON *verdict_of(const char *members, const char *loss) {
+    struct msc_str beside = {0};
+    msc_str_printf(&beside,
+                   "\"config\":{\"model\":\"m.onnx\"},\"env\":{\"params\":{\"loss\":\"%s\"}}",
+                   loss ? loss : "");
+    cJSON *verdict = verdict_with(OF_LOSS ENDED, members, msc_str_text(&beside));
+    msc_str_finish(&beside);
+    return verdict;
+}
+
+static const char *text_of(const cJSON *verdict, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(verdict, key);
+    return item ? item->valuestring : "";
+}
+
+static bool says(const cJSON *verdict, const char *sentence) {
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(verdict, "reasons")) {
+        if (strcmp(item->valuestring, sentence) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void test_report_verdict__a_winner_is_deployed(void **state) {
+    (void)state;
+    cJSON *v = verdict_of(
+        "\"winner\":" ROW("5", "", "complete", "0.0001",
+                          "0.15") "},"
+                                  "\"baselines\":[" ROW(
+                                      "0", "\"label\":\"8\",", "infeasible", "0.00001",
+                                      "0.27") "}," ROW("1", "\"label\":\"4\",", "complete",
+                                                       "0.0004", "0.14") "}]",
+        "mse");
+    assert_string_equal(text_of(v, "kind"), "deploy");
+    assert_string_equal(text_of(v, "headline"), "Deploy trial 5.");
+    assert_string_equal(text_of(v, "command"), "mscgym export a.jsonl -o compressed.onnx");
+    assert_true(says(v, "It has the least distill_loss, 0.0001, of the 7 trials that meet the "
+                        "bounds (size_ratio at most 0.2)."));
+    assert_true(says(v, "The best uniform plan that may be deployed, uniform 4, has 0.0004: 4 "
+                        "times as much."));
+    assert_true(says(v, "Its outputs are off by 1 % of their size (root mean square)."));
+    assert_true(says(v, "Of the model it leaves 15 % of the bytes of its weights."));
+    cJSON_Delete(v);
+}
+
+static void test_report_verdict__no_uniform_plan_may_meet_the_bounds(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.0001",
+                                            "0.15") "},"
+                                                    "\"baselines\":[" ROW("0", "\"label\":\"8\",",
+                                                                          "infeasible", "0.00001",
+                                                                          "0.27") "}]",
+                          NULL);
+    assert_true(says(v, "No uniform plan meets the bounds: with uniform 8 size_ratio is 0.27, "
+                        "allowed is at most 0.2."));
+    cJSON_Delete(v);
+}
+
+static void test_report_verdict__a_uniform_plan_may_be_best(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"winner\":" ROW("1", "\"label\":\"4\",", "complete", "0.0004",
+                                            "0.14") "},\"baselines\":[]",
+                          NULL);
+    assert_string_equal(text_of(v, "kind"), "uniform");
+    assert_string_equal(text_of(v, "headline"),
+                        "Deploy uniform 4: nothing that was found is better.");
+    cJSON_Delete(v);
+}
+
+// The best by the first of several objectives may be worse by the others.
+static void test_report_verdict__a_front_trades_objectives(void **state) {
+    (void)state;
+    const char *members =
+        "\"winner\":" ROW("1", "\"label\":\"8\",", "complete", "0.0004", "0.19") "}";
+    cJSON *v = verdict_with(OF(LOSS "," SIZE, "7") ENDED, members, "\"trials\":{\"n_front\":5}");
+    assert_string_equal(text_of(v, "kind"), "uniform");
+    assert_string_equal(text_of(v, "headline"),
+                        "Deploy uniform 8, which has the least distill_loss.");
+    assert_true(says(v, "The front has 5 plans, which trade distill_loss for size_ratio."));
+    cJSON_Delete(v);
+    v = verdict_with(OF(LOSS "," SIZE, "7") ENDED, members, "\"trials\":{\"n_front\":1}");
+    assert_false(says(v, "The front has 1 plans, which trade distill_loss for size_ratio."));
+    cJSON_Delete(v);
+    v = verdict_with(OF_LOSS ENDED, members, "\"trials\":{\"n_front\":5}");
+    assert_string_equal(text_of(v, "headline"),
+                        "Deploy uniform 8: nothing that was found is better.");
+    assert_false(says(v, "The front has 5 plans, which trade distill_loss."));
+    cJSON_Delete(v);
+}
+
+// Samples that nothing was chosen by are asked for where there may be some, and the search has none.
+static void test_report_verdict__validation_is_asked_for(void **state) {
+    (void)state;
+    static const char advice[] =
+        "It was not measured on samples that the search did not choose by: "
+        "give dataset.validation.";
+    const char *members = "\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "}";
+    cJSON *v = verdict_with(OF_LOSS ENDED, members, "\"config\":{\"dataset\":{}}");
+    assert_true(says(v, advice));
+    cJSON_Delete(v);
+    v = verdict_with(OF_LOSS, members, "\"config\":{\"dataset\":{}}"); // it is measured at the end
+    assert_false(says(v, advice));
+    cJSON_Delete(v);
+    v = verdict_with(OF_LOSS ENDED, members, "\"config\":{\"dataset\":{\"validation\":0.2}}");
+    assert_false(says(v, advice));
+    cJSON_Delete(v);
+}
+
+// Where samples or outputs are all the same, the best loss is no reason to deploy.
+static void test_report_verdict__samples_may_say_nothing(void **state) {
+    (void)state;
+    const char *members = "\"sameness\":{\"dead\":[\"relu1\",\"pool\"]},\"winner\":" ROW(
+        "5", "", "complete", "0", "0.15") "}";
+    cJSON *v = verdict_of(members, "mse");
+    assert_string_equal(text_of(v, "kind"), "blind");
+    assert_string_equal(text_of(v, "headline"),
+                        "The samples say nothing of any plan: do not deploy trial 5 untried.");
+    assert_true(says(v, "The model gives the same outputs for all samples: nothing varies after "
+                        "relu1, pool, so the loss says nothing."));
+    assert_false(says(v, "Its outputs are off by 0 % of their size (root mean square)."));
+    cJSON_Delete(v);
+    members = "\"sameness\":{\"same\":true},\"winner\":" ROW("5", "", "complete", "0", "0.15") "}";
+    v = verdict_of(members, "mse");
+    assert_string_equal(text_of(v, "kind"), "blind");
+    assert_true(says(v, "All samples are the same, so the loss says nothing about others."));
+    cJSON_Delete(v);
+    // Validation that is none says nothing against a plan.
+    members =
+        "\"sameness\":{\"unshared\":0},\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "}";
+    v = verdict_of(members, "mse");
+    assert_string_equal(text_of(v, "kind"), "deploy");
+    assert_true(says(v, "All validation samples are also calibration samples, so no plan was "
+                        "measured on samples that the search did not use."));
+    cJSON_Delete(v);
+}
+
+// A table of values has neither samples nor a model.
+static void test_report_verdict__a_search_may_be_of_no_network(void **state) {
+    (void)state;
+    const char *members = "\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "}";
+    cJSON *v = verdict_with(OF_LOSS ENDED, members, "\"config\":{}");
+    assert_string_equal(text_of(v, "headline"), "Deploy trial 5.");
+    assert_null(cJSON_GetObjectItemCaseSensitive(v, "command"));
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(v, "reasons")), 3);
+    cJSON_Delete(v);
+}
+
+// A plan that failed, or is left out, breaks no bound.
+static void test_report_verdict__a_uniform_plan_may_have_failed(void **state) {
+    (void)state;
+#define FAILED "{\"id\":0,\"label\":\"8\",\"state\":\"failed\",\"metrics\":{}}"
+    cJSON *v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.0001",
+                                            "0.15") "},"
+                                                    "\"baselines\":[" FAILED
+                                                    "," ROW("1", "\"label\":\"6\",", "infeasible",
+                                                            "0.0001", "0.25") "}]",
+                          NULL);
+    assert_true(says(v, "No uniform plan meets the bounds: with uniform 6 size_ratio is 0.25, "
+                        "allowed is at most 0.2."));
+    cJSON_Delete(v);
+    v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "},"
+                                                                            "\"baselines\":[" FAILED
+                                                                            "]",
+                   NULL);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(v, "reasons")), 3);
+    cJSON_Delete(v);
+}
+
+// As many digits as tell it from the bound; whole numbers whole; one trial is one.
+static void test_report_verdict__numbers(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"winner\":" ROW("2", "", "infeasible", "0.5", "0.20000125") "}", NULL);
+    assert_true(
+        says(v, "The nearest is trial 2: size_ratio is 0.20000125, allowed is at most 0.2."));
+    cJSON_Delete(v);
+    v = verdict_with(OF(LOSS, "1") ENDED,
+                     "\"winner\":" ROW("5", "", "complete", "1234567", "0.15") "}", "\"env\":{}");
+    assert_true(says(v, "It has the least distill_loss, 1234567, of the 1 trial that meets the "
+                        "bounds (size_ratio at most 0.2)."));
+    cJSON_Delete(v);
+}
+
+// A loss of 1 is what outputs of zeros have.
+static void test_report_verdict__a_great_loss_is_not_deployed(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.8", "0.15") "}", "mse");
+    assert_string_equal(text_of(v, "kind"), "far");
+    cJSON_Delete(v);
+    v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.8", "0.15") "}", "kl");
+    assert_string_equal(text_of(v, "kind"), "deploy");
+    cJSON_Delete(v);
+}
+
+static void test_report_verdict__nothing_meets_the_bounds(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"winner\":" ROW("2", "", "infeasible", "0.5", "0.25") "}", NULL);
+    assert_string_equal(text_of(v, "kind"), "infeasible");
+    assert_true(says(v, "The nearest is trial 2: size_ratio is 0.25, allowed is at most 0.2."));
+    assert_string_equal(text_of(v, "command"), "");
+    cJSON_Delete(v);
+}
+
+static void test_report_verdict__no_trial_has_a_result(void **state) {
+    (void)state;
+    cJSON *v = verdict_with(OF_LOSS, "\"winner\":null", "\"env\":{}");
+    assert_string_equal(text_of(v, "kind"), "none");
+    assert_string_equal(text_of(v, "headline"),
+                        "There is nothing to deploy yet: no trial has a result.");
+    cJSON_Delete(v);
+    v = verdict_with(OF_LOSS ENDED, "\"winner\":null", "\"env\":{}");
+    assert_string_equal(text_of(v, "headline"),
+                        "There is nothing to deploy: no trial has a result.");
+    cJSON_Delete(v);
+}
+
+// Its file is larger than that of uniform 8, it loses as much, and is as slow.
+static void test_report_verdict__a_winner_may_not_be_better_than_uniform_8(void **state) {
+    (void)state;
+#define EXAMINED                                                                                   \
+    ",\"examined\":{\"file_bytes\":100,\"runtime\":{\"distill_loss\":0.1,\"us_by_round\":[9,9]}}}"
+#define BESIDE_8(state, more)                                                                      \
+    "\"runtime\":{\"name\":\"ort\",\"version\":\"1\",\"processor\":\"chip\","                      \
+    "\"threads\":1,\"rounds\":2},"                                                                 \
+    "\"winner\":" ROW("5", "", "complete", "0.1", "0.15") EXAMINED                                 \
+        ",\"baselines\":[" ROW("0", more "\"label\":\"8\",", state, "0.1", "0.27") EXAMINED "]"
+    cJSON *v = verdict_of(BESIDE_8("infeasible", ""), NULL);
+    assert_string_equal(text_of(v, "kind"), "caution");
+    assert_string_equal(text_of(v, "headline"),
+                        "Trial 5 is not better than uniform 8, but that does not meet the bounds.");
+    assert_string_equal(text_of(v, "command"), "mscgym export a.jsonl -o compressed.onnx");
+    cJSON_Delete(v);
+    v = verdict_of(BESIDE_8("complete", ""), NULL);
+    assert_string_equal(
+        text_of(v, "headline"),
+        "Trial 5 is not better than uniform 8: deploy that, which needs no search.");
+    assert_string_equal(text_of(v, "command"),
+                        "mscgym export a.jsonl --trial 0 -o compressed.onnx");
+    cJSON_Delete(v);
+    // What did not come out again is no measure.
+    v = verdict_of(BESIDE_8("complete", "\"left_out\":true,"), NULL);
+    assert_string_equal(text_of(v, "kind"), "deploy");
+    cJSON_Delete(v);
+}
+
+// What stands beside a record may be forged: members of other types are as if they were not there.
+static void test_report_verdict__a_runtime_may_lack_its_texts(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"runtime\":{\"name\":5,\"version\":[]},"
+                          "\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") EXAMINED,
+                          NULL);
+    assert_string_equal(text_of(v, "kind"), "deploy");
+    cJSON_Delete(v);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_report_verdict__a_winner_is_deployed),
+        cmocka_unit_test(test_report_verdict__no_uniform_plan_may_meet_the_bounds),
+        cmocka_unit_test(test_report_verdict__a_uniform_plan_may_be_best),
+        cmocka_unit_test(test_report_verdict__a_front_trades_objectives),
+        cmocka_unit_test(test_report_verdict__validation_is_asked_for),
+        cmocka_unit_test(test_report_verdict__samples_may_say_nothing),
+        cmocka_unit_test(test_report_verdict__a_search_may_be_of_no_network),
+        cmocka_unit_test(test_report_verdict__a_uniform_plan_may_have_failed),
+        cmocka_unit_test(test_report_verdict__numbers),
+        cmocka_unit_test(test_report_verdict__no_trial_has_a_result),
+        cmocka_unit_test(test_report_verdict__a_great_loss_is_not_deployed),
+        cmocka_unit_test(test_report_verdict__nothing_meets_the_bounds),
+        cmocka_unit_test(test_report_verdict__a_winner_may_not_be_better_than_uniform_8),
+        cmocka_unit_test(test_report_verdict__a_runtime_may_lack_its_texts),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
