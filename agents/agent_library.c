@@ -58,7 +58,7 @@ static enum msc_status fail_unknown_agent(const char *type) {
 enum msc_status msc_agent_open(struct msc_agent **out, const struct cJSON *config,
                                const struct msc_space *space, const struct msc_goal *goal,
                                uint64_t seed, const struct msc_agent_host *host) {
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(config, "type");
+    const cJSON *type = msc_json_get(config, "type");
     if (!cJSON_IsString(type)) {
         return MSC_FAIL(MSC_E_INVALID, "agent: \"type\" is missing, expected a name such as "
                                        "\"evolutionary\"");

@@ -67,7 +67,7 @@ static enum msc_status process_init(struct msc_agent *agent) {
 }
 
 static enum msc_status read_left(struct process_agent *p, const cJSON *answer) {
-    const cJSON *left = cJSON_GetObjectItemCaseSensitive(answer, "left");
+    const cJSON *left = msc_json_get(answer, "left");
     if (left && (!cJSON_IsNumber(left) || !(left->valuedouble >= 0.0))) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "answer: \"left\" is not a number of proposals, expected at least 0");

@@ -75,14 +75,14 @@ static enum msc_status message_read_proposal(struct msc_proposal *out, const cJS
     MSC_TRY(msc_json_check_keys(item, known, 4, where));
     MSC_TRY(msc_json_get_array(&choices, item, "choices", where));
     MSC_TRY(message_read_choices(out, choices, space, where));
-    if (cJSON_GetObjectItemCaseSensitive(item, "parent")) {
+    if (msc_json_get(item, "parent")) {
         MSC_TRY(msc_json_get_i64(&out->parent, item, "parent", where));
     }
-    const cJSON *bound = cJSON_GetObjectItemCaseSensitive(item, "bound");
+    const cJSON *bound = msc_json_get(item, "bound");
     if (bound && !cJSON_IsNull(bound)) {
         MSC_TRY(msc_json_get_double(&out->bound, item, "bound", where));
     }
-    if (cJSON_GetObjectItemCaseSensitive(item, "probe")) {
+    if (msc_json_get(item, "probe")) {
         MSC_TRY(msc_json_get_bool(&out->probe, item, "probe", where));
     }
     return MSC_OK;
@@ -93,7 +93,7 @@ enum msc_status msc_process_read_proposals(const struct cJSON *answer,
                                            size_t max, size_t *n, bool *is_done) {
     const cJSON *proposals = NULL;
     MSC_TRY(msc_json_get_array(&proposals, answer, "proposals", "answer"));
-    *is_done = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "done"));
+    *is_done = cJSON_IsTrue(msc_json_get(answer, "done"));
     const cJSON *item;
     cJSON_ArrayForEach(item, proposals) {
         char where[64];

@@ -1,5 +1,5 @@
-// JSON based on cJSON: loading that reports the position of a syntax error, typed getters whose
-// errors name the path, and a writer with byte-stable output.
+// JSON based on cJSON: loading that reports the position of a syntax error, and a writer with
+// byte-stable output. base/json_get.h, which this header includes, reads members of objects.
 //
 // Trees are cJSON's; walk them with its functions. Write with msc_json_write, never cJSON_Print:
 // it writes numbers in their shortest round-trip form, independent of the locale, and keeps the
@@ -7,9 +7,8 @@
 #ifndef MSC_BASE_JSON_H
 #define MSC_BASE_JSON_H
 
-#include "base/status.h"
+#include "base/json_get.h"
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,36 +47,6 @@ void msc_json_write_number(struct msc_str *out, double value);
 
 // Hash of the compact form. May fail with MSC_E_NOMEM.
 enum msc_status msc_json_hash(struct msc_hash *out, const cJSON *value);
-
-// Turns MSC_E_FORMAT into MSC_E_INVALID and keeps the message: a mistake in a file that a person
-// wrote is invalid input, not damage. For readers of configurations, around the functions below.
-enum msc_status msc_json_of_user(enum msc_status status);
-
-// Get members of an object. Error messages begin with `where`. MSC_E_FORMAT if the member is
-// absent or has another type.
-enum msc_status msc_json_get_text(const char **out, const cJSON *object, const char *key,
-                                  const char *where); // borrowed from the tree
-enum msc_status msc_json_get_double(double *out, const cJSON *object, const char *key,
-                                    const char *where);
-enum msc_status msc_json_get_i64(int64_t *out, const cJSON *object, const char *key,
-                                 const char *where); // an integer, or a string that contains one
-enum msc_status msc_json_get_bool(bool *out, const cJSON *object, const char *key,
-                                  const char *where);
-enum msc_status msc_json_get_object(const cJSON **out, const cJSON *object, const char *key,
-                                    const char *where);
-enum msc_status msc_json_get_array(const cJSON **out, const cJSON *object, const char *key,
-                                   const char *where);
-// The strings of a list, copied into the arena; n = 0 if the key is absent. `what` names the
-// elements in error messages, as in "expected a list of name patterns".
-enum msc_status msc_json_get_texts(const char *const **out, size_t *n, const cJSON *object,
-                                   const char *key, const char *what, const char *where,
-                                   struct msc_arena *arena);
-// Fails with MSC_E_INVALID: unknown key. Suggests a similar known key, or lists them all.
-enum msc_status msc_json_fail_key(const char *key, const char *const known[], size_t n,
-                                  const char *where);
-// Fails in the same way unless every key of `object` is in `known`.
-enum msc_status msc_json_check_keys(const cJSON *object, const char *const known[], size_t n,
-                                    const char *where);
 
 // Add members; MSC_E_NOMEM if memory is short. 64-bit integers are stored as strings.
 enum msc_status msc_json_add_text(cJSON *object, const char *key, const char *value);

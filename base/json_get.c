@@ -8,6 +8,20 @@
 
 #define INTEGER_LIMIT 9007199254740992.0 // 2^53: doubles above it do not represent every integer
 
+cJSON *msc_json_get(const cJSON *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+const char *msc_json_text_of(const cJSON *object, const char *key) {
+    const cJSON *value = msc_json_get(object, key);
+    return cJSON_IsString(value) ? value->valuestring : NULL;
+}
+
+double msc_json_number_of(const cJSON *object, const char *key) {
+    const cJSON *value = msc_json_get(object, key);
+    return cJSON_IsNumber(value) ? value->valuedouble : NAN;
+}
+
 enum msc_status msc_json_of_user(enum msc_status status) {
     return status == MSC_E_FORMAT ? msc_status_restore(MSC_E_INVALID, msc_status_message())
                                   : status;
@@ -39,7 +53,7 @@ static enum msc_status fail_kind(const cJSON *value, const char *key, const char
 
 static enum msc_status json_get_find(const cJSON **out, const cJSON *object, const char *key,
                                      const char *where, const char *expected) {
-    *out = cJSON_GetObjectItemCaseSensitive(object, key);
+    *out = msc_json_get(object, key);
     if (!*out) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: \"%s\" is missing, expected %s", where, key, expected);
     }
@@ -131,7 +145,7 @@ enum msc_status msc_json_get_texts(const char *const **out, size_t *n, const cJS
     const cJSON *list, *item;
     *out = NULL;
     *n = 0;
-    if (!cJSON_GetObjectItemCaseSensitive(object, key)) {
+    if (!msc_json_get(object, key)) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_array(&list, object, key, where));

@@ -464,7 +464,7 @@ enum msc_status msc_process_answer(struct msc_process *process, struct cJSON **a
     cJSON *parsed = NULL;
     MSC_TRY(msc_process_receive(process, &line, &length, timeout_s));
     MSC_TRY(msc_json_parse(&parsed, line, length, "answer"));
-    const cJSON *error = cJSON_GetObjectItemCaseSensitive(parsed, "error");
+    const cJSON *error = msc_json_get(parsed, "error");
     enum msc_status status = MSC_OK;
     if (!cJSON_IsObject(parsed)) {
         status = MSC_FAIL(MSC_E_FORMAT, "answer: expected a JSON object");

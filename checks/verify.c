@@ -162,7 +162,7 @@ static enum msc_status measure_noise(double *out, const struct msc_verify_option
         cJSON *reevaluated = NULL;
         MSC_TRY(msc_env_reevaluate(o->env, best.trial.proposal.choices, MSC_REEVALUATE_NOISE,
                                    &reevaluated));
-        const cJSON *noise = cJSON_GetObjectItemCaseSensitive(reevaluated, "noise");
+        const cJSON *noise = msc_json_get(reevaluated, "noise");
         *out = cJSON_IsNumber(noise) ? noise->valuedouble : *out;
         cJSON_Delete(reevaluated);
     }
@@ -360,15 +360,15 @@ static enum msc_status compare_distilled(struct msc_verify_result *result,
                                          const struct msc_verify_options *o, const cJSON *distilled,
                                          const double found[]) {
     const struct msc_space *space = msc_env_space(o->env);
-    const cJSON *numerics = cJSON_GetObjectItemCaseSensitive(distilled, "numerics");
-    const cJSON *metrics = cJSON_GetObjectItemCaseSensitive(distilled, "metrics");
+    const cJSON *numerics = msc_json_get(distilled, "numerics");
+    const cJSON *metrics = msc_json_get(distilled, "metrics");
     struct msc_verify_line *line = &result->distilled;
     bool is_other = !cJSON_IsString(numerics) || is_other_numerics(o, numerics->valuestring);
     if (is_other && isnan(result->noise_ratio)) {
         MSC_TRY(measure_noise(&result->noise_ratio, o));
     }
     for (size_t i = 0; i < space->n_metrics; i++) {
-        const cJSON *item = cJSON_GetObjectItemCaseSensitive(metrics, space->metrics[i].name);
+        const cJSON *item = msc_json_get(metrics, space->metrics[i].name);
         double kept = cJSON_IsNumber(item) ? item->valuedouble : NAN;
         if (is_same_double(kept, found[i]) || line->verdict == MSC_VERIFY_DIFFERENT) {
             continue;

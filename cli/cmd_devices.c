@@ -81,13 +81,12 @@ static enum msc_status add_devices(cJSON *json) {
 
 static void print_vulkan(struct msc_str *text, const cJSON *device) {
     static const char *const keys[] = {"uuid", "pci"};
-    msc_str_printf(text, "%s: %s, %s, %.1f GB",
-                   cJSON_GetObjectItemCaseSensitive(device, "name")->valuestring,
-                   cJSON_GetObjectItemCaseSensitive(device, "device")->valuestring,
-                   cJSON_GetObjectItemCaseSensitive(device, "kind")->valuestring,
-                   cJSON_GetObjectItemCaseSensitive(device, "memory_bytes")->valuedouble * 1e-9);
+    msc_str_printf(text, "%s: %s, %s, %.1f GB", msc_json_get(device, "name")->valuestring,
+                   msc_json_get(device, "device")->valuestring,
+                   msc_json_get(device, "kind")->valuestring,
+                   msc_json_get(device, "memory_bytes")->valuedouble * 1e-9);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const char *value = cJSON_GetObjectItemCaseSensitive(device, keys[i])->valuestring;
+        const char *value = msc_json_get(device, keys[i])->valuestring;
         if (value[0]) {
             msc_str_printf(text, ", %s=%s", keys[i], value);
         }
@@ -98,17 +97,17 @@ static void print_vulkan(struct msc_str *text, const cJSON *device) {
 static enum msc_status print_devices(const cJSON *json) {
     struct msc_str text = {0};
     const cJSON *device = NULL;
-    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(json, "devices")) {
-        const cJSON *numerics = cJSON_GetObjectItemCaseSensitive(device, "numerics");
-        const cJSON *why = cJSON_GetObjectItemCaseSensitive(device, "unavailable");
+    cJSON_ArrayForEach(device, msc_json_get(json, "devices")) {
+        const cJSON *numerics = msc_json_get(device, "numerics");
+        const cJSON *why = msc_json_get(device, "unavailable");
         msc_str_printf(
-            &text, "%s: %s%s\n", cJSON_GetObjectItemCaseSensitive(device, "name")->valuestring,
+            &text, "%s: %s%s\n", msc_json_get(device, "name")->valuestring,
             numerics ? "" : "not available: ", numerics ? numerics->valuestring : why->valuestring);
     }
-    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(json, "vulkan")) {
+    cJSON_ArrayForEach(device, msc_json_get(json, "vulkan")) {
         print_vulkan(&text, device);
     }
-    const cJSON *levels = cJSON_GetObjectItemCaseSensitive(json, "isa"), *level = NULL;
+    const cJSON *levels = msc_json_get(json, "isa"), *level = NULL;
     cJSON_ArrayForEach(level, levels) {
         msc_str_printf(&text, "%s%s", level == levels->child ? "isa: " : ", ", level->valuestring);
     }

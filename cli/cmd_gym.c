@@ -108,7 +108,7 @@ static enum msc_status answer_init(struct serving *s, const cJSON *request) {
 static enum msc_status answer_reset(struct serving *s, const cJSON *request) {
     struct msc_gym_step step;
     int64_t seed = 0;
-    if (cJSON_GetObjectItemCaseSensitive(request, "seed")) {
+    if (msc_json_get(request, "seed")) {
         MSC_TRY(msc_json_get_i64(&seed, request, "seed", "reset"));
     }
     MSC_TRY(msc_gym_reset(s->gym, (uint64_t)seed, &step));

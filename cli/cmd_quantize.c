@@ -107,12 +107,8 @@ static const struct msc_cli_option options[] = {
 
 // ---- For people -------------------------------------------------------------------------------
 
-static const cJSON *quantize_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static const char *quantize_text(const cJSON *object, const char *key) {
-    const cJSON *item = quantize_get(object, key);
+    const cJSON *item = msc_json_get(object, key);
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
@@ -134,7 +130,7 @@ static const struct {
 
 static const cJSON *find_number(const cJSON *plan, const char *const path[4]) {
     for (size_t i = 0; i < 4 && path[i]; i++) {
-        plan = quantize_get(plan, path[i]);
+        plan = msc_json_get(plan, path[i]);
     }
     return cJSON_IsNumber(plan) ? plan : NULL;
 }
@@ -176,7 +172,7 @@ static void write_plans(struct msc_str *out, const char *const names[], const cJ
 static const cJSON *find_plain(const cJSON *list) {
     const cJSON *plan = NULL;
     cJSON_ArrayForEach(plan, list) {
-        if (plan != list->child && cJSON_IsTrue(quantize_get(plan, "plain"))) {
+        if (plan != list->child && cJSON_IsTrue(msc_json_get(plan, "plain"))) {
             return plan;
         }
     }
@@ -184,12 +180,12 @@ static const cJSON *find_plain(const cJSON *list) {
 }
 
 static void write_runtime(struct msc_str *out, const cJSON *report) {
-    const cJSON *runtime = quantize_get(report, "runtime");
-    if (quantize_get(runtime, "missing")) {
+    const cJSON *runtime = msc_json_get(report, "runtime");
+    if (msc_json_get(runtime, "missing")) {
         msc_str_append(out, "not measured in its runtime: ");
         msc_shown_append(out, quantize_text(runtime, "missing"));
         msc_str_char(out, '\n');
-    } else if (quantize_get(runtime, "version")) {
+    } else if (msc_json_get(runtime, "version")) {
         msc_str_printf(out, "runtime: %s %s, ", quantize_text(runtime, "name"),
                        quantize_text(runtime, "version"));
         msc_shown_append(out, quantize_text(runtime, "processor"));
@@ -235,9 +231,9 @@ static void write_slower(struct msc_str *out, const cJSON *report, const cJSON *
 static void write_float(struct msc_str *out, const cJSON *report, const cJSON *best) {
     static const char *const here[4] = {"metrics", "distill_loss"};
     static const char *const there[4] = {"examined", "runtime", "distill_loss"};
-    const cJSON *loss = find_number(quantize_get(report, "reference"), there);
+    const cJSON *loss = find_number(msc_json_get(report, "reference"), there);
     const cJSON *searched = find_number(best, here);
-    const char *name = quantize_text(quantize_get(report, "runtime"), "name");
+    const char *name = quantize_text(msc_json_get(report, "runtime"), "name");
     if (!loss || !searched) {
         return;
     }
@@ -251,16 +247,16 @@ static void write_float(struct msc_str *out, const cJSON *report, const cJSON *b
 }
 
 static enum msc_status print_quantized(const cJSON *report) {
-    const cJSON *list = quantize_get(report, "plans");
+    const cJSON *list = msc_json_get(report, "plans");
     const cJSON *best = list->child, *plain = find_plain(list);
     const char *names[] = {"written", "uncompressed", NULL};
-    const cJSON *plans[] = {best, quantize_get(report, "reference"), NULL};
+    const cJSON *plans[] = {best, msc_json_get(report, "reference"), NULL};
     struct msc_str text = {0};
     if (plain) {
         names[2] = names[1], plans[2] = plans[1];
         names[1] = "plain 8 bits", plans[1] = plain;
     }
-    double n_held_back = quantize_get(report, "held_back")->valuedouble;
+    double n_held_back = msc_json_get(report, "held_back")->valuedouble;
     msc_str_printf(&text, "of %d plans, by ", cJSON_GetArraySize(list));
     if (n_held_back > 0) {
         msc_str_printf(&text, "%.0f samples held back", n_held_back);
@@ -269,13 +265,13 @@ static enum msc_status print_quantized(const cJSON *report) {
     }
     msc_str_printf(&text, ": weights %s, activations %s", quantize_text(best, "weights"),
                    quantize_text(best, "activations"));
-    write_count(&text, quantize_get(best, "float"), "tensor", "left float");
-    write_count(&text, quantize_get(best, "improved"), "weight", "improved");
+    write_count(&text, msc_json_get(best, "float"), "tensor", "left float");
+    write_count(&text, msc_json_get(best, "improved"), "weight", "improved");
     msc_str_char(&text, '\n');
     msc_report__write_sameness(&text, report);
     write_plans(&text, names, plans, plain ? 3 : 2);
     write_slower(&text, report, best);
-    write_metadata(&text, quantize_get(report, "metadata"));
+    write_metadata(&text, msc_json_get(report, "metadata"));
     write_runtime(&text, report);
     write_float(&text, report, best);
     msc_str_append(&text, "model: ");

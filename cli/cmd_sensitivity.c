@@ -101,8 +101,7 @@ out:
 }
 
 static enum msc_status print_found(const struct msc_cli_search *values, const cJSON *reports) {
-    const cJSON *record =
-        cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(reports, 0), "record");
+    const cJSON *record = msc_json_get(cJSON_GetArrayItem(reports, 0), "record");
     const struct sensitivity_values *v = (const struct sensitivity_values *)values;
     return print_record(v, record->valuestring, NULL);
 }

@@ -80,10 +80,9 @@ static enum msc_status print_line(void *payload, const char *line, size_t length
 
 // "task  choice", aligned.
 static enum msc_status print_choices(const struct msc_cli_call *call, const cJSON *report) {
-    const cJSON *delivered = cJSON_GetObjectItemCaseSensitive(report, "delivered");
-    const cJSON *winner =
-        delivered ? delivered : cJSON_GetObjectItemCaseSensitive(report, "winner");
-    const cJSON *choices = cJSON_GetObjectItemCaseSensitive(winner, "choices");
+    const cJSON *delivered = msc_json_get(report, "delivered");
+    const cJSON *winner = delivered ? delivered : msc_json_get(report, "winner");
+    const cJSON *choices = msc_json_get(winner, "choices");
     struct msc_str text = {.has_styles = call->console->has_output_colors};
     const cJSON *item = NULL;
     size_t widest = 0;
@@ -95,8 +94,7 @@ static enum msc_status print_choices(const struct msc_cli_call *call, const cJSO
         widest = width > widest ? width : widest;
     }
     msc_style_begin(&text, MSC_STYLE_BEST);
-    msc_str_printf(&text, "trial %.0f%s",
-                   cJSON_GetObjectItemCaseSensitive(winner, "id")->valuedouble,
+    msc_str_printf(&text, "trial %.0f%s", msc_json_get(winner, "id")->valuedouble,
                    delivered ? " with better weights" : "");
     msc_style_end(&text);
     msc_str_char(&text, '\n');
@@ -107,7 +105,7 @@ static enum msc_status print_choices(const struct msc_cli_call *call, const cJSO
         msc_str_char(&text, '\n');
     }
     item = NULL;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(winner, "metrics")) {
+    cJSON_ArrayForEach(item, msc_json_get(winner, "metrics")) {
         msc_shown_append(&text, item->string);
         msc_str_append(&text, ": ");
         msc_str_double(&text, item->valuedouble);
@@ -144,7 +142,7 @@ static enum msc_status write_best_so_far(struct msc_str *out, const struct msc_r
 static enum msc_status print_report(const struct msc_cli_call *call, const cJSON *report,
                                     const struct msc_record *record) {
     struct msc_str text = {.has_styles = call->console->has_output_colors};
-    const cJSON *phases = cJSON_GetObjectItemCaseSensitive(report, "phases");
+    const cJSON *phases = msc_json_get(report, "phases");
     enum msc_status status = msc_report_text_folded(&text, report, msc_cli_terminal_columns());
     if (status == MSC_OK) {
         status = write_best_so_far(&text, record);

@@ -250,39 +250,30 @@ void msc_hooks_progress(struct msc_hooks *hooks, const char *entry,
     drop_values(old);
 }
 
-static const cJSON *hook_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
-static double number_in(const cJSON *object, const char *key) {
-    const cJSON *item = hook_get(object, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
 static void describe_end(struct values *v, const cJSON *report) {
     static const struct {
         const char *name, *key;
     } texts[] = {{"MSCGYM_RECORD", "record"}, {"MSCGYM_SEARCH", "entry"}, {"MSCGYM_END", "end"}};
-    const cJSON *delivered = hook_get(report, "delivered");
-    const cJSON *winner = delivered ? delivered : hook_get(report, "winner");
-    const cJSON *objective = cJSON_GetArrayItem(hook_get(report, "objectives"), 0);
-    const cJSON *metric = hook_get(objective, "metric");
-    const cJSON *counts = hook_get(report, "counts");
+    const cJSON *delivered = msc_json_get(report, "delivered");
+    const cJSON *winner = delivered ? delivered : msc_json_get(report, "winner");
+    const cJSON *objective = cJSON_GetArrayItem(msc_json_get(report, "objectives"), 0);
+    const cJSON *metric = msc_json_get(objective, "metric");
+    const cJSON *counts = msc_json_get(report, "counts");
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        const cJSON *text = hook_get(report, texts[i].key);
+        const cJSON *text = msc_json_get(report, texts[i].key);
         if (cJSON_IsString(text)) {
             add_value(v, texts[i].name, text->valuestring);
         }
     }
-    add_number_value(v, "MSCGYM_TRIAL", number_in(winner, "id"));
+    add_number_value(v, "MSCGYM_TRIAL", msc_json_number_of(winner, "id"));
     if (cJSON_IsString(metric)) {
-        const cJSON *metrics = hook_get(winner, "metrics");
+        const cJSON *metrics = msc_json_get(winner, "metrics");
         add_value(v, "MSCGYM_OBJECTIVE", metric->valuestring);
-        add_number_value(v, "MSCGYM_VALUE", number_in(metrics, metric->valuestring));
-        add_number_value(v, "MSCGYM_LOSS", number_in(metrics, "distill_loss"));
+        add_number_value(v, "MSCGYM_VALUE", msc_json_number_of(metrics, metric->valuestring));
+        add_number_value(v, "MSCGYM_LOSS", msc_json_number_of(metrics, "distill_loss"));
     }
-    add_number_value(v, "MSCGYM_TRIALS", number_in(counts, "trials"));
-    add_number_value(v, "MSCGYM_ELAPSED_S", number_in(counts, "elapsed_s"));
+    add_number_value(v, "MSCGYM_TRIALS", msc_json_number_of(counts, "trials"));
+    add_number_value(v, "MSCGYM_ELAPSED_S", msc_json_number_of(counts, "elapsed_s"));
 }
 
 void msc_hooks_end(struct msc_hooks *hooks, const struct cJSON *report, const char *failure) {

@@ -72,7 +72,7 @@ static void tell_hooks_end(struct msc_hooks *hooks, enum msc_status status, cons
         return;
     }
     cJSON_ArrayForEach(report, reports) {
-        if (cJSON_GetObjectItemCaseSensitive(report, "end")) {
+        if (msc_json_get(report, "end")) {
             msc_hooks_end(hooks, report, NULL);
         }
     }
@@ -80,18 +80,13 @@ static void tell_hooks_end(struct msc_hooks *hooks, enum msc_status status, cons
 
 // ---- The result -------------------------------------------------------------------------------
 
-static const char *text_of(const cJSON *object, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(item) ? item->valuestring : NULL;
-}
-
 static void write_files(struct msc_str *out, const cJSON *report) {
     static const char *const keys[] = {"strategy", "model"};
-    const cJSON *files = cJSON_GetObjectItemCaseSensitive(report, "files");
+    const cJSON *files = msc_json_get(report, "files");
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (text_of(files, keys[i])) {
+        if (msc_json_text_of(files, keys[i])) {
             msc_str_printf(out, "%s: ", keys[i]);
-            msc_shown_append(out, text_of(files, keys[i]));
+            msc_shown_append(out, msc_json_text_of(files, keys[i]));
             msc_str_char(out, '\n');
         }
     }
@@ -107,20 +102,20 @@ static void write_numbers(struct msc_str *out, const char *before, const cJSON *
 // Result of a section that applies a strategy file without a search.
 static void write_applied(struct msc_str *out, const cJSON *applied) {
     msc_str_append(out, "applied: ");
-    msc_shown_append(out, text_of(applied, "strategy"));
+    msc_shown_append(out, msc_json_text_of(applied, "strategy"));
     msc_str_append(out, ", as it is; --restart begins anew\n");
-    write_numbers(out, "", cJSON_GetObjectItemCaseSensitive(applied, "metrics"));
-    write_numbers(out, "validation.", cJSON_GetObjectItemCaseSensitive(applied, "validation"));
+    write_numbers(out, "", msc_json_get(applied, "metrics"));
+    write_numbers(out, "validation.", msc_json_get(applied, "validation"));
 }
 
 static void write_latency(struct msc_str *out, const cJSON *report) {
-    const cJSON *profile = cJSON_GetObjectItemCaseSensitive(report, "profile");
+    const cJSON *profile = msc_json_get(report, "profile");
     const cJSON *row = NULL;
     cJSON_ArrayForEach(row, profile) {
         double values[3] = {0};
         static const char *const keys[] = {"median_us", "p10_us", "p90_us"};
         for (size_t i = 0; i < 3; i++) {
-            const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, keys[i]);
+            const cJSON *item = msc_json_get(row, keys[i]);
             values[i] = item ? item->valuedouble : 0;
         }
         msc_str_printf(out, "latency of one sample on one thread, %s: %.4g us (%.4g to %.4g)\n",
@@ -129,18 +124,18 @@ static void write_latency(struct msc_str *out, const cJSON *report) {
 }
 
 static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
-    if (text_of(report, "estimate_text")) {
-        msc_shown_append_lines(out, text_of(report, "estimate_text"));
+    if (msc_json_text_of(report, "estimate_text")) {
+        msc_shown_append_lines(out, msc_json_text_of(report, "estimate_text"));
         return MSC_OK;
     }
-    const cJSON *applied = cJSON_GetObjectItemCaseSensitive(report, "applied");
+    const cJSON *applied = msc_json_get(report, "applied");
     if (applied) {
         write_applied(out, applied);
     } else {
         MSC_TRY(msc_report_text_folded(out, report, msc_cli_terminal_columns()));
     }
     write_files(out, report);
-    const cJSON *greedy = cJSON_GetObjectItemCaseSensitive(report, "greedy");
+    const cJSON *greedy = msc_json_get(report, "greedy");
     if (greedy) {
         msc_str_append(out, "\nthe greedy search beside it:\n");
         MSC_TRY(msc_report_text_folded(out, greedy, msc_cli_terminal_columns()));
@@ -151,15 +146,15 @@ static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
 
 // The joint where the compressed model differs most from the original one.
 static void write_track(struct msc_str *out, const cJSON *report) {
-    const cJSON *fall_db = cJSON_GetObjectItemCaseSensitive(report, "fall_db");
+    const cJSON *fall_db = msc_json_get(report, "fall_db");
     msc_str_append(out, "track: ");
     if (fall_db) {
-        msc_shown_append(out, text_of(report, "worst"));
+        msc_shown_append(out, msc_json_text_of(report, "worst"));
         msc_str_printf(out, " falls most, by %.1f dB; ", fall_db->valuedouble);
     } else {
         msc_str_append(out, "nothing differs; ");
     }
-    msc_shown_append(out, text_of(report, "file"));
+    msc_shown_append(out, msc_json_text_of(report, "file"));
     msc_str_char(out, '\n');
 }
 
@@ -168,7 +163,7 @@ static enum msc_status print_reports(const struct msc_console *console, const cJ
     const cJSON *report = NULL;
     enum msc_status status = MSC_OK;
     cJSON_ArrayForEach(report, reports) {
-        if (text_of(report, "stage")) {
+        if (msc_json_text_of(report, "stage")) {
             write_track(&text, report);
             continue;
         }
@@ -176,7 +171,7 @@ static enum msc_status print_reports(const struct msc_console *console, const cJ
             msc_str_append(&text, text.length > 0 ? "\n" : "");
             msc_style_begin(&text, MSC_STYLE_HEADING);
             msc_str_append(&text, "search ");
-            msc_shown_append(&text, text_of(report, "entry"));
+            msc_shown_append(&text, msc_json_text_of(report, "entry"));
             msc_style_end(&text);
             msc_str_char(&text, '\n');
         }
@@ -195,7 +190,7 @@ static void tell_end(const struct msc_cli_call *call, const struct msc_config *c
     const cJSON *report = NULL;
     struct msc_str path = {0}; // quoted for a shell command
     cJSON_ArrayForEach(report, result->reports) {
-        record = text_of(report, "record") ? text_of(report, "record") : record;
+        record = msc_json_text_of(report, "record") ? msc_json_text_of(report, "record") : record;
     }
     msc_shown_append_path(&path, record ? record : "");
     if (result->was_cancelled && record) {

@@ -122,10 +122,6 @@ static enum msc_status describe_program(cJSON *json) {
 
 // ---- Printing ---------------------------------------------------------------------------------
 
-static const cJSON *member(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 // Prints a list or an object on one line, as "text, text" or "name text, name text".
 static void write_texts(struct msc_str *out, const char *title, const cJSON *texts) {
     const cJSON *item = NULL;
@@ -144,24 +140,24 @@ static void write_texts(struct msc_str *out, const char *title, const cJSON *tex
 static void write_version(struct msc_str *out, const cJSON *json) {
     const cJSON *item = NULL;
     msc_str_printf(out, "%s\n", msc_program_name());
-    write_texts(out, "build", member(json, "build"));
-    write_texts(out, "isa", member(json, "isa"));
-    write_texts(out, "loops", member(json, "loops"));
-    cJSON_ArrayForEach(item, member(json, "backends")) {
+    write_texts(out, "build", msc_json_get(json, "build"));
+    write_texts(out, "isa", msc_json_get(json, "isa"));
+    write_texts(out, "loops", msc_json_get(json, "loops"));
+    cJSON_ArrayForEach(item, msc_json_get(json, "backends")) {
         static const char *const keys[] = {"numerics", "loader", "unavailable"};
         static const char *const words[] = {"", "loader ", "not available: "};
-        msc_str_printf(out, "backend %s: ", member(item, "name")->valuestring);
+        msc_str_printf(out, "backend %s: ", msc_json_get(item, "name")->valuestring);
         for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-            if (member(item, keys[i])) {
+            if (msc_json_get(item, keys[i])) {
                 msc_str_append(out, words[i]);
-                msc_shown_append(out, member(item, keys[i])->valuestring);
+                msc_shown_append(out, msc_json_get(item, keys[i])->valuestring);
             }
         }
         msc_str_char(out, '\n');
     }
-    cJSON_ArrayForEach(item, member(json, "libraries")) {
-        msc_str_printf(out, "library %s: ", member(item, "name")->valuestring);
-        msc_shown_append(out, member(item, "version")->valuestring);
+    cJSON_ArrayForEach(item, msc_json_get(json, "libraries")) {
+        msc_str_printf(out, "library %s: ", msc_json_get(item, "name")->valuestring);
+        msc_shown_append(out, msc_json_get(item, "version")->valuestring);
         msc_str_char(out, '\n');
     }
 }

@@ -117,11 +117,11 @@ static enum msc_status take_message(struct program *p, struct msc_bridge_event *
         return fail_message(p, line, length);
     }
     p->has_spoken = true;
-    const cJSON *error = cJSON_GetObjectItemCaseSensitive(p->message, "error");
+    const cJSON *error = msc_json_get(p->message, "error");
     if (cJSON_IsString(error)) {
         return MSC_FAIL(MSC_E_STATE, "%s: %s", p->name, error->valuestring);
     }
-    const cJSON *note = cJSON_GetObjectItemCaseSensitive(p->message, "note");
+    const cJSON *note = msc_json_get(p->message, "note");
     if (cJSON_IsString(note)) {
         *event = (struct msc_bridge_event){.kind = MSC_BRIDGE_NOTE,
                                            .worker = -1,
@@ -130,7 +130,7 @@ static enum msc_status take_message(struct program *p, struct msc_bridge_event *
         return MSC_OK;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const cJSON *object = cJSON_GetObjectItemCaseSensitive(p->message, kinds[i].key);
+        const cJSON *object = msc_json_get(p->message, kinds[i].key);
         if (cJSON_IsObject(object)) {
             event->kind = kinds[i].kind;
             return read_event(p, event, object, kinds[i].key) ? MSC_OK

@@ -180,7 +180,7 @@ static enum msc_status begin(struct msc_node *node, const cJSON *request) {
 static enum msc_status read_trial(struct msc_node *node, size_t i, const cJSON *object) {
     static const char where[] = "trial";
     const struct msc_space *space = msc_env_space(node->subject.env);
-    const cJSON *choices, *choice = NULL, *bound = cJSON_GetObjectItem(object, "bound");
+    const cJSON *choices, *choice = NULL, *bound = msc_json_get(object, "bound");
     struct msc_trial *trial = msc_arena_array(&node->arena, 1, sizeof *trial);
     node->terms[i] =
         msc_arena_array(&node->arena, msc_env_n_terms(node->subject.env) + 1, sizeof(double));
@@ -397,7 +397,7 @@ enum msc_status msc_node_tell_crash(struct msc_node *node) {
 }
 
 static enum msc_status take_request(struct msc_node *node, const cJSON *request) {
-    const cJSON *method = cJSON_GetObjectItemCaseSensitive(request, "method");
+    const cJSON *method = msc_json_get(request, "method");
     const char *name = cJSON_IsString(method) ? method->valuestring : "";
     if (strcmp(name, "init") == 0) {
         return begin(node, request);

@@ -119,7 +119,7 @@ enum msc_status msc_node_read_outcome(struct msc_node_outcome *out, int64_t *id,
     }
     out->n_batches = (size_t)n;
     out->time_us = (uint64_t)time_us;
-    return cJSON_HasObjectItem(object, "state") ? read_end(out, object) : MSC_OK;
+    return msc_json_get(object, "state") ? read_end(out, object) : MSC_OK;
 }
 
 // ---- The canary -------------------------------------------------------------------------------

@@ -152,13 +152,13 @@ static enum msc_status add_worker(struct msc_pool *pool, int32_t number, const c
 // ---- Workers' lines ----------------------------------------------------------------------------
 
 static const char *text_of(const cJSON *object, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    const cJSON *item = msc_json_get(object, key);
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
 // Names a worker by its host, process and Slurm job.
 static void name_worker(struct msc_pool_worker *worker, const cJSON *hello) {
-    const cJSON *pid = cJSON_GetObjectItemCaseSensitive(hello, "pid");
+    const cJSON *pid = msc_json_get(hello, "pid");
     struct msc_str host = {0}, job = {0};
     msc_shown_append(&host, text_of(hello, "host"));
     msc_shown_append(&job, text_of(hello, "job"));
@@ -220,7 +220,7 @@ static enum msc_status take_crash(struct msc_pool *pool, struct msc_pool_worker 
                                   const cJSON *answer, const cJSON *part) {
     struct msc_pool_job *job = pool->job;
     const char *how = text_of(answer, "how");
-    const cJSON *number = cJSON_GetObjectItemCaseSensitive(answer, "signal");
+    const cJSON *number = msc_json_get(answer, "signal");
     int signal_number = cJSON_IsNumber(number) ? number->valueint : 0;
     char what[64];
     snprintf(what, sizeof what, "died (%.32s)", how);
@@ -250,9 +250,9 @@ static enum msc_status take_error(struct msc_pool *pool, struct msc_pool_worker 
 
 static enum msc_status take_message(struct msc_pool *pool, struct msc_pool_worker *worker,
                                     const cJSON *message) {
-    const cJSON *hello = cJSON_GetObjectItemCaseSensitive(message, "hello");
-    const cJSON *error = cJSON_GetObjectItemCaseSensitive(message, "error");
-    const cJSON *crashed = cJSON_GetObjectItemCaseSensitive(message, "crashed");
+    const cJSON *hello = msc_json_get(message, "hello");
+    const cJSON *error = msc_json_get(message, "error");
+    const cJSON *crashed = msc_json_get(message, "crashed");
     if (cJSON_IsObject(hello)) {
         return take_hello(pool, worker, hello);
     }
@@ -262,8 +262,8 @@ static enum msc_status take_message(struct msc_pool *pool, struct msc_pool_worke
     if (cJSON_IsNumber(crashed)) {
         return take_crash(pool, worker, message, crashed);
     }
-    if (cJSON_GetObjectItemCaseSensitive(message, "beat")) {
-        bool is_busy = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "busy"));
+    if (msc_json_get(message, "beat")) {
+        bool is_busy = cJSON_IsTrue(msc_json_get(message, "busy"));
         worker->busy_s = is_busy ? pool->now_s : worker->busy_s;
         return MSC_OK;
     }

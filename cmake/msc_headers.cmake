@@ -7,6 +7,7 @@ set(public_headers
     base/cancel.h
     base/hash.h
     base/json.h
+    base/json_get.h
     base/log.h
     base/param.h
     base/public.h

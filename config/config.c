@@ -35,8 +35,8 @@ static enum msc_status read_baseline(struct msc_config *c, const cJSON *object) 
     MSC_TRY(msc_config__read(c, msc_config__check_params, &check, outer.check_config,
                              "baseline.check_config"));
     // Where one of them is said, that is the bound.
-    const cJSON *atol = cJSON_GetObjectItemCaseSensitive(outer.check_config, "atol");
-    const cJSON *rtol = cJSON_GetObjectItemCaseSensitive(outer.check_config, "rtol");
+    const cJSON *atol = msc_json_get(outer.check_config, "atol");
+    const cJSON *rtol = msc_json_get(outer.check_config, "rtol");
     c->atol = rtol && !atol ? 0 : check.atol;
     c->rtol = atol && !rtol ? 0 : check.rtol;
     return MSC_OK;

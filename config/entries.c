@@ -64,13 +64,13 @@ static enum msc_status check_object(const struct place *p, const cJSON *object, 
 static enum msc_status entry_read_type(const struct place *p, const char **out, const cJSON *object,
                                        const char *key) {
     MSC_TRY(check_object(p, object, key));
-    return cJSON_GetObjectItemCaseSensitive(object, "type")
+    return msc_json_get(object, "type")
                ? msc_json_of_user(msc_json_get_text(out, object, "type", place_of_key(p, key)))
                : MSC_OK;
 }
 
 static enum msc_status copy_member(cJSON *out, const cJSON *object, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    const cJSON *item = msc_json_get(object, key);
     return item ? msc_json_add(out, key, cJSON_Duplicate(item, true)) : MSC_OK;
 }
 
@@ -91,7 +91,7 @@ static const char *prune_target(const struct msc_config_section *of) {
 // The runtime to quantise for may be said once for the section, or by an entry for itself.
 static enum msc_status set_target(struct place *p) {
     struct msc_config_entry *e = p->entry;
-    const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
+    const cJSON *own = msc_json_get(e->env, "target");
     if (p->section && msc_config__decides_only_channels(e)) {
         e->target = prune_target(p->section);
         return MSC_OK;
@@ -106,10 +106,10 @@ static enum msc_status set_target(struct place *p) {
 
 // By default all that the target requantises. A record's configuration is complete.
 static enum msc_status set_sites(const struct place *p, cJSON *given) {
-    const cJSON *target = cJSON_GetObjectItemCaseSensitive(given, "target");
+    const cJSON *target = msc_json_get(given, "target");
     const struct msc_target *t =
         cJSON_IsString(target) ? msc_target_find(target->valuestring) : NULL;
-    if (p->config->is_stored || !t || cJSON_GetObjectItemCaseSensitive(given, "sites")) {
+    if (p->config->is_stored || !t || msc_json_get(given, "sites")) {
         return MSC_OK;
     }
     p->entry->are_sites_default = true;
@@ -118,7 +118,7 @@ static enum msc_status set_sites(const struct place *p, cJSON *given) {
 
 // The observers of choices that name none: "auto" by default.
 static enum msc_status set_observers(const struct place *p, cJSON *given) {
-    if (cJSON_GetObjectItemCaseSensitive(given, "observers")) {
+    if (msc_json_get(given, "observers")) {
         return MSC_OK;
     }
     p->entry->are_observers_default = true;
@@ -161,7 +161,7 @@ static enum msc_status refuse_program(const struct place *p, const char *key,
 
 static enum msc_status check_agent_code(const struct place *p, const cJSON *agent,
                                         const char *type) {
-    const cJSON *path = cJSON_GetObjectItemCaseSensitive(agent, "path");
+    const cJSON *path = msc_json_get(agent, "path");
     bool is_library = strcmp(type, "library") == 0;
     bool is_ours = !is_library && strcmp(type, msc_agent_process.name) != 0;
     p->config->names_code = p->config->names_code || !is_ours;
@@ -170,22 +170,22 @@ static enum msc_status check_agent_code(const struct place *p, const cJSON *agen
     }
     return is_library
                ? refuse_code(p, "agent", "library", cJSON_IsString(path) ? path->valuestring : "?")
-               : refuse_program(p, "agent", cJSON_GetObjectItemCaseSensitive(agent, "command"));
+               : refuse_program(p, "agent", msc_json_get(agent, "command"));
 }
 
 // It runs at the end of a search; a dry run has none.
 static enum msc_status check_rerank_code(const struct place *p) {
-    const cJSON *command = cJSON_GetObjectItemCaseSensitive(p->entry->rerank, "command");
+    const cJSON *command = msc_json_get(p->entry->rerank, "command");
     p->config->names_code = p->config->names_code || command;
     return !command || p->config->code != MSC_CONFIG_CODE_REFUSED
                ? MSC_OK
-               : refuse_program(p, "rerank", cJSON_GetObjectItemCaseSensitive(command, "argv"));
+               : refuse_program(p, "rerank", msc_json_get(command, "argv"));
 }
 
 // The environment, or a metric of it, may be a program's, which a dry run asks, too.
 static enum msc_status check_command_code(const struct place *p, const cJSON *env) {
-    const cJSON *command = cJSON_GetObjectItemCaseSensitive(env, "command");
-    const cJSON *argv = cJSON_GetObjectItemCaseSensitive(command, "argv");
+    const cJSON *command = msc_json_get(env, "command");
+    const cJSON *argv = msc_json_get(command, "argv");
     bool is_program = command && has_param(p->entry->env_def->params, "command");
     bool is_metric = p->entry->env_def != msc_env_find("process");
     p->config->names_code = p->config->names_code || is_program;
@@ -201,7 +201,7 @@ static enum msc_status set_outputs(const struct place *p, cJSON *given) {
     const char *key = has_param(params, "outputs")        ? "outputs"
                       : has_param(params, "loss_tensors") ? "loss_tensors"
                                                           : NULL;
-    return p->config->outputs && key && !cJSON_GetObjectItemCaseSensitive(given, key)
+    return p->config->outputs && key && !msc_json_get(given, key)
                ? msc_json_add(given, key, cJSON_Duplicate(p->config->outputs, true))
                : MSC_OK;
 }
@@ -229,8 +229,7 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
     MSC_TRY(check_command_code(p, object));
     cJSON *given = object ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
     MSC_TRY(MSC_ALLOCATED(given));
-    if (p->section && has_param(def->params, "target") &&
-        !cJSON_GetObjectItemCaseSensitive(given, "target")) {
+    if (p->section && has_param(def->params, "target") && !msc_json_get(given, "target")) {
         e->is_target_default = p->section->is_target_default;
         status = msc_json_add_text(given, "target", p->section->target);
     }
@@ -283,7 +282,7 @@ static enum msc_status fail_agent(const struct place *p, const char *type) {
 
 static enum msc_status check_words(const struct place *p, const cJSON *agent) {
     const char **words = NULL;
-    return msc_program_read_words(&words, cJSON_GetObjectItemCaseSensitive(agent, "command"),
+    return msc_program_read_words(&words, msc_json_get(agent, "command"),
                                   place_of_key(p, "agent.command"), "[\"python3\", \"agent.py\"]",
                                   &p->config->arena);
 }
@@ -417,7 +416,7 @@ enum msc_status msc_config__read_entry(struct msc_config *c, const char *section
     e->is_delivered = from.deliver;
     MSC_TRY(set_paths(&p, &from, index));
     MSC_TRY(read_budget(&p, from.budget));
-    e->is_agent_default = !cJSON_GetObjectItemCaseSensitive(from.agent, "type");
+    e->is_agent_default = !msc_json_get(from.agent, "type");
     e->is_budget_default = !from.budget;
     if (from.agent && !(e->agent_said = cJSON_Duplicate(from.agent, true))) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");

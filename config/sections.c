@@ -32,7 +32,7 @@ static enum msc_status read_section(struct msc_config *c, const struct msc_confi
     cJSON *plain = NULL;
     MSC_TRY(MSC_ALLOCATED(of));
     MSC_TRY(msc_config__read(c, msc_config__section_params, of, object, name));
-    of->is_target_default = !cJSON_GetObjectItemCaseSensitive(object, "target");
+    of->is_target_default = !msc_json_get(object, "target");
     if (of->is_target_default) {
         of->target = msc_target_by_default(msc_machine_sums_bytes())->name;
     }
@@ -137,7 +137,7 @@ enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_
     // A section that lists no searches has one.
     size_t n = (size_t)cJSON_GetArraySize(top->gym) + MSC_CONFIG_TOOL_COUNT;
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
-        const cJSON *gym = cJSON_GetObjectItemCaseSensitive(section_of(top, t), "gym");
+        const cJSON *gym = msc_json_get(section_of(top, t), "gym");
         n += (size_t)cJSON_GetArraySize(gym);
     }
     c->entries = msc_arena_array(&c->arena, n, sizeof c->entries[0]);

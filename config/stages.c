@@ -188,7 +188,7 @@ enum msc_status msc_config__write_stages(cJSON *top, const struct msc_config *c)
     MSC_TRY(add_file(top, c, "parse", "graph", s->graph_file));
     if (s->has_track) {
         MSC_TRY(add_file(top, c, "track", "file", s->track_file));
-        cJSON *track = cJSON_GetObjectItemCaseSensitive(top, "track");
+        cJSON *track = msc_json_get(top, "track");
         MSC_TRY(msc_json_add_number(track, "samples", (double)s->track_samples));
     }
     return add_file(top, c, "export", "model", s->model_file);

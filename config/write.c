@@ -165,7 +165,7 @@ static enum msc_status find_list(struct writer *w, cJSON **list, cJSON *top,
                                  const struct msc_config_entry *e) {
     cJSON *object = top;
     if (e->strategy_file) {
-        object = cJSON_GetObjectItemCaseSensitive(top, e->section);
+        object = msc_json_get(top, e->section);
         if (!object) {
             object = add_object(top, e->section);
             MSC_TRY(MSC_ALLOCATED(object));
@@ -177,7 +177,7 @@ static enum msc_status find_list(struct writer *w, cJSON **list, cJSON *top,
             MSC_TRY(msc_config__write_runtime(object, &e->runtime, w->is_full));
         }
     }
-    *list = cJSON_GetObjectItemCaseSensitive(object, "gym");
+    *list = msc_json_get(object, "gym");
     if (!*list) {
         *list = cJSON_CreateArray();
         MSC_TRY(msc_json_add(object, "gym", *list));

@@ -116,7 +116,7 @@ static enum msc_status fail_tensor(const char *path, const char *name, const cha
 }
 
 static enum msc_status parse_dtype(struct entry *e, const cJSON *item, const char *path) {
-    const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(item, "dtype");
+    const cJSON *dtype = msc_json_get(item, "dtype");
     if (!cJSON_IsString(dtype)) {
         return fail_tensor(path, e->name, "\"dtype\" is missing or not a string");
     }
@@ -133,7 +133,7 @@ static enum msc_status parse_dtype(struct entry *e, const cJSON *item, const cha
 }
 
 static enum msc_status parse_shape(struct entry *e, const cJSON *item, const char *path) {
-    const cJSON *shape = cJSON_GetObjectItemCaseSensitive(item, "shape");
+    const cJSON *shape = msc_json_get(item, "shape");
     if (!cJSON_IsArray(shape)) {
         return fail_tensor(path, e->name, "\"shape\" is missing or not a list");
     }
@@ -156,7 +156,7 @@ static enum msc_status parse_shape(struct entry *e, const cJSON *item, const cha
 
 static enum msc_status parse_place(struct entry *e, const cJSON *item, uint64_t data_bytes,
                                    const char *path) {
-    const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
+    const cJSON *offsets = msc_json_get(item, "data_offsets");
     if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 ||
         !get_whole(&e->begin, cJSON_GetArrayItem(offsets, 0)) ||
         !get_whole(&e->end, cJSON_GetArrayItem(offsets, 1))) {
@@ -332,8 +332,8 @@ enum msc_status msc_safetensors_metadata(char **out, const char *path, const cha
     if (status != MSC_OK) {
         goto out;
     }
-    const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(r.header, "__metadata__");
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(metadata, key);
+    const cJSON *metadata = msc_json_get(r.header, "__metadata__");
+    const cJSON *value = msc_json_get(metadata, key);
     if (!value) {
         status = MSC_FAIL(MSC_E_NOT_FOUND, "%s: __metadata__ has no key \"%s\"", path, key);
         goto out;

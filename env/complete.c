@@ -7,7 +7,7 @@ static enum msc_status add_first_metric(const struct msc_env_def *def, cJSON *co
                                         const char *folder) {
     const struct msc_env_host host = {.n_threads = 1, .folder = folder};
     struct msc_env *env = NULL;
-    if (cJSON_GetObjectItemCaseSensitive(config, "objectives")) {
+    if (msc_json_get(config, "objectives")) {
         return MSC_OK;
     }
     MSC_TRY(msc_env_create(&env, def, config, &host));

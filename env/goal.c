@@ -73,7 +73,7 @@ static enum msc_status goal_read_objectives(struct msc_goal *goal, const struct 
 
 static enum msc_status goal_read_limit(double *out, const cJSON *bound, const char *key,
                                        const char *name) {
-    const cJSON *limit = cJSON_GetObjectItemCaseSensitive(bound, key);
+    const cJSON *limit = msc_json_get(bound, key);
     if (!limit) {
         return MSC_OK;
     }
@@ -109,8 +109,8 @@ static enum msc_status goal_read_bound(struct msc_goal *goal, const struct msc_s
 enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space *space,
                                   const struct cJSON *config) {
     memset(goal, 0, sizeof *goal);
-    const cJSON *objectives = cJSON_GetObjectItemCaseSensitive(config, "objectives");
-    const cJSON *bounds = cJSON_GetObjectItemCaseSensitive(config, "bounds");
+    const cJSON *objectives = msc_json_get(config, "objectives");
+    const cJSON *bounds = msc_json_get(config, "bounds");
     MSC_TRY(goal_read_objectives(goal, space, objectives));
     if (bounds && !cJSON_IsObject(bounds)) {
         return MSC_FAIL(

@@ -167,9 +167,9 @@ static enum msc_status gym_read_state(struct saved *saved, const struct msc_gym 
     MSC_TRY(read_u64_text(&saved->n_trials, state, "trials"));
     MSC_TRY(msc_json_get_bool(&saved->is_running, state, "running", "gym state"));
     MSC_TRY(msc_json_get_array(&saved->choices, state, "choices", "gym state"));
-    const cJSON *worst = cJSON_GetObjectItemCaseSensitive(state, "worst");
+    const cJSON *worst = msc_json_get(state, "worst");
     saved->worst = cJSON_IsNumber(worst) ? worst->valuedouble : NAN;
-    saved->env = cJSON_GetObjectItemCaseSensitive(state, "env");
+    saved->env = msc_json_get(state, "env");
     size_t n_choices = (size_t)cJSON_GetArraySize(saved->choices);
     if (n_choices >= gym->space->n_tasks || (!saved->is_running && n_choices > 0) || !saved->env) {
         return MSC_FAIL(MSC_E_FORMAT, "gym state: it holds %zu choices, expected fewer than %zu",

@@ -46,7 +46,7 @@ enum msc_status msc_loss_options_read(struct msc_distill_options *out,
 }
 
 enum msc_status msc_loss_options_complete(cJSON *config) {
-    if (cJSON_GetObjectItemCaseSensitive(config, "objectives")) {
+    if (msc_json_get(config, "objectives")) {
         return MSC_OK;
     }
     cJSON *list = cJSON_CreateArray();

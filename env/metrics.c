@@ -42,14 +42,14 @@ const struct msc_metric *msc_metric_at(const struct msc_env_metric list[], size_
 
 // Whether an objective or a bound names the metric.
 static bool asks_for(const struct cJSON *config, const char *metric) {
-    const cJSON *bounds = cJSON_GetObjectItemCaseSensitive(config, "bounds");
+    const cJSON *bounds = msc_json_get(config, "bounds");
     const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(config, "objectives")) {
+    cJSON_ArrayForEach(item, msc_json_get(config, "objectives")) {
         if (cJSON_IsString(item) && strcmp(item->valuestring, metric) == 0) {
             return true;
         }
     }
-    return cJSON_GetObjectItemCaseSensitive(bounds, metric) != NULL;
+    return msc_json_get(bounds, metric) != NULL;
 }
 
 // Whether an objective or a bound names the metric's ratio.
@@ -93,10 +93,10 @@ static void choose_metric(struct msc_metrics *m, const struct msc_metric_row *ro
 enum msc_status msc_metrics_choose(struct msc_metrics *out, const struct msc_env_metric list[],
                                    const struct msc_env_host *host, const struct cJSON *config) {
     unsigned met = msc_dataset_has_labels(host->dataset) ? MSC_METRIC_NEEDS_LABELS : 0;
-    const cJSON *command = cJSON_GetObjectItemCaseSensitive(config, "command");
+    const cJSON *command = msc_json_get(config, "command");
     int n_indices = 0;
-    *out = (struct msc_metrics){.command_is_maximised = cJSON_IsTrue(
-                                    cJSON_GetObjectItemCaseSensitive(command, "maximise"))};
+    *out = (struct msc_metrics){.command_is_maximised =
+                                    cJSON_IsTrue(msc_json_get(command, "maximise"))};
     met |= command && !cJSON_IsNull(command) ? MSC_METRIC_NEEDS_COMMAND : 0;
     for (const struct msc_metric_row *row = msc_metric_table; row->metric.name; row++) {
         if (!has_metric(list, row)) {

@@ -21,7 +21,7 @@ static enum msc_status read_metric(void *payload, size_t i, const cJSON *object,
     struct msc_metric *metric = &r->metrics[i];
     MSC_TRY(msc_json_check_keys(object, keys, N_KEYS(keys), where));
     MSC_TRY(msc_space_json_read_head(r, metric, object, where));
-    return cJSON_GetObjectItemCaseSensitive(object, "measured")
+    return msc_json_get(object, "measured")
                ? msc_json_get_bool(&metric->is_measured, object, "measured", where)
                : MSC_OK;
 }
@@ -56,12 +56,11 @@ static enum msc_status read_baseline(const struct msc_space_json *r, struct msc_
     baseline->label = msc_arena_strdup(r->arena, label);
     baseline->choices = choices;
     MSC_TRY(MSC_ALLOCATED(choices && baseline->label));
-    return read_point(r->space, choices, cJSON_GetObjectItemCaseSensitive(object, "choices"),
-                      where);
+    return read_point(r->space, choices, msc_json_get(object, "choices"), where);
 }
 
 static enum msc_status read_baselines(const struct msc_space_json *r, const cJSON *root) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "baselines");
+    const cJSON *list = msc_json_get(root, "baselines");
     const cJSON *item;
     if (!list) {
         return MSC_OK;
@@ -104,7 +103,7 @@ static enum msc_status read_metrics(double metrics[], const struct msc_space *sp
 }
 
 static enum msc_status read_reference(struct msc_process_env *out, const cJSON *answer) {
-    const cJSON *object = cJSON_GetObjectItemCaseSensitive(answer, "reference");
+    const cJSON *object = msc_json_get(answer, "reference");
     for (size_t i = 0; i < MSC_MAX_METRICS; i++) {
         out->reference[i] = NAN;
     }
@@ -116,7 +115,7 @@ static enum msc_status read_reference(struct msc_process_env *out, const cJSON *
 }
 
 static enum msc_status read_version(struct msc_process_env *out, const cJSON *answer) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(answer, "version");
+    const cJSON *item = msc_json_get(answer, "version");
     double value = cJSON_IsNumber(item) ? item->valuedouble : item ? -1.0 : 0.0;
     if (!(value >= 0.0 && value <= MOST_VERSION) || value != floor(value)) {
         return MSC_FAIL(MSC_E_FORMAT, "version: expected an integer of at least 0");
@@ -159,7 +158,7 @@ void msc_process_write_evaluate(struct msc_str *out, const struct msc_space *spa
 
 static enum msc_status read_index(size_t *out, const cJSON *answer, const bool is_done[],
                                   size_t n) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(answer, "trial");
+    const cJSON *item = msc_json_get(answer, "trial");
     double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
     if (!(value >= 0.0 && value < (double)n) || value != floor(value)) {
         return MSC_FAIL(MSC_E_FORMAT, "answer: \"trial\": expected the index of a trial, 0 to %zu",
@@ -174,7 +173,7 @@ static enum msc_status read_index(size_t *out, const cJSON *answer, const bool i
 static enum msc_status read_state(enum msc_trial_state *out, const cJSON *answer,
                                   const char *where) {
     const char *name = "complete";
-    if (cJSON_GetObjectItemCaseSensitive(answer, "state")) {
+    if (msc_json_get(answer, "state")) {
         MSC_TRY(msc_json_get_text(&name, answer, "state", where));
     }
     return msc_trial_state_parse(out, name) && *out != MSC_TRIAL_INFEASIBLE
@@ -188,14 +187,14 @@ static enum msc_status read_state(enum msc_trial_state *out, const cJSON *answer
 static enum msc_status fill_outcome(struct msc_outcome *outcome, const cJSON *answer,
                                     const struct msc_space *space, const char *where) {
     enum msc_trial_state state = MSC_TRIAL_COMPLETE;
-    const cJSON *metrics = cJSON_GetObjectItemCaseSensitive(answer, "metrics");
+    const cJSON *metrics = msc_json_get(answer, "metrics");
     const char *reason = "";
     MSC_TRY(read_state(&state, answer, where));
     if (metrics || state != MSC_TRIAL_FAILED) {
         MSC_TRY(msc_json_get_object(&metrics, answer, "metrics", where));
         MSC_TRY(read_metrics(outcome->metrics, space, metrics, false, where));
     }
-    if (cJSON_GetObjectItemCaseSensitive(answer, "reason")) {
+    if (msc_json_get(answer, "reason")) {
         MSC_TRY(msc_json_get_text(&reason, answer, "reason", where));
     }
     if (state == MSC_TRIAL_FAILED && !reason[0]) {

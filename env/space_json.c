@@ -44,7 +44,7 @@ enum msc_status msc_space_json_read_task(const struct msc_space_json *r, uint32_
 enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double ***out,
                                           const cJSON *object, bool may_fail, const char *where) {
     size_t n_tasks = r->space->n_tasks;
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "alone");
+    const cJSON *list = msc_json_get(object, "alone");
     const cJSON *item;
     size_t t = 0;
     *out = NULL;
@@ -75,15 +75,13 @@ static enum msc_status read_factor(const struct msc_space_json *r, struct msc_co
     char place[96];
     MSC_TRY(msc_json_check_keys(object, keys, N_KEYS(keys), where));
     snprintf(place, sizeof place, "%.50s.task", where);
-    MSC_TRY(msc_space_json_read_task(r, &factor->task,
-                                     cJSON_GetObjectItemCaseSensitive(object, "task"), place));
+    MSC_TRY(msc_space_json_read_task(r, &factor->task, msc_json_get(object, "task"), place));
     uint32_t n = r->tasks[factor->task].n_choices;
     double *values = msc_arena_array(r->arena, n, sizeof *values);
     MSC_TRY(MSC_ALLOCATED(values));
     snprintf(place, sizeof place, "%.50s.values", where);
     factor->by_choice = values;
-    return msc_space_json_read_numbers(
-        values, n, cJSON_GetObjectItemCaseSensitive(object, "values"), false, place);
+    return msc_space_json_read_numbers(values, n, msc_json_get(object, "values"), false, place);
 }
 
 static enum msc_status read_term(const struct msc_space_json *r, struct msc_cost_term *term,
@@ -92,7 +90,7 @@ static enum msc_status read_term(const struct msc_space_json *r, struct msc_cost
     const cJSON *list, *item;
     MSC_TRY(msc_json_check_keys(object, keys, N_KEYS(keys), where));
     term->scale = 1.0;
-    if (cJSON_GetObjectItemCaseSensitive(object, "scale")) {
+    if (msc_json_get(object, "scale")) {
         MSC_TRY(msc_json_get_double(&term->scale, object, "scale", where));
     }
     MSC_TRY(msc_json_get_array(&list, object, "factors", where));
@@ -112,7 +110,7 @@ static enum msc_status read_term(const struct msc_space_json *r, struct msc_cost
 static enum msc_status read_terms(const struct msc_space_json *r, struct msc_cost *cost,
                                   const cJSON *object, const char *where) {
     size_t n_tasks = r->space->n_tasks;
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "terms");
+    const cJSON *list = msc_json_get(object, "terms");
     const cJSON *item;
     double **alone = NULL;
     MSC_TRY(msc_space_json_read_alone(r, &alone, object, false, where));
@@ -140,15 +138,14 @@ static enum msc_status read_terms(const struct msc_space_json *r, struct msc_cos
 
 enum msc_status msc_space_json_read_constant(double *out, const cJSON *object, const char *where) {
     *out = 0.0;
-    return cJSON_GetObjectItemCaseSensitive(object, "constant")
-               ? msc_json_get_double(out, object, "constant", where)
-               : MSC_OK;
+    return msc_json_get(object, "constant") ? msc_json_get_double(out, object, "constant", where)
+                                            : MSC_OK;
 }
 
 static enum msc_status copy_text(const struct msc_space_json *r, const char **out,
                                  const cJSON *object, const char *key, const char *where) {
     const char *text = "";
-    if (cJSON_GetObjectItemCaseSensitive(object, key) || strcmp(key, "name") == 0) {
+    if (msc_json_get(object, key) || strcmp(key, "name") == 0) {
         MSC_TRY(msc_json_get_text(&text, object, key, where));
     }
     *out = msc_arena_strdup(r->arena, text);
@@ -160,7 +157,7 @@ enum msc_status msc_space_json_read_head(const struct msc_space_json *r, struct 
     MSC_TRY(copy_text(r, &metric->name, object, "name", where));
     MSC_TRY(copy_text(r, &metric->unit, object, "unit", where));
     MSC_TRY(copy_text(r, &metric->help, object, "help", where));
-    return cJSON_GetObjectItemCaseSensitive(object, "maximised")
+    return msc_json_get(object, "maximised")
                ? msc_json_get_bool(&metric->is_maximised, object, "maximised", where)
                : MSC_OK;
 }
@@ -182,7 +179,7 @@ static enum msc_status read_cost(struct msc_space_json *r, size_t i, const cJSON
 static enum msc_status read_features(const struct msc_space_json *r, const cJSON *object,
                                      const double **out, const char *where) {
     size_t n = r->space->n_features;
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "features");
+    const cJSON *list = msc_json_get(object, "features");
     if (n == 0 && !list) {
         return MSC_OK;
     }
@@ -209,7 +206,7 @@ static enum msc_status read_features(const struct msc_space_json *r, const cJSON
 // Reads the order of choices. msc_space_check refuses an order that lists a choice twice.
 static enum msc_status read_order(const struct msc_space_json *r, struct msc_task *task,
                                   const cJSON *object, const char *where) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "dearest_first");
+    const cJSON *list = msc_json_get(object, "dearest_first");
     uint32_t *order = msc_arena_array(r->arena, task->n_choices, sizeof *order);
     const cJSON *item;
     uint32_t i = 0;
@@ -252,7 +249,7 @@ static enum msc_status read_choice_row(const struct msc_space_json *r, double ou
 
 static enum msc_status read_choice_features(const struct msc_space_json *r, struct msc_task *task,
                                             const cJSON *object, const char *where) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "choice_features");
+    const cJSON *list = msc_json_get(object, "choice_features");
     const cJSON *row;
     size_t n = r->space->n_choice_features, i = 0;
     if (n == 0 && !list) {
@@ -325,7 +322,7 @@ static size_t place_of(const cJSON *list, size_t i) {
     size_t first = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, list) {
-        const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
+        const cJSON *name = msc_json_get(item, "name");
         if (cJSON_IsString(name) && strcmp(name->valuestring, "distill_loss") == 0) {
             return i == first ? 0 : i + (i < first);
         }
@@ -356,7 +353,7 @@ enum msc_status msc_space_json_read_metrics(struct msc_space_json *r, const cJSO
                                                                     const cJSON *object,
                                                                     const char *where),
                                             void *payload) {
-    const cJSON *costs = cJSON_GetObjectItemCaseSensitive(root, "costs");
+    const cJSON *costs = msc_json_get(root, "costs");
     const cJSON *list, *item;
     char where[96];
     size_t i = 0;

@@ -31,8 +31,8 @@ static enum msc_status read_pair(const struct json_reader *r, struct msc_table_p
     static const char *const keys[] = {"tasks", "values"};
     char place[96];
     MSC_TRY(msc_json_check_keys(object, keys, N_KEYS(keys), where));
-    const cJSON *tasks = cJSON_GetObjectItemCaseSensitive(object, "tasks");
-    const cJSON *values = cJSON_GetObjectItemCaseSensitive(object, "values");
+    const cJSON *tasks = msc_json_get(object, "tasks");
+    const cJSON *values = msc_json_get(object, "values");
     const cJSON *row;
     snprintf(place, sizeof place, "%.50s.tasks", where);
     MSC_TRY(msc_space_json_read_task(&r->space, &pair->left, cJSON_GetArrayItem(tasks, 0), place));
@@ -59,7 +59,7 @@ static enum msc_status read_pair(const struct json_reader *r, struct msc_table_p
 
 static enum msc_status read_pairs(const struct json_reader *r, struct msc_table_metric *metric,
                                   const cJSON *object, const char *where) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "pairs");
+    const cJSON *list = msc_json_get(object, "pairs");
     const cJSON *item;
     if (!list) {
         return MSC_OK;
@@ -78,9 +78,8 @@ static enum msc_status read_pairs(const struct json_reader *r, struct msc_table_
 }
 
 static bool has_terms(const cJSON *object) {
-    return cJSON_GetObjectItemCaseSensitive(object, "constant") ||
-           cJSON_GetObjectItemCaseSensitive(object, "alone") ||
-           cJSON_GetObjectItemCaseSensitive(object, "pairs");
+    return msc_json_get(object, "constant") || msc_json_get(object, "alone") ||
+           msc_json_get(object, "pairs");
 }
 
 static enum msc_status read_metric(void *payload, size_t i, const cJSON *object,
@@ -113,7 +112,7 @@ static enum msc_status read_metric(void *payload, size_t i, const cJSON *object,
 
 static enum msc_status read_rows_path(struct json_reader *r, const cJSON *root) {
     const char *text = NULL;
-    if (!cJSON_GetObjectItemCaseSensitive(root, "rows")) {
+    if (!msc_json_get(root, "rows")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_text(&text, root, "rows", TOP));

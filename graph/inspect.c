@@ -34,7 +34,7 @@ static enum msc_status add_tensors(cJSON *root, const char *key, const struct ms
 
 // Increments the count of `key`; new keys are appended, in order of first appearance.
 static enum msc_status inspect_count(cJSON *counts, const char *key) {
-    cJSON *number = cJSON_GetObjectItemCaseSensitive(counts, key);
+    cJSON *number = msc_json_get(counts, key);
     if (number == NULL) {
         return msc_json_add_number(counts, key, 1);
     }

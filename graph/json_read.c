@@ -15,17 +15,13 @@ static enum msc_status json_read_place(const char **out, struct msc_graph_reader
 enum msc_status msc_graph__read_text(const char **out, const cJSON *object, const char *key,
                                      const char *where) {
     *out = "";
-    return cJSON_GetObjectItemCaseSensitive(object, key)
-               ? msc_json_get_text(out, object, key, where)
-               : MSC_OK;
+    return msc_json_get(object, key) ? msc_json_get_text(out, object, key, where) : MSC_OK;
 }
 
 enum msc_status msc_graph__read_array(const cJSON **out, const cJSON *object, const char *key,
                                       const char *where) {
     *out = NULL;
-    return cJSON_GetObjectItemCaseSensitive(object, key)
-               ? msc_json_get_array(out, object, key, where)
-               : MSC_OK;
+    return msc_json_get(object, key) ? msc_json_get_array(out, object, key, where) : MSC_OK;
 }
 
 enum msc_status msc_graph__read_element(const char **out, const cJSON *element, const char *key,
@@ -41,7 +37,7 @@ enum msc_status msc_graph__read_attrs(struct msc_attr **out, int32_t *n, struct 
                                       const cJSON *object, const char *where) {
     *out = NULL;
     *n = 0;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "attrs")) {
+    if (!msc_json_get(object, "attrs")) {
         return MSC_OK;
     }
     const cJSON *map;
@@ -175,7 +171,7 @@ static enum msc_status read_pairs(const struct msc_attr **out, size_t *n,
                                   const char *where) {
     const cJSON *map, *item;
     *n = 0;
-    if (!cJSON_GetObjectItemCaseSensitive(notes, key)) {
+    if (!msc_json_get(notes, key)) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_object(&map, notes, key, where));
@@ -192,7 +188,7 @@ static enum msc_status read_pairs(const struct msc_attr **out, size_t *n,
 }
 
 static enum msc_status read_opset(int64_t *out, const cJSON *notes, const char *where) {
-    if (!cJSON_GetObjectItemCaseSensitive(notes, "opset")) {
+    if (!msc_json_get(notes, "opset")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_i64(out, notes, "opset", where));
@@ -206,14 +202,14 @@ static enum msc_status read_opset(int64_t *out, const cJSON *notes, const char *
 static enum msc_status read_notes(struct msc_graph_reader *r, const cJSON *root) {
     const cJSON *object;
     struct msc_graph_notes notes = {0};
-    if (!cJSON_GetObjectItemCaseSensitive(root, "notes")) {
+    if (!msc_json_get(root, "notes")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_object(&object, root, "notes", r->name));
     const char *where = msc_arena_printf(&r->scratch, "%s: notes", r->name);
     MSC_TRY(MSC_ALLOCATED(where));
     MSC_TRY(read_opset(&notes.opset, object, where));
-    if (cJSON_GetObjectItemCaseSensitive(object, "model_version")) {
+    if (msc_json_get(object, "model_version")) {
         MSC_TRY(msc_json_get_i64(&notes.model_version, object, "model_version", where));
     }
     MSC_TRY(msc_graph__read_text(&notes.doc, object, "doc", where));

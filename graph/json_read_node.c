@@ -185,7 +185,7 @@ static enum msc_status read_inputs(struct node *node, struct msc_graph_reader *r
 
 static enum msc_status read_weights(struct node *node, struct msc_graph_reader *r,
                                     const cJSON *object) {
-    if (!cJSON_GetObjectItemCaseSensitive(object, "weights")) {
+    if (!msc_json_get(object, "weights")) {
         return MSC_OK;
     }
     const cJSON *map, *item;
@@ -242,7 +242,7 @@ static enum msc_status read_node(struct node *node, struct msc_graph_reader *r,
         return MSC_FAIL(MSC_E_FORMAT, "%s: the name '%s' is empty or occurs twice", node->where,
                         node->spec.name);
     }
-    if (cJSON_GetObjectItemCaseSensitive(object, "scope")) {
+    if (msc_json_get(object, "scope")) {
         MSC_TRY(msc_json_get_text(&node->spec.scope, object, "scope", node->where));
     }
     struct msc_attr *attrs;

@@ -93,7 +93,7 @@ static enum msc_status looks_like_strategy(bool *out, const char *data, size_t n
     static const char beginning[] = "mscgym.strategy.";
     cJSON *json = NULL;
     MSC_TRY(output_parse(&json, data, n_bytes));
-    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
+    const cJSON *schema = msc_json_get(json, "schema");
     *out = cJSON_IsString(schema) &&
            strncmp(schema->valuestring, beginning, sizeof beginning - 1) == 0;
     cJSON_Delete(json);
@@ -103,8 +103,8 @@ static enum msc_status looks_like_strategy(bool *out, const char *data, size_t n
 static enum msc_status looks_like_graph(bool *out, const char *data, size_t n_bytes) {
     cJSON *json = NULL;
     MSC_TRY(output_parse(&json, data, n_bytes));
-    *out = cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "nodes")) &&
-           cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "outputs"));
+    *out =
+        cJSON_IsArray(msc_json_get(json, "nodes")) && cJSON_IsArray(msc_json_get(json, "outputs"));
     cJSON_Delete(json);
     return MSC_OK;
 }

@@ -36,8 +36,8 @@ static enum msc_status check_base(const struct msc_config_entry *e, const struct
 // A named file must have the content that the record began with.
 static enum msc_status check_hash(const struct msc_config_entry *e, const struct msc_strategy *base,
                                   const struct msc_record *record) {
-    const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "env");
-    const cJSON *old = cJSON_GetObjectItemCaseSensitive(env, "base_strategy");
+    const cJSON *env = msc_json_get(msc_record_header(record), "env");
+    const cJSON *old = msc_json_get(env, "base_strategy");
     char now[MSC_HASH_TEXT_BYTES];
     msc_hash_format(now, msc_strategy_hash(base));
     return !cJSON_IsString(old) || strcmp(old->valuestring, now) == 0

@@ -148,7 +148,7 @@ static void fill_job(struct msc_runtime_job *job, const struct msc_delivery *d,
 
 // The object `runtime` of what was found of a plan.
 static enum msc_status runtime_object(cJSON **out, struct msc_delivery_plan *plan) {
-    *out = cJSON_GetObjectItemCaseSensitive(plan->found, "runtime");
+    *out = msc_json_get(plan->found, "runtime");
     if (*out) {
         return MSC_OK;
     }

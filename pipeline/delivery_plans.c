@@ -72,13 +72,9 @@ void msc_delivery_plans_finish(struct msc_delivery_plans *list) {
 
 // ---- In the report ----------------------------------------------------------------------------
 
-static cJSON *plans_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 // Puts copies of what was found into a row's `examined`.
 static enum msc_status fill_examined(cJSON *row, const cJSON *found) {
-    cJSON *examined = plans_get(row, "examined");
+    cJSON *examined = msc_json_get(row, "examined");
     const cJSON *item = NULL;
     if (!examined) {
         examined = cJSON_CreateObject();
@@ -92,13 +88,13 @@ static enum msc_status fill_examined(cJSON *row, const cJSON *found) {
 }
 
 static bool is_row_of(const cJSON *row, int64_t id) {
-    const cJSON *item = plans_get(row, "id");
+    const cJSON *item = msc_json_get(row, "id");
     return cJSON_IsNumber(item) && item->valuedouble == (double)id;
 }
 
 static enum msc_status report_plan(cJSON *report, const struct msc_delivery_plan *plan) {
-    cJSON *winner = plans_get(report, "winner");
-    cJSON *reference = plans_get(report, "reference");
+    cJSON *winner = msc_json_get(report, "winner");
+    cJSON *reference = msc_json_get(report, "reference");
     cJSON *row = NULL;
     if (!plan->found || !plan->found->child) {
         return MSC_OK;
@@ -109,7 +105,7 @@ static enum msc_status report_plan(cJSON *report, const struct msc_delivery_plan
     if (is_row_of(winner, plan->id)) {
         MSC_TRY(fill_examined(winner, plan->found));
     }
-    cJSON_ArrayForEach(row, plans_get(report, "baselines")) {
+    cJSON_ArrayForEach(row, msc_json_get(report, "baselines")) {
         if (is_row_of(row, plan->id)) {
             MSC_TRY(fill_examined(row, plan->found));
         }

@@ -194,8 +194,7 @@ static enum msc_status measure_all(cJSON *applied, const struct msc_setup *setup
 
 static void tell_applied(const struct msc_setup *setup, const struct msc_config_entry *e,
                          const cJSON *applied, const char *model) {
-    const cJSON *loss = cJSON_GetObjectItemCaseSensitive(
-        cJSON_GetObjectItemCaseSensitive(applied, "metrics"), "distill_loss");
+    const cJSON *loss = msc_json_get(msc_json_get(applied, "metrics"), "distill_loss");
     msc_log(setup->news, MSC_LOG_INFO, "%s: %s is applied as it is, distill_loss %.5g%s%s", e->name,
             e->strategy_file, loss->valuedouble, model ? ", model " : "", model ? model : "");
     if (e->distill) {

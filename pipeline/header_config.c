@@ -34,8 +34,7 @@ static enum msc_config_code code_of_record(const struct msc_processor_options *o
 // Replaces the folder of each entry.
 static enum msc_status move_folders(cJSON *config, const char *folder) {
     for (cJSON *item = config->child; item; item = item->next) {
-        cJSON *list =
-            strcmp(item->string, "gym") == 0 ? item : cJSON_GetObjectItemCaseSensitive(item, "gym");
+        cJSON *list = strcmp(item->string, "gym") == 0 ? item : msc_json_get(item, "gym");
         cJSON *entry = NULL;
         cJSON_ArrayForEach(entry, list) {
             if (cJSON_IsObject(entry)) {
@@ -69,7 +68,7 @@ enum msc_status msc_header_config_open(struct msc_config **out, const char *path
     const cJSON *stored = NULL;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_record_open(&record, path, MSC_RECORD_HEADER, options->log));
-    stored = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "config");
+    stored = msc_json_get(msc_record_header(record), "config");
     if (!cJSON_IsObject(stored)) {
         status = MSC_FAIL(MSC_E_UNSUPPORTED,
                           "%s: its header holds no configuration: it was not made by mscgym search",
@@ -103,10 +102,9 @@ out:
 
 // The environment or agent in the configuration of a record's header, which has one entry.
 static cJSON *find_member(const cJSON *config, const struct msc_config_entry *e, const char *key) {
-    const cJSON *object =
-        e->strategy_file ? cJSON_GetObjectItemCaseSensitive(config, e->section) : config;
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "gym");
-    return cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 0), key);
+    const cJSON *object = e->strategy_file ? msc_json_get(config, e->section) : config;
+    const cJSON *list = msc_json_get(object, "gym");
+    return msc_json_get(cJSON_GetArrayItem(list, 0), key);
 }
 
 static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
@@ -138,7 +136,7 @@ static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) 
 
 // Replaces a member of `object` by a copy of that of `old`, or removes it if `old` has none.
 static enum msc_status take_member(cJSON *object, const cJSON *old, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(old, key);
+    const cJSON *item = msc_json_get(old, key);
     cJSON_DeleteItemFromObjectCaseSensitive(object, key);
     return item ? msc_json_add(object, key, cJSON_Duplicate(item, true)) : MSC_OK;
 }
@@ -166,8 +164,7 @@ out:
 }
 
 static bool is_same_type(const cJSON *a, const cJSON *b) {
-    return cJSON_Compare(cJSON_GetObjectItemCaseSensitive(a, "type"),
-                         cJSON_GetObjectItemCaseSensitive(b, "type"), true);
+    return cJSON_Compare(msc_json_get(a, "type"), msc_json_get(b, "type"), true);
 }
 
 enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e, const cJSON *config) {
@@ -190,8 +187,8 @@ enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e, const c
 static enum msc_status keep_old_defaults(struct msc_config *c, struct msc_config_entry *e,
                                          const cJSON *old) {
     const cJSON *env = find_env(old, e);
-    const cJSON *target = cJSON_GetObjectItemCaseSensitive(env, "target");
-    const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
+    const cJSON *target = msc_json_get(env, "target");
+    const cJSON *own = msc_json_get(e->env, "target");
     MSC_TRY(msc_header_config_keep_agent(e, old));
     if ((e->is_target_default && cJSON_IsString(target)) || is_same_target(target, own)) {
         MSC_TRY(take_member(e->env, env, "target"));
@@ -209,7 +206,7 @@ enum msc_status msc_header_config_check(struct msc_config *c, struct msc_config_
     cJSON *stored = cJSON_CreateObject();
     cJSON *wanted = cJSON_CreateObject();
     enum msc_status status = MSC_OK;
-    const cJSON *old = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "config");
+    const cJSON *old = msc_json_get(msc_record_header(record), "config");
     cJSON *old_copy = cJSON_Duplicate(old, true);
     cJSON *config = NULL;
     MSC_TRY_OUT(msc_json_add(stored, "config", old_copy));

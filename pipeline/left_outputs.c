@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-static const cJSON *member(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 // Do both paths name one file?
 static bool is_same_file(const char *a, const char *b) {
     struct msc_arena arena = {0};
@@ -24,7 +20,7 @@ static bool is_same_file(const char *a, const char *b) {
 
 // Is `path` the file of the workspace that the configuration in a record's header calls `name`?
 static bool is_named(const cJSON *config, const char *record, const cJSON *name, const char *path) {
-    const cJSON *workspace = member(config, "workspace");
+    const cJSON *workspace = msc_json_get(config, "workspace");
     struct msc_arena arena = {0};
     const char *folder = msc_path_folder(&arena, record);
     if (folder && cJSON_IsString(workspace) && strcmp(workspace->valuestring, ".") != 0) {
@@ -39,8 +35,8 @@ static bool is_named(const cJSON *config, const char *record, const cJSON *name,
 
 // Did the section of a record list no searches?
 static bool is_record_plain(const cJSON *section) {
-    const cJSON *entry = cJSON_GetArrayItem(member(section, "gym"), 0);
-    const cJSON *trials = member(member(entry, "budget"), "trials");
+    const cJSON *entry = cJSON_GetArrayItem(msc_json_get(section, "gym"), 0);
+    const cJSON *trials = msc_json_get(msc_json_get(entry, "budget"), "trials");
     return cJSON_IsNumber(trials) && trials->valuedouble == 0;
 }
 
@@ -52,16 +48,16 @@ static bool has_left(const struct msc_setup *setup, const struct msc_config_entr
         msc_record_open(&record, e->record, MSC_RECORD_HEADER, NULL) != MSC_OK) {
         return false;
     }
-    const cJSON *config = member(msc_record_header(record), "config");
-    const cJSON *section = e->strategy_file ? member(config, e->section) : NULL;
+    const cJSON *config = msc_json_get(msc_record_header(record), "config");
+    const cJSON *section = e->strategy_file ? msc_json_get(config, e->section) : NULL;
     bool has = false;
     switch (kind) {
     case MSC_OUTPUT_STRATEGY:
-        has = is_named(config, e->record, member(section, "strategy_file"), path) &&
+        has = is_named(config, e->record, msc_json_get(section, "strategy_file"), path) &&
               (!e->is_plain || is_record_plain(section));
         break;
     case MSC_OUTPUT_LOG:
-        has = is_named(config, e->record, member(config, "log_file"), path);
+        has = is_named(config, e->record, msc_json_get(config, "log_file"), path);
         break;
     default: // the model, unless the configuration names a file for it
         has = kind == MSC_OUTPUT_MODEL && section && !setup->config->stages.model_file;

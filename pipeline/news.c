@@ -20,7 +20,7 @@ static void news_tell(const struct msc_news *n, struct msc_str *line) {
 
 void msc_news_begin(struct msc_news *n, const struct msc_session *s) {
     const struct msc_config_entry *e = s->entry;
-    const cJSON *agent = cJSON_GetObjectItemCaseSensitive(e->agent, "type");
+    const cJSON *agent = msc_json_get(e->agent, "type");
     struct msc_str line = {0};
     msc_str_printf(&line, "%s, %s", msc_program_name(), msc_setup_numerics(s->setup));
     if (s->setup->config->model) {
@@ -141,16 +141,12 @@ void msc_news_measuring(void *payload, const char *what) {
 
 // ---- The end ----------------------------------------------------------------------------------
 
-static const cJSON *news_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 // Every number of an object that `said` does not have: ", accuracy 1".
 static void news_write_numbers(struct msc_str *out, const cJSON *object, const char *before,
                                const cJSON *said) {
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, object) {
-        if (cJSON_IsNumber(item) && !news_get(said, item->string)) {
+        if (cJSON_IsNumber(item) && !msc_json_get(said, item->string)) {
             msc_str_printf(out, ", %s%s %.5g", before, msc_report_label(item->string),
                            item->valuedouble);
         }
@@ -159,19 +155,19 @@ static void news_write_numbers(struct msc_str *out, const cJSON *object, const c
 
 static void tell_winner(const struct msc_news *n, const cJSON *winner) {
     struct msc_str line = {0};
-    const cJSON *metrics = news_get(winner, "metrics");
-    const cJSON *reevaluated = news_get(winner, "examined");
+    const cJSON *metrics = msc_json_get(winner, "metrics");
+    const cJSON *reevaluated = msc_json_get(winner, "examined");
     if (!cJSON_IsObject(winner)) {
         msc_str_append(&line, "no trial has a result yet");
     } else {
-        bool is_feasible = strcmp(news_get(winner, "state")->valuestring, "complete") == 0;
+        bool is_feasible = strcmp(msc_json_get(winner, "state")->valuestring, "complete") == 0;
         msc_str_append(&line,
                        is_feasible ? "the winner" : "no trial meets every bound; the nearest");
-        msc_str_printf(&line, " is trial %.0f%s", news_get(winner, "id")->valuedouble,
-                       news_get(winner, "distilled") ? " with better weights" : "");
+        msc_str_printf(&line, " is trial %.0f%s", msc_json_get(winner, "id")->valuedouble,
+                       msc_json_get(winner, "distilled") ? " with better weights" : "");
         news_write_numbers(&line, metrics, "", NULL);
         news_write_numbers(&line, reevaluated, "", metrics);
-        news_write_numbers(&line, news_get(reevaluated, "validation"), "validation.", NULL);
+        news_write_numbers(&line, msc_json_get(reevaluated, "validation"), "validation.", NULL);
     }
     news_tell(n, &line);
 }
@@ -180,7 +176,7 @@ static void tell_files(const struct msc_news *n, const cJSON *report) {
     struct msc_str line = {0};
     const cJSON *item = NULL;
     msc_str_printf(&line, "record %s", n->session->entry->record);
-    cJSON_ArrayForEach(item, news_get(report, "files")) {
+    cJSON_ArrayForEach(item, msc_json_get(report, "files")) {
         if (cJSON_IsString(item)) {
             msc_str_printf(&line, ", %s %s", item->string, item->valuestring);
         }
@@ -195,8 +191,8 @@ void msc_news_end(struct msc_news *n, const struct cJSON *report,
                    msc_record_n_trials(found->record));
     msc_str_append_duration(&line, found->elapsed_s);
     news_tell(n, &line);
-    const cJSON *delivered = news_get(report, "delivered");
-    tell_winner(n, delivered ? delivered : news_get(report, "winner"));
+    const cJSON *delivered = msc_json_get(report, "delivered");
+    tell_winner(n, delivered ? delivered : msc_json_get(report, "winner"));
     tell_files(n, report);
     msc_board_end(&n->board, found->record, report);
 }

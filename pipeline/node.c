@@ -19,15 +19,10 @@ struct serving {
     struct msc_processor_options options;
 };
 
-static const char *text_of(const cJSON *object, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(item) ? item->valuestring : NULL;
-}
-
 // *out NULL: it is not there.
 static enum msc_status keep_text(const char **out, struct msc_arena *arena, const cJSON *object,
                                  const char *key) {
-    const char *text = text_of(object, key);
+    const char *text = msc_json_text_of(object, key);
     *out = text ? msc_arena_strdup(arena, text) : NULL;
     return text && !*out ? MSC_FAIL(MSC_E_NOMEM, "out of memory") : MSC_OK;
 }
@@ -36,7 +31,7 @@ static enum msc_status read_share(struct msc_processor_options *o, struct msc_ar
                                   const cJSON *init) {
     int64_t n_threads, n_bytes = 0;
     MSC_TRY(msc_json_get_i64(&n_threads, init, "threads", "init"));
-    if (cJSON_HasObjectItem(init, "memory")) {
+    if (msc_json_get(init, "memory")) {
         MSC_TRY(msc_json_get_i64(&n_bytes, init, "memory", "init"));
     }
     if (n_threads < 0 || n_threads > 4096 || n_bytes < 0) {
@@ -80,11 +75,11 @@ static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
     const char *path = msc_arena_printf(&s->arena, "%s%s", root ? root : "", record);
     MSC_TRY(MSC_ALLOCATED(path));
     MSC_TRY(msc_setup_open_record(&s->setup, path, &o));
-    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(init, "given_gpu"))) {
+    if (cJSON_IsTrue(msc_json_get(init, "given_gpu"))) {
         struct msc_config *config = s->setup->config;
         MSC_TRY(msc_given_device(&config->device, &s->arena, config->device, o.cancel));
     }
-    MSC_TRY(check_library(s->setup, text_of(init, "library")));
+    MSC_TRY(check_library(s->setup, msc_json_text_of(init, "library")));
     MSC_TRY(msc_setup_load(s->setup, MSC_SETUP_LOOK));
     MSC_TRY(msc_session_open(&s->session, s->setup, 0, MSC_SETUP_LOOK));
     *out = (struct msc_node_subject){

@@ -20,20 +20,17 @@ static enum msc_status add_entry(struct msc_file_set *files, const struct msc_co
     const cJSON *word = NULL;
     MSC_TRY(msc_file_set_read(files, "the strategy to start from", e->base));
     if (e->library) {
-        MSC_TRY(read_named(files, e, "the environment's library",
-                           cJSON_GetObjectItemCaseSensitive(e->env, "type")));
+        MSC_TRY(read_named(files, e, "the environment's library", msc_json_get(e->env, "type")));
     }
-    MSC_TRY(read_named(files, e, "the environment's table",
-                       cJSON_GetObjectItemCaseSensitive(e->env, "file")));
-    MSC_TRY(read_named(files, e, "the agent's library",
-                       cJSON_GetObjectItemCaseSensitive(e->agent, "path")));
-    cJSON_ArrayForEach(word, cJSON_GetObjectItemCaseSensitive(e->agent, "command")) {
+    MSC_TRY(read_named(files, e, "the environment's table", msc_json_get(e->env, "file")));
+    MSC_TRY(read_named(files, e, "the agent's library", msc_json_get(e->agent, "path")));
+    cJSON_ArrayForEach(word, msc_json_get(e->agent, "command")) {
         MSC_TRY(read_named(files, e, "a file of the agent's command", word));
     }
-    const cJSON *const commands[] = {cJSON_GetObjectItemCaseSensitive(e->rerank, "command"),
-                                     cJSON_GetObjectItemCaseSensitive(e->env, "command")};
+    const cJSON *const commands[] = {msc_json_get(e->rerank, "command"),
+                                     msc_json_get(e->env, "command")};
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        const cJSON *argv = cJSON_GetObjectItemCaseSensitive(commands[i], "argv");
+        const cJSON *argv = msc_json_get(commands[i], "argv");
         const cJSON *words = argv ? argv : commands[i];
         cJSON_ArrayForEach(word, words) {
             MSC_TRY(read_named(files, e, "a file of a command", word));
@@ -83,7 +80,6 @@ enum msc_status msc_read_files_add_measured(struct msc_file_set *files,
     }
     MSC_TRY(read_dataset(files, &c->dataset));
     MSC_TRY(msc_file_set_read(files, "the strategy to start from", e->base));
-    MSC_TRY(read_named(files, e, "the environment's table",
-                       cJSON_GetObjectItemCaseSensitive(e->env, "file")));
+    MSC_TRY(read_named(files, e, "the environment's table", msc_json_get(e->env, "file")));
     return msc_file_set_read(files, "the scales of a record", parameters);
 }

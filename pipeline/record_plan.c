@@ -44,12 +44,11 @@ enum msc_status msc_record_plan_open(struct msc_record_plan *plan, const char *p
 static enum msc_status check_weights(const struct msc_record_plan *plan) {
     static const char key[] = "weights";
     const cJSON *header = msc_record_header(plan->record);
-    const cJSON *old =
-        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(header, "env"), key);
+    const cJSON *old = msc_json_get(msc_json_get(header, "env"), key);
     cJSON *now = cJSON_CreateObject();
     enum msc_status status = now ? msc_env_describe(msc_processor_env(plan->processor), now)
                                  : MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    const cJSON *new = cJSON_GetObjectItemCaseSensitive(now, key);
+    const cJSON *new = msc_json_get(now, key);
     if (status == MSC_OK && cJSON_IsString(old) && cJSON_IsString(new) &&
         strcmp(old->valuestring, new->valuestring) != 0) {
         status =

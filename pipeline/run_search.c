@@ -20,9 +20,8 @@ static enum msc_status check_warm(const struct msc_session *s) {
     struct msc_record *record = NULL;
     const char *path = s->entry->record;
     MSC_TRY(msc_record_open(&record, path, MSC_RECORD_HEADER, NULL));
-    enum msc_status status =
-        msc_warm_check(cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "warm"),
-                       o->warm_from, o->n_warm_from, path, s->setup->log);
+    enum msc_status status = msc_warm_check(msc_json_get(msc_record_header(record), "warm"),
+                                            o->warm_from, o->n_warm_from, path, s->setup->log);
     msc_record_close(record);
     return status;
 }

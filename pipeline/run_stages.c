@@ -192,9 +192,8 @@ static enum msc_status keep_search(struct run *r, size_t i, struct msc_hash key)
     const struct msc_config_entry *e = &setup->config->entries[i];
     const cJSON *reports = r->result->reports;
     const cJSON *report = cJSON_GetArrayItem(reports, cJSON_GetArraySize(reports) - 1);
-    const cJSON *written = cJSON_GetObjectItemCaseSensitive(report, "files");
-    bool has_model =
-        cJSON_GetObjectItemCaseSensitive(written, "model") && is_last(setup->config, i, false);
+    const cJSON *written = msc_json_get(report, "files");
+    bool has_model = msc_json_get(written, "model") && is_last(setup->config, i, false);
     char text[MSC_HASH_TEXT_BYTES] = "";
     const char *const files[] = {e->record,
                                  is_last(setup->config, i, true) ? e->strategy_file : NULL,
@@ -219,7 +218,7 @@ static bool is_whole(const struct msc_processor_result *result) {
 }
 
 static void extend_chain(struct run *r, const cJSON *done) {
-    const cJSON *plan = cJSON_GetObjectItemCaseSensitive(done, "plan");
+    const cJSON *plan = msc_json_get(done, "plan");
     r->chain = msc_hash_add_text(r->chain, cJSON_IsString(plan) ? plan->valuestring : NULL);
 }
 
@@ -235,9 +234,8 @@ static enum msc_status hash_given(struct msc_hash *out, const char *path) {
 static enum msc_status keep_given(struct run *r, size_t i, struct msc_hash key) {
     const cJSON *reports = r->result->reports;
     const cJSON *report = cJSON_GetArrayItem(reports, cJSON_GetArraySize(reports) - 1);
-    const cJSON *files = cJSON_GetObjectItemCaseSensitive(report, "files");
-    const char *model =
-        cJSON_GetObjectItemCaseSensitive(files, "model") ? r->setup->model_output : NULL;
+    const cJSON *files = msc_json_get(report, "files");
+    const char *model = msc_json_get(files, "model") ? r->setup->model_output : NULL;
     char text[MSC_HASH_TEXT_BYTES];
     cJSON *result = cJSON_CreateObject();
     enum msc_status status = msc_json_add(result, "report", cJSON_Duplicate(report, true));
@@ -261,7 +259,7 @@ static enum msc_status stage_given(struct run *r, size_t i) {
     key = msc_hash_combine(key, given);
     const cJSON *done = find_done(r, e->name, key, false);
     if (done) {
-        const cJSON *report = cJSON_GetObjectItemCaseSensitive(done, "report");
+        const cJSON *report = msc_json_get(done, "report");
         MSC_TRY(msc_json_push(r->result->reports, cJSON_Duplicate(report, true)));
         extend_chain(r, done);
         return MSC_OK;
@@ -301,7 +299,7 @@ static enum msc_status stage_search(struct run *r, size_t i) {
     bool is_wanted = r->setup->options.retry_failed || r->setup->options.warm_start;
     const cJSON *done = find_done(r, name, key, is_wanted);
     if (done) {
-        const cJSON *report = cJSON_GetObjectItemCaseSensitive(done, "report");
+        const cJSON *report = msc_json_get(done, "report");
         MSC_TRY(msc_json_push(r->result->reports, cJSON_Duplicate(report, true)));
         extend_chain(r, done);
         return MSC_OK;

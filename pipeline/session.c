@@ -14,14 +14,14 @@
 
 // Was the record, and with it its parameters, made under other numerics?
 static bool is_foreign(const struct msc_session *s, const struct msc_record *record) {
-    const cJSON *made_by = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "numerics");
+    const cJSON *made_by = msc_json_get(msc_record_header(record), "numerics");
     return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0; // every record has it
 }
 
 // Do its parameters include latencies, which would not be measured the same again?
 static bool is_measured(const struct msc_record *record) {
-    const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "env");
-    return cJSON_GetObjectItemCaseSensitive(env, "latency_of") != NULL;
+    const cJSON *env = msc_json_get(msc_record_header(record), "env");
+    return msc_json_get(env, "latency_of") != NULL;
 }
 
 // Parameters that were lost and made again must be the same; else they are not kept.
@@ -29,12 +29,11 @@ static enum msc_status check_parameters(const struct msc_session *s, const char 
                                         const struct msc_record *record, bool was_there) {
     static const char key[] = "params_hash";
     const cJSON *header = msc_record_header(record);
-    const cJSON *old =
-        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(header, "env"), key);
+    const cJSON *old = msc_json_get(msc_json_get(header, "env"), key);
     cJSON *now = cJSON_CreateObject();
     enum msc_status status =
         now ? msc_env_describe(s->env, now) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    const cJSON *new = cJSON_GetObjectItemCaseSensitive(now, key);
+    const cJSON *new = msc_json_get(now, key);
     if (status == MSC_OK && cJSON_IsString(old) && cJSON_IsString(new) &&
         strcmp(old->valuestring, new->valuestring) != 0) {
         if (!was_there && path) {

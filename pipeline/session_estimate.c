@@ -21,7 +21,7 @@ static enum msc_status measure_memory(double *out, const struct msc_session *s) 
     const uint32_t *choices = space->n_baselines > 0 ? space->baselines[0].choices : first;
     enum msc_status status = msc_env_reevaluate(s->env, choices, MSC_REEVALUATE_MEMORY, &object);
     if (status == MSC_OK) {
-        const cJSON *n_bytes = cJSON_GetObjectItemCaseSensitive(object, "memory_bytes");
+        const cJSON *n_bytes = msc_json_get(object, "memory_bytes");
         *out = cJSON_IsNumber(n_bytes) ? 1.15 * n_bytes->valuedouble : 0;
     }
     cJSON_Delete(object);

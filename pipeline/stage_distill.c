@@ -22,10 +22,6 @@ struct stage {
     double began_s;
 };
 
-static cJSON *stage_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static const cJSON *options_of(const struct stage *s) {
     return s->session->entry->distill;
 }
@@ -45,8 +41,8 @@ void msc_stage_distill_options(struct msc_quantize_distill_options *o,
                                const struct msc_config_entry *e) {
     const cJSON *options = e->distill, *ridge = NULL;
     *o = (struct msc_quantize_distill_options){.held_back =
-                                                   stage_get(options, "held_back")->valuedouble};
-    cJSON_ArrayForEach(ridge, stage_get(options, "ridge")) {
+                                                   msc_json_get(options, "held_back")->valuedouble};
+    cJSON_ArrayForEach(ridge, msc_json_get(options, "ridge")) {
         o->ridges[o->n_ridges++] = ridge->valuedouble;
     }
 }
@@ -172,7 +168,7 @@ static enum msc_status run_stage(cJSON **out, struct stage *s) {
     enum msc_status status =
         object ? describe_distilled(object, s, &d) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK && msc_distilled_plan(object)) {
-        status = add_delivered(stage_get(object, "examined"), s, &d);
+        status = add_delivered(msc_json_get(object, "examined"), s, &d);
     }
     msc_quantize_distilled_finish(&d);
     if (status == MSC_OK) {
@@ -189,7 +185,7 @@ static enum msc_status run_stage(cJSON **out, struct stage *s) {
 // The result of an earlier launch with the same options.
 static enum msc_status stage_recall(cJSON **out, const struct stage *s) {
     MSC_TRY(msc_distilled_load(out, s->record, s->trial->id, s->session->setup->log));
-    if (*out && !cJSON_Compare(stage_get(*out, "options"), options_of(s), true)) {
+    if (*out && !cJSON_Compare(msc_json_get(*out, "options"), options_of(s), true)) {
         cJSON_Delete(*out);
         *out = NULL;
     }

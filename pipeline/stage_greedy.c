@@ -26,8 +26,7 @@ static enum msc_status keep_agent(struct msc_config_entry *e) {
     enum msc_status status = msc_record_open(&record, e->record, MSC_RECORD_HEADER, NULL);
     if (status == MSC_OK) {
         const cJSON *header = msc_record_header(record);
-        status =
-            msc_header_config_keep_agent(e, cJSON_GetObjectItemCaseSensitive(header, "config"));
+        status = msc_header_config_keep_agent(e, msc_json_get(header, "config"));
         msc_record_close(record);
     }
     return status == MSC_E_NOT_FOUND ? MSC_OK : status;

@@ -29,10 +29,6 @@ struct rerank {
     const char *unmeasured; // why the order could not change, or NULL
 };
 
-static cJSON *rerank_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static const struct msc_config_entry *entry_of(const struct rerank *r) {
     return r->session->entry;
 }
@@ -45,8 +41,8 @@ static bool is_equal(const cJSON *a, const cJSON *b) {
 static enum msc_status rerank_init(struct rerank *r) {
     const cJSON *rerank = entry_of(r)->rerank;
     size_t n = 0;
-    r->top = (size_t)rerank_get(rerank, "top")->valuedouble;
-    r->command_json = rerank_get(rerank, "command");
+    r->top = (size_t)msc_json_get(rerank, "top")->valuedouble;
+    r->command_json = msc_json_get(rerank, "command");
     if (r->command_json) {
         MSC_TRY(msc_command_read(&r->command, r->command_json, "rerank.command", &r->arena));
     }
@@ -142,8 +138,8 @@ static const cJSON *find_row(const cJSON *old, int64_t id) {
     static const char *const lists[] = {"plans", "references"};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         const cJSON *row = NULL;
-        cJSON_ArrayForEach(row, rerank_get(old, lists[i])) {
-            const cJSON *item = rerank_get(row, "id");
+        cJSON_ArrayForEach(row, msc_json_get(old, lists[i])) {
+            const cJSON *item = msc_json_get(row, "id");
             int64_t row_id = item ? (int64_t)item->valuedouble : MSC_DELIVERY_FLOAT_ID;
             if (row_id == id) {
                 return row;
@@ -161,11 +157,11 @@ static enum msc_status recall_plan(struct msc_delivery_plan *plan, const cJSON *
         const char *key;
         bool holds;
     } parts[] = {{"file_bytes", true}, {"runtime", same_runtime}, {"score", same_command}};
-    const cJSON *examined = rerank_get(row, "examined");
+    const cJSON *examined = msc_json_get(row, "examined");
     plan->found = cJSON_CreateObject();
     MSC_TRY(MSC_ALLOCATED(plan->found));
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const cJSON *item = rerank_get(examined, parts[i].key);
+        const cJSON *item = msc_json_get(examined, parts[i].key);
         if (item && parts[i].holds) {
             MSC_TRY(msc_json_add(plan->found, parts[i].key, cJSON_Duplicate(item, true)));
         }
@@ -174,8 +170,8 @@ static enum msc_status recall_plan(struct msc_delivery_plan *plan, const cJSON *
 }
 
 static enum msc_status recall_plans(struct rerank *r, const cJSON *old) {
-    bool same_runtime = is_equal(rerank_get(old, "runtime"), r->runtime);
-    bool same_command = is_equal(rerank_get(old, "command"), r->command_json);
+    bool same_runtime = is_equal(msc_json_get(old, "runtime"), r->runtime);
+    bool same_command = is_equal(msc_json_get(old, "command"), r->command_json);
     for (size_t i = 0; i < r->list.n; i++) {
         const cJSON *row = find_row(old, r->list.plans[i].id);
         MSC_TRY(recall_plan(&r->list.plans[i], row, same_runtime, same_command));
@@ -205,7 +201,7 @@ static enum msc_status score_plan(struct rerank *r, struct msc_delivery_plan *pl
 
 static bool lacks_in_runtime(const struct rerank *r, const struct msc_delivery_plan *plan,
                              const char *key) {
-    return r->has_runtime && !rerank_get(rerank_get(plan->found, "runtime"), key);
+    return r->has_runtime && !msc_json_get(msc_json_get(plan->found, "runtime"), key);
 }
 
 // Latencies are comparable only within one measurement: if one is missing, all are measured.
@@ -221,8 +217,9 @@ static bool lacks_latencies(const struct rerank *r) {
 static enum msc_status measure_plan(struct rerank *r, struct msc_delivery_plan *plan,
                                     bool needs_latency) {
     bool needs_outputs = lacks_in_runtime(r, plan, "distill_loss");
-    bool needs_score = r->command_json && !rerank_get(plan->found, "score");
-    if (!needs_latency && !needs_outputs && !needs_score && rerank_get(plan->found, "file_bytes")) {
+    bool needs_score = r->command_json && !msc_json_get(plan->found, "score");
+    if (!needs_latency && !needs_outputs && !needs_score &&
+        msc_json_get(plan->found, "file_bytes")) {
         return MSC_OK;
     }
     MSC_TRY(msc_delivery_export(r->delivery, plan));
@@ -299,8 +296,8 @@ static enum msc_status tell_unmeasured(const struct rerank *r) {
 static enum msc_status recall_whole(cJSON **out, struct rerank *r) {
     cJSON *old = NULL;
     MSC_TRY(msc_reranked_load(&old, r->record, r->session->setup->log));
-    const cJSON *runtime = rerank_get(old, "runtime");
-    if (!runtime || !is_equal(rerank_get(old, "command"), r->command_json)) {
+    const cJSON *runtime = msc_json_get(old, "runtime");
+    if (!runtime || !is_equal(msc_json_get(old, "command"), r->command_json)) {
         cJSON_Delete(old);
         return MSC_OK;
     }
@@ -311,7 +308,7 @@ static enum msc_status recall_whole(cJSON **out, struct rerank *r) {
 }
 
 static void tell_nothing_to_measure_by(const struct rerank *r) {
-    const cJSON *missing = rerank_get(r->runtime, "missing");
+    const cJSON *missing = msc_json_get(r->runtime, "missing");
     msc_log(
         r->session->setup->log, MSC_LOG_WARNING,
         "%s: rerank: the order stays that of the search, as there is neither a command nor %s%s",
@@ -350,15 +347,15 @@ static void tell_first(const struct rerank *r, const struct msc_trial *first,
                        const cJSON *reranked) {
     msc_log(r->session->setup->news, MSC_LOG_INFO, "%s: of %zu plans, trial %lld comes first by %s",
             entry_of(r)->name, r->n_candidates, (long long)first->id,
-            rerank_get(reranked, "by")->valuestring);
+            msc_json_get(reranked, "by")->valuestring);
 }
 
 static enum msc_status report_reranked(struct rerank *r, cJSON *report, const cJSON *reranked,
                                        struct msc_trial *best) {
-    const cJSON *first = rerank_get(reranked, "plans");
+    const cJSON *first = msc_json_get(reranked, "plans");
     MSC_TRY(msc_report_add_reranked(report, r->record, reranked));
     if (reranked) {
-        const cJSON *id = rerank_get(first->child, "id");
+        const cJSON *id = msc_json_get(first->child, "id");
         *best = msc_record_trial(r->record, (size_t)id->valuedouble).trial;
         tell_first(r, best, reranked);
     }

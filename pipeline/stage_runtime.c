@@ -60,8 +60,8 @@ enum msc_status msc_stage_runtime(const struct msc_session *s, struct msc_news *
 
 void msc_stage_runtime_check(const struct msc_session *s, const cJSON *report,
                              struct msc_processor_result *result) {
-    const cJSON *runtime = cJSON_GetObjectItemCaseSensitive(report, "runtime");
-    const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(runtime, "refused"));
+    const cJSON *runtime = msc_json_get(report, "runtime");
+    const char *why = cJSON_GetStringValue(msc_json_get(runtime, "refused"));
     if (why && result->export_status == MSC_OK) {
         result->export_status = MSC_E_UNSUPPORTED;
         snprintf(result->export_message, sizeof result->export_message,

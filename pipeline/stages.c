@@ -31,8 +31,8 @@ static enum msc_status stages_begin(struct msc_stages *s) {
 
 // False: nothing in it counts.
 static bool is_known(struct msc_stages *s) {
-    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(s->json, "schema");
-    s->rows = cJSON_GetObjectItemCaseSensitive(s->json, "stages");
+    const cJSON *schema = msc_json_get(s->json, "schema");
+    s->rows = msc_json_get(s->json, "stages");
     return cJSON_IsString(schema) && strcmp(schema->valuestring, SCHEMA) == 0 &&
            cJSON_IsArray(s->rows);
 }
@@ -108,11 +108,11 @@ static bool is_hash(const cJSON *item, struct msc_hash hash) {
 static bool is_unchanged(const struct msc_stages *s, const cJSON *file) {
     struct msc_arena arena = {0};
     struct msc_hash hash;
-    const cJSON *name = cJSON_GetObjectItemCaseSensitive(file, "path");
+    const cJSON *name = msc_json_get(file, "path");
     const char *path =
         cJSON_IsString(name) ? msc_path_join(&arena, s->folder, name->valuestring) : NULL;
-    bool is_same = path && hash_file(&hash, path) == MSC_OK &&
-                   is_hash(cJSON_GetObjectItemCaseSensitive(file, "hash"), hash);
+    bool is_same =
+        path && hash_file(&hash, path) == MSC_OK && is_hash(msc_json_get(file, "hash"), hash);
     msc_arena_finish(&arena);
     return is_same;
 }
@@ -139,7 +139,7 @@ out:
 static cJSON *find_row(const struct msc_stages *s, const char *stage) {
     cJSON *row = NULL;
     cJSON_ArrayForEach(row, s->rows) {
-        const cJSON *name = cJSON_GetObjectItemCaseSensitive(row, "stage");
+        const cJSON *name = msc_json_get(row, "stage");
         if (cJSON_IsString(name) && strcmp(name->valuestring, stage) == 0) {
             return row;
         }
@@ -150,15 +150,15 @@ static cJSON *find_row(const struct msc_stages *s, const char *stage) {
 const cJSON *msc_stages_find(const struct msc_stages *s, const char *stage, struct msc_hash key) {
     const cJSON *row = find_row(s, stage);
     const cJSON *file = NULL;
-    if (!row || !is_hash(cJSON_GetObjectItemCaseSensitive(row, "key"), key)) {
+    if (!row || !is_hash(msc_json_get(row, "key"), key)) {
         return NULL;
     }
-    cJSON_ArrayForEach(file, cJSON_GetObjectItemCaseSensitive(row, "files")) {
+    cJSON_ArrayForEach(file, msc_json_get(row, "files")) {
         if (!is_unchanged(s, file)) {
             return NULL;
         }
     }
-    return cJSON_GetObjectItemCaseSensitive(row, "result");
+    return msc_json_get(row, "result");
 }
 
 // The file of a row that has this path, or NULL.
@@ -168,8 +168,8 @@ static const cJSON *find_file(const struct msc_stages *s, const cJSON *row, cons
     const cJSON *file = NULL;
     const cJSON *found = NULL;
     bool has_name = msc_path_relative(&name, &arena, path, s->folder) == MSC_OK;
-    cJSON_ArrayForEach(file, cJSON_GetObjectItemCaseSensitive(row, "files")) {
-        const cJSON *item = cJSON_GetObjectItemCaseSensitive(file, "path");
+    cJSON_ArrayForEach(file, msc_json_get(row, "files")) {
+        const cJSON *item = msc_json_get(file, "path");
         bool is_it = has_name && cJSON_IsString(item) && strcmp(item->valuestring, name) == 0;
         found = is_it ? file : found;
     }

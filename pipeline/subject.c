@@ -16,7 +16,7 @@ enum kind { KIND_MODEL, KIND_STRATEGY, KIND_RECORD, KIND_CONFIG };
 // ---- What it is -------------------------------------------------------------------------------
 
 static bool has_member(const cJSON *json, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(json, key) != NULL;
+    return msc_json_get(json, key) != NULL;
 }
 
 // What is no JSON is for those to complain of who read models.

@@ -10,7 +10,7 @@ bool msc_worker_code_is_needed(const struct msc_config_entry *e) {
 
 enum msc_status msc_worker_code_hash(const char **out, struct msc_arena *arena,
                                      const struct msc_config_entry *e) {
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(e->env, "type");
+    const cJSON *type = msc_json_get(e->env, "type");
     char text[MSC_HASH_TEXT_BYTES];
     const void *bytes;
     size_t n_bytes;

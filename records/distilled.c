@@ -13,17 +13,17 @@ enum msc_status msc_distilled_save(const struct msc_record *record, struct cJSON
 }
 
 const struct cJSON *msc_distilled_plan(const struct cJSON *distilled) {
-    return cJSON_GetObjectItemCaseSensitive(distilled, "plan");
+    return msc_json_get(distilled, "plan");
 }
 
 // A report needs all of these numbers; a missing measurement is null.
 static bool is_complete(const cJSON *distilled) {
     static const char *const numbers[] = {"improved", "held_back", "loss_before", "loss_after"};
-    const cJSON *objection = cJSON_GetObjectItemCaseSensitive(distilled, "objection");
-    bool is_whole = cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(distilled, "weights")) &&
+    const cJSON *objection = msc_json_get(distilled, "objection");
+    bool is_whole = cJSON_IsArray(msc_json_get(distilled, "weights")) &&
                     (!objection || cJSON_IsString(objection));
     for (size_t i = 0; is_whole && i < sizeof numbers / sizeof numbers[0]; i++) {
-        const cJSON *number = cJSON_GetObjectItemCaseSensitive(distilled, numbers[i]);
+        const cJSON *number = msc_json_get(distilled, numbers[i]);
         is_whole = cJSON_IsNumber(number) || cJSON_IsNull(number);
     }
     return is_whole;
@@ -38,9 +38,9 @@ enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *
     if (!distilled) {
         return MSC_OK;
     }
-    const cJSON *winner = cJSON_GetObjectItemCaseSensitive(distilled, "winner");
+    const cJSON *winner = msc_json_get(distilled, "winner");
     enum msc_status status = msc_kept_row_fits(&fits, winner, record);
-    const cJSON *id = cJSON_GetObjectItemCaseSensitive(winner, "id");
+    const cJSON *id = msc_json_get(winner, "id");
     if (status == MSC_OK && (!fits || id->valuedouble != (double)trial)) {
         fits = false;
         msc_log(log, MSC_LOG_INFO, "%s%s: ignored: it is not about the winner",

@@ -8,10 +8,6 @@
 
 static const struct msc_kept_kind kind = {".result.json", "mscgym.result.1"};
 
-static const cJSON *kept_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 // ---- Saving -----------------------------------------------------------------------------------
 
 // Adds the line that a row of the report is about, and its new measurements.
@@ -19,30 +15,30 @@ static enum msc_status fill_row(cJSON *row, const struct msc_record *record, con
     int64_t id = 0;
     MSC_TRY(msc_json_get_i64(&id, from, "id", "report"));
     MSC_TRY(msc_kept_bind_row(row, record, id));
-    return msc_kept_add_copy(row, "examined", kept_get(from, "examined"));
+    return msc_kept_add_copy(row, "examined", msc_json_get(from, "examined"));
 }
 
 static enum msc_status kept_fill(cJSON *kept, const struct msc_record *record,
                                  const cJSON *report) {
     const cJSON *item = NULL;
-    const cJSON *winner = kept_get(report, "winner");
+    const cJSON *winner = msc_json_get(report, "winner");
     MSC_TRY(msc_json_add_number(kept, "trials", (double)msc_record_n_trials(record)));
-    MSC_TRY(msc_kept_add_copy(kept, "end", kept_get(report, "end")));
+    MSC_TRY(msc_kept_add_copy(kept, "end", msc_json_get(report, "end")));
     if (cJSON_IsObject(winner)) {
         cJSON *row = cJSON_CreateObject();
         MSC_TRY(msc_json_add(kept, "winner", row));
         MSC_TRY(fill_row(row, record, winner));
     }
-    MSC_TRY(msc_kept_add_copy(kept, "reference", kept_get(report, "reference")));
-    MSC_TRY(msc_kept_add_copy(kept, "runtime", kept_get(report, "runtime")));
+    MSC_TRY(msc_kept_add_copy(kept, "reference", msc_json_get(report, "reference")));
+    MSC_TRY(msc_kept_add_copy(kept, "runtime", msc_json_get(report, "runtime")));
     cJSON *baselines = cJSON_CreateArray();
     MSC_TRY(msc_json_add(kept, "baselines", baselines));
-    cJSON_ArrayForEach(item, kept_get(report, "baselines")) {
+    cJSON_ArrayForEach(item, msc_json_get(report, "baselines")) {
         cJSON *row = cJSON_CreateObject();
         MSC_TRY(msc_json_push(baselines, row));
         MSC_TRY(fill_row(row, record, item));
     }
-    return msc_kept_add_copy(kept, "left_out", kept_get(report, "left_out"));
+    return msc_kept_add_copy(kept, "left_out", msc_json_get(report, "left_out"));
 }
 
 enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSON *report) {
@@ -61,13 +57,13 @@ enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSO
 // Leaves out the lines that the file names; drops rows that do not fit.
 static enum msc_status kept_leave_out(cJSON *kept, struct msc_record *record) {
     cJSON *next = NULL;
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(kept, "left_out");
+    cJSON *list = msc_json_get(kept, "left_out");
     for (cJSON *row = list ? list->child : NULL; row; row = next) {
         bool fits = false;
         next = row->next;
         MSC_TRY(msc_kept_row_fits(&fits, row, record));
         if (fits) {
-            msc_record_leave_out(record, (int64_t)kept_get(row, "id")->valuedouble);
+            msc_record_leave_out(record, (int64_t)msc_json_get(row, "id")->valuedouble);
         } else {
             cJSON_Delete(cJSON_DetachItemViaPointer(list, row));
         }
@@ -79,14 +75,14 @@ static enum msc_status kept_leave_out(cJSON *kept, struct msc_record *record) {
 static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct msc_record *record) {
     struct msc_record_line best;
     bool has_best = msc_record_best(&best, record);
-    const cJSON *winner = kept_get(kept, "winner");
+    const cJSON *winner = msc_json_get(kept, "winner");
     const cJSON *row = NULL;
     *fits = has_best == (winner != NULL);
     if (*fits && winner) {
         MSC_TRY(msc_kept_row_fits(fits, winner, record));
-        *fits = *fits && kept_get(winner, "id")->valuedouble == (double)best.trial.id;
+        *fits = *fits && msc_json_get(winner, "id")->valuedouble == (double)best.trial.id;
     }
-    cJSON_ArrayForEach(row, kept_get(kept, "baselines")) {
+    cJSON_ArrayForEach(row, msc_json_get(kept, "baselines")) {
         bool row_fits = false;
         MSC_TRY(msc_kept_row_fits(&row_fits, row, record));
         *fits = *fits && row_fits;
@@ -138,10 +134,10 @@ enum msc_status msc_kept_leave_out(struct msc_record *record, const struct msc_l
 static enum msc_status kept_add_baselines(cJSON *report, const cJSON *kept) {
     const cJSON *row = NULL;
     cJSON *baseline = NULL;
-    cJSON_ArrayForEach(row, kept_get(kept, "baselines")) {
-        cJSON_ArrayForEach(baseline, cJSON_GetObjectItemCaseSensitive(report, "baselines")) {
-            if (kept_get(baseline, "id")->valuedouble == kept_get(row, "id")->valuedouble) {
-                MSC_TRY(msc_kept_add_copy(baseline, "examined", kept_get(row, "examined")));
+    cJSON_ArrayForEach(row, msc_json_get(kept, "baselines")) {
+        cJSON_ArrayForEach(baseline, msc_json_get(report, "baselines")) {
+            if (msc_json_get(baseline, "id")->valuedouble == msc_json_get(row, "id")->valuedouble) {
+                MSC_TRY(msc_kept_add_copy(baseline, "examined", msc_json_get(row, "examined")));
             }
         }
     }
@@ -149,22 +145,22 @@ static enum msc_status kept_add_baselines(cJSON *report, const cJSON *kept) {
 }
 
 enum msc_status msc_kept_add(struct cJSON *report, const struct cJSON *kept) {
-    cJSON *winner = cJSON_GetObjectItemCaseSensitive(report, "winner");
-    const cJSON *n_trials = kept_get(kept, "trials");
-    const cJSON *n_now = kept_get(kept_get(report, "counts"), "trials");
+    cJSON *winner = msc_json_get(report, "winner");
+    const cJSON *n_trials = msc_json_get(kept, "trials");
+    const cJSON *n_now = msc_json_get(msc_json_get(report, "counts"), "trials");
     if (!kept) {
         return MSC_OK;
     }
     if (cJSON_IsNumber(n_trials) && cJSON_IsNumber(n_now) &&
         n_trials->valuedouble == n_now->valuedouble) {
-        MSC_TRY(msc_kept_add_copy(report, "end", kept_get(kept, "end")));
+        MSC_TRY(msc_kept_add_copy(report, "end", msc_json_get(kept, "end")));
     }
     if (cJSON_IsObject(winner)) {
-        MSC_TRY(
-            msc_kept_add_copy(winner, "examined", kept_get(kept_get(kept, "winner"), "examined")));
+        MSC_TRY(msc_kept_add_copy(winner, "examined",
+                                  msc_json_get(msc_json_get(kept, "winner"), "examined")));
     }
-    MSC_TRY(msc_kept_add_copy(report, "reference", kept_get(kept, "reference")));
-    MSC_TRY(msc_kept_add_copy(report, "runtime", kept_get(kept, "runtime")));
+    MSC_TRY(msc_kept_add_copy(report, "reference", msc_json_get(kept, "reference")));
+    MSC_TRY(msc_kept_add_copy(report, "runtime", msc_json_get(kept, "runtime")));
     MSC_TRY(kept_add_baselines(report, kept));
-    return msc_kept_add_copy(report, "left_out", kept_get(kept, "left_out"));
+    return msc_kept_add_copy(report, "left_out", msc_json_get(kept, "left_out"));
 }

@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-static const cJSON *file_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static enum msc_status kept_path(const char **out, struct msc_arena *arena,
                                  const struct msc_kept_kind *kind,
                                  const struct msc_record *record) {
@@ -35,8 +31,8 @@ enum msc_status msc_kept_bind_row(cJSON *row, const struct msc_record *record, i
 enum msc_status msc_kept_row_fits(bool *fits, const cJSON *row, const struct msc_record *record) {
     struct msc_hash stored;
     struct msc_hash now;
-    const cJSON *id = file_get(row, "id");
-    const cJSON *checksum = file_get(row, "checksum");
+    const cJSON *id = msc_json_get(row, "id");
+    const cJSON *checksum = msc_json_get(row, "checksum");
     *fits = cJSON_IsNumber(id) && id->valuedouble >= 0 &&
             id->valuedouble < (double)msc_record_n_trials(record) &&
             msc_record_holds(record, (int64_t)id->valuedouble) && cJSON_IsString(checksum) &&
@@ -110,7 +106,7 @@ static enum msc_status read_checked(cJSON **out, const char *path,
     msc_free(text);
     MSC_TRY(status);
     cJSON *checksum = cJSON_DetachItemFromObjectCaseSensitive(*out, "checksum");
-    const cJSON *name = file_get(*out, "schema");
+    const cJSON *name = msc_json_get(*out, "schema");
     status = msc_json_hash(&now, *out);
     if (status == MSC_OK &&
         !(cJSON_IsString(checksum) && msc_hash_parse(&stored, checksum->valuestring) &&
@@ -126,7 +122,7 @@ static enum msc_status check_record(const cJSON *kept, const char *path,
                                     const struct msc_record *record) {
     struct msc_hash stored;
     struct msc_hash now;
-    const cJSON *identity = file_get(kept, "record");
+    const cJSON *identity = msc_json_get(kept, "record");
     MSC_TRY(msc_record_identity(&now, record));
     return cJSON_IsString(identity) && msc_hash_parse(&stored, identity->valuestring) &&
                    msc_hash_equal(stored, now)

@@ -125,12 +125,11 @@ static enum msc_status check_members(const cJSON *value, bool is_header, const c
 
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where) {
-    const cJSON *rungs = cJSON_GetObjectItemCaseSensitive(value, "rungs");
+    const cJSON *rungs = msc_json_get(value, "rungs");
     *out = (struct msc_race){.n_batches = n_batches};
     MSC_TRY(check_members(value, false, where));
-    MSC_TRY(read_keep(out, cJSON_GetObjectItemCaseSensitive(value, "keep"), where));
-    MSC_TRY(
-        read_margin(out, cJSON_GetObjectItemCaseSensitive(value, "margin"), DEFAULT_MARGIN, where));
+    MSC_TRY(read_keep(out, msc_json_get(value, "keep"), where));
+    MSC_TRY(read_margin(out, msc_json_get(value, "margin"), DEFAULT_MARGIN, where));
     if (n_batches == 1) {
         return MSC_FAIL(MSC_E_INVALID,
                         "%s: a race needs several batches, but the samples are one batch; "
@@ -153,17 +152,17 @@ static enum msc_status check_version(const cJSON *value, const char *where) {
 
 enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *value,
                                      const char *where) {
-    const cJSON *batches = cJSON_GetObjectItemCaseSensitive(value, "batches");
+    const cJSON *batches = msc_json_get(value, "batches");
     double n = cJSON_IsNumber(batches) ? batches->valuedouble : 0.0;
     *out = (struct msc_race){.n_batches = n >= 2.0 && n <= UINT32_MAX ? (size_t)n : 0};
     MSC_TRY(check_members(value, true, where));
-    MSC_TRY(check_version(cJSON_GetObjectItemCaseSensitive(value, "version"), where));
-    MSC_TRY(read_keep(out, cJSON_GetObjectItemCaseSensitive(value, "keep"), where));
-    MSC_TRY(read_margin(out, cJSON_GetObjectItemCaseSensitive(value, "margin"), 0.0, where));
+    MSC_TRY(check_version(msc_json_get(value, "version"), where));
+    MSC_TRY(read_keep(out, msc_json_get(value, "keep"), where));
+    MSC_TRY(read_margin(out, msc_json_get(value, "margin"), 0.0, where));
     if (out->margin > 0.0 && (out->n_batches == 0 || (double)out->n_batches != n)) {
         return MSC_FAIL(MSC_E_INVALID, "%s: \"margin\" needs \"batches\"", where);
     }
-    return read_rungs(out, cJSON_GetObjectItemCaseSensitive(value, "rungs"), out->n_batches, where);
+    return read_rungs(out, msc_json_get(value, "rungs"), out->n_batches, where);
 }
 
 struct cJSON *msc_race_write(const struct msc_race *race) {

@@ -390,8 +390,8 @@ const struct cJSON *msc_record_header(const struct msc_record *record) {
 }
 
 double msc_record_begun_s(const struct msc_record *record) {
-    const cJSON *measured = cJSON_GetObjectItemCaseSensitive(record->header, "measured");
-    const cJSON *time = cJSON_GetObjectItemCaseSensitive(measured, "time");
+    const cJSON *measured = msc_json_get(record->header, "measured");
+    const cJSON *time = msc_json_get(measured, "time");
     double seconds = NAN;
     return cJSON_IsString(time) && msc_clock_parse(&seconds, time->valuestring) ? seconds : NAN;
 }

@@ -114,14 +114,13 @@ static enum msc_status compare_objects(struct comparison *c, const cJSON *stored
                                        const cJSON *wanted) {
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, stored) {
-        const cJSON *other = cJSON_GetObjectItemCaseSensitive(wanted, item->string);
+        const cJSON *other = msc_json_get(wanted, item->string);
         if (!is_free_key(c, item->string, item, other)) {
             MSC_TRY(compare_member(c, item->string, item, other));
         }
     }
     cJSON_ArrayForEach(item, wanted) {
-        if (!cJSON_GetObjectItemCaseSensitive(stored, item->string) &&
-            !is_free_key(c, item->string, NULL, item)) {
+        if (!msc_json_get(stored, item->string) && !is_free_key(c, item->string, NULL, item)) {
             MSC_TRY(compare_member(c, item->string, NULL, item));
         }
     }
@@ -161,7 +160,7 @@ static enum msc_status compare_values(struct comparison *c, const cJSON *stored,
 }
 
 static const char *program_of(const cJSON *header) {
-    const cJSON *program = cJSON_GetObjectItemCaseSensitive(header, "program");
+    const cJSON *program = msc_json_get(header, "program");
     return cJSON_IsString(program) ? program->valuestring : "unknown";
 }
 

@@ -125,7 +125,7 @@ static enum msc_status header_fill(cJSON *header, const struct msc_record_header
     MSC_TRY(add_space(header, from->space));
     const cJSON *member = NULL;
     cJSON_ArrayForEach(member, from->more) {
-        if (cJSON_GetObjectItemCaseSensitive(header, member->string)) {
+        if (msc_json_get(header, member->string)) {
             return MSC_FAIL(MSC_E_INVALID, "header: \"%s\" is a reserved member", member->string);
         }
         MSC_TRY(header_add_copy(header, member->string, member));
@@ -204,7 +204,7 @@ static enum msc_status header_read_metrics(struct msc_space *space, struct msc_a
         MSC_TRY(msc_json_get_text(&metric->unit, item, "unit", where));
         MSC_TRY(msc_json_get_bool(&metric->is_maximised, item, "maximised", where));
         MSC_TRY(msc_json_get_bool(&metric->is_exact, item, "exact", where));
-        metric->is_measured = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "measured"));
+        metric->is_measured = cJSON_IsTrue(msc_json_get(item, "measured"));
         metric++;
     }
     space->metrics = metrics;
@@ -278,14 +278,12 @@ static enum msc_status read_metric_index(int *out, const struct msc_space *space
 static enum msc_status header_read_limit(double *out, const cJSON *object, const char *key,
                                          double absent, const char *where) {
     *out = absent;
-    return cJSON_GetObjectItemCaseSensitive(object, key)
-               ? msc_json_get_double(out, object, key, where)
-               : MSC_OK;
+    return msc_json_get(object, key) ? msc_json_get_double(out, object, key, where) : MSC_OK;
 }
 
 enum msc_status msc_record_header_race(struct msc_race *out, const struct cJSON *header,
                                        const char *where) {
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(header, "race");
+    const cJSON *value = msc_json_get(header, "race");
     *out = (struct msc_race){0};
     if (!value) {
         return MSC_OK;

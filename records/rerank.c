@@ -16,11 +16,6 @@ enum place {
 };
 static const char *const place_names[PLACE_COUNT] = {"runtime.validation.", "runtime.", "", ""};
 
-static double value_in(const cJSON *object, const char *name) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
 bool msc_rerank_is_of_runtime(const char *metric) {
     static const char *const names[] = {"distill_loss", "accuracy", "latency_us", "latency_ratio"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -34,14 +29,14 @@ bool msc_rerank_is_of_runtime(const char *metric) {
 static double value_at(const struct msc_rerank_row *row, enum place place,
                        const struct msc_space *space, int metric) {
     const char *name = space->metrics[metric].name;
-    const cJSON *runtime = cJSON_GetObjectItemCaseSensitive(row->examined, "runtime");
+    const cJSON *runtime = msc_json_get(row->examined, "runtime");
     switch (place) {
     case PLACE_VALIDATION:
-        return value_in(cJSON_GetObjectItemCaseSensitive(runtime, "validation"), name);
+        return msc_json_number_of(msc_json_get(runtime, "validation"), name);
     case PLACE_RUNTIME:
-        return value_in(runtime, name);
+        return msc_json_number_of(runtime, name);
     case PLACE_EXAMINED:
-        return value_in(row->examined, name);
+        return msc_json_number_of(row->examined, name);
     default:
         return row->trial->outcome.metrics[metric];
     }
@@ -70,7 +65,7 @@ static void fill_values(struct msc_rerank_by *by, struct msc_rerank_row rows[], 
     snprintf(by->name, sizeof by->name, "%s%.40s", has_command ? "" : place_names[place],
              has_command ? "score" : space->metrics[metric].name);
     for (size_t i = 0; i < n; i++) {
-        rows[i].value = has_command ? value_in(rows[i].examined, "score")
+        rows[i].value = has_command ? msc_json_number_of(rows[i].examined, "score")
                                     : value_at(&rows[i], place, space, metric);
         if (rows[i].has_failed || (is_unmeasured && !has_command)) {
             rows[i].value = NAN;

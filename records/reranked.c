@@ -11,10 +11,6 @@
 
 static const struct msc_kept_kind kind = {".rerank.json", "mscgym.rerank.1"};
 
-static cJSON *rerank_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 enum msc_status msc_reranked_save(const struct msc_record *record, const struct cJSON *reranked) {
     return msc_kept_file_save(&kind, record, reranked);
 }
@@ -58,7 +54,7 @@ void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max,
 static enum msc_status drop_rows(cJSON *list, const struct msc_record *record) {
     cJSON *next = NULL;
     for (cJSON *row = list ? list->child : NULL; row; row = next) {
-        bool fits = !rerank_get(row, "id");
+        bool fits = !msc_json_get(row, "id");
         next = row->next;
         if (!fits) {
             MSC_TRY(msc_kept_row_fits(&fits, row, record));
@@ -73,9 +69,9 @@ static enum msc_status drop_rows(cJSON *list, const struct msc_record *record) {
 enum msc_status msc_reranked_load_rows(struct cJSON **out, const struct msc_record *record,
                                        const struct msc_log *log) {
     MSC_TRY(msc_kept_file_load(out, &kind, record, log));
-    enum msc_status status = drop_rows(rerank_get(*out, "plans"), record);
+    enum msc_status status = drop_rows(msc_json_get(*out, "plans"), record);
     if (status == MSC_OK) {
-        status = drop_rows(rerank_get(*out, "references"), record);
+        status = drop_rows(msc_json_get(*out, "references"), record);
     }
     if (status != MSC_OK) {
         cJSON_Delete(*out);
@@ -87,7 +83,7 @@ enum msc_status msc_reranked_load_rows(struct cJSON **out, const struct msc_reco
 static bool has_row(const cJSON *list, int64_t id) {
     const cJSON *row = NULL;
     cJSON_ArrayForEach(row, list) {
-        const cJSON *item = rerank_get(row, "id");
+        const cJSON *item = msc_json_get(row, "id");
         if (cJSON_IsNumber(item) && item->valuedouble == (double)id) {
             return true;
         }
@@ -97,7 +93,7 @@ static bool has_row(const cJSON *list, int64_t id) {
 
 // The number of best trials that were to be measured; 0: the file does not say.
 static size_t top_of(const cJSON *reranked) {
-    const cJSON *top = rerank_get(reranked, "top");
+    const cJSON *top = msc_json_get(reranked, "top");
     bool is_number = cJSON_IsNumber(top) && top->valuedouble >= 1.0 && top->valuedouble <= MOST_TOP;
     return is_number ? (size_t)top->valuedouble : 0;
 }
@@ -116,7 +112,7 @@ enum msc_status msc_reranked_n_top(size_t *n, const char *path) {
 // *fits: the measured trials are the record's best ones.
 static enum msc_status check_candidates(bool *fits, const cJSON *reranked,
                                         const struct msc_record *record) {
-    const cJSON *plans = rerank_get(reranked, "plans");
+    const cJSON *plans = msc_json_get(reranked, "plans");
     size_t n = 0;
     size_t max = top_of(reranked);
     *fits = max > 0;
@@ -147,7 +143,7 @@ enum msc_status msc_reranked_load(struct cJSON **out, const struct msc_record *r
                 "%s%s: passed over: the search has gone on since, and measures at its end",
                 msc_record_path(record), kind.ending);
     }
-    const cJSON *by = rerank_get(*out, "by");
+    const cJSON *by = msc_json_get(*out, "by");
     bool is_ordered = cJSON_IsString(by) && !msc_rerank_is_of_runtime(by->valuestring);
     if (status != MSC_OK || !fits || !is_ordered) {
         cJSON_Delete(*out);
@@ -160,8 +156,8 @@ enum msc_status msc_reranked_winner(bool *is_there, struct msc_record_line *out,
                                     const struct msc_record *record, const struct msc_log *log) {
     cJSON *reranked = NULL;
     MSC_TRY(msc_reranked_load(&reranked, record, log));
-    const cJSON *first = cJSON_GetArrayItem(rerank_get(reranked, "plans"), 0);
-    const cJSON *id = rerank_get(first, "id");
+    const cJSON *first = cJSON_GetArrayItem(msc_json_get(reranked, "plans"), 0);
+    const cJSON *id = msc_json_get(first, "id");
     *is_there = id || msc_record_best(out, record);
     if (id) {
         *out = msc_record_trial(record, (size_t)id->valuedouble);

@@ -56,21 +56,21 @@ static enum msc_status make_numbers(cJSON **out, const struct subject *s) {
 static enum msc_status add_delivered(cJSON *object, const cJSON *numbers) {
     cJSON *row = cJSON_Duplicate(msc_report__find_delivered(numbers), true);
     MSC_TRY(msc_json_add(object, "delivered", row));
-    bool is_whole = cJSON_GetObjectItemCaseSensitive(row, "distilled") != NULL;
+    bool is_whole = msc_json_get(row, "distilled") != NULL;
     return is_whole ? MSC_OK : msc_report_complete_delivered(row, numbers);
 }
 
 // Weights improved by the stage `distill` are rounded by its method, which overrides the choice's.
 static enum msc_status mark_improved(cJSON *plan, const cJSON *numbers) {
-    const cJSON *distilled = cJSON_GetObjectItemCaseSensitive(numbers, "distilled");
+    const cJSON *distilled = msc_json_get(numbers, "distilled");
     const cJSON *weight = NULL;
     cJSON *row = NULL;
-    if (!cJSON_GetObjectItemCaseSensitive(numbers, "delivered")) {
+    if (!msc_json_get(numbers, "delivered")) {
         return MSC_OK;
     }
-    cJSON_ArrayForEach(weight, cJSON_GetObjectItemCaseSensitive(distilled, "weights")) {
+    cJSON_ArrayForEach(weight, msc_json_get(distilled, "weights")) {
         const char *site = msc_report__text(weight, "site");
-        bool is_improved = cJSON_GetObjectItemCaseSensitive(weight, "ridge") != NULL;
+        bool is_improved = msc_json_get(weight, "ridge") != NULL;
         cJSON_ArrayForEach(row, plan) {
             if (is_improved && strcmp(msc_report__text(row, "tensor"), site) == 0) {
                 cJSON_DeleteItemFromObjectCaseSensitive(row, "method");
@@ -84,13 +84,13 @@ static enum msc_status mark_improved(cJSON *plan, const cJSON *numbers) {
 // ---- Network ----------------------------------------------------------------------------------
 
 static const cJSON *config_of(const struct subject *s) {
-    return cJSON_GetObjectItemCaseSensitive(msc_record_header(s->record), "config");
+    return msc_json_get(msc_record_header(s->record), "config");
 }
 
 static size_t read_bindings(struct msc_binding bindings[], size_t max, const cJSON *config) {
     const cJSON *item = NULL;
     size_t n = 0;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(config, "bind")) {
+    cJSON_ArrayForEach(item, msc_json_get(config, "bind")) {
         if (n < max && cJSON_IsNumber(item)) {
             bindings[n++] = (struct msc_binding){item->string, (int64_t)item->valuedouble};
         }
@@ -102,7 +102,7 @@ static size_t read_bindings(struct msc_binding bindings[], size_t max, const cJS
 static enum msc_status load_graph(struct subject *s) {
     enum { MOST_BINDINGS = 32 };
     struct msc_binding bindings[MOST_BINDINGS];
-    const cJSON *model = cJSON_GetObjectItemCaseSensitive(config_of(s), "model");
+    const cJSON *model = msc_json_get(config_of(s), "model");
     bool is_bound = false;
     if (!cJSON_IsString(model)) {
         s->missing = "the search was not of a network";
@@ -123,7 +123,7 @@ static enum msc_status load_graph(struct subject *s) {
 static enum msc_status add_graph(cJSON *object, struct subject *s) {
     cJSON *picture = NULL;
     if (s->graph) {
-        const cJSON *plan = cJSON_GetObjectItemCaseSensitive(object, "plan");
+        const cJSON *plan = msc_json_get(object, "plan");
         enum msc_status status = msc_graph_picture(&picture, s->graph, plan);
         if (status == MSC_OK) {
             return msc_json_add(object, "graph", picture);
@@ -154,8 +154,7 @@ static enum msc_status add_name(cJSON *object, struct subject *s) {
 static enum msc_status add_from_header(cJSON *object, const struct subject *s) {
     static const char *const keys[] = {"env", "config"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const cJSON *member =
-            cJSON_GetObjectItemCaseSensitive(msc_record_header(s->record), keys[i]);
+        const cJSON *member = msc_json_get(msc_record_header(s->record), keys[i]);
         if (member) {
             MSC_TRY(msc_json_add(object, keys[i], cJSON_Duplicate(member, true)));
         }
@@ -170,7 +169,7 @@ static enum msc_status add_plan(cJSON *object, struct subject *s) {
     }
     MSC_TRY(msc_plan_layers(&plan, s->record, s->delivered.trial.proposal.choices, s->graph));
     MSC_TRY(msc_json_add(object, "plan", plan));
-    return mark_improved(plan, cJSON_GetObjectItemCaseSensitive(object, "numbers"));
+    return mark_improved(plan, msc_json_get(object, "numbers"));
 }
 
 static enum msc_status fill_record(cJSON *object, struct subject *s) {

@@ -53,7 +53,7 @@ static enum msc_status add_edges(cJSON *edges, const struct msc_joint *j) {
 
 static enum msc_status add_task(cJSON *joints, int32_t joint, int task) {
     cJSON *object = cJSON_GetArrayItem(joints, joint);
-    cJSON *tasks = cJSON_GetObjectItemCaseSensitive(object, "tasks");
+    cJSON *tasks = msc_json_get(object, "tasks");
     if (!tasks) {
         tasks = cJSON_CreateArray();
         MSC_TRY(msc_json_add(object, "tasks", tasks));
@@ -66,7 +66,7 @@ static enum msc_status add_tasks(cJSON *joints, const struct msc_graph *g, const
     int task = 0;
     cJSON_ArrayForEach(layer, plan) {
         int32_t joint = MSC_NO_ID;
-        const char *name = cJSON_GetObjectItemCaseSensitive(layer, "task")->valuestring;
+        const char *name = msc_json_get(layer, "task")->valuestring;
         int32_t tensor = msc_plan_find_tensor(&joint, g, name);
         const int32_t *readers = &joint;
         int32_t n = joint != MSC_NO_ID;

@@ -87,7 +87,7 @@ static void write_top(struct msc_str *out, bool is_live) {
 
 static enum msc_status write_body(struct msc_str *out, const cJSON *document,
                                   const struct msc_page_options *o) {
-    const cJSON *records = msc_page__get(document, "records"), *record = NULL;
+    const cJSON *records = msc_json_get(document, "records"), *record = NULL;
     int index = 0;
     write_top(out, o->is_live);
     write_links(out, records, o->back);
@@ -98,7 +98,7 @@ static enum msc_status write_body(struct msc_str *out, const cJSON *document,
                        "tables but no charts.</p>\n");
     }
     if (cJSON_GetArraySize(records) > 1) {
-        MSC_TRY(msc_page__compare(out, records, msc_page__get(document, "verdict")));
+        MSC_TRY(msc_page__compare(out, records, msc_json_get(document, "verdict")));
     }
     cJSON_ArrayForEach(record, records) {
         MSC_TRY(msc_page__record(out, record, index++));
@@ -115,7 +115,7 @@ static enum msc_status write_body(struct msc_str *out, const cJSON *document,
 
 enum msc_status msc_page_write(struct msc_str *out, const struct cJSON *document,
                                const struct msc_page_options *options) {
-    const cJSON *records = msc_page__get(document, "records");
+    const cJSON *records = msc_json_get(document, "records");
     bool is_one = cJSON_GetArraySize(records) == 1;
     write_head(out, is_one ? msc_page__text(records->child, "name") : "Side by side",
                options->is_live);

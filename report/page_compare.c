@@ -21,21 +21,21 @@ static void write_results(struct msc_str *out, const cJSON *records) {
     int index = 0;
     msc_page__table(out, "Results", columns, "   nnn ");
     cJSON_ArrayForEach(record, records) {
-        const cJSON *numbers = msc_page__get(record, "numbers");
-        const cJSON *counts = msc_page__get(numbers, "counts");
-        const cJSON *first = cJSON_GetArrayItem(msc_page__get(numbers, "objectives"), 0);
+        const cJSON *numbers = msc_json_get(record, "numbers");
+        const cJSON *counts = msc_json_get(numbers, "counts");
+        const cJSON *first = cJSON_GetArrayItem(msc_json_get(numbers, "objectives"), 0);
         const char *metric = msc_page__text(first, "metric");
-        const cJSON *plan = msc_page__get(record, "delivered");
+        const cJSON *plan = msc_json_get(record, "delivered");
         msc_page__row(out, NULL);
         msc_str_printf(out, "<th scope=\"row\"><a href=\"#r%d\">", index++);
         msc_html_name(out, msc_page__text(record, "name"));
         msc_str_append(out, "</a></th>");
-        write_words(out, msc_page__text(msc_page__get(record, "verdict"), "headline"));
+        write_words(out, msc_page__text(msc_json_get(record, "verdict"), "headline"));
         msc_page__cell(out, metric);
-        msc_page__number_cell(out, msc_page__number(msc_page__get(plan, "metrics"), metric));
+        msc_page__number_cell(out, msc_page__number(msc_json_get(plan, "metrics"), metric));
         msc_page__number_cell(out, msc_page__number(counts, "trials"));
         msc_page__number_cell(out, msc_page__number(counts, "elapsed_s"));
-        write_words(out, msc_page__text(msc_page__get(numbers, "agent"), "type"));
+        write_words(out, msc_page__text(msc_json_get(numbers, "agent"), "type"));
         msc_str_append(out, "</tr>\n");
     }
     msc_page__end_table(out);
@@ -80,7 +80,7 @@ static enum msc_status write_differences(struct msc_str *out, const cJSON *const
     cJSON_ArrayForEach(row, differences) {
         msc_page__row(out, NULL);
         msc_page__head_cell(out, msc_page__text(row, "key"));
-        cJSON_ArrayForEach(value, msc_page__get(row, "values")) {
+        cJSON_ArrayForEach(value, msc_json_get(row, "values")) {
             write_value(out, value);
         }
         msc_str_append(out, "</tr>\n");
@@ -109,7 +109,7 @@ static enum msc_status list_plans(const cJSON *plans[], cJSON *list, const cJSON
     const cJSON *record = NULL;
     size_t i = 0;
     cJSON_ArrayForEach(record, records) {
-        const cJSON *plan = msc_page__get(record, "plan");
+        const cJSON *plan = msc_json_get(record, "plan");
         cJSON *choices = cJSON_CreateObject();
         MSC_TRY(msc_json_push(list, choices));
         MSC_TRY(fill_choices(choices, plan));
@@ -124,13 +124,13 @@ static void write_winners(struct msc_str *out, const cJSON *records, const cJSON
     int n = 0;
     msc_str_append(out, "<h3>Where the plans differ</h3>\n");
     write_names(out, records, "task");
-    cJSON_ArrayForEach(row, msc_page__get(beside, "tasks")) {
-        if (!cJSON_IsTrue(msc_page__get(row, "differ")) || n++ >= MOST) {
+    cJSON_ArrayForEach(row, msc_json_get(beside, "tasks")) {
+        if (!cJSON_IsTrue(msc_json_get(row, "differ")) || n++ >= MOST) {
             continue;
         }
         msc_page__row(out, NULL);
         msc_page__head_cell(out, msc_page__text(row, "task"));
-        cJSON_ArrayForEach(choice, msc_page__get(row, "choices")) {
+        cJSON_ArrayForEach(choice, msc_json_get(row, "choices")) {
             msc_page__cell(out, cJSON_IsString(choice) ? choice->valuestring : "–");
         }
         msc_str_append(out, "</tr>\n");
@@ -164,7 +164,7 @@ static enum msc_status write_all_differences(struct msc_str *out, const cJSON *r
     size_t i = 0;
     MSC_TRY(MSC_ALLOCATED(of));
     cJSON_ArrayForEach(record, records) {
-        of[i++] = msc_page__get(record, "config");
+        of[i++] = msc_json_get(record, "config");
     }
     enum msc_status status = write_differences(out, of, records);
     if (status == MSC_OK) {

@@ -7,17 +7,14 @@
 
 #include <math.h>
 
-static inline const cJSON *msc_page__get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
 static inline const char *msc_page__text(const cJSON *object,
                                          const char *key) { // "" if there is none
-    const cJSON *item = msc_page__get(object, key);
+    const cJSON *item = msc_json_get(object, key);
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 static inline double msc_page__number(const cJSON *object,
                                       const char *key) { // NaN if there is none
-    const cJSON *item = msc_page__get(object, key);
+    const cJSON *item = msc_json_get(object, key);
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 

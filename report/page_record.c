@@ -12,13 +12,13 @@
 // A large number for the delivered plan, with the values of the uncompressed model and the first
 // baseline.
 static void write_tile(struct msc_str *out, const cJSON *record, const char *metric) {
-    const cJSON *numbers = msc_page__get(record, "numbers");
-    const cJSON *baseline = cJSON_GetArrayItem(msc_page__get(numbers, "baselines"), 0);
-    const cJSON *reference = msc_page__get(numbers, "reference");
-    const cJSON *plan = msc_page__get(record, "delivered");
-    double value = msc_page__number(msc_page__get(plan, "metrics"), metric);
-    double beside = msc_page__number(msc_page__get(baseline, "metrics"), metric);
-    double whole = msc_page__number(msc_page__get(reference, "metrics"), metric);
+    const cJSON *numbers = msc_json_get(record, "numbers");
+    const cJSON *baseline = cJSON_GetArrayItem(msc_json_get(numbers, "baselines"), 0);
+    const cJSON *reference = msc_json_get(numbers, "reference");
+    const cJSON *plan = msc_json_get(record, "delivered");
+    double value = msc_page__number(msc_json_get(plan, "metrics"), metric);
+    double beside = msc_page__number(msc_json_get(baseline, "metrics"), metric);
+    double whole = msc_page__number(msc_json_get(reference, "metrics"), metric);
     if (isnan(value)) {
         return;
     }
@@ -27,7 +27,7 @@ static void write_tile(struct msc_str *out, const cJSON *record, const char *met
     msc_str_append(out, "</dt><dd><b>");
     msc_page__value(out, value);
     msc_str_append(out, "</b>");
-    if (!isnan(beside) && msc_page__get(baseline, "label")) {
+    if (!isnan(beside) && msc_json_get(baseline, "label")) {
         const char *label = msc_page__text(baseline, "label");
         msc_str_printf(out, "<span>%s", msc_baseline_kind(label));
         msc_html_name(out, label);
@@ -51,7 +51,7 @@ static void write_tiles(struct msc_str *out, const cJSON *record) {
     size_t n = 0;
     for (size_t l = 0; l < 2; l++) {
         const cJSON *item = NULL;
-        cJSON_ArrayForEach(item, msc_page__get(msc_page__get(record, "numbers"), lists[l])) {
+        cJSON_ArrayForEach(item, msc_json_get(msc_json_get(record, "numbers"), lists[l])) {
             if (n < MOST - 1) {
                 shown[n++] = msc_page__text(item, "metric");
             }
@@ -72,7 +72,7 @@ static void write_tiles(struct msc_str *out, const cJSON *record) {
 }
 
 static void write_box(struct msc_str *out, const cJSON *record, int index) {
-    const cJSON *verdict = msc_page__get(record, "verdict");
+    const cJSON *verdict = msc_json_get(record, "verdict");
     msc_str_printf(
         out,
         "<section class=\"part box box-%s\" id=\"r%d-box\" aria-labelledby=\"r%d-box-h\">\n"
@@ -80,7 +80,7 @@ static void write_box(struct msc_str *out, const cJSON *record, int index) {
         msc_page__text(verdict, "kind"), index, index, index);
     msc_html_text(out, msc_page__text(verdict, "headline"));
     msc_str_append(out, "</h2>\n");
-    if (cJSON_IsObject(msc_page__get(record, "delivered"))) {
+    if (cJSON_IsObject(msc_json_get(record, "delivered"))) {
         write_tiles(out, record);
     }
     msc_page__reasons(out, verdict);
@@ -90,7 +90,7 @@ static void write_box(struct msc_str *out, const cJSON *record, int index) {
 // ---- Trials -----------------------------------------------------------------------------------
 
 static const char *objective_of(const cJSON *record) {
-    const cJSON *objectives = msc_page__get(msc_page__get(record, "numbers"), "objectives");
+    const cJSON *objectives = msc_json_get(msc_json_get(record, "numbers"), "objectives");
     return msc_page__text(cJSON_GetArrayItem(objectives, 0), "metric");
 }
 
@@ -102,8 +102,8 @@ static void begin_details(struct msc_str *out, const char *what) {
 static void write_progress(struct msc_str *out, const cJSON *record, int index) {
     enum { ROWS = 40 };
     const char *const columns[] = {"trial", "seconds", objective_of(record), NULL};
-    const cJSON *trials = msc_page__get(record, "trials"), *best = msc_page__get(trials, "best");
-    const cJSON *value = msc_page__get(best, "value");
+    const cJSON *trials = msc_json_get(record, "trials"), *best = msc_json_get(trials, "best");
+    const cJSON *value = msc_json_get(best, "value");
     int n = cJSON_GetArraySize(value), first = n > ROWS ? n - ROWS : 0;
     msc_page__begin(out, index, "progress", "Best so far");
     if (n == 0) {
@@ -119,10 +119,9 @@ static void write_progress(struct msc_str *out, const cJSON *record, int index) 
     msc_page__table(out, "Improvements", columns, "nnn");
     for (int i = first; i < n; i++) {
         msc_page__row(out, NULL);
+        msc_page__number_cell(out, cJSON_GetArrayItem(msc_json_get(best, "trial"), i)->valuedouble);
         msc_page__number_cell(out,
-                              cJSON_GetArrayItem(msc_page__get(best, "trial"), i)->valuedouble);
-        msc_page__number_cell(out,
-                              cJSON_GetArrayItem(msc_page__get(best, "seconds"), i)->valuedouble);
+                              cJSON_GetArrayItem(msc_json_get(best, "seconds"), i)->valuedouble);
         msc_page__number_cell(out, cJSON_GetArrayItem(value, i)->valuedouble);
         msc_str_append(out, "</tr>\n");
     }
@@ -150,17 +149,17 @@ static size_t add_column(const char *columns[], size_t n, const char *name) {
 
 // The points of the front: metrics that differ between them, and a summary of each plan.
 static void write_front(struct msc_str *out, const cJSON *record) {
-    const cJSON *trials = msc_page__get(record, "trials");
-    const cJSON *front = msc_page__get(trials, "front"), *row = NULL, *item = NULL;
-    const cJSON *numbers = msc_page__get(record, "numbers");
+    const cJSON *trials = msc_json_get(record, "trials");
+    const cJSON *front = msc_json_get(trials, "front"), *row = NULL, *item = NULL;
+    const cJSON *numbers = msc_json_get(record, "numbers");
     const char *columns[FRONT_COLUMNS + 2] = {"trial"};
     char kinds[] = " nnnnnnnn"; // FRONT_COLUMNS letters
     size_t n = 1;
-    cJSON_ArrayForEach(item, msc_page__get(numbers, "objectives")) {
+    cJSON_ArrayForEach(item, msc_json_get(numbers, "objectives")) {
         n = add_column(columns, n, msc_page__text(item, "metric"));
     }
     n = add_column(columns, n, msc_page__text(trials, "cost"));
-    cJSON_ArrayForEach(item, msc_page__get(numbers, "bounds")) {
+    cJSON_ArrayForEach(item, msc_json_get(numbers, "bounds")) {
         n = add_column(columns, n, msc_page__text(item, "metric"));
     }
     columns[n] = "strategy";
@@ -173,7 +172,7 @@ static void write_front(struct msc_str *out, const cJSON *record) {
         msc_page__row(out, NULL);
         msc_page__head_cell(out, id);
         for (size_t k = 1; k < n; k++) {
-            msc_page__number_cell(out, msc_page__number(msc_page__get(row, "metrics"), columns[k]));
+            msc_page__number_cell(out, msc_page__number(msc_json_get(row, "metrics"), columns[k]));
         }
         msc_page__cell(out, msc_page__text(row, "summary"));
         msc_str_append(out, "</tr>\n");
@@ -183,20 +182,20 @@ static void write_front(struct msc_str *out, const cJSON *record) {
 }
 
 static void write_tradeoff(struct msc_str *out, const cJSON *record, int index) {
-    const cJSON *trials = msc_page__get(record, "trials");
-    const cJSON *points = msc_page__get(trials, "points");
-    if (cJSON_GetArraySize(msc_page__get(points, "id")) == 0) {
+    const cJSON *trials = msc_json_get(record, "trials");
+    const cJSON *points = msc_json_get(trials, "points");
+    if (cJSON_GetArraySize(msc_json_get(points, "id")) == 0) {
         return;
     }
     msc_page__begin(out, index, "tradeoff", "Loss against cost");
     msc_page__chart(out, "tradeoff", "The objective of every trial over its cost, with the front");
-    if (cJSON_IsTrue(msc_page__get(trials, "is_thinned"))) {
+    if (cJSON_IsTrue(msc_json_get(trials, "is_thinned"))) {
         msc_str_printf(out,
                        "<p class=\"note\">There are %.0f trials. Points too close to be told apart "
                        "are drawn once; the best, the extremes and the front are all drawn.</p>\n",
                        msc_page__number(trials, "n"));
     }
-    if (cJSON_GetArraySize(msc_page__get(trials, "front")) > 0) {
+    if (cJSON_GetArraySize(msc_json_get(trials, "front")) > 0) {
         write_front(out, record);
     }
     msc_page__end(out);
@@ -204,8 +203,8 @@ static void write_tradeoff(struct msc_str *out, const cJSON *record, int index) 
 
 static void write_speed(struct msc_str *out, const cJSON *record, int index) {
     const char *const columns[] = {"seconds", "trials a second", "reuse", NULL};
-    const cJSON *speed = msc_page__get(msc_page__get(record, "trials"), "speed");
-    int n = cJSON_GetArraySize(msc_page__get(speed, "seconds"));
+    const cJSON *speed = msc_json_get(msc_json_get(record, "trials"), "speed");
+    int n = cJSON_GetArraySize(msc_json_get(speed, "seconds"));
     if (n == 0) {
         return;
     }
@@ -221,7 +220,7 @@ static void write_speed(struct msc_str *out, const cJSON *record, int index) {
         msc_page__row(out, NULL);
         for (int k = 0; k < 3; k++) {
             static const char *const keys[] = {"seconds", "trials_per_s", "reuse"};
-            const cJSON *item = cJSON_GetArrayItem(msc_page__get(speed, keys[k]), i);
+            const cJSON *item = cJSON_GetArrayItem(msc_json_get(speed, keys[k]), i);
             msc_page__number_cell(out, cJSON_IsNumber(item) ? item->valuedouble : NAN);
         }
         msc_str_append(out, "</tr>\n");
@@ -235,7 +234,7 @@ static void write_speed(struct msc_str *out, const cJSON *record, int index) {
 
 static void write_layers(struct msc_str *out, const cJSON *record, int index) {
     const char *const columns[] = {"task", "of", "bits", "density", "method", "elements", NULL};
-    const cJSON *plan = msc_page__get(record, "plan"), *row = NULL;
+    const cJSON *plan = msc_json_get(record, "plan"), *row = NULL;
     if (!plan) {
         return;
     }
@@ -279,8 +278,7 @@ static void write_signed_bar(struct msc_str *out, double value, double greatest)
 }
 
 static void write_alone(struct msc_str *out, const cJSON *alone, const char *metric) {
-    bool has_values =
-        msc_page__get(alone->child, "value") != NULL; // a model gives only differences
+    bool has_values = msc_json_get(alone->child, "value") != NULL; // a model gives only differences
     const char *const columns[] = {"task", "choice", "difference", has_values ? metric : NULL,
                                    NULL};
     double greatest = greatest_of(alone, "difference");
@@ -313,7 +311,7 @@ static void write_pairs(struct msc_str *out, const cJSON *pairs) {
         const char *before = "";
         msc_page__row(out, NULL);
         msc_str_append(out, "<th scope=\"row\">");
-        cJSON_ArrayForEach(choice, msc_page__get(row, "choices")) {
+        cJSON_ArrayForEach(choice, msc_json_get(row, "choices")) {
             msc_str_append(out, before);
             msc_html_name(out, choice->string);
             msc_str_append(out, " <span class=\"quiet\">");
@@ -331,9 +329,9 @@ static void write_pairs(struct msc_str *out, const cJSON *pairs) {
 }
 
 static void write_effects(struct msc_str *out, const cJSON *record, int index) {
-    const cJSON *effects = msc_page__get(record, "effects");
-    const cJSON *reference = msc_page__get(effects, "reference");
-    const cJSON *alone = msc_page__get(effects, "alone"), *pairs = msc_page__get(effects, "pairs");
+    const cJSON *effects = msc_json_get(record, "effects");
+    const cJSON *reference = msc_json_get(effects, "reference");
+    const cJSON *alone = msc_json_get(effects, "alone"), *pairs = msc_json_get(effects, "pairs");
     msc_page__begin(out, index, "effects", "Sensitivity");
     if (cJSON_GetArraySize(alone) == 0) {
         msc_str_append(out,
@@ -344,7 +342,7 @@ static void write_effects(struct msc_str *out, const cJSON *record, int index) {
     }
     msc_str_printf(out, "<p class=\"note\">What one choice does to ");
     msc_html_name(out, msc_page__text(effects, "metric"));
-    const cJSON *fitted = msc_page__get(effects, "fitted");
+    const cJSON *fitted = msc_json_get(effects, "fitted");
     if (fitted) {
         msc_str_printf(
             out,
@@ -373,9 +371,9 @@ static void write_effects(struct msc_str *out, const cJSON *record, int index) {
 // ---- Network and configuration ----------------------------------------------------------------
 
 static void write_graph(struct msc_str *out, const cJSON *record, int index) {
-    const cJSON *graph = msc_page__get(record, "graph");
+    const cJSON *graph = msc_json_get(record, "graph");
     msc_page__begin(out, index, "graph", "The network");
-    if (msc_page__get(graph, "missing")) {
+    if (msc_json_get(graph, "missing")) {
         msc_str_append(out, "<p>There is no picture: ");
         msc_html_text(out, msc_page__text(graph, "missing"));
         msc_str_append(out, ".</p>\n");
@@ -389,7 +387,7 @@ static void write_graph(struct msc_str *out, const cJSON *record, int index) {
 }
 
 static enum msc_status write_config(struct msc_str *out, const cJSON *record, int index) {
-    const cJSON *config = msc_page__get(record, "config");
+    const cJSON *config = msc_json_get(record, "config");
     struct msc_str json = {0}, safe = {0};
     msc_page__begin(out, index, "config", "Configuration");
     msc_str_append(out, "<p class=\"note\">");
@@ -422,19 +420,19 @@ static enum msc_status write_config(struct msc_str *out, const cJSON *record, in
 // ---- One record --------------------------------------------------------------------------------
 
 static void write_head(struct msc_str *out, const cJSON *record, int index) {
-    const cJSON *numbers = msc_page__get(record, "numbers");
-    const cJSON *counts = msc_page__get(numbers, "counts");
+    const cJSON *numbers = msc_json_get(record, "numbers");
+    const cJSON *counts = msc_json_get(numbers, "counts");
     msc_str_printf(out, "<header><h1 id=\"r%d-h\">", index);
     msc_html_name(out, msc_page__text(record, "name"));
     msc_str_append(out, "</h1>\n<p class=\"meta\">");
-    const char *model = msc_page__text(msc_page__get(record, "config"), "model");
+    const char *model = msc_page__text(msc_json_get(record, "config"), "model");
     if (model[0]) {
         msc_str_append(out, "model ");
         msc_html_name(out, model);
         msc_str_append(out, " · ");
     }
     msc_str_append(out, "agent ");
-    msc_html_name(out, msc_page__text(msc_page__get(numbers, "agent"), "type"));
+    msc_html_name(out, msc_page__text(msc_json_get(numbers, "agent"), "type"));
     msc_str_printf(out, " · %.0f trials", msc_page__number(counts, "trials"));
     static const char *const states[] = {"pruned", "infeasible", "failed"};
     for (size_t i = 0; i < 3; i++) {
@@ -456,7 +454,7 @@ enum msc_status msc_page__record(struct msc_str *out, const cJSON *record, int i
     write_head(out, record, index);
     write_box(out, record, index);
     msc_page__begin(out, index, "plans", "Plans beside each other");
-    MSC_TRY(msc_page__plans(out, msc_page__get(record, "numbers")));
+    MSC_TRY(msc_page__plans(out, msc_json_get(record, "numbers")));
     msc_page__end(out);
     write_progress(out, record, index);
     write_tradeoff(out, record, index);

@@ -96,13 +96,13 @@ void msc_page__bar_cell(struct msc_str *out, double share, const char *text) {
 void msc_page__reasons(struct msc_str *out, const cJSON *verdict) {
     const cJSON *reason = NULL;
     msc_str_append(out, "<ul class=\"reasons\">\n");
-    cJSON_ArrayForEach(reason, msc_page__get(verdict, "reasons")) {
+    cJSON_ArrayForEach(reason, msc_json_get(verdict, "reasons")) {
         msc_str_append(out, "<li>");
         msc_html_text(out, reason->valuestring);
         msc_str_append(out, "</li>\n");
     }
     msc_str_append(out, "</ul>\n");
-    if (msc_page__get(verdict, "command")) {
+    if (msc_json_get(verdict, "command")) {
         msc_str_append(out, "<p class=\"command\"><code>");
         msc_html_text(out, msc_page__text(verdict, "command"));
         msc_str_append(out, "</code></p>\n");

@@ -26,7 +26,7 @@ struct listing {
 };
 
 static const char *row_text(const cJSON *row, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, key);
+    const cJSON *item = msc_json_get(row, key);
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 

@@ -29,10 +29,6 @@ struct comparison {
     cJSON *object;
 };
 
-static const cJSON *get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static enum msc_status push_value(cJSON *values, double value) {
     return msc_json_push(values, isnan(value) ? cJSON_CreateNull() : cJSON_CreateNumber(value));
 }
@@ -59,12 +55,12 @@ static enum msc_status find_compared(cJSON **out, const struct msc_record *recor
     static const char *const members[] = {"env",  "agent",  "seed",       "parallel",
                                           "race", "budget", "objectives", "bounds"};
     const cJSON *header = msc_record_header(record);
-    const cJSON *config = get(header, "config");
+    const cJSON *config = msc_json_get(header, "config");
     cJSON *compared = config ? cJSON_Duplicate(config, true) : cJSON_CreateObject();
     enum msc_status status =
         compared ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a configuration");
     for (size_t i = 0; !config && i < sizeof members / sizeof members[0]; i++) {
-        const cJSON *member = get(header, members[i]);
+        const cJSON *member = msc_json_get(header, members[i]);
         if (member && status == MSC_OK) {
             status = msc_json_add(compared, members[i], cJSON_Duplicate(member, true));
         }
@@ -110,23 +106,23 @@ static bool have_equal(const struct comparison *c,
 }
 
 static const cJSON *of_header(const struct subject *s, const char *key) {
-    return get(msc_record_header(s->record), key);
+    return msc_json_get(msc_record_header(s->record), key);
 }
 
 static const cJSON *of_env(const struct subject *s, const char *key) {
-    return get(of_header(s, "env"), key);
+    return msc_json_get(of_header(s, "env"), key);
 }
 
 static const cJSON *of_params(const struct subject *s, const char *key) {
-    return get(of_env(s, "params"), key);
+    return msc_json_get(of_env(s, "params"), key);
 }
 
 static const cJSON *of_hashes(const struct subject *s, const char *key) {
-    return get(of_header(s, "hashes"), key);
+    return msc_json_get(of_header(s, "hashes"), key);
 }
 
 static const cJSON *of_objectives(const struct subject *s, const char *key) {
-    return get(cJSON_GetArrayItem(of_header(s, "objectives"), 0), key);
+    return msc_json_get(cJSON_GetArrayItem(of_header(s, "objectives"), 0), key);
 }
 
 // Members that must be equal for losses to be comparable.
@@ -185,7 +181,7 @@ static enum msc_status add_row(cJSON *list, cJSON **values, const char *key, dou
     MSC_TRY(msc_json_push(list, row));
     MSC_TRY(isnan(at) ? MSC_OK : msc_json_add_number(row, key, at));
     MSC_TRY(msc_json_add(row, "values", cJSON_CreateArray()));
-    *values = cJSON_GetObjectItemCaseSensitive(row, "values");
+    *values = msc_json_get(row, "values");
     return MSC_OK;
 }
 
@@ -272,9 +268,9 @@ static enum msc_status mark_points(const struct comparison *c,
     for (size_t i = 0; i < c->n; i++) {
         const struct subject *s = &c->subjects[i];
         cJSON *row = NULL;
-        cJSON_ArrayForEach(row, get(s->report, "front")) {
+        cJSON_ArrayForEach(row, msc_json_get(s->report, "front")) {
             const struct msc_record_line line =
-                msc_record_trial(s->record, (size_t)get(row, "id")->valuedouble);
+                msc_record_trial(s->record, (size_t)msc_json_get(row, "id")->valuedouble);
             MSC_TRY(
                 msc_json_add_bool(row, "on_joint_front", is_on_front(front, &line.trial.outcome)));
         }
@@ -292,9 +288,9 @@ static enum msc_status add_front(const struct comparison *c) {
     for (size_t i = 0; i < c->n; i++) {
         const struct subject *s = &c->subjects[i];
         const cJSON *row = NULL;
-        cJSON_ArrayForEach(row, get(s->report, "front")) {
+        cJSON_ArrayForEach(row, msc_json_get(s->report, "front")) {
             const struct msc_record_line line =
-                msc_record_trial(s->record, (size_t)get(row, "id")->valuedouble);
+                msc_record_trial(s->record, (size_t)msc_json_get(row, "id")->valuedouble);
             MSC_TRY_OUT(msc_record_front_offer(&front, &line));
         }
     }
@@ -321,7 +317,7 @@ static enum msc_status add_differences(const struct comparison *c) {
     MSC_TRY_OUT(msc_differences_of_configs(&found, of, c->n, SIZE_MAX));
     MSC_TRY_OUT(msc_json_add(c->object, "differences", found));
     for (size_t i = 0; i < c->n; i++) {
-        of[i] = get(get(c->subjects[i].report, "winner"), "choices");
+        of[i] = msc_json_get(msc_json_get(c->subjects[i].report, "winner"), "choices");
     }
     MSC_TRY_OUT(msc_differences_of_plans(&found, of, c->n));
     status = msc_json_add(c->object, "winners", found);

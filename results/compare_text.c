@@ -15,12 +15,8 @@
 // Longer values of configurations are cut to this many bytes.
 #define MOST_VALUE_BYTES 60
 
-static const cJSON *get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static const char *text_of(const cJSON *object, const char *key) {
-    const char *text = cJSON_GetStringValue(get(object, key));
+    const char *text = cJSON_GetStringValue(msc_json_get(object, key));
     return text ? text : "";
 }
 
@@ -74,7 +70,7 @@ static void write_names(const struct page *p) {
         msc_shown_append(p->out, text_of(record, "record"));
         msc_str_char(p->out, '\n');
     }
-    cJSON_ArrayForEach(note, get(p->comparison, "notes")) {
+    cJSON_ArrayForEach(note, msc_json_get(p->comparison, "notes")) {
         msc_str_append(p->out, "note: ");
         msc_shown_append(p->out, note->valuestring);
         msc_str_char(p->out, '\n');
@@ -87,7 +83,7 @@ static void add_counts(struct msc_table *table, const struct page *p, const char
     const cJSON *record = NULL;
     bool has_any = false;
     cJSON_ArrayForEach(record, p->records) {
-        const cJSON *count = get(get(record, "counts"), key);
+        const cJSON *count = msc_json_get(msc_json_get(record, "counts"), key);
         has_any = has_any || (count && count->valuedouble > 0.0);
     }
     if (!has_any) {
@@ -95,7 +91,7 @@ static void add_counts(struct msc_table *table, const struct page *p, const char
     }
     msc_table_add(table, label);
     cJSON_ArrayForEach(record, p->records) {
-        const cJSON *count = get(get(record, "counts"), key);
+        const cJSON *count = msc_json_get(msc_json_get(record, "counts"), key);
         add_number(table, count, format);
     }
 }
@@ -146,7 +142,7 @@ static enum msc_status add_winners(struct msc_table *table, const struct page *p
     size_t i = 0;
     msc_table_add(table, "winner");
     cJSON_ArrayForEach(record, p->records) {
-        bool has_winner = cJSON_IsObject(get(record, "winner"));
+        bool has_winner = cJSON_IsObject(msc_json_get(record, "winner"));
         MSC_TRY(has_winner ? msc_report_table_fill(&of[i], record) : MSC_OK);
         const char *colon = has_winner ? strstr(of[i].cells[0], ": ") : NULL; // "winner: trial 3"
         msc_table_add(table, colon ? colon + 2 : "-");
@@ -179,7 +175,7 @@ static enum msc_status write_results(const struct page *p) {
     begin_table(&table, p, "");
     msc_table_add(&table, "agent");
     cJSON_ArrayForEach(record, p->records) {
-        msc_table_add(&table, text_of(get(record, "agent"), "type"));
+        msc_table_add(&table, text_of(msc_json_get(record, "agent"), "type"));
     }
     add_texts(&table, p, "numerics");
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -214,7 +210,7 @@ static void add_json(struct msc_table *table, const cJSON *value) {
 }
 
 static void write_differences(const struct page *p) {
-    const cJSON *differences = get(p->comparison, "differences");
+    const cJSON *differences = msc_json_get(p->comparison, "differences");
     const cJSON *row = NULL;
     struct msc_table table;
     if (cJSON_GetArraySize(differences) == 0) {
@@ -227,7 +223,7 @@ static void write_differences(const struct page *p) {
     cJSON_ArrayForEach(row, differences) {
         const cJSON *value = NULL;
         msc_table_add(&table, text_of(row, "key"));
-        cJSON_ArrayForEach(value, get(row, "values")) {
+        cJSON_ArrayForEach(value, msc_json_get(row, "values")) {
             add_json(&table, value);
         }
     }
@@ -239,7 +235,8 @@ static void write_objective(const struct page *p) {
     const char *first = NULL;
     bool is_equal = true;
     cJSON_ArrayForEach(record, p->records) {
-        const char *metric = text_of(cJSON_GetArrayItem(get(record, "objectives"), 0), "metric");
+        const char *metric =
+            text_of(cJSON_GetArrayItem(msc_json_get(record, "objectives"), 0), "metric");
         is_equal = is_equal && (!first || strcmp(first, metric) == 0);
         first = first ? first : metric;
     }
@@ -253,14 +250,14 @@ static void write_best(const struct page *p, const char *list, const char *key, 
     write_objective(p);
     msc_str_printf(p->out, " after so many %s:\n", after);
     begin_table(&table, p, "");
-    cJSON_ArrayForEach(row, get(p->comparison, list)) {
+    cJSON_ArrayForEach(row, msc_json_get(p->comparison, list)) {
         const cJSON *value = NULL;
-        if (get(row, key)) {
-            add_number(&table, get(row, key), "%.6g");
+        if (msc_json_get(row, key)) {
+            add_number(&table, msc_json_get(row, key), "%.6g");
         } else {
             msc_table_add(&table, "in the end");
         }
-        cJSON_ArrayForEach(value, get(row, "values")) {
+        cJSON_ArrayForEach(value, msc_json_get(row, "values")) {
             add_number(&table, value, "%.6g");
         }
     }
@@ -268,26 +265,26 @@ static void write_best(const struct page *p, const char *list, const char *key, 
 }
 
 static void write_choices(const struct page *p, bool has_all) {
-    const cJSON *winners = get(p->comparison, "winners");
-    const cJSON *tasks = get(winners, "tasks");
+    const cJSON *winners = msc_json_get(p->comparison, "winners");
+    const cJSON *tasks = msc_json_get(winners, "tasks");
     const cJSON *row = NULL;
-    double n_partial = get(winners, "n_partial")->valuedouble;
+    double n_partial = msc_json_get(winners, "n_partial")->valuedouble;
     int n_tasks = cJSON_GetArraySize(tasks);
     struct msc_table table;
     const cJSON *record = NULL;
     size_t n_winners = 0;
     cJSON_ArrayForEach(record, p->records) {
-        n_winners += cJSON_IsObject(get(record, "winner")) ? 1 : 0;
+        n_winners += cJSON_IsObject(msc_json_get(record, "winner")) ? 1 : 0;
     }
     if (n_winners < 2) {
         return;
     }
     msc_str_printf(p->out, "winners agree at %.0f of %d tasks",
-                   get(winners, "n_equal")->valuedouble, n_tasks);
+                   msc_json_get(winners, "n_equal")->valuedouble, n_tasks);
     if (n_partial > 0.0) {
         msc_str_printf(p->out, "; %.0f tasks are not in all records", n_partial);
     }
-    if (!has_all && get(winners, "n_equal")->valuedouble == (double)n_tasks) {
+    if (!has_all && msc_json_get(winners, "n_equal")->valuedouble == (double)n_tasks) {
         msc_str_char(p->out, '\n');
         return;
     }
@@ -296,11 +293,11 @@ static void write_choices(const struct page *p, bool has_all) {
     table.is_left = true;
     cJSON_ArrayForEach(row, tasks) {
         const cJSON *choice = NULL;
-        if (!has_all && !cJSON_IsTrue(get(row, "differ"))) {
+        if (!has_all && !cJSON_IsTrue(msc_json_get(row, "differ"))) {
             continue;
         }
         msc_table_add(&table, text_of(row, "task"));
-        cJSON_ArrayForEach(choice, get(row, "choices")) {
+        cJSON_ArrayForEach(choice, msc_json_get(row, "choices")) {
             msc_table_add(&table, cJSON_IsString(choice) ? choice->valuestring : "-");
         }
     }
@@ -310,14 +307,14 @@ static void write_choices(const struct page *p, bool has_all) {
 // ---- Fronts -----------------------------------------------------------------------------------
 
 static double first_objective(const cJSON *record, const cJSON *row) {
-    const cJSON *first = cJSON_GetArrayItem(get(record, "objectives"), 0);
-    const cJSON *value = get(get(row, "metrics"), text_of(first, "metric"));
-    double sign = cJSON_IsTrue(get(first, "maximise")) ? -1.0 : 1.0;
+    const cJSON *first = cJSON_GetArrayItem(msc_json_get(record, "objectives"), 0);
+    const cJSON *value = msc_json_get(msc_json_get(row, "metrics"), text_of(first, "metric"));
+    double sign = cJSON_IsTrue(msc_json_get(first, "maximise")) ? -1.0 : 1.0;
     return value ? sign * value->valuedouble : 0.0;
 }
 
 static const cJSON *next_on_joint(const cJSON *row) {
-    while (row && !cJSON_IsTrue(get(row, "on_joint_front"))) {
+    while (row && !cJSON_IsTrue(msc_json_get(row, "on_joint_front"))) {
         row = row->next;
     }
     return row;
@@ -341,19 +338,20 @@ static size_t find_next(const struct page *p, const cJSON *const at[]) {
 
 static void add_point(struct msc_table *table, const struct page *p, size_t record,
                       const cJSON *row) {
-    const cJSON *objectives = get(p->records->child, "objectives");
+    const cJSON *objectives = msc_json_get(p->records->child, "objectives");
     const cJSON *objective = NULL;
     char name[24];
     name_record(name, record);
     msc_table_add(table, name);
-    add_number(table, get(row, "id"), "%.0f");
+    add_number(table, msc_json_get(row, "id"), "%.0f");
     cJSON_ArrayForEach(objective, objectives) {
-        add_number(table, get(get(row, "metrics"), text_of(objective, "metric")), "%.6g");
+        add_number(table, msc_json_get(msc_json_get(row, "metrics"), text_of(objective, "metric")),
+                   "%.6g");
     }
 }
 
 static enum msc_status write_joint_front(const struct page *p) {
-    const cJSON *objectives = get(p->records->child, "objectives");
+    const cJSON *objectives = msc_json_get(p->records->child, "objectives");
     struct msc_table table = {.n_columns = 2 + (size_t)cJSON_GetArraySize(objectives), .indent = 2};
     const cJSON **at = msc_alloc_zero(p->n, sizeof *at);
     const cJSON *item = NULL;
@@ -365,7 +363,7 @@ static enum msc_status write_joint_front(const struct page *p) {
         msc_table_add(&table, text_of(item, "metric"));
     }
     cJSON_ArrayForEach(item, p->records) {
-        const cJSON *front = get(item, "front");
+        const cJSON *front = msc_json_get(item, "front");
         at[i++] = next_on_joint(front ? front->child : NULL);
     }
     while ((i = find_next(p, at)) < p->n) {
@@ -378,7 +376,7 @@ static enum msc_status write_joint_front(const struct page *p) {
 }
 
 static enum msc_status write_fronts(const struct page *p, bool is_listed) {
-    const cJSON *joint = get(p->comparison, "joint_front");
+    const cJSON *joint = msc_json_get(p->comparison, "joint_front");
     const cJSON *record = NULL, *row = NULL;
     char name[24];
     size_t i = 0;
@@ -388,12 +386,12 @@ static enum msc_status write_fronts(const struct page *p, bool is_listed) {
     msc_str_printf(p->out, "fronts: a joint one of %.0f", joint->valuedouble);
     cJSON_ArrayForEach(record, p->records) {
         size_t n_on = 0;
-        cJSON_ArrayForEach(row, get(record, "front")) {
-            n_on += cJSON_IsTrue(get(row, "on_joint_front")) ? 1 : 0;
+        cJSON_ArrayForEach(row, msc_json_get(record, "front")) {
+            n_on += cJSON_IsTrue(msc_json_get(row, "on_joint_front")) ? 1 : 0;
         }
         name_record(name, i++);
         msc_str_printf(p->out, "; %s has %zu of its %d there", name, n_on,
-                       cJSON_GetArraySize(get(record, "front")));
+                       cJSON_GetArraySize(msc_json_get(record, "front")));
     }
     msc_str_char(p->out, '\n');
     return is_listed ? write_joint_front(p) : MSC_OK;
@@ -401,7 +399,7 @@ static enum msc_status write_fronts(const struct page *p, bool is_listed) {
 
 enum msc_status msc_compare_text(struct msc_str *out, const struct cJSON *comparison,
                                  const struct msc_compare_text_options *options) {
-    const cJSON *records = get(comparison, "records");
+    const cJSON *records = msc_json_get(comparison, "records");
     const struct page p = {
         .out = out,
         .comparison = comparison,
@@ -446,8 +444,8 @@ static void write_values(struct msc_str *out, const cJSON *values) {
 
 // The member of a record at a path of one or two keys.
 static const cJSON *object_at(const cJSON *record, const char *const path[2]) {
-    const cJSON *object = get(record, path[0]);
-    return path[1] ? get(object, path[1]) : object;
+    const cJSON *object = msc_json_get(record, path[0]);
+    return path[1] ? msc_json_get(object, path[1]) : object;
 }
 
 // Writes a row with `key` of the object at `path` in each record, under `name`.
@@ -456,7 +454,7 @@ static void write_member(struct msc_str *out, const cJSON *records, const char *
     const cJSON *record = NULL;
     begin_row(out, part, name);
     cJSON_ArrayForEach(record, records) {
-        write_value(out, get(object_at(record, path), key));
+        write_value(out, msc_json_get(object_at(record, path), key));
     }
     msc_str_char(out, '\n');
 }
@@ -465,7 +463,7 @@ static void write_member(struct msc_str *out, const cJSON *records, const char *
 static bool is_known(const cJSON *records, const cJSON *record, const char *const path[2],
                      const char *key) {
     for (const cJSON *earlier = records->child; earlier != record; earlier = earlier->next) {
-        if (get(object_at(earlier, path), key)) {
+        if (msc_json_get(object_at(earlier, path), key)) {
             return true;
         }
     }
@@ -499,10 +497,10 @@ static void write_csv_results(struct msc_str *out, const cJSON *records) {
 
 static void write_csv_differences(struct msc_str *out, const cJSON *comparison) {
     const cJSON *row = NULL;
-    cJSON_ArrayForEach(row, get(comparison, "differences")) {
+    cJSON_ArrayForEach(row, msc_json_get(comparison, "differences")) {
         const cJSON *value = NULL;
         begin_row(out, "configuration", text_of(row, "key"));
-        cJSON_ArrayForEach(value, get(row, "values")) {
+        cJSON_ArrayForEach(value, msc_json_get(row, "values")) {
             struct msc_str json = {0};
             if (!cJSON_IsNull(value)) {
                 msc_json_write(&json, value);
@@ -521,13 +519,13 @@ static void write_csv_best(struct msc_str *out, const cJSON *list, const char *k
     const cJSON *row = NULL;
     cJSON_ArrayForEach(row, list) {
         struct msc_str at = {0};
-        if (get(row, key)) {
-            msc_str_double(&at, get(row, key)->valuedouble);
+        if (msc_json_get(row, key)) {
+            msc_str_double(&at, msc_json_get(row, key)->valuedouble);
         } else {
             msc_str_append(&at, "end");
         }
         begin_row(out, part, msc_str_text(&at));
-        write_values(out, get(row, "values"));
+        write_values(out, msc_json_get(row, "values"));
         out->failed |= at.failed;
         msc_str_finish(&at);
     }
@@ -537,15 +535,17 @@ static void write_csv_best(struct msc_str *out, const cJSON *list, const char *k
 static void write_csv_front(struct msc_str *out, const cJSON *records) {
     const cJSON *record = NULL, *row = NULL, *objective = NULL;
     cJSON_ArrayForEach(record, records) {
-        cJSON_ArrayForEach(row, get(record, "front")) {
-            cJSON_ArrayForEach(objective, get(record, "objectives")) {
+        cJSON_ArrayForEach(row, msc_json_get(record, "front")) {
+            cJSON_ArrayForEach(objective, msc_json_get(record, "objectives")) {
                 const char *metric = text_of(objective, "metric");
                 const cJSON *column = NULL;
                 msc_str_append(out, "front ");
-                msc_str_printf(out, "%.0f,", get(row, "id")->valuedouble);
+                msc_str_printf(out, "%.0f,", msc_json_get(row, "id")->valuedouble);
                 msc_str_csv(out, metric);
                 cJSON_ArrayForEach(column, records) {
-                    write_value(out, column == record ? get(get(row, "metrics"), metric) : NULL);
+                    write_value(out, column == record
+                                         ? msc_json_get(msc_json_get(row, "metrics"), metric)
+                                         : NULL);
                 }
                 msc_str_char(out, '\n');
             }
@@ -554,7 +554,7 @@ static void write_csv_front(struct msc_str *out, const cJSON *records) {
 }
 
 void msc_compare_csv(struct msc_str *out, const struct cJSON *comparison) {
-    const cJSON *records = get(comparison, "records");
+    const cJSON *records = msc_json_get(comparison, "records");
     const cJSON *item = NULL;
     msc_str_append(out, "part,key");
     cJSON_ArrayForEach(item, records) {
@@ -564,11 +564,13 @@ void msc_compare_csv(struct msc_str *out, const struct cJSON *comparison) {
     msc_str_char(out, '\n');
     write_csv_results(out, records);
     write_csv_differences(out, comparison);
-    write_csv_best(out, get(comparison, "best_over_trials"), "trials", "best after trials");
-    write_csv_best(out, get(comparison, "best_over_time"), "seconds", "best after seconds");
-    cJSON_ArrayForEach(item, get(get(comparison, "winners"), "tasks")) {
+    write_csv_best(out, msc_json_get(comparison, "best_over_trials"), "trials",
+                   "best after trials");
+    write_csv_best(out, msc_json_get(comparison, "best_over_time"), "seconds",
+                   "best after seconds");
+    cJSON_ArrayForEach(item, msc_json_get(msc_json_get(comparison, "winners"), "tasks")) {
         begin_row(out, "choice", text_of(item, "task"));
-        write_values(out, get(item, "choices"));
+        write_values(out, msc_json_get(item, "choices"));
     }
     write_csv_front(out, records);
 }

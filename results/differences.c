@@ -58,7 +58,7 @@ static enum msc_status add_difference(struct walk *w, const char *key,
     MSC_TRY(msc_json_add_text(row, "key", key));
     MSC_TRY(msc_json_add(row, "values", cJSON_CreateArray()));
     w->n_rows++;
-    return add_values(cJSON_GetObjectItemCaseSensitive(row, "values"), values, w->n);
+    return add_values(msc_json_get(row, "values"), values, w->n);
 }
 
 static enum msc_status find_below(struct walk *w, const char *key, const cJSON *const values[],
@@ -68,7 +68,7 @@ static enum msc_status find_below(struct walk *w, const char *key, const cJSON *
 static bool was_seen(const cJSON *const values[], size_t i, const char *key) {
     bool was = false;
     for (size_t k = 0; k < i && !was; k++) {
-        was = cJSON_GetObjectItemCaseSensitive(values[k], key) != NULL;
+        was = msc_json_get(values[k], key) != NULL;
     }
     return was;
 }
@@ -83,7 +83,7 @@ static enum msc_status find_in_objects(struct walk *w, const char *key, const cJ
                 continue;
             }
             for (size_t k = 0; k < w->n; k++) {
-                below[k] = cJSON_GetObjectItemCaseSensitive(values[k], item->string);
+                below[k] = msc_json_get(values[k], item->string);
             }
             const char *name =
                 msc_arena_printf(&w->arena, "%s%s%s", key, key[0] ? "." : "", item->string);
@@ -152,9 +152,8 @@ enum msc_status msc_differences_of_configs(struct cJSON **out, const struct cJSO
 
 // Plans have nearly the same order of tasks, so the search begins after the last one found.
 static const char *find_choice(const cJSON *plan, const cJSON **next, const char *task) {
-    const cJSON *item = *next && strcmp((*next)->string, task) == 0
-                            ? *next
-                            : cJSON_GetObjectItemCaseSensitive(plan, task);
+    const cJSON *item =
+        *next && strcmp((*next)->string, task) == 0 ? *next : msc_json_get(plan, task);
     *next = item ? item->next : *next;
     return cJSON_GetStringValue(item);
 }
@@ -175,7 +174,7 @@ static enum msc_status add_task(struct beside *b, const char *task) {
     MSC_TRY(msc_json_push(b->tasks, row));
     MSC_TRY(msc_json_add_text(row, "task", task));
     MSC_TRY(msc_json_add(row, "choices", cJSON_CreateArray()));
-    list = cJSON_GetObjectItemCaseSensitive(row, "choices");
+    list = msc_json_get(row, "choices");
     for (size_t i = 0; i < b->n; i++) {
         const char *choice = b->choices[i];
         MSC_TRY(msc_json_push(list, choice ? cJSON_CreateString(choice) : cJSON_CreateNull()));

@@ -109,7 +109,7 @@ enum msc_status msc_effects_describe(struct cJSON **out, const struct msc_record
     enum msc_status status = msc_analysis_describe(&effects, &analysis, MOST_PAIRS);
     msc_analysis_finish(&analysis);
     MSC_TRY(status);
-    shorten(cJSON_GetObjectItemCaseSensitive(effects, "alone"), MOST_ALONE);
+    shorten(msc_json_get(effects, "alone"), MOST_ALONE);
     if (!is_measured && plan) {
         status = fit_effects(effects, record, plan, n_choices);
     }

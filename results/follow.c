@@ -107,11 +107,6 @@ enum msc_status msc_follow_read(struct msc_follow *follow) {
 
 // ---- State ------------------------------------------------------------------------------------
 
-static double number_of(const cJSON *object, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
 // The part of a budget that is left; NaN: no such budget.
 static double left_of(double budget, double used) {
     return isnan(budget) ? NAN : fmax(0.0, budget - used);
@@ -134,7 +129,7 @@ static double since_written(const char *path) {
 
 enum msc_status msc_follow_now(struct msc_follow_state *out, struct msc_follow *follow) {
     const cJSON *header = msc_record_header(msc_record_scan_record(follow->scan));
-    const cJSON *budget = cJSON_GetObjectItemCaseSensitive(header, "budget");
+    const cJSON *budget = msc_json_get(header, "budget");
     const struct msc_history *history = &follow->history;
     struct msc_record_writer writer;
     MSC_TRY(msc_record_front_settle(&follow->front));
@@ -144,9 +139,9 @@ enum msc_status msc_follow_now(struct msc_follow_state *out, struct msc_follow *
         .workers = {{.process = writer.process, .n_threads = writer.n_threads}},
         .n_workers = writer.process > 0,
         .counts = follow->counts,
-        .max_trials = number_of(budget, "trials"),
-        .max_s = number_of(budget, "time"),
-        .target = number_of(budget, "target"),
+        .max_trials = msc_json_number_of(budget, "trials"),
+        .max_s = msc_json_number_of(budget, "time"),
+        .target = msc_json_number_of(budget, "target"),
         .trials_per_s = 1.0 / msc_rate_seconds(&follow->rate),
         .since_s = since_written(follow->path),
         .n_front = follow->front.n_objectives > 1 ? follow->front.n : 0,
@@ -163,12 +158,6 @@ const struct msc_history *msc_follow_history(const struct msc_follow *follow) {
 
 const struct msc_record *msc_follow_record(const struct msc_follow *follow) {
     return msc_record_scan_record(follow->scan);
-}
-
-size_t msc_follow_memory(const struct msc_follow *follow) {
-    return sizeof *follow + msc_record_scan_memory(follow->scan) +
-           MOST_STEPS * sizeof *follow->history.steps +
-           follow->front.capacity * (sizeof *follow->front.ids + sizeof *follow->front.outcomes);
 }
 
 void msc_follow_close(struct msc_follow *follow) {

@@ -66,9 +66,9 @@ static void write_study_attribute(struct journal *j, const char *key, const char
 
 static enum msc_status write_study(struct journal *j) {
     const cJSON *header = msc_record_header(j->record);
-    const cJSON *program = cJSON_GetObjectItemCaseSensitive(header, "program");
-    const cJSON *agent = cJSON_GetObjectItemCaseSensitive(header, "agent");
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(agent, "type");
+    const cJSON *program = msc_json_get(header, "program");
+    const cJSON *agent = msc_json_get(header, "agent");
+    const cJSON *type = msc_json_get(agent, "type");
     char identity[MSC_HASH_TEXT_BYTES];
     struct msc_hash hash;
     MSC_TRY(msc_record_identity(&hash, j->record));

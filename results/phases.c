@@ -54,8 +54,8 @@ static void note_line(struct replay *r, size_t i) {
 // Only an agent of the record's version proposes what the record's did.
 static enum msc_status open_replayed_agent(struct replay *r) {
     const struct msc_record *record = r->options->record;
-    const cJSON *old = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "agent");
-    const cJSON *version = cJSON_GetObjectItemCaseSensitive(old, "version");
+    const cJSON *old = msc_json_get(msc_record_header(record), "agent");
+    const cJSON *version = msc_json_get(old, "version");
     const struct msc_agent_host host = {.folder = r->options->agent_folder};
     MSC_TRY(msc_agent_open(&r->agent, r->options->agent_config, r->options->space,
                            msc_record_goal(record), msc_record_seed(record), &host));
@@ -154,15 +154,15 @@ static enum msc_status replay_record(struct replay *r) {
 // ---- Phases -----------------------------------------------------------------------------------
 
 static enum msc_status count_one(cJSON *origins, const char *origin, bool is_best) {
-    cJSON *counts = cJSON_GetObjectItemCaseSensitive(origins, origin);
+    cJSON *counts = msc_json_get(origins, origin);
     if (!counts) {
         counts = cJSON_CreateObject();
         MSC_TRY(msc_json_add(origins, origin, counts));
         MSC_TRY(msc_json_add_number(counts, "trials", 0));
         MSC_TRY(msc_json_add_number(counts, "best", 0));
     }
-    cJSON *trials = cJSON_GetObjectItemCaseSensitive(counts, "trials");
-    cJSON *best = cJSON_GetObjectItemCaseSensitive(counts, "best");
+    cJSON *trials = msc_json_get(counts, "trials");
+    cJSON *best = msc_json_get(counts, "best");
     cJSON_SetNumberValue(trials, trials->valuedouble + 1);
     cJSON_SetNumberValue(best, best->valuedouble + is_best);
     return MSC_OK;
@@ -226,7 +226,7 @@ static size_t gather_origins(const char *words[MAX_ORIGINS], const cJSON *phases
     size_t n = 0;
     const cJSON *phase = NULL, *item = NULL;
     cJSON_ArrayForEach(phase, phases) {
-        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(phase, "origins")) {
+        cJSON_ArrayForEach(item, msc_json_get(phase, "origins")) {
             size_t k = 0;
             while (k < n && strcmp(words[k], item->string) != 0) {
                 k++;
@@ -240,7 +240,7 @@ static size_t gather_origins(const char *words[MAX_ORIGINS], const cJSON *phases
 }
 
 static double number_of(const cJSON *object, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    const cJSON *item = msc_json_get(object, key);
     return item ? item->valuedouble : 0;
 }
 
@@ -256,12 +256,12 @@ enum msc_status msc_phases_text(struct msc_str *out, const struct cJSON *phases,
     }
     cJSON_ArrayForEach(phase, phases) {
         char text[64];
-        const cJSON *origins = cJSON_GetObjectItemCaseSensitive(phase, "origins");
+        const cJSON *origins = msc_json_get(phase, "origins");
         snprintf(text, sizeof text, "%.0f-%.0f", number_of(phase, "first"),
                  number_of(phase, "last"));
         msc_table_add(&table, text);
         for (size_t i = 0; i < n; i++) {
-            const cJSON *counts = cJSON_GetObjectItemCaseSensitive(origins, words[i]);
+            const cJSON *counts = msc_json_get(origins, words[i]);
             double best = number_of(counts, "best");
             snprintf(text, sizeof text, best > 0 ? "%.0f (%.0f)" : "%.0f",
                      number_of(counts, "trials"), best);

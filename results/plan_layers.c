@@ -65,8 +65,8 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 static enum task_kind kind_of_task(const struct msc_record *record, const char *task) {
-    const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "env");
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(env, "type");
+    const cJSON *env = msc_json_get(msc_record_header(record), "env");
+    const cJSON *type = msc_json_get(env, "type");
     const struct msc_env_def *def = msc_env_find(cJSON_IsString(type) ? type->valuestring : "");
     bool has_channels = def && (def->decides & MSC_ENV_DECIDES_CHANNELS);
     bool has_bits = def && (def->decides & MSC_ENV_DECIDES_BITS);

@@ -191,7 +191,7 @@ static enum msc_status report_add_front(cJSON *report, const struct msc_report_o
 static enum msc_status complete_rows(cJSON *list, const struct msc_report_options *o) {
     cJSON *row = NULL;
     cJSON_ArrayForEach(row, list) {
-        const cJSON *id = cJSON_GetObjectItemCaseSensitive(row, "id");
+        const cJSON *id = msc_json_get(row, "id");
         if (!id) {
             continue; // the float model's row
         }
@@ -221,7 +221,7 @@ enum msc_status msc_report_add_reranked(struct cJSON *report, const struct msc_r
     cJSON_DeleteItemFromObjectCaseSensitive(report, "reranked");
     MSC_TRY(msc_json_add(report, "reranked", reranked));
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        MSC_TRY(complete_rows(cJSON_GetObjectItemCaseSensitive(reranked, lists[i]), &o));
+        MSC_TRY(complete_rows(msc_json_get(reranked, lists[i]), &o));
     }
     cJSON_DeleteItemFromObjectCaseSensitive(reranked, "schema");
     cJSON_DeleteItemFromObjectCaseSensitive(reranked, "record");
@@ -252,15 +252,15 @@ static enum msc_status report_add_goal(cJSON *report, const struct msc_record *r
     static const char *const members[] = {"numerics", "seed", "objectives", "bounds", "agent"};
     const cJSON *header = msc_record_header(record);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        const cJSON *member = cJSON_GetObjectItemCaseSensitive(header, members[i]);
+        const cJSON *member = msc_json_get(header, members[i]);
         if (member) {
             MSC_TRY(msc_json_add(report, members[i], cJSON_Duplicate(member, true)));
         }
     }
-    const cJSON *env = cJSON_GetObjectItemCaseSensitive(header, "env");
-    const cJSON *of = cJSON_GetObjectItemCaseSensitive(env, "latency_of");
+    const cJSON *env = msc_json_get(header, "env");
+    const cJSON *of = msc_json_get(env, "latency_of");
     MSC_TRY(of ? msc_json_add(report, "latency_of", cJSON_Duplicate(of, true)) : MSC_OK);
-    const cJSON *sameness = cJSON_GetObjectItemCaseSensitive(header, "sameness");
+    const cJSON *sameness = msc_json_get(header, "sameness");
     return sameness ? msc_json_add(report, "sameness", cJSON_Duplicate(sameness, true)) : MSC_OK;
 }
 

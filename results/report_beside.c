@@ -40,7 +40,7 @@ enum msc_status msc_report_open_record(struct msc_record **out, struct cJSON **k
     size_t n_best = n_top > n_reranked ? n_top : n_reranked;
     MSC_TRY(msc_record_open_best(&record, path, n_best + MSC_RECHECK_MOST + 1, log));
     enum msc_status status = msc_kept_load(kept, record, log);
-    if (status == MSC_OK && has_front && cJSON_GetObjectItemCaseSensitive(*kept, "left_out")) {
+    if (status == MSC_OK && has_front && msc_json_get(*kept, "left_out")) {
         // Without the trials left out, the front has trials that these had dominated: reads it
         // again.
         msc_record_close(record);

@@ -5,17 +5,13 @@
 #include "results/report.h"
 #include "results/report_runtime.h"
 
-static const cJSON *distilled_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 // ---- The improved plan, as a row ---------------------------------------------------------------
 
 // Copies the members of `from` that `to` lacks.
 static enum msc_status add_lacking(cJSON *to, const cJSON *from) {
     bool are_objects = cJSON_IsObject(to) && cJSON_IsObject(from); // files may hold anything
     for (const cJSON *item = are_objects ? from->child : NULL; item; item = item->next) {
-        if (!distilled_get(to, item->string)) {
+        if (!msc_json_get(to, item->string)) {
             MSC_TRY(msc_json_add(to, item->string, cJSON_Duplicate(item, true)));
         }
     }
@@ -24,18 +20,17 @@ static enum msc_status add_lacking(cJSON *to, const cJSON *from) {
 
 // Completes a row with another row of the same trial.
 static enum msc_status complete_row(cJSON *row, const cJSON *other) {
-    if (!cJSON_Compare(distilled_get(row, "id"), distilled_get(other, "id"), true)) {
+    if (!cJSON_Compare(msc_json_get(row, "id"), msc_json_get(other, "id"), true)) {
         return MSC_OK;
     }
     MSC_TRY(add_lacking(row, other));
-    return add_lacking(cJSON_GetObjectItemCaseSensitive(row, "examined"),
-                       distilled_get(other, "examined"));
+    return add_lacking(msc_json_get(row, "examined"), msc_json_get(other, "examined"));
 }
 
 enum msc_status msc_report_complete_delivered(cJSON *row, const cJSON *report) {
     const cJSON *uniform = NULL;
-    MSC_TRY(complete_row(row, distilled_get(report, "winner")));
-    cJSON_ArrayForEach(uniform, distilled_get(report, "baselines")) {
+    MSC_TRY(complete_row(row, msc_json_get(report, "winner")));
+    cJSON_ArrayForEach(uniform, msc_json_get(report, "baselines")) {
         MSC_TRY(complete_row(row, uniform));
     }
     return MSC_OK;
@@ -50,11 +45,11 @@ static enum msc_status replace_member(cJSON *object, const char *key, const cJSO
 // applies.
 static enum msc_status keep_latency(cJSON *examined, const cJSON *old) {
     static const char *const keys[] = {"latency_us", "latency_ratio", "us_by_round"};
-    cJSON *runtime = cJSON_GetObjectItemCaseSensitive(examined, "runtime");
-    const cJSON *from = distilled_get(old, "runtime");
+    cJSON *runtime = msc_json_get(examined, "runtime");
+    const cJSON *from = msc_json_get(old, "runtime");
     for (size_t i = 0; cJSON_IsObject(runtime) && i < sizeof keys / sizeof keys[0]; i++) {
-        const cJSON *item = distilled_get(from, keys[i]);
-        if (item && !distilled_get(runtime, keys[i])) {
+        const cJSON *item = msc_json_get(from, keys[i]);
+        if (item && !msc_json_get(runtime, keys[i])) {
             MSC_TRY(msc_json_add(runtime, keys[i], cJSON_Duplicate(item, true)));
         }
     }
@@ -64,17 +59,17 @@ static enum msc_status keep_latency(cJSON *examined, const cJSON *old) {
 // Fills the trial's row, with the measurements of the improved plan in place of its own.
 static enum msc_status fill_delivered(cJSON *row, const cJSON *report, const cJSON *distilled) {
     MSC_TRY(msc_report_complete_delivered(row, report));
-    cJSON *metrics = cJSON_Duplicate(distilled_get(distilled, "metrics"), true);
-    enum msc_status status = add_lacking(metrics, distilled_get(row, "metrics"));
+    cJSON *metrics = cJSON_Duplicate(msc_json_get(distilled, "metrics"), true);
+    enum msc_status status = add_lacking(metrics, msc_json_get(row, "metrics"));
     if (status == MSC_OK) {
         status = replace_member(row, "metrics", metrics);
     }
     cJSON_Delete(metrics);
     MSC_TRY(status);
     cJSON *old = cJSON_DetachItemFromObjectCaseSensitive(row, "examined");
-    status = replace_member(row, "examined", distilled_get(distilled, "examined"));
+    status = replace_member(row, "examined", msc_json_get(distilled, "examined"));
     if (status == MSC_OK) {
-        status = keep_latency(cJSON_GetObjectItemCaseSensitive(row, "examined"), old);
+        status = keep_latency(msc_json_get(row, "examined"), old);
     }
     cJSON_Delete(old);
     return status == MSC_OK ? msc_json_add_bool(row, "distilled", true) : status;
@@ -82,7 +77,7 @@ static enum msc_status fill_delivered(cJSON *row, const cJSON *report, const cJS
 
 static enum msc_status add_delivered(cJSON *report, const cJSON *distilled) {
     const cJSON *trial = msc_report__find_delivered(report);
-    if (distilled_get(distilled, "objection") || !cJSON_IsObject(trial)) {
+    if (msc_json_get(distilled, "objection") || !cJSON_IsObject(trial)) {
         return MSC_OK;
     }
     cJSON *row = cJSON_Duplicate(trial, true);
@@ -112,16 +107,16 @@ enum msc_status msc_report_add_distilled(struct cJSON *report, const struct cJSO
 }
 
 void msc_report_distilled_text(struct msc_str *out, const struct cJSON *distilled) {
-    const cJSON *objection = distilled_get(distilled, "objection");
+    const cJSON *objection = msc_json_get(distilled, "objection");
     msc_str_printf(
         out,
         "distill: %.0f of %d weights improved, which takes the loss on %.0f samples held "
         "back from %.4g to %.4g; ",
-        distilled_get(distilled, "improved")->valuedouble,
-        cJSON_GetArraySize(distilled_get(distilled, "weights")),
-        distilled_get(distilled, "held_back")->valuedouble,
-        distilled_get(distilled, "loss_before")->valuedouble,
-        distilled_get(distilled, "loss_after")->valuedouble);
+        msc_json_get(distilled, "improved")->valuedouble,
+        cJSON_GetArraySize(msc_json_get(distilled, "weights")),
+        msc_json_get(distilled, "held_back")->valuedouble,
+        msc_json_get(distilled, "loss_before")->valuedouble,
+        msc_json_get(distilled, "loss_after")->valuedouble);
     if (objection) {
         msc_shown_append(out, objection->valuestring);
         msc_str_append(out, ": the search's plan is delivered");

@@ -27,45 +27,37 @@ struct measured {
     const cJSON *rounds; // latencies by round, or NULL
 };
 
-static const cJSON *words_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 const char *msc_report__text(const struct cJSON *object, const char *key) {
-    const cJSON *item = words_get(object, key);
+    const cJSON *item = msc_json_get(object, key);
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-static double number_of(const cJSON *object, const char *key) {
-    const cJSON *item = words_get(object, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
 static struct measured measured_of(const cJSON *row) {
-    const cJSON *examined = words_get(row, "examined");
-    const cJSON *runtime = words_get(examined, "runtime");
+    const cJSON *examined = msc_json_get(row, "examined");
+    const cJSON *runtime = msc_json_get(examined, "runtime");
     return (struct measured){
         .row = row,
-        .file_bytes = number_of(examined, "file_bytes"),
-        .loss = number_of(runtime, "distill_loss"),
-        .searched_loss = number_of(words_get(row, "metrics"), "distill_loss"),
-        .noise = number_of(examined, "noise"),
-        .rounds = words_get(runtime, "us_by_round"),
+        .file_bytes = msc_json_number_of(examined, "file_bytes"),
+        .loss = msc_json_number_of(runtime, "distill_loss"),
+        .searched_loss = msc_json_number_of(msc_json_get(row, "metrics"), "distill_loss"),
+        .noise = msc_json_number_of(examined, "noise"),
+        .rounds = msc_json_get(runtime, "us_by_round"),
     };
 }
 
 const struct cJSON *msc_report__find_delivered(const struct cJSON *report) {
-    const cJSON *first = words_get(words_get(report, "reranked"), "plans");
-    const cJSON *distilled = words_get(report, "delivered");
+    const cJSON *first = msc_json_get(msc_json_get(report, "reranked"), "plans");
+    const cJSON *distilled = msc_json_get(report, "delivered");
     return distilled               ? distilled
            : first && first->child ? first->child
-                                   : words_get(report, "winner");
+                                   : msc_json_get(report, "winner");
 }
 
 bool msc_report__is_another(const struct cJSON *report) {
-    const cJSON *winner = words_get(report, "winner");
+    const cJSON *winner = msc_json_get(report, "winner");
     return cJSON_IsObject(winner) &&
-           number_of(winner, "id") != number_of(msc_report__find_delivered(report), "id");
+           msc_json_number_of(winner, "id") !=
+               msc_json_number_of(msc_report__find_delivered(report), "id");
 }
 
 // "the winner", or another plan that is delivered: "trial 8 (first after rerank)", "... with better
@@ -76,10 +68,10 @@ struct subject {
 
 static struct subject subject_of(const cJSON *report) {
     struct subject subject = {""};
-    const char *weights = words_get(report, "delivered") ? " with better weights" : "";
+    const char *weights = msc_json_get(report, "delivered") ? " with better weights" : "";
     char name[MSC_REPORT_CELL_BYTES];
     if (msc_report__is_another(report)) {
-        const cJSON *plans = words_get(words_get(report, "reranked"), "plans");
+        const cJSON *plans = msc_json_get(msc_json_get(report, "reranked"), "plans");
         msc_report_name_row(name, plans->child);
         snprintf(subject.text, sizeof subject.text, "%s (first after rerank)%s", name, weights);
     } else {
@@ -111,8 +103,8 @@ static bool find_ratio(struct msc_quartiles *out, const struct measured *of,
 const struct cJSON *msc_report__find_uniform_8(const struct cJSON *report) {
     const cJSON *row = NULL;
     const cJSON *found = NULL;
-    cJSON_ArrayForEach(row, words_get(report, "baselines")) {
-        const cJSON *label = words_get(row, "label");
+    cJSON_ArrayForEach(row, msc_json_get(report, "baselines")) {
+        const cJSON *label = msc_json_get(row, "label");
         if (!cJSON_IsString(label)) {
             continue;
         }
@@ -125,24 +117,24 @@ const struct cJSON *msc_report__find_uniform_8(const struct cJSON *report) {
 }
 
 static void write_name(struct msc_str *out, const cJSON *runtime) {
-    if (!words_get(runtime, "name")) {
+    if (!msc_json_get(runtime, "name")) {
         return;
     }
     msc_str_append(out, "runtime: ");
     msc_shown_append(out, msc_report__text(runtime, "name"));
-    if (words_get(runtime, "missing")) {
+    if (msc_json_get(runtime, "missing")) {
         msc_str_append(out, ", in which nothing was measured: ");
         msc_shown_append(out, msc_report__text(runtime, "missing"));
         msc_str_char(out, '\n');
         return;
     }
-    double n_threads = number_of(runtime, "threads");
+    double n_threads = msc_json_number_of(runtime, "threads");
     msc_str_char(out, ' ');
     msc_shown_append(out, msc_report__text(runtime, "version"));
     msc_str_append(out, ", ");
     msc_shown_append(out, msc_report__text(runtime, "processor"));
     msc_str_printf(out, ", %.0f thread%s, %.0f rounds\n", n_threads, n_threads == 1.0 ? "" : "s",
-                   number_of(runtime, "rounds"));
+                   msc_json_number_of(runtime, "rounds"));
 }
 
 void msc_report__write_float(struct msc_str *out, double loss, double least, const char *runtime) {
@@ -189,7 +181,7 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
                            const struct measured *eight, const char *subject, const char *runtime) {
     struct msc_quartiles ratio;
     bool has_ratio = find_ratio(&ratio, winner, eight);
-    const char *name = words_get(eight->row, "label")->valuestring;
+    const char *name = msc_json_get(eight->row, "label")->valuestring;
     if (!(winner->file_bytes >= eight->file_bytes)) {
         return;
     }
@@ -218,7 +210,8 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
 // The delivered plan's numbers, as msc_report__write_runtime uses them.
 static struct measured measured_winner(const cJSON *report) {
     struct measured winner = measured_of(msc_report__find_delivered(report));
-    winner.noise = measured_of(words_get(report, "winner")).noise; // only the winner's is measured
+    winner.noise =
+        measured_of(msc_json_get(report, "winner")).noise; // only the winner's is measured
     return winner;
 }
 
@@ -228,12 +221,12 @@ bool msc_report__is_not_better(const struct cJSON *report) {
     const struct measured eight = measured_of(eight_row);
     const struct measured winner = measured_winner(report);
     return eight_row && cJSON_IsObject(winner_row) &&
-           number_of(eight_row, "id") != number_of(winner_row, "id") &&
+           msc_json_number_of(eight_row, "id") != msc_json_number_of(winner_row, "id") &&
            is_not_better(&winner, &eight);
 }
 
 enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report) {
-    const cJSON *runtime = words_get(report, "runtime");
+    const cJSON *runtime = msc_json_get(report, "runtime");
     const cJSON *winner_row = msc_report__find_delivered(report);
     const cJSON *eight_row = msc_report__find_uniform_8(report);
     struct msc_quartiles ratio;
@@ -241,28 +234,28 @@ enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSO
         return MSC_OK;
     }
     write_name(out, runtime);
-    if (words_get(runtime, "unmeasured")) {
+    if (msc_json_get(runtime, "unmeasured")) {
         msc_str_append(out, "rerank: ");
         msc_shown_append(out, msc_report__text(runtime, "unmeasured"));
         msc_str_char(out, '\n');
     }
-    if (words_get(runtime, "refused")) {
+    if (msc_json_get(runtime, "refused")) {
         msc_str_append(out, "the winner is refused there: ");
         msc_shown_append(out, msc_report__text(runtime, "refused"));
         msc_str_char(out, '\n');
     }
-    if (!cJSON_IsObject(winner_row) || words_get(runtime, "missing")) {
+    if (!cJSON_IsObject(winner_row) || msc_json_get(runtime, "missing")) {
         return msc_str_status(out);
     }
     const char *name = msc_report__text(runtime, "name");
     const struct subject subject = subject_of(report);
     const struct measured winner = measured_winner(report), eight = measured_of(eight_row);
-    const struct measured reference = measured_of(words_get(report, "reference"));
+    const struct measured reference = measured_of(msc_json_get(report, "reference"));
     write_loss(out, &winner, eight.searched_loss, subject.text, name);
     msc_report__write_float(
         out, reference.loss,
         msc_report__loss_margin(winner.searched_loss, winner.noise, eight.searched_loss), name);
-    if (eight_row && number_of(eight_row, "id") != number_of(winner_row, "id")) {
+    if (eight_row && msc_json_number_of(eight_row, "id") != msc_json_number_of(winner_row, "id")) {
         write_beside_8(out, &winner, &eight, subject.text, name);
     }
     if (find_ratio(&ratio, &winner, &reference) && ratio.lower > 1.0 &&

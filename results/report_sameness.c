@@ -4,8 +4,8 @@
 #include "base/shown.h"
 
 static const cJSON *sameness_get(const cJSON *report, const char *key) {
-    const cJSON *sameness = cJSON_GetObjectItemCaseSensitive(report, "sameness");
-    return cJSON_GetObjectItemCaseSensitive(sameness, key);
+    const cJSON *sameness = msc_json_get(report, "sameness");
+    return msc_json_get(sameness, key);
 }
 
 bool msc_report__is_blind(const cJSON *report) {

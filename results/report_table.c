@@ -20,24 +20,20 @@ static void add_column(struct msc_report_table *table, const char *name) {
     }
 }
 
-static const cJSON *rows_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 // Adds columns for objectives and bounds.
 static void add_goal_columns(struct msc_report_table *table, const cJSON *report) {
     static const char *const keys[] = {"objectives", "bounds"};
     const cJSON *item = NULL;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        cJSON_ArrayForEach(item, rows_get(report, keys[i])) {
-            add_column(table, rows_get(item, "metric")->valuestring);
+        cJSON_ArrayForEach(item, msc_json_get(report, keys[i])) {
+            add_column(table, msc_json_get(item, "metric")->valuestring);
         }
     }
 }
 
 static void add_metric_columns(struct msc_report_table *table, const cJSON *report) {
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, rows_get(report, "metrics")) {
+    cJSON_ArrayForEach(item, msc_json_get(report, "metrics")) {
         add_column(table, item->valuestring);
     }
 }
@@ -65,12 +61,12 @@ static enum msc_status add_columns_of(struct msc_report_table *table, const char
 }
 
 static enum msc_status add_reevaluated_columns(struct msc_report_table *table, const cJSON *row) {
-    return add_columns_of(table, "", rows_get(row, "examined"));
+    return add_columns_of(table, "", msc_json_get(row, "examined"));
 }
 
 // Finds a column's number in an object and its nested objects. Names may contain dots themselves.
 static const cJSON *find_in(const cJSON *object, const char *column) {
-    const cJSON *item = rows_get(object, column);
+    const cJSON *item = msc_json_get(object, column);
     if (item) {
         return item;
     }
@@ -86,8 +82,8 @@ static const cJSON *find_in(const cJSON *object, const char *column) {
 
 // The number of a row in a column, or NULL.
 static const cJSON *report_find_value(const cJSON *row, const char *column) {
-    const cJSON *value = rows_get(rows_get(row, "metrics"), column);
-    return value ? value : find_in(rows_get(row, "examined"), column);
+    const cJSON *value = msc_json_get(msc_json_get(row, "metrics"), column);
+    return value ? value : find_in(msc_json_get(row, "examined"), column);
 }
 
 static enum msc_status format_cell(char cell[MSC_REPORT_CELL_BYTES], const cJSON *value) {
@@ -107,8 +103,8 @@ static enum msc_status format_cell(char cell[MSC_REPORT_CELL_BYTES], const cJSON
 
 // True if the plan of this row cannot win.
 static bool is_out(const cJSON *row) {
-    const cJSON *state = rows_get(row, "state");
-    return rows_get(row, "left_out") || rows_get(row, "failure") ||
+    const cJSON *state = msc_json_get(row, "state");
+    return msc_json_get(row, "left_out") || msc_json_get(row, "failure") ||
            (cJSON_IsString(state) && strcmp(state->valuestring, "complete") != 0);
 }
 
@@ -130,16 +126,17 @@ static enum msc_status report_add_row(struct msc_report_table *table, const char
 }
 
 void msc_report_name_row(char name[MSC_REPORT_CELL_BYTES], const struct cJSON *row) {
-    const cJSON *label = rows_get(row, "label");
-    const char *state = rows_get(row, "state")->valuestring;
-    const char *remark = rows_get(row, "left_out") ? "left out" : state;
+    const cJSON *label = msc_json_get(row, "label");
+    const char *state = msc_json_get(row, "state")->valuestring;
+    const char *remark = msc_json_get(row, "left_out") ? "left out" : state;
     bool is_usual = strcmp(remark, "complete") == 0;
     if (label) {
         snprintf(name, MSC_REPORT_CELL_BYTES, "%s%.20s%s%s", msc_baseline_kind(label->valuestring),
                  label->valuestring, is_usual ? "" : ", ", is_usual ? "" : remark);
     } else {
-        snprintf(name, MSC_REPORT_CELL_BYTES, "trial %.0f%s%s", rows_get(row, "id")->valuedouble,
-                 is_usual ? "" : ", ", is_usual ? "" : remark);
+        snprintf(name, MSC_REPORT_CELL_BYTES, "trial %.0f%s%s",
+                 msc_json_get(row, "id")->valuedouble, is_usual ? "" : ", ",
+                 is_usual ? "" : remark);
     }
 }
 
@@ -162,7 +159,7 @@ static enum msc_status add_named_row(struct msc_report_table *table, const char 
 static const cJSON *find_id(const cJSON *list, double id) {
     const cJSON *row = NULL;
     cJSON_ArrayForEach(row, list) {
-        if (rows_get(row, "id")->valuedouble == id) {
+        if (msc_json_get(row, "id")->valuedouble == id) {
             return row;
         }
     }
@@ -176,14 +173,14 @@ static enum msc_status add_lists(struct msc_report_table *table, const cJSON *re
     static const char *const keys[] = {"top", "front", "baselines"};
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
         const cJSON *row = NULL;
-        cJSON_ArrayForEach(row, rows_get(report, keys[k])) {
-            double id = rows_get(row, "id")->valuedouble;
+        cJSON_ArrayForEach(row, msc_json_get(report, keys[k])) {
+            double id = msc_json_get(row, "id")->valuedouble;
             bool is_listed = id == winner_id;
             for (size_t i = 0; i < k; i++) {
-                is_listed = is_listed || find_id(rows_get(report, keys[i]), id);
+                is_listed = is_listed || find_id(msc_json_get(report, keys[i]), id);
             }
             if (!is_listed) {
-                const cJSON *baseline = find_id(rows_get(report, "baselines"), id);
+                const cJSON *baseline = find_id(msc_json_get(report, "baselines"), id);
                 char name[MSC_REPORT_CELL_BYTES];
                 msc_report_name_row(name, row);
                 MSC_TRY(report_add_row(table, name, baseline ? baseline : row));
@@ -194,16 +191,16 @@ static enum msc_status add_lists(struct msc_report_table *table, const cJSON *re
 }
 
 enum msc_status msc_report_table_fill(struct msc_report_table *table, const struct cJSON *report) {
-    const cJSON *winner = rows_get(report, "winner");
+    const cJSON *winner = msc_json_get(report, "winner");
     const cJSON *row = NULL;
     double winner_id = -1.0;
     add_goal_columns(table, report);
     add_metric_columns(table, report);
     MSC_TRY(add_reevaluated_columns(table, winner));
-    cJSON_ArrayForEach(row, rows_get(report, "baselines")) {
+    cJSON_ArrayForEach(row, msc_json_get(report, "baselines")) {
         MSC_TRY(add_reevaluated_columns(table, row));
     }
-    const cJSON *delivered = rows_get(report, "delivered");
+    const cJSON *delivered = msc_json_get(report, "delivered");
     bool is_winner = !delivered && !msc_report__is_another(report);
     MSC_TRY(add_reevaluated_columns(table, delivered));
     if (delivered) {
@@ -211,28 +208,28 @@ enum msc_status msc_report_table_fill(struct msc_report_table *table, const stru
         mark_best(table);
     }
     if (cJSON_IsObject(winner)) {
-        winner_id = rows_get(winner, "id")->valuedouble;
+        winner_id = msc_json_get(winner, "id")->valuedouble;
         MSC_TRY(
             add_named_row(table, is_winner ? "winner: " : "best by the search: ", winner, winner));
         if (is_winner) {
             mark_best(table);
         }
     }
-    if (!delivered && rows_get(report, "distilled")) { // it is not delivered
-        MSC_TRY(report_add_row(table, "distilled", rows_get(report, "distilled")));
+    if (!delivered && msc_json_get(report, "distilled")) { // it is not delivered
+        MSC_TRY(report_add_row(table, "distilled", msc_json_get(report, "distilled")));
     }
     MSC_TRY(add_lists(table, report, winner_id));
-    if (rows_get(report, "reference")) {
-        MSC_TRY(report_add_row(table, "uncompressed", rows_get(report, "reference")));
+    if (msc_json_get(report, "reference")) {
+        MSC_TRY(report_add_row(table, "uncompressed", msc_json_get(report, "reference")));
     }
     return MSC_OK;
 }
 
 // "trial 17, was 3", "uniform 8", "uncompressed".
 void msc_report_name_reranked(char name[MSC_REPORT_CELL_BYTES], const struct cJSON *row) {
-    const cJSON *rank = rows_get(row, "rank");
+    const cJSON *rank = msc_json_get(row, "rank");
     char plan[MSC_REPORT_CELL_BYTES];
-    if (!rows_get(row, "id")) {
+    if (!msc_json_get(row, "id")) {
         snprintf(name, MSC_REPORT_CELL_BYTES, "uncompressed");
         return;
     }
@@ -240,7 +237,7 @@ void msc_report_name_reranked(char name[MSC_REPORT_CELL_BYTES], const struct cJS
     snprintf(name, MSC_REPORT_CELL_BYTES, "%s", plan);
     if (rank) {
         snprintf(name, MSC_REPORT_CELL_BYTES, "%.28s, was %.0f%s", plan, rank->valuedouble,
-                 rows_get(row, "failure") ? ", failed" : "");
+                 msc_json_get(row, "failure") ? ", failed" : "");
     }
 }
 
@@ -250,12 +247,12 @@ enum msc_status msc_report_table_fill_reranked(struct msc_report_table *table, c
     const cJSON *row = NULL;
     add_goal_columns(table, report);
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        cJSON_ArrayForEach(row, rows_get(reranked, lists[i])) {
+        cJSON_ArrayForEach(row, msc_json_get(reranked, lists[i])) {
             MSC_TRY(add_reevaluated_columns(table, row));
         }
     }
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        cJSON_ArrayForEach(row, rows_get(reranked, lists[i])) {
+        cJSON_ArrayForEach(row, msc_json_get(reranked, lists[i])) {
             char name[MSC_REPORT_CELL_BYTES];
             msc_report_name_reranked(name, row);
             MSC_TRY(report_add_row(table, name, row));

@@ -27,10 +27,6 @@ static const struct {
      "the losses of the plan's choices, each alone with the rest float, added up"},
 };
 
-static const cJSON *report_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 const char *msc_report_label(const char *column) {
     for (size_t i = 0; i < sizeof explained / sizeof explained[0]; i++) {
         if (strcmp(column, explained[i].column) == 0) {
@@ -107,7 +103,7 @@ static void write_table(struct msc_str *out, const struct msc_report_table *tabl
 
 // Says where latencies that count as exact come from.
 static void write_latency(struct msc_str *out, const cJSON *report) {
-    const cJSON *of = report_get(report, "latency_of");
+    const cJSON *of = msc_json_get(report, "latency_of");
     if (of) {
         msc_str_append(out, "latency_us: of ");
         msc_shown_append(out, msc_report__text(report, "latency_of"));
@@ -118,8 +114,8 @@ static void write_latency(struct msc_str *out, const cJSON *report) {
 // ---- The reranked trials ------------------------------------------------------------------------
 
 static enum msc_status write_reranked(struct msc_str *out, const cJSON *report, size_t n_columns) {
-    const cJSON *reranked = report_get(report, "reranked");
-    const cJSON *first = cJSON_GetArrayItem(report_get(reranked, "plans"), 0);
+    const cJSON *reranked = msc_json_get(report, "reranked");
+    const cJSON *first = cJSON_GetArrayItem(msc_json_get(reranked, "plans"), 0);
     struct msc_report_table table = {0};
     struct msc_table down = {0};
     char name[MSC_REPORT_CELL_BYTES];
@@ -127,7 +123,7 @@ static enum msc_status write_reranked(struct msc_str *out, const cJSON *report, 
         return MSC_OK;
     }
     msc_report_name_reranked(name, first);
-    msc_str_printf(out, "%d plans, by ", cJSON_GetArraySize(report_get(reranked, "plans")));
+    msc_str_printf(out, "%d plans, by ", cJSON_GetArraySize(msc_json_get(reranked, "plans")));
     msc_shown_append(out, msc_report__text(reranked, "by"));
     msc_str_append(out, " as it was measured: ");
     msc_shown_append(out, name);
@@ -156,53 +152,54 @@ static void write_end(struct msc_str *out, const char *name) {
 static void write_counts(struct msc_str *out, const cJSON *report) {
     static const char *const states[] = {"complete", "pruned", "infeasible", "failed"};
     static const char *const kinds[] = {"baselines", "told", "repeats", "retries"};
-    const cJSON *counts = report_get(report, "counts");
+    const cJSON *counts = msc_json_get(report, "counts");
     msc_str_append(out, "record: ");
-    msc_shown_append(out, report_get(report, "record")->valuestring);
-    msc_str_printf(out, "\ntrials: %.0f", report_get(counts, "trials")->valuedouble);
+    msc_shown_append(out, msc_json_get(report, "record")->valuestring);
+    msc_str_printf(out, "\ntrials: %.0f", msc_json_get(counts, "trials")->valuedouble);
     const char *before = " (";
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
-        if (report_get(counts, states[i])->valuedouble > 0.0) {
-            msc_str_printf(out, "%s%.0f %s", before, report_get(counts, states[i])->valuedouble,
+        if (msc_json_get(counts, states[i])->valuedouble > 0.0) {
+            msc_str_printf(out, "%s%.0f %s", before, msc_json_get(counts, states[i])->valuedouble,
                            states[i]);
             before = ", ";
         }
     }
     msc_str_append(out, before[0] == ',' ? ")" : "");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const cJSON *n = report_get(counts, kinds[i]); // only listed if there are any
+        const cJSON *n = msc_json_get(counts, kinds[i]); // only listed if there are any
         if (n && n->valuedouble > 0.0) {
             msc_str_printf(out, ", %.0f %s", n->valuedouble, kinds[i]);
         }
     }
     msc_str_char(out, '\n');
-    if (report_get(report, "end")) {
+    if (msc_json_get(report, "end")) {
         write_end(out, msc_report__text(report, "end"));
     }
 }
 
 static void write_left_out(struct msc_str *out, const cJSON *report) {
     const cJSON *row = NULL;
-    cJSON_ArrayForEach(row, report_get(report, "left_out")) {
+    cJSON_ArrayForEach(row, msc_json_get(report, "left_out")) {
         msc_str_printf(out, "line %.0f (trial %.0f) does not come out again, and is left out: ",
-                       report_get(row, "line")->valuedouble, report_get(row, "id")->valuedouble);
+                       msc_json_get(row, "line")->valuedouble,
+                       msc_json_get(row, "id")->valuedouble);
         msc_shown_append(out, msc_report__text(row, "difference"));
         msc_str_char(out, '\n');
     }
 }
 
 static void write_verdict(struct msc_str *out, const cJSON *report) {
-    const cJSON *winner = report_get(report, "winner");
+    const cJSON *winner = msc_json_get(report, "winner");
     if (!cJSON_IsObject(winner)) {
         msc_str_append(out, "no trial has a result yet\n");
-    } else if (strcmp(report_get(winner, "state")->valuestring, "complete") != 0) {
+    } else if (strcmp(msc_json_get(winner, "state")->valuestring, "complete") != 0) {
         msc_style_begin(out, MSC_STYLE_WARNING);
         msc_str_append(out, "no trial meets every bound");
         msc_style_end(out);
         msc_str_printf(out, ": the nearest one misses them by %.3g in all\n",
-                       report_get(winner, "violation")->valuedouble);
-    } else if (report_get(winner, "label") && !report_get(report, "delivered")) {
-        const char *label = report_get(winner, "label")->valuestring;
+                       msc_json_get(winner, "violation")->valuedouble);
+    } else if (msc_json_get(winner, "label") && !msc_json_get(report, "delivered")) {
+        const char *label = msc_json_get(winner, "label")->valuestring;
         bool is_uniform = msc_baseline_kind(label)[0] != '\0';
         msc_str_printf(out, "nothing found is better than %s",
                        is_uniform ? "the uniform plan " : "");
@@ -227,8 +224,8 @@ enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *
         write_table(out, &table, n_columns);
         write_latency(out, report);
     }
-    if (status == MSC_OK && report_get(report, "distilled")) {
-        msc_report_distilled_text(out, report_get(report, "distilled"));
+    if (status == MSC_OK && msc_json_get(report, "distilled")) {
+        msc_report_distilled_text(out, msc_json_get(report, "distilled"));
         msc_str_char(out, '\n');
     }
     if (status == MSC_OK) {

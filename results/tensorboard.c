@@ -127,7 +127,7 @@ static enum msc_status write_config(struct msc_tensorboard *board,
     const cJSON *header = msc_record_header(record);
     struct msc_str json = {0}, text = {0};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const cJSON *part = cJSON_GetObjectItemCaseSensitive(header, keys[i]);
+        const cJSON *part = msc_json_get(header, keys[i]);
         if (part) {
             msc_str_printf(&text, "%s%s\n\n", i > 0 ? "\n" : "", keys[i]);
             msc_json_write_pretty(&json, part);
@@ -287,10 +287,6 @@ enum msc_status msc_tensorboard_tell(struct msc_tensorboard *board, const struct
                                   : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_str_finish(&block);
     return status == MSC_OK ? msc_event_file_flush(board->file) : status;
-}
-
-const char *msc_tensorboard_folder(const struct msc_tensorboard *board) {
-    return board->folder;
 }
 
 void msc_tensorboard_close(struct msc_tensorboard *board) {

@@ -23,29 +23,20 @@ struct comparison {
     struct msc_str text; // the sentence being written
 };
 
-static const cJSON *get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static const char *text_of(const cJSON *object, const char *key) {
-    const cJSON *item = get(object, key);
+    const cJSON *item = msc_json_get(object, key);
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-static double number_of(const cJSON *object, const char *key) {
-    const cJSON *item = get(object, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
 static const cJSON *objective_of(const cJSON *record) {
-    return cJSON_GetArrayItem(get(get(record, "numbers"), "objectives"), 0);
+    return cJSON_GetArrayItem(msc_json_get(msc_json_get(record, "numbers"), "objectives"), 0);
 }
 
 // The objective of the delivered plan; NaN if none meets the bounds.
 static double value_of(const struct comparison *c, const cJSON *record) {
-    const cJSON *plan = get(record, "delivered");
+    const cJSON *plan = msc_json_get(record, "delivered");
     bool may = strcmp(text_of(plan, "state"), msc_trial_state_name(MSC_TRIAL_COMPLETE)) == 0;
-    return may ? number_of(get(plan, "metrics"), c->metric) : NAN;
+    return may ? msc_json_number_of(msc_json_get(plan, "metrics"), c->metric) : NAN;
 }
 
 static enum msc_status end_reason(struct comparison *c) {
@@ -70,11 +61,11 @@ static void write_name(struct comparison *c, const cJSON *record) {
 static bool have_one_objective(struct comparison *c) {
     const cJSON *record = NULL, *first = objective_of(c->records->child);
     c->metric = text_of(first, "metric");
-    c->is_maximised = cJSON_IsTrue(get(first, "maximise"));
+    c->is_maximised = cJSON_IsTrue(msc_json_get(first, "maximise"));
     cJSON_ArrayForEach(record, c->records) {
         const cJSON *objective = objective_of(record);
         if (strcmp(text_of(objective, "metric"), c->metric) != 0 ||
-            cJSON_IsTrue(get(objective, "maximise")) != c->is_maximised) {
+            cJSON_IsTrue(msc_json_get(objective, "maximise")) != c->is_maximised) {
             return false;
         }
     }
@@ -101,7 +92,8 @@ static void find_best(struct comparison *c) {
 // ---- Reasons ----------------------------------------------------------------------------------
 
 static bool have_one_plan(const cJSON *a, const cJSON *b) {
-    return get(a, "plan") && cJSON_Compare(get(a, "plan"), get(b, "plan"), true);
+    return msc_json_get(a, "plan") &&
+           cJSON_Compare(msc_json_get(a, "plan"), msc_json_get(b, "plan"), true);
 }
 
 // Writes a comparison such as "random: 2.01 times as much, 0.0001151."
@@ -196,7 +188,7 @@ static enum msc_status add_differences(struct comparison *c) {
     cJSON *differences = NULL;
     MSC_TRY(MSC_ALLOCATED(configs));
     cJSON_ArrayForEach(record, c->records) {
-        configs[i++] = get(record, "config");
+        configs[i++] = msc_json_get(record, "config");
     }
     enum msc_status status = msc_differences_of_configs(&differences, configs, n, MOST_KEYS);
     if (status == MSC_OK) {
@@ -210,7 +202,7 @@ static enum msc_status add_differences(struct comparison *c) {
 // Copies the record's own reasons, except the first (its rank) and the last (whether the search has
 // ended).
 static enum msc_status add_own_reasons(struct comparison *c) {
-    const cJSON *own = get(get(c->best, "verdict"), "reasons");
+    const cJSON *own = msc_json_get(msc_json_get(c->best, "verdict"), "reasons");
     int n = cJSON_GetArraySize(own);
     for (int i = 1; i + 1 < n; i++) {
         msc_str_append(&c->text, cJSON_GetArrayItem(own, i)->valuestring);
@@ -220,7 +212,7 @@ static enum msc_status add_own_reasons(struct comparison *c) {
 }
 
 static bool is_running(const cJSON *record) {
-    return !get(get(record, "numbers"), "end");
+    return !msc_json_get(msc_json_get(record, "numbers"), "end");
 }
 
 static enum msc_status add_ends(struct comparison *c) {
@@ -249,7 +241,7 @@ static enum msc_status add_kind(struct comparison *c, const char *kind) {
 }
 
 static enum msc_status fill_best(struct comparison *c) {
-    const cJSON *own = get(c->best, "verdict");
+    const cJSON *own = msc_json_get(c->best, "verdict");
     write_name(c, c->best);
     msc_str_append(&c->text, ": ");
     msc_str_append(&c->text, text_of(own, "headline")); // shown as it is
@@ -259,8 +251,9 @@ static enum msc_status fill_best(struct comparison *c) {
     MSC_TRY(add_others(c));
     MSC_TRY(add_differences(c));
     MSC_TRY(add_ends(c));
-    return get(own, "command") ? msc_json_add_text(c->verdict, "command", text_of(own, "command"))
-                               : MSC_OK;
+    return msc_json_get(own, "command")
+               ? msc_json_add_text(c->verdict, "command", text_of(own, "command"))
+               : MSC_OK;
 }
 
 static enum msc_status fill(struct comparison *c) {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const cJSON *msc_verdict__get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
+    return msc_json_get(object, key);
 }
 
 double msc_verdict__number(const cJSON *object, const char *key) {

@@ -41,7 +41,8 @@ def apply(page, diffs, to):
 
 
 def build_and_run(to, folder, targets, regex):
-    subprocess.run(["cmake", "-S", to, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
+    # The copy has another path each time, so a cache of an earlier run does not fit.
+    subprocess.run(["cmake", "--fresh", "-S", to, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
                     "-DMSC_VULKAN=OFF", "-DMSC_BENCH=OFF"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", folder, "--target", *targets], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", "-R", regex],

@@ -85,7 +85,7 @@ static double recorded_trial_s(const struct msc_record *record) {
 }
 
 static double number_member(const cJSON *object, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    const cJSON *item = msc_json_get(object, key);
     return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
 }
 
@@ -97,7 +97,7 @@ static enum msc_status reevaluate_seconds(double *out, struct msc_env *env, doub
     *out = NAN;
     MSC_TRY(MSC_ALLOCATED(point));
     enum msc_status status = msc_env_reevaluate(env, point, MSC_REEVALUATE_EFFORT, &object);
-    const cJSON *effort = cJSON_GetObjectItemCaseSensitive(object, "effort");
+    const cJSON *effort = msc_json_get(object, "effort");
     if (status == MSC_OK && effort) {
         double n = number_member(effort, "noise") + number_member(effort, "alone") +
                    number_member(effort, "validation") * (1.0 + (double)space->n_baselines);

@@ -2,6 +2,7 @@
 // agents are not run for that.
 #include "search/estimate_internal.h"
 
+#include "base/json_get.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "env/env.h"
@@ -44,7 +45,7 @@ enum msc_status msc_estimate__baseline(struct msc_trial *trial, struct msc_arena
 }
 
 static const struct msc_agent_def *find_agent(const struct msc_search_options *o) {
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(o->agent_config, "type");
+    const cJSON *type = msc_json_get(o->agent_config, "type");
     return cJSON_IsString(type) ? msc_agent_find(type->valuestring) : NULL;
 }
 

@@ -37,8 +37,7 @@ static enum msc_status add_budget(cJSON *budget, const struct msc_budget *from) 
 
 // An existing record's header says what the search began with.
 static const cJSON *find_warm(const struct msc_search *s) {
-    return s->record ? cJSON_GetObjectItemCaseSensitive(msc_record_header(s->record), "warm")
-                     : s->options->warm;
+    return s->record ? msc_json_get(msc_record_header(s->record), "warm") : s->options->warm;
 }
 
 static enum msc_status make_search_header(struct cJSON **out, const struct msc_search *s) {

@@ -212,7 +212,7 @@ enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_optio
 static enum msc_status each_of(const cJSON *warm, const char *key, const char *where,
                                enum msc_status (*take)(void *payload, const cJSON *element),
                                void *payload) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(warm, key);
+    const cJSON *list = msc_json_get(warm, key);
     if (cJSON_IsRaw(list)) {
         return msc_json_each(list->valuestring, strlen(list->valuestring), where, take, payload);
     }
@@ -231,7 +231,7 @@ struct source_search {
 
 static enum msc_status compare_source(void *payload, const cJSON *source) {
     struct source_search *s = payload;
-    const cJSON *hash = cJSON_GetObjectItemCaseSensitive(source, "hash");
+    const cJSON *hash = msc_json_get(source, "hash");
     s->is_found = s->is_found || (cJSON_IsString(hash) && strcmp(hash->valuestring, s->hash) == 0);
     return MSC_OK;
 }
@@ -292,7 +292,7 @@ static enum msc_status read_warm_choices(uint32_t choices[], const cJSON *list,
 static void read_warm_metrics(double metrics[], const cJSON *object,
                               const struct msc_space *space) {
     for (size_t i = 0; i < space->n_metrics; i++) {
-        const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, space->metrics[i].name);
+        const cJSON *item = msc_json_get(object, space->metrics[i].name);
         metrics[i] = cJSON_IsNumber(item) ? item->valuedouble : NAN;
     }
 }
@@ -330,10 +330,10 @@ static enum msc_status read_warm_point(void *payload, const cJSON *item) {
     if (!choices || (r->is_told && !metrics)) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
-    const cJSON *of = r->is_told ? cJSON_GetObjectItemCaseSensitive(item, "choices") : item;
+    const cJSON *of = r->is_told ? msc_json_get(item, "choices") : item;
     MSC_TRY(read_warm_choices(choices, of, space, r->where));
     if (r->is_told) {
-        read_warm_metrics(metrics, cJSON_GetObjectItemCaseSensitive(item, "metrics"), space);
+        read_warm_metrics(metrics, msc_json_get(item, "metrics"), space);
     }
     return add_point(r, &(struct msc_warm_point){.choices = choices, .metrics = metrics});
 }

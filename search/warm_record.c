@@ -79,7 +79,7 @@ static const char *find_other_member(const cJSON *a, const cJSON *b, const char 
     for (int i = 0; i < 2; i++) {
         const cJSON *item = NULL;
         cJSON_ArrayForEach(item, objects[i]) {
-            const cJSON *other = cJSON_GetObjectItemCaseSensitive(objects[1 - i], item->string);
+            const cJSON *other = msc_json_get(objects[1 - i], item->string);
             bool is_ignored = false;
             for (size_t k = 0; ignored[k]; k++) {
                 is_ignored = is_ignored || strcmp(ignored[k], item->string) == 0;
@@ -100,8 +100,7 @@ static void compare_envs(struct msc_str *why, const cJSON *theirs, const cJSON *
     static const char *const beside[] = {"params", "params_hash", NULL};
     static const char *const in_params[] = {"choices", NULL};
     for (size_t i = 0; i < sizeof described / sizeof described[0]; i++) {
-        if (!cJSON_GetObjectItemCaseSensitive(theirs, described[i]) ||
-            !cJSON_GetObjectItemCaseSensitive(ours, described[i])) {
+        if (!msc_json_get(theirs, described[i]) || !msc_json_get(ours, described[i])) {
             msc_str_append(why, "hashes.env differs");
             return;
         }
@@ -109,8 +108,8 @@ static void compare_envs(struct msc_str *why, const cJSON *theirs, const cJSON *
     const char *key = find_other_member(theirs, ours, beside);
     const char *before = "env.";
     if (!*key) {
-        key = find_other_member(cJSON_GetObjectItemCaseSensitive(theirs, "params"),
-                                cJSON_GetObjectItemCaseSensitive(ours, "params"), in_params);
+        key = find_other_member(msc_json_get(theirs, "params"), msc_json_get(ours, "params"),
+                                in_params);
         before = "env.params.";
     }
     if (*key) {
@@ -124,8 +123,8 @@ static enum msc_status find_objection(struct msc_str *why, const struct beside *
     struct msc_hash identity;
     const struct msc_env *env = b->w->options->env;
     const cJSON *header = msc_record_header(b->record);
-    const cJSON *hashes = cJSON_GetObjectItemCaseSensitive(header, "hashes");
-    const cJSON *theirs = cJSON_GetObjectItemCaseSensitive(hashes, "env");
+    const cJSON *hashes = msc_json_get(header, "hashes");
+    const cJSON *theirs = msc_json_get(hashes, "env");
     for (size_t i = 0; i < b->w->space->n_metrics; i++) {
         if (b->w->space->metrics[i].is_measured) {
             msc_str_printf(why, "%s is measured", b->w->space->metrics[i].name);
@@ -141,7 +140,7 @@ static enum msc_status find_objection(struct msc_str *why, const struct beside *
     enum msc_status status =
         ours ? msc_env_describe(env, ours) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK) {
-        compare_envs(why, cJSON_GetObjectItemCaseSensitive(header, "env"), ours);
+        compare_envs(why, msc_json_get(header, "env"), ours);
     }
     cJSON_Delete(ours);
     return status;

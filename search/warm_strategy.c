@@ -32,9 +32,8 @@ static void take_strategy_json(struct msc_warm_taking *w, struct msc_warm_source
     }
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         const cJSON *item = NULL;
-        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, lists[i].list)) {
-            take_entry(w, source, cJSON_GetObjectItemCaseSensitive(item, lists[i].name),
-                       cJSON_GetObjectItemCaseSensitive(item, "choice"));
+        cJSON_ArrayForEach(item, msc_json_get(json, lists[i].list)) {
+            take_entry(w, source, msc_json_get(item, lists[i].name), msc_json_get(item, "choice"));
         }
     }
 }
@@ -42,7 +41,7 @@ static void take_strategy_json(struct msc_warm_taking *w, struct msc_warm_source
 static enum msc_status load_strategy_json(cJSON **out, const char *path) {
     static const char schema[] = "mscgym.strategy.";
     MSC_TRY(msc_json_load(out, path));
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(*out, "schema");
+    const cJSON *item = msc_json_get(*out, "schema");
     if (cJSON_IsString(item) && strncmp(item->valuestring, schema, sizeof schema - 1) == 0) {
         return MSC_OK;
     }

@@ -69,9 +69,9 @@ static enum msc_status read_pattern(struct msc_sparsity *out, const cJSON *objec
 static enum msc_status read_sparsity(struct msc_prune_choice *out, const cJSON *object,
                                      const char *where) {
     double share;
-    bool has_pattern = cJSON_GetObjectItemCaseSensitive(object, "pattern") != NULL;
+    bool has_pattern = msc_json_get(object, "pattern") != NULL;
     MSC_TRY(has_pattern ? read_pattern(&out->sparsity, object, where) : MSC_OK);
-    if (cJSON_GetObjectItemCaseSensitive(object, "sparsity")) {
+    if (msc_json_get(object, "sparsity")) {
         MSC_TRY(msc_json_get_double(&share, object, "sparsity", where));
         if (!(share >= 0 && share < 1)) {
             return MSC_FAIL(MSC_E_INVALID, "%s.sparsity: %g, expected 0 or more, less than 1",
@@ -106,9 +106,8 @@ static enum msc_status read_choice(struct msc_prune_choice *out, const cJSON *ob
         return MSC_FAIL(MSC_E_INVALID, "%s: expected an object such as {\"density\": 0.5}", where);
     }
     MSC_TRY(msc_json_check_keys(object, keys, 4, where));
-    out->is_sparse = cJSON_GetObjectItemCaseSensitive(object, "sparsity") ||
-                     cJSON_GetObjectItemCaseSensitive(object, "pattern");
-    if (out->is_sparse && cJSON_GetObjectItemCaseSensitive(object, "density")) {
+    out->is_sparse = msc_json_get(object, "sparsity") || msc_json_get(object, "pattern");
+    if (out->is_sparse && msc_json_get(object, "density")) {
         return MSC_FAIL(
             MSC_E_INVALID,
             "%s: a choice has a density (of channels) or a sparsity (of weights), not both; "
@@ -116,7 +115,7 @@ static enum msc_status read_choice(struct msc_prune_choice *out, const cJSON *ob
             where);
     }
     MSC_TRY(out->is_sparse ? read_sparsity(out, object, where) : read_density(out, object, where));
-    if (cJSON_GetObjectItemCaseSensitive(object, "criterion")) {
+    if (msc_json_get(object, "criterion")) {
         MSC_TRY(msc_json_get_text(&name, object, "criterion", where));
         MSC_TRY(find_criterion(&out->criterion, name, where));
     }
@@ -143,7 +142,7 @@ static enum msc_status check_labels(const struct msc_pruner_options *o) {
 
 static enum msc_status read_choices(struct msc_pruner_options *out, const cJSON *config,
                                     struct msc_arena *arena) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(config, "choices");
+    const cJSON *list = msc_json_get(config, "choices");
     size_t n = list ? (size_t)cJSON_GetArraySize(list) : N_DENSITIES;
     struct msc_prune_choice *choices = msc_arena_array(arena, n + 1, sizeof(choices[0]));
     out->choices = choices;

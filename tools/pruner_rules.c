@@ -73,7 +73,7 @@ static enum msc_status read_fixed(struct msc_prune_fixed *out, struct msc_pruner
 // Reads "fix": {"stem*": "whole", "fc1.weight": 0.75, "fc2.weight": "0.5 l2"}
 static enum msc_status read_fix(struct msc_pruner_options *out, const cJSON *config,
                                 struct msc_arena *arena) {
-    const cJSON *object = cJSON_GetObjectItemCaseSensitive(config, "fix"), *item;
+    const cJSON *object = msc_json_get(config, "fix"), *item;
     out->n_all = out->n_choices;
     if (!object || cJSON_IsNull(object)) {
         return MSC_OK;
@@ -124,7 +124,7 @@ static enum msc_status read_rule(struct msc_prune_rule *rule, const struct msc_p
 
 enum msc_status msc_pruner__read_rules(struct msc_pruner_options *out, const cJSON *config,
                                        struct msc_arena *arena) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(config, "rules"), *object;
+    const cJSON *list = msc_json_get(config, "rules"), *object;
     MSC_TRY(read_fix(out, config, arena));
     if (!list || cJSON_IsNull(list)) {
         return MSC_OK;

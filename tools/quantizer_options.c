@@ -8,10 +8,6 @@
 
 enum { MAX_CHOICES = 64 };
 
-const char *const msc_quantizer_keys[] = {
-    "target",  "sites",   "group", "choices", "observers", "weights", "activations",
-    "include", "exclude", "fix",   "rules",   "outputs",   NULL};
-
 static const char *const choice_keys[] = {"bits",  "type",  "group_size", "observer", "percentile",
                                           "scale", "float", "rounding",   "correct"};
 enum { N_CHOICE_KEYS = sizeof(choice_keys) / sizeof(choice_keys[0]) };
@@ -83,7 +79,7 @@ static enum msc_status label_choice(struct msc_choice *c, bool named) {
 
 static enum msc_status get_optional_double(double *out, const cJSON *object, const char *key,
                                            double low, double high, const char *where) {
-    if (!cJSON_GetObjectItemCaseSensitive(object, key)) {
+    if (!msc_json_get(object, key)) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_double(out, object, key, where));
@@ -105,7 +101,7 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
         return MSC_FAIL(MSC_E_INVALID, "%s: unknown type \"%s\", expected float16 or bfloat16",
                         where, name);
     }
-    bool has_bits = cJSON_GetObjectItemCaseSensitive(object, "bits") != NULL;
+    bool has_bits = msc_json_get(object, "bits") != NULL;
     if (cJSON_GetArraySize(object) > 1 + has_bits) {
         return MSC_FAIL(MSC_E_INVALID, "%s: a choice of type %s allows no other key than bits",
                         where, name);
@@ -122,7 +118,7 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
 static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object,
                                        const char *where) {
     double size = 0;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "group_size")) {
+    if (!msc_json_get(object, "group_size")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_double(&size, object, "group_size", where));
@@ -136,7 +132,7 @@ static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object
 // Rounded integers are stored as bytes.
 static enum msc_status read_rounding(struct msc_choice *c, const cJSON *object, const char *where) {
     const char *name;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "rounding")) {
+    if (!msc_json_get(object, "rounding")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_text(&name, object, "rounding", where));
@@ -154,7 +150,7 @@ static enum msc_status read_rounding(struct msc_choice *c, const cJSON *object, 
 static enum msc_status read_correction(struct msc_choice *c, const cJSON *object,
                                        const char *where) {
     const char *name;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "correct")) {
+    if (!msc_json_get(object, "correct")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_text(&name, object, "correct", where));
@@ -183,19 +179,19 @@ static enum msc_status read_observer(enum msc_observer *out, const cJSON *object
 static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
                                    const struct defaults *defaults, const char *where) {
     double bits = 8;
-    bool has_observer = cJSON_GetObjectItemCaseSensitive(object, "observer") != NULL;
+    bool has_observer = msc_json_get(object, "observer") != NULL;
     *c = (struct msc_choice){.percentile = DEFAULT_PERCENTILE, .range_scale = 1};
     if (!cJSON_IsObject(object)) {
         return MSC_FAIL(MSC_E_INVALID, "%s: expected an object such as {\"bits\": 8}", where);
     }
     MSC_TRY(msc_json_check_keys(object, choice_keys, N_CHOICE_KEYS, where));
-    if (cJSON_GetObjectItemCaseSensitive(object, "float")) {
+    if (msc_json_get(object, "float")) {
         MSC_TRY(msc_json_get_bool(&c->is_float, object, "float", where));
     }
     if (c->is_float && cJSON_GetArraySize(object) > 1) {
         return MSC_FAIL(MSC_E_INVALID, "%s: a float choice allows no other key", where);
     }
-    if (cJSON_GetObjectItemCaseSensitive(object, "type")) {
+    if (msc_json_get(object, "type")) {
         return choice_read_float_type(c, object, where);
     }
     MSC_TRY(get_optional_double(&bits, object, "bits", MIN_BITS, MAX_BITS, where));
@@ -239,13 +235,13 @@ static enum msc_status read_defaults(struct defaults *out, const cJSON *config) 
         [MSC_SITE_WEIGHT] = "weights", [MSC_SITE_ACTIVATION] = "activations"};
     const cJSON *object;
     *out = (struct defaults){.observers = {MSC_OBSERVER_MINMAX, MSC_OBSERVER_MINMAX}};
-    if (!cJSON_GetObjectItemCaseSensitive(config, "observers")) {
+    if (!msc_json_get(config, "observers")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_object(&object, config, "observers", "env"));
     MSC_TRY(msc_json_check_keys(object, keys, 2, "env.observers"));
     for (int kind = 0; kind < 2; kind++) {
-        const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, keys[kind]);
+        const cJSON *item = msc_json_get(object, keys[kind]);
         out->are_auto[kind] =
             !item || (cJSON_IsString(item) && strcmp(item->valuestring, MSC_OBSERVER_AUTO) == 0);
         if (!out->are_auto[kind]) {
@@ -267,7 +263,7 @@ static enum msc_status options_read_choices(struct msc_quantizer_options *out, c
     MSC_TRY(MSC_ALLOCATED(choices));
     out->choices = choices;
     MSC_TRY(read_defaults(&defaults, config));
-    if (!cJSON_GetObjectItemCaseSensitive(config, "choices")) {
+    if (!msc_json_get(config, "choices")) {
         return default_choices(choices, &out->n_choices, &defaults);
     }
     MSC_TRY(msc_json_get_array(&list, config, "choices", "env"));
@@ -295,19 +291,19 @@ static enum msc_status read_scheme(struct msc_operand_scheme *out, const cJSON *
                                    const char *key) {
     const cJSON *object;
     char where[32];
-    if (!cJSON_GetObjectItemCaseSensitive(config, key)) {
+    if (!msc_json_get(config, key)) {
         return MSC_OK;
     }
     snprintf(where, sizeof(where), "env.%s", key);
     MSC_TRY(msc_json_get_object(&object, config, key, "env"));
     MSC_TRY(msc_json_check_keys(object, scheme_keys, N_SCHEME_KEYS, where));
-    if (cJSON_GetObjectItemCaseSensitive(object, "per_channel")) {
+    if (msc_json_get(object, "per_channel")) {
         MSC_TRY(msc_json_get_bool(&out->is_per_channel, object, "per_channel", where));
     }
-    if (cJSON_GetObjectItemCaseSensitive(object, "symmetric")) {
+    if (msc_json_get(object, "symmetric")) {
         MSC_TRY(msc_json_get_bool(&out->is_symmetric, object, "symmetric", where));
     }
-    if (cJSON_GetObjectItemCaseSensitive(object, "float")) {
+    if (msc_json_get(object, "float")) {
         MSC_TRY(msc_json_get_bool(&out->is_float, object, "float", where));
     }
     return MSC_OK;
@@ -341,7 +337,7 @@ static bool is_label(const struct msc_quantizer_options *o, const char *label) {
 
 static enum msc_status read_fixed(struct msc_quantizer_options *out, const cJSON *config,
                                   struct msc_arena *arena) {
-    const cJSON *object = cJSON_GetObjectItemCaseSensitive(config, "fix"), *item;
+    const cJSON *object = msc_json_get(config, "fix"), *item;
     if (!object) {
         return MSC_OK;
     }
@@ -368,7 +364,7 @@ static enum msc_status read_fixed(struct msc_quantizer_options *out, const cJSON
 
 static enum msc_status read_group(struct msc_quantizer_options *out, const cJSON *config) {
     const char *name = "tensor";
-    if (cJSON_GetObjectItemCaseSensitive(config, "group")) {
+    if (msc_json_get(config, "group")) {
         MSC_TRY(msc_json_get_text(&name, config, "group", "env"));
     }
     for (int i = 0; i < 3; i++) {
@@ -383,7 +379,7 @@ static enum msc_status read_group(struct msc_quantizer_options *out, const cJSON
 
 static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON *config) {
     const char *name = "inputs";
-    if (cJSON_GetObjectItemCaseSensitive(config, "sites")) {
+    if (msc_json_get(config, "sites")) {
         MSC_TRY(msc_json_get_text(&name, config, "sites", "env"));
     }
     out->all_sites = strcmp(name, "all") == 0;
@@ -443,7 +439,7 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
 static enum msc_status read_options(struct msc_quantizer_options *out, const cJSON *config,
                                     const char *target, struct msc_arena *arena) {
     *out = (struct msc_quantizer_options){0};
-    if (cJSON_GetObjectItemCaseSensitive(config, "target")) {
+    if (msc_json_get(config, "target")) {
         MSC_TRY(msc_json_get_text(&target, config, "target", "env"));
     }
     MSC_TRY(msc_target_get(&out->target, target ? target : "generic", "env.target"));
@@ -455,7 +451,7 @@ static enum msc_status read_options(struct msc_quantizer_options *out, const cJS
                                "env", arena));
     MSC_TRY(msc_json_get_texts(&out->exclude, &out->n_exclude, config, "exclude", "name patterns",
                                "env", arena));
-    if (!cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(config, "outputs"))) {
+    if (!cJSON_IsNull(msc_json_get(config, "outputs"))) {
         MSC_TRY(msc_json_get_texts(&out->outputs, &out->n_outputs, config, "outputs", "tensors",
                                    "env", arena));
     }

@@ -15,7 +15,7 @@ static enum msc_status read_pattern(const char **out, const cJSON *object, const
                                     const char *where, struct msc_arena *arena) {
     const char *text = NULL;
     *out = NULL;
-    if (!cJSON_GetObjectItemCaseSensitive(object, key)) {
+    if (!msc_json_get(object, key)) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_text(&text, object, key, where));
@@ -27,7 +27,7 @@ static enum msc_status read_kind(struct msc_choice_rule *rule, const cJSON *obje
                                  const char *where) {
     const char *name = NULL;
     rule->kind = MSC_SITE_KINDS;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "kind")) {
+    if (!msc_json_get(object, "kind")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_text(&name, object, "kind", where));
@@ -57,7 +57,7 @@ static enum msc_status add_label(struct msc_choice_rule *rule,
 static enum msc_status read_labels(struct msc_choice_rule *rule,
                                    const struct msc_quantizer_options *o, const cJSON *object,
                                    const char *where) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "choices");
+    const cJSON *list = msc_json_get(object, "choices");
     const cJSON *label = NULL;
     if (cJSON_GetArraySize(list) == 0) {
         return add_label(rule, o, NULL, where);
@@ -94,7 +94,7 @@ static enum msc_status read_rule(struct msc_choice_rule *rule,
 
 enum msc_status msc_quantizer__read_rules(struct msc_quantizer_options *out, const cJSON *config,
                                           struct msc_arena *arena) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(config, "rules");
+    const cJSON *list = msc_json_get(config, "rules");
     const cJSON *object = NULL;
     if (!list || cJSON_IsNull(list)) {
         return MSC_OK;

@@ -75,7 +75,7 @@ static enum msc_status runtime_answer(struct msc_runtime *r, cJSON **answer) {
     for (;;) {
         cJSON *line = NULL;
         MSC_TRY(msc_process_answer(r->process, &line, r->timeout_s));
-        const cJSON *note = cJSON_GetObjectItemCaseSensitive(line, "note");
+        const cJSON *note = msc_json_get(line, "note");
         if (!note) {
             *answer = line;
             return MSC_OK;
@@ -131,7 +131,7 @@ static enum msc_status runtime_exchange(struct msc_runtime *r, cJSON *request, c
 // Copies an optional string into the arena; false if memory is short.
 static bool copy_text(const char **out, const cJSON *object, const char *key,
                       struct msc_arena *arena) {
-    const cJSON *text = cJSON_GetObjectItemCaseSensitive(object, key);
+    const cJSON *text = msc_json_get(object, key);
     *out = cJSON_IsString(text) ? msc_arena_strdup(arena, text->valuestring) : NULL;
     return !cJSON_IsString(text) || *out;
 }
@@ -402,7 +402,7 @@ enum msc_status msc_runtime_latency(struct msc_runtime *r, const struct msc_runt
 // ---- Profiles ---------------------------------------------------------------------------------
 
 static enum msc_status read_time(double *out, const cJSON *object, const char *where) {
-    const cJSON *us = cJSON_GetObjectItemCaseSensitive(object, "us");
+    const cJSON *us = msc_json_get(object, "us");
     bool is_time = cJSON_IsNumber(us) && us->valuedouble >= 0.0 && isfinite(us->valuedouble);
     *out = is_time ? us->valuedouble : 0.0;
     return is_time ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: us is not a duration", where);

@@ -177,7 +177,7 @@ static enum msc_status read_chosen(struct msc_quant *q, const cJSON *object, con
     const char *text;
     struct msc_array *integers = NULL;
     size_t n_bytes;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "integers")) {
+    if (!msc_json_get(object, "integers")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_text(&text, object, "integers", where));
@@ -199,7 +199,7 @@ static enum msc_status read_shifts(struct msc_quant *q, const cJSON *object, con
     const cJSON *list;
     const cJSON *item;
     struct msc_array *shifts = NULL;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "shifts")) {
+    if (!msc_json_get(object, "shifts")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_array(&list, object, "shifts", where));
@@ -220,7 +220,7 @@ static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_e
                                    const cJSON *object, const char *where) {
     const cJSON *list;
     const cJSON *item;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "joints")) {
+    if (!msc_json_get(object, "joints")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_array(&list, object, "joints", where));
@@ -256,7 +256,7 @@ static enum msc_status read_integers(struct msc_strategy *s, struct msc_quant *q
     MSC_TRY(get_int32(&q->high, object, "high", 1, 65535, where));
     MSC_TRY(get_int32(&q->axis, object, "axis", -1, MSC_MAX_DIMS - 1, where));
     MSC_TRY(check_limits(q, where));
-    if (cJSON_GetObjectItemCaseSensitive(object, "group_size")) {
+    if (msc_json_get(object, "group_size")) {
         MSC_TRY(get_int32(&q->axis, object, "axis", 0, MSC_MAX_DIMS - 1, where));
         MSC_TRY(get_int32(&q->group_size, object, "group_size", 1, INT32_MAX, where));
         MSC_TRY(get_int32(&q->group_axes, object, "group_axes", 1, MSC_MAX_DIMS - q->axis, where));
@@ -282,7 +282,7 @@ static enum msc_status edit_read_float_type(struct msc_quant *q, const cJSON *ob
                         where, name);
     }
     for (size_t i = 0; i < sizeof(of_integers) / sizeof(of_integers[0]); i++) {
-        if (cJSON_GetObjectItemCaseSensitive(object, of_integers[i])) {
+        if (msc_json_get(object, of_integers[i])) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: %s is not allowed with type %s", where,
                             of_integers[i], name);
         }
@@ -296,7 +296,7 @@ static bool has_origin(const cJSON *object) {
                                        "symmetric", "rounding",   "correct"};
     bool has = false;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        has = has || cJSON_GetObjectItemCaseSensitive(object, keys[i]);
+        has = has || msc_json_get(object, keys[i]);
     }
     return has;
 }
@@ -317,10 +317,10 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
     if (o->observer == MSC_OBSERVER_PERCENTILE) {
         MSC_TRY(msc_json_get_double(&o->percentile, object, "percentile", where));
     }
-    if (cJSON_GetObjectItemCaseSensitive(object, "range_scale")) {
+    if (msc_json_get(object, "range_scale")) {
         MSC_TRY(msc_json_get_double(&o->range_scale, object, "range_scale", where));
     }
-    if (cJSON_GetObjectItemCaseSensitive(object, "rounding")) {
+    if (msc_json_get(object, "rounding")) {
         MSC_TRY(msc_json_get_text(&name, object, "rounding", where));
         if (!msc_rounding_find(&o->rounding, name)) {
             return MSC_FAIL(MSC_E_FORMAT,
@@ -328,7 +328,7 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
                             name);
         }
     }
-    if (cJSON_GetObjectItemCaseSensitive(object, "correct")) {
+    if (msc_json_get(object, "correct")) {
         MSC_TRY(msc_json_get_text(&name, object, "correct", where));
         if (!msc_correction_find(&o->correction, name)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: unknown correct \"%s\", expected none or affine",
@@ -359,7 +359,7 @@ static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, co
     MSC_TRY(msc_json_get_text(&e.tensor, object, "tensor", where));
     MSC_TRY(msc_json_get_text(&e.label, object, "choice", where));
     MSC_TRY(read_joints(s, &e, object, where));
-    if (cJSON_GetObjectItemCaseSensitive(object, "type")) {
+    if (msc_json_get(object, "type")) {
         MSC_TRY(edit_read_float_type(&e.edit.quant, object, where));
     } else {
         MSC_TRY_OUT(read_integers(s, &e.edit.quant, object, where));
@@ -384,7 +384,7 @@ static enum msc_status fail_no_strategy(const char *name, const char *why) {
 // Without "sites" the strategy is for what joints read.
 static enum msc_status read_sites(struct msc_strategy *s, const cJSON *json, const char *name) {
     const char *target, *sites;
-    if (!cJSON_GetObjectItemCaseSensitive(json, "sites")) {
+    if (!msc_json_get(json, "sites")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_text(&sites, json, "sites", name));
@@ -399,7 +399,7 @@ static enum msc_status read_sites(struct msc_strategy *s, const cJSON *json, con
 // Optional.
 static enum msc_status read_plain(struct msc_strategy *s, const cJSON *json, const char *name) {
     const char *text;
-    if (!cJSON_GetObjectItemCaseSensitive(json, "plain")) {
+    if (!msc_json_get(json, "plain")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_text(&text, json, "plain", name));
@@ -415,7 +415,7 @@ static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, cons
                                        "sites",  "prune", "replace", "plain"};
     const char *schema;
     const char *weights;
-    if (!cJSON_IsString(cJSON_GetObjectItemCaseSensitive(json, "schema"))) {
+    if (!cJSON_IsString(msc_json_get(json, "schema"))) {
         return fail_no_strategy(name, "it has no \"schema\"");
     }
     MSC_TRY(msc_json_get_text(&schema, json, "schema", name));

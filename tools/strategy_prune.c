@@ -359,7 +359,7 @@ read_list(struct msc_strategy *s, const cJSON *root, const char *key, const char
     const cJSON *list;
     const cJSON *item;
     int i = 0;
-    if (!cJSON_GetObjectItemCaseSensitive(root, key)) {
+    if (!msc_json_get(root, key)) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_array(&list, root, key, name));

@@ -43,7 +43,7 @@ static void drop_nulls(cJSON *object) {
 }
 
 static enum msc_status complete_channels(cJSON *config, struct msc_arena *arena) {
-    const cJSON *given = cJSON_GetObjectItemCaseSensitive(config, "prune");
+    const cJSON *given = msc_json_get(config, "prune");
     struct msc_prune_env *z = msc_arena_alloc(arena, sizeof(*z));
     cJSON *object = cJSON_CreateObject();
     enum msc_status status = MSC_ALLOCATED(z && object);

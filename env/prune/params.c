@@ -30,7 +30,7 @@ enum msc_status msc_prune_env__complete_choices(cJSON *config) {
     struct msc_arena arena = {0};
     struct msc_pruner_options o = {0};
     enum msc_status status = msc_pruner_read_options(&o, config, &arena);
-    if (status == MSC_OK && !cJSON_GetObjectItemCaseSensitive(config, "choices")) {
+    if (status == MSC_OK && !msc_json_get(config, "choices")) {
         status = write_choices(config, &o);
     }
     msc_arena_finish(&arena);

@@ -21,7 +21,7 @@ static enum msc_status read_number(double *out, const cJSON *item, const char *w
 
 static enum msc_status read_pair(double *first, double *second, const cJSON *object,
                                  const char *name) {
-    const cJSON *pair = cJSON_GetObjectItemCaseSensitive(object, name);
+    const cJSON *pair = msc_json_get(object, name);
     if (cJSON_GetArraySize(pair) != 2) {
         return MSC_FAIL(MSC_E_FORMAT, "latencies: %s is missing, expected two times", name);
     }
@@ -46,11 +46,10 @@ static enum msc_status read_source(struct msc_latency_table *t, const cJSON *jso
 static enum msc_status read_table(struct msc_latency_table *t,
                                   const struct msc_latency_network *net, const cJSON *json,
                                   struct msc_arena *arena) {
-    const cJSON *joints = cJSON_GetObjectItemCaseSensitive(json, "joints");
-    const cJSON *tensors = cJSON_GetObjectItemCaseSensitive(json, "tensors");
+    const cJSON *joints = msc_json_get(json, "joints");
+    const cJSON *tensors = msc_json_get(json, "tensors");
     MSC_TRY(read_source(t, json, arena));
-    MSC_TRY(read_number(&t->constant_us, cJSON_GetObjectItemCaseSensitive(json, "constant_us"),
-                        "constant_us"));
+    MSC_TRY(read_number(&t->constant_us, msc_json_get(json, "constant_us"), "constant_us"));
     for (int32_t i = 0; i < msc_graph_n_joints(net->graph); i++) {
         if (net->group_of[i] == i) {
             MSC_TRY(read_pair(&t->float_us[i], &t->integer_us[i], joints,

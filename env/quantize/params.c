@@ -29,7 +29,7 @@ enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quant
 // ---- Defaults that the table cannot hold ------------------------------------------------------
 
 static enum msc_status complete_choices(cJSON *config, const struct msc_quantizer_options *o) {
-    if (cJSON_GetObjectItemCaseSensitive(config, "choices")) {
+    if (msc_json_get(config, "choices")) {
         return MSC_OK;
     }
     cJSON *list = cJSON_CreateArray();

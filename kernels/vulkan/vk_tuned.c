@@ -39,12 +39,12 @@ static int find_tile(const struct msc_vk *vk, const char *text) {
 }
 
 static bool is_text(const cJSON *json, const char *key, const char *expected) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    const cJSON *item = msc_json_get(json, key);
     return cJSON_IsString(item) && strcmp(item->valuestring, expected) == 0;
 }
 
 static bool get_count(uint64_t *out, const cJSON *json, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    const cJSON *item = msc_json_get(json, key);
     if (!cJSON_IsNumber(item) || item->valuedouble < 1 || item->valuedouble > 1e15) {
         return false;
     }
@@ -53,25 +53,25 @@ static bool get_count(uint64_t *out, const cJSON *json, const char *key) {
 }
 
 static bool read_row(struct msc_vk_tuned *out, const struct msc_vk *vk, const cJSON *json) {
-    const cJSON *tile = cJSON_GetObjectItemCaseSensitive(json, "tile");
+    const cJSON *tile = msc_json_get(json, "tile");
     if (!get_count(&out->shape.rows, json, "rows") || !get_count(&out->shape.cols, json, "cols") ||
         !get_count(&out->shape.depth, json, "depth") || !cJSON_IsString(tile)) {
         return false;
     }
-    out->shape.is_integer = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "integer"));
+    out->shape.is_integer = cJSON_IsTrue(msc_json_get(json, "integer"));
     out->tile = find_tile(vk, tile->valuestring);
     return out->tile >= 0;
 }
 
 static void read_rows(struct msc_vk *vk, const cJSON *json) {
-    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema"), *row;
+    const cJSON *schema = msc_json_get(json, "schema"), *row;
     if (!cJSON_IsNumber(schema) || schema->valuedouble != 1.0 ||
         !is_text(json, "device", vk->properties.deviceName) ||
         !is_text(json, "driver", vk->driver) ||
         !is_text(json, "family", vk->tuning.is_family_u ? "u" : "g")) {
         return;
     }
-    cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(json, "tiles")) {
+    cJSON_ArrayForEach(row, msc_json_get(json, "tiles")) {
         if (vk->n_tuned < MSC_VK_MAX_TUNED && read_row(&vk->tuned[vk->n_tuned], vk, row)) {
             vk->n_tuned++;
         }

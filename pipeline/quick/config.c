@@ -176,7 +176,7 @@ enum msc_status msc_quick__check_names(const struct msc_quick *q) {
                                           {"outputs", "--outputs"}};
     const cJSON *env = q->setup->config->entries[0].env, *item;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(env, keys[i][0])) {
+        cJSON_ArrayForEach(item, msc_json_get(env, keys[i][0])) {
             const char *name = cJSON_IsString(item) ? item->valuestring : item->string;
             MSC_TRY(name ? check_name(q, name, keys[i][1]) : MSC_OK);
         }

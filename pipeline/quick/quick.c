@@ -101,7 +101,7 @@ static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
 // The best plan, the plain one and the float model.
 static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
     struct msc_quick_plan *plain = find_plain(q);
-    cJSON *reference = cJSON_GetObjectItemCaseSensitive(report, "reference");
+    cJSON *reference = msc_json_get(report, "reference");
     cJSON *runtime = cJSON_CreateObject(), *of_float = cJSON_CreateObject();
     MSC_TRY(msc_json_add(report, "runtime", runtime));
     MSC_TRY(msc_json_add(reference, "examined", of_float));

@@ -45,8 +45,8 @@ static enum msc_status measure_ratios(double ratios[], struct msc_quick *q, cons
     }
     status = status == MSC_OK ? msc_delivery_latency(d, order, n + 1) : status;
     for (size_t i = 0; i <= n; i++) {
-        const cJSON *runtime = cJSON_GetObjectItemCaseSensitive(plans[i].found, "runtime");
-        const cJSON *ratio = cJSON_GetObjectItemCaseSensitive(runtime, "latency_ratio");
+        const cJSON *runtime = msc_json_get(plans[i].found, "runtime");
+        const cJSON *ratio = msc_json_get(runtime, "latency_ratio");
         if (status == MSC_OK && i < n && cJSON_IsNumber(ratio)) {
             ratios[i] = ratio->valuedouble;
         }

@@ -17,7 +17,7 @@ static void quick_tell_weight(void *payload, size_t done, size_t n) {
 
 // On the samples held back; where these have none, on the others, as the loss of the plan is.
 static double loss_of(const struct msc_quick *q, const struct msc_quantize_distilled *d) {
-    const cJSON *loss = cJSON_GetObjectItemCaseSensitive(d->validation, "distill_loss");
+    const cJSON *loss = msc_json_get(d->validation, "distill_loss");
     int metric = msc_space_find_metric(msc_quick__space(q), "distill_loss");
     return cJSON_IsNumber(loss) ? loss->valuedouble : d->metrics[metric];
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The numbers in test_auto.c: posterior means and spreads by the definition of the model, with dense matrices.
+"""Prints the expected values of test_auto.c: posterior means and standard deviations of the pair
+model, computed from its definition with dense matrices.
 
-Three tasks of three choices; every choice of the first two is known alone, of the third only the
-cheapest. Strengths: those of the greatest marginal likelihood on the whole grid. The second numbers are of two
-points being estimates, the third of other values, by the likelier correlation; then come spreads, and spreads with BELIEVED beside
-the points.
+Three tasks have three choices. Every single choice of the first two tasks is known, and the
+cheapest one of the third. The strengths maximise the marginal likelihood over the whole grid. The
+second set of numbers treats two points as estimates; the third uses other values and the likelier
+correlation. Then come standard deviations, without and with the point BELIEVED.
 """
 import itertools
 
@@ -59,7 +60,7 @@ def likelihood(strengths, errors, correlation, values):
 
 
 def choose(errors, correlation, values=VALUES):
-    """The greatest likelihood, and where on the grid."""
+    """The greatest likelihood and its place on the grid."""
     return max((likelihood([g[i] for g, i in zip(GRIDS, p)], errors, correlation, values), p)
                for p in itertools.product(*(range(len(g)) for g in GRIDS)))
 
@@ -76,7 +77,7 @@ def show(errors, correlation, values=VALUES):
 
 
 def show_spreads(believed):
-    """Of the points and of further ones, which have no noise."""
+    """Standard deviations at all points, with `believed` points added as exact."""
     strengths = [g[i] for g, i in zip(GRIDS, choose(0 * ERRORS, 0.5)[1])]
     k = matrices(strengths, 0 * ERRORS, 0.5)[0]
     points = list(POINTS) + believed

@@ -1,5 +1,5 @@
-// Random small spaces whose costs are sums, or sums of products over two tasks, and what brute
-// force says of them.
+// Random small spaces whose costs are sums, or sums of products over two tasks, and their optimum
+// by brute force.
 #ifndef MSC_TESTS_AGENTS_RANDOM_SPACE_H
 #define MSC_TESTS_AGENTS_RANDOM_SPACE_H
 
@@ -11,7 +11,7 @@ struct random_space {
     struct msc_arena arena;
     struct msc_space space;
     struct msc_goal goal; // objective: metric 0; a bound on each cost
-    double *losses;       // [sum of n_choices], of each choice alone
+    double *losses;       // [sum of n_choices], the loss of each choice by itself
     size_t n_entries;
 };
 
@@ -21,14 +21,14 @@ struct random_space_options {
     uint32_t max_choices;
     size_t n_costs;    // metrics 1 … n_costs
     bool has_products; // half of the terms multiply two tasks
-    double tightness;  // bounds lie this far from the least (0) to the greatest cost (1)
+    double tightness;  // position of the bounds between the least (0) and the greatest cost (1)
 };
 
 void random_space_init(struct random_space *r, const struct random_space_options *options);
 void random_space_finish(struct random_space *r);
-// Sum of the isolated losses of a point.
+// The sum of the losses of a point's choices.
 double random_space_loss(const struct random_space *r, const uint32_t choices[]);
-// The least loss within the bounds by trying every point; +inf when there is none.
+// The least loss within the bounds, found by trying every point; +inf if no point meets them.
 double random_space_optimum(const struct random_space *r);
 
 #endif

@@ -1,7 +1,7 @@
-// Compares the layout that the ABI numbers of agents and environments cover (env/api/env.h) with the files
-// abi/agent_NUMBER.txt and abi/env_NUMBER.txt: sizes, offsets and limits. If this test fails the layout has
-// changed: raise the number, and write the new file with MSC_UPDATE_GOLDEN=1. Once a number is released its
-// file never changes.
+// Compares the layout covered by the ABI numbers of agents and environments (env/api/env.h) with
+// the files abi/agent_NUMBER.txt and abi/env_NUMBER.txt: sizes, offsets and limits. If this test
+// fails, the layout has changed: raise the number and write the new file with
+// MSC_UPDATE_GOLDEN=1. The file of a released number never changes.
 #include "agents/agent.h"
 #include "base/file.h"
 #include "base/str.h"

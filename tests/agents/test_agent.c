@@ -1,4 +1,5 @@
-// The wrapper around a definition, and which definition a config means.
+// The wrapper around an agent's definition, and which definition a configuration selects.
+// Expected calls follow from definitions made for this test.
 #include "agents/agent.h"
 #include "tests/agents/trace.h"
 
@@ -12,8 +13,8 @@
 #include <stdlib.h>
 
 struct stubborn {
-    int64_t choice;          // the parameter: proposed for every task
-    struct msc_outcome told; // last
+    int64_t choice;          // the parameter: choice proposed for every task
+    struct msc_outcome told; // the last outcome that the agent was told
     double bound;
     int64_t parent;
     bool says_more;
@@ -128,7 +129,7 @@ static void test_agents_agent__ask_is_checked(void **state) {
     close_fixture(&f);
 }
 
-// What may differ from run to run is nothing to an agent.
+// An agent is not told values that may differ between runs, such as times.
 static void test_agents_agent__tells_no_times(void **state) {
     (void)state;
     struct fixture f;
@@ -209,7 +210,8 @@ static void test_agents_agent__open_library(void **state) {
     close_fixture(&f);
 }
 
-// Three tasks of two choices: the most expensive plan, three changes and the plan of the knapsack.
+// Three tasks of two choices: the most expensive plan, three changes of one task, and the
+// knapsack plan.
 static void test_agents_agent__left(void **state) {
     (void)state;
     static const struct {
@@ -233,7 +235,7 @@ static void test_agents_agent__left(void **state) {
         assert_true(msc_agent_left(f.agent).n <= left.n);
         close_fixture(&f);
     }
-    // No end is in sight; and not every definition can say.
+    // A large space has no foreseeable end, and some definitions cannot tell how much is left.
     open_fixture(&f, "{\"tasks\":40,\"choices\":4}", "{\"type\":\"random\"}");
     assert_ok(msc_agent_open(&f.agent, f.config, msc_env_space(f.env), &f.goal, 0, NULL));
     assert_true(isinf(msc_agent_left(f.agent).n) && msc_agent_left(f.agent).is_exact);
@@ -243,8 +245,8 @@ static void test_agents_agent__left(void **state) {
     close_fixture(&f);
 }
 
-// The toy's tasks stand at 0, 1/3 and 2/3 of the way: a change costs what lies behind it, 1, 2/3 and
-// 1/3; the most expensive plan and that of the knapsack cost a whole trial each.
+// The toy's tasks are at 0, 1/3 and 2/3 of the network. A change costs the part after it: 1, 2/3
+// and 1/3 of a trial. The most expensive plan and the knapsack plan cost one trial each.
 static void test_agents_agent__effort(void **state) {
     (void)state;
     struct fixture f;
@@ -253,7 +255,7 @@ static void test_agents_agent__effort(void **state) {
     assert_true(fabs(msc_agent_effort(f.agent, 5) - 4.0) < 1e-9);
     assert_true(fabs(msc_agent_effort(f.agent, 3) - (2.0 + 2.0 / 3.0)) < 1e-9);
     assert_ok(ask(&f, &first));
-    double n = msc_agent_left(f.agent).n; // one or two were asked for, at the price of 1 each
+    double n = msc_agent_left(f.agent).n; // one or two full trials are already done
     assert_true(n == 3 || n == 4);
     assert_true(fabs(msc_agent_effort(f.agent, n) - (n - 1.0)) < 1e-9);
     close_fixture(&f);

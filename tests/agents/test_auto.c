@@ -1,4 +1,6 @@
-// The parts of the agent `auto`, each against what is known otherwise.
+// The parts of the agent `auto` by themselves: sensitivities, the pair model, its draws and
+// expected improvement, and moves. Expected values come from the C library, brute force and
+// make_pair_model.py.
 #include "agents/hope.h"
 #include "agents/numbers.h"
 #include "agents/plan_search.h"
@@ -24,7 +26,8 @@ static void test_agents_auto__numbers(void **state) {
         double gain = x * 0.5 * erfc(-x * M_SQRT1_2) + exp(-0.5 * x * x) / sqrt(2.0 * M_PI);
         assert_true(fabs(msc_agent_gain(x) - gain) <= 1e-12);
     }
-    assert_true(fabs(msc_agent_gain(-10.0) - 7.474560254589e-25) <= 1e-36); // by 40 digits
+    // Computed with 40 digits.
+    assert_true(fabs(msc_agent_gain(-10.0) - 7.474560254589e-25) <= 1e-36);
     assert_true(msc_agent_gain(-1e6) == 0.0 && msc_agent_gain(1e6) == 1e6);
     assert_true(msc_agent_exp(-1e6) == 0.0);
     assert_true(isinf(msc_agent_exp(1e6)));
@@ -132,7 +135,7 @@ static void tell(struct msc_sensitivity *s, uint32_t a, uint32_t b, uint32_t c, 
     msc_sensitivity_tell(s, (const uint32_t[]){a, b, c}, loss);
 }
 
-// The base is known.
+// Opens a sensitivity that knows only the base, with loss 0.5.
 static void open_sensitivity(struct msc_sensitivity *s, struct plain_space *p) {
     plain_space_init(p);
     assert_ok(msc_sensitivity_init(s, &p->arena, &p->bounds));
@@ -140,23 +143,24 @@ static void open_sensitivity(struct msc_sensitivity *s, struct plain_space *p) {
     tell(s, 0, 0, 0, 0.5);
 }
 
-// Task a is known at both places, b at the cheapest, c not at all.
+// Both changes of task a are known, of task b only the cheapest, of task c none.
 static void test_agents_auto__guesses(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
     (void)state;
     open_sensitivity(&s, &p);
     tell(&s, 1, 0, 0, 0.75);
-    tell(&s, 2, 0, 0, 1.5); // 0.25 and 1: a factor of 4
-    tell(&s, 0, 2, 0, 2.5); // 2: half a unit at the place before
-    tell(&s, 1, 1, 0, 9.0); // two tasks changed: nothing is said of either alone
+    tell(&s, 2, 0, 0, 1.5); // losses 0.25 and 1: a factor of 4
+    tell(&s, 0, 2, 0, 2.5); // loss 2, so 0.5 for the choice before
+    tell(&s, 1, 1, 0, 9.0); // two tasks changed: no information on either
     assert_true(msc_sensitivity_guess(&s));
     static const double expected[] = {0, 0.25, 1, 0, 0.5, 2, 0, 0.5, 2};
     for (size_t e = 0; e < 9; e++) {
-        // Of two known losses the median is the greater one.
+        // The median of two known losses is the greater one.
         assert_true(is_near(s.guesses[e], expected[e]));
     }
-    // Uniform plans: their sums leave 8 - 3 = 5 to c at the cheapest, 1 - 0.25 - 2 / 7 before.
+    // Uniform plans add information: 8 - 3 = 5 is left for the cheapest choice of c, and 1 - 0.25
+    // - 0.25 for the one before.
     tell(&s, 1, 1, 1, 1.5);
     tell(&s, 2, 2, 2, 8.5);
     assert_true(msc_sensitivity_guess(&s));
@@ -178,7 +182,7 @@ static void test_agents_auto__failed_probe(void **state) {
     msc_arena_finish(&p.arena);
 }
 
-// A choice that failed alone but works with others is guessed, whichever was told first.
+// A choice that failed alone but works with others is estimated, in whichever order it was told.
 static void test_agents_auto__doubted_failure(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
@@ -196,7 +200,7 @@ static void test_agents_auto__doubted_failure(void **state) {
     msc_arena_finish(&p.arena);
 }
 
-// What is estimated is a guess, until it is measured.
+// An estimated loss is used as a guess until it is measured.
 static void test_agents_auto__estimated_probe(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
@@ -213,7 +217,7 @@ static void test_agents_auto__estimated_probe(void **state) {
 
 // ---- Model ------------------------------------------------------------------------------------
 
-// Of make_pair_model.py.
+// Printed by make_pair_model.py.
 static const double means[] = {0, 0.5, 2.0, 0, 0.25, 1.0, 0, 0.75, 3.0};
 static const bool known[] = {true, true, true, true, true, true, true, false, true};
 static const uint32_t points[][TASKS] = {{1, 1, 0}, {2, 2, 0}, {2, 0, 2}, {0, 1, 1},
@@ -236,7 +240,7 @@ static void open_model(struct msc_pair_model *m, struct plain_space *p) {
     open_empty_model(m, p);
     for (size_t i = 0; i < N_POINTS; i++) {
         msc_pair_model_tell(m, points[i], values[i]);
-        msc_pair_model_tell(m, points[i], values[i]); // told again, it is the same
+        msc_pair_model_tell(m, points[i], values[i]); // telling a point twice changes nothing
     }
     msc_pair_model_fit(m, 0.125, means, known);
 }
@@ -263,7 +267,8 @@ static void test_agents_auto__posterior_mean(void **state) {
     msc_arena_finish(&p.arena);
 }
 
-// One choice is unusable: what is told of others stays, and no plan is worth it.
+// One choice is unusable: results of other choices are kept, and a plan with that choice has the
+// worst value.
 static void test_agents_auto__unusable_choice(void **state) {
     double without[9];
     struct plain_space p;
@@ -295,7 +300,7 @@ static const double expected_of_estimates[] = {
     2.125,          2.89581774816,  4.62490460567, 2.53322782127, 3.37012549303, 5.15566813192,
     3.47968464597,  4.37303809911,  6.32794808216};
 
-// Two of the points are estimates, with a fifth of their distance as standard error.
+// Two of the points are estimates whose standard error is a fifth of their distance from the sum.
 static void test_agents_auto__posterior_of_estimates(void **state) {
     struct plain_space p;
     struct msc_pair_model m;
@@ -329,8 +334,8 @@ static const double expected_spreads_believed[] = {
     0.381546826, 0.164134891,  0,           0.432803007, 0,           0.292868856,  0.426469149,
     0.185727522, 0.313417669,  0.492497048, 0.335069743, 0.392484266, 0.581267167};
 
-// Of these values it is likelier that a task's choices act each by itself; where that is not learnt, it is
-// not asked.
+// These values make independent choices more likely than correlated ones. Without
+// learns_correlation the default of 0.5 is kept.
 static void test_agents_auto__correlation(void **state) {
     struct plain_space p;
     struct msc_pair_model m;
@@ -358,8 +363,8 @@ static void check_spreads(struct msc_pair_model *m, const double expected[]) {
     }
 }
 
-// What is kept of `n` points, from the last one back, grows to the very spreads that it would have been had it not
-// been kept; those are expected, unless that is NULL.
+// Cached spreads of the last `n` points, updated step by step, equal spreads computed from
+// scratch, and `expected` unless that is NULL.
 static void check_kept_spreads(struct msc_pair_model *m, struct msc_pair_spread kept[], uint32_t n,
                                const double expected[]) {
     for (uint32_t i = 27; i-- > 27 - n;) {
@@ -370,7 +375,7 @@ static void check_kept_spreads(struct msc_pair_model *m, struct msc_pair_spread 
     }
 }
 
-// A point that is believed is known from then on, until the next fit.
+// A believed point counts as known, with zero spread, until the next fit.
 static void test_agents_auto__spreads(void **state) {
     static const uint32_t believed[TASKS] = {1, 2, 1};
     static struct msc_pair_spread kept[27];
@@ -382,7 +387,7 @@ static void test_agents_auto__spreads(void **state) {
     check_spreads(&m, expected_spreads);
     check_kept_spreads(&m, kept, 27, expected_spreads);
     msc_pair_model_believe(&m, believed);
-    msc_pair_model_believe(&m, believed); // says nothing more
+    msc_pair_model_believe(&m, believed); // believing it twice changes nothing
     check_spreads(&m, expected_spreads_believed);
     check_kept_spreads(&m, kept, 14, expected_spreads_believed);
     memset(kept, 0, sizeof kept);
@@ -402,7 +407,7 @@ static bool is_wanted(const void *context, const uint32_t choices[]) {
     return memcmp(context, choices, TASKS * sizeof *choices) != 0;
 }
 
-// Less the expected improvement on the best value, by the C library's error function.
+// The negative expected improvement on `best`, computed with the C library's erfc.
 static double expected_improvement(size_t i, double best) {
     double by_mean = best - expected_values[i], z = by_mean / expected_spreads[i];
     double gain = by_mean * 0.5 * erfc(-z * M_SQRT1_2) +
@@ -410,7 +415,7 @@ static double expected_improvement(size_t i, double best) {
     return -(expected_spreads[i] > 0.0 ? gain : fmax(by_mean, 0.0));
 }
 
-// Of all points but one none is better that differs in up to two tasks.
+// After a descent no wanted point that differs in up to two tasks is better.
 static void check_descent(const struct msc_hope *h, uint32_t x[], double before) {
     static const uint32_t unwanted[TASKS] = {1, 1, 0};
     msc_hope_descend(h, x, before, is_wanted, unwanted);
@@ -448,7 +453,8 @@ static void test_agents_auto__hopes(void **state) {
     msc_arena_finish(&p.arena);
 }
 
-// The mean of many draws is the posterior's, and they differ where nothing was told.
+// The mean of many draws is the posterior mean. Draws differ at all points that are not known
+// exactly.
 static void test_agents_auto__draws(void **state) {
     enum { DRAWS = 4000 };
     struct plain_space p;
@@ -504,7 +510,7 @@ static double sum_of(const struct random_space *r, const struct msc_exact_bounds
     return sum;
 }
 
-// No change of one task is better and feasible.
+// Checks that no change of one task is better and still feasible.
 static void assert_no_better_change(const struct random_space *r,
                                     const struct msc_exact_bounds *bounds, uint32_t choices[]) {
     double value = sum_of(r, bounds, choices);

@@ -1,4 +1,5 @@
-// The agent `auto` as a whole: on problems whose optimum is known, and what it makes of what it is told.
+// The agent `auto` as a whole: problems with a known optimum, and what it learns from the results
+// it is told. Optima come from the toy's own solver.
 #include "agents/auto.h"
 #include "env/env_toy.h"
 #include "tests/agents/random_space.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- What it finds ----------------------------------------------------------------------------
+// ---- Optima it finds --------------------------------------------------------------------------
 
 static void check_finds_optimum(const char *env, double limit, size_t most_trials) {
     struct trace trace;
@@ -35,7 +36,7 @@ static void check_finds_optimum(const char *env, double limit, size_t most_trial
     cJSON_Delete(config);
 }
 
-// Losses that add up: at the optimum once all that choices lose alone could be known.
+// Additive losses: it reaches the optimum once every choice could have been tried by itself.
 static void test_agents_auto_agent__additive_optimum(void **state) {
     (void)state;
     for (int seed = 0; seed < 5; seed++) {
@@ -60,7 +61,8 @@ static void test_agents_auto_agent__interacting_optimum(void **state) {
     }
 }
 
-// More choices than its models think of one by one: at the plan of the knapsack soon after the last probe.
+// More choices than its pair model handles: it reaches the knapsack plan soon after the last
+// probe.
 static void test_agents_auto_agent__optimum_of_many_choices(void **state) {
     (void)state;
     for (int seed = 0; seed < 3; seed++) {
@@ -73,7 +75,7 @@ static void test_agents_auto_agent__optimum_of_many_choices(void **state) {
     }
 }
 
-// ---- What it keeps ----------------------------------------------------------------------------
+// ---- State it keeps ---------------------------------------------------------------------------
 
 static void run_and_look(const char *env, size_t n_trials, void (*look)(struct msc_agent *agent)) {
     struct trace trace;
@@ -98,7 +100,7 @@ static void look_for_all_points(struct msc_agent *agent) {
     }
 }
 
-// Where one point in five fails, choices alone among them, no other is lost for that.
+// One point in five fails, single choices among them. No other point is lost because of that.
 static void test_agents_auto_agent__failures(void **state) {
     (void)state;
     run_and_look("{\"tasks\":10,\"choices\":4,\"interaction\":1,\"seed\":3,\"fail_every\":5,"
@@ -112,7 +114,7 @@ static void look_for_probes_left(struct msc_agent *agent) {
     assert_true(msc_auto_looks_additive(a));
 }
 
-// The base, and other choices, may be told without having been asked for.
+// The base and single choices may be told although they were not asked for.
 static void test_agents_auto_agent__probes_end(void **state) {
     (void)state;
     run_and_look(
@@ -146,7 +148,8 @@ static void look_for_work(struct msc_agent *agent) {
     uint64_t n_fitted = a->n_fitted;
     assert_true(a->has_plan && a->knapsack.work > 0);
     a->knapsack.work = 0;
-    tell_loss(agent, choices, 100, 0.5); // of choices together: nothing is learnt of them alone
+    // A point with several changes says nothing about single choices.
+    tell_loss(agent, choices, 100, 0.5);
     ask_for_one(agent);
     assert_true(a->n_fitted > n_fitted && a->knapsack.work == 0);
     memset(choices, 0, sizeof choices);
@@ -163,7 +166,7 @@ static void test_agents_auto_agent__solves_what_is_new(void **state) {
                  16, look_for_work);
 }
 
-// A bound on a sum of products: what an ask may look at counts its terms.
+// A bound on a sum of products: the work of an ask is counted in terms and limited.
 static void test_agents_auto_agent__limited_work(void **state) {
     struct random_space r;
     const struct random_space_options options = {.seed = 1,
@@ -187,7 +190,8 @@ static void test_agents_auto_agent__limited_work(void **state) {
         most_work = a->knapsack.work > most_work ? a->knapsack.work : most_work;
     }
     assert_int_equal(a->knapsack.bounds_work, 2 * 240);
-    assert_true(most_work >= 5000000 && most_work <= 5000000 + 2 * 240); // it is ended, in time
+    // The search stops at the limit.
+    assert_true(most_work >= 5000000 && most_work <= 5000000 + 2 * 240);
     msc_agent_destroy(agent);
     random_space_finish(&r);
 }
@@ -197,7 +201,7 @@ static void test_agents_auto_agent__limited_work(void **state) {
 #define TASKS 9
 #define CHOICES 3
 
-// Tasks of equal costs, and two metrics that need a run.
+// Tasks of equal cost, and two metrics that need a run.
 struct measured_space {
     struct msc_space space;
     struct msc_goal goal;
@@ -226,14 +230,14 @@ static void open_measured_space(struct measured_space *m, const char *agent) {
     cJSON_Delete(config);
 }
 
-// Point i of those with several tasks changed, as i's digits.
+// Point i: the choices are the digits of i.
 static void set_point(uint32_t choices[], uint32_t i) {
     for (size_t t = 0; t < TASKS; t++, i /= CHOICES) {
         choices[t] = i % CHOICES;
     }
 }
 
-// One that was raced out has no accuracy: its loss is an estimate, its accuracy not told, and neither failed.
+// A trial eliminated early has an estimated loss and no accuracy. Neither counts as a failure.
 static void test_agents_auto_agent__raced_out_under_a_bound(void **state) {
     uint32_t choices[TASKS] = {0, 0, 1};
     double metrics[] = {0.25, NAN};
@@ -258,7 +262,7 @@ static void test_agents_auto_agent__raced_out_under_a_bound(void **state) {
     msc_agent_destroy(m.agent);
 }
 
-// The best point comes first, and the others in order, long before there are as many as are kept.
+// Members are sorted from the best, long before the population is full.
 static void test_agents_auto_agent__best_of_few(void **state) {
     struct measured_space m;
     (void)state;
@@ -275,7 +279,7 @@ static void test_agents_auto_agent__best_of_few(void **state) {
     msc_agent_destroy(m.agent);
 }
 
-// What every choice but the most expensive loses is 1; what any two of them lose together `pair`.
+// Every choice except the most expensive loses 1, and each pair of them another `pair`.
 static double loss_of(const uint32_t choices[], double pair) {
     double n = 0.0;
     for (size_t t = 0; t < TASKS; t++) {
@@ -297,7 +301,7 @@ static void tell_model(struct msc_pair_model *m, uint32_t first, uint32_t n, dou
     msc_pair_model_fit(m, 0.0, means, known);
 }
 
-// After more points than it keeps, it still tells apart the hopes of a round.
+// With more points than it keeps, believed points still reduce the spread of the next proposals.
 static void test_agents_auto_agent__believes_beyond_its_points(void **state) {
     uint32_t choices[TASKS] = {2, 2, 0, 0, 0, 0, 1, 1, 2};
     struct measured_space m;
@@ -315,7 +319,7 @@ static void test_agents_auto_agent__believes_beyond_its_points(void **state) {
     msc_agent_destroy(m.agent);
 }
 
-// Once all places are taken, what was learnt of strengths is learnt anew.
+// When the model is full, new points still change whether it looks additive.
 static void test_agents_auto_agent__strengths_are_chosen_again(void **state) {
     struct measured_space m;
     (void)state;
@@ -324,7 +328,7 @@ static void test_agents_auto_agent__strengths_are_chosen_again(void **state) {
     model->max_points = 64;
     tell_model(model, 0, 64, 0.0);
     assert_true(msc_pair_model_is_additive(model));
-    tell_model(model, 100, 64, -0.1); // of less value, so that they stay
+    tell_model(model, 100, 64, -0.1); // lower values, so these points replace others
     assert_false(msc_pair_model_is_additive(model));
     msc_agent_destroy(m.agent);
 }

@@ -1,6 +1,7 @@
-// Bounded search is exact: with bounds the agents propose the same points in the same order, and
-// the best trial is the same, as without. Spaces are random, costs sums or products, losses tables
-// with many ties or none, in batches of uneven weight; some goals also bound what needs a run.
+// Bounded search is exact: with loss bounds the agents propose the same points in the same order
+// and find the same best trial as without. Spaces are random: costs are sums or products, losses
+// have many ties or none, batches have uneven weights, and some goals also bound a measured
+// metric.
 #include "agents/agent.h"
 #include "tests/agents/random_space.h"
 
@@ -18,9 +19,9 @@ enum { BATCHES = 5, MAX_TASKS = 8, MAX_TRIALS = 4000, MAX_METRICS = 5 };
 struct problem {
     struct random_space r;
     struct msc_metric metrics[MAX_METRICS];
-    int measured; // index of the metric "drift", bounded too; or -1
+    int measured; // index of the metric "drift", which is bounded, too; or -1
     uint64_t seed;
-    uint32_t n_levels; // losses are multiples of 1 / n_levels of a batch; 0: any
+    uint32_t n_levels; // batch losses are multiples of 1 / n_levels; 0: not rounded
     bool tells_baselines;
 };
 
@@ -28,14 +29,14 @@ struct line {
     uint32_t choices[MAX_TASKS];
     double bound;
     enum msc_trial_state state;
-    int64_t best_id; // after it
+    int64_t best_id; // the best trial after this one
 };
 
 struct run {
     struct line lines[MAX_TRIALS];
     size_t n;
     size_t n_pruned;
-    size_t n_batches; // evaluated
+    size_t n_batches; // evaluated batches
     bool is_over;
     struct msc_trial best; // id -1: none
     double best_metrics[MSC_MAX_METRICS];
@@ -69,14 +70,15 @@ static void problem_init(struct problem *p, uint64_t seed) {
     p->r.space.metrics = p->metrics;
 }
 
-// A number of 0 … 1 that belongs to a point.
+// A number in [0, 1) determined by the point, `what` and the seed.
 static double draw(const struct problem *p, const uint32_t choices[], uint64_t what) {
     struct msc_hash h = msc_hash_bytes(choices, p->r.space.n_tasks * sizeof *choices);
     h = msc_hash_add_u64(msc_hash_add_u64(h, p->seed), what);
     return (double)(h.low >> 11) * 0x1p-53;
 }
 
-// What a batch adds: the sum over tasks, shaken, cut to few levels where ties are wanted.
+// A batch's loss: the sum over tasks times a random factor, rounded to few levels if ties are
+// wanted.
 static double batch_loss(const struct problem *p, const uint32_t choices[], uint64_t batch) {
     double loss = (0.1 + draw(p, choices, batch)) * random_space_loss(&p->r, choices);
     return p->n_levels > 0 ? floor(loss * p->n_levels) / p->n_levels : loss;
@@ -123,7 +125,7 @@ static void add_line(struct run *run, const struct problem *p, struct msc_agent 
     assert_ok(msc_agent_tell(agent, trial));
 }
 
-// The uniform plans: every task's n-th most expensive choice.
+// The uniform plans: the n-th most expensive choice of every task.
 static void tell_baselines(struct run *run, const struct problem *p, struct msc_agent *agent) {
     for (uint32_t n = 0; n < 4; n++) {
         uint32_t choices[MAX_TASKS] = {0};
@@ -176,7 +178,7 @@ static void search(struct run *run, const struct problem *p, const char *config,
     cJSON_Delete(json);
 }
 
-// Two runs that may differ in nothing but bounds, and in states where a trial was stopped.
+// The runs may differ only in bounds and in the states of stopped trials.
 static void assert_equal_runs(const struct run *with, const struct run *without) {
     assert_int_equal(with->n, without->n);
     assert_int_equal(with->is_over, without->is_over);
@@ -199,7 +201,7 @@ static void assert_equal_runs(const struct run *with, const struct run *without)
 
 struct totals {
     size_t n_pruned;
-    size_t n_batches[2]; // without bounds, with
+    size_t n_batches[2]; // without and with bounds
 };
 
 static struct totals compare_runs(const char *params, bool has_ties, size_t n_seeds) {
@@ -253,7 +255,7 @@ static void test_agents_bounds__evolutionary_is_exact_without_ties(void **state)
     expect_exact("\"type\":\"evolutionary\",\"population\":6", false, 100);
 }
 
-// Where another metric is the objective, or there are several, nobody stops a trial.
+// Agents set no bounds if the objective is another metric or there are several objectives.
 static void test_agents_bounds__none_for_other_goals(void **state) {
     (void)state;
     static const char *const configs[] = {"{\"type\":\"grid_search\",\"mode\":\"greedy\"}",

@@ -1,5 +1,5 @@
-// What every agent must do, whoever wrote it: the built-in ones, a program and a shared library run
-// through the same cases. A new agent joins by standing in the registry.
+// Requirements on every agent. The built-in ones, a program and a shared library run through the
+// same cases; agents in the registry are tested automatically.
 #include "tests/agents/trace.h"
 
 #include "base/str.h"
@@ -10,8 +10,8 @@
 
 struct subject {
     char config[512];
-    bool stays_feasible; // never proposes what its exact costs rule out
-    bool is_exhaustive;  // goes through a small space to the end
+    bool stays_feasible; // never proposes a point that exact costs rule out
+    bool is_exhaustive;  // goes through a small space completely
 };
 
 #define MAX_SUBJECTS 16
@@ -103,7 +103,7 @@ static void test_agents_conformance__same_seed_same_trace(void **state) {
     for_each(check_same_seed);
 }
 
-// A plan that is made early changes nothing of what comes later.
+// Making the plan early does not change later proposals.
 static void check_assembling(const struct subject *subject) {
     const char *const envs[] = {small_toy, bounded_toy, pareto_toy};
     for (size_t i = 0; i < 3; i++) {
@@ -142,7 +142,7 @@ static void check_replay(const struct subject *subject) {
                                 .tell_baselines = true};
         trace_make(&whole, &run);
         run.replayed = &whole;
-        run.n_replayed = whole.n * 2 / 5 + 1; // ends inside a round
+        run.n_replayed = whole.n * 2 / 5 + 1; // ends within a round
         trace_make(&resumed, &run);
         trace_assert_same(&whole, &resumed);
         trace_finish(&whole);
@@ -249,7 +249,8 @@ static void test_agents_conformance__exhausts_small_spaces(void **state) {
     for_each(check_exhausts);
 }
 
-// What is said of the end is true when it has come: with bounds and without.
+// The number of trials that an agent reports as left is never too small, and right if the agent
+// calls it exact.
 static void check_left(const struct subject *subject) {
     static const char *const envs[] = {
         small_toy,

@@ -1,5 +1,5 @@
-// Exact bounds against brute force: which points are feasible, in which order they come, and that
-// repair and random draws stay among them.
+// Exact bounds, compared with brute force: which points are feasible, in which order they are
+// walked, and that repairs and random draws are feasible.
 #include "agents/sampler.h"
 #include "tests/agents/random_space.h"
 
@@ -19,7 +19,7 @@ static struct random_space_options options_of(uint64_t seed) {
     };
 }
 
-// The next point in the order of counting; false after the last.
+// Moves to the next point in counting order; returns false after the last.
 static bool count_up(const struct msc_space *space, uint32_t choices[]) {
     for (size_t t = space->n_tasks; t-- > 0;) {
         if (++choices[t] < space->tasks[t].n_choices) {
@@ -60,7 +60,7 @@ static void test_agents_exact_bounds__walk_gives_feasible_points_in_order(void *
     }
 }
 
-// With a node limit some points come that are not feasible, but no feasible one is lost.
+// With a node limit the walk may give infeasible points, but skips no feasible one.
 static void test_agents_exact_bounds__walk_with_a_node_limit(void **state) {
     (void)state;
     struct random_space r;
@@ -137,7 +137,8 @@ static void test_agents_exact_bounds__repair(void **state) {
     }
 }
 
-// A bound from below only: cheaper choices are the wrong way, the anchor is not.
+// With only a lower bound, cheaper choices lead away from feasible points, and the anchor is
+// still found.
 static void test_agents_exact_bounds__lower_bounds(void **state) {
     (void)state;
     struct random_space r;

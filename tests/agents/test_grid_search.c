@@ -1,3 +1,5 @@
+// Grid search: the sequences of its modes, followed by hand on a table of losses, and its results
+// on toys whose optimum is known.
 #include "tests/agents/trace.h"
 
 #include "base/json.h"
@@ -9,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Two tasks of three widths, 3, 2 and 1, ten bytes a width.
+// Two tasks with widths 3, 2 and 1, at ten bytes per unit of width.
 static const char *const labels[] = {"3", "2", "1"};
 static const uint32_t order[] = {0, 1, 2};
 static const double widths[] = {3, 2, 1};
@@ -45,7 +47,7 @@ static const struct msc_goal goal = {
     .bounds = {{.metric = 1, .min = -INFINITY, .max = 40}},
 };
 
-// Asks in rounds of `round`, answers from a table of losses, and compares what is proposed.
+// Asks in rounds of `round`, answers from a table of losses, and compares the proposals.
 static void expect_sequence(const char *config, size_t round, const double losses[3][3],
                             const uint32_t expected[][2], size_t n_expected) {
     struct msc_agent *agent = NULL;
@@ -60,7 +62,7 @@ static void expect_sequence(const char *config, size_t round, const double losse
         for (size_t i = 0; i < round; i++) {
             proposals[i].choices = choices[i];
         }
-        memset(choices, 0xff, sizeof choices); // nothing that an agent might read
+        memset(choices, 0xff, sizeof choices); // stale choices must not be read
         assert_ok(msc_agent_ask(agent, proposals, round, &n));
         for (size_t i = 0; i < n; i++) {
             assert_true(n_seen + i < n_expected);
@@ -80,13 +82,14 @@ static void expect_sequence(const char *config, size_t round, const double losse
     cJSON_Delete(json);
 }
 
-// Followed by hand. 60 bytes at the most expensive, 40 allowed. Each cheaper step removes 10/40, more than
-// a step should (an eighth of the first violation). Step 1: b's change costs 0.5, a's 1.0: (0, 1).
-// Step 2 tries only what is new, (0, 2), which gains 1.5; a's change, which gained 1.0, is better, and
-// its plan (1, 1) is measured: 40 bytes. Step 3: what is more expensive does not fit. b's change gained
-// 1.5 when it was tried, a's is new and comes last; (1, 2) lowers the loss to 1.1. Step 4 tries by what
-// was gained before: a's step up (-1.0), b's step up, a's step down; nothing is lower than 1.1.
-// Around (1, 2) only (2, 0) is left.
+// Followed by hand. The most expensive plan has 60 bytes, 40 are allowed. Each cheaper step
+// removes 10/40, more than the least step (an eighth of the first violation). Step 1: b's change
+// costs 0.5, a's costs 1.0, so (0, 1). Step 2 tries only the new (0, 2), at a cost of 1.5; a's
+// change at 1.0 is better, and its plan (1, 1) has 40 bytes and is measured. Step 3: more
+// expensive changes exceed the bound. b's change is tried first, a's is new and comes last; (1,
+// 2) lowers the loss to 1.1. Step 4 tries the changes in the order of their earlier gains: a's
+// step up (-1.0), b's step up, a's step down; none is below 1.1. Around (1, 2) only (2, 0) is
+// left.
 static void test_agents_grid_search__greedy_takes_what_was_tried(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 1.2, 1.1}, {9.0, 1.5, 3.0}};
@@ -99,8 +102,8 @@ static void test_agents_grid_search__greedy_takes_what_was_tried(void **state) {
     }
 }
 
-// The most expensive plan fails, as all that a is at its most expensive in: it begins with the first
-// point that a random draw gives and that does not.
+// The most expensive plan fails, as do all points with a's most expensive choice. The agent
+// starts from the first random point that does not fail.
 static void test_agents_grid_search__greedy_without_a_first_plan(void **state) {
     (void)state;
     struct msc_agent *agent = NULL;
@@ -125,12 +128,12 @@ static void test_agents_grid_search__greedy_without_a_first_plan(void **state) {
             assert_ok(msc_agent_tell(agent, trial));
         }
     }
-    assert_true(best == 3.0); // of (1, 1) and (2, 0), the best within 40 bytes
+    assert_true(best == 3.0); // (1, 1) or (2, 0), the best within 40 bytes
     msc_agent_destroy(agent);
     cJSON_Delete(json);
 }
 
-// One change after another this would take more than a thousand trials.
+// Changing one task at a time would take more than a thousand trials.
 static void test_agents_grid_search__greedy_is_soon_within_bounds(void **state) {
     (void)state;
     static const char env[] = "{\"tasks\":60,\"choices\":8,\"seed\":3,"
@@ -149,9 +152,9 @@ static void test_agents_grid_search__greedy_is_soon_within_bounds(void **state) 
     trace_finish(&trace);
 }
 
-// Alone a's choices lose 0, 1, 9 and b's 0, 0.5, 2. Within 40 bytes (0, 2) sums to 2, (1, 1) to
-// 1.5, (2, 0) to 9: (1, 1), whatever it really gives. That is 7, so that (0, 2) with 2 stays the best
-// within the bound. Around it (1, 2) adds 1, (2, 1) 7.5 and (2, 2) 9.
+// Expected by hand. Single choices of a lose 0, 1, 9 and of b 0, 0.5, 2. Within 40 bytes the sums
+// are 2 for (0, 2), 1.5 for (1, 1) and 9 for (2, 0), so (1, 1) is tried. It measures 7, so (0, 2)
+// with 2 remains the best within the bound. Around it, (1, 2) adds 1, (2, 1) 7.5 and (2, 2) 9.
 static void test_agents_grid_search__per_task_by_hand(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 7.0, 7.0}, {9.0, 7.0, 7.0}};
@@ -163,7 +166,7 @@ static void test_agents_grid_search__per_task_by_hand(void **state) {
     }
 }
 
-// (0, 0), (0, 1) and (1, 0) have more than 40 bytes.
+// (0, 0), (0, 1) and (1, 0) exceed 40 bytes.
 static void test_agents_grid_search__full_skips_infeasible(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0}};
@@ -208,7 +211,8 @@ static void test_agents_grid_search__per_task_is_optimal_on_sums(void **state) {
     }
 }
 
-// With the roles turned, the bound is on what needs a run: it is taken to add up.
+// The bound is on the measured metric and the objective on the exact one: the metric is assumed
+// to be additive.
 static void test_agents_grid_search__per_task_keeps_measured_bounds(void **state) {
     (void)state;
     static const char env[] = "{\"tasks\":5,\"choices\":4,\"objectives\":[\"size_bytes\"],"
@@ -230,8 +234,8 @@ static void test_agents_grid_search__per_task_keeps_measured_bounds(void **state
     trace_finish(&full);
 }
 
-// Of two metrics that need a run, losses by `choices`, accuracies of the first plan alone: the others were raced
-// out, and their losses estimated.
+// Tells a loss and an accuracy. Only the first plan has an accuracy: the others were eliminated
+// early, with estimated losses.
 static void tell_raced_out(struct msc_agent *agent, uint32_t choices[], int64_t id, double loss) {
     double measured[] = {loss, id == 0 ? 0.75 : NAN};
     const struct msc_trial trial = {
@@ -243,7 +247,8 @@ static void tell_raced_out(struct msc_agent *agent, uint32_t choices[], int64_t 
     assert_ok(msc_agent_tell(agent, &trial));
 }
 
-// Where a bound is on what a part of the batches does not tell, the plan is made of estimates all the same.
+// If a bound is on a metric that early elimination leaves unknown, the plan is still made from
+// the estimates.
 static void test_agents_grid_search__per_task_raced_under_a_bound(void **state) {
     static const struct msc_metric measured[] = {{.name = "distill_loss", .unit = ""},
                                                  {.name = "accuracy", .unit = ""}};

@@ -1,3 +1,4 @@
+// The knapsack solver for additive losses under exact bounds, compared with brute force.
 #include "agents/knapsack.h"
 #include "tests/agents/random_space.h"
 
@@ -6,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// Solves one random space; returns whether the answer was proved.
+// Solves one random space; returns whether the answer was proved optimal.
 static bool compare_with_brute_force(const struct random_space_options *options) {
     struct random_space r;
     struct msc_exact_bounds bounds;
@@ -45,7 +46,7 @@ static void test_agents_knapsack__equals_brute_force(void **state) {
     }
 }
 
-// Larger than brute force can do: proved by the bounds alone.
+// Too large for brute force: the solver proves its answer by its bounds.
 static void test_agents_knapsack__proves_large_sums(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -66,7 +67,7 @@ static void test_agents_knapsack__proves_large_sums(void **state) {
     }
 }
 
-// Twice: with random losses, and with equal ones, where no plan can be ruled out by its bound.
+// Once with random losses, and once with equal ones, for which bounds rule out no plan.
 static void test_agents_knapsack__takes_many_tasks(void **state) {
     (void)state;
     struct random_space r;

@@ -1,5 +1,5 @@
-// Memory of the built-in agents: none is allocated while they are asked and told, and when it is
-// short at the start they say so and leak nothing.
+// Memory of the built-in agents: ask and tell allocate nothing, and a failed allocation in create
+// is reported and leaks nothing.
 #include "tests/agents/trace.h"
 
 #include "tests/msc_test.h"
@@ -18,7 +18,7 @@ static const char *const configs[] = {
 };
 enum { N_CONFIGS = sizeof configs / sizeof configs[0], ROUND = 8, N_TASKS = 12 };
 
-// One round; returns the number of trials, having added the agent's own allocations to *n_made.
+// Runs one round, adds the agent's own allocations to *n_made and returns the number of trials.
 static size_t run_round(struct fixture *f, int64_t *id, int *n_made) {
     static struct trial_room rooms[ROUND];
     uint32_t choices[ROUND][N_TASKS];
@@ -54,7 +54,7 @@ static void test_agents_memory__ask_and_tell_allocate_nothing(void **state) {
         open_fixture(&f, toy, configs[i]);
         int before = n_calls;
         assert_ok(msc_agent_open(&f.agent, f.config, msc_env_space(f.env), &f.goal, 1, NULL));
-        assert_true(n_calls > before); // the count works
+        assert_true(n_calls > before); // the counter works
         while (id < 400 && run_round(&f, &id, &n_made) > 0) {
             assert_int_equal(n_made, 0);
         }
@@ -63,7 +63,7 @@ static void test_agents_memory__ask_and_tell_allocate_nothing(void **state) {
     }
 }
 
-// What the scenarios open, made before memory is short.
+// Input of the scenarios, made before allocations start to fail.
 static struct fixture sample;
 
 static enum msc_status open_agent(void) {

@@ -1,3 +1,4 @@
+// Ranks and crowding distances of NSGA-II. Expected values are worked out by hand.
 #include "agents/nsga.h"
 
 #include "tests/msc_test.h"
@@ -9,8 +10,9 @@ static struct msc_outcome complete(double first, double second) {
     return (struct msc_outcome){.state = MSC_TRIAL_COMPLETE, .objectives = {first, second}};
 }
 
-// Worked by hand. Fronts: {A, B, C, D} descend from (1, 9) to (8, 1); E is dominated by B alone,
-// F by B, C and E. In the first front the ranges are 8 - 1 = 7 and 9 - 1 = 8, so that
+// The first front is {A, B, C, D}, from (1, 9) to (8, 1). E is dominated only by B; F by B, C and
+// E. In the first front the ranges are 8 - 1 = 7 and 9 - 1 = 8, so
+//
 //     B: (4 - 1) / 7 + (9 - 3) / 8 = 3/7 + 6/8
 //     C: (8 - 2) / 7 + (5 - 1) / 8 = 6/7 + 4/8
 static void test_agents_nsga__ranks_and_crowding(void **state) {
@@ -38,7 +40,7 @@ static void test_agents_nsga__ranks_and_crowding(void **state) {
     assert_float_equal(crowding[1], 6.0 / 7.0 + 4.0 / 8.0, 1e-12);
     assert_true(isinf(crowding[3]) && isinf(crowding[0]));
     assert_true(msc_nsga_before(ranks, crowding, 1, 5)); // C is less crowded than B
-    assert_true(msc_nsga_before(ranks, crowding, 2, 4)); // both ends: the lower index
+    assert_true(msc_nsga_before(ranks, crowding, 2, 4)); // both are ends: the lower index wins
     assert_false(msc_nsga_before(ranks, crowding, 0, 3));
 }
 

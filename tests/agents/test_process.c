@@ -1,5 +1,6 @@
-// What an agent that is a program may do wrong, and what is said of it. The programs are one-line
-// shell scripts, which is why these cases name /bin/sh as the command.
+// Faults of an agent that is a separate program, and the messages they lead to. The programs are
+// one-line shell scripts, so the messages name /bin/sh as the command. Expected messages are
+// written by hand.
 #include "agents/agent.h"
 #include "tests/agents/trace.h"
 
@@ -17,7 +18,7 @@ static enum msc_status open_json(struct fixture *f, const char *json) {
     return msc_agent_open(&f->agent, f->config, msc_env_space(f->env), &f->goal, 5, &host);
 }
 
-// An agent that runs `script` with a timeout of half a second.
+// Opens an agent that runs `script` with a timeout of half a second.
 static enum msc_status open_script(struct fixture *f, const char *script) {
     char *json = script_config("\"type\":\"process\",\"timeout\":0.5", script);
     enum msc_status status = open_json(f, json);
@@ -142,7 +143,7 @@ static void test_agents_process__takes_parent_bound_and_probe(void **state) {
     close_fixture(&f);
 }
 
-// The script answers with what it was sent, wrapped so that it comes back as an error text.
+// The script answers with the text it received, as an error message.
 static void test_agents_process__sends_what_is_documented(void **state) {
     (void)state;
     struct fixture f;
@@ -165,7 +166,7 @@ static void test_agents_process__sends_what_is_documented(void **state) {
     close_fixture(&f);
 }
 
-// The folder that relative paths start from is where the program runs; shells are not asked.
+// The program runs in the folder that relative paths start from. No shell expands its command.
 static void test_agents_process__runs_in_its_folder(void **state) {
     (void)state;
     struct fixture f;
@@ -178,8 +179,8 @@ static void test_agents_process__runs_in_its_folder(void **state) {
     close_fixture(&f);
 }
 
-// The agent starts a program that would run for ten minutes, answers as told and ends; the program
-// must have ended when the agent is closed.
+// The agent starts a child that would run for ten minutes, answers, and ends. The child must have
+// ended when the agent is closed.
 static void check_child_ends(const char *child, const char *rest) {
     struct fixture f;
     char folder[TEMP_FOLDER_BYTES];
@@ -199,13 +200,13 @@ static void check_child_ends(const char *child, const char *rest) {
 static void test_agents_process__takes_its_children_along(void **state) {
     (void)state;
     static const char stubborn[] = "(trap '' TERM; sleep 600)";
-    check_child_ends("sleep 600", "read b"); // the agent ends when told to
-    check_child_ends("sleep 600", "exit 0"); // by itself before that
+    check_child_ends("sleep 600", "read b"); // the agent ends when it is asked to
+    check_child_ends("sleep 600", "exit 0"); // the agent ends before it is asked
     check_child_ends(stubborn, "read b");
-    check_child_ends(stubborn, "sleep 600"); // never
+    check_child_ends(stubborn, "sleep 600"); // the agent does not end by itself
 }
 
-// While it thinks, whoever watches sees that all is well, and who asks twice to stop need not wait.
+// While the program works, the heartbeat goes on, and a second request to stop ends the wait.
 static void test_agents_process__may_think_long(void **state) {
     (void)state;
     struct fixture f;

@@ -1,3 +1,4 @@
+// Runs agents on toy environments, as declared in trace.h.
 #include "tests/agents/trace.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,5 @@
-// Runs an agent on a toy environment as the search does, in rounds of W, and keeps what happened.
+// Runs an agent on a toy environment in rounds of W, as the search does, and records the
+// proposals and outcomes.
 #ifndef MSC_TESTS_AGENTS_TRACE_H
 #define MSC_TESTS_AGENTS_TRACE_H
 
@@ -8,10 +9,10 @@
 #define TRACE_TASKS 200
 
 struct trace_entry {
-    uint32_t choices[TRACE_TASKS]; // of the trial, and zeros
-    struct msc_trial trial;        // its room is the trace's
+    uint32_t choices[TRACE_TASKS]; // the trial's choices, padded with zeros
+    struct msc_trial trial;        // its arrays are owned by the trace
     double exact_violation;
-    // Of the first of an ask: what the agent said was left before it.
+    // For the first trial of an ask: the agent's estimate of the trials left before it.
     bool is_first;
     struct msc_agent_left left;
 };
@@ -21,9 +22,9 @@ struct trace {
     size_t n_baselines;
     struct trace_entry *entries; // [capacity]
     size_t capacity;
-    struct msc_arena arena; // of trials
-    bool is_over;           // the agent had nothing left to ask
-    struct msc_trial best;  // baselines included; id -1: none complete
+    struct msc_arena arena; // holds the trials
+    bool is_over;           // the agent had nothing more to propose
+    struct msc_trial best;  // including baselines; id -1: no complete trial
 };
 
 struct trace_run {
@@ -31,34 +32,34 @@ struct trace_run {
     const char *agent; // JSON of the agent
     uint64_t seed;
     size_t round;      // W
-    size_t max_trials; // a multiple of no number in particular
+    size_t max_trials; // need not be a multiple of `round`
     bool tell_baselines;
-    // Optional: changes an outcome before it is kept and told.
+    // Optional: changes an outcome before it is recorded and told.
     void (*disturb)(int64_t id, struct msc_outcome *outcome);
     bool tell_twice;
-    bool assembles; // has the agent make its plan early, before every ask
-    // Optional: the first n_replayed outcomes come from here instead of the environment, and every
-    // proposal must equal the one recorded.
+    bool assembles; // the agent makes its plan early, before every ask
+    // Optional: the first n_replayed outcomes come from this trace instead of the environment,
+    // and every proposal must equal the recorded one.
     const struct trace *replayed;
     size_t n_replayed;
-    void (*look)(struct msc_agent *agent); // optional: at the agent, once all is told
+    void (*look)(struct msc_agent *agent); // optional: inspects the agent after the last trial
 };
 
-// Fails the running test when anything goes wrong. Finish with trace_finish.
+// Fails the running test on any error. Finish the trace with trace_finish.
 void trace_make(struct trace *trace, const struct trace_run *run);
 void trace_finish(struct trace *trace);
-// Fails when the two differ in a proposal.
+// Fails if the traces differ in a proposal.
 void trace_assert_same(const struct trace *a, const struct trace *b);
-// The environment of a run alone, with its goal; the JSON tree is owned by the caller.
+// Opens only the environment of a run, with its goal. The caller owns the JSON tree.
 struct msc_env *trace_open_env(const char *json, struct msc_goal *goal, struct cJSON **config);
 
-// The same with the configuration of an agent, which the test opens itself.
+// The same with an agent's configuration; the test opens the agent itself.
 struct fixture {
     struct msc_env *env;
     struct msc_goal goal;
     struct cJSON *env_config;
     struct cJSON *config;
-    struct msc_agent *agent; // NULL until then
+    struct msc_agent *agent; // NULL until the test opens it
 };
 void open_fixture(struct fixture *f, const char *env, const char *agent);
 void close_fixture(struct fixture *f);

@@ -1,3 +1,5 @@
+// Allocation: sizes that overflow, alignment, array growth, and arenas with their resets and
+// failures. Expected values follow from the calls.
 #include "base/alloc.h"
 
 #include "tests/msc_test.h"
@@ -12,7 +14,7 @@ static void test_base_alloc__sizes(void **state) {
     empty = msc_alloc_zero(0, 8);
     assert_non_null(empty);
     msc_free(empty);
-    // The products overflow to small numbers.
+    // The products wrap around to small numbers, so an unchecked multiplication would succeed.
     volatile size_t huge = SIZE_MAX / 2 + 2;
     assert_null(msc_alloc_zero(huge, 2));
     assert_null(msc_realloc(NULL, huge, 2));
@@ -108,7 +110,7 @@ static void test_base_alloc__arena_texts(void **state) {
     msc_arena_finish(&arena);
 }
 
-// After a reset the largest block serves again, with zeroed memory and no new blocks.
+// After a reset the arena reuses its largest block: memory is zeroed and no block is allocated.
 static void test_base_alloc__arena_reset(void **state) {
     (void)state;
     struct msc_arena arena = {0};

@@ -1,3 +1,5 @@
+// Base64 encoding and decoding, and the texts that decoding refuses. Expected texts come from RFC
+// 4648 and Python's base64.
 #include "base/base64.h"
 
 #include "base/str.h"
@@ -5,7 +7,7 @@
 
 #include <string.h>
 
-// RFC 4648, section 10, and bytes of every value by Python's base64.
+// Pairs from RFC 4648, section 10, and all 256 byte values encoded by Python's base64.
 static const char *const pairs[][2] = {
     {"", ""},
     {"f", "Zg=="},

@@ -1,3 +1,5 @@
+// The monotonic clock, and UTC times as text: formatted, and read back. Expected texts come from
+// date(1).
 #include "base/clock.h"
 
 #include "tests/msc_test.h"
@@ -16,7 +18,7 @@ static void test_base_clock__monotonic(void **state) {
     assert_true(fabs(msc_clock_wall_seconds() - (double)time(NULL)) < 5);
 }
 
-// Expected texts from date -u -d @SECONDS +%FT%TZ.
+// Expected texts: date -u -d @SECONDS +%FT%TZ.
 static void test_base_clock__format(void **state) {
     (void)state;
     char text[MSC_CLOCK_TEXT_BYTES];

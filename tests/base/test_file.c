@@ -1,3 +1,5 @@
+// Reading, mapping, writing and renaming files, and sources and targets that must be refused.
+// Expected contents are those that the test writes.
 #include "base/file.h"
 
 #include "base/alloc.h"
@@ -40,7 +42,7 @@ static void test_base_file__write_and_read(void **state) {
     expect_content("file_a", "");
     assert_false(temporary_exists("file_a"));
 
-    // Larger than any one read, and not a multiple of it.
+    // Larger than one read call, and not a multiple of its size.
     size_t n_bytes = 300001;
     char *large = msc_alloc(n_bytes);
     for (size_t i = 0; i < n_bytes; i++) {
@@ -91,7 +93,7 @@ static void test_base_file__odd_sources(void **state) {
     assert_int_equal(msc_file_read(&data, &n_bytes, "."), MSC_E_INVALID);
     assert_int_equal(msc_file_map(&mapped, &n_bytes, "file_absent"), MSC_E_NOT_FOUND);
     assert_null(data);
-    // A file that does not say its size beforehand.
+    // Files in /proc report a size of 0.
     assert_ok(msc_file_read(&data, &n_bytes, "/proc/self/status"));
     assert_true(n_bytes > 100);
     assert_int_equal(strlen(data), n_bytes);
@@ -104,7 +106,7 @@ static void test_base_file__odd_sources(void **state) {
     assert_ok(msc_file_remove("file_empty"));
 }
 
-// The text that stands in the place of a file of Git LFS is never taken for the file.
+// A Git LFS pointer file is reported as such instead of being read as the real file's content.
 static void test_base_file__git_lfs(void **state) {
     static const char pointer[] =
         "version https://git-lfs.github.com/spec/v1\n"
@@ -118,19 +120,20 @@ static void test_base_file__git_lfs(void **state) {
     assert_int_equal(msc_file_read(&data, &n_bytes, "file_lfs"), MSC_E_INVALID);
     assert_int_equal(msc_file_map(&mapped, &n_bytes, "file_lfs"), MSC_E_INVALID);
     assert_message("file_lfs: this is a Git LFS pointer");
-    // What begins likewise and is shorter is what it is.
+    // A file that only begins like a pointer is read as an ordinary file.
     assert_ok(msc_file_write("file_lfs", pointer, 20));
     expect_content("file_lfs", "version https://git-");
     assert_ok(msc_file_remove("file_lfs"));
 }
 
-// Opening a pipe for reading waits for a writer, a device may never end: neither is opened at all.
+// Opening a pipe for reading blocks until a writer comes, and a device may never end, so neither
+// is opened.
 static void test_base_file__neither_pipes_nor_devices(void **state) {
     (void)state;
     const char *const paths[] = {"file_pipe", "/dev/zero", "."};
     unlink("file_pipe");
     assert_int_equal(mkfifo("file_pipe", 0600), 0);
-    alarm(60); // waiting for ever is the fault that is looked for
+    alarm(60); // ends the test if a read blocks forever
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         char *data = NULL;
         const void *mapped = NULL;
@@ -183,7 +186,7 @@ static void test_base_file__refused_targets(void **state) {
     assert_true(msc_file_exists("/dev/null"));
 }
 
-// The disk fills up in the middle: a limit on file size gives the same failing write.
+// A full disk, simulated by a limit on file size: the write fails after half of the bytes.
 static void test_base_file__failing_write(void **state) {
     (void)state;
     static char large[100000];

@@ -1,3 +1,5 @@
+// File sets: a file that is named twice, once as an output, is refused, even if the two names
+// differ. Expected messages are written by hand.
 #include "base/file_set.h"
 
 #include "base/file.h"
@@ -48,7 +50,7 @@ static void test_base_file_set__one_file_by_many_names(void **state) {
     msc_file_set_finish(&set);
 }
 
-// What is not there yet has a place all the same.
+// Outputs that do not exist yet are compared by the path they will have.
 static void test_base_file_set__outputs(void **state) {
     (void)state;
     struct msc_file_set set = {0};
@@ -58,7 +60,8 @@ static void test_base_file_set__outputs(void **state) {
                    "name another");
     assert_ok(msc_file_set_write(&set, "the log file", "absent/sub/a.jsonl"));
     assert_int_equal(msc_file_set_write(&set, "x", "absent/../sub/../sub/a.jsonl"), MSC_E_INVALID);
-    assert_ok(msc_file_set_read(&set, "labels", "labels.npy")); // missing: who reads it will say so
+    // A missing input is not an error here: its reader reports it.
+    assert_ok(msc_file_set_read(&set, "labels", "labels.npy"));
     assert_int_equal(msc_file_set_write(&set, "the output", "labels.npy"), MSC_E_INVALID);
     msc_file_set_finish(&set);
 }

@@ -1,4 +1,6 @@
-// Files are complete or absent, whatever happens to who writes them or lies in the way.
+// Atomic file writes: the target holds its old or its new content, even if the writer is killed at
+// any system call or other users plant files in the folder. Expected contents are those that the
+// test writes.
 #include "base/file.h"
 
 #include "base/alloc.h"
@@ -26,7 +28,7 @@ static int leave_folder(void **state) {
     return failed;
 }
 
-// Names in the folder that begin like that.
+// Counts the names in the current folder that begin with `beginning`.
 static size_t count_files(const char *beginning) {
     size_t n = 0;
     DIR *here = opendir(".");
@@ -60,8 +62,8 @@ static void plant(const char *path, const char *text) {
 
 // ---- Kills ------------------------------------------------------------------------------------
 
-// Starts a child that writes, and kills it at its n-th entry to or return from the system. False:
-// it came to its end before.
+// Starts a child that writes the file and kills it at the n-th entry to or return from a system
+// call. Returns false if the child finished first.
 static bool kill_at(int n) {
     int how = 0;
     pid_t child = fork();
@@ -105,13 +107,14 @@ static void test_base_file_write__killed_anywhere(void **state) {
         assert_true(holds("target", "newest"));
         assert_int_equal(count_files(""), 3); // ".", "..", "target"
     }
-    assert_true(n_left > 0); // or nothing was tried
+    assert_true(n_left > 0); // at least one child was killed while its temporary file existed
     assert_ok(msc_file_remove("target"));
 }
 
-// ---- What lies in the way ---------------------------------------------------------------------
+// ---- Planted files ----------------------------------------------------------------------------
 
-// Whoever may write the folder could guess names that count up or hold the process.
+// A temporary name made of the process id could be guessed and planted by another user of the
+// folder.
 static void test_base_file_write__planted_names(void **state) {
     (void)state;
     char guess[64];
@@ -133,15 +136,15 @@ static void test_base_file_write__planted_names(void **state) {
     assert_ok(msc_file_remove("target"));
 }
 
-// Only what a dead writer of the same file left goes.
+// A write removes only temporary files that a dead writer of the same target left.
 static void test_base_file_write__what_is_removed(void **state) {
     (void)state;
     static const char *const kept[] = {
         "target.tmp.0123456789abcde",   // too short
         "target.tmp.0123456789abcdef0", // too long
-        "target.tmp.0123456789ABCDEF",  // not as they are written
-        "target.tmp.12345",             // of a process
-        "target2.tmp.0123456789abcdef", // of another file
+        "target.tmp.0123456789ABCDEF",  // temporary names are lower-case
+        "target.tmp.12345",             // a process id
+        "target2.tmp.0123456789abcdef", // another target
         "other.tmp.0123456789abcdef",
     };
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
@@ -190,7 +193,8 @@ static void test_base_file_write__permissions(void **state) {
     assert_int_equal(mode_of("target"), 0640);
     assert_int_equal(chmod("target", 0400), 0);
     assert_ok(msc_file_writer_begin(&w, "target"));
-    assert_int_equal(mode_of(w.temporary), 0400); // nobody reads meanwhile what they may not
+    // No other user can read the file while it is being written.
+    assert_int_equal(mode_of(w.temporary), 0400);
     assert_ok(msc_file_writer_write(&w, "more", 4));
     assert_ok(msc_file_writer_commit(&w));
     assert_int_equal(mode_of("target"), 0400);

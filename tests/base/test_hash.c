@@ -1,10 +1,12 @@
+// XXH3 hashes of bytes, their combination and their text, and CRC-32C. Expected values come from
+// Python's xxhash and RFC 3720.
 #include "base/hash.h"
 
 #include "base/crc32c.h"
 
 #include "tests/msc_test.h"
 
-// Expected digits from the Python package xxhash: xxh3_128_hexdigest(bytes).
+// Expected digits: xxh3_128_hexdigest(bytes) of the Python package xxhash.
 static void test_base_hash__xxh3(void **state) {
     (void)state;
     char text[MSC_HASH_TEXT_BYTES];
@@ -22,8 +24,7 @@ static void test_base_hash__xxh3(void **state) {
                         "f1f8a93f50849ac39408a4433b952d71");
 }
 
-// Expected: the hash of both 16-byte little-endian values, one after the other, by the same
-// package.
+// Expected: xxh3_128_hexdigest of both 16-byte little-endian values, one after the other.
 static void test_base_hash__combine(void **state) {
     (void)state;
     char text[MSC_HASH_TEXT_BYTES];
@@ -37,7 +38,7 @@ static void test_base_hash__combine(void **state) {
     assert_true(msc_hash_equal(msc_hash_add_text(a, NULL), msc_hash_add_text(a, "")));
     assert_true(msc_hash_equal(msc_hash_add_u64(a, 0x0807060504030201u),
                                msc_hash_add_bytes(a, "\1\2\3\4\5\6\7\10", 8)));
-    // Where one text ends and the next begins is part of the result.
+    // Hashing "xy" then "z" differs from hashing "x" then "yz".
     struct msc_hash split = msc_hash_add_text(msc_hash_add_text(a, "xy"), "z");
     assert_false(msc_hash_equal(split, msc_hash_add_text(msc_hash_add_text(a, "x"), "yz")));
 }
@@ -62,7 +63,7 @@ static void test_base_hash__parse(void **state) {
     assert_true(h.low == 0xfedcba9876543210u);
 }
 
-// The check value of CRC-32C, and two of RFC 3720, appendix B.4.
+// The check value of CRC-32C, and two values from RFC 3720, appendix B.4.
 static void test_base_hash__crc32c(void **state) {
     (void)state;
     unsigned char bytes[32] = {0};

@@ -1,4 +1,4 @@
-// The index against a search through the whole array.
+// The hash index, compared with a linear search through the array.
 #include "base/hash_index.h"
 
 #include "tests/msc_test.h"
@@ -19,7 +19,7 @@ static int32_t search(const struct item items[], int n, struct msc_hash hash) {
     return -1;
 }
 
-// Every seventh hash shares its low half with the one before it: they belong in one slot.
+// Every seventh hash has the same low half as the one before it, so both fall into one slot.
 static struct msc_hash hash_of(int number) {
     int low = number % 7 == 6 ? number - 1 : number;
     struct msc_hash h = msc_hash_bytes(&low, sizeof low);
@@ -57,7 +57,7 @@ static void test_base_hash_index__against_search(void **state) {
     check(&index, items, 0);
 }
 
-// More elements than an index can number.
+// More elements than an int32 can number are refused.
 static void test_base_hash_index__too_many(void **state) {
     (void)state;
     struct item item = {hash_of(1), 1};

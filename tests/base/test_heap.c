@@ -1,3 +1,4 @@
+// The binary heap, compared with qsort on random arrays.
 #include "base/heap.h"
 
 #include "base/rng.h"
@@ -8,7 +9,7 @@
 enum { MOST = 200 };
 
 static bool is_less(const void *context, const void *a, const void *b) {
-    const int *values = context; // many are equal: the index tells them apart
+    const int *values = context; // many values are equal, so the index breaks ties
     int left = values[*(const size_t *)a];
     int right = values[*(const size_t *)b];
     return left != right ? left < right : *(const size_t *)a < *(const size_t *)b;
@@ -75,7 +76,7 @@ static void test_base_heap__keeps_the_first(void **state) {
                                       .context = s.values};
         draw(&s, &rng, MOST);
         for (size_t i = 0; i < s.n; i++) {
-            size_t element = (i * 37) % MOST; // each once, in no order
+            size_t element = (i * 37) % MOST; // visits every element once, in scattered order
             msc_heap_offer(&heap, &n_kept, rows[r], &element);
         }
         assert_int_equal(n_kept, rows[r] < MOST ? rows[r] : MOST);

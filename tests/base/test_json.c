@@ -1,3 +1,6 @@
+// JSON: parsing, error messages with line and column, writing, typed access to members, and lists
+// that are kept as text. Expected texts come from Python's json; expected messages are written by
+// hand.
 #include "base/json.h"
 
 #include "base/alloc.h"
@@ -24,7 +27,8 @@ static void expect_written(const char *text, const char *expected) {
     cJSON_Delete(tree);
 }
 
-// Expected forms: json.dumps(json.loads(text), separators=(",", ":")) of Python, but for exponents.
+// Expected forms: Python's json.dumps(json.loads(text), separators=(",", ":")), except for
+// exponents.
 static void test_base_json__round_trips(void **state) {
     (void)state;
     expect_written(" { \"b\" : [ 1 , 2.50 , -3e2 ] , \"a\" : { } , \"\" : [ ] }\n",
@@ -38,7 +42,7 @@ static void test_base_json__round_trips(void **state) {
     expect_written("7", "7");
 }
 
-// What was not checked where it came from does not spoil what is written.
+// Strings that are not valid UTF-8 are written with U+FFFD for each bad byte.
 static void test_base_json__writes_only_utf8(void **state) {
     static const struct {
         const char *text, *written;
@@ -65,7 +69,7 @@ static void test_base_json__passes_over_a_mark(void **state) {
                      MSC_E_FORMAT);
 }
 
-// What people and their word processors write in place of JSON.
+// Common mistakes in JSON typed by hand or pasted from a word processor.
 static void test_base_json__slips_are_named(void **state) {
     static const struct {
         const char *text;
@@ -102,7 +106,7 @@ static void test_base_json__slips_are_named(void **state) {
                          MSC_E_FORMAT);
         assert_message(cases[i].message);
     }
-    // Curly quotes inside a text are text.
+    // Curly quotes inside a string are ordinary characters.
     cJSON_Delete(parse("[\"\xe2\x80\x9cx\xe2\x80\x9d\", 1]"));
 }
 
@@ -156,7 +160,8 @@ static void test_base_json__errors_name_the_place(void **state) {
     }
 }
 
-// The length counts, not a NUL: a cut text is an error at its end, never read beyond.
+// Text ends at its given length, not at a NUL. A cut text is an error at its end, and nothing
+// beyond is read.
 static void test_base_json__cut_anywhere(void **state) {
     static const char text[] = "{\"key\":[1.5e3,true,null,\"\\u00e9\\ud83d\\ude00x\",{\"z\":-2}]}";
     (void)state;
@@ -203,7 +208,7 @@ static void test_base_json__many_keys(void **state) {
     msc_str_finish(&s);
 }
 
-// Expected text: json.dumps(value, indent=2) of Python.
+// Expected text: Python's json.dumps(value, indent=2).
 static void test_base_json__pretty(void **state) {
     (void)state;
     cJSON *tree = parse("{\"a\":[1,{\"b\":null}],\"c\":{},\"d\":[]}");
@@ -348,7 +353,7 @@ static void test_base_json__add(void **state) {
     cJSON_Delete(tree);
 }
 
-// Short whole numbers are read as any other.
+// Short integers take a fast path and must give what strtod gives.
 static void test_base_json__whole_numbers(void **state) {
     static const char *const texts[] = {
         "0",
@@ -369,12 +374,13 @@ static void test_base_json__whole_numbers(void **state) {
         cJSON *number = NULL;
         assert_ok(msc_json_parse(&number, texts[i], strlen(texts[i]), "a"));
         double expected = strtod(texts[i], NULL);
-        assert_memory_equal(&number->valuedouble, &expected, sizeof expected); // -0, too
+        // Memory is compared because of -0.
+        assert_memory_equal(&number->valuedouble, &expected, sizeof expected);
         cJSON_Delete(number);
     }
 }
 
-// Lists in one member stay text, wherever they are in it as members; they are as sound as all else.
+// msc_json_parse_lists keeps the lists in the member "w" as text, but still checks their syntax.
 static void test_base_json__lists_as_text(void **state) {
     static const char text[] =
         "{\"a\":[1],\"w\":{\"l\":[{\"x\":[1,\"]\",{}]},2],\"n\":1,\"o\":{\"l\":[3]},\"e\":[]},"

@@ -1,4 +1,5 @@
-// Numbers under a locale with a decimal comma.
+// Numbers are read and written with a decimal point under a locale that has a decimal comma.
+// Expected texts are written by hand.
 #include "base/json.h"
 #include "base/str.h"
 #include "tests/msc_test.h"
@@ -43,7 +44,7 @@ static void test_base_locale__numbers(void **state) {
     assert_true(msc_parse_duration(&value, "1.5h"));
     assert_true(value == 5400);
     msc_str_finish(&s);
-    // The caller's locale is in force again.
+    // The library has restored the caller's locale.
     skip_without_comma();
 }
 

@@ -1,3 +1,5 @@
+// Logging: levels and their names, messages of one line, and control characters. Expected lines are
+// written by hand.
 #include "base/log.h"
 
 #include "tests/msc_test.h"
@@ -33,12 +35,12 @@ static void test_base_log__levels(void **state) {
     msc_log(&log, MSC_LOG_ERROR, "silent");
 }
 
-// As users write them: a configuration's `verbose`, --log-level.
+// The names are those of the configuration key `verbose` and the option --log-level.
 static void test_base_log__names_of_levels(void **state) {
     (void)state;
-    static const enum msc_log_level expected[] = {
-        MSC_LOG_DEBUG,   MSC_LOG_INFO,  MSC_LOG_INFO, MSC_LOG_WARNING,
-        MSC_LOG_WARNING, MSC_LOG_ERROR, MSC_LOG_ERROR};
+    static const enum msc_log_level expected[] = {MSC_LOG_DEBUG,   MSC_LOG_INFO,    MSC_LOG_INFO,
+                                                  MSC_LOG_WARNING, MSC_LOG_WARNING, MSC_LOG_ERROR,
+                                                  MSC_LOG_ERROR};
     char names[] = MSC_LOG_LEVEL_NAMES;
     size_t n = 0;
     for (char *name = strtok(names, "|"); name; name = strtok(NULL, "|"), n++) {

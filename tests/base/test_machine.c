@@ -1,3 +1,5 @@
+// Free memory of the machine and its cgroups (versions 1 and 2), read from a made-up /proc and
+// /sys. Expected values follow from the limits and uses that each case writes.
 #include "base/machine_internal.h"
 
 #include "base/alloc.h"
@@ -10,7 +12,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-// A small /proc and /sys. The machine has 16 GiB to give.
+// A made-up /proc and /sys. The machine has 16 GiB available.
 struct machine {
     struct msc_arena arena;
     char root[TEMP_FOLDER_BYTES];
@@ -36,7 +38,8 @@ static void begin(struct machine *m) {
 }
 
 static void end(struct machine *m) {
-    char *command = msc_arena_printf(&m->arena, "rm -r '%s'", m->root); // it holds folders
+    // Recursive: the root has subfolders.
+    char *command = msc_arena_printf(&m->arena, "rm -r '%s'", m->root);
     assert_int_equal(system(command), 0);
     msc_arena_finish(&m->arena);
 }
@@ -45,7 +48,7 @@ static void expect_mib(const struct machine *m, uint64_t n_mib) {
     assert_int_equal(msc_machine__free_bytes(m->root) / MIB, n_mib);
 }
 
-// A group of version 2; a limit of 0 is none.
+// Writes the files of a cgroup of version 2. `limit_mib` 0 means no limit.
 static void put_group(struct machine *m, const char *folder, uint64_t limit_mib, uint64_t used_mib,
                       uint64_t idle_mib) {
     put(m, msc_arena_printf(&m->arena, "%s/memory.max", folder), "max\n");
@@ -69,13 +72,13 @@ static void test_base_machine__without_groups(void **state) {
     expect_mib(&m, 16384);
     put(&m, "proc/self/cgroup", "0::/\n");
     put(&m, "proc/self/mountinfo", "22 1 0:21 / /proc rw - proc proc rw\n" MOUNT_2);
-    expect_mib(&m, 16384); // the top group of a machine has no such files
+    expect_mib(&m, 16384); // the root cgroup of a machine has no limit files
     put(&m, "proc/meminfo", "MemTotal: 33554432 kB\n");
     assert_int_equal(msc_machine__free_bytes(m.root), 0);
     end(&m);
 }
 
-// Files that were read fill a group to its limit, but leave when memory is needed.
+// Cached files can fill a cgroup to its limit, but the kernel drops them when memory is needed.
 static void test_base_machine__files_read_are_free(void **state) {
     (void)state;
     struct machine m;
@@ -84,18 +87,20 @@ static void test_base_machine__files_read_are_free(void **state) {
     put(&m, "proc/self/mountinfo", MOUNT_2);
     put_group(&m, "sys/fs/cgroup", 8192, 8190, 7000);
     expect_mib(&m, 7002);
-    put_group(&m, "sys/fs/cgroup", 8192, 100, 200); // read at different moments
+    // More idle than used: the two files are read at different moments.
+    put_group(&m, "sys/fs/cgroup", 8192, 100, 200);
     expect_mib(&m, 8192);
     put_group(&m, "sys/fs/cgroup", 32768, 100, 0);
     expect_mib(&m, 16384);
     put_mib(&m, "sys/fs/cgroup", "memory.high", 4096);
     expect_mib(&m, 3996);
     put_group(&m, "sys/fs/cgroup", 8192, 9000, 0);
-    assert_int_equal(msc_machine__free_bytes(m.root), 1); // full is not unknown
+    // A full cgroup gives 1, because 0 means unknown.
+    assert_int_equal(msc_machine__free_bytes(m.root), 1);
     end(&m);
 }
 
-// The limit of systemd and Slurm is on a group above the process's own, or on that.
+// systemd and Slurm set the limit on the process's own cgroup or on one of its parents.
 static void test_base_machine__groups_in_groups(void **state) {
     (void)state;
     struct machine m;
@@ -105,14 +110,14 @@ static void test_base_machine__groups_in_groups(void **state) {
     put_group(&m, "sys/fs/cgroup/system.slice", 0, 12000, 0);
     put_group(&m, "sys/fs/cgroup/system.slice/job_7", 4096, 1000, 500);
     put_group(&m, "sys/fs/cgroup/system.slice/job_7/step_0", 0, 800, 0);
-    put_group(&m, "sys/fs/cgroup/system.slice/job_70", 1, 1, 0); // another's
+    put_group(&m, "sys/fs/cgroup/system.slice/job_70", 1, 1, 0); // another job
     expect_mib(&m, 3596);
     put_group(&m, "sys/fs/cgroup/system.slice/job_7/step_0", 2048, 800, 0);
     expect_mib(&m, 1248);
     end(&m);
 }
 
-// Where a container sees no more than its own group, under the name that it has outside.
+// A container sees only its own cgroup, while /proc names the cgroup by its path outside.
 static void test_base_machine__a_mount_of_one_group(void **state) {
     (void)state;
     struct machine m;
@@ -125,7 +130,7 @@ static void test_base_machine__a_mount_of_one_group(void **state) {
     expect_mib(&m, 2000);
     put(&m, "proc/self/cgroup", "0::/docker/abc\n");
     expect_mib(&m, 4000);
-    put(&m, "proc/self/cgroup", "0::/docker/abcde/inner\n"); // not below it
+    put(&m, "proc/self/cgroup", "0::/docker/abcde/inner\n"); // not inside the mounted cgroup
     expect_mib(&m, 4000);
     put(&m, "proc/self/cgroup", "0::/../other\n");
     put(&m, "proc/self/mountinfo", MOUNT_2);
@@ -133,7 +138,7 @@ static void test_base_machine__a_mount_of_one_group(void **state) {
     end(&m);
 }
 
-// Version 1, alone or beside version 2 without memory.
+// Version 1, by itself or next to a version 2 that has no memory controller.
 static void test_base_machine__version_1(void **state) {
     (void)state;
     static const char job[] = "sys/fs/cgroup/memory/slurm/job_7";
@@ -155,7 +160,7 @@ static void test_base_machine__version_1(void **state) {
         "cache 0\ninactive_file 4096\ntotal_inactive_file 5242880000\n"); // 5000 MiB
     put(&m, msc_arena_printf(&m.arena, "%s/memory.limit_in_bytes", step), "9223372036854771712\n");
     put_mib(&m, step, "memory.usage_in_bytes", 7000);
-    put_mib(&m, "sys/fs/cgroup/cpu/other", "memory.limit_in_bytes", 1); // no group of memory
+    put_mib(&m, "sys/fs/cgroup/cpu/other", "memory.limit_in_bytes", 1); // not a memory cgroup
     put_mib(&m, "sys/fs/cgroup/cpu/other", "memory.usage_in_bytes", 1);
     expect_mib(&m, 5192);
     end(&m);

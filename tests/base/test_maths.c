@@ -1,4 +1,5 @@
-// Exponential and logarithm: as exact as they are to be, and the same bits whatever compiled them.
+// exp and log: within one unit in the last place, and the same bits with every compiler. Expected
+// values come from mpmath.
 #include "base/maths.h"
 
 #include "base/hash.h"
@@ -8,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-// Results to 200 bits, rounded to the nearest, by mpmath: float(mpmath.exp(x)), float(mpmath.log(x)).
+// Expected values: mpmath with 200 bits, rounded to the nearest double: float(mpmath.exp(x)),
+// float(mpmath.log(x)).
 struct row {
     double x, expected;
 };
@@ -54,7 +56,7 @@ static const struct row logarithms[] = {
     {INFINITY, INFINITY},
 };
 
-// The nearest number, or one beside it.
+// The nearest double or one of its two neighbours.
 static void assert_near(double found, double expected) {
     assert_true(found == expected || found == nextafter(expected, INFINITY) ||
                 found == nextafter(expected, -INFINITY));
@@ -73,7 +75,7 @@ static void test_base_maths__values(void **state) {
                 isnan(msc_maths_log(-INFINITY)));
 }
 
-// Those of the C library are within 1 unit, too.
+// The C library's results differ by at most one unit in the last place.
 static void test_base_maths__beside_the_library(void **state) {
     struct msc_rng rng;
     (void)state;
@@ -85,7 +87,7 @@ static void test_base_maths__beside_the_library(void **state) {
     }
 }
 
-// Records depend on every bit.
+// Records depend on every bit, so a hash of many results is pinned.
 static void test_base_maths__bits(void **state) {
     struct msc_rng rng;
     char text[MSC_HASH_TEXT_BYTES];

@@ -1,6 +1,6 @@
-// Every allocation of each scenario fails once: the n-th call returns NULL, n = 1, 2, ... until the
-// scenario gets through. Each failure must come back as MSC_E_NOMEM and leave nothing allocated.
-// The linker sends the library's allocation functions here; cJSON's are hooked.
+// Every allocation of each scenario fails once: the n-th call returns NULL for n = 1, 2, ...
+// until the scenario succeeds. Each failure must return MSC_E_NOMEM and leave nothing allocated.
+// The linker redirects the library's allocation functions to this file; cJSON's are hooked.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -130,7 +130,8 @@ static void test_base_memory__json(void **state) {
     cJSON_InitHooks(NULL);
 }
 
-// Only the folder's name for the last sync may fail unseen, so this scenario is judged by hand.
+// One failure may be ignored: building the folder's name for the final sync. So this scenario
+// accepts MSC_OK after a failed allocation.
 static void test_base_memory__files(void **state) {
     (void)state;
     for (int n = 1; n < 100; n++) {
@@ -148,7 +149,7 @@ static void test_base_memory__files(void **state) {
         }
     }
     assert_ok(msc_file_remove("memory_test/x"));
-    assert_int_equal(rmdir("memory_test"), 0); // holds no temporary file
+    assert_int_equal(rmdir("memory_test"), 0); // succeeds only if no temporary file is left
 }
 
 int main(int argc, char **argv) {

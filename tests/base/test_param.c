@@ -1,3 +1,5 @@
+// Parameter tables: defaults, reading from JSON with range errors, writing, and help text. Expected
+// values and messages are written by hand.
 #include "base/param.h"
 
 #include "base/alloc.h"
@@ -75,7 +77,7 @@ static void test_base_param__read(void **state) {
     assert_null(a.path);
     assert_ptr_equal(a.extra, cJSON_GetObjectItem(tree, "extra"));
     cJSON_Delete(tree);
-    assert_string_equal(a.label, "mine"); // a copy, which outlives the tree
+    assert_string_equal(a.label, "mine"); // a copy that outlives the JSON tree
 
     tree = parse("{\"steps\":\"42\",\"time\":7.5,\"mode\":\"swap\",\"extra\":null}");
     assert_ok(msc_param_read(anneal_params, &a, tree, "agent", NULL, &arena));
@@ -130,7 +132,7 @@ static void test_base_param__errors(void **state) {
     msc_arena_finish(&arena);
 }
 
-// What is written reads back to the same values.
+// Written parameters read back to the same values.
 static void test_base_param__write(void **state) {
     (void)state;
     struct msc_arena arena = {0};
@@ -152,7 +154,7 @@ static void test_base_param__write(void **state) {
     assert_true(b.steps == 999 && b.mode == 2 && b.t0 == 0.1 && isinf(b.time) && !b.path);
     cJSON_Delete(tree);
 
-    // 2^62 + 1 has no double.
+    // 2^62 + 1 cannot be represented as a double, so it is written as a string.
     a.steps = 4611686018427387905;
     tree = cJSON_CreateObject();
     assert_ok(msc_param_write(anneal_params, &a, tree));
@@ -162,7 +164,7 @@ static void test_base_param__write(void **state) {
     msc_arena_finish(&arena);
 }
 
-// A later parameter is not written where it is not given, and else as it is.
+// An object parameter is written only if it was given, and then unchanged.
 static void test_base_param__object(void **state) {
     struct options {
         const cJSON *extra;

@@ -1,3 +1,5 @@
+// Paths: their parts, whether one is inside another, absolute and relative forms. Relative forms
+// come from Python's os.path; the others are written by hand.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "tests/msc_test.h"
@@ -89,7 +91,7 @@ static void test_base_path__resolve_inside(void **state) {
     msc_arena_finish(&arena);
 }
 
-// Expected texts: os.path.relpath of Python on the same paths.
+// Expected texts: Python's os.path.relpath on the same paths.
 static void test_base_path__relative(void **state) {
     static const struct {
         const char *path, *folder, *expected;

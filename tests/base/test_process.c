@@ -1,4 +1,5 @@
-// Programs that are run to their end, and waits that somebody stops.
+// Child processes: run to their end, stopped on a timeout, or answering line by line. Expected
+// answers follow from the shell scripts that are run.
 #include "base/process.h"
 
 #include "base/cancel.h"
@@ -54,7 +55,7 @@ static void test_base_process__run_says_what_went_wrong(void **state) {
     msc_str_finish(&last);
 }
 
-// With what it has started itself, whether it still talks or not.
+// A timeout ends the program and its children, whether or not they still write output.
 static void test_base_process__run_ends_what_takes_too_long(void **state) {
     static const char *const scripts[] = {
         "sleep 1000 & echo $! >pid; wait",
@@ -85,7 +86,7 @@ static size_t count_descriptors(void) {
     return n;
 }
 
-// A script that runs in `folder` and leaves a child, whose number it notes.
+// A script run in `folder` has left a child, whose id is in the file `pid`. Returns that id.
 static pid_t left_child(const char *folder) {
     char noted[TEMP_FOLDER_BYTES + 8];
     snprintf(noted, sizeof noted, "%s/pid", folder);
@@ -94,7 +95,7 @@ static pid_t left_child(const char *folder) {
     return pid;
 }
 
-// The program's end counts, not that of a child with its output, which goes on.
+// A run ends when the program does. It does not wait for a child that still holds the output.
 static void test_base_process__run_does_not_wait_for_children(void **state) {
     static const char *const scripts[] = {
         "sleep 1000 & echo $! >pid; echo 1; echo 0.5",
@@ -121,7 +122,7 @@ static void test_base_process__run_does_not_wait_for_children(void **state) {
     temp_folder_remove(folder);
 }
 
-// Though the child writes without end.
+// A run ends with the program even if a child writes without end.
 static void test_base_process__run_does_not_read_on(void **state) {
     char folder[TEMP_FOLDER_BYTES];
     struct msc_str last = {0};
@@ -130,7 +131,7 @@ static void test_base_process__run_does_not_read_on(void **state) {
     temp_folder_make(folder);
     assert_ok(run_script(&last, "yes & echo $! >pid; echo 0.5", folder, PATIENCE_S, NULL));
     assert_true(msc_clock_seconds() - began_s < PATIENCE_S / 2);
-    assert_process_ends(left_child(folder)); // nobody reads what it writes
+    assert_process_ends(left_child(folder)); // the child gets SIGPIPE: its output has no reader
     assert_int_equal(run_script(&last, "yes", folder, 1.0, NULL), MSC_E_STATE);
     assert_message("waited 1 s");
     msc_str_finish(&last);
@@ -169,11 +170,11 @@ static void test_base_process__call_does_not_wait_for_children(void **state) {
     temp_folder_remove(folder);
 }
 
-// One that answers line by line: its end is told at once, whichever way it is spoken to.
+// A program that answers line by line: its end is reported at once, by receive and by next_line.
 static void test_base_process__talk_ends_with_the_program(void **state) {
     static const char *const argv[] = {"/bin/sh", "-c", "sleep 1000 <&0 & echo 1; echo 2; exit 3",
                                        NULL};
-    enum { MANY = 1 << 20 }; // more than a pipe holds
+    enum { MANY = 1 << 20 }; // more than a pipe buffer
     struct msc_process *process = NULL;
     double began_s = msc_clock_seconds();
     char *many = test_calloc(MANY, 1);
@@ -217,7 +218,7 @@ static void test_base_process__waits_are_stopped_on_request(void **state) {
     assert_ok(msc_process_start(&process, argv, NULL));
     msc_process_set_cancel(process, &cancel, 2);
     assert_int_equal(msc_process_receive(process, &line, &length, 1.0), MSC_E_IO);
-    assert_true(beats >= 5); // who watches sees that we live
+    assert_true(beats >= 5); // the heartbeat continues
     msc_cancel_raise(&cancel, 1);
     assert_int_equal(msc_process_receive(process, &line, &length, 0.2), MSC_E_IO);
     msc_cancel_raise(&cancel, 2);
@@ -229,7 +230,7 @@ static void test_base_process__waits_are_stopped_on_request(void **state) {
     msc_str_finish(&last);
 }
 
-// Six that do not want to end take no longer than one of them.
+// Stopping six processes that ignore SIGTERM takes no longer than stopping one.
 static void test_base_process__many_are_stopped_at_once(void **state) {
     static const char *const argv[] = {
         "/bin/sh", "-c", "trap '' TERM; echo here; while :; do sleep 1000; done", NULL};

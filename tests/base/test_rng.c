@@ -1,8 +1,10 @@
+// Random numbers: PCG32 and PCG64 against their reference implementations and numpy, and the
+// statistics of bounded draws, doubles, streams and shuffles.
 #include "base/rng.h"
 
 #include "tests/msc_test.h"
 
-// The first line of the reference's pcg32-demo, which seeds with 42 and 54.
+// The first line of the output of the reference's pcg32-demo, which seeds with 42 and 54.
 static void test_base_rng__pcg32_reference(void **state) {
     static const uint32_t expected[] = {0xa15c02b7, 0x7b47f409, 0xba1d3330,
                                         0x83d2f293, 0xbfa4784b, 0xcbed606e};
@@ -14,7 +16,7 @@ static void test_base_rng__pcg32_reference(void **state) {
     }
 }
 
-// The same demo goes on with 65 coins and 33 dice after these six numbers.
+// After six numbers the same demo tosses 65 coins and rolls 33 dice.
 static void test_base_rng__pcg32_coins_and_dice(void **state) {
     static const char coins[] = "HHTTTHTHHHTHTTTHHHHHTTTHHHTHTHTHTTHTTTHHHHHHTTTTHHTTTTTHTTTTTTTHT";
     static const char dice[] = "341122324324335231315141564662633";
@@ -32,7 +34,7 @@ static void test_base_rng__pcg32_coins_and_dice(void **state) {
     }
 }
 
-// numpy 1.24: PCG64().state = {"state": {"state": s, "inc": c}, ...}; random_raw(6).
+// Expected: numpy 1.24, PCG64().state = {"state": {"state": s, "inc": c}, ...}; random_raw(6).
 static void test_base_rng__pcg64_numpy(void **state) {
     static const struct {
         struct msc_pcg64 rng;
@@ -58,7 +60,7 @@ static void test_base_rng__pcg64_numpy(void **state) {
     }
 }
 
-// numpy 1.24: Generator(PCG64 with state 1, increment 1).random(4).
+// Expected: numpy 1.24, Generator(PCG64 with state 1, increment 1).random(4).
 static void test_base_rng__doubles_numpy(void **state) {
     static const double expected[] = {0x1.c4c1ca64c3001p-1, 0x1.a9fd69cb4979fp-1,
                                       0x1.d0b4ffc0e3604p-1, 0x1.d2dc81bff4944p-3};
@@ -69,7 +71,7 @@ static void test_base_rng__doubles_numpy(void **state) {
     }
 }
 
-// Mean and spread of a bounded draw and of a double, within 6 standard errors.
+// Mean and standard deviation of bounded draws and of doubles, within 6 standard errors.
 static void test_base_rng__uniform(void **state) {
     enum { BOUND = 7, DRAWS = 70000 };
     (void)state;
@@ -86,14 +88,15 @@ static void test_base_rng__uniform(void **state) {
         sum += real;
     }
     for (int i = 0; i < BOUND; i++) {
-        assert_in_range(counts[i], 10000 - 556, 10000 + 556); // sqrt(70000 * 6) / 7 = 93
+        // 6 standard deviations; one is sqrt(70000 * 6) / 7 = 93.
+        assert_in_range(counts[i], 10000 - 556, 10000 + 556);
     }
     assert_true(sum / DRAWS > 0.5 - 0.0066 && sum / DRAWS < 0.5 + 0.0066);
     assert_int_equal(msc_rng_below(&rng, 1), 0);
     assert_true(msc_rng_below(&rng, UINT64_MAX) < UINT64_MAX);
 }
 
-// Neighbouring seeds and streams share no early number and differ in about half of the bits.
+// Neighbouring seeds and streams share no first number, and about half of their bits differ.
 static void test_base_rng__seeds_and_streams(void **state) {
     enum { SEEDS = 32, STREAMS = 32, ALL = SEEDS * STREAMS };
     static uint64_t first[ALL];
@@ -122,7 +125,7 @@ static void test_base_rng__seeds_and_streams(void **state) {
     assert_memory_not_equal(&a, &b, sizeof a);
 }
 
-// All 6 orders of 3 items are equally frequent, and nothing gets lost.
+// All 6 orders of 3 items are equally frequent, and no item is lost.
 static void test_base_rng__shuffle(void **state) {
     enum { DRAWS = 6000 };
     (void)state;
@@ -139,7 +142,8 @@ static void test_base_rng__shuffle(void **state) {
     for (int i = 0; i < 27; i++) {
         if (counts[i] > 0) {
             n_orders++;
-            assert_in_range(counts[i], 1000 - 174, 1000 + 174); // sqrt(6000 * 5) / 6 = 29
+            // 6 standard deviations; one is sqrt(6000 * 5) / 6 = 29.
+            assert_in_range(counts[i], 1000 - 174, 1000 + 174);
         }
     }
     assert_int_equal(n_orders, 6);

@@ -1,4 +1,5 @@
-// Folders for a while, and those that killed processes have left.
+// Scratch folders: made and removed, and swept if a killed process has left them. The expected
+// folders are those that the test makes.
 #include "base/scratch.h"
 
 #include "base/alloc.h"
@@ -59,10 +60,10 @@ static size_t count_in(const char *folder) {
         n++;
     }
     closedir(list);
-    return n - 2; // but itself and its parent
+    return n - 2; // without "." and ".."
 }
 
-// A process that makes a folder, says so, and waits to be killed.
+// Starts a process that makes a scratch folder, reports it, and waits to be killed.
 static pid_t start_owner(void) {
     int ends[2];
     char said = 0;
@@ -104,7 +105,7 @@ static void test_base_scratch__goes_with_what_is_in_it(void **state) {
     make_in(inner, scratch.path, "b");
     write_in(inner, "c");
     msc_scratch_remove(&scratch);
-    msc_scratch_remove(&scratch); // there is none
+    msc_scratch_remove(&scratch); // removing a folder that was never made does nothing
     assert_int_equal(count_in(room->folder), 0);
     msc_arena_finish(&arena);
 }
@@ -123,7 +124,7 @@ static void test_base_scratch__dead_ones_are_swept(void **state) {
     assert_int_equal(count_in(room->folder), 0);
 }
 
-// Neither other names nor links, nor what links in a folder lead to.
+// A sweep leaves other names, symbolic links, and the targets of links inside folders.
 static void test_base_scratch__nothing_else_is_swept(void **state) {
     const struct room *room = *state;
     char path[PATH_MAX], dead[PATH_MAX], others[2][PATH_MAX];
@@ -144,7 +145,7 @@ static void test_base_scratch__nothing_else_is_swept(void **state) {
     assert_int_equal(rmdir(others[1]), 0);
 }
 
-// Folders that are made while others sweep are there, with what was written.
+// Folders that are made while other processes sweep keep their files.
 static void test_base_scratch__making_and_sweeping_at_once(void **state) {
     const struct room *room = *state;
     pid_t sweepers[2];

@@ -1,3 +1,5 @@
+// Texts made safe to show: control characters, bidirectional marks and bad UTF-8 are escaped. The
+// characters to escape come from UAX 9 and RFC 3629, the quoting rules from POSIX.
 #include "base/shown.h"
 
 #include "base/str.h"
@@ -8,7 +10,7 @@ static void check(const char *text, const char *expected) {
     struct msc_str out = {0};
     msc_shown_append(&out, text);
     assert_string_equal(msc_str_text(&out), expected);
-    // Shown again, it stays.
+    // Escaping is idempotent.
     msc_str_clear(&out);
     msc_shown_append(&out, expected);
     assert_string_equal(msc_str_text(&out), expected);
@@ -35,8 +37,8 @@ static void test_base_shown__controls(void **state) {
           "\\u0080\\u009b2J\\u009f");
 }
 
-// The marks of the Unicode bidirectional algorithm (UAX 9, table 3), and the two characters that
-// break lines.
+// The marks of the Unicode bidirectional algorithm (UAX 9, table 3), and the line and paragraph
+// separators.
 static void test_base_shown__direction_and_lines(void **state) {
     (void)state;
     check("\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f", "\\u061c\\u200e\\u200f");
@@ -46,8 +48,8 @@ static void test_base_shown__direction_and_lines(void **state) {
     check("\xe2\x80\xa8\xe2\x80\xa9", "\\u2028\\u2029");
 }
 
-// What RFC 3629 does not allow: bytes of no character, cut ones, overlong ones, surrogates, and
-// what lies beyond the last.
+// Byte sequences that RFC 3629 forbids: invalid bytes, cut and overlong sequences, surrogates,
+// and code points above U+10FFFF.
 static void test_base_shown__no_utf8(void **state) {
     (void)state;
     check("\x9b"
@@ -105,7 +107,8 @@ static void test_base_shown__cut_at_a_character(void **state) {
     assert_string_equal(out, "abcdef");
 }
 
-// POSIX, Shell Command Language, 2.2.2: in single quotes all is literal, but for themselves.
+// POSIX, Shell Command Language, 2.2.2: single quotes preserve every character except a single
+// quote.
 static void test_base_shown__a_path_is_a_word_of_a_shell(void **state) {
     (void)state;
     static const char *const paths[][2] = {

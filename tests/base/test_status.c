@@ -1,3 +1,5 @@
+// Status codes and the thread-local error message: forwarding, prefixes, and cutting to one line.
+// Expected messages are written by hand.
 #include "base/status.h"
 
 #include "tests/msc_test.h"
@@ -43,7 +45,7 @@ static void test_base_status__prefix(void **state) {
     enum msc_status status = fail_thing(7);
     assert_int_equal(msc_status_prefix(status, "model %d", 2), MSC_E_FORMAT);
     assert_string_equal(msc_status_message(), "model 2: thing: expected 4, got 7");
-    // A new failure may quote the one before.
+    // A new message may quote the current one.
     status = MSC_FAIL(MSC_E_STATE, "again: %s", msc_status_message());
     assert_int_equal(status, MSC_E_STATE);
     assert_string_equal(msc_status_message(), "again: model 2: thing: expected 4, got 7");

@@ -1,3 +1,5 @@
+// Strings: appending, shortest forms of numbers, and parsing of numbers, durations and sizes.
+// Expected digits come from Python and numpy; some results are compared with strtod's.
 #include "base/str.h"
 
 #include "base/alloc.h"
@@ -63,7 +65,7 @@ static void test_base_str__take(void **state) {
     assert_null(s.data);
     msc_free(taken);
 
-    s.failed = true; // as after an append for which there was no memory
+    s.failed = true; // as after an append that ran out of memory
     msc_str_append(&s, "more");
     assert_string_equal(msc_str_text(&s), "");
     assert_int_equal(msc_str_status(&s), MSC_E_NOMEM);
@@ -85,7 +87,7 @@ static void expect_float(float value, const char *expected) {
     msc_str_finish(&s);
 }
 
-// Digits as Python's repr(); ".0" and the switch to exponents follow %g instead.
+// Digits as in Python's repr(); ".0" and the switch to exponents follow %g instead.
 static void test_base_str__shortest_double(void **state) {
     (void)state;
     expect_double(0.1, "0.1");
@@ -108,7 +110,7 @@ static void test_base_str__shortest_double(void **state) {
     expect_double(NAN, "nan");
 }
 
-// Digits as str(numpy.float32(x)).
+// Digits as in str(numpy.float32(x)).
 static void test_base_str__shortest_float(void **state) {
     (void)state;
     expect_float(0.1f, "0.1");
@@ -123,7 +125,7 @@ static void test_base_str__shortest_float(void **state) {
     expect_float(NAN, "nan");
 }
 
-// Bit patterns from a fixed sequence read back to themselves.
+// Pseudo-random bit patterns, written as text, read back to the same bits.
 static void test_base_str__round_trip(void **state) {
     (void)state;
     uint64_t bits = 1;
@@ -152,7 +154,8 @@ static void test_base_str__round_trip(void **state) {
     msc_str_finish(&s);
 }
 
-// Rounded as strtod does, wherever it rounds at all; halves between two doubles among them.
+// msc_round_decimal agrees with strtod or declines. A quarter of the cases are exact halves
+// between two doubles.
 static void test_base_str__round_decimal(void **state) {
     (void)state;
     uint64_t bits = 7;
@@ -163,7 +166,8 @@ static void test_base_str__round_decimal(void **state) {
         int exponent = (int)(bits >> 40) % 32 - 30;
         char text[40];
         double value = 0;
-        if (i % 4 == 0) { // 2^53 + 1 and the like, times what 5^k divides
+        // An odd 54-bit number, exactly between two doubles, or 25 times it with exponent -2.
+        if (i % 4 == 0) {
             mantissa = ((UINT64_C(1) << 53) | (mantissa >> 11) | 1) * (i % 8 == 0 ? 1 : 25);
             exponent = i % 8 == 0 ? 0 : -2;
         }

@@ -1,3 +1,4 @@
+// Glob patterns, and suggestions for misspelt names. Expected answers are written by hand.
 #include "base/str.h"
 
 #include "tests/msc_test.h"
@@ -35,7 +36,7 @@ static void test_base_str_match__glob(void **state) {
     }
 }
 
-// A pattern with many stars stays linear in each of them.
+// Matching a pattern with many stars does not take exponential time.
 static void test_base_str_match__glob_is_fast(void **state) {
     (void)state;
     char text[5001];

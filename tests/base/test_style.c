@@ -1,3 +1,4 @@
+// Terminal styles in text and tables, and control bytes in names that must not act as styles.
 #include "base/style.h"
 
 #include "base/shown.h"
@@ -39,11 +40,12 @@ static void test_base_style__not_asked_for(void **state) {
     struct msc_str text = {0};
     write_name(&text, MSC_STYLE_BEST, "b");
     assert_string_equal(msc_str_text(&text), "b");
-    msc_str_append(&text, "\x01\x02\x1b"); // without styles, marks are shown as any control byte
+    // Without styles, style marks are escaped like any other control byte.
+    msc_str_append(&text, "\x01\x02\x1b");
     check(&text, "b\\x01\\x02\\x1b");
 }
 
-// No control byte in a name acts as a mark.
+// Control bytes in a name are escaped, so none acts as a style mark.
 static void test_base_style__names(void **state) {
     (void)state;
     struct msc_str text = {.has_styles = true};
@@ -61,7 +63,7 @@ static void test_base_style__names(void **state) {
     check(&text, expected);
 }
 
-// Styles do not change the width of columns.
+// Style codes do not count towards the width of a column.
 static void test_base_style__table(void **state) {
     (void)state;
     struct msc_str text = {.has_styles = true};

@@ -1,3 +1,5 @@
+// Text tables: columns are aligned, and folded into several blocks if the terminal is too narrow.
+// Expected tables are written by hand.
 #include "base/table.h"
 
 #include "base/str.h"
@@ -40,10 +42,10 @@ static void test_base_table__folded(void **state) {
                                "  size_bytes         30000\n";
     check(&t, losses, 12, 45, wide);
     t = (struct msc_table){.n_columns = 4, .indent = 2, .least_columns = 8};
-    check(&t, losses, 12, 33, wide); // as wide as its first block
+    check(&t, losses, 12, 33, wide); // the limit is exactly the width of the first block
 }
 
-// What does not fit even alone stands in a block of its own.
+// A column that does not fit next to the key column gets a block of its own.
 static void test_base_table__too_narrow(void **state) {
     (void)state;
     static const char *const cells[] = {"kind", "name", "read by", "weight", "conv", "fc"};
@@ -57,7 +59,7 @@ static void test_base_table__too_narrow(void **state) {
     check(&t, NULL, 0, 80, "");
 }
 
-// Names of rows alone say nothing.
+// A block always has at least one column besides the row names.
 static void test_base_table__names_have_company(void **state) {
     (void)state;
     struct msc_table t = {.n_columns = 4, .indent = 2, .least_columns = 8};
@@ -77,7 +79,7 @@ static void test_base_table__names_have_company(void **state) {
     check(&t, losses + 4, 1, 1, "loss\n");
 }
 
-// Columns are characters, not bytes; what a terminal would obey is no cell.
+// Widths count characters, not bytes, and control characters are escaped.
 static void test_base_table__safe_to_show(void **state) {
     (void)state;
     static const char *const cells[] = {"sch\xc3\xb6n", "1", "a\x1b\n", "2"};

@@ -1,4 +1,5 @@
-// Which bytes are UTF-8: table 3-7 of the Unicode standard and the sequences that RFC 3629 forbids.
+// UTF-8 decoding, checked against table 3-7 of the Unicode standard and the sequences that RFC
+// 3629 forbids.
 #include "base/utf8.h"
 
 #include "tests/msc_test.h"
@@ -9,10 +10,10 @@ static bool is_good(const char *text, size_t length) {
     return msc_utf8_length(text, length) == length;
 }
 
-// Each lead byte with each second byte and good ones after it, by table 3-7.
+// Each lead byte with each second byte, followed by valid bytes, according to table 3-7.
 static void test_base_utf8__well_formed_sequences(void **state) {
     static const struct {
-        unsigned first, last, low, high; // of lead bytes, and of the second byte
+        unsigned first, last, low, high; // ranges of the lead byte and of the second byte
         size_t n;
     } rows[] = {
         {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
@@ -64,7 +65,8 @@ static void test_base_utf8__length_is_that_of_the_good_part(void **state) {
     assert_int_equal(msc_utf8_length("a\xc3", 2), 1);
     assert_int_equal(msc_utf8_length("ab\xed\xa0\x80", 5), 2);
     assert_int_equal(msc_utf8_length("\xc0\x80", 2), 0);
-    assert_int_equal(msc_utf8_length("\xc3\xb6", 1), 0); // what follows is not of the text
+    // The second byte is outside the given length.
+    assert_int_equal(msc_utf8_length("\xc3\xb6", 1), 0);
 }
 
 static void test_base_utf8__errors_name_the_place(void **state) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Adds up the table of conformance cases by operator.
+"""Sums up the table of conformance cases by operator.
 
 usage: by_op.py [--check] CASES SUMMARY
 
-CASES is what `test_conformance --markdown` wrote. Writes SUMMARY, or with --check fails where it is
-not what would be written.
+CASES was written by `test_conformance --markdown`. Writes SUMMARY; with --check it fails if
+SUMMARY differs from what it would write.
 """
 
 import re
@@ -14,18 +14,24 @@ from pathlib import Path
 
 HEAD = """# ONNX conformance
 
-What the backends `cpu` and `vulkan` compute of ONNX's own backend test data, by operator.
-[tests/conformance/cases.md](../tests/conformance/cases.md) has every case; `ninja -C build/release
-conformance` writes both.
+Results of the backends `cpu` and `vulkan` on ONNX's own backend test data, by operator.
+`ninja -C build/release conformance` writes this page and the list of all cases,
+[tests/conformance/cases.md](../tests/conformance/cases.md).
 
-Outputs agree within 1e-7 + 1e-3 |expected|, as in ONNX's own backend test (bfloat16 within a unit in
-the last place); integers exactly. A number counts the cases in scope that pass on both backends; where
-one fails, the number says of how many. Notes are of the newest data that have the operator:
+A case passes if all outputs are close enough to the expected ones. Floats may differ by
+1e-7 + 1e-3 |expected|, as in ONNX's own backend test, and bfloat16 by one unit in the last place.
+Integers must be equal. The columns of a version count the cases in scope that pass on both
+backends. If some of them fail, the entry has the form "7 of 8". A dash means that no case is in
+scope.
 
-- *vulkan by cpu*: in so many cases `vulkan` leaves what is named to the `cpu` backend, between copies;
-- *joint by joint*: joints whose lengths depend on data, or that have no elements, and those behind
-  them, run on the reference kernels;
-- *out of scope*: what so many cases are about is not supported.
+Notes are about the newest version that has the operator:
+
+- *vulkan by cpu*: in this number of cases, `vulkan` passes the listed operators to the `cpu`
+  backend and copies their inputs and outputs.
+- *joint by joint*: in this number of cases, the reference kernels run some joints one by one:
+  joints whose lengths depend on data, joints without elements, and all joints after them.
+- *out of scope*: features that mscgym does not support, each with the number of cases that test it.
+  `float8`, `optional`, `sequence`, `string` and `map` are types.
 """
 TITLE = re.compile(r"^## onnx (\S+)")
 ELSEWHERE = re.compile(r"\(cpu: ([^)]*)\)")
@@ -33,7 +39,7 @@ OUT = "out of scope: "
 
 
 def read(path):
-    """{version: {operator: [(cell of cpu, cell of vulkan), ...]}}, versions in order."""
+    """Returns {version: {operator: [(cell of cpu, cell of vulkan), ...]}}, versions in order."""
     sets = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         title = TITLE.match(line)
@@ -50,7 +56,7 @@ def in_scope(cases):
 
 
 def count(cases):
-    """How many pass on both: "8", "7 of 8", or a dash where there is none."""
+    """The number that pass on both backends: "8", "7 of 8", or a dash if there are none."""
     scope = in_scope(cases)
     n = sum(all(cell.startswith("pass") for cell in cells) for cells in scope)
     if n < len(scope):
@@ -69,7 +75,7 @@ def notes(cases):
     if n_stepwise:
         found.append(f"joint by joint: {n_stepwise}")
     if out:
-        found.append(OUT + ", ".join(f"{n} {why}" for why, n in sorted(out.items())))
+        found.append(OUT + ", ".join(f"{why} ({n})" for why, n in sorted(out.items())))
     return "; ".join(found)
 
 

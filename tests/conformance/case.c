@@ -1,3 +1,5 @@
+// Loads one case of ONNX's backend tests and decides whether it is in scope, as declared in
+// case.h.
 #include "tests/conformance/case.h"
 
 #include "base/alloc.h"
@@ -26,16 +28,16 @@ static const struct {
     {"LabelEncoder", "map"},
 };
 
-// Cases whose data contradict the definition, and ONNX Runtime, which follows it.
+// Cases whose data contradict ONNX's definition, which ONNX Runtime follows.
 static const struct {
     const char *name, *why;
 } contradicting[] = {
     {"test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
-     "its data count what lies beyond the padding"},
-    {"test_qlinearmatmul_2D_int8_float16", "its data wrap round instead of saturating"},
-    {"test_qlinearmatmul_2D_int8_float32", "its data wrap round instead of saturating"},
-    {"test_qlinearmatmul_3D_int8_float16", "its data wrap round instead of saturating"},
-    {"test_qlinearmatmul_3D_int8_float32", "its data wrap round instead of saturating"},
+     "expected outputs that count elements beyond the padding"},
+    {"test_qlinearmatmul_2D_int8_float16", "expected outputs that wrap instead of saturating"},
+    {"test_qlinearmatmul_2D_int8_float32", "expected outputs that wrap instead of saturating"},
+    {"test_qlinearmatmul_3D_int8_float16", "expected outputs that wrap instead of saturating"},
+    {"test_qlinearmatmul_3D_int8_float32", "expected outputs that wrap instead of saturating"},
 };
 
 static const char *const random_ops[] = {
@@ -48,7 +50,7 @@ static bool is_quantizing(const char *op) {
     return strcmp(op, "QuantizeLinear") == 0 || strcmp(op, "DequantizeLinear") == 0;
 }
 
-// Why tensors of this type are outside; NULL when they are not.
+// The reason why tensors of this type are out of scope, or NULL if they are in scope.
 static const char *type_outside(int elem_type) {
     if (elem_type == MSC_ONNX_STRING) {
         return "string";
@@ -102,7 +104,7 @@ static const char *node_outside(const Onnx__NodeProto *n) {
     if (strcmp(n->op_type, "Dropout") == 0 && n->n_input > 2 && n->input[2][0] != '\0') {
         return "training";
     }
-    // ReverseSequence is about an axis of that name.
+    // ReverseSequence has no sequences; the word means an axis.
     if (strstr(n->op_type, "Sequence") != NULL && strcmp(n->op_type, "ReverseSequence") != 0) {
         return "sequence";
     }
@@ -162,10 +164,10 @@ static const char *data_outside(const struct conformance_case *c) {
     return NULL;
 }
 
-// ---- Which operator it is about ---------------------------------------------------------------
+// ---- The operator that a case is about --------------------------------------------------------
 
-// "test_gather_elements_1" tells of GatherElements: the longest operator name among the nodes'
-// that the name begins with, letters alone.
+// "test_gather_elements_1" is about GatherElements: the longest operator name among the nodes
+// that the case's name begins with, comparing letters only.
 static bool begins_with_op(const char *name, const char *op) {
     while (*op != '\0') {
         while (*name == '_') {
@@ -239,7 +241,7 @@ static enum msc_status read_sets(struct conformance_case *c) {
     return c->n_sets > 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: it has no data", c->folder);
 }
 
-// Why a model is left out: its version of ONNX's own operator set is newer than we support.
+// The reason why a model is out of scope, or NULL: a newer ONNX opset than we support.
 static const char *model_outside(const Onnx__ModelProto *model) {
     for (size_t i = 0; i < model->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *opset = model->opset_import[i];

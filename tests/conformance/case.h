@@ -19,20 +19,21 @@ enum {
 struct conformance_set {
     int n_inputs, n_outputs;
     struct msc_array *inputs[CONFORMANCE_MAX_TENSORS];
-    struct msc_array *outputs[CONFORMANCE_MAX_TENSORS]; // what is expected
+    struct msc_array *outputs[CONFORMANCE_MAX_TENSORS]; // expected values
 };
 
 struct conformance_case {
     char folder[CONFORMANCE_PATH_BYTES], model_path[CONFORMANCE_PATH_BYTES];
     Onnx__ModelProto *model;
-    char op[64];         // the operator it is about: the one its name tells, else the first node's
+    char op[64];         // the operator it is about, from its name or else the first node
     const char *why_out; // NULL: in scope
     bool has_any_values; // the outputs are random: only types and shapes are compared
     int n_sets;
     struct conformance_set sets[CONFORMANCE_MAX_SETS];
 };
 
-// MSC_E_FORMAT, MSC_E_IO: the folder holds no such case. Arrays are there only in scope.
+// Returns MSC_E_FORMAT or MSC_E_IO if the folder contains no such case. Arrays are loaded only
+// for cases in scope.
 enum msc_status conformance_case_load(struct conformance_case *c, const char *folder);
 void conformance_case_finish(struct conformance_case *c);
 

@@ -1,16 +1,17 @@
-// Runs ONNX's backend test data and says which cases pass.
+// Runs ONNX's backend test data and reports which cases pass. The expected outputs are part of
+// the data.
 //
 //     test_conformance [--device NAME]... [--markdown FILE] [--known FILE] [--at-least N]
 //                      [--only TEXT] [--rewritten PATH] [--atol X] [--meaning text|target]
 //                      [--title TEXT] FOLDER... [--title TEXT FOLDER...]...
 //
-// A FOLDER holds cases. The program fails when fewer than N cases are in scope, when one fails that
-// the known file does not name ("DEVICE CASE" on each line), or when a named one passes. Without
-// a device or a folder it says so and is skipped (77). A title stands over the table of the folders
-// behind it. With --rewritten PATH every model is written anew to PATH and read from there first;
-// known failures then stand under "DEVICE-rewritten". Operators mean what they mean to targets, or
-// what ONNX's text says (graph/targets.def), as its own data has it. X is 1e-7 unless given, as in ONNX's own
-// backend test.
+// A FOLDER contains cases. The program fails if fewer than N cases are in scope, if a case fails
+// that the known file does not list (a line "DEVICE CASE"), or if a listed one passes. Without a
+// device or a folder it says so and exits with 77 (skipped). A title is printed above the table
+// of the folders after it. With --rewritten PATH every model is first exported to PATH and read
+// from there; its known failures are listed under "DEVICE-rewritten". --meaning selects what
+// operators mean: what targets compute, or ONNX's text (graph/targets.def), which its own data
+// follow. X defaults to 1e-7, as in ONNX's own backend test.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -29,7 +30,7 @@ struct options {
     const char *devices[MAX_DEVICES];
     int n_devices;
     const char *folders[MAX_FOLDERS];
-    const char *titles[MAX_FOLDERS]; // NULL: part of the table before
+    const char *titles[MAX_FOLDERS]; // NULL: belongs to the previous table
     int n_folders;
     const char *markdown, *known, *only;
     struct conformance_options run;
@@ -54,7 +55,7 @@ struct report {
 
 // ---- Cases ------------------------------------------------------------------------------------
 
-// Is "DEVICE CASE" a line of the known failures?
+// Returns whether "DEVICE CASE" is a line of the known failures.
 static bool is_known(const struct report *r, const char *device, const char *name) {
     char line[256];
     int n = snprintf(line, sizeof line, "%s %s\n", device, name);
@@ -126,7 +127,7 @@ static enum msc_status run_folder(struct report *r, int f) {
 
 // ---- The report -------------------------------------------------------------------------------
 
-// A reason in a table: without what Markdown would take for marks.
+// Appends a reason to a table cell, without characters that Markdown would interpret.
 static void write_reason(struct msc_str *out, const char *text) {
     for (; *text != '\0'; text++) {
         msc_str_char(out, *text == '|' || *text == '\n' ? '/' : *text);
@@ -160,7 +161,7 @@ static long count_passed(const struct report *r, int d) {
     return n;
 }
 
-// Cases of a table: those of folder `f` and of the folders without a title behind it.
+// Returns whether the row belongs to the table of folder `f` and the untitled folders after it.
 static bool is_of_table(const struct report *r, const struct row *row, int f) {
     int first = row->folder;
     while (first > 0 && r->options->titles[first] == NULL) {
@@ -169,7 +170,7 @@ static bool is_of_table(const struct report *r, const struct row *row, int f) {
     return first == f;
 }
 
-// The head of a table, with how many of its cases pass.
+// Writes a table's head with the number of its cases that pass.
 static void write_head(struct msc_str *out, const struct report *r, int f) {
     long n = 0, n_in_scope = 0, n_passed[MAX_DEVICES] = {0};
     for (size_t i = 0; i < r->n; i++) {
@@ -212,11 +213,11 @@ static void write_folder(struct msc_str *out, const struct report *r, int f) {
 
 static enum msc_status write_markdown(const struct report *r) {
     struct msc_str out = {0};
-    msc_str_append(&out,
-                   "# ONNX conformance, case by case\n\n"
-                   "Every case of ONNX's backend test data on each backend, written by "
-                   "`test_conformance\n--markdown`; docs/conformance.md adds up by operator and "
-                   "tells what the notes mean.\n");
+    msc_str_append(
+        &out, "# ONNX conformance, case by case\n\n"
+              "Every case of ONNX's backend test data on each backend, written by "
+              "`test_conformance\n--markdown`; docs/conformance.md counts cases by operator and "
+              "explains the notes.\n");
     for (int f = 0; f < r->options->n_folders; f++) {
         write_folder(&out, r, f);
     }
@@ -272,7 +273,7 @@ static bool read_options(struct options *o, int argc, char **argv) {
     return o->n_folders > 0;
 }
 
-// False, and says why, when this machine has no such folder or device.
+// Returns false and prints the reason if the machine lacks a folder or all devices.
 static bool open_all(struct report *r) {
     const struct options *o = r->options;
     struct msc_backend_options backend_options = MSC_BACKEND_OPTIONS_INIT;
@@ -304,7 +305,7 @@ static enum msc_status run_all(struct report *r) {
     return o->markdown == NULL ? MSC_OK : write_markdown(r);
 }
 
-// Where MSC_VULKAN_VALIDATE=1 asks for them.
+// Counts messages of the Vulkan validation layer, which MSC_VULKAN_VALIDATE=1 enables.
 static int count_messages(const struct report *r) {
     int n = 0;
     for (int d = 0; d < r->options->n_devices; d++) {

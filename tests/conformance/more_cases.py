@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the cases in the folder `more` beside it: models that ONNX's own data have none of, with
-the outputs that ONNX Runtime gives.
+"""Writes the cases in the folder `more` next to it: models that ONNX's own data lack, with the
+outputs of ONNX Runtime.
 
 usage: more_cases.py [FOLDER]     (needs numpy, onnx and onnxruntime; made with onnxruntime 1.32)
 
-Where ONNX Runtime has no kernel for an operator as old as the case, numpy gives the outputs.
+If ONNX Runtime has no kernel for the case's old operator version, numpy computes the outputs.
 """
 import os
 import shutil
@@ -23,7 +23,7 @@ TYPES = {np.dtype(k): v for k, v in {
 
 
 def ramp(*shape):
-    """Numbers of either sign, no two of them alike."""
+    """Distinct numbers of both signs."""
     n = int(np.prod(shape))
     return ((np.arange(n) * 7 % n - n / 2 + 0.25) / 4).reshape(shape).astype(np.float32)
 
@@ -60,7 +60,7 @@ def write(path, message):
 
 def case(name, nodes, inputs, constants=None, outputs=("y",), opset=17, expected=None,
          change=None):
-    """`inputs` and `constants` are arrays by name; `change` may edit the model."""
+    """Writes a case. `inputs` and `constants` are arrays by name; `change` may edit the model."""
     values = [helper.make_tensor_value_info(k, TYPES[v.dtype], v.shape) for k, v in inputs.items()]
     graph = helper.make_graph(
         nodes, name, values, [helper.make_tensor_value_info(o, TensorProto.FLOAT, None)
@@ -76,7 +76,7 @@ def case(name, nodes, inputs, constants=None, outputs=("y",), opset=17, expected
     if change is not None:
         change(model)
     if expected is None:
-        for value in model.graph.output:  # the declared types do not matter, but must fit
+        for value in model.graph.output:  # the declared types do not matter, but must be valid
             value.type.Clear()
         session = run(model)
         expected = session.run(list(outputs), inputs)
@@ -95,7 +95,7 @@ def case(name, nodes, inputs, constants=None, outputs=("y",), opset=17, expected
 if os.path.isdir(FOLDER):
     shutil.rmtree(FOLDER)
 
-# Padding with the least number there is, before the greatest of a window is taken.
+# Padding with the lowest number before a max pool.
 least = np.array(-np.inf, np.float32)
 case("pad_infinite", [node("Pad", ["x", "widths", "least"], ["p"]),
                       node("MaxPool", ["p"], ["y"], kernel_shape=[3, 3], strides=[2, 2])],
@@ -112,7 +112,7 @@ case("quantize_no_zero_point",
       node("DequantizeLinear", ["q", "s"], ["y"])],
      {"x": ramp(4, 6)}, {"s": np.array(0.01, np.float32)}, opset=21)
 
-# An average between pairs, which ONNX Runtime takes together.
+# An average pool between QDQ pairs, which ONNX Runtime fuses.
 for name, attributes in (("average", {}), ("average_padded", {"pads": [1, 1, 1, 1]})):
     case("quantized_" + name,
          [node("QuantizeLinear", ["x", "s", "z"], ["q"]), node("DequantizeLinear", ["q", "s", "z"], ["d"]),
@@ -120,7 +120,7 @@ for name, attributes in (("average", {}), ("average_padded", {"pads": [1, 1, 1, 
           node("QuantizeLinear", ["p", "s", "z"], ["r"]), node("DequantizeLinear", ["r", "s", "z"], ["y"])],
          {"x": ramp(1, 3, 6, 6)}, {"s": np.array(0.125, np.float32), "z": np.array(128, np.uint8)})
 
-# Scale and bias of groups in opset 18, of channels in opset 21.
+# Scale and bias per group (opset 18), and per channel (opset 21).
 x = ramp(2, 6, 4)
 case("group_norm_18", [node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=2, epsilon=1e-3)],
      {"x": x}, {"s": floats(0.5, 2), "b": floats(1, -1)}, opset=18)
@@ -132,7 +132,7 @@ case("group_norm_18_channels",
      [node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=6)],
      {"x": x}, {"s": floats(1, 2, 3, 4, 5, 6), "b": floats(6, 5, 4, 3, 2, 1)}, opset=18)
 
-# A ratio that is kept.
+# Resizes that keep the aspect ratio.
 photo = ramp(1, 1, 7, 5)
 for name, policy, sizes, mode in (
         ("not_larger", "not_larger", (4, 3), "linear"), ("not_smaller", "not_smaller", (4, 3), "linear"),
@@ -142,7 +142,7 @@ for name, policy, sizes, mode in (
          [node("Resize", ["x", "", "", "z"], ["y"], mode=mode, axes=[2, 3], keep_aspect_ratio_policy=policy)],
          {"x": photo}, {"z": ints(*sizes)}, opset=18)
 
-# Zeros of no dimensions.
+# Zeros of a shape without dimensions.
 two = numpy_helper.from_array(floats(2))
 case("constant_of_shape_scalar",
      [node("ConstantOfShape", ["none"], ["c"], value=two), node("Add", ["x", "c"], ["y"]),
@@ -159,7 +159,7 @@ case("constant_of_shape_index",
      {"x": ramp(2, 3)})
 
 
-# Two branches that are always taken, and what is behind them, with the same names in them.
+# Two branches that are always taken, and joints after them, with the same names inside.
 def branch(name, op, number):
     return body(name, [node("Constant", [], ["k"], value=numpy_helper.from_array(floats(number))),
                        node(op, ["x", "k"], ["inner"]), node("Mul", ["inner", "w"], [name])], name,
@@ -176,7 +176,7 @@ case("if_same_outputs",
      {"x": ramp(2, 3)}, {"yes": np.array(True)})
 
 
-# Attributes that are 0 and left out, as writers of protobuf 3 do.
+# Attributes that are 0 and omitted, as protobuf 3 writers do.
 def without_zeros(model):
     for n in model.graph.node:
         for a in n.attribute:
@@ -190,7 +190,7 @@ case("zeros_left_out",
       node("Flatten", ["g"], ["f"], axis=0), node("Gemm", ["f", "w", "b"], ["y"], beta=0.0)],
      {"x": ramp(2, 3)}, {"i": ints(0, 3), "w": ramp(6, 4), "b": ramp(4)}, change=without_zeros)
 
-# Nothing, reversed.
+# An empty tensor, reversed.
 reverse = {"from": ints(-1), "to": ints(-(1 << 63) + 1), "axis": ints(1), "step": ints(-1)}
 parameters = ["from", "to", "axis", "step"]
 case("slice_reversed_nothing", [node("Slice", ["x"] + parameters, ["y"])], {"x": ramp(2, 0)}, reverse)
@@ -199,7 +199,7 @@ case("slice_reversed_not_found",
      {"x": np.zeros((2, 3), np.float32)}, reverse)
 case("slice_reversed_one", [node("Slice", ["x"] + parameters, ["y"])], {"x": ramp(2, 1)}, reverse)
 
-# Resize as it was in opset 10.
+# Resize in opset 10.
 image = np.arange(35, dtype=np.float32).reshape(1, 1, 5, 7)
 for name, scales in (("less", (1, 1, .6, .6)), ("less_7", (1, 1, .7, .3)), ("half", (1, 1, .5, .5)),
                      ("more", (1, 1, 2, 1.5)), ("both", (1, 1, .7, 1.3)), ("turned", (1, 1, 1.7, .4))):
@@ -210,7 +210,7 @@ case("resize_10_linear", [node("Resize", ["x", "s"], ["y"], mode="linear")],
 case("resize_10_computed", [node("Neg", ["t"], ["s"]), node("Resize", ["x", "s"], ["y"], mode="nearest")],
      {"x": image, "t": floats(-1, -1, -.7, -1.3)}, opset=10)
 
-# Operators of opsets before 7.
+# Operators of opsets below 7.
 x = ramp(2, 3)
 case("reshape_1", [node("Reshape", ["x"], ["y"], shape=[3, 2])], {"x": x}, opset=4)
 case("reshape_1_kept", [node("Reshape", ["x"], ["y"], shape=[0, -1, 1])], {"x": x}, opset=1)
@@ -229,7 +229,7 @@ case("upsample_1", [node("Upsample", ["x"], ["y"], height_scale=2.0, width_scale
      {"x": x.reshape(1, 1, 2, 3)}, opset=1,
      expected=[x.reshape(1, 1, 2, 3).repeat(2, 2).repeat(3, 3)])
 
-# Integers that no float holds.
+# Integers that float32 cannot represent.
 large = np.array([[-3, 16777216, 16777217, 16777218, 2**31 - 1, 2**31, 2**40 + 7, -2**63]], np.int64)
 for name, low, high in (("odd", 0, 16777217), ("int32", 0, 2**31 - 1), ("low", 16777217, 2**40 + 1)):
     case("clip_int64_" + name, [node("Clip", ["x", "low", "high"], ["y"])], {"x": large},
@@ -239,7 +239,7 @@ case("clip_double", [node("Clip", ["x", "low", "high"], ["y"])], {"x": np.array(
 case("pad_int64", [node("Pad", ["x", "widths", "v"], ["y"])], {"x": large},
      {"widths": ints(0, 1, 0, 2), "v": np.array(2**31 - 1, np.int64)})
 
-# An embedding whose matrix is the last layer's too.
+# An embedding whose table is also the last layer's weight.
 tied = {"w": ramp(6, 4), "b": ramp(6)}
 row, rows = ints(1, 4, 0), np.array([[1, 4, 0], [5, 2, 3]], np.int64)
 turn = node("Transpose", ["w"], ["t"], perm=[1, 0])

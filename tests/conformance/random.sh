@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: random.sh PYTHON GENERATOR TEST_CONFORMANCE DEVICE
 #
-# 300 random models, beside ONNX Runtime. What cancels out leaves rounding errors of other sums, so
-# that numbers may be off by 1e-5.
+# Compares 300 random models with ONNX Runtime. If terms cancel, rounding errors of other
+# summation orders remain, so numbers may differ by 1e-5.
 set -eu
 "$1" -c 'import numpy, onnx, onnxruntime' 2>/dev/null || exit 77
 folder=$(mktemp -d)

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Writes structurally random models of many operators as cases for test_conformance, with the
-outputs that ONNX Runtime gives.
+outputs of ONNX Runtime.
 
 usage: random_graphs.py FOLDER [COUNT] [SEED]
 
-Each model is a random walk: a node reads one or more of the values made so far, whichever fit it.
-Values stay small and finite, so that float32 results can be compared. Needs numpy, onnx and
-onnxruntime.
+Each model is a random walk: a node reads one or more suitable values of those made so far. Values
+stay small and finite, so that float32 results can be compared. Needs numpy, onnx and onnxruntime.
 """
 import os
 import sys
@@ -20,12 +19,12 @@ MOST_ELEMENTS = 20000
 
 
 class Model:
-    """A model as it grows: nodes, initialisers, and the values that nodes may read."""
+    """A model under construction: nodes, initialisers, and the values that nodes may read."""
 
     def __init__(self, rng):
         self.rng = rng
         self.nodes, self.initializers, self.inputs = [], [], []
-        self.values = []  # (name, array as ONNX Runtime would compute it)
+        self.values = []  # (name, array as computed by ONNX Runtime)
         self.count = 0
 
     def name(self, base):
@@ -241,7 +240,7 @@ def scatter_elements(m):
     axis = int(m.rng.integers(x[1].ndim))
     reduction = m.choose("none", "add", "mul")
     n = x[1].shape[axis]
-    if reduction == "none":  # which of equal indices counts, ONNX leaves open
+    if reduction == "none":  # ONNX does not define which of equal indices wins
         indices = np.argsort(m.rng.random(x[1].shape), axis=axis)
     else:
         indices = m.rng.integers(-n, n, x[1].shape)
@@ -385,7 +384,7 @@ MAKERS = [unary, unary, unary, binary, binary, reduction, normalisation, layer_n
 
 
 def run(m, outputs, all_outputs=False):
-    """What ONNX Runtime gives for these values, without its graph optimisations."""
+    """ONNX Runtime's values for these outputs, without graph optimisations."""
     graph = helper.make_graph(
         m.nodes, "random", [helper.make_tensor_value_info(n, TensorProto.FLOAT, a.shape)
                             for n, a in m.inputs],
@@ -402,7 +401,7 @@ def run(m, outputs, all_outputs=False):
 
 
 def try_node(m, maker):
-    """Adds a node when ONNX Runtime accepts it and its values stay finite, small and few."""
+    """Adds a node if ONNX Runtime accepts it and its values are finite, small and few."""
     n_before = len(m.initializers)
     made = maker(m) if m.pick(least=3 if maker in (batch_norm, instance_norm, global_pool)
                               else 2 if maker in (layer_norm, matmul, trilu) else 1) else None
@@ -416,7 +415,7 @@ def try_node(m, maker):
     m.nodes.append(node)
     try:
         _, arrays = run(m, outputs[:n_outputs])
-    except Exception:  # ONNX Runtime lacks this form
+    except Exception:  # ONNX Runtime does not support this form
         arrays = [np.array([np.inf])]
     good = all(a.dtype == np.float32 and 0 < a.size <= MOST_ELEMENTS and a.ndim <= 5
                and np.isfinite(a).all() and np.abs(a).max() < 1e3 for a in arrays)

@@ -1,3 +1,4 @@
+// Runs a case's network on a backend and compares its outputs, as declared in run.h.
 #include "tests/conformance/run.h"
 
 #include "base/alloc.h"
@@ -31,7 +32,7 @@ static enum msc_status take(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// A dataset of one batch: the inputs as they are.
+// A dataset of one batch with the inputs unchanged.
 static enum msc_status make_dataset(struct msc_dataset **out, const struct msc_graph *g,
                                     struct msc_array *const inputs[]) {
     struct msc_input_spec specs[CONFORMANCE_MAX_TENSORS];
@@ -54,7 +55,7 @@ static bool has_remainder(const struct msc_plan *plan) {
     return false;
 }
 
-// Operators of steps that another device computes, each once.
+// Notes each operator that another device computes, once.
 static void note_elsewhere(struct conformance_result *out, const struct msc_plan *plan) {
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *s = &plan->steps[i];
@@ -116,7 +117,8 @@ static enum msc_status run(struct conformance_result *out, struct msc_array *out
 // ---- Comparing --------------------------------------------------------------------------------
 
 static bool is_close(double found, double expected, enum msc_dtype dtype, double atol) {
-    // A unit in the last place of bfloat16: some of the data were cut off instead of rounded.
+    // One unit in the last place of bfloat16, because some of the data were truncated instead of
+    // rounded.
     double relative = dtype == MSC_DTYPE_BF16 ? 1.0 / 128 : rtol;
     if (isnan(found) || isnan(expected)) {
         return isnan(found) && isnan(expected);
@@ -156,7 +158,7 @@ static enum msc_status compare(const struct msc_array *found, const struct msc_a
     return MSC_OK;
 }
 
-// bfloat16 stands as uint16 in some of the data.
+// Some of the data store bfloat16 as uint16.
 static enum msc_status adapt_bits(struct msc_array **array, enum msc_dtype dtype) {
     struct msc_array *bits;
     if (dtype != MSC_DTYPE_BF16 || msc_array_dtype(*array) != MSC_DTYPE_U16) {
@@ -169,8 +171,8 @@ static enum msc_status adapt_bits(struct msc_array **array, enum msc_dtype dtype
     return MSC_OK;
 }
 
-// Some arrays of the data have other dimensions than their model declares. Where they have more
-// elements too, only their type is of use to the case.
+// Some arrays in the data have other dimensions than the model declares. If they also have more
+// elements, the case uses only their type.
 static enum msc_status adapt_inputs(struct conformance_set *set, const struct msc_graph *g) {
     for (int i = 0; i < set->n_inputs; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, i));
@@ -235,7 +237,7 @@ static bool is_initializer(const Onnx__GraphProto *g, const char *name) {
     return false;
 }
 
-// As `mscgym run` loads it, which knows the inputs.
+// Loads the model as `mscgym run` does, which knows the inputs.
 static enum msc_status load_for(struct msc_graph **out, const char *path,
                                 const struct msc_array_list *feeds, bool by_text) {
     struct msc_onnx_import_options options = {.by_text = by_text};

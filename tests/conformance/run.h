@@ -1,4 +1,4 @@
-// Running a case's network on a backend and comparing what comes out with what is expected.
+// Runs a case's network on a backend and compares its outputs with the expected ones.
 #ifndef MSC_TESTS_CONFORMANCE_RUN_H
 #define MSC_TESTS_CONFORMANCE_RUN_H
 
@@ -7,15 +7,16 @@
 
 struct conformance_result {
     bool is_passed;
-    bool is_stepwise;    // some of it joint by joint on the reference kernels
-    char reason[256];    // why it is not passed
+    bool is_stepwise;    // some joints ran one by one on the reference kernels
+    char reason[256];    // why it did not pass
     char elsewhere[128]; // operators computed on another device than the backend's: "Take, TopK"
 };
 
 struct conformance_options {
-    const char *rewritten; // a path: the model is first written anew to it, and read from there
-    bool by_text;          // operators mean what ONNX's text says
-    double atol;           // how far a number may be off beside the relative tolerance
+    // NULL, or a path to which the model is first exported and from which it is read.
+    const char *rewritten;
+    bool by_text; // operators mean what ONNX's text says
+    double atol;  // absolute tolerance, in addition to the relative one
 };
 
 void conformance_run(struct conformance_result *out, struct conformance_case *c,

@@ -1,3 +1,4 @@
+// Helpers of the tests of data/, declared in data_test.h.
 #include "data_test.h"
 
 #include "base/alloc.h"
@@ -52,7 +53,8 @@ void test_fails(enum msc_status status, enum msc_status expected, ...) {
 }
 
 static void write_copy(const char *path, const char *bytes, size_t n_bytes) {
-    remove(path); // file systems write what is cut to nothing and filled again at once
+    // Removed first: some file systems flush a file to disk when it is truncated and written again.
+    remove(path);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, n_bytes, file), n_bytes);

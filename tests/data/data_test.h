@@ -1,5 +1,5 @@
-// What the tests of data/ share: files beside the tests, a folder for files they write, damaged
-// copies of a file, and checks of error texts.
+// What the tests of data/ share: input files, a folder for output files, damaged copies of a
+// file, and checks of error messages.
 #ifndef MSC_TESTS_DATA_TEST_H
 #define MSC_TESTS_DATA_TEST_H
 
@@ -13,26 +13,28 @@
 
 #define PATH_BYTES 512
 
-// The path of a file in tests/data/files/, in `path`; returns `path`.
+// Writes the path of a file in tests/data/files/ to `path` and returns `path`.
 const char *test_file(char path[PATH_BYTES], const char *name);
-// Group set-up and tear-down: *state is a fresh folder's path.
+// Group set-up and tear-down: *state is the path of a new folder.
 int test_folder_setup(void **state);
 int test_folder_teardown(void **state);
-// The path of a file in that folder.
+// Writes the path of a file in the test's folder to `path` and returns `path`.
 const char *test_path(char path[PATH_BYTES], void **state, const char *name);
 
-// Fails unless `status` is `expected` and the error text holds each of the words (NULL ends them).
+// Fails unless `status` is `expected` and the error message contains every given word (NULL ends
+// the list).
 void test_fails(enum msc_status status, enum msc_status expected, ...);
 
-// Loads a file and forgets what came; a sweep wants only the status.
+// Loads a file, discards its content and returns the status.
 typedef enum msc_status (*test_load)(const char *path);
-// Copies of `source` cut at every length: each must fail with one line that names the copy.
+// Loads copies of `source` cut at every length. Each must fail with a one-line message that names
+// the copy.
 void test_truncations(void **state, const char *source, const char *copy_name, test_load load);
-// Copies with one byte changed, at every place in several ways: each must load or fail with one
-// line that names the copy, never crash.
+// Loads copies of `source` with one byte changed, for every byte in several ways. Each must load,
+// or fail with a one-line message that names the copy.
 void test_changed_bytes(void **state, const char *source, const char *copy_name, test_load load);
 
-// Checks type, shape and that element i is first + step * i.
+// Checks type and shape, and that element i is first + step * i.
 void test_is_ramp(const struct msc_array *array, enum msc_dtype dtype, int n_dims,
                   const int64_t dims[], double first, double step);
 

@@ -1,3 +1,5 @@
+// Arrays: creation, limits of shapes, conversion between types, hashes and lists. Expected bits
+// of conversions come from numpy.
 #include "data/array.h"
 
 #include "data_test.h"
@@ -43,7 +45,8 @@ static void test_data_array__over(void **state) {
     msc_array_release(rows);
 }
 
-// Bytes made and freed while a meter is set, of what has elements of its own.
+// A meter counts the bytes of arrays that own their elements and are made or freed while it is
+// set.
 static void test_data_array__measure(void **state) {
     (void)state;
     float values[3] = {1, 2, 3};
@@ -82,7 +85,7 @@ static void test_data_array__scalar_and_empty(void **state) {
     struct msc_array *rows = NULL;
     test_fails(msc_array_rows(&rows, a, 0, 1), MSC_E_INVALID, "scalar", NULL);
     msc_array_release(a);
-    const int64_t dims[] = {0, INT64_MAX / 64, 3}; // numpy refuses more, too
+    const int64_t dims[] = {0, INT64_MAX / 64, 3}; // overflows; numpy refuses it, too
     assert_int_equal(msc_array_create(&a, MSC_DTYPE_F64, 3, dims), MSC_OK);
     assert_non_null(msc_array_data(a));
     assert_int_equal(msc_array_n_bytes(a), 0);
@@ -105,7 +108,7 @@ static void test_data_array__bad_shapes(void **state) {
     assert_int_equal(msc_dims_product(2, negative), -1);
     assert_int_equal(msc_dims_product(0, NULL), 1);
     assert_int_equal(msc_dims_product(3, (const int64_t[]){0, INT64_MAX, 1}), 0);
-    // numpy 1.24 refuses numpy.empty((0, 2**62, 2**62)), too: its strides overflow.
+    // numpy 1.24 refuses numpy.empty((0, 2**62, 2**62)), too, because its strides overflow.
     assert_int_equal(msc_dims_product(3, (const int64_t[]){0, INT64_MAX, INT64_MAX}), -1);
 }
 
@@ -172,8 +175,8 @@ static void test_data_array__convert(void **state) {
 
 static void test_data_array__convert_to_f16_rounds_once(void **state) {
     (void)state;
-    // numpy 1.24: np.float64(x).astype(np.float16).view(np.uint16). Rounding to float32 first
-    // would give the even neighbour.
+    // Expected: numpy 1.24, np.float64(x).astype(np.float16).view(np.uint16). Rounding to float32
+    // first would give the even neighbour.
     CHECK_CONVERT(F64, double, 1 + 0x1p-11 + 0x1p-40, F16, uint16_t, 0x3c01);
     CHECK_CONVERT(F64, double, 1 + 0x1p-11, F16, uint16_t, 0x3c00);
     CHECK_CONVERT(F64, double, 1 + 0x1p-11 - 0x1p-40, F16, uint16_t, 0x3c00);

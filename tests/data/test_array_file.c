@@ -1,4 +1,5 @@
-// Arrays written in pieces. Archives are read back with libzip, which checks their sums.
+// Arrays written in pieces to .npy, .npz and .safetensors. Archives are read back with libzip,
+// which checks their CRCs. Expected elements are those written.
 #include "data/array_file.h"
 
 #include "data_test.h"
@@ -19,7 +20,7 @@ static const struct msc_array_form forms[] = {
 };
 #define N_FORMS (sizeof forms / sizeof forms[0])
 
-// The last rows come first, one of them twice.
+// Writes the rows from last to first; one row is written twice.
 static void put_all(struct msc_array_file *file) {
     const float wrong[6] = {9, 9, 9, 9, 9, 9};
     assert_int_equal(msc_array_file_put(file, 1, 12, wrong, 6), MSC_OK);
@@ -87,7 +88,7 @@ static void test_data_array_file__pieces_in_any_order(void **state) {
     msc_array_list_finish(&list);
 }
 
-// The same bytes as from arrays as a whole.
+// The bytes equal those of an array saved in one call.
 static void test_data_array_file__safetensors(void **state) {
     char path[PATH_BYTES], whole[PATH_BYTES];
     struct msc_array_file *file;

@@ -1,3 +1,5 @@
+// The append-only log of named arrays: read back, cut, damaged, or a foreign file at its path.
+// Expected elements are those written.
 #include "data/array_log.h"
 
 #include "data_test.h"
@@ -12,7 +14,7 @@
 
 static const struct msc_hash identity = {.low = 7, .high = 9};
 
-// Warnings, one after the other.
+// Warnings, concatenated.
 struct told {
     char text[1024];
 };
@@ -46,7 +48,7 @@ static void has_ramp(const struct msc_array_log *l, const char *name, int64_t n,
     msc_array_release(array);
 }
 
-// "a", "b" of no elements, "c" of no dimensions.
+// Three arrays: "a" with elements, "b" with none, and "c" with no dimensions.
 static void write_three(const char *path) {
     struct msc_array_log *l;
     struct msc_array *scalar;
@@ -75,7 +77,7 @@ static void test_data_array_log__read_back(void **state) {
     assert_int_equal(msc_array_get_i64(array, 0), -5);
     msc_array_release(array);
     test_fails(msc_array_log_read(&array, l, "d"), MSC_E_NOT_FOUND, "three", "no array d", NULL);
-    // One writer at a time.
+    // Only one process may write at a time.
     struct msc_array_log *other;
     test_fails(msc_array_log_open(&other, path, identity, NULL), MSC_E_STATE, "another process",
                NULL);
@@ -86,7 +88,8 @@ static void test_data_array_log__read_back(void **state) {
     msc_array_log_close(l);
 }
 
-// Whatever a killed program has written of it: the arrays that are whole are there, and it goes on.
+// A log cut at any byte, as a killed writer leaves it, still has its complete arrays, and can be
+// appended to.
 static void test_data_array_log__cut_anywhere(void **state) {
     char path[PATH_BYTES], copy[PATH_BYTES];
     char *bytes;
@@ -122,7 +125,7 @@ static void test_data_array_log__cut_anywhere(void **state) {
     msc_free(bytes);
 }
 
-// One byte changed, anywhere: nothing wrong is read, and one line at most is told.
+// With any one byte changed, no wrong array is read, and at most one warning is given.
 static void test_data_array_log__damaged_anywhere(void **state) {
     char path[PATH_BYTES], copy[PATH_BYTES];
     char *bytes;
@@ -137,7 +140,7 @@ static void test_data_array_log__damaged_anywhere(void **state) {
         bytes[at] ^= 0x41;
         assert_int_equal(msc_file_write(copy, bytes, n_bytes), MSC_OK);
         bytes[at] ^= 0x41;
-        if (at < 16) { // nothing says that it is one
+        if (at < 16) { // without a valid head the file is not recognised as an array log
             test_fails(msc_array_log_open(&l, copy, identity, &log), MSC_E_FORMAT, copy, NULL);
             continue;
         }
@@ -168,12 +171,12 @@ static void test_data_array_log__of_another(void **state) {
     assert_int_equal(msc_array_log_open(&l, path, other, NULL), MSC_OK);
     has_ramp(l, "a", 1, 3);
     msc_array_log_close(l);
-    // What it cannot be.
+    // Paths at which no log can be made.
     test_fails(msc_array_log_open(&l, "/dev/null", other, NULL), MSC_E_IO, "/dev/null", NULL);
     test_fails(msc_array_log_open(&l, "/nowhere/a", other, NULL), MSC_E_IO, "/nowhere/a", NULL);
 }
 
-// What lies there under its name stays as it is.
+// A foreign file or a link at the log's path is refused and left unchanged.
 static void test_data_array_log__of_others(void **state) {
     static const char precious[] = "what somebody wrote, and keeps here";
     char path[PATH_BYTES], target[PATH_BYTES];
@@ -187,7 +190,7 @@ static void test_data_array_log__of_others(void **state) {
                                             "hard link"};
         (void)msc_file_remove(path);
         const char *held = i == 0 ? path : target;
-        if (i == 2) { // of one that is such a file
+        if (i == 2) { // the link's target is itself an array log
             write_three(target);
         } else {
             assert_int_equal(msc_file_write(held, precious, sizeof precious), MSC_OK);

@@ -1,3 +1,5 @@
+// Datasets: samples loaded from files, cut into batches, parts, sequences and splits. Inputs are
+// ramps, so each expected element follows from its index.
 #include "data/dataset.h"
 
 #include "data_test.h"
@@ -8,7 +10,7 @@
 
 #include <string.h>
 
-// [n, d1, ...] with elements first, first + 1, ...
+// An array of the given dims with elements first, first + 1, ...
 static struct msc_array *ramp(enum msc_dtype dtype, int n_dims, const int64_t dims[],
                               int64_t first) {
     struct msc_array *wide = NULL, *a = NULL;
@@ -58,7 +60,7 @@ static void test_data_dataset__batches(void **state) {
     msc_dataset_destroy(NULL);
 }
 
-// Samples 3 to 8 of ten in batches of four: 3 to 6, then 7 and 8.
+// Samples 3 to 8 of ten, in batches of four: the batches hold samples 3 to 6, and 7 and 8.
 static void test_data_dataset__part(void **state) {
     (void)state;
     struct msc_array *x = ramp(MSC_DTYPE_F32, 2, (const int64_t[]){10, 3}, 0);
@@ -75,7 +77,7 @@ static void test_data_dataset__part(void **state) {
     assert_int_equal(msc_dataset_label(part, 0), 103);
     assert_int_equal(msc_dataset_label(part, 5), 108);
     msc_dataset_destroy(part);
-    // Whole batches are shared.
+    // Batches that the part contains completely are shared with the dataset.
     assert_int_equal(msc_dataset_create_part(&part, data, 4, 6), MSC_OK);
     assert_ptr_equal(msc_dataset_batch(part, 0, 0), msc_dataset_batch(data, 1, 0));
     assert_ptr_equal(msc_dataset_batch(part, 1, 0), msc_dataset_batch(data, 2, 0));
@@ -100,7 +102,8 @@ static void test_data_dataset__hash_ignores_the_batch_size(void **state) {
     }
 }
 
-// Five chunks in sequences of three and two: rows, whole samples, what all share, and states.
+// Five chunks in sequences of three and two. The inputs are rows, whole samples, one value for
+// all samples, and two states.
 static void test_data_dataset__sequences(void **state) {
     (void)state;
     struct msc_input_spec specs[5] = {
@@ -133,7 +136,8 @@ static void test_data_dataset__sequences(void **state) {
     batch = msc_dataset_batch(data, 1, 1);
     test_is_ramp(batch, MSC_DTYPE_F32, 3, (const int64_t[]){2, 2, 3}, 118.0, 1.0);
     test_is_ramp(msc_dataset_batch(data, 1, 2), MSC_DTYPE_I64, 0, NULL, 16000.0, 1.0);
-    // Zeros, of length 1 where the model leaves it open; the fourth sample's own.
+    // State "h" starts with zeros, of length 1 because the model leaves its length open. State "c"
+    // starts with the values of the fourth sample.
     test_is_ramp(msc_dataset_batch(data, 1, 3), MSC_DTYPE_F32, 2, (const int64_t[]){2, 1}, 0.0,
                  0.0);
     test_is_ramp(msc_dataset_batch(data, 1, 4), MSC_DTYPE_F32, 1, (const int64_t[]){2}, 56.0, 1.0);
@@ -143,7 +147,7 @@ static void test_data_dataset__sequences(void **state) {
     msc_array_release(chunk);
     struct msc_hash h = msc_dataset_hash(data);
     msc_dataset_destroy(data);
-    // The cut into sequences counts; without a length all is one.
+    // The sequence lengths are part of the hash; without lengths all samples are one sequence.
     assert_int_equal(msc_dataset_create(&data, specs, arrays, 5, NULL, 0), MSC_OK);
     assert_int_equal(msc_dataset_n_batches(data), 1);
     assert_false(msc_hash_equal(msc_dataset_hash(data), h));
@@ -254,7 +258,7 @@ static void test_data_dataset__npz_by_name(void **state) {
     test_is_ramp(msc_dataset_batch(data, 1, 0), MSC_DTYPE_I64, 1, (const int64_t[]){1}, -1, 1);
     test_is_ramp(msc_dataset_batch(data, 0, 1), MSC_DTYPE_F32, 2, (const int64_t[]){2, 4}, -1.5,
                  0.5);
-    // The same arrays in the other container.
+    // The same arrays from the other container have the same hash.
     struct msc_array_list list = {0};
     assert_int_equal(msc_npz_load(&list, path), MSC_OK);
     o.inputs = test_path(saved, state, "same.safetensors");
@@ -310,7 +314,8 @@ static void test_data_dataset__samples_of_different_shapes(void **state) {
     assert_int_equal(msc_dataset_n_samples(data), 3);
     test_is_ramp(msc_dataset_batch(data, 2, 0), MSC_DTYPE_F32, 3, (const int64_t[]){1, 2, 5}, 20,
                  1);
-    // The first two are of one shape, the third stands alone in its batch.
+    // The first two samples have the same shape and share a batch. The third has a batch of its
+    // own.
     o.batch = 2;
     assert_int_equal(msc_dataset_load(&pairs, &o, &spec, 1), MSC_OK);
     assert_int_equal(msc_array_dim(msc_dataset_batch(pairs, 0, 0), 0), 2);
@@ -323,7 +328,7 @@ static void test_data_dataset__samples_of_different_shapes(void **state) {
                "sample 2 is [1,2,5]", NULL);
 }
 
-// What lies beside an input's array may be of any type and in any form.
+// Arrays in the file that no input uses may have any type and form.
 static void test_data_dataset__other_arrays_are_passed_over(void **state) {
     char path[PATH_BYTES];
     const struct msc_input_spec spec = {
@@ -336,7 +341,8 @@ static void test_data_dataset__other_arrays_are_passed_over(void **state) {
     test_is_ramp(msc_dataset_batch(data, 0, 0), MSC_DTYPE_F32, 2, (const int64_t[]){3, 4}, -1.5,
                  0.5);
     msc_dataset_destroy(data);
-    // A tensor of 4-bit floats before the input's in the other container.
+    // The same in the other container: an unused tensor of 4-bit floats comes before the input's
+    // tensor.
     static const char header[] =
         "{\"codes\":{\"dtype\":\"F4\",\"shape\":[8],\"data_offsets\":[0,4]},"
         "\"x\":{\"dtype\":\"F32\",\"shape\":[1,4],\"data_offsets\":[4,20]}}";
@@ -352,7 +358,7 @@ static void test_data_dataset__other_arrays_are_passed_over(void **state) {
     msc_dataset_destroy(data);
 }
 
-// Samples after a gap would be lost without a word.
+// A gap in the sample numbers is an error; otherwise later samples would be lost silently.
 static void test_data_dataset__a_gap_between_samples(void **state) {
     char path[PATH_BYTES];
     const struct msc_input_spec spec = {
@@ -367,7 +373,8 @@ static void test_data_dataset__a_gap_between_samples(void **state) {
         for (size_t k = 0; k < 3; k++) {
             assert_int_equal(msc_array_list_add(&list, names[i][k], x), MSC_OK);
         }
-        assert_int_equal(msc_array_list_add(&list, "x/last", x), MSC_OK); // no sample
+        // Not a sample: its name is not a number.
+        assert_int_equal(msc_array_list_add(&list, "x/last", x), MSC_OK);
         o.inputs = test_path(path, state, "gap.npz");
         assert_int_equal(msc_npz_save(path, &list), MSC_OK);
         test_fails(msc_dataset_load(&data, &o, &spec, 1), MSC_E_NOT_FOUND, path, missing[i],
@@ -377,7 +384,7 @@ static void test_data_dataset__a_gap_between_samples(void **state) {
     msc_array_release(x);
 }
 
-// Saves ten samples whose first element is 3 * i, and labels 100 + i.
+// Saves ten samples, where sample i has first element 3 * i and label 100 + i.
 static struct msc_dataset_options save_ten(char inputs[PATH_BYTES], char labels[PATH_BYTES],
                                            void **state) {
     struct msc_array *x = ramp(MSC_DTYPE_F32, 2, (const int64_t[]){10, 3}, 0);

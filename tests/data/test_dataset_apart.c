@@ -1,12 +1,13 @@
-// Samples that two datasets share, and samples that are all the same.
+// Two checks of samples: which of them two datasets share, and whether all are equal. Expected
+// samples are selected by hand.
 #include "data/dataset.h"
 
 #include "data_test.h"
 
 #include <math.h>
 
-// Two inputs of n samples, x [n,2] and mask [n], with what `of` says of each sample: the number in all of x,
-// and the mask. Labels are the numbers.
+// A dataset of n samples with two inputs, x [n, 2] and mask [n]. `of[i]` gives the value of both
+// elements of x and the mask. The label is the value of x.
 struct sample {
     float x;
     int64_t mask;
@@ -37,9 +38,11 @@ static struct msc_dataset *make(const struct sample of[], int64_t n, int64_t bat
 
 static const struct sample known[] = {{1, 0}, {2, 0}, {3, 1}, {NAN, 0}, {0, 0}};
 
-// What is left are the samples that differ in some input, in their order, whatever the batches.
+// The result holds the samples that differ from all known ones in some input, in order, for every
+// batch size.
 static void test_data_dataset_apart__samples_of_two_inputs(void **state) {
-    // As it is; another mask; new; NaN; minus zero; new, twice.
+    // In order: known; new mask; new x; known NaN; known, because -0 equals 0; a new sample
+    // twice.
     static const struct sample given[] = {{2, 0},     {2, 1}, {7, 0}, {NAN, 0},
                                           {-0.0f, 0}, {8, 1}, {8, 1}};
     static const float left[] = {2, 7, 8, 8};
@@ -49,7 +52,7 @@ static void test_data_dataset_apart__samples_of_two_inputs(void **state) {
         int64_t n_shared = 0;
         assert_int_equal(msc_dataset_create_apart(&apart, &n_shared, from, all), MSC_OK);
         assert_int_equal(n_shared, 3);
-        msc_dataset_destroy(from); // it shares nothing that would go with it
+        msc_dataset_destroy(from); // the result must not depend on it
         assert_int_equal(msc_dataset_n_samples(apart), 4);
         for (int64_t i = 0; i < 4; i++) {
             size_t b = (size_t)(i / batch);
@@ -77,7 +80,7 @@ static void test_data_dataset_apart__all_or_none(void **state) {
     msc_dataset_destroy(every);
 }
 
-// Samples of two shapes; those that are left are a batch each.
+// Samples of two shapes: each remaining sample forms a batch of its own.
 static void test_data_dataset_apart__samples_of_other_shapes(void **state) {
     static const struct msc_input_spec spec = {
         .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 1, .dims = {-1}};
@@ -110,7 +113,7 @@ static bool is_constant(const struct sample of[], int64_t n, int64_t batch) {
     return found;
 }
 
-// One sample is the same as no other.
+// A single sample does not count as constant.
 static void test_data_dataset_apart__constant(void **state) {
     static const struct sample zeros[] = {{0, 1}, {-0.0f, 1}, {0, 1}}, masks[] = {{0, 1}, {0, 2}};
     (void)state;

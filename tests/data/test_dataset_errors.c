@@ -1,3 +1,5 @@
+// Inputs that a dataset refuses, and the messages: shapes, types, values, sample counts, files and
+// splits. Expected messages are written by hand.
 #include "data/dataset.h"
 
 #include "data_test.h"
@@ -6,7 +8,7 @@
 
 #include <math.h>
 
-// An array of this value with its last element changed to `last`.
+// An array filled with `value`, except that its last element is `last`.
 static struct msc_array *filled(enum msc_dtype dtype, int n_dims, const int64_t dims[],
                                 double value, double last) {
     struct msc_array *wide = NULL, *a = NULL;
@@ -27,7 +29,7 @@ static const struct msc_input_spec image = {.name = "image",
                                             .dims = {-1, 3, 8, 6},
                                             .is_batched = true};
 
-// The line for one array given to one input; releases the array.
+// Makes a dataset of one array for one input and releases the array.
 static enum msc_status give(const struct msc_input_spec *spec, struct msc_array *array) {
     struct msc_dataset *data = NULL;
     enum msc_status status = msc_dataset_create(&data, spec, &array, 1, NULL, 2);
@@ -104,7 +106,7 @@ static void test_data_dataset_errors__types(void **state) {
     }
 }
 
-// Integers are those of the input where each of them is one.
+// Integers of another type are converted if every element fits the input's type.
 static void test_data_dataset_errors__integers(void **state) {
     (void)state;
     static const struct {
@@ -129,7 +131,7 @@ static void test_data_dataset_errors__integers(void **state) {
         assert_int_equal(give(&spec, filled(rows[i].from, 4, dims, 0, rows[i].fits)), MSC_OK);
         test_fails(give(&spec, filled(rows[i].from, 4, dims, 0, rows[i].too_much)), MSC_E_INVALID,
                    "\"image\"", msc_dtype_name(rows[i].from), rows[i].name, NULL);
-        // Whatever a network is run on once, too.
+        // Whole inputs, which a network is run on once, are converted as well.
         struct msc_array *array = filled(rows[i].from, 4, dims, 0, rows[i].fits);
         struct msc_dataset *whole = NULL;
         assert_int_equal(
@@ -148,7 +150,8 @@ static void test_data_dataset_errors__values(void **state) {
     const int64_t dims[] = {2, 3, 8, 6};
     test_fails(give(&image, filled(MSC_DTYPE_F64, 4, dims, 0.5, 1e300)), MSC_E_INVALID,
                "too large for the input", "float64", NULL);
-    // Masks hold infinities on purpose, and NaN may be a value that is missing.
+    // Infinities are accepted, because masks contain them, and NaN, because it may mark a missing
+    // value.
     assert_int_equal(give(&image, filled(MSC_DTYPE_F32, 4, dims, 0.5, NAN)), MSC_OK);
     assert_int_equal(give(&image, filled(MSC_DTYPE_F32, 4, dims, 0.5, -INFINITY)), MSC_OK);
 }

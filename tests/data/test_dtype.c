@@ -1,3 +1,5 @@
+// Element types: names, sizes, and conversion of float32 to float16 and bfloat16 and back. Expected
+// bits come from numpy and torch.
 #include "data/dtype.h"
 
 #include "data_test.h"
@@ -26,7 +28,7 @@ static void test_data_dtype__names_and_sizes(void **state) {
 
 static void test_data_dtype__f16_from_f32(void **state) {
     (void)state;
-    // numpy 1.24: np.float32(x).astype(np.float16).view(np.uint16)
+    // Expected: numpy 1.24, np.float32(x).astype(np.float16).view(np.uint16)
     static const struct {
         uint32_t from;
         uint16_t to;
@@ -60,7 +62,7 @@ static void test_data_dtype__f16_there_and_back(void **state) {
 
 static void test_data_dtype__bf16(void **state) {
     (void)state;
-    // torch 1.13: torch.tensor(x).to(torch.bfloat16).view(torch.int16)
+    // Expected: torch 1.13, torch.tensor(x).to(torch.bfloat16).view(torch.int16)
     static const struct {
         float from;
         uint16_t to;

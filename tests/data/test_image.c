@@ -1,3 +1,5 @@
+// Images: PNG, JPEG and BMP decoding, resizing, folders as datasets, and damaged or oversized
+// files. Expected pixels come from PIL (files/make_files.py).
 #include "data/image.h"
 
 #include "data_test.h"
@@ -20,7 +22,7 @@ static enum msc_status decode(const char *path) {
     return status;
 }
 
-// Largest and mean difference between two arrays of one shape.
+// Largest and mean absolute difference of two arrays of the same shape.
 static void compare(double *largest, double *average, const struct msc_array *a,
                     const struct msc_array *b) {
     assert_int_equal(msc_array_n_elements(a), msc_array_n_elements(b));
@@ -52,8 +54,8 @@ static void check_decoded(const char *image, int channels, const char *expected_
 static void test_data_image__decode(void **state) {
     (void)state;
     check_decoded("images/a.png", 3, "images_a.npy", 0.0);
-    // Grey rounds differently, JPEG decoders may differ in the inverse transform and the colours'
-    // upsampling.
+    // Grey is rounded differently, and JPEG decoders may differ in the inverse transform and in
+    // chroma upsampling.
     check_decoded("images/a.png", 1, "images_a_grey.npy", 1.0);
     check_decoded("images/b.jpg", 3, "images_b.npy", 4.0);
 }
@@ -61,7 +63,8 @@ static void test_data_image__decode(void **state) {
 static void test_data_image__resize(void **state) {
     (void)state;
     static const char *const names[] = {"images/a.png", "images/c.BMP"};
-    static const int64_t rows[] = {0, 2}; // a shrinks along both axes, c grows along both
+    // Image a shrinks along both axes, image c grows along both.
+    static const int64_t rows[] = {0, 2};
     char path[PATH_BYTES];
     struct msc_array *all = NULL;
     assert_int_equal(msc_npy_load(&all, test_file(path, "images_10x12.npy")), MSC_OK);
@@ -72,7 +75,7 @@ static void test_data_image__resize(void **state) {
         assert_int_equal(msc_image__resize(&resized, pixels, 10, 12), MSC_OK);
         double largest, average;
         compare(&largest, &average, resized, expected);
-        // PIL's weights are fixed-point numbers of 22 bits, so that ties round either way.
+        // PIL's weights are 22-bit fixed-point numbers, so ties may round either way.
         assert_true(largest <= 1.0 && average <= 0.03);
         msc_array_release(pixels);
         msc_array_release(resized);
@@ -111,7 +114,7 @@ static void test_data_image__folder(void **state) {
         assert_int_equal(msc_array_rows(&expected, all, (int64_t)b * 2, b == 0 ? 2 : 1), MSC_OK);
         double largest, average;
         compare(&largest, &average, msc_dataset_batch(data, b, 0), expected);
-        // In levels of 255, divided by the smallest std; batch 0 holds the JPEG.
+        // Bounds are in levels of 1/255, divided by the smallest std. Batch 0 contains the JPEG.
         double level = 1.0 / 255 / 0.224;
         assert_true(largest <= (b == 0 ? 3.01 : 1.01) * level && average <= 0.5 * level);
         msc_array_release(expected);
@@ -172,7 +175,7 @@ static void test_data_image__own_sizes(void **state) {
     o.batch = 2;
     test_fails(msc_dataset_load(&data, &o, &open, 1), MSC_E_INVALID, "images", "\"batch\" to 1",
                "[1,3,20,30]", "[1,3,24,16]", NULL);
-    // One of the three alone.
+    // Only the last of the three images.
     o.take_last = 1;
     assert_int_equal(msc_dataset_load(&data, &o, &open, 1), MSC_OK);
     assert_int_equal(msc_dataset_n_samples(data), 1);
@@ -235,7 +238,7 @@ static void test_data_image__truncated(void **state) {
     test_truncations(state, "images/c.BMP", "cut.bmp", decode);
 }
 
-// Pieces of the data may be empty (PNG, 11.2.4), the first one, too.
+// IDAT chunks may be empty (PNG, 11.2.4), even the first one.
 static void test_data_image__empty_piece(void **state) {
     static const char empty[12] = {0, 0, 0, 0, 'I', 'D', 'A', 'T', 0x35, (char)0xaf, 0x06, 0x1e};
     char path[PATH_BYTES];
@@ -243,7 +246,7 @@ static void test_data_image__empty_piece(void **state) {
     size_t n_bytes = 0;
     struct msc_array *a = NULL, *expected = NULL;
     assert_int_equal(msc_file_read(&bytes, &n_bytes, test_file(path, "images/a.png")), MSC_OK);
-    size_t before = 0; // a piece's length stands before its name
+    size_t before = 0; // a chunk's length comes before its name
     while (before + 8 < n_bytes && memcmp(bytes + before + 4, "IDAT", 4) != 0) {
         before++;
     }
@@ -265,7 +268,7 @@ static void test_data_image__empty_piece(void **state) {
     msc_free(bytes);
 }
 
-// The decoder would write such a table over what lies behind its own.
+// The decoder would write such a table past the end of its own array.
 static void test_data_image__huffman_table_too_large(void **state) {
     char path[PATH_BYTES];
     char *bytes = NULL;
@@ -282,7 +285,8 @@ static void test_data_image__huffman_table_too_large(void **state) {
     msc_free(bytes);
 }
 
-// Its tables are damaged, and its bits end within a code: wrong pixels, but all of them.
+// A JPEG with damaged tables whose bits end within a code decodes to wrong pixels, but to the
+// right number of them.
 static void test_data_image__bits_end_within_code(void **state) {
     char path[PATH_BYTES];
     struct msc_array *a = NULL;
@@ -292,7 +296,7 @@ static void test_data_image__bits_end_within_code(void **state) {
     msc_array_release(a);
 }
 
-// Writes a file of `n_bytes` that begins with `head` and goes on with zeros.
+// Writes a file of `n_bytes` that starts with `head` and is padded with zeros.
 static const char *write_head(char path[PATH_BYTES], void **state, const char *name,
                               const char *head, size_t n_head, size_t n_bytes) {
     char *bytes = msc_alloc_zero(1, n_bytes);
@@ -303,21 +307,21 @@ static const char *write_head(char path[PATH_BYTES], void **state, const char *n
     return path;
 }
 
-// 60000 x 60000 pixels of 3 channels, 2^31 x 1 of one.
+// Headers of 60000 x 60000 pixels with 3 channels, and of 2^31 - 1 x 1 pixels with one.
 #define HUGE_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\xea\x60\0\0\xea\x60\x08\x02\0\0\0"
 #define WIDE_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\x7f\xff\xff\xff\0\0\0\x01\x08\0\0\0\0"
-// Sides of 2^32 - 1 of four channels, 255 bits each.
+// Sides of 2^32 - 1, four channels, 255 bits per sample.
 #define VAST_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\xff\xff\xff\xff\xff\xff\xff\xff\xff\x06\0\0\0"
-// Sides of 2^31 - 1 and -2^31, pixels of 65535 bits.
+// Sides of 2^31 - 1 and -2^31, 65535 bits per pixel.
 #define VAST_BMP                                                                                   \
     "BM\0\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\xff\xff\xff\x7f\0\0\0\x80\x01\0\xff\xff\0\0\0\0"
 // 20000 x 6000 pixels in a file that could hold 20.
 #define SHORT_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x4e\x20\0\0\x17\x70\x08\x02\0\0\0"
-// 20000 x -6000 pixels of 24 bits.
+// 20000 x -6000 pixels of 24 bits each.
 #define SHORT_BMP                                                                                  \
     "BM\0\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x20\x4e\0\0\x90\xe8\xff\xff\x01\0\x18\0\0\0\0\0"
 
-// Named by what its header says.
+// The message contains the dimensions from the header.
 static void test_data_image__too_many_pixels(void **state) {
     char path[PATH_BYTES];
     test_fails(decode(write_head(path, state, "huge.png", HUGE_PNG, sizeof HUGE_PNG, 100)),
@@ -330,8 +334,8 @@ static void test_data_image__too_many_pixels(void **state) {
                MSC_E_UNSUPPORTED, "vast.bmp", "2147483647 x 2147483648 pixels", NULL);
 }
 
-// A file that cannot hold the pixels it promises is told from its length: unpacked, these would be
-// hundreds of megabytes of nothing.
+// A file too short for the pixels its header promises is refused by its length, before hundreds
+// of megabytes are allocated.
 static void test_data_image__more_pixels_than_bytes(void **state) {
     char path[PATH_BYTES];
     test_fails(decode(write_head(path, state, "short.png", SHORT_PNG, sizeof SHORT_PNG, 1000)),

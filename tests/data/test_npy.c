@@ -1,3 +1,5 @@
+// The .npy format, against files that numpy wrote (files/make_files.py), and damaged or unusual
+// headers.
 #include "data/npy.h"
 
 #include "data_test.h"
@@ -15,7 +17,7 @@ static enum msc_status load(const char *path) {
     return status;
 }
 
-// An array that numpy wrote from files/make_files.py's ramp().
+// Checks a file that numpy wrote with ramp() of files/make_files.py.
 static void check_ramp(const char *name, enum msc_dtype dtype, int n_dims, const int64_t dims[]) {
     char path[PATH_BYTES];
     struct msc_array *a = NULL;
@@ -83,7 +85,7 @@ static void test_data_npy__refused_types(void **state) {
     }
 }
 
-// Writes a version 1.0 file with this dict and so many zero bytes of elements.
+// Writes a version 1.0 file with this header dict and `n_bytes` zero bytes of elements.
 static const char *write_header(char path[PATH_BYTES], void **state, const char *dict,
                                 size_t n_bytes) {
     test_path(path, state, "header.npy");
@@ -146,7 +148,7 @@ static void test_data_npy__unusual_headers(void **state) {
     for (size_t i = 0; i < sizeof dicts / sizeof dicts[0]; i++) {
         assert_int_equal(load(write_header(path, state, dicts[i], 16)), MSC_OK);
     }
-    // An empty array may be long. Like numpy 1.24 we refuse one whose strides overflow.
+    // An empty array may have long dims. Like numpy 1.24, we refuse one whose strides overflow.
     const char *empty = "{'descr': '<f4', 'fortran_order': True, 'shape': (1000000007, 0, 3)}";
     assert_int_equal(load(write_header(path, state, empty, 0)), MSC_OK);
     const char *large = "{'descr': '<f4', 'fortran_order': True, 'shape': "
@@ -213,7 +215,7 @@ static void test_data_npy__saved_bytes(void **state) {
     char *bytes = NULL;
     size_t n_bytes = 0;
     assert_int_equal(msc_file_read(&bytes, &n_bytes, path), MSC_OK);
-    // The layout that numpy's format description fixes: 118 = 128 - 10 bytes of dict.
+    // The layout of numpy's format description: 10 bytes and a dict of 118 bytes make 128.
     const char head[] =
         "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': "
         "(2,), }    ";

@@ -1,3 +1,5 @@
+// The .npz format, against archives that numpy wrote (files/make_files.py), damaged ones, and
+// ones that unpack to too much.
 #include "data/npy.h"
 
 #include "data_test.h"
@@ -64,7 +66,7 @@ static void test_data_npz__changed_elements_are_found(void **state) {
     char *bytes = NULL;
     size_t n_bytes = 0;
     assert_int_equal(msc_file_read(&bytes, &n_bytes, test_file(path, "stored.npz")), MSC_OK);
-    const float marked = 3.5f; // an element of x
+    const float marked = 3.5f; // an element of x, found in the file by its bytes
     char *place = NULL;
     for (size_t i = 0; i + 4 <= n_bytes && !place; i++) {
         place = memcmp(bytes + i, &marked, 4) == 0 ? bytes + i : NULL;
@@ -76,14 +78,16 @@ static void test_data_npz__changed_elements_are_found(void **state) {
     msc_free(bytes);
 }
 
-// A member that says it unpacks to more than its bytes can hold takes no memory.
+// A member whose stated size is more than its bytes can unpack to is refused before memory is
+// allocated.
 static void test_data_npz__sizes_are_not_trusted(void **state) {
     char path[PATH_BYTES];
     char *bytes = NULL;
     size_t n_bytes = 0;
     assert_int_equal(msc_file_read(&bytes, &n_bytes, test_file(path, "deflated.npz")), MSC_OK);
     for (size_t i = 0; i + 46 < n_bytes; i++) {
-        if (memcmp(bytes + i, "PK\x01\x02", 4) == 0) { // the directory's entry: size at 24
+        // An entry of the central directory; the size is at offset 24.
+        if (memcmp(bytes + i, "PK\x01\x02", 4) == 0) {
             memcpy(bytes + i + 24, "\xf0\xff\xff\xff", 4);
         }
     }
@@ -92,7 +96,7 @@ static void test_data_npz__sizes_are_not_trusted(void **state) {
     msc_free(bytes);
 }
 
-// An archive of `n_members` arrays of `n_elements` zeros each, deflated to a thousandth.
+// An archive of `n_members` arrays of `n_elements` zeros each, which deflate about 1000 to 1.
 static const char *write_zeros(char path[PATH_BYTES], void **state, const char *name,
                                size_t n_members, size_t n_elements) {
     static const char magic[] = "\x93NUMPY\x01";
@@ -124,8 +128,9 @@ static const char *write_zeros(char path[PATH_BYTES], void **state, const char *
     return path;
 }
 
-// Little in the file, gigabytes in memory: refused from the directory alone, in one member or in
-// many. What unpacks to little is read however well it packs: masks and padding do.
+// Archives that unpack to gigabytes, in one member or in many, are refused from the central
+// directory. Arrays that unpack to a few megabytes are read however well they compress, as masks
+// and padding do.
 static void test_data_npz__unpacked_size_has_a_limit(void **state) {
     const size_t mib = (size_t)1 << 20;
     char path[PATH_BYTES];
@@ -151,7 +156,7 @@ static void test_data_npz__save_and_load(void **state) {
         assert_string_equal(back.names[i], list.names[i]);
         assert_true(msc_hash_equal(msc_array_hash(list.arrays[i]), msc_array_hash(back.arrays[i])));
     }
-    // Equal lists give equal bytes.
+    // Equal lists are saved as equal bytes.
     assert_int_equal(msc_npz_save(test_path(again, state, "again.npz"), &back), MSC_OK);
     char *bytes[2] = {NULL, NULL};
     size_t n_bytes[2] = {0, 0};

@@ -1,3 +1,5 @@
+// The safetensors format, against a file that the reference library wrote (files/make_files.py),
+// and bad headers.
 #include "data/safetensors.h"
 
 #include "data_test.h"
@@ -52,7 +54,7 @@ static void test_data_safetensors__metadata(void **state) {
                NULL);
 }
 
-// A file with this header and so many zero bytes of elements.
+// Writes a file with this header and `n_bytes` zero bytes of elements.
 static const char *write_header(char path[PATH_BYTES], void **state, const char *header,
                                 size_t n_bytes) {
     test_path(path, state, "header.safetensors");

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Prints the expected values of test_env_combined.c: channels of the small network of
-make_quantize_expected.py taken away by hand, in numpy, as in make_prune_expected.py; then weights as they are
-repaired, rows that are gone included, and activations of the float network's ranges are quantised."""
+"""Prints the expected values of test_env_combined.c. Channels of the small network of
+make_quantize_expected.py are pruned in numpy as in make_prune_expected.py. Then the repaired
+weights, including removed rows, are quantised, and activations with the ranges of the float
+network."""
 import sys
 
 import numpy as np

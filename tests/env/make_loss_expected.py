@@ -6,14 +6,14 @@ from scipy.special import rel_entr, softmax
 
 
 def sample(n):
-    """The same numbers as fill in test_loss.c: exact in float32."""
+    """The same numbers as fill in test_loss.c; they are exact in float32."""
     i = np.arange(n, dtype=np.uint64) + np.uint64(1000)
     bits = (i * np.uint64(2654435761)) & np.uint64(0xFFFFFFFF)
     return (bits >> np.uint64(12)).astype(np.float64) / 65536 - 8
 
 
 def change(n):
-    """As `change` there: sums with the above are exact in float32."""
+    """The same numbers as `change` there; their sums with the above are exact in float32."""
     bits = (np.arange(n, dtype=np.uint64) * np.uint64(2246822519)) & np.uint64(0xFFFFFFFF)
     return ((bits >> np.uint64(22)).astype(np.float64) - 512) / 8192
 

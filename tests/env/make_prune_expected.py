@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints the expected values of test_env_prune.c: channels of the small network of
-make_quantize_expected.py taken away by hand, in numpy: the formulas of tools/pruner.h over all
-positions of all samples, in float64."""
+"""Prints the expected values of test_env_prune.c. Channels of the small network of
+make_quantize_expected.py are pruned in numpy by the formulas of tools/pruner.h, over all
+positions of all samples in float64."""
 import sys
 
 import numpy as np
@@ -13,7 +13,7 @@ RIDGE = 1e-3
 
 
 def windows(x):
-    """Rows of what a 3x3 convolution sums up: [positions, channels * 9]."""
+    """The windows that a 3x3 convolution multiplies, as rows: [positions, channels * 9]."""
     n, c, h, w = x.shape
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
     taps = [padded[:, :, i:i + h, j:j + w] for i in range(3) for j in range(3)]
@@ -35,7 +35,7 @@ def damped(c):
 
 
 def repair(w, c, kept):
-    """Rows w [rows, columns] whose columns kept make up for the others; zeros elsewhere."""
+    """Rows w [rows, columns] whose kept columns are refitted to compensate for the others, now 0."""
     gone = np.setdiff1d(np.arange(w.shape[1]), kept)
     out = np.zeros_like(w)
     out[:, kept] = w[:, kept] + w[:, gone] @ c[np.ix_(gone, kept)] @ np.linalg.inv(
@@ -44,7 +44,7 @@ def repair(w, c, kept):
 
 
 def order(criterion, maker, w, c, size):
-    """Units in the order in which they go."""
+    """The units in the order in which they are pruned."""
     n = maker.shape[0]
     rows = maker.reshape(n, -1).astype(np.float64)
     if criterion == "l1":
@@ -67,7 +67,8 @@ def order(criterion, maker, w, c, size):
 
 
 def thin(w, c, share, worth, repairs, columns=None):
-    """Rows w of which single weights go, of the columns that are left, by w^2 worth."""
+    """Rows w with single weights removed among the remaining columns, those with the least w^2 *
+    worth."""
     columns = np.arange(w.shape[1]) if columns is None else columns
     part, out = w[:, columns], np.zeros_like(w)
     kept = np.ones(part.size, bool)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Prints the expected values of test_env_quantize.c: a small network quantised by hand in numpy.
+"""Prints the expected values of test_env_quantize.c: a small network quantised in numpy.
 
-Fake quantisation as ONNX has it, in float32; layers in float64, rounded to float32. Ranges by
-minimum and maximum, or (mse) by brute force over the candidates that tools/range.h names.
+Fake quantisation follows ONNX, in float32; layers are computed in float64 and rounded to float32.
+Ranges are the minimum and maximum or, for mse, found by brute force over the candidates that
+tools/range.h lists.
 """
 import sys
 
@@ -25,7 +26,7 @@ def conv(x, w):
 
 
 def run(params, quantise):
-    """quantise(name, array) gives the array as the layer reads it."""
+    """Runs the network; quantise(name, array) returns the array as the layer reads it."""
     x, w1, w2, head = params
     y = np.maximum(conv(quantise("x:0", x), quantise("conv1.w", w1)), 0).astype(np.float32)
     y = conv(quantise("relu:0", y), quantise("conv2.w", w2))
@@ -37,7 +38,7 @@ def run(params, quantise):
 def ranges(array, kind, bits, weight):
     if kind == "minmax":
         return whole(array)
-    # Of activations only a histogram is kept.
+    # Activations are observed only through a histogram.
     find = by_error if weight else by_error_of_ends_of_histogram
     return find(array, bits, weight, weight)[1:]
 
@@ -73,7 +74,7 @@ def main():
         return array
 
     y = run(params, look)
-    # The float model's own classes, but for two samples.
+    # Labels: the float model's predicted classes, except for two samples.
     labels = y.argmax(axis=1)
     labels[[3, 7]] = (labels[[3, 7]] + 1) % 5
     print("// labels:", labels.tolist())

@@ -1,5 +1,5 @@
-// An environment as a shared library: one task of two choices. Built several times, with the ABI
-// number, the symbol's name, and whether it prints, given by the build.
+// An environment as a shared library: one task with two choices. The build makes several
+// versions, with different ABI numbers and symbol names, and with or without printing.
 #include <mscgym/env/api/env.h>
 
 #include <stdio.h>
@@ -14,14 +14,14 @@ static const char *const labels[] = {"heads", "tails"};
 static const uint32_t order[] = {0, 1};
 static const struct msc_task task = {
     .name = "side", .n_choices = 2, .labels = labels, .most_expensive_first = order};
-static const struct msc_metric metric = {.name = "loss"}; // without what may be left out
+static const struct msc_metric metric = {.name = "loss"}; // without optional members
 static const struct msc_space space = {
     .n_tasks = 1, .tasks = &task, .n_metrics = 1, .metrics = &metric};
 
 static enum msc_status coin_init(struct msc_env *env) {
     (void)env;
     if (PLUGIN_PRINTS) {
-        printf("made\n"); // and it stays in the buffer
+        printf("made\n"); // not flushed: it stays in the buffer
     }
     return MSC_OK;
 }

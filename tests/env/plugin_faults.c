@@ -1,12 +1,12 @@
-// A library whose exports are wrong in the one way that the variable MSC_FAULT names when it is
-// loaded: what a plug-in's author may get wrong, and what a damaged file may hold.
+// A library whose exports are wrong in the one way that the variable MSC_FAULT names when the
+// library is loaded: mistakes of a plug-in's author, or damage of the file.
 #include <mscgym/agents/agent.h>
 #include <mscgym/env/api/env.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-// Unreadable, as what lies behind a damaged pointer is; hidden from the compiler, which would see it.
+// An unreadable address, as in a damaged pointer. It is volatile to keep compilers from warning.
 static void *volatile nowhere = (void *)16;
 
 struct state {
@@ -93,7 +93,8 @@ static void set_params(const struct msc_param table[]) {
     agent_def.params = table;
 }
 
-// Another ABI has its members elsewhere: these bytes must not be read.
+// A definition of another ABI has a different layout, so the bytes 0x10 must not be read as
+// pointers.
 static void set_abi(unsigned abi) {
     memset(&env_def, 0x10, sizeof env_def);
     memset(&agent_def, 0x10, sizeof agent_def);
@@ -132,7 +133,7 @@ static void spoil_definition(const char *fault) {
     }
 }
 
-// Of the functions that measure trials by batches, all but one.
+// Removes one of the functions that measure trials by batches and need each other.
 static void spoil_parts(const char *fault) {
     env_def.batches = strcmp(fault, "no batches") == 0 ? NULL : env_batches;
     env_def.evaluate_part = strcmp(fault, "no evaluate_part") == 0 ? NULL : env_evaluate_part;
@@ -203,7 +204,8 @@ __attribute__((constructor)) static void load(void) {
     if (strcmp(fault, "null") == 0) {
         msc_env_plugin = NULL;
         msc_agent_plugin = NULL;
-    } else if (strcmp(fault, "no pointer") == 0) { // the definition itself, which begins so
+        // The symbol is the definition itself, which begins with its ABI number.
+    } else if (strcmp(fault, "no pointer") == 0) {
         msc_env_plugin = (void *)(uintptr_t)MSC_ENV_ABI;
         msc_agent_plugin = (void *)(uintptr_t)MSC_AGENT_ABI;
     } else if (strcmp(fault, "crash") == 0) {

@@ -1,4 +1,4 @@
-// What is said of the faults of plugin_faults.c, of environments and agents alike.
+// The faults of plugin_faults.c and the expected messages, for environments and agents alike.
 #ifndef MSC_TESTS_PLUGIN_FAULTS_H
 #define MSC_TESTS_PLUGIN_FAULTS_H
 

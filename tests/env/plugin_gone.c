@@ -1,4 +1,4 @@
-// A library of another version: it calls a function that this program does not have.
+// A library of another version: it calls a function that this program lacks.
 #include <mscgym/env/env.h>
 
 enum msc_status msc_gone(struct msc_env *env);

@@ -1,3 +1,4 @@
+// Fixture declared in quantize_bench.h.
 #include "tests/env/quantize_bench.h"
 
 #include "kernels/backend.h"

@@ -1,4 +1,5 @@
-// The quantize environment, or that of "type", on the small network of tests/tools/quantize_case.h.
+// Fixture: the quantize environment, or the one named by "type", on the small network of
+// tests/tools/quantize_case.h.
 #ifndef MSC_TESTS_QUANTIZE_BENCH_H
 #define MSC_TESTS_QUANTIZE_BENCH_H
 
@@ -15,20 +16,21 @@ struct bench {
     struct msc_env *env;
     struct msc_goal goal;
     cJSON *config;
-    struct msc_arena arena; // of outcomes
+    struct msc_arena arena; // holds the outcomes
 };
 
-// Without an environment yet.
+// Prepares the network and samples, but makes no environment yet.
 void prepare_bench(struct bench *b, int n_threads, int64_t batch);
-// Of another graph of such inputs, for all sites of a target.
+// The same with another graph whose inputs have the same shape, for all sites of a target.
 void prepare_bench_of(struct bench *b, struct msc_graph *g, const char *target);
 // Makes the environment from the text of its configuration.
 enum msc_status create(struct bench *b, const char *config);
-void open_bench(struct bench *b, const char *config); // both, with one thread and batches of 4
+// Calls prepare_bench and create, with one thread and batches of 4.
+void open_bench(struct bench *b, const char *config);
 void close_env(struct bench *b);
 void close_bench(struct bench *b);
 
-// A trial of these choices, and the outcome of one; they live until close_bench.
+// A trial with these choices, and the outcome of such a trial; both live until close_bench.
 struct msc_trial *make_trial(struct bench *b, int64_t id, const uint32_t choices[]);
 struct msc_outcome evaluate(struct bench *b, const uint32_t choices[]);
 double metric(const struct bench *b, const struct msc_outcome *o, const char *name);

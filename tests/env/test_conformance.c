@@ -1,5 +1,5 @@
-// What every environment must do. Those that need no model run here; a new one joins by standing in
-// the registry.
+// Requirements on every environment. Those that need no model are tested here; environments in
+// the registry are tested automatically.
 #include "env/env.h"
 
 #include "base/json.h"
@@ -11,7 +11,7 @@
 
 static const struct msc_env_host host = {.folder = MSC_TESTS_FOLDER "/env/files"};
 
-// Of those that cannot be made of defaults.
+// Configurations of environments that need more than defaults.
 static const struct {
     const char *name, *json;
 } configs[] = {
@@ -104,7 +104,8 @@ static void assert_equal_bits(const struct msc_space *space, const struct msc_ou
     assert_memory_equal(a->metrics, b->metrics, space->n_metrics * sizeof a->metrics[0]);
 }
 
-// Outcomes depend on the choices alone: not on the company, the order, or what ran before.
+// Outcomes depend only on the choices, not on other trials of the round, their order or earlier
+// rounds.
 static void check_determinism(const struct msc_env_def *def) {
     static struct batch together;
     static struct batch alone;
@@ -161,7 +162,7 @@ static void check_space(const struct msc_env_def *def) {
     double reference[MSC_MAX_METRICS];
     assert_ok(msc_space_check(space));
     assert_ok(msc_env_reference(env, reference));
-    // The orders say the truth: by no cost at all is the whole most expensive plan cheaper than the
+    // Checks the order of choices: no cost may be lower for the most expensive plan than for the
     // cheapest.
     for (size_t k = 0; k < space->n_costs; k++) {
         uint32_t expensive[MOST_TASKS];

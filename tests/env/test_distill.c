@@ -1,3 +1,5 @@
+// The distillation loss: samples of several shapes, stops at a bound, metrics, reference files,
+// outputs that cannot be compared. Expected losses are plain sums over recorded outputs.
 #include "env/distill_internal.h"
 
 #include "base/str.h"
@@ -22,7 +24,7 @@ static void note(void *payload, enum msc_log_level level, const char *line) {
     }
 }
 
-// After the network of b->c is there.
+// Prepares the host, after the network in b->c exists.
 static void open_host(struct bench *b) {
     struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
     options.n_threads = 2;
@@ -62,7 +64,7 @@ static void assert_near(double found, double expected) {
 
 // ---- Samples of several shapes ----------------------------------------------------------------
 
-// The mse of tensor `index` from recorded values, summed up plainly.
+// The mse of tensor `index` computed by plain sums over recorded values.
 static double plain_mse(const struct eval_results *r, int index, int64_t n_samples) {
     double squares = 0, n_elements = 0, sum = 0;
     for (int64_t s = 0; s < n_samples; s++) {
@@ -84,7 +86,7 @@ static double plain_mse(const struct eval_results *r, int index, int64_t n_sampl
     return sum / (double)n_samples;
 }
 
-// What the second trial gave for tensor `index`, sample after sample.
+// The second trial's values of tensor `index`, sample after sample.
 static struct msc_array *join_values(const struct eval_results *r, int index, int64_t n_samples) {
     struct msc_array *joined = NULL;
     int64_t n = 0;
@@ -128,14 +130,14 @@ static void test_env_distill__samples_of_several_shapes(void **state) {
         struct msc_distill_options o = {.kind = MSC_LOSS_MSE, .tensors = &name, .n_tensors = 1};
         assert_near(loss_of(&b, &o, &edits[1]), plain_mse(&results, (int)i, 6));
     }
-    // All of them together, one counted twice.
+    // Two tensors together, one with weight 2.
     const char *const names[] = {"softmax:0", "plus_three:0"};
     const double weights[] = {2, 1};
     struct msc_distill_options o = {
         .kind = MSC_LOSS_MSE, .tensors = names, .n_tensors = 2, .weights = weights};
     assert_near(loss_of(&b, &o, &edits[1]),
                 (2 * plain_mse(&results, 0, 6) + plain_mse(&results, 2, 6)) / 3);
-    // The same from what was computed elsewhere, sample after sample.
+    // The same loss from outputs computed elsewhere, sample after sample.
     struct msc_array *outputs[] = {join_values(&results, 0, 6), join_values(&results, 2, 6)};
     struct msc_distill_run run = {.edits = NULL};
     assert_int_equal(msc_distill_n_compared(b.d), 2);
@@ -155,7 +157,7 @@ static void test_env_distill__samples_of_several_shapes(void **state) {
 
 enum { N_STOPS = 8, N_COMPANY = 32 };
 
-// What the mse of tensor 0 comes to after each of the samples, a batch each.
+// The partial mse of tensor 0 after each sample; each sample is a batch.
 static void plain_partials(const struct eval_results *r, double partials[N_STOPS]) {
     double squares = 0, n_elements = 0, sum = 0;
     for (int s = 0; s < N_STOPS; s++) {
@@ -184,8 +186,8 @@ static void check_stop(const struct msc_distill_run *run, const double partials[
     assert_near(run->loss, partials[is_stopped ? stop : N_STOPS - 1]);
 }
 
-// A bound half way between what the loss comes to after two samples stops the run at the second,
-// in any company, with the same bits; a bound of the loss itself does not.
+// A bound between the partial losses after one and two samples stops the run at the second. Other
+// runs do not change a bit of it. The loss itself as the bound stops nothing.
 static void test_env_distill__stops_at_its_bound(void **state) {
     static const int64_t widths[N_STOPS] = {6, 4, 7, 4, 5, 6, 6, 4};
     static struct eval_results results;
@@ -203,7 +205,7 @@ static void test_env_distill__stops_at_its_bound(void **state) {
     const char *name = msc_graph_tensor(b.c.g, b.c.wanted[0])->name;
     struct msc_distill_options o = {.kind = MSC_LOSS_MSE, .tensors = &name, .n_tensors = 1};
     double loss = loss_of(&b, &o, &edits[1]);
-    // Stopped at the first sample, at each one after it, never with the loss as bound, unbounded.
+    // Stopped at the first sample; at each later one; not stopped by the loss as bound; unbounded.
     for (int k = 0; k < N_STOPS + 2; k++) {
         double bound = k == 0 ? 0 : k < N_STOPS ? 0.5 * (partials[k - 1] + partials[k]) : loss;
         alone[k] = (struct msc_distill_run){
@@ -231,7 +233,7 @@ static void test_env_distill__stops_at_its_bound(void **state) {
 
 // ---- Other metrics ----------------------------------------------------------------------------
 
-// The greatest |y - z| of a sample, over all that is compared.
+// The largest |y - z| of a sample over all compared tensors.
 static double sample_error(const struct msc_sample *s) {
     double greatest = 0;
     for (size_t i = 0; i < msc_sample_n_tensors(s); i++) {
@@ -261,7 +263,8 @@ static double plain_error(const struct eval_results *r, int sample) {
     return greatest;
 }
 
-// The mean over samples; nothing of a run that was stopped, nor without the labels that it needs.
+// The mean over samples. A stopped run has no such metric, nor has a run without the labels that
+// it needs.
 static void test_env_distill__metrics_of_samples(void **state) {
     static const int64_t widths[] = {6, 4, 7, 4, 5, 6};
     static const struct msc_sample_metric metrics[] = {
@@ -296,14 +299,14 @@ static void test_env_distill__metrics_of_samples(void **state) {
     close_bench(&b);
 }
 
-// 1e16 swallows what is added to it one by one.
+// Adding 1 to 1e16 does not change it in double precision.
 static double sample_of_order(const struct msc_sample *s) {
     static const double values[] = {1e16, 1, 1, -1e16, 1, 1};
     return values[s->sample];
 }
 
-// Sums are added batch by batch: (1e16 + 1 + 1) + (-1e16 + 1 + 1) is 0 in doubles. Sample by sample the
-// last two samples would be left.
+// Sums are added batch by batch: (1e16 + 1 + 1) + (-1e16 + 1 + 1) is 0 in doubles. Added sample
+// by sample, the last two samples would remain.
 static void test_env_distill__order_of_sums(void **state) {
     static const struct msc_sample_metric metric = {.sample = sample_of_order};
     struct msc_distill_options o = {.kind = MSC_LOSS_MSE, .metrics = &metric, .n_metrics = 1};
@@ -320,7 +323,8 @@ static void test_env_distill__order_of_sums(void **state) {
     close_bench(&b);
 }
 
-// kl along channels in the middle of a tensor whose width differs, against its own definition.
+// kl along channels in the middle of a tensor whose width differs between samples, against its
+// definition.
 static void test_env_distill__kl_axis(void **state) {
     static const int64_t widths[] = {6, 4};
     static struct eval_results results;
@@ -376,7 +380,7 @@ static void test_env_distill__reference_lists(void **state) {
     assert_ok(msc_distill_save_reference(b.d, &list));
     assert_int_equal(list.n, 2);
     assert_non_null(msc_array_list_find(&list, "reference/softmax"));
-    // Read back instead of computed.
+    // The reference is loaded instead of computed.
     msc_distill_destroy(b.d);
     assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
     struct msc_distill_run run = {.edits = edits.edits};
@@ -387,7 +391,7 @@ static void test_env_distill__reference_lists(void **state) {
     assert_ok(msc_distill_load_reference(b.d, &list));
     assert_ok(msc_distill_run(b.d, &run, 1, NULL, NULL));
     assert_true(run.loss == loss);
-    // NaN is no reference.
+    // A reference with NaN is refused.
     ((float *)msc_array_data(list.arrays[1]))[3] = NAN;
     assert_int_equal(msc_distill_load_reference(b.d, &list), MSC_E_INVALID);
     assert_message("contains NaN");
@@ -395,7 +399,7 @@ static void test_env_distill__reference_lists(void **state) {
     close_bench(&b);
 }
 
-// ---- Outputs that are no use ------------------------------------------------------------------
+// ---- Outputs that cannot be compared ----------------------------------------------------------
 
 static int32_t add_unary(struct msc_graph *g, enum msc_op op, const char *name, int32_t x,
                          const char *key, const char *value) {
@@ -411,7 +415,7 @@ static int32_t add_unary(struct msc_graph *g, enum msc_op op, const char *name, 
     return msc_graph_joint(g, joint)->outputs[0];
 }
 
-// Outputs: x's square root; its classes; its rounding, a relu behind that.
+// Outputs: the square root of x; the argmax of -x; and a relu after the rounded -x.
 static void open_odd(struct bench *b, bool with_floats) {
     static const int64_t dims[2] = {-1, 4};
     struct msc_input_spec spec = {
@@ -464,7 +468,7 @@ static void test_env_distill__outputs_left_out(void **state) {
     close_bench(&b);
 }
 
-// x's two greatest values, their places, and a relu of either.
+// The two largest values of x and their indices, each followed by a relu. Only the indices jump.
 static void test_env_distill__greatest_values_are_continuous(void **state) {
     struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
     static const int64_t dims[2] = {3, 4};
@@ -500,7 +504,8 @@ static void test_env_distill__greatest_values_are_continuous(void **state) {
     close_bench(&b);
 }
 
-// One sample of x [8] and v [n]; n above what is looked at for parameters leaves lengths open.
+// One sample of x [8] and v [n]. If n is too large for v to be read as a shape parameter, lengths
+// stay open.
 static struct msc_dataset *slice_data(int64_t n) {
     struct msc_input_spec specs[2] = {
         {.name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 1, .dims = {8}},
@@ -520,7 +525,7 @@ static struct msc_dataset *slice_data(int64_t n) {
     return data;
 }
 
-// root = sqrt(x); part = relu(x[0 : v[0]]), whose length is known where v is short.
+// root = sqrt(x) and part = relu(x[0 : v[0]]). The length of part is known if v is short.
 static void open_slices(struct bench *b, int64_t n) {
     struct msc_graph *g;
     int32_t inputs[2], prim, joint, outputs[2];
@@ -558,7 +563,7 @@ static void open_slices(struct bench *b, int64_t n) {
     open_host(b);
 }
 
-// What the loss compares is decided on the calibration samples, for both.
+// The compared tensors are chosen on the calibration samples and used for other samples, too.
 static void test_env_distill__same_tensors_on_other_samples(void **state) {
     struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
     struct msc_array_list list = {0};
@@ -579,7 +584,8 @@ static void test_env_distill__same_tensors_on_other_samples(void **state) {
     msc_distill_destroy(other);
     msc_dataset_destroy(data);
     close_bench(&b);
-    // The other way round there is nothing to compare with.
+    // If the calibration samples give a comparable output whose length is open on the other
+    // samples, that is an error.
     open_slices(&b, 4);
     assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
     data = slice_data(5000);

@@ -1,3 +1,5 @@
+// The distillation loss of outputs whose samples run along another axis than the first, or that
+// have no sample axis. Expected values are computed from the formula of the inputs.
 #include "env/distill_internal.h"
 
 #include "base/str.h"
@@ -42,7 +44,7 @@ static int32_t add_unary(struct bench *b, enum msc_op op, const char *name, int3
                                                  .attrs = attrs});
 }
 
-// Of a tensor [N,3,4]: its rows, each multiplied by each [N,3,3].
+// For a tensor x [N,3,4]: the product of x and its transpose, [N,3,3].
 static int32_t add_product(struct bench *b, int32_t x) {
     const struct msc_attr turned[] = {{"axes", "0,2,1"}};
     int32_t operands[2] = {x, add_unary(b, MSC_OP_PERMUTE_DIMS, "turned", x, 1, turned)};
@@ -70,8 +72,8 @@ static void make_data(struct bench *b, int64_t n, int64_t batch) {
     msc_array_release(a);
 }
 
-// x [N,3,4]; moved = its roots [3,N,4]; middle [3,4], over samples; class, of its steps, int64 [N,4];
-// greatest, of products, int64.
+// x [N,3,4]; moved = sqrt(x) as [3,N,4]; middle [3,4], reduced over samples; class [N,4], an
+// int64 argmax over steps; greatest, an int64 argmax of the product.
 enum { MOVED = 1, MIDDLE = 2, CLASS = 4, GREATEST = 8 };
 
 static void open_bench(struct bench *b, unsigned which, int64_t n, int64_t batch) {
@@ -121,14 +123,15 @@ static void close_bench(struct bench *b) {
     msc_graph_destroy(b->g);
 }
 
-// ---- Samples that are not in front --------------------------------------------------------------
+// ---- Samples not along the first axis
+// -----------------------------------------------------------
 
-// What somebody else has computed: another number for each element.
+// An output computed elsewhere: different from the square roots in most elements.
 static double other_element(int64_t sample, int64_t i) {
     return sqrt(element(sample, i)) + (double)((sample + 3 * i) % 5);
 }
 
-// That of all samples, batch after batch, each [3,samples,4].
+// Those outputs for all samples, batch after batch, each [3,samples,4].
 static struct msc_array *other_output(int64_t n, int64_t batch) {
     const int64_t n_elements = n * LENGTH;
     struct msc_array *a;
@@ -145,7 +148,7 @@ static struct msc_array *other_output(int64_t n, int64_t batch) {
     return a;
 }
 
-// The mean over samples of 1 - cos.
+// The mean of 1 - cos over samples.
 static double expected_cosine(int64_t n) {
     double sum = 0;
     for (int64_t s = 0; s < n; s++) {
@@ -159,7 +162,7 @@ static double expected_cosine(int64_t n) {
     return sum / (double)n;
 }
 
-// Batches of as many samples as there are steps, of fewer, and of one.
+// Batches with as many samples as there are steps, with fewer, more, and one.
 static void test_env_distill_axis__samples_in_the_middle(void **state) {
     static const int64_t batches[] = {3, 2, 5, 1};
     const struct msc_distill_options o = {.kind = MSC_LOSS_COSINE};
@@ -176,7 +179,7 @@ static void test_env_distill_axis__samples_in_the_middle(void **state) {
         assert_ok(msc_distill_judge(b.d, &run, (const struct msc_array *const[]){other}));
         double expected = expected_cosine(MAX_SAMPLES);
         assert_true(fabs(run.loss - expected) < 1e-6 * expected);
-        // The float model's own: a row for each sample.
+        // The float model's outputs have one row per sample.
         assert_ok(msc_distill_outputs(b.d, NULL, &rows));
         assert_int_equal(msc_array_n_dims(rows.arrays[0]), 3);
         assert_int_equal(msc_array_dim(rows.arrays[0], 0), MAX_SAMPLES);
@@ -190,7 +193,7 @@ static void test_env_distill_axis__samples_in_the_middle(void **state) {
     }
 }
 
-// Classes cannot run along the samples.
+// The class axis cannot be the sample axis.
 static void test_env_distill_axis__no_classes_along_samples(void **state) {
     struct msc_distill_options o = {.kind = MSC_LOSS_KL, .kl_is_logits = true, .kl_axis = 1};
     struct bench b;
@@ -204,14 +207,15 @@ static void test_env_distill_axis__no_classes_along_samples(void **state) {
     close_bench(&b);
 }
 
-// ---- Outputs without samples --------------------------------------------------------------------
+// ---- Outputs without a sample axis
+// --------------------------------------------------------------
 
 static void test_env_distill_axis__without_samples(void **state) {
     static const char *const name = "middle";
     struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
     struct bench b;
     (void)state;
-    open_bench(&b, MOVED | MIDDLE, 4, 4); // as many samples as it has columns
+    open_bench(&b, MOVED | MIDDLE, 4, 4); // as many samples as `middle` has columns
     assert_ok(msc_distill_create(&b.d, &b.host, b.data, &o));
     assert_int_equal(msc_distill_n_compared(b.d), 1);
     assert_non_null(strstr(msc_str_text(&b.lines),
@@ -231,14 +235,15 @@ static void test_env_distill_axis__without_samples(void **state) {
     assert_message("graph axes has no output with an axis for the samples of a batch");
     b.d = NULL;
     close_bench(&b);
-    // Sample by sample it is the sample's own.
+    // With batches of one sample, the output belongs to that sample.
     open_bench(&b, MIDDLE, 4, 1);
     assert_ok(msc_distill_create(&b.d, &b.host, b.data, &o));
     assert_string_equal(msc_str_text(&b.lines), "");
     close_bench(&b);
 }
 
-// ---- What comes before outputs ------------------------------------------------------------------
+// ---- Tensors before outputs
+// ---------------------------------------------------------------------
 
 static void test_env_distill_axis__takes_what_comes_before(void **state) {
     const struct msc_distill_options o = {.kind = MSC_LOSS_MSE, .takes_before = true};
@@ -251,7 +256,7 @@ static void test_env_distill_axis__takes_what_comes_before(void **state) {
     assert_non_null(strstr(msc_str_text(&b.lines), "output class is int64: left out"));
     assert_false(msc_distill_is_part(b.d));
     close_bench(&b);
-    // A product that nothing else measures.
+    // No other compared tensor depends on the product, so it is compared in place of the output.
     open_bench(&b, GREATEST | MOVED, MAX_SAMPLES, 2);
     assert_ok(msc_distill_create(&b.d, &b.host, b.data, &o));
     assert_int_equal(msc_distill_n_compared(b.d), 2);

@@ -1,4 +1,5 @@
-// The wrappers around a definition, tried on one that notes how it is called.
+// The wrappers around an environment's definition, tested on a definition that records how it is
+// called. Expected calls and results are written by hand.
 #include "env/env.h"
 
 #include "base/json.h"
@@ -14,12 +15,12 @@ struct probe {
     size_t n_calls;
     size_t n_measured;
     int64_t last_id;
-    bool reports;    // call finished, last trial first
-    bool fails_late; // fail after reporting one trial
-    bool stops;      // every trial at its bound
-    bool fails;      // every trial, with a reason that it writes itself
+    bool reports;    // calls `finished`, last trial first
+    bool fails_late; // fails after reporting one trial
+    bool stops;      // stops every trial at its bound
+    bool fails;      // fails every trial, with its own reason
     double last_bound;
-    const struct msc_space *space; // instead of its own
+    const struct msc_space *space; // used instead of its own space
 };
 
 static const char *const labels[] = {"expensive", "cheap"};
@@ -78,7 +79,7 @@ static void measure(struct probe *probe, struct msc_trial *trial, double bound) 
     probe->last_bound = bound;
     if (probe->fails) {
         outcome->state = MSC_TRIAL_FAILED;
-        memset(outcome->reason, 'x', MSC_REASON_BYTES); // without an end
+        memset(outcome->reason, 'x', MSC_REASON_BYTES); // not terminated
         memcpy(outcome->reason, "gr\xfcn\n", 5);
     }
 }
@@ -140,12 +141,12 @@ struct notes {
 static void note(void *payload, size_t index) {
     struct notes *notes = payload;
     notes->indices[notes->n++] = index;
-    // Judged before it is reported.
+    // A trial is judged before it is reported.
     const struct msc_outcome *outcome = &notes->trials[index]->outcome;
     assert_true(outcome->violation > 0.0 || outcome->objectives[0] == outcome->metrics[0]);
 }
 
-static const uint32_t expensive[] = {0, 0}; // 16 bytes: too many
+static const uint32_t expensive[] = {0, 0}; // 16 bytes: infeasible
 static const uint32_t mixed[] = {0, 1};     // 10 bytes
 static const uint32_t cheap[] = {1, 1};     // 4 bytes
 
@@ -187,8 +188,8 @@ static void test_env_env__infeasible_trials_are_not_measured(void **state) {
     msc_env_destroy(env);
 }
 
-// A bound is passed on where `distill_loss` alone is the objective. What is stopped without having
-// exceeded it has failed.
+// A bound is passed on only if `distill_loss` is the only objective. A trial that was stopped
+// although it did not exceed its bound has failed.
 static void test_env_env__bounds_of_trials(void **state) {
     (void)state;
     struct msc_metric own[2] = {metrics[0], metrics[1]};
@@ -222,7 +223,7 @@ static void test_env_env__bounds_of_trials(void **state) {
     msc_env_destroy(env);
 }
 
-// Records are lines of UTF-8, whoever wrote the reason.
+// Records are UTF-8 text, so a reason in any other encoding is repaired.
 static void test_env_env__reasons_of_others(void **state) {
     (void)state;
     struct probe *probe;

@@ -1,3 +1,6 @@
+// The environment that prunes channels and chooses bit widths together: losses, costs, features,
+// strategies, threads, and searches one after another. Losses come from
+// make_combined_expected.py.
 #include "env/env.h"
 
 #include "env/distill.h"
@@ -8,13 +11,14 @@
 #include <math.h>
 #include <stdio.h>
 
-// Tasks: channels of conv1 and conv2, then bits of these sites.
+// Tasks: the channels of conv1 and conv2, then the bits of these sites.
 enum { X, CONV1, RELU, CONV2, FLAT, HEAD, N_SITES };
 static const char *const sites[N_SITES] = {"x:0",     "conv1.w", "relu:0",
                                            "conv2.w", "flat:0",  "head.w"};
 enum { N_TASKS = 2 + N_SITES };
 
-// From make_combined_expected.py: how many of the 4 and 3 channels stay, and bits in the order above.
+// Printed by make_combined_expected.py: the number of kept channels, of 4 and 3, and bits in the
+// order above.
 static const struct plan {
     bool repairs;
     int kept[2], bits[N_SITES];
@@ -35,7 +39,7 @@ static const struct plan {
 };
 enum { N_PLANS = sizeof(plans) / sizeof(plans[0]) };
 
-// Densities keep all, half, and one channel.
+// The densities keep all channels, half of them, and one.
 static void write_config(char out[768], bool repairs, const char *choices) {
     snprintf(out, 768,
              "{\"type\":\"joint\",\"prune\":{\"repair\":%s,\"choices\":[{\"density\":1},"
@@ -85,7 +89,8 @@ static void test_env_combined__losses(void **state) {
     }
 }
 
-// Nothing gone, it is quantize; nothing quantised, it is prune.
+// With all channels kept the losses are those of `quantize`; with nothing quantised, those of
+// `prune`.
 static void test_env_combined__parts(void **state) {
     (void)state;
     char config[768];
@@ -121,8 +126,8 @@ static void test_env_combined__parts(void **state) {
 
 // ---- Costs ------------------------------------------------------------------------------------
 
-// By hand, of a and c channels: elements 18 a, 9 a c and 5 c, rounded up to bytes, with scales of 4 bytes
-// for a, c and 5 rows; MACs 36 * 18 a, 36 * 9 a c and 5 c.
+// Expected by hand for a and c kept channels: 18 a, 9 a c and 5 c elements, rounded up to bytes,
+// with 4-byte scales for a, c and 5 rows. MACs are 36 * 18 a, 36 * 9 a c and 5 c.
 static void test_env_combined__costs(void **state) {
     (void)state;
     char config[768];
@@ -152,7 +157,7 @@ static void test_env_combined__costs(void **state) {
     close_bench(&b);
 }
 
-// Those of both environments: of channels the density, of bits the rest.
+// Channel tasks have the feature density; bit tasks have the others.
 static void test_env_combined__features_of_choices(void **state) {
     (void)state;
     char config[768];
@@ -163,7 +168,7 @@ static void test_env_combined__features_of_choices(void **state) {
     assert_int_equal(space->n_choice_features, 5);
     assert_string_equal(space->choice_feature_names[0], "bits");
     assert_string_equal(space->choice_feature_names[4], "density");
-    const double *f = space->tasks[1].choice_features; // conv2: all, 2 and 1 of 3 channels
+    const double *f = space->tasks[1].choice_features; // conv2: 3, 2 and 1 of 3 channels
     assert_true(isnan(f[0]) && isnan(f[3]) && f[4] == 1);
     assert_true(f[5 + 4] == 2.0 / 3 && f[10 + 4] == 1.0 / 3);
     f = space->tasks[2 + CONV1].choice_features; // 8 and 4 bits, float
@@ -175,7 +180,7 @@ static void test_env_combined__features_of_choices(void **state) {
 
 // ---- Strategies -------------------------------------------------------------------------------
 
-// Surgery, then quantised: the graph that a strategy makes gives what the trial gave.
+// The pruned and quantised graph that a strategy makes has the loss of the trial.
 static void check_strategy(struct bench *b, const uint32_t choices[]) {
     struct msc_strategy *s = strategy_of(b, choices);
     struct msc_trial_runs *r = msc_trial_runs_of(b->env);
@@ -226,7 +231,8 @@ static void test_env_combined__strategies(void **state) {
 
 // ---- Threads and memory -----------------------------------------------------------------------
 
-// The same bits with any number of threads, together or alone, with all forgotten in between.
+// The losses have the same bits with any number of threads, together or one by one, and with
+// little memory.
 static void test_env_combined__threads(void **state) {
     (void)state;
     static const int threads[] = {1, 2, 4};
@@ -258,9 +264,10 @@ static void test_env_combined__threads(void **state) {
     }
 }
 
-// ---- In turn ----------------------------------------------------------------------------------
+// ---- Searches one after another ---------------------------------------------------------------
 
-// A search for bits that starts from one that prunes: of what is left, against the whole model.
+// A search for bits that starts from a pruned strategy: it covers the remaining channels, and
+// compares with the whole model.
 static void test_env_combined__in_turn(void **state) {
     (void)state;
     char config[512];
@@ -287,7 +294,7 @@ static void test_env_combined__in_turn(void **state) {
     struct msc_strategy *both = strategy_of(&b, bytes);
     assert_int_equal(msc_strategy_n_edits(both), 6);
     close_env(&b);
-    // What quantises is none that channels can go from; what prunes is.
+    // A quantised strategy cannot be the base of pruning; a pruned one can.
     b.host.base = both;
     assert_int_equal(create(&b, "{\"type\":\"prune\"}"), MSC_E_UNSUPPORTED);
     assert_int_equal(create(&b, "{\"type\":\"joint\"}"), MSC_E_UNSUPPORTED);
@@ -299,7 +306,7 @@ static void test_env_combined__in_turn(void **state) {
     loss = metric(&b, &o, "distill_loss");
     struct msc_strategy *twice = strategy_of(&b, once_more);
     close_env(&b);
-    b.host.base = twice; // of the whole model
+    b.host.base = twice; // a strategy of the whole model
     assert_ok(create(&b, config));
     o = evaluate(&b, floats);
     assert_near(metric(&b, &o, "distill_loss"), loss, 1e-5);
@@ -311,7 +318,7 @@ static void test_env_combined__in_turn(void **state) {
     close_bench(&b);
 }
 
-// Channels of what is compared stay, or the loss would not know that they are gone.
+// Channels of compared tensors cannot be pruned, because the loss compares them.
 static void test_env_combined__compared(void **state) {
     (void)state;
     struct bench b;

@@ -1,3 +1,5 @@
+// The environment `prune`: channels and single weights, criteria, costs, strategies and parameter
+// files. Losses come from make_prune_expected.py.
 #include "env/env.h"
 
 #include "data/npy.h"
@@ -16,7 +18,7 @@
 
 // ---- Losses -----------------------------------------------------------------------------------
 
-// From make_prune_expected.py: how many of the 4 and 3 channels stay.
+// Printed by make_prune_expected.py: the number of kept channels, of 4 and 3, and the losses.
 static const struct {
     const char *criterion;
     int kept[2];
@@ -33,7 +35,7 @@ static const struct {
 };
 enum { N_PLANS = sizeof(plans) / sizeof(plans[0]) };
 
-// Choices 0 to 2 keep all, half, and one channel.
+// Choices 0 to 2 keep all channels, half of them, and one.
 static void write_config(char out[512], const char *criterion, bool repairs, const char *more) {
     snprintf(out, 512,
              "{\"type\":\"prune\",\"repair\":%s,\"choices\":[{\"density\":1},"
@@ -66,7 +68,7 @@ static void test_env_prune__losses(void **state) {
     }
 }
 
-// A group that is left out stays whole, though no choice leaves any whole.
+// An excluded group keeps all channels, although every choice prunes.
 static void test_env_prune__left_out(void **state) {
     struct bench b;
     const uint32_t half[] = {0};
@@ -79,7 +81,7 @@ static void test_env_prune__left_out(void **state) {
     close_bench(&b);
 }
 
-// What goes first is what is missed least when it goes alone.
+// The criterion `loss` prunes the channels first whose removal by itself costs the least loss.
 static void test_env_prune__by_loss(void **state) {
     char config[512];
     struct bench b;
@@ -89,7 +91,7 @@ static void test_env_prune__by_loss(void **state) {
     const uint32_t whole[] = {0, 0};
     assert_true(metric(&b, &(struct msc_outcome){.metrics = evaluate(&b, whole).metrics},
                        "distill_loss") < 1e-10);
-    // Two of four, of the six ways: those whose losses alone are the least two.
+    // Two of conv1's four channels are pruned: the two with the least losses by themselves.
     struct msc_sites sites;
     struct msc_channels channels;
     assert_ok(msc_sites_find(&sites, b.c.g, NULL));
@@ -129,8 +131,8 @@ static void test_env_prune__by_loss(void **state) {
 
 // ---- Costs ------------------------------------------------------------------------------------
 
-// By hand: MACs of conv1 36 * 2 * 9 * a, of conv2 36 * 9 * a * b, of the head 5 * b; 4 bytes each for
-// 18 a + 9 a b + 5 b weights.
+// Expected by hand for a and b kept channels: MACs are 36 * 2 * 9 * a for conv1, 36 * 9 * a * b
+// for conv2 and 5 * b for the head; 18 a + 9 a b + 5 b weights have 4 bytes each.
 static void test_env_prune__costs(void **state) {
     static const int kept[2][3] = {{4, 2, 1}, {3, 2, 1}};
     char config[512];
@@ -158,7 +160,7 @@ static void test_env_prune__costs(void **state) {
     close_bench(&b);
 }
 
-// A bound that only the smallest plan meets; the others are not run.
+// Only the smallest plan meets the bound; the others are not run.
 static void test_env_prune__bounds(void **state) {
     char config[512];
     struct bench b;
@@ -176,8 +178,8 @@ static void test_env_prune__bounds(void **state) {
 
 // ---- Strategies -------------------------------------------------------------------------------
 
-// The model that a strategy makes, run by itself, is worth what the trial was: masks, repaired weights
-// and surgery agree.
+// The loss of the pruned model that a strategy makes equals the trial's: masks, repaired weights
+// and pruning agree.
 static struct msc_graph *check_strategy(struct bench *b, const uint32_t choices[]) {
     struct msc_strategy *s = strategy_of(b, choices);
     struct msc_graph *small;
@@ -224,8 +226,8 @@ static void test_env_prune__strategies(void **state) {
 
 // ---- Single weights ---------------------------------------------------------------------------
 
-// From make_prune_expected.py: 60 % of conv2's weights gone, and the same of what two of conv1's four channels
-// leave of it.
+// Printed by make_prune_expected.py: losses with 60 % of conv2's weights removed, and with the
+// same share of those that remain when two of conv1's four channels are pruned.
 static const struct {
     const char *criterion;
     bool repairs;
@@ -237,7 +239,8 @@ static const struct {
     {"energy", false, 0.0475319759, 0.490192714},
 };
 
-// Tasks: channels of conv1 and conv2, 1 being half of them; weights of conv1 and conv2, 1 being 60 % gone.
+// Tasks: channels of conv1 and conv2, where choice 1 keeps half; then weights of conv1 and conv2,
+// where choice 1 removes 60 %.
 static void open_sparse(struct bench *b, const char *criterion, bool repairs) {
     char config[512];
     snprintf(config, sizeof config,
@@ -272,7 +275,8 @@ static void test_env_prune__sparse_losses(void **state) {
     }
 }
 
-// By hand: of 108 weights 43 stay, with a bit for each of the 108; of 54 as large a share of them.
+// Expected by hand: 43 of 108 weights are kept, plus a bit map of 108 bits; with half of the
+// input channels, the same share of 54.
 static void test_env_prune__sparse_costs(void **state) {
     static const uint32_t alone[] = {0, 0, 0, 1}, both[] = {1, 0, 0, 1};
     struct bench b;
@@ -286,21 +290,22 @@ static void test_env_prune__sparse_costs(void **state) {
     assert_near(msc_cost_value(size, both), 4 * (36 + 15) + (43 * 4 + 14) / 2.0, 1e-12);
     const struct msc_cost *macs = msc_space_find_cost(space, "macs");
     assert_near(msc_cost_value(macs, alone), 36 * 2 * 9 * 4 + 36 * 9 * 12 + 15, 1e-12);
-    // What agents are told of choices: units of 4 that stay, and elements of 108.
+    // Features of choices: the kept share of 4 channels, and of 108 elements.
     assert_int_equal(space->n_choice_features, 1);
     assert_string_equal(space->choice_feature_names[0], "density");
     assert_true(space->tasks[0].choice_features[0] == 1);
     assert_true(space->tasks[0].choice_features[1] == 0.5);
     assert_true(space->tasks[3].choice_features[0] == 1);
     assert_true(space->tasks[3].choice_features[1] == 43.0 / 108);
-    // Uniform plans of one kind leave parts of the other as they are.
+    // A uniform baseline of channels leaves single weights unchanged, and vice versa.
     assert_int_equal(space->n_baselines, 4);
     assert_memory_equal(space->baselines[1].choices, ((const uint32_t[]){1, 1, 0, 0}), 16);
     assert_memory_equal(space->baselines[3].choices, ((const uint32_t[]){0, 0, 1, 1}), 16);
     close_bench(&b);
 }
 
-// What the strategy makes of the model has as many zeros, and none elsewhere; so with any threads.
+// The pruned model has exactly the zeros of the pattern, and the loss is the same with any number
+// of threads.
 static void test_env_prune__sparse_strategies(void **state) {
     static const uint32_t both[] = {1, 0, 0, 1};
     double losses[2];
@@ -314,7 +319,7 @@ static void test_env_prune__sparse_strategies(void **state) {
         struct msc_graph *small = check_strategy(&b, both);
         assert_int_equal(msc_tensor_n_elements(conv2_of(small)), 54);
         assert_int_equal(count_zeros(conv2_of(small)), 27);
-        // One of each two channels at the same place of the kernel.
+        // Of each two channels one is zero at the same kernel position.
         const float *x = msc_array_data(conv2_of(small)->data);
         for (int i = 0; i < 27; i++) {
             int at = i / 9 * 18 + i % 9;
@@ -328,7 +333,8 @@ static void test_env_prune__sparse_strategies(void **state) {
     assert_true(losses[0] == losses[1]);
 }
 
-// Written, read and written again it is the same; it is no other graph's, nor one's with other weights.
+// A saved strategy loads with the same hash. It fits no other graph, and not the same graph with
+// other weights.
 static void test_env_prune__strategy_files(void **state) {
     char config[512], path[] = "/tmp/msc_prune_XXXXXX";
     struct bench b;
@@ -346,7 +352,7 @@ static void test_env_prune__strategy_files(void **state) {
     assert_true(msc_hash_equal(msc_strategy_hash(s), msc_strategy_hash(again)));
     assert_ok(msc_strategy_prune(&small, again, b.c.g));
     assert_int_equal(msc_strategy_prune(&(struct msc_graph *){NULL}, again, small), MSC_E_STATE);
-    // Nothing can be quantised as if all channels were there.
+    // A pruned strategy cannot be applied to the sites of the whole graph.
     const struct msc_edit *edits[16] = {NULL};
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, b.c.g, NULL));
@@ -368,7 +374,7 @@ static void hash_of(char out[128], struct bench *b) {
     cJSON_Delete(object);
 }
 
-// From the file the same comes out to the bit, and with any number of threads.
+// Parameters from the file give the same bits, with any number of threads.
 static void test_env_prune__parameters(void **state) {
     char config[512], path[] = "/tmp/msc_prune_XXXXXX", first[128], now[128];
     double loss = 0;
@@ -397,7 +403,7 @@ static void test_env_prune__parameters(void **state) {
     rmdir(path);
 }
 
-// The same of several trials at once as of each alone.
+// Trials evaluated together have the same losses as one by one.
 static void test_env_prune__together(void **state) {
     char config[512];
     struct bench b;
@@ -422,7 +428,7 @@ static void test_env_prune__together(void **state) {
 
 // ---- Few samples ------------------------------------------------------------------------------
 
-// With biases, which moments are centred for.
+// A graph with biases, because moments are then taken around the means.
 static struct msc_graph *biased_graph(void) {
     const int64_t dims[4] = {-1, 2, 6, 6};
     int32_t prims[4] = {0, MSC_NO_ID, MSC_NO_ID, MSC_NO_ID}, x;
@@ -446,8 +452,9 @@ static struct msc_graph *biased_graph(void) {
     return n.g;
 }
 
-// What hardly differs, far from 0: in float32 their moments around the means are hardly more
-// than rounding, and not definite. Weights come out, and no worse than with masks alone.
+// Inputs far from 0 that hardly differ: in float32 their moments around the means are little more
+// than rounding noise and not positive definite. Repairing must succeed, with a loss no larger
+// than masking alone.
 static void test_env_prune__hardly_different(void **state) {
     double losses[2];
     (void)state;
@@ -471,7 +478,7 @@ static void test_env_prune__hardly_different(void **state) {
     assert_true(losses[1] < 0.01 * losses[0]);
 }
 
-// ---- What is wrong ----------------------------------------------------------------------------
+// ---- Refused configurations -------------------------------------------------------------------
 
 static void test_env_prune__refused(void **state) {
     static const char *const configs[] = {

@@ -1,3 +1,5 @@
+// The environment `quantize`: losses, evaluation in parts and elsewhere, bounds, reproducible
+// bits, strategies, file sizes and the report. Losses come from make_quantize_expected.py.
 #include "env/env.h"
 
 #include "base/clock.h"
@@ -16,8 +18,8 @@ enum { N_TASKS = 6, N_TRIALS = 24 };
 
 // ---- Losses -----------------------------------------------------------------------------------
 
-// From make_quantize_expected.py, in the order of tasks: x:0, conv1.w, relu:0, conv2.w, flat:0,
-// head.w.
+// Printed by make_quantize_expected.py, in the order of the tasks: x:0, conv1.w, relu:0, conv2.w,
+// flat:0, head.w.
 static const struct {
     uint32_t choices[N_TASKS];
     double losses[3]; // mse, kl, cosine
@@ -44,7 +46,7 @@ static void test_env_quantize__losses(void **state) {
             assert_near(metric(&b, &o, "distill_loss"), plans[i].losses[loss], 1e-4);
             assert_near(metric(&b, &o, "accuracy"), plans[i].accuracy, 1e-12);
         }
-        // Nothing quantised: nothing lost.
+        // With all sites float the loss is 0.
         const uint32_t none[N_TASKS] = {3, 3, 3, 3, 3, 3};
         struct msc_outcome o = evaluate(&b, none);
         assert_true(metric(&b, &o, "distill_loss") == 0);
@@ -68,8 +70,8 @@ static void test_env_quantize__reference(void **state) {
     close_bench(&b);
 }
 
-// Parts of batches of 4 of 10 samples come to what all do at once, to the last bit; on the way the loss
-// is what a bound would have stopped it at.
+// 10 samples in batches of 4, evaluated batch by batch, give the same bits as all at once. After
+// each part the loss is the one with which a bound would have stopped the trial.
 static void test_env_quantize__parts(void **state) {
     struct bench b;
     (void)state;
@@ -109,8 +111,8 @@ static void test_env_quantize__parts(void **state) {
     close_bench(&b);
 }
 
-// Evaluates by batches that are measured by themselves, the last ones first, by another environment
-// made from the same configuration, and added up by this one.
+// Evaluates batches one by one, the last first, in another environment with the same
+// configuration; this environment adds them up.
 static enum msc_status measure_elsewhere(void *payload, const struct msc_evaluation *e,
                                          const struct msc_env_part *part) {
     struct bench *b = payload, other;
@@ -146,8 +148,8 @@ static enum msc_status measure_elsewhere(void *payload, const struct msc_evaluat
     return msc_env_fold(b->env, e, &fold);
 }
 
-// What was measured elsewhere batch by batch is what is measured here, to the last bit, trials that a
-// bound stops, and what breaks bounds of the search, included.
+// Batches measured elsewhere give the same bits as here, including trials that a bound stops and
+// trials that break bounds of the search.
 static void test_env_quantize__elsewhere(void **state) {
     struct bench b;
     (void)state;
@@ -174,7 +176,7 @@ static void test_env_quantize__elsewhere(void **state) {
     close_bench(&b);
 }
 
-// A bound stops a trial in the part where it would have stopped it anyway.
+// A bound stops a trial in the same part as in a whole evaluation.
 static void test_env_quantize__parts_and_bounds(void **state) {
     struct bench b;
     (void)state;
@@ -200,8 +202,8 @@ static void test_env_quantize__parts_and_bounds(void **state) {
     close_bench(&b);
 }
 
-// A trial with a bound: batches of 4 of 10 samples. Its loss is above a bound just below it,
-// however many batches that takes, and not above itself.
+// 10 samples in batches of 4. A bound of 0 stops the trial after the first batch, a bound just
+// below the loss after the last, and the loss itself not at all.
 static void test_env_quantize__stops_at_its_bound(void **state) {
     struct bench b;
     (void)state;
@@ -226,7 +228,7 @@ static void test_env_quantize__stops_at_its_bound(void **state) {
     trial->proposal.bound = whole.metrics[0];
     assert_ok(msc_env_evaluate(b.env, &b.goal, &e));
     assert_int_equal(outcome->state, MSC_TRIAL_COMPLETE);
-    // With another objective beside it nothing is stopped.
+    // With a second objective no trial is stopped.
     trial->proposal.bound = 0;
     b.goal.n_objectives = 2;
     b.goal.objectives[1].metric = msc_space_find_metric(msc_env_space(b.env), "size_bytes");
@@ -264,7 +266,7 @@ static void count_finished(void *payload, size_t index) {
     r->n_finished++;
 }
 
-// Runs a round in groups of `size`.
+// Evaluates a round in groups of `size`.
 static void run_round(struct bench *b, struct round *r, size_t size) {
     for (size_t first = 0; first < N_TRIALS; first += size) {
         size_t n = first + size <= N_TRIALS ? size : N_TRIALS - first;
@@ -276,14 +278,14 @@ static void run_round(struct bench *b, struct round *r, size_t size) {
         for (size_t i = 0; i < n; i++) {
             told_us += r->trials[first + i]->outcome.time_us;
         }
-        // Shares of the time that passed.
+        // The trials' times are shares of the elapsed time.
         assert_true(told_us > 0);
         assert_true((double)told_us <= (msc_clock_seconds() - began_s) * 1e6);
     }
     assert_int_equal(r->n_finished, N_TRIALS);
 }
 
-// Whatever the threads, the memory, the order and the company of trials.
+// Outcomes are the same with any number of threads, any memory, order and grouping of trials.
 static void test_env_quantize__same_bits(void **state) {
     static const struct {
         int n_threads;
@@ -321,7 +323,8 @@ static void test_env_quantize__same_bits(void **state) {
 
 // ---- Strategies -------------------------------------------------------------------------------
 
-// What is measured bit by bit; costs are added up in another order where sites are no tasks.
+// Measured metrics must be equal in every bit. Costs are added in another order if some sites are
+// not tasks.
 static void assert_same_outcome(const struct msc_outcome *a, const struct msc_outcome *b) {
     assert_memory_equal(a->metrics, b->metrics, sizeof(a->metrics[0]) * 2);
     for (int i = 2; i < 7; i++) {
@@ -329,7 +332,7 @@ static void assert_same_outcome(const struct msc_outcome *a, const struct msc_ou
     }
 }
 
-// A plan as the base of a search over one site left: the same loss, bit by bit.
+// A plan as the base of a search over one remaining site gives the same loss, bit by bit.
 static void test_env_quantize__edits_reproduce_the_trial(void **state) {
     struct bench b, later;
     (void)state;
@@ -353,7 +356,7 @@ static void test_env_quantize__edits_reproduce_the_trial(void **state) {
     close_bench(&b);
 }
 
-// Later choices win over the base, float among them, in the trial and in its strategy alike.
+// Later choices, including float, override the base, both in the trial and in its strategy.
 static void test_env_quantize__base_gives_way(void **state) {
     static const uint32_t fours[N_TASKS] = {1, 1, 1, 1, 1, 1};
     static const uint32_t mixed[N_TASKS] = {1, 1, 1, 3, 1, 3};
@@ -374,7 +377,7 @@ static void test_env_quantize__base_gives_way(void **state) {
     assert_int_equal(msc_strategy_n_edits(s), 4);
     msc_strategy_destroy(s);
     close_env(&later);
-    // Fixed to float where no choice is float.
+    // A site fixed to float although no choice is float.
     assert_ok(create(&later, "{\"include\":[\"conv2.w\",\"head.w\"],\"fix\":{\"conv2.w\":\"float\"}"
                              ",\"choices\":[{\"bits\":4}]}"));
     const uint32_t zero = 0;
@@ -405,7 +408,7 @@ static double file_bytes(const struct bench *b, const struct msc_onnx_export_opt
     return (double)found.st_size;
 }
 
-// file_bytes is what the exported model takes on the disk.
+// file_bytes is the size of the exported model on disk.
 static void test_env_quantize__file_bytes(void **state) {
     double metrics[MSC_MAX_METRICS];
     struct msc_sites sites;
@@ -430,7 +433,7 @@ static void test_env_quantize__file_bytes(void **state) {
     close_bench(&b);
 }
 
-// Exporting costs time: where no goal names the file, there is no such metric.
+// Exporting takes time, so the metric exists only if a goal names it.
 static void test_env_quantize__file_bytes_when_asked_for(void **state) {
     struct bench b;
     (void)state;
@@ -440,12 +443,12 @@ static void test_env_quantize__file_bytes_when_asked_for(void **state) {
     assert_ok(create(&b, "{\"bounds\":{\"file_bytes\":{\"max\":1}}," CHOICES "}"));
     struct msc_outcome o = evaluate(&b, plans[0].choices);
     assert_int_equal(o.state, MSC_TRIAL_INFEASIBLE);
-    // Measured, so the trial is evaluated first.
+    // file_bytes is measured, so the trial is evaluated before its bound is checked.
     assert_near(metric(&b, &o, "distill_loss"), plans[0].losses[0], 1e-4);
     close_bench(&b);
 }
 
-// ---- The winner's report ----------------------------------------------------------------------
+// ---- Report of the best trial -----------------------------------------------------------------
 
 static double number(const cJSON *object, const char *key) {
     double value;
@@ -467,9 +470,9 @@ static void test_env_quantize__reevaluate(void **state) {
     assert_near(number(first, "distill_loss"), plans[1].losses[0], 1e-4);
     assert_near(number(first, "accuracy"), 0.7, 1e-12);
     assert_near(number(first, "isolated_loss_sum"), 0.0213016525, 1e-4);
-    // Rounding alone moves it little, here by a value or two that lie near a tie.
+    // Rounding noise is small: here it moves a value or two that are near a tie.
     assert_true(number(first, "noise") >= 0 && number(first, "noise") < 0.1);
-    // Validated on the calibration samples: the same numbers.
+    // Validation on the calibration samples gives the same numbers.
     assert_ok(msc_json_get_object(&validation, first, "validation", "report"));
     assert_true(number(validation, "distill_loss") == number(first, "distill_loss"));
     assert_near(number(validation, "float_accuracy"), 0.8, 1e-12);
@@ -500,13 +503,14 @@ static void test_env_quantize__bounds(void **state) {
     close_bench(&b);
 }
 
-// What the file for a target takes: bytes, where nodes that unpack would take more than they save; a
-// byte for each zero point, or, of groups, 4 where they have any.
+// Sizes in a target's file: weights take whole bytes if unpacking nodes would cost more than they
+// save. A zero point takes a byte, or 4 bytes in groups that have zero points.
 static void test_env_quantize__target_sizes(void **state) {
     (void)state;
     static const struct {
         const char *config;
-        double size; // of 72, 108 and 15 integers with 4, 3 and 5 scales; groups of 32: 4, 6 and 5
+        // 72, 108 and 15 integers with 4, 3 and 5 scales; in groups of 32 with 4, 6 and 5.
+        double size;
     } rows[] = {
         {"{\"bits\":8}]", 72 + 108 + 15 + 12 * 5},
         {"{\"bits\":6}]", 72 + 108 + 15 + 12 * 5},

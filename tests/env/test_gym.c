@@ -1,3 +1,5 @@
+// The Gym interface: observations, rewards, errors, truncation, and saved states. Expected
+// rewards are worked out from the reward formula.
 #include "env/gym.h"
 #include "tests/env/toy.h"
 
@@ -42,8 +44,9 @@ static void test_env_gym__observations_are_the_tasks_features(void **state) {
     toy_close(&f);
 }
 
-// Feasible: minus the loss. Infeasible: minus (the worst loss so far + violation). Failed: minus
-// (that + 1). All at their most expensive has a ratio of 2/32 = 0.0625 of 0.05 allowed.
+// The reward is minus the loss if feasible, minus (the worst loss so far + violation) if
+// infeasible, and minus (the worst loss so far + 1) if failed. The most expensive point has a
+// ratio of 2/32 = 0.0625; 0.05 is allowed.
 static void test_env_gym__rewards(void **state) {
     (void)state;
     struct toy_fixture f;
@@ -58,7 +61,7 @@ static void test_env_gym__rewards(void **state) {
     assert_true(loss > 0.0 && step.reward == -loss);
     step = play(gym, expensive);
     assert_float_equal(step.reward, -(loss + 0.25), 1e-9);
-    step = play(gym, cheap); // trial 3
+    step = play(gym, cheap); // trial 3 fails
     assert_int_equal(step.outcome->state, MSC_TRIAL_FAILED);
     assert_float_equal(step.reward, -(loss + 1.0), 1e-9);
     msc_gym_destroy(gym);
@@ -79,7 +82,7 @@ static void test_env_gym__errors(void **state) {
     assert_ok(msc_gym_step(gym, 1, &step));
     assert_int_equal(msc_gym_step(gym, 2, &step), MSC_E_INVALID);
     assert_message("task task_1 has no choice 2, expected 0 to 1");
-    assert_ok(msc_gym_step(gym, 1, &step)); // stands where it stood
+    assert_ok(msc_gym_step(gym, 1, &step)); // the refused step did not advance
     assert_int_equal(step.task, 2);
     msc_gym_destroy(gym);
     msc_gym_destroy(NULL);

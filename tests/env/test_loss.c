@@ -1,10 +1,11 @@
+// Losses of one sample: mse, cosine and kl, with zeros, NaN and equal outputs.
 #include "env/loss.h"
 
 #include "tests/msc_test.h"
 
 #include <math.h>
 
-// Expected values are printed by make_loss_expected.py: scipy's rel_entr, softmax and cosine.
+// make_loss_expected.py prints the expected values: scipy's rel_entr, softmax and cosine.
 
 enum { MOST = 1000 };
 
@@ -86,7 +87,7 @@ static void test_env_loss__mse(void **state) {
         fill(y, z, rows[i].shape);
         assert_close(sample_loss(MSC_LOSS_MSE, true, y, z, rows[i].shape, 2.5), rows[i].mse / 2.5,
                      0);
-        // Without a scale of its own.
+        // Scale 0: the loss is not divided.
         assert_close(sample_loss(MSC_LOSS_MSE, true, y, z, rows[i].shape, 0), rows[i].mse, 0);
     }
 }
@@ -132,7 +133,7 @@ static void test_env_loss__kl_of_logits(void **state) {
         int64_t n = fill(y, z, rows[i].shape);
         assert_close(sample_loss(MSC_LOSS_KL, true, y, z, rows[i].shape, 1), rows[i].kl_logits,
                      1e-14);
-        // Softmax does not see a constant, however large: exact in float32 for these numbers.
+        // Softmax ignores an added constant of any size; these numbers are exact in float32.
         for (int64_t k = 0; k < n; k++) {
             y[k] = (y[k] + 8) * 1024;
             z[k] = y[k] + 100000.0f;
@@ -154,7 +155,8 @@ static void test_env_loss__kl_of_probabilities(void **state) {
     }
 }
 
-// A probability rounded to 0 is bad, not infinitely bad; one that is 0 in the float model is none.
+// A probability that was rounded to 0 has a large but finite loss. One that is 0 in the float
+// model has none.
 static void test_env_loss__kl_of_zero_probability(void **state) {
     static const float y[3] = {0.5f, 0.5f, 0};
     static const float z[3] = {1, 0, 0};

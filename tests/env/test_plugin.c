@@ -1,3 +1,5 @@
+// Environments as shared libraries: loading, and the faults of plugin_faults.c with their messages.
+// Expected messages are written by hand.
 #include "env/env.h"
 
 #include "tests/env/plugin_faults.h"
@@ -75,7 +77,7 @@ static void test_env_plugin__finds_faults(void **state) {
     msc_env_library_close(library);
 }
 
-// Functions that are nothing without each other.
+// Functions that need each other: if one is missing, the definition is refused.
 static void test_env_plugin__misses_parts(void **state) {
     (void)state;
     static const struct {
@@ -95,7 +97,7 @@ static void test_env_plugin__misses_parts(void **state) {
     }
 }
 
-// What it gives once it runs: no space, and one that is all zeros.
+// A library without a space, and one whose space is all zeros.
 static void test_env_plugin__has_no_space(void **state) {
     (void)state;
     static const char *const faults[] = {"space", "none"};

@@ -1,5 +1,6 @@
-// What an environment that is a program may do wrong, and what is said of it. The programs are shell
-// scripts of a few lines, which is why these cases name /bin/sh as the command.
+// Faults of an environment that is a separate program, and the messages they lead to. The programs
+// are short shell scripts, so the messages name /bin/sh as the command. Expected messages are
+// written by hand.
 #include "env/env.h"
 
 #include "tests/processes.h"
@@ -61,7 +62,7 @@ static void count_finished(void *payload, size_t index) {
     f->n_finished++;
 }
 
-// The first n of the points 8 8, 8 4, 4 8.
+// Evaluates the first n of the points 8 8, 8 4, 4 8.
 static enum msc_status evaluate(struct fixture *f, size_t n) {
     static const uint32_t choices[N_TRIALS][2] = {{0, 0}, {0, 1}, {1, 0}};
     assert_ok(msc_env_read_goal(&f->goal, msc_env_space(f->env), NULL));
@@ -132,8 +133,8 @@ static void test_env_process__reads_a_space(void **state) {
     assert_true(space->tasks[0].choice_features[1] == 0.5);
     assert_true(isnan(space->tasks[0].choice_features[3]));
     assert_true(space->tasks[1].choice_features[2] == 2);
-    assert_int_equal(space->tasks[0].most_expensive_first[0], 1); // by the cost
-    assert_int_equal(space->tasks[1].most_expensive_first[0], 1); // as it says
+    assert_int_equal(space->tasks[0].most_expensive_first[0], 1); // from the cost
+    assert_int_equal(space->tasks[1].most_expensive_first[0], 1); // from the program's answer
     assert_string_equal(space->metrics[0].name, "distill_loss");
     assert_true(space->metrics[1].is_maximised && space->metrics[1].is_measured);
     assert_true(space->metrics[2].is_exact);
@@ -252,8 +253,8 @@ static void test_env_process__refuses_outcomes(void **state) {
     }
 }
 
-// What is not measured is no number: without an objective a trial fails. What is pruned without a
-// bound does, too.
+// A metric that is not measured is NaN. Without its objective a trial fails, and so does a trial
+// reported as pruned without a bound.
 static void test_env_process__judges_outcomes(void **state) {
     (void)state;
     struct fixture f;
@@ -269,7 +270,7 @@ static void test_env_process__judges_outcomes(void **state) {
     close_fixture(&f);
 }
 
-// Each start of the program is a line of the file `starts`.
+// Each start of the program appends a line to the file `starts`.
 #define NOTE_START "echo start >>starts; "
 
 static size_t n_starts(const char *folder) {
@@ -292,7 +293,8 @@ static void open_in(struct fixture *f, const char *folder, const char *script) {
     msc_free(json);
 }
 
-// Killed once, in the middle of a round: what it has answered stands, the rest is evaluated anew.
+// The program is killed once in a round: its answers are kept, and the other trials are evaluated
+// again.
 static void test_env_process__starts_again_after_its_end(void **state) {
     (void)state;
     struct fixture f;
@@ -312,7 +314,7 @@ static void test_env_process__starts_again_after_its_end(void **state) {
     temp_folder_remove(folder);
 }
 
-// One point ends it whenever it is asked for; the others are none the worse.
+// One point ends the program each time. That trial fails; the others succeed.
 static void test_env_process__a_trial_that_ends_it_has_failed(void **state) {
     (void)state;
     struct fixture f;
@@ -328,7 +330,8 @@ static void test_env_process__a_trial_that_ends_it_has_failed(void **state) {
     assert_int_equal(f.trials[1]->outcome.cause, MSC_CAUSE_TRIAL);
     assert_non_null(strstr(f.trials[1]->outcome.reason, "ended with exit status 7"));
     assert_int_equal(f.trials[2]->outcome.state, MSC_TRIAL_COMPLETE);
-    assert_int_equal(n_starts(folder), 4); // at first, after the round, after each try alone
+    // The first, one after the round, and one after each retry of the bad trial.
+    assert_int_equal(n_starts(folder), 4);
     close_fixture(&f);
     temp_folder_remove(folder);
 }
@@ -348,7 +351,7 @@ static void test_env_process__says_the_same_when_started_again(void **state) {
     temp_folder_remove(folder);
 }
 
-// What the command names is part of what the environment is.
+// The files that the command names are part of the environment's identity.
 static void test_env_process__identity_holds_its_files(void **state) {
     (void)state;
     struct fixture f;

@@ -1,9 +1,10 @@
-// The stage `distill` by itself.
+// The distillation stage by itself: the repaired weights must lower the loss and keep biases
+// within int32.
 #include "env/quantize/distill.h"
 
 #include "tests/env/quantize_bench.h"
 
-// Of all that onnxruntime requantises the input and w are quantised, to 8 and 4 bits.
+// Of the sites that onnxruntime requantises, only the input and w are quantised, to 8 and 4 bits.
 #define CONFIG                                                                                     \
     "{\"target\":\"onnxruntime\",\"sites\":\"all\",\"include\":[\"x:0\",\"w\"],"                   \
     "\"fix\":{\"w\":\"4\"},\"choices\":[{\"bits\":8},{\"bits\":4}]}"
@@ -23,8 +24,8 @@ static double scale_of(const struct msc_strategy *strategy, const struct msc_gra
     return scale;
 }
 
-// The bias of a channel with next to no weight is 1000, which is 2^30 steps of its sums at most: it is
-// there, and the other channel's weight, 0.125 times -8 and 3, is better.
+// A channel with almost no weight has a bias of 1000, at most 2^30 steps of its sums, so the bias
+// is kept. The other channel's weights, 0.125 times -8 and 3, are improved.
 static void test_env_quantize_distill__wide_biases(void **state) {
     static const float w[] = {1e-20f, 0, -1, 0.375f}, b[] = {1000, 0};
     static const uint32_t choices[] = {0};

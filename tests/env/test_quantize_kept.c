@@ -1,3 +1,5 @@
+// Files kept next to a record: moments of an interrupted preparation, and parameters that an
+// earlier launch prepared. The result must equal that of an undisturbed preparation.
 #include "env/env.h"
 
 #include "base/alloc.h"
@@ -16,7 +18,7 @@
 
 struct kept_case {
     struct bench b;
-    const char *config; // of prepare
+    const char *config; // the configuration that `prepare` uses
     struct msc_log log;
     char folder[32], parameters[64], moments[64], prepared[64];
     char told[4096];
@@ -49,7 +51,8 @@ static void close_case(struct kept_case *c) {
     close_bench(&c->b);
 }
 
-// Of an environment made with what lies there; .params and .prepared go again, .moments has gone.
+// Makes an environment with the files there and returns its identity. Removes .params and
+// .prepared; .moments must have been removed already.
 static struct msc_hash prepare(struct kept_case *c) {
     struct msc_hash identity;
     c->told[0] = 0;
@@ -62,7 +65,8 @@ static struct msc_hash prepare(struct kept_case *c) {
     return identity;
 }
 
-// As when it is killed before .params is written: of that long a name there can be no temporary file.
+// Interrupts a preparation before .params is written: the file's name is too long for a temporary
+// file.
 static void interrupt(struct kept_case *c, const char *config) {
     char stem[241], path[300], moments[300];
     memset(stem, 'r', sizeof stem - 1);
@@ -90,14 +94,15 @@ static void test_env_quantize_kept__goes_on(void **state) {
     assert_true(msc_hash_equal(prepare(&c), whole));
     assert_true(was_told(&c, "interrupted launch"));
     assert_false(was_told(&c, "damaged") || was_told(&c, "incomplete"));
-    // Without room for more than one weight's at a time, it is the same, and on one thread.
+    // With memory for only one weight's moments at a time, and with one thread, the result is the
+    // same.
     c.b.host.memory_bytes = (uint64_t)64 << 20;
     c.b.host.n_threads = 1;
     assert_true(msc_hash_equal(prepare(&c), whole));
     close_case(&c);
 }
 
-// Killed at any time, and damaged anywhere: the same comes of it.
+// A .moments file cut or damaged anywhere does not change the result.
 static void test_env_quantize_kept__of_any_file(void **state) {
     struct kept_case c;
     char *bytes;
@@ -110,7 +115,7 @@ static void test_env_quantize_kept__of_any_file(void **state) {
     for (size_t i = 0; i < 12; i++) {
         assert_ok(msc_file_write(c.moments, bytes, n_bytes * i / 12));
         assert_true(msc_hash_equal(prepare(&c), whole));
-        size_t at = 16 + (n_bytes - 17) * i / 11; // behind what says that it is one
+        size_t at = 16 + (n_bytes - 17) * i / 11; // after the head that identifies the file
         bytes[at] ^= 0x10;
         assert_ok(msc_file_write(c.moments, bytes, n_bytes));
         bytes[at] ^= 0x10;
@@ -118,11 +123,11 @@ static void test_env_quantize_kept__of_any_file(void **state) {
         assert_true(was_told(&c, "record.moments"));
     }
     msc_free(bytes);
-    // Of other choices.
+    // A file of another configuration.
     interrupt(&c, "{\"choices\":[{\"bits\":6,\"rounding\":\"gptq\"}]}");
     assert_true(msc_hash_equal(prepare(&c), whole));
     assert_true(was_told(&c, "belongs to another configuration"));
-    // Not to be had.
+    // The file cannot be created.
     assert_int_equal(mkdir(c.moments, 0700), 0);
     c.told[0] = 0;
     assert_ok(create(&c.b, ROUNDED));
@@ -132,7 +137,8 @@ static void test_env_quantize_kept__of_any_file(void **state) {
     close_case(&c);
 }
 
-// What an earlier launch has prepared is taken if it came of the same, and is whole.
+// Prepared parameters are used if they come from the same configuration and samples and are
+// complete.
 static void test_env_quantize_kept__prepared(void **state) {
     static const char taken[] = "complete preparation of an earlier launch";
     struct kept_case c;
@@ -157,7 +163,7 @@ static void test_env_quantize_kept__prepared(void **state) {
         assert_true(was_told(&c, "are computed again"));
     }
     msc_free(bytes);
-    // Of other choices, then of other samples.
+    // Parameters of other choices, then of other samples.
     assert_ok(create(&c.b, "{\"choices\":[{\"bits\":6,\"rounding\":\"gptq\"}]}"));
     close_env(&c.b);
     assert_ok(msc_file_rename(c.parameters, c.prepared));
@@ -176,7 +182,7 @@ static void test_env_quantize_kept__prepared(void **state) {
     close_case(&c);
 }
 
-// Moments and orders of channels as well, beside those of bits, if there are any.
+// Moments and losses of channels are kept, too, next to those of bits if there are any.
 static void test_env_quantize_kept__channels(void **state) {
     static const char *const configs[] = {
         "{\"type\":\"prune\",\"choices\":[{\"density\":1},{\"density\":0.6},"

@@ -1,4 +1,5 @@
-// latency_us of the small network, by a table that a script in the runtime's place makes up.
+// The metric latency_us of the small network, from a table of kernel times that a script prints
+// in place of the runtime. Expected latencies are worked out by hand.
 #include "tests/env/quantize_bench.h"
 
 #include "tests/temp_folder.h"
@@ -17,8 +18,8 @@
 #define D(name, us) KERNEL("dequantize", name, us)
 #define MODEL(us, kernels) "{\"us\":" us ",\"kernels\":[" kernels "]}"
 
-// The float model, all of it bytes, conv2 alone, all but conv2, and without bytes behind the pool;
-// named as runtimes do, by what a kernel makes or by a joint.
+// Profiles of the float model, of all sites in bytes, of conv2 only, of all except conv2, and of
+// float after the pool. Kernels are named after their output or a joint, as runtimes do.
 #define PROFILES_OF(conv2, uniform, even, joined)                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                             \
     "{\"models\":[" MODEL(                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    \
         "331",                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                \
@@ -44,7 +45,7 @@
                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "20")) "]}"
 
 #define PROFILES PROFILES_OF("60", "126", "207", "138.5")
-// conv2 takes longer over integers.
+// Here conv2 takes longer in bytes than in float.
 #define SLOW_PROFILES PROFILES_OF("360", "426", "507", "438.5")
 
 #define CONFIG(more)                                                                               \
@@ -84,15 +85,17 @@ static int tear_down(void **state) {
 enum { X, W1, R, W2, Y2, P, W3, N_TASKS }; // in the order of the space
 enum { BYTES, FLOAT, WORDS, N_FORMS };
 
-// Both conversions, and what is left of them where bytes are made and read over integers.
+// Time of a site's conversions. Bytes made by an integer kernel need no quantising, bytes read by
+// one no dequantising.
 static double site(uint32_t form, bool is_made, bool is_read, double quantize, double dequantize) {
     return form == FLOAT   ? 0
            : form == WORDS ? quantize + dequantize
                            : (is_made ? 0 : quantize) + (is_read ? 0 : dequantize);
 }
 
-// No plan has bytes behind a float pool: to make them takes 3 times as long as an element elsewhere,
-// where it is 5 for 2 * 36, 7 for 4 * 36, 3 for 3 * 36.
+// In no profile are bytes made after a float pool. Quantising its 3 elements takes 3 times as
+// long as one element elsewhere. The time per element is the median of 5 / (2 * 36), 7 / (4 * 36)
+// and 3 / (3 * 36).
 #define QUANTIZE_P (3.0 * 7.0 / (4.0 * 36.0))
 
 static double expected_us(const uint32_t c[N_TASKS]) {
@@ -151,7 +154,7 @@ static void test_env_quantize_latency__begins_with_the_quickest(void **state) {
                                  "[{\"bits\":8},{\"float\":true}]" LATENCY "}";
     struct bench b;
     open_bench(&b, config);
-    assert_int_equal(msc_env_space(b.env)->n_baselines, 2); // which uniform 8 is
+    assert_int_equal(msc_env_space(b.env)->n_baselines, 2); // uniform 8 is the quickest plan
     close_bench(&b);
     answer_with(SLOW_PROFILES);
     open_bench(&b, config);
@@ -166,7 +169,7 @@ static void test_env_quantize_latency__begins_with_the_quickest(void **state) {
     close_bench(&b);
 }
 
-// ---- What asks for it, and where it is kept ---------------------------------------------------
+// ---- When latency is measured, and where it is kept -------------------------------------------
 
 static void test_env_quantize_latency__only_where_it_is_asked_for(void **state) {
     (void)state;
@@ -192,7 +195,8 @@ static struct msc_hash identity_of(struct bench *b) {
     return h;
 }
 
-// It is measured once, and then read; another one is another search.
+// Latencies are measured once and then read from the file. A search with other latencies has
+// another identity.
 static void test_env_quantize_latency__is_kept(void **state) {
     (void)state;
     struct bench b;
@@ -210,7 +214,8 @@ static void test_env_quantize_latency__is_kept(void **state) {
     answer_with("never asked");
     assert_ok(create(&b, CONFIG(LATENCY)));
     assert_true(msc_hash_equal(first, identity_of(&b)));
-    // A search without latencies takes the same file, and one with them refuses that of another.
+    // A search without latencies accepts the file. A search with latencies refuses a file that
+    // has none.
     assert_ok(create(&b, CONFIG("")));
     assert_false(msc_hash_equal(first, identity_of(&b)));
     remove(path);
@@ -256,7 +261,7 @@ static void test_env_quantize_latency__of_own_kernels(void **state) {
     }
 }
 
-// ---- Sites that go once lengths are known -----------------------------------------------------
+// ---- Sites that disappear once lengths are known ----------------------------------------------
 
 static int32_t add(struct msc_graph *g, enum msc_op op, const char *name, int32_t n_inputs,
                    const int32_t inputs[], const struct msc_attr *attr, int32_t weight) {
@@ -282,8 +287,8 @@ static int32_t add_weight(struct msc_graph *g, const char *name, uint64_t seed) 
     return tensor;
 }
 
-// A linear layer of the means of the image, and the product of its height and width with themselves,
-// added up.
+// A linear layer of the image's channel means, plus the product of its height and width with
+// themselves.
 static struct msc_graph *create_graph(void) {
     static const struct msc_attr start = {"start", "2"}, dtype = {"dtype", "float32"},
                                  row = {"shape", "1,2"}, column = {"shape", "2,1"};

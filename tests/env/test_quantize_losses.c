@@ -1,4 +1,4 @@
-// Losses of points alone, beside those of trials and of a search's report.
+// Losses of single points, compared with those of trials and of the report.
 #include "env/quantize/losses.h"
 
 #include "tests/env/quantize_bench.h"
@@ -34,7 +34,8 @@ static void test_env_quantize_losses__are_those_of_trials(void **state) {
         struct msc_outcome o = evaluate(&b, points[i]);
         assert_true(losses[i] > 0 && losses[i] == metric(&b, &o, "distill_loss"));
     }
-    // Without validation samples it is these as well; more than there are is all of them.
+    // Without validation samples the calibration samples are used. A number above the available
+    // samples means all.
     of = (struct msc_quantize_losses_of){.samples = MSC_QUANTIZE_VALIDATION,
                                          .n_most = QUANTIZE_SAMPLES + 1};
     double again[N_POINTS];
@@ -44,7 +45,7 @@ static void test_env_quantize_losses__are_those_of_trials(void **state) {
     close_bench(&b);
 }
 
-// The first samples, and the same held out for validation: a report has their loss.
+// The first samples, and the same ones held out for validation: both losses equal the report's.
 static void test_env_quantize_losses__of_some_samples(void **state) {
     const uint32_t *points[N_POINTS];
     double of_first[N_POINTS], of_held[N_POINTS], of_all[N_POINTS];

@@ -1,3 +1,5 @@
+// Setting up the environment `quantize`: parameter files, identities and refused configurations.
+// Expected messages are written by hand; identities are compared with each other.
 #include "env/env.h"
 
 #include "base/file.h"
@@ -23,7 +25,7 @@ static void test_env_quantize_setup__parameters(void **state) {
     snprintf(path, sizeof(path), "%s/record.params", folder);
     prepare_bench(&b, 1, 4);
     b.host.parameters_path = path;
-    // They must be there already, and are not.
+    // The parameter file is required but missing.
     b.host.parameters_required = true;
     assert_int_equal(create(&b, "{" CHOICES "}"), MSC_E_STATE);
     assert_message("record.params is missing");
@@ -33,17 +35,17 @@ static void test_env_quantize_setup__parameters(void **state) {
     struct msc_hash identity = identity_of(&b);
     struct msc_outcome made = evaluate(&b, plan);
     close_env(&b);
-    // Read back, not computed: the same identity and bits.
+    // Read from the file instead of computed: the identity and all bits are the same.
     b.host.parameters_required = true;
     assert_ok(create(&b, "{" CHOICES "}"));
     assert_true(msc_hash_equal(identity, identity_of(&b)));
     struct msc_outcome read = evaluate(&b, plan);
     assert_memory_equal(made.metrics, read.metrics, sizeof(made.metrics[0]) * 7);
     close_env(&b);
-    // Of another configuration.
+    // A file of another configuration.
     assert_int_equal(create(&b, "{\"choices\":[{\"bits\":7}]}"), MSC_E_STATE);
     assert_message("record.params does not belong to this configuration");
-    // Damaged.
+    // A damaged file.
     assert_ok(msc_file_write(path, "nonsense", 8));
     assert_int_equal(create(&b, "{" CHOICES "}"), MSC_E_FORMAT);
     assert_message("record.params");

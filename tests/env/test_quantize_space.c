@@ -1,3 +1,5 @@
+// The space of the environment `quantize`: tasks, features, metrics, baselines and costs.
+// Expected values are worked out by hand for the small network.
 #include "env/combined/internal.h"
 
 #include "base/alloc.h"
@@ -16,7 +18,7 @@ struct bench {
     const struct msc_edit *fixed[16];
 };
 
-// As the environment does it: sites fixed to a choice have its edit at all their slots.
+// Gives sites that are fixed to a choice its edit at all their slots, as the environment does.
 static void fill_fixed(struct bench *b) {
     const struct msc_sites *sites = msc_quantizer_sites(b->q);
     for (int32_t i = 0; i < sites->n_sites; i++) {
@@ -27,7 +29,7 @@ static void fill_fixed(struct bench *b) {
     }
 }
 
-// With the metrics that an environment on this dataset would have.
+// Builds the space with the metrics that an environment on this dataset would have.
 static enum msc_status build_on(struct bench *b, const struct msc_dataset *data) {
     const struct msc_env_host host = {.graph = b->c.g, .dataset = data};
     struct msc_metrics metrics;
@@ -82,8 +84,8 @@ static void assert_near(double found, double expected) {
 
 // ---- Features of choices ----------------------------------------------------------------------
 
-// Of a weight whose first axis has the channels, symmetric, the range that of each channel: the formula
-// of graph/quant.h, in double.
+// The relative rounding error of a weight with channels along its first axis, symmetric with one
+// range per channel: the formula of graph/quant.h in double.
 static double rounding_error(const struct msc_array *w, int bits) {
     const float *x = msc_array_data(w);
     int64_t n_channels = msc_array_dims(w)[0], n = msc_array_n_elements(w) / n_channels;
@@ -130,20 +132,20 @@ static void test_env_quantize_space__features_of_choices(void **state) {
     const struct msc_array *w =
         msc_graph_tensor(b.c.g, msc_graph_find_tensor(b.c.g, "conv1.w"))->data;
     for (uint32_t c = 0; c < 5; c++) {
-        const double *f = features_of(&b, 1, c); // conv1.w
+        const double *f = features_of(&b, 1, c); // features of conv1.w
         point[1] = c;
         assert_true(f[0] == bits[c] && f[1] == groups[c]);
         assert_near(f[2] - features_of(&b, 1, 0)[2] + whole, cost(&b, "size_bytes", point));
     }
-    // Scales are float32: the products of rounding to them differ by that.
+    // Scales are float32, which makes the errors differ slightly.
     for (uint32_t c = 0; c < 2; c++) {
         double expected = rounding_error(w, c == 0 ? 8 : 4);
         assert_true(fabs(features_of(&b, 1, c)[3] - expected) <= 1e-4 * expected);
     }
-    assert_true(features_of(&b, 1, 2)[3] <= features_of(&b, 1, 1)[3]); // no fewer scales
+    assert_true(features_of(&b, 1, 2)[3] <= features_of(&b, 1, 1)[3]); // at least as many scales
     assert_true(features_of(&b, 1, 3)[3] > 0 && features_of(&b, 1, 3)[3] < 1e-6);
     assert_true(features_of(&b, 1, 4)[3] == 0);
-    // An activation knows no groups, and has no weight.
+    // Activations have no groups and no weight error.
     assert_int_equal(s->tasks[0].n_choices, 4);
     assert_true(features_of(&b, 0, 1)[0] == 4 && features_of(&b, 0, 2)[0] == 16);
     assert_true(features_of(&b, 0, 1)[2] == 0 && isnan(features_of(&b, 0, 1)[3]));
@@ -174,10 +176,10 @@ static void test_env_quantize_space__tasks(void **state) {
         for (uint32_t c = 0; c < 3; c++) {
             assert_int_equal(t[i].most_expensive_first[c], c);
         }
-        // One is a weight, the next is none.
+        // Weights and activations alternate.
         assert_true(t[i].features[3] == i % 2);
     }
-    // Elements of one sample, whatever the batch; shares of 2592 + 3888 + 15 products.
+    // Elements per sample, whatever the batch size, and shares of 2592 + 3888 + 15 products.
     assert_near(t[0].features[1], log2(72));
     assert_near(t[1].features[1], log2(72));
     assert_near(t[2].features[1], log2(144));
@@ -238,7 +240,7 @@ static const struct msc_metric_row *find_row(const char *name) {
     return row;
 }
 
-// Each row has a name of its own, and at most one way in which it is measured.
+// Each row has a unique name and at most one way of being measured.
 static void test_env_quantize_space__rows_of_metrics(void **state) {
     const struct msc_metric_row *rows = msc_metric_table;
     (void)state;
@@ -252,8 +254,8 @@ static void test_env_quantize_space__rows_of_metrics(void **state) {
     }
 }
 
-// What an environment lists has a row that leaves it to environments, and one function. Ratios are of
-// exact metrics that come before.
+// A metric that an environment lists has a row that leaves it to environments, and one function.
+// A ratio refers to an exact metric that comes earlier.
 static void test_env_quantize_space__lists_of_metrics(void **state) {
     const struct msc_env_metric *const lists[] = {msc_quantize_metrics, msc_prune_metrics,
                                                   msc_combined_metrics};
@@ -285,7 +287,8 @@ static void test_env_quantize_space__baselines(void **state) {
     close_bench(&b);
 }
 
-// Most expensive first: float, then bits, then the range scale nearest 1, then the order given.
+// From the most expensive: float, then by bits, then by the range scale nearest 1, then in the
+// order given.
 static void test_env_quantize_space__most_expensive_first(void **state) {
     static const uint32_t order[] = {3, 4, 1, 0, 2, 5};
     struct bench b;
@@ -313,12 +316,12 @@ static void test_env_quantize_space__groups(void **state) {
     open_bench(&b, "{" THREE ",\"group\":\"joint\"}", 4);
     assert_ok(build(&b));
     assert_tasks(&b, 3, (const char *const[]){"conv1", "conv2", "head"});
-    // One decision for both operands.
+    // One decision for both operands of a joint.
     const uint32_t choices[3] = {0, 1, 2};
     assert_near(cost(&b, "bit_ops", choices), 2592.0 * 64 + 3888.0 * 16 + 15.0 * 9);
     assert_near(cost(&b, "size_bytes", choices), 88 + 66 + 26);
     close_bench(&b);
-    // What is left out or fixed binds nobody.
+    // A site that is excluded or fixed does not restrict the joint's other operand.
     open_bench(&b,
                "{" THREE ",\"group\":\"joint\",\"exclude\":[\"conv1.w\"],\"fix\":{\"flat:0*\":"
                "\"4\"}}",
@@ -331,7 +334,7 @@ static void test_env_quantize_space__groups(void **state) {
 
 // ---- Costs ------------------------------------------------------------------------------------
 
-// Counted by hand: weights of 72, 108 and 15 elements with 4, 3 and 5 scales of 4 bytes.
+// Expected by hand: weights of 72, 108 and 15 elements with 4, 3 and 5 scales of 4 bytes.
 static void test_env_quantize_space__costs(void **state) {
     static const struct {
         uint32_t choices[6];
@@ -370,7 +373,8 @@ static void test_env_quantize_space__costs_of_schemes(void **state) {
     static const uint32_t ones[6] = {1, 1, 1, 1, 1, 1};
     struct bench b;
     (void)state;
-    // Asymmetric weights have zero points too; one of each for a whole weight.
+    // Asymmetric weights have zero points, too; here one scale and one zero point for a whole
+    // weight.
     open_bench(&b,
                "{\"choices\":[{\"bits\":8},{\"float\":true}],\"weights\":{\"per_channel\":false,"
                "\"symmetric\":false}}",
@@ -380,21 +384,21 @@ static void test_env_quantize_space__costs_of_schemes(void **state) {
     assert_near(cost(&b, "size_bytes", ones), 780);
     assert_near(cost(&b, "bit_ops_ratio", ones), 1);
     close_bench(&b);
-    // Two bytes an element, no scales.
+    // Float16 takes two bytes per element and has no scales.
     open_bench(&b, "{\"choices\":[{\"type\":\"float16\"},{\"type\":\"bfloat16\"}]}", 4);
     assert_ok(build(&b));
     assert_near(cost(&b, "size_bytes", zeros), 390);
     assert_near(cost(&b, "size_bytes", ones), 390);
     assert_near(cost(&b, "bit_ops_ratio", ones), 0.25);
     close_bench(&b);
-    // Groups of 32 in rows of 18, 36 and 3: one, two and one scale for each channel.
+    // Groups of 32 in rows of 18, 36 and 3 elements: one, two and one scale per channel.
     open_bench(&b, "{\"choices\":[{\"bits\":4,\"group_size\":32},{\"bits\":4}]}", 4);
     assert_ok(build(&b));
     assert_near(cost(&b, "size_bytes", zeros), 36 + 54 + 8 + 4 * (4 + 6 + 5));
     assert_near(cost(&b, "size_bytes", ones), 36 + 54 + 8 + 4 * (4 + 3 + 5));
     assert_int_equal(b.space.space.tasks[0].most_expensive_first[0], 0);
     close_bench(&b);
-    // Left out: float. Fixed: known without a task.
+    // Excluded sites are float. The cost of fixed sites is known without a task.
     open_bench(&b,
                "{" THREE ",\"exclude\":[\"conv2.w\",\"x:0\"],\"fix\":{\"head.w\":\"4\","
                "\"conv1.w\":\"float\"}}",
@@ -406,7 +410,7 @@ static void test_env_quantize_space__costs_of_schemes(void **state) {
     close_bench(&b);
 }
 
-// Activations know no groups: what differs in them alone is one choice there.
+// Activations have no groups, so choices that differ only in groups are one choice for them.
 static void test_env_quantize_space__groups_of_activations(void **state) {
     struct bench b;
     (void)state;
@@ -425,19 +429,19 @@ static void test_env_quantize_space__groups_of_activations(void **state) {
         assert_string_equal(space->tasks[t].labels[1], "8");
         assert_string_equal(space->tasks[t].labels[2], is_weight ? "4" : "4 mse");
         assert_int_equal(b.space.choices_of_task[t][2], is_weight ? 2 : 3);
-        // Of the baselines "4" and "4 g64" activations take what is the same.
+        // For the baselines "4" and "4 g64" activations take the equivalent choice.
         assert_int_equal(space->baselines[2].choices[t], is_weight ? 2 : 0);
         assert_int_equal(space->baselines[3].choices[t], is_weight ? 3 : 2);
         assert_int_equal(space->baselines[4].choices[t], is_weight ? 4 : 0);
     }
     assert_int_equal(n_weights, 3);
-    // 6495 products of 4 bits with 4.
+    // 6495 products of 4 by 4 bits.
     assert_near(cost(&b, "bit_ops", space->baselines[4].choices), 6495.0 * 16);
     assert_near(cost(&b, "bit_ops", space->baselines[1].choices), 6495.0 * 64);
     close_bench(&b);
 }
 
-// By which observers choices differ, each kind of site for itself.
+// Choices that differ only in the observer: each kind of site has its own default.
 static void test_env_quantize_space__observers_of_kinds(void **state) {
     struct bench b;
     (void)state;
@@ -468,7 +472,7 @@ static void test_env_quantize_space__nothing_left(void **state) {
     close_bench(&b);
 }
 
-// ---- A weight and a tensor with several readers -----------------------------------------------
+// ---- A weight and a tensor with several consumers ---------------------------------------------
 
 static int32_t add_linear(struct msc_graph *g, const char *name, int32_t x, int32_t w) {
     int32_t joint;
@@ -482,7 +486,7 @@ static int32_t add_linear(struct msc_graph *g, const char *name, int32_t x, int3
     return msc_graph_joint(g, joint)->outputs[0];
 }
 
-// x [1,4] -> first (w) -> second (w again) -> product of that with itself.
+// x [1,4] -> first (w) -> second (w again) -> product of the result with itself.
 static void open_shared(struct bench *b, const char *config) {
     static const int64_t dims[2] = {2, 4};
     static const int64_t square[2] = {4, 4};
@@ -534,13 +538,14 @@ static void test_env_quantize_space__shared(void **state) {
     (void)state;
     open_shared(&b, "{" THREE "}");
     assert_tasks(&b, 5, (const char *const[]){"x:0", "w", "first:0", "second:0", "turned:0"});
-    // The weight is stored once and used twice: 2 rows * 4 * 4, and 2 * 2 * 4 products at the end.
+    // The weight is stored once and used twice: 2 rows * 4 * 4 products each, and 2 * 2 * 4 in
+    // the last product.
     const uint32_t choices[5] = {0, 1, 2, 0, 1};
     assert_near(reference(&b, "size_bytes"), 64);
     assert_near(cost(&b, "size_bytes", choices), 8 + 16);
     assert_near(cost(&b, "bit_ops", choices), 32.0 * 8 * 4 + 32.0 * 3 * 4 + 16.0 * 8 * 4);
     close_bench(&b);
-    // Joints that share a weight share the decision; those without a weight have their own.
+    // Joints that share a weight share a decision; a joint without a weight has its own.
     open_shared(&b, "{" THREE ",\"group\":\"joint\"}");
     assert_tasks(&b, 2, (const char *const[]){"first", "product"});
     assert_near(cost(&b, "bit_ops", choices), 64.0 * 64 + 16.0 * 16);

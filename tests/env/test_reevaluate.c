@@ -1,4 +1,5 @@
-// The winner's noise while memory runs short: it is what it is, or not said at all.
+// The noise in the report of the best trial when memory runs out: it is unchanged, or missing. The
+// expected noise is measured without failures.
 #include "tests/env/quantize_bench.h"
 
 #include "base/json.h"
@@ -7,8 +8,8 @@
 
 #include <limits.h>
 
-// What is said of the noise with so many allocations failing from the n-th on; *out is untouched where
-// nothing is. True if any failed.
+// Measures the noise while `failing` allocations fail from the n-th on. *out is unchanged if no
+// noise is reported. Returns true if any allocation failed.
 static bool find_noise(double *out, struct bench *b, const uint32_t choices[], int n, int failing) {
     cJSON *found = NULL;
     n_failing = failing;
@@ -24,7 +25,7 @@ static bool find_noise(double *out, struct bench *b, const uint32_t choices[], i
 }
 
 static void test_env_reevaluate__noise(void **state) {
-    static const uint32_t choices[16] = {0}; // so fine that rounding moves some elements
+    static const uint32_t choices[16] = {0}; // 16 bits: so fine that rounding moves some elements
     static const int failing[] = {8, 30, 100};
     struct bench b;
     double noise = -1;

@@ -1,10 +1,13 @@
+// Spaces: lookups, costs, their extremes, counting points, hashes, and checks that refuse bad
+// spaces. Expected values are worked out by hand.
 #include "env/api/space.h"
 
 #include "tests/msc_test.h"
 
 #include <math.h>
 
-// A product space small enough for paper: bits {8, 4, 2} of a weight, bits {8, 4} of an activation.
+// A space small enough to work out by hand: bits {8, 4, 2} of a weight, bits {8, 4} of an
+// activation.
 static const char *const labels[] = {"8", "4", "2"};
 static const uint32_t order[] = {0, 1, 2};
 static const double bits[] = {8, 4, 2};
@@ -25,7 +28,7 @@ static const struct msc_cost_factor bit_ops_factors[] = {
 static const struct msc_cost_term bit_ops_terms[] = {
     {.scale = 10, .n_factors = 2, .factors = bit_ops_factors},
 };
-// Rises with the weight's bits in one term and falls in the other: no choice is best in both.
+// One term rises with the weight's bits and the other falls, so no choice is best in both.
 static const struct msc_cost_term torn_terms[] = {
     {.scale = 1, .n_factors = 1, .factors = size_factors},
     {.scale = -3, .n_factors = 2, .factors = bit_ops_factors},
@@ -86,10 +89,10 @@ static void test_env_space__extremes(void **state) {
     assert_true(is_exact && point[0] == 0 && point[1] == 0);
     assert_true(msc_cost_min(&space, &costs[0], &is_exact, NULL) == 5 + 0.25 + 100);
     assert_true(is_exact);
-    // Each term at its least, which no point has: 2 - 3 * 64.
+    // Each term has its least value, although no point has both: 2 - 3 * 64.
     assert_true(msc_cost_min(&space, &costs[2], &is_exact, NULL) == 2 - 3 * 64);
     assert_false(is_exact);
-    // Factors of both signs: the least is 2 * -1 * 8, but ranks do not show it.
+    // Factors of both signs: the least is 2 * -1 * 8, but the ranks of choices do not tell.
     assert_true(msc_cost_min(&space, &costs[3], &is_exact, NULL) == -16);
     assert_false(is_exact);
 }
@@ -177,7 +180,7 @@ static void test_env_space__check_refuses_tasks(void **state) {
     expect_invalid(&damaged, "task w: feature elements");
 }
 
-// What is not known of a choice is NaN; the hash, by which a record is known, leaves them out.
+// Unknown features are NaN. They do not enter the hash that identifies a record.
 static void test_env_space__features_of_choices(void **state) {
     (void)state;
     static const char *const names[] = {"bits", "error"};
@@ -233,7 +236,7 @@ static void test_env_space__check_refuses_baselines(void **state) {
     expect_invalid(&damaged, "baseline 2: task a has no choice 2, only 2 choices");
 }
 
-// What a plug-in may leave out, one by one.
+// Each pointer that a plug-in may leave NULL, one by one.
 static void test_env_space__check_refuses_null(void **state) {
     (void)state;
     struct msc_space bad;

@@ -1,3 +1,5 @@
+// The environment `table`: outcomes from a JSON or CSV file, and messages for faulty files.
+// Expected values are worked out by hand from the files.
 #include "env/env.h"
 
 #include "base/json.h"
@@ -43,7 +45,8 @@ static const struct msc_outcome *measure(struct fixture *f, const uint32_t choic
 
 static void test_env_table__terms_add_up(void **state) {
     (void)state;
-    // By hand: loss = 0.5 + alone + pair (a, b) + pair (c, a); bytes = 7 + alone + 2 * a * b.
+    // By hand: loss = 0.5 + single terms + pair (a, b) + pair (c, a); bytes = 7 + single terms +
+    // 2 * a * b.
     static const struct {
         uint32_t choices[3];
         double loss, bytes;
@@ -66,7 +69,7 @@ static void test_env_table__terms_add_up(void **state) {
         assert_true(outcome->metrics[bytes] == rows[i].bytes);
         assert_true(outcome->metrics[time] == 5);
     }
-    // null: cannot be evaluated.
+    // null means that the point cannot be evaluated.
     const struct msc_outcome *outcome = measure(&f, (uint32_t[]){0, 0, 1});
     assert_int_equal(outcome->state, MSC_TRIAL_FAILED);
     assert_int_equal(outcome->cause, MSC_CAUSE_TRIAL);
@@ -78,7 +81,7 @@ static void test_env_table__space(void **state) {
     struct fixture f;
     table_open(&f, "{\"file\":\"table.json\"}");
     const struct msc_space *space = msc_env_space(f.env);
-    // distill_loss is the objective unless another is named.
+    // distill_loss is the objective unless the configuration names another.
     assert_string_equal(space->metrics[0].name, "distill_loss");
     assert_string_equal(space->metrics[1].name, "time");
     assert_string_equal(space->metrics[1].unit, "ms");
@@ -86,7 +89,7 @@ static void test_env_table__space(void **state) {
     assert_int_equal(f.goal.objectives[0].metric, 0);
     assert_string_equal(space->feature_names[0], "elements");
     assert_true(space->tasks[1].features[0] == 10);
-    // b lists its cheap choice first.
+    // Task b lists its cheaper choice first.
     assert_int_equal(space->tasks[0].most_expensive_first[0], 0);
     assert_int_equal(space->tasks[1].most_expensive_first[0], 1);
     assert_int_equal(space->tasks[1].most_expensive_first[1], 0);
@@ -97,7 +100,8 @@ static void test_env_table__space(void **state) {
     table_close(&f);
 }
 
-// Columns as tasks: numbers from the greatest, other labels as they first stand there.
+// Columns are tasks: numeric labels are sorted from the largest, others by their first
+// occurrence.
 static void test_env_table__rows_alone(void **state) {
     (void)state;
     struct fixture f;
@@ -123,7 +127,8 @@ static void test_env_table__rows_alone(void **state) {
     assert_int_equal(outcome->state, MSC_TRIAL_FAILED);
     assert_int_equal(outcome->cause, MSC_CAUSE_TRIAL);
     assert_string_equal(outcome->reason, "the table lists this point as failed");
-    outcome = measure(&f, (uint32_t[]){0, 1}); // one of two: failed, as it is the objective
+    // One of two metrics is missing: failed, because it is the objective.
+    outcome = measure(&f, (uint32_t[]){0, 1});
     assert_int_equal(outcome->state, MSC_TRIAL_FAILED);
     assert_true(outcome->metrics[1] == 5);
     outcome = measure(&f, (uint32_t[]){0, 0});
@@ -134,7 +139,7 @@ static void test_env_table__rows_alone(void **state) {
     temp_folder_remove(folder);
 }
 
-// JSON says what the columns are; those that it does not name are passed over.
+// The JSON names the columns to use; other columns are ignored.
 static void test_env_table__rows_of_json(void **state) {
     (void)state;
     struct fixture f;
@@ -147,7 +152,8 @@ static void test_env_table__rows_of_json(void **state) {
     assert_true(outcome->metrics[0] == 1.5 && outcome->metrics[1] == 1);
     assert_true(outcome->metrics[2] == 16 + 2);
     assert_int_equal(measure(&f, (uint32_t[]){1, 0})->state, MSC_TRIAL_FAILED);
-    assert_int_equal(measure(&f, (uint32_t[]){1, 1})->state, MSC_TRIAL_FAILED); // not finite
+    // The value is not finite.
+    assert_int_equal(measure(&f, (uint32_t[]){1, 1})->state, MSC_TRIAL_FAILED);
     assert_string_equal(measure(&f, (uint32_t[]){0, 1})->reason, "the table has no such point");
     table_close(&f);
 }
@@ -167,7 +173,7 @@ static struct msc_hash identity_of(const char *folder, const char *name, const c
     return hash;
 }
 
-// What a table says is part of what it is, also where the space stays as it was.
+// The table's contents are part of the identity, even if the space is unchanged.
 static void test_env_table__identity_has_contents(void **state) {
     (void)state;
     static const char json[] =
@@ -269,7 +275,7 @@ static void test_env_table__configuration(void **state) {
         }
         cJSON_Delete(f.config);
     }
-    // Completed from where its file lies.
+    // Completing a configuration reads the table, whose path is relative to the given folder.
     struct cJSON *config = cJSON_Parse("{\"type\":\"table\",\"file\":\"table.json\"}");
     assert_ok(msc_env_complete(msc_env_find("table"), config, FILES));
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(config, "objectives");

@@ -1,3 +1,5 @@
+// The environment `toy`: its optimum against brute force, metrics, bounds, injected failures,
+// delays and crashes.
 #include "env/env_toy.h"
 
 #include "base/clock.h"
@@ -10,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// The least loss by trying every point, as the search would.
+// The least loss of all points, evaluated one by one.
 static double exhaust(struct toy_fixture *f) {
     const struct msc_space *space = msc_env_space(f->env);
     uint32_t choices[16] = {0};
@@ -66,7 +68,7 @@ static void test_env_toy__optimum_without_bound_or_solution(void **state) {
     toy_close(&f);
 }
 
-// The pairs of a point's choices make its loss more than the sum of its parts.
+// With interaction on, a point's loss is more than the sum of its single changes.
 static void test_env_toy__interaction_joins_tasks(void **state) {
     (void)state;
     for (int is_on = 0; is_on < 2; is_on++) {
@@ -93,7 +95,7 @@ static void test_env_toy__metrics(void **state) {
     assert_ok(msc_env_reference(f.env, reference));
     struct msc_outcome outcome = toy_measure(&f, 0, expensive);
     assert_true(outcome.metrics[0] == 0.0);
-    // Eight bits of thirty-two, then one.
+    // The reference has 32 bits, the most expensive choice 8 and the cheapest 1.
     assert_true(outcome.metrics[1] * 4 == reference[1]);
     assert_float_equal(outcome.metrics[2], 0.25, 1e-12);
     assert_float_equal(toy_measure(&f, 0, cheap).metrics[2], 1.0 / 32, 1e-12);
@@ -101,8 +103,8 @@ static void test_env_toy__metrics(void **state) {
     toy_close(&f);
 }
 
-// Eight batches of equal loss: over a bound of 0.3 of the loss after the third, of 0.25 too, since
-// then two come to no more than the bound, and of the loss itself never.
+// Eight batches of equal loss. A bound of 0.3 of the loss stops after the third batch. So does
+// 0.25, because two batches only reach the bound. The loss itself stops nothing.
 static void test_env_toy__stops_at_its_bound(void **state) {
     (void)state;
     static const struct {
@@ -153,7 +155,7 @@ static void test_env_toy__injected_failures(void **state) {
         }
         n_failed += toy_measure(&f, i, choices).state == MSC_TRIAL_FAILED;
     }
-    assert_in_range(n_failed, 200, 312); // a quarter, give or take four deviations
+    assert_in_range(n_failed, 200, 312); // a quarter, within four standard deviations
     toy_close(&f);
 }
 

@@ -1,3 +1,5 @@
+// Trials: states, violation of bounds, judging, ordering and Pareto fronts. Expected values are
+// worked out by hand or follow the definitions.
 #include "env/api/trial.h"
 
 #include "base/rng.h"
@@ -54,7 +56,7 @@ static void test_env_trial__state_names(void **state) {
     assert_false(msc_trial_state_parse(&parsed, "done"));
 }
 
-// 80 of 50 bytes: 30/50. 0.6 of 0.8: 0.2/0.8. A limit of 0 counts the overshoot itself.
+// 80 of 50 bytes: 30/50. 0.6 of 0.8: 0.2/0.8. For a limit of 0, the excess itself counts.
 static void test_env_trial__violation(void **state) {
     (void)state;
     struct msc_goal goal = two_bounds();
@@ -119,8 +121,8 @@ static void test_env_trial__judge_keeps_other_states(void **state) {
     assert_int_equal(outcome->state, MSC_TRIAL_PRUNED);
 }
 
-// What was raced out is taken as if its estimate had been measured; what a bound has stopped, or lacks
-// what a bound is on, is not.
+// A trial eliminated early counts as if its estimate had been measured. A trial stopped by its
+// own bound does not, nor one that lacks a bounded metric.
 static void test_env_trial__learns_of_raced_trials(void **state) {
     (void)state;
     struct msc_goal goal = two_bounds();
@@ -138,7 +140,7 @@ static void test_env_trial__learns_of_raced_trials(void **state) {
     assert_true(learnt.objectives[0] == 0.75);
     trial->outcome.violation = 0.5;
     assert_int_equal(msc_goal_learn(&goal, trial).state, MSC_TRIAL_INFEASIBLE);
-    goal.n_bounds = 2; // on the accuracy, which is not known
+    goal.n_bounds = 2; // the second bound is on the accuracy, which is not known
     assert_int_equal(msc_goal_learn(&goal, trial).state, MSC_TRIAL_PRUNED);
     goal.n_bounds = 1;
     trial->proposal.bound = 0.2;
@@ -150,7 +152,7 @@ static void test_env_trial__learns_of_raced_trials(void **state) {
     assert_int_equal(msc_goal_learn(&goal, trial).state, MSC_TRIAL_FAILED);
 }
 
-// Begun anew, nothing is left of what was found before but the room; costs are those of the choice.
+// Beginning a trial clears earlier results but keeps its arrays; costs are those of its choices.
 static void test_env_trial__begins(void **state) {
     (void)state;
     struct msc_arena arena = {0};
@@ -223,7 +225,7 @@ static struct msc_outcome outcome_of(enum msc_trial_state state, double objectiv
 
 static void test_env_trial__order(void **state) {
     (void)state;
-    // From the best to the worst; ids as given.
+    // From the best to the worst; ids break ties.
     const struct msc_trial sorted[] = {
         {.id = 9, .outcome = outcome_of(MSC_TRIAL_COMPLETE, 0.1, 0)},
         {.id = 3, .outcome = outcome_of(MSC_TRIAL_COMPLETE, 0.2, 0)},
@@ -285,14 +287,14 @@ static void test_env_trial__pareto_by_hand(void **state) {
     assert_false(msc_outcome_dominates(&outcomes[1], &outcomes[7], 2));
     assert_false(msc_outcome_dominates(&outcomes[3], &outcomes[4], 2));
     assert_ok(msc_pareto_rank(ranks, pointers, 0, 2));
-    // The front in order of the first objective, of the two equal points the first.
+    // The front, ordered by the first objective, with the first of two equal points.
     static const size_t expected_front[] = {3, 1, 4};
     assert_int_equal(msc_pareto_front(ranks, pointers, 9, 2), 3);
     assert_memory_equal(ranks, expected_front, sizeof expected_front);
     assert_int_equal(msc_pareto_front(ranks, pointers, 0, 2), 0);
 }
 
-// By definition: a front is what nothing left dominates.
+// By definition: a front consists of the remaining points that no remaining point dominates.
 static void peel(size_t ranks[], const struct msc_outcome *const outcomes[], size_t n, size_t m) {
     size_t n_left = n;
     for (size_t i = 0; i < n; i++) {
@@ -313,7 +315,8 @@ static void peel(size_t ranks[], const struct msc_outcome *const outcomes[], siz
     }
 }
 
-// The front is what has rank 0, in lexicographic order, each value once with its first index.
+// The front has the points of rank 0 in lexicographic order, each value once with its first
+// index.
 static void check_front(const struct msc_outcome *const outcomes[], const size_t ranks[], size_t n,
                         size_t m) {
     size_t front[64];

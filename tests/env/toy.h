@@ -1,4 +1,4 @@
-// Opens a toy environment from JSON, for the tests of this folder.
+// Fixture: a toy environment opened from JSON.
 #ifndef MSC_TESTS_ENV_TOY_H
 #define MSC_TESTS_ENV_TOY_H
 
@@ -13,7 +13,7 @@ struct toy_fixture {
     struct cJSON *config;
     struct msc_env *env;
     struct msc_goal goal;
-    struct msc_arena arena; // of outcomes
+    struct msc_arena arena; // holds the outcomes
 };
 
 static inline void toy_open(struct toy_fixture *f, const char *json) {
@@ -30,7 +30,7 @@ static inline void toy_close(struct toy_fixture *f) {
     msc_arena_finish(&f->arena);
 }
 
-// A trial of these choices, with room until the fixture is closed.
+// A trial with these choices; it lives until the fixture is closed.
 static inline struct msc_trial *toy_trial(struct toy_fixture *f, int64_t id,
                                           const uint32_t choices[]) {
     const struct msc_space *space = msc_env_space(f->env);

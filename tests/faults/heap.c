@@ -1,6 +1,6 @@
-// The heap: our own allocations come here because the linker wraps them, those of the libraries
-// because the program defines the functions. Sanitizers have a heap of their own; there the
-// libraries are left alone.
+// Allocation functions that can fail on request. The linker redirects our own allocations here;
+// those of libraries come here because the program defines the functions. Sanitizers have their
+// own heap, so with them the libraries are not intercepted.
 #include "tests/faults/inject.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
 
 #ifdef MSC_FAULTS_OUTSIDE
 
-// glibc's, by the names that nobody replaces.
+// glibc's functions, by the names that are never replaced.
 void *__libc_malloc(size_t n_bytes);
 void *__libc_calloc(size_t count, size_t element_bytes);
 void *__libc_realloc(void *pointer, size_t n_bytes);

@@ -1,15 +1,15 @@
-// The command with calls that fail at will: what it asks of the system and of the heap comes here
-// first (-Wl,--wrap). tests/long/fault_points.py makes every one of them fail in turn.
+// System calls and allocations that fail on request: the linker redirects those of the command to
+// this file (-Wl,--wrap). tests/long/fault_points.py makes each of them fail in turn.
 //
-// MSC_FAULT_PAGE names a file that all processes of a run share (struct page): calls are counted
-// there, over parent and worker, restarted ones too. Behind the counts, as far as the file reaches,
-// every call, or those of the kind MSC_FAULT_KIND alone, is noted with a hash of the stack that it
-// came from. MSC_FAULT says which calls fail:
+// MSC_FAULT_PAGE names a file that all processes of a run share (struct page). Calls are counted
+// there, over parent and workers, including restarted ones. After the counts, as far as the
+// file's size allows, each call (or each of the kind MSC_FAULT_KIND) is noted with a hash of its
+// call stack. MSC_FAULT says which calls fail:
 //
 //     MSC_FAULT="worker alloc 17 1 12"       the 17th allocation of workers, once, with ENOMEM
-//     MSC_FAULT="worker write 3 -1 28"       from the third write on there is no space
-//     MSC_FAULT="parent read 2 1 -1"         the second read gets half of what it asks for
-//     MSC_FAULT="worker device 5 1 19"       the fifth batch that is sent finds the device lost
+//     MSC_FAULT="worker write 3 -1 28"       every write from the third on, with ENOSPC
+//     MSC_FAULT="parent read 2 1 -1"         the second read returns half of the requested bytes
+//     MSC_FAULT="worker device 5 1 19"       the fifth submitted batch finds the device lost
 #include "tests/faults/inject.h"
 
 #include "supervise/worker_page.h"
@@ -44,11 +44,12 @@ enum { N_FRAMES = 24, HALF = -1 };
 struct page {
     uint32_t n_kinds;
     uint32_t n_frames;
-    char names[16][8];              // of kinds
+    char names[16][8];              // of the kinds
     atomic_uint calls[N_ROLES][16]; // by kind
     atomic_uint n_failed;
     atomic_uint n_noted;
-    uint64_t frames[N_FRAMES]; // of the first call that failed, from the program's first byte on
+    // Stack of the first call that failed, relative to the program's start.
+    uint64_t frames[N_FRAMES];
     struct note {
         uint8_t role, kind;
         uint16_t unused;
@@ -57,8 +58,8 @@ struct page {
 };
 
 static struct page *page;
-static size_t n_notes;           // that there is room for
-static int noted_kind = N_KINDS; // N_KINDS: all are
+static size_t n_notes;           // capacity of the notes
+static int noted_kind = N_KINDS; // N_KINDS: all kinds are noted
 static int role;
 static struct {
     int role, kind;
@@ -66,7 +67,7 @@ static struct {
     int error;
 } plan = {.kind = N_KINDS};
 
-extern char __executable_start, etext; // of the program's code
+extern char __executable_start, etext; // bounds of the program's code
 
 int __real_open(const char *path, int flags, ...);
 FILE *__real_fopen(const char *path, const char *mode);
@@ -96,7 +97,7 @@ int __real_execve(const char *path, char *const argv[], char *const environment[
 
 // ---- Which call fails -------------------------------------------------------------------------
 
-// Of the places in this program that a call comes from; libraries have too many of their own.
+// Hashes the return addresses within this program; libraries have too many of their own.
 static uint32_t hash_stack(void *const frames[], int n) {
     uint64_t h = 1469598103934665603u;
     for (int i = 0; i < n; i++) {
@@ -109,7 +110,7 @@ static uint32_t hash_stack(void *const frames[], int n) {
 }
 
 static void note_call(enum kind kind) {
-    void *frames[64]; // those of libraries are many
+    void *frames[64]; // large, because libraries add many frames
     unsigned at = atomic_fetch_add(&page->n_noted, 1);
     if (at < n_notes) {
         int n = backtrace(frames, 64);
@@ -239,7 +240,7 @@ int __wrap_fflush(FILE *file) {
     return is_refused(SAY) ? EOF : __real_fflush(file);
 }
 
-// No power goes off here, so nothing waits for a disk.
+// Nothing is flushed to disk: in these tests the power never fails.
 int __wrap_fsync(int descriptor);
 int __wrap_fsync(int descriptor) {
     (void)descriptor;
@@ -251,7 +252,7 @@ int __wrap_fdatasync(int descriptor) {
     return __wrap_fsync(descriptor);
 }
 
-// It is closed all the same.
+// The descriptor is closed even if the call is to fail.
 int __wrap_close(int descriptor);
 int __wrap_close(int descriptor) {
     bool is_bad = is_refused(CLOSE);
@@ -324,7 +325,7 @@ int __wrap_execve(const char *path, char *const argv[], char *const environment[
     return is_refused(PROCESS) ? -1 : __real_execve(path, argv, environment);
 }
 
-// ---- Beginning --------------------------------------------------------------------------------
+// ---- Initialisation ---------------------------------------------------------------------------
 
 static int find_kind(const char *name) {
     for (int i = 0; i < N_KINDS; i++) {
@@ -368,7 +369,7 @@ __attribute__((constructor)) static void begin(void) {
     }
     cJSON_InitHooks(&hooks);
     void *frame;
-    backtrace(&frame, 1); // the first time it allocates
+    backtrace(&frame, 1); // the first call allocates memory
     role = getenv(MSC_WORKER_VARIABLE) ? WORKER : PARENT;
     if (fault) {
         read_plan(fault);

@@ -1,4 +1,4 @@
-// Calls that fail at will (inject.c tells how).
+// Calls that fail on request; inject.c explains how.
 #ifndef MSC_TESTS_FAULTS_INJECT_H
 #define MSC_TESTS_FAULTS_INJECT_H
 
@@ -12,7 +12,7 @@ enum kind {
     STAT,
     READ,
     WRITE,
-    SAY, // to people: a message that cannot be written cannot be told
+    SAY, // messages to the user: a failed one cannot be reported
     SYNC,
     CLOSE,
     NAME,
@@ -20,14 +20,14 @@ enum kind {
     MAP,
     LOCK,
     PROCESS,
-    DEVICE, // vulkan.c
+    DEVICE, // submissions to the Vulkan device (vulkan.c)
     N_KINDS
 };
 
-// Counts a call; true: it fails, with errno as it is set.
+// Counts a call. If it returns true, the call must fail with the errno that it has set.
 bool is_refused(enum kind kind);
 
-// heap.c, for libraries that take allocation functions of their own (cJSON's hooks).
+// From heap.c, for libraries that take allocation functions (cJSON's hooks).
 void *__wrap_malloc(size_t n_bytes);
 
 #endif

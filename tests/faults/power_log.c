@@ -1,11 +1,12 @@
-// Preloaded (LD_PRELOAD): notes what a program does to the files below MSC_POWER_FOLDER, in the order in
-// which it does it, in MSC_POWER_LOG, from which tests/long/power_loss.py makes the disks that a power cut
-// may leave. Each note is one write to the log, of all processes of a run:
+// Preloaded (LD_PRELOAD) into a program: logs in MSC_POWER_LOG what the program does to the files
+// below MSC_POWER_FOLDER, in order. tests/long/power_loss.py derives from it the disks that a
+// power cut may leave. Each entry is one write to the log, which all processes of a run share:
 //
 //     u32 kind, u32 length of the path, u64 inode, u64 offset, u64 length of the data, path, data
 //
-// kinds: 0 a file came to be at a path, 1 data at an offset, 2 a new length, 3 a sync of the file, 4 a sync
-// of the folder, 5 a new name (the data is the path before), 6 a path is gone, 7 a new folder.
+// Kinds: 0 a file was created at a path, 1 data were written at an offset, 2 a new length, 3 a
+// sync of the file, 4 a sync of the folder, 5 a rename (the data is the old path), 6 a path was
+// removed, 7 a folder was created.
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
@@ -29,7 +30,7 @@ struct note {
     uint64_t inode, offset, data_length;
 };
 
-// The function that would have been called without this.
+// The real function that this one replaces.
 #define REAL(name) real_##name
 #define TAKE_REAL(result, name, ...)                                                               \
     static result (*real_##name)(__VA_ARGS__);                                                     \
@@ -47,7 +48,7 @@ static int log_descriptor(void) {
     return descriptor;
 }
 
-// The path from the folder on, or NULL: it is elsewhere.
+// The path relative to the folder, or NULL if it is outside.
 static const char *inside(const char *path, char memory[PATH_MAX]) {
     const char *folder = getenv("MSC_POWER_FOLDER");
     char copy[PATH_MAX], whole[2 * PATH_MAX], resolved[PATH_MAX];
@@ -60,7 +61,7 @@ static const char *inside(const char *path, char memory[PATH_MAX]) {
     if (slash) {
         *slash = '\0';
     }
-    // The folder's links are resolved; the last name may not exist any more.
+    // Symbolic links of the folder part are resolved; the last name may no longer exist.
     if (!realpath(slash ? (slash == copy ? "/" : copy) : ".", resolved)) {
         return NULL;
     }
@@ -86,7 +87,7 @@ static void put(enum kind kind, const char *path, uint64_t inode, uint64_t offse
     errno = error;
 }
 
-// What a descriptor is open on, below the folder; false: something else.
+// Finds what a descriptor is open on, below the folder. Returns false for anything else.
 static bool know(int descriptor, char path[PATH_MAX], uint64_t *inode, bool *is_folder) {
     char name[64], target[PATH_MAX];
     struct stat info;
@@ -157,7 +158,7 @@ ssize_t write(int descriptor, const void *data, size_t n_bytes) {
     off_t before = lseek(descriptor, 0, SEEK_CUR);
     ssize_t n = REAL(write)(descriptor, data, n_bytes);
     if (n > 0 && before >= 0 && fstat(descriptor, &info) == 0) {
-        off_t after = lseek(descriptor, 0, SEEK_CUR); // O_APPEND writes at the end
+        off_t after = lseek(descriptor, 0, SEEK_CUR); // with O_APPEND, the end of the file
         note_data(descriptor, (uint64_t)(after - n), data, (size_t)n);
     }
     return n;
@@ -214,7 +215,7 @@ int posix_fallocate(int descriptor, off_t offset, off_t n_bytes) {
     return result;
 }
 
-// What the disk is told takes its time, and no power goes off here: it is noted alone.
+// A sync is only logged: flushing takes time, and in this run the power does not fail.
 int fsync(int descriptor) {
     note_plain(SYNC_FILE, descriptor, 0);
     return 0;

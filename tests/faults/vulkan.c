@@ -1,6 +1,6 @@
-// The Vulkan device: batches that are not taken, and devices that are lost (inject.c tells how). Calls of
-// the kind "device" are the submissions of batches. One that fails with ENOMEM finds no memory; with
-// any other error the device is lost, and stays so for the rest of the process.
+// Vulkan submissions that fail on request; inject.c explains how. Calls of the kind "device" are
+// submitted batches. ENOMEM means out of device memory; any other error means that the device is
+// lost, for the rest of the process.
 #include "tests/faults/inject.h"
 #include "tests/wrap_loader.h"
 

@@ -1,3 +1,4 @@
+// What the fuzzers share, as declared in fuzz.h.
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>
@@ -14,8 +15,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 const char *__asan_default_options(void);
 const char *__ubsan_default_options(void);
 
-// Sizes that no machine has are answered by NULL, as without the sanitizer; libFuzzer's own limit
-// catches those that one could have.
+// Allocations larger than any machine's memory return NULL, as without the sanitizer. libFuzzer's
+// own limit catches large but possible ones.
 const char *__asan_default_options(void) {
     return "allocator_may_return_null=1";
 }
@@ -29,7 +30,7 @@ void fuzz_fail(const char *what) {
     abort();
 }
 
-// Calls `use` with every file of the folder.
+// Calls `use` for every file of the folder.
 static void for_each_file(void (*use)(void *payload, const char *name), void *payload) {
     DIR *list = opendir(folder);
     if (!list) {
@@ -75,7 +76,7 @@ const char *fuzz_path(const char *name) {
 
 void fuzz_write(const char *name, const void *data, size_t n_bytes) {
     const char *path = fuzz_path(name);
-    // A mapping of what stood there before must not change.
+    // The old file is removed instead of overwritten, because it may still be mapped.
     unlink(path);
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (file < 0 || write(file, data, n_bytes) != (ssize_t)n_bytes || close(file) != 0) {

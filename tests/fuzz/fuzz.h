@@ -1,7 +1,8 @@
-// What the fuzzers share: a folder of their own in memory, and what must hold of every call.
+// What the fuzzers share: a folder in memory for each process, and checks that apply to every
+// call.
 //
-// A fuzzer is one file with libFuzzer's entry. It turns the bytes into files below fuzz_path, calls
-// the library on them, and says by fuzz_check what came of it:
+// A fuzzer is a file with libFuzzer's entry point. It turns the bytes into files below fuzz_path,
+// calls the library on them, and passes the status to fuzz_check:
 //
 //     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
 //         if (n_bytes > FUZZ_MAX_BYTES) {
@@ -13,8 +14,8 @@
 //         return 0;
 //     }
 //
-// Crashes, undefined behaviour, leaks, hangs and large allocations are libFuzzer's and the
-// sanitizers' to find.
+// libFuzzer and the sanitizers find crashes, undefined behaviour, leaks, hangs and large
+// allocations.
 #ifndef MSC_TESTS_FUZZ_FUZZ_H
 #define MSC_TESTS_FUZZ_FUZZ_H
 
@@ -29,22 +30,23 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
-// Path of a file in the folder of this process, below $TMPDIR or /dev/shm; the folder goes when the
-// process ends by itself. The text is good until the fourth call from here.
+// The path of a file in this process's folder, below $TMPDIR or /dev/shm. The folder is removed
+// when the process ends by itself. The text is valid until the fourth later call.
 const char *fuzz_path(const char *name);
 void fuzz_write(const char *name, const void *data, size_t n_bytes);
-void fuzz_remove(const char *name); // absent is fine
-// Aborts unless the folder holds these files and nothing else. For what must leave no half-written
-// file; `names` ends with NULL.
+void fuzz_remove(const char *name); // a missing file is fine
+// Aborts unless the folder contains exactly these files; `names` ends with NULL. It finds
+// half-written files that a call left.
 void fuzz_check_files(const char *const names[]);
 
-// A failure must tell why in one line: aborts when the text is empty or has a line break. The text
-// is emptied, so that none of an earlier failure is taken for it. Returns `status`.
+// Checks that a failure has a one-line message: aborts if the message is empty or has a line
+// break. The message is cleared, so that it cannot be taken for that of a later failure. Returns
+// `status`.
 enum msc_status fuzz_check(enum msc_status status);
-// Aborts with this text.
+// Aborts with this message.
 void fuzz_fail(const char *what);
 
-// Takes messages and drops them.
+// A log that drops all messages.
 extern const struct msc_log fuzz_log;
 
 #endif

@@ -1,6 +1,6 @@
-// The first byte says what the others are: 'n' a .npy, 'z' a .npz, 's' a .safetensors, 'i' an image, 'l' a file of
-// arrays that grows (data/array_log.h).
-// Arrays that were read are saved and read again, and read as a dataset.
+// Array files. The first byte selects the format of the rest: 'n' .npy, 'z' .npz, 's'
+// .safetensors, 'i' an image, 'l' an append-only log of arrays (data/array_log.h). Arrays that
+// load are saved and loaded again, and read as a dataset.
 #include "base/alloc.h"
 #include "data/array_log.h"
 #include "data/dataset.h"
@@ -21,7 +21,7 @@ static void check_same(const struct msc_array *a, const struct msc_array *b) {
     }
 }
 
-// A type that the format lacks is saved as a wider one.
+// Returns whether the format keeps the type; otherwise the array is saved as a wider type.
 static bool is_kept(const struct msc_array *a) {
     return msc_array_dtype(a) != MSC_DTYPE_BF16;
 }
@@ -116,8 +116,8 @@ static void read_image(const char *name) {
     }
 }
 
-// A file of arrays that grows: what counts when it is opened is read, more is added, and both are there
-// the next time.
+// Opens a log of arrays and appends to it. Both the valid old arrays and the new one must be
+// there when it is opened again.
 static void read_log(const char *name) {
     static const struct msc_hash identity = {.low = 1, .high = 2};
     static const int64_t dims[] = {2, 3};

@@ -1,6 +1,7 @@
-// RECORD.attempt. The first byte is 'r' for a file as it stands, or 's': then what follows stands behind
-// the words that begin a file of this record. The second byte is how many trials the record has. Whatever
-// the file says, trials may be judged, begun and ended, and what is left is read again.
+// RECORD.attempt, which notes trials that ended the program. The first byte is 'r' for the file
+// as given, or 's' to prepend the words that begin a file of this record. The second byte is the
+// record's number of trials. Whatever the file contains, trials may be judged, begun and ended,
+// and the resulting file is read again.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "search/attempt.h"

@@ -1,7 +1,7 @@
-// What lies beside a record: RECORD.result.json, .rerank.json and .distill.json, as `show` and `report` take
-// them. The bytes are their three texts, with a zero between each; an empty one is no file. What binds them to
-// the record, the checksums of files and lines and which trials they are of, is put right, so that all that
-// is behind it is reached.
+// Files next to a record: RECORD.result.json, .rerank.json and .distill.json, as `show` and
+// `report` read them. The bytes are their three texts, separated by zeros; an empty text means no
+// file. The checksums and trial ids that bind them to the record are corrected, so that the code
+// after those checks is reached.
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -29,7 +29,7 @@ static const struct {
     {".distill.json", "mscgym.distill.1"},
 };
 
-// ---- Putting right ----------------------------------------------------------------------------
+// ---- Corrections ------------------------------------------------------------------------------
 
 static void put(cJSON *object, const char *key, cJSON *value) {
     cJSON_DeleteItemFromObjectCaseSensitive(object, key);
@@ -41,7 +41,7 @@ static void put_hash(cJSON *object, const char *key, struct msc_hash hash) {
     put(object, key, cJSON_CreateString(msc_hash_format(text, hash)));
 }
 
-// Every object with an `id` becomes a row of that line.
+// Every object with an `id` becomes a row of that trial's line.
 static void seal_rows(cJSON *value, const struct msc_record *record) {
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(value, "id");
     struct msc_hash checksum;
@@ -60,7 +60,7 @@ static void put_id(cJSON *row, double id) {
     }
 }
 
-// The trials that must be there: the winner, or the best ones in whatever order they have.
+// Puts in the trials that must be listed: the winner, or the best ones in any order.
 static void put_trials(cJSON *kept, const struct msc_record *record) {
     cJSON *plans = cJSON_GetObjectItemCaseSensitive(kept, "plans"), *row = NULL;
     struct msc_record_line best;
@@ -69,7 +69,7 @@ static void put_trials(cJSON *kept, const struct msc_record *record) {
     if (msc_record_best(&best, record)) {
         put_id(cJSON_GetObjectItemCaseSensitive(kept, "winner"), (double)best.trial.id);
     }
-    // As many of the best as there are plans.
+    // As many of the best trials as there are plans.
     size_t n_plans = (size_t)cJSON_GetArraySize(plans), top = 0;
     while (n_plans <= N_TRIALS && n < n_plans && top < n_plans) {
         msc_reranked_candidates(ids, &n, ++top, record);
@@ -124,7 +124,7 @@ static void write_beside(const struct fixture *f, size_t file, const char *text,
 
 // ---- Asking -----------------------------------------------------------------------------------
 
-// As `show` with all that it may be asked for.
+// Runs `show` with all of its options.
 static void show(const char *path) {
     struct msc_record *record = NULL;
     cJSON *kept = NULL, *report = NULL;
@@ -145,7 +145,7 @@ static void show(const char *path) {
     msc_record_close(record);
 }
 
-// As `report` of the record, and beside itself.
+// Runs `report` on the record, and on the record twice.
 static void make_page(const char *path) {
     const char *const paths[] = {path, path};
     for (size_t n = 1; n <= 2; n++) {

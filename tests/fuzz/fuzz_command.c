@@ -1,6 +1,6 @@
-// Command lines: words that end with a NUL each, the command's name first. They are read into the
-// command's values; bindings, times and sizes among them are read, too, and the help of it is written.
-// No command runs.
+// Command lines: words that each end with a NUL, the command's name first. They are parsed into
+// the command's values, including bindings, durations and sizes, and its help is written. No
+// command runs.
 #include "base/alloc.h"
 #include "base/str.h"
 #include "cli/cli.h"

@@ -1,5 +1,5 @@
-// The bytes are a configuration: read, shown with every default, and what is shown read again,
-// which must show the same.
+// The bytes are a configuration. It is read and shown with all defaults; the result is read again
+// and must show the same.
 #include "base/json.h"
 #include "base/str.h"
 #include "config/config.h"
@@ -31,7 +31,7 @@ static void read_again(const struct msc_str *shown) {
     msc_config_destroy(config);
 }
 
-// What stands in the header of an entry's record is a configuration, too.
+// The configuration in the header of an entry's record must be readable, too.
 static void read_entry(const struct msc_config *config, size_t entry) {
     cJSON *json = NULL;
     struct msc_config *alone = NULL;

@@ -1,8 +1,9 @@
-// External data of an ONNX model: what its entries say, and the file that they name. The first byte is the
-// type of the tensor (enum of onnx.proto), the second how many entries there are; then keys and values by
-// turns and the file's contents, each of which ends with a NUL but the last. The file is "w.bin".
+// External data of an ONNX model: the entries of a tensor and the file they name, "w.bin". The
+// first byte is the tensor's type (an enum of onnx.proto), the second the number of entries. Keys
+// and values follow in turn, then the file's contents; each ends with a NUL except the last.
 //
-// What is read is what stands in the file at that place; what lies outside of the folder is not read.
+// A tensor that loads must have the file's bytes at that place, and nothing outside the folder
+// may be read.
 #include "base/alloc.h"
 #include "graph/onnx/onnx.h"
 #include "onnx.pb-c.h"
@@ -19,7 +20,7 @@ struct entries {
     size_t n;
 };
 
-// The text up to the next NUL, which *data is moved behind; "" at the end.
+// Returns the text up to the next NUL, or "" at the end, and moves *data after it.
 static char *next_text(const uint8_t **data, size_t *n_bytes, char *memory) {
     const uint8_t *end = *n_bytes > 0 ? memchr(*data, 0, *n_bytes) : NULL;
     size_t length = end ? (size_t)(end - *data) : *n_bytes;
@@ -79,7 +80,7 @@ static const char *value_of(const struct entries *entries, const char *key) {
     return NULL;
 }
 
-// Of a tensor of float32, whose bytes stay as they are.
+// Checks a float32 tensor, whose bytes are not converted.
 static void check_weight(const struct msc_graph *g, const struct entries *entries,
                          const uint8_t *file, size_t n_bytes) {
     const char *offset = value_of(entries, "offset");
@@ -103,7 +104,7 @@ static void load(const struct entries *entries, const uint8_t *file, size_t n_by
     fuzz_check(msc_onnx_locations(&paths, &n, &arena, fuzz_path("m.onnx")));
     if (fuzz_check(msc_onnx_load(&g, fuzz_path("m.onnx"), NULL)) == MSC_OK) {
         const char *location = value_of(entries, "location");
-        // Only names of the one file there is lead to it: none is absolute, none climbs.
+        // Only relative names without ".." that lead to w.bin may have been read.
         if (!location || location[0] == '/' || strstr(location, "..") ||
             !strstr(location, "w.bin")) {
             fuzz_fail("a file was read that is not the model's");

@@ -1,5 +1,5 @@
-// The bytes are an MSCGraph JSON, a NUL, and the safetensors with its weights: reading, every form,
-// and all of them read back.
+// The bytes are an MSCGraph JSON, a NUL, and a safetensors file with its weights. The graph is
+// read, written in every form, and each form is read back.
 #include "base/alloc.h"
 #include "data/safetensors.h"
 #include "graph/onnx/load.h"

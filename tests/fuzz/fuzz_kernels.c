@@ -1,6 +1,7 @@
-// The bytes draw a small network with edits, which the kernels of `cpu` run step by step as a plan, each
-// step in every way that it may be called (tests/kernels/cpu_case.h), and the reference kernels joint by
-// joint: the same bits, or close where the order of sums differs: by rounding alone.
+// The bytes draw a small network with edits. The `cpu` kernels run it step by step as a plan,
+// each step in every way that it may be called (tests/kernels/cpu_case.h); the reference kernels
+// run it joint by joint. Results must have the same bits, or differ only by rounding if the order
+// of sums differs.
 #include "base/str.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/kernel_joints.h"
@@ -18,7 +19,7 @@ static bool is_integer(struct cpu_edit_kind kind) {
     return kind.bits >= 2 && kind.bits <= 8;
 }
 
-// Ranges in which nothing cancels, and all does.
+// Ranges of inputs: around 0, where terms of sums cancel, or of one sign, where they do not.
 static void draw_range(struct kernel_draw *d) {
     static const float ranges[][2] = {{-2, 2}, {0, 2}, {1.9f, 2}, {-100, 100}, {-0.01f, 0.03f}};
     int k = kernel_below(d, (int)(sizeof ranges / sizeof ranges[0]));
@@ -26,7 +27,8 @@ static void draw_range(struct kernel_draw *d) {
     d->c->high = ranges[k][1];
 }
 
-// What is close to the reference only is not quantised: a step may be another one.
+// A result that is only close to the reference is not quantised, because it might fall on another
+// step.
 static int32_t draw_graph(struct kernel_draw *d, bool is_quantised, bool is_integer_case) {
     int32_t y = kernel_input(d);
     for (int n = kernel_below(d, 3); n > 0; n--) {
@@ -44,7 +46,7 @@ static int32_t draw_graph(struct kernel_draw *d, bool is_quantised, bool is_inte
     return y;
 }
 
-// Numbers beside one that is none are none, too, in sums of any order: what is left says little.
+// One NaN or infinity spoils sums in any order, so such cases are skipped.
 static bool has_finite_result(struct cpu_case *c) {
     struct msc_array *expected;
     bool is_finite = true;
@@ -56,7 +58,7 @@ static bool has_finite_result(struct cpu_case *c) {
     return is_finite;
 }
 
-// MSC_FUZZ_SHOW=1 tells what network was drawn.
+// MSC_FUZZ_SHOW=1 prints the network that was drawn.
 static void show_graph(const struct msc_graph *g, struct cpu_edit_kind activations,
                        struct cpu_edit_kind weights) {
     struct msc_str text = {0};

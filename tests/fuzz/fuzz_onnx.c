@@ -1,5 +1,5 @@
-// The bytes are an ONNX model: import, every printed form, MSCGraph JSON and export, each of them
-// read back.
+// The bytes are an ONNX model: it is imported, written in every printed form, as MSCGraph JSON
+// and as ONNX, and each is read back.
 #include "graph/onnx/onnx.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/graph_forms.h"

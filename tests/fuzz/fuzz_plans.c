@@ -1,6 +1,6 @@
-// What others choose. The first byte is 't' for a strategy file, read, applied to a small network,
-// written and read again; 'm' for the answer of an agent's program to an ask; or 'e' for what an
-// environment's program says: its space, a NUL, and its line on a trial.
+// Plans from outside. The first byte is 't' for a strategy file, which is read, applied to a
+// small network, written and read again; 'm' for an agent program's answer to an ask; or 'e' for
+// an environment program's space, a NUL, and its line about a trial.
 #include "agents/process_messages.h"
 #include "base/alloc.h"
 #include "env/process_messages.h"
@@ -13,7 +13,7 @@
 
 // ---- Strategies -------------------------------------------------------------------------------
 
-// A convolution of "x" by "w" [4, 3, 3, 3], then a linear layer by "m" [5, 6].
+// A convolution of "x" with "w" [4, 3, 3, 3], then a linear layer with "m" [5, 6].
 static enum msc_status make_graph(struct msc_graph *g) {
     static const int64_t x_dims[] = {1, 3, 8, 8}, w_dims[] = {4, 3, 3, 3}, m_dims[] = {5, 6};
     struct msc_array *w = NULL, *m = NULL;
@@ -48,7 +48,7 @@ out:
     return status;
 }
 
-// Weights as the edits make them, and the exported model.
+// Applies the edits to the weights and exports the model.
 static void use_edits(const struct msc_graph *g, const struct msc_sites *sites,
                       const struct msc_edit *const edits[]) {
     const struct msc_onnx_export_options options = {.sites = sites, .slot_edits = edits};
@@ -136,7 +136,7 @@ static void fuzz_answer(const uint8_t *data, size_t n_bytes) {
     cJSON_Delete(answer);
 }
 
-// The outcome of one of two trials, on the first choices of all tasks.
+// Reads the outcome of one of two trials on the first choices of all tasks.
 static void read_outcome(const char *text, size_t n_bytes, const struct msc_space *space) {
     static const size_t places[] = {0, 1};
     static const bool is_done[] = {false, true};

@@ -1,6 +1,6 @@
-// What a program writes on the pipe from which its lines are read: the bytes, as `cat` writes them. Each
-// line is an answer, which must be what the line says; what is no answer is an error, and the program can
-// be ended after any of them.
+// Output of a program whose lines are read from a pipe: `cat` writes the bytes. Each line is an
+// answer and must be returned as it was written, or be an error. The program may be stopped after
+// any answer.
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/program.h"
@@ -10,7 +10,7 @@
 
 enum { MAX_ANSWERS = 4 };
 
-// Is it what the line says, as far as there is such a line?
+// Checks that the answer equals the next line of the text.
 static void check_answer(const cJSON *answer, const char **text, const char *end) {
     const char *newline = *text < end ? memchr(*text, '\n', (size_t)(end - *text)) : NULL;
     cJSON *expected = NULL;

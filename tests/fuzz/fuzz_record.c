@@ -1,9 +1,9 @@
-// A record: read, asked everything, compared with itself, printed, salvaged, opened for appending,
-// appended to and read again. What counted before must count afterwards, byte by byte, and what was
-// cut off must be kept.
+// A record file: it is read, queried, compared with itself, printed, salvaged, opened for
+// appending, appended to and read again. Lines that counted before must count afterwards, byte by
+// byte, and bytes that were cut must be kept.
 //
-// The first byte is 'r' for a file as it stands, or 's': then every line that has checksums gets
-// ones that fit, so that what lies behind it is reached.
+// The first byte is 'r' for the file as given, or 's' to replace the checksums of every line by
+// correct ones, so that the code after the check is reached.
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -25,7 +25,7 @@
 
 // ---- Checksums --------------------------------------------------------------------------------
 
-// Appends a line with the hash behind `key`, if it has one, put right.
+// Appends a line with the hash after `key` corrected, if the line has one.
 static void seal_key(struct msc_str *out, const char *key, const char *line, size_t length) {
     size_t n_key = strlen(key);
     for (size_t at = 0; at + n_key + MSC_HASH_TEXT_BYTES <= length; at++) {
@@ -71,7 +71,7 @@ static enum msc_status take_line(void *payload, const char *line, size_t length)
     return MSC_OK;
 }
 
-// What is held of a long record answers as all of it does.
+// A record opened with only its best trials answers queries like the whole record.
 static void compare_best(const struct msc_record *record) {
     struct msc_record *best = NULL;
     int64_t ids[2][N_TOP], *fronts[2] = {NULL, NULL};
@@ -132,7 +132,7 @@ static void ask_all(const struct msc_record *record) {
     }
 }
 
-// How many trials count; -1: the record is refused.
+// The number of trials that count, or -1 if the record is refused.
 static int64_t read_record(uint64_t *n_bytes) {
     struct msc_record *record = NULL;
     int64_t n = -1;
@@ -179,8 +179,8 @@ static void append_one(struct msc_record *record) {
     msc_free(choices);
 }
 
-// The first `n` bytes of the file are those of `text`. Read with stdio: msc_file_read
-// refuses pointers of Git LFS.
+// Checks that the file starts with the first `n` bytes of `text`. It is read with stdio, because
+// msc_file_read refuses Git LFS pointers.
 static void check_kept(const char *name, const char *text, size_t n) {
     FILE *file = fopen(fuzz_path(name), "rb");
     char *now = malloc(n + 1);
@@ -191,7 +191,7 @@ static void check_kept(const char *name, const char *text, size_t n) {
     fclose(file);
 }
 
-// What can be saved is a record, and all of one that needs no saving.
+// A salvaged file must be a valid record, and a valid record must be salvaged completely.
 static void salvage(const char *text, int64_t n, size_t n_good) {
     struct msc_record_salvaged found = {0};
     struct msc_record *record = NULL;
@@ -222,7 +222,7 @@ static void append(const char *text, size_t length) {
     if ((status == MSC_OK) != (n >= 0)) {
         fuzz_fail("reading and appending do not agree on a record");
     }
-    check_kept(FILE_NAME, text, (size_t)n_good); // all of it where it was refused
+    check_kept(FILE_NAME, text, (size_t)n_good); // all bytes, if the record was refused
     if (status == MSC_OK) {
         if (n_good < length) {
             check_kept(CUT_NAME, text + n_good, length - (size_t)n_good);

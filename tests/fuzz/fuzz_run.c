@@ -1,6 +1,6 @@
-// The bytes are an ONNX model: where it is small it is also run on the reference kernels, on inputs
-// drawn from a fixed seed. Memory is short: an array of more than 4 MiB gets none. So is time: a loop
-// may be counted to 2^31, and is asked to stop after a second, which it has to obey.
+// The bytes are an ONNX model. If it is small, it is also run on the reference kernels with
+// inputs drawn from a fixed seed. Arrays of more than 4 MiB cannot be allocated. A loop may count
+// to 2^31, but is asked to stop after a second and must obey.
 #include "base/rng.h"
 #include "graph/cost.h"
 #include "graph/onnx/onnx.h"
@@ -18,7 +18,7 @@ enum { LENGTH = 3, MAX_TENSORS = 16, MAX_ELEMENTS = 1 << 14 };
 #define MOST_SECONDS 1
 #define MAX_ARRAY_BYTES ((size_t)4 << 20)
 
-// The linker puts these in the place of the library's calls, which are those for elements.
+// The linker redirects the library's calls to these functions; elements are allocated with them.
 void *__real_aligned_alloc(size_t alignment, size_t n_bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
 
@@ -26,7 +26,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes) {
     return n_bytes > MAX_ARRAY_BYTES ? NULL : __real_aligned_alloc(alignment, n_bytes);
 }
 
-// The shapes that inputs get; false when they are too large.
+// Chooses the shapes of inputs; returns false if they are too large.
 static bool choose_shapes(struct msc_input_shape shapes[MAX_TENSORS], const struct msc_graph *g) {
     int32_t n = msc_graph_n_inputs(g);
     if (n > MAX_TENSORS || msc_graph_n_outputs(g) > MAX_TENSORS) {
@@ -60,7 +60,7 @@ static enum msc_status make_input(struct msc_array **out, struct msc_rng *rng,
     return status;
 }
 
-// Are all lengths that are known small?
+// Returns whether all known lengths are small.
 static bool is_small(const struct msc_graph *g) {
     double macs = 0;
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
@@ -75,7 +75,7 @@ static bool is_small(const struct msc_graph *g) {
     return macs < MAX_MACS;
 }
 
-// Somebody who asks a run to stop when it takes long.
+// A thread that asks a run to stop after a while.
 struct watch {
     struct msc_cancel cancel;
     pthread_t thread;
@@ -132,7 +132,8 @@ static void run(const struct msc_graph *g, const struct msc_array *const inputs[
         wanted[i] = msc_graph_output(g, (int32_t)i);
     }
     struct watch w;
-    bool is_watched = has_body(g); // a thread for each run would cost more than most runs
+    // Only with bodies: starting a thread costs more than most runs.
+    bool is_watched = has_body(g);
     if (is_watched) {
         watch_begin(&w);
     }

@@ -1,6 +1,6 @@
-// What environment `table` answers from: a file of JSON, a NUL, and the file of rows that it may name
-// "rows.csv"; or, where nothing stands before the NUL, the rows alone. Spaces that come out are sound,
-// and points of them can be asked for.
+// Files of the environment `table`: a JSON file, a NUL, and the CSV file that it may name
+// "rows.csv". If nothing comes before the NUL, only the rows are used. Spaces that load must be
+// valid, and their points can be evaluated.
 #include "base/json.h"
 #include "env/env.h"
 #include "tests/fuzz/fuzz.h"

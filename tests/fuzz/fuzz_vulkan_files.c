@@ -1,5 +1,6 @@
-// What the Vulkan backend keeps on disk, read without a device. The first byte is 't' for tiles that
-// tuning chose, 'c' for the driver's pipelines as a file, or 's' for these behind a header that fits.
+// Files that the Vulkan backend keeps on disk, read without a device. The first byte is 't' for
+// tuned tile sizes, 'c' for a pipeline cache file, or 's' for a pipeline cache after a valid
+// header.
 #include "base/hash.h"
 #include "kernels/vulkan/vk.h"
 #include "tests/fuzz/fuzz.h"
@@ -10,7 +11,7 @@
 #define TILES_NAME "vulkan-00000001-00000002-g.tiles.json"
 #define CACHE_NAME "vulkan-00000001-00000002.cache"
 
-// As in kernels/vulkan/vk_device.c; nothing fails here.
+// As in kernels/vulkan/vk_device.c, but without failures.
 enum msc_status msc_vk_check(VkResult result, const char *what) {
     (void)what;
     return result == VK_SUCCESS ? MSC_OK : MSC_E_DEVICE;
@@ -19,7 +20,7 @@ enum msc_status msc_vk_check(VkResult result, const char *what) {
 static struct {
     uint8_t data[FUZZ_MAX_BYTES];
     size_t n;
-} given; // to the driver
+} given; // the data given to the driver
 
 static VkResult VKAPI_CALL take_cache(VkDevice device, const VkPipelineCacheCreateInfo *info,
                                       const VkAllocationCallbacks *callbacks,
@@ -65,7 +66,7 @@ static void read_tiles(struct msc_vk *vk, const uint8_t *data, size_t n_bytes) {
     fuzz_remove(TILES_NAME);
 }
 
-// The header of kernels/vulkan/vk_cache.c for this device and these bytes.
+// A header as written by kernels/vulkan/vk_cache.c, for this device and these bytes.
 static size_t write_header(uint8_t *out, const uint8_t *data, size_t n_bytes) {
     const uint32_t numbers[] = {1, 88, 1, 2, 0, 0};
     const uint64_t length = n_bytes;

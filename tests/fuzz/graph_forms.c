@@ -1,3 +1,4 @@
+// Writes, reads back and binds a graph, as declared in graph_forms.h.
 #include "tests/fuzz/graph_forms.h"
 
 #include "base/json.h"
@@ -11,7 +12,7 @@
 
 #include <string.h>
 
-enum { LENGTH = 3, MAX_INPUTS = 8 }; // what symbols are bound to
+enum { LENGTH = 3, MAX_INPUTS = 8 }; // LENGTH is bound to every symbol
 
 static void print_all(const struct msc_graph *g) {
     struct msc_str text = {0};
@@ -39,7 +40,7 @@ static void find_sites(const struct msc_graph *g) {
     msc_graph_destroy(split);
 }
 
-// As MSCGraph JSON and back: the same text.
+// Writes MSCGraph JSON and reads it; writing it again must give the same text.
 static void write_json(const struct msc_graph *g) {
     struct msc_graph *again = NULL;
     struct msc_str first = {0}, second = {0};

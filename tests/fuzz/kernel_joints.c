@@ -1,3 +1,4 @@
+// Draws joints for fuzz_kernels, as declared in kernel_joints.h.
 #include "tests/fuzz/kernel_joints.h"
 
 #include "base/str.h"
@@ -51,7 +52,8 @@ static int32_t unary(struct kernel_draw *d, enum msc_op op, int32_t y, const cha
     return cpu_joint(d->c, op, 1, &y, attributes, MSC_NO_ID, MSC_NO_ID);
 }
 
-// "a,b,c" of numbers drawn below `limit`, from `least` on; a list of one ends in a comma.
+// Draws n numbers from `least` to least + limit - 1 and writes "a,b,c"; a list of one ends with a
+// comma.
 static void draw_list(struct kernel_draw *d, struct msc_str *out, int64_t values[], int n,
                       int least, int limit) {
     for (int i = 0; i < n; i++) {
@@ -64,9 +66,9 @@ static void draw_list(struct kernel_draw *d, struct msc_str *out, int64_t values
 // ---- Windows ----------------------------------------------------------------------------------
 
 struct window {
-    int n; // axes
+    int n; // number of axes
     int64_t kernel[3], strides[3], dilation[3], padding[6];
-    struct msc_str text; // attributes
+    struct msc_str text; // the attributes
 };
 
 static void draw_window(struct kernel_draw *d, struct window *w, int n, const char *kernel_key) {
@@ -89,7 +91,7 @@ static void draw_window(struct kernel_draw *d, struct window *w, int n, const ch
     draw_list(d, &w->text, w->padding, 2 * n, 0, 4);
 }
 
-// Lengths of the output; false where one is none.
+// Computes the lengths of the output; returns false if one would be below 1.
 static bool slide(const struct window *w, const int64_t size[], int64_t out[]) {
     for (int i = 0; i < w->n; i++) {
         int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
@@ -102,7 +104,7 @@ static bool slide(const struct window *w, const int64_t size[], int64_t out[]) {
     return true;
 }
 
-// Pools whose padding is no smaller than their window would have windows of padding alone.
+// If a pool's padding is as large as its window, some windows contain only padding.
 static bool covers_padding(const struct window *w) {
     for (int i = 0; i < 2 * w->n; i++) {
         if (w->padding[i] >= w->kernel[i % w->n]) {
@@ -130,13 +132,14 @@ static int32_t draw_pool(struct kernel_draw *d, int32_t y) {
     }
     if (covers_padding(&w) && slide(&w, t->dims + 2, out)) {
         y = unary(d, ops[is_mean][n - 1], y, msc_str_text(&w.text));
-        d->is_close |= is_mean == 1 && n == 3; // these have no kernel of the same order
+        // 3-D means have no kernel that sums in the same order.
+        d->is_close |= is_mean == 1 && n == 3;
     }
     msc_str_finish(&w.text);
     return y;
 }
 
-// ---- Anchors ----------------------------------------------------------------------------------
+// ---- Convolutions and products ----------------------------------------------------------------
 
 static int64_t draw_groups(struct kernel_draw *d, int64_t channels) {
     static const int64_t groups[] = {1, 1, 2, 3, 4, 0};
@@ -196,7 +199,7 @@ static int32_t draw_transposed(struct kernel_draw *d, int32_t y) {
         out[2 + i] = (t->dims[2 + i] - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilation[i] + 1 +
                      more[i] - w.padding[i] - w.padding[2 + i];
         fits = fits && out[2 + i] > 0 && (more[i] < w.strides[i] || more[i] < w.dilation[i]);
-        // That has no kernel but the reference's, in floats.
+        // Only the reference has a kernel for this, and only for floats.
         is_plain = is_plain || w.padding[2 + i] - more[i] + w.strides[i] <= 0;
     }
     fits = fits && is_small(4, out) &&
@@ -214,7 +217,8 @@ static int32_t draw_transposed(struct kernel_draw *d, int32_t y) {
 static int32_t draw_linear(struct kernel_draw *d, int32_t y) {
     const struct msc_tensor *t = tensor_of(d, y);
     int64_t out = length_of(d);
-    int64_t in = t->n_dims > 1 ? t->dims[t->n_dims - 1] : 0; // vectors have no integer reference
+    // There is no integer reference for vectors.
+    int64_t in = t->n_dims > 1 ? t->dims[t->n_dims - 1] : 0;
     if (in == 0 || n_elements(t->n_dims, t->dims) / in * out >= KERNEL_MAX_ELEMENTS) {
         return y;
     }
@@ -225,7 +229,7 @@ static int32_t draw_linear(struct kernel_draw *d, int32_t y) {
     return cpu_joint(d->c, has_bias ? MSC_OP_LINEAR_BIAS : MSC_OP_LINEAR, 1, &y, "", w, bias);
 }
 
-// With an input or a constant on either side; batches that are broadcast.
+// A product with an input or a constant on either side, with broadcast batches.
 static int32_t draw_product(struct kernel_draw *d, int32_t y) {
     const struct msc_tensor *t = tensor_of(d, y);
     int64_t dims[MSC_MAX_DIMS], length = length_of(d);
@@ -241,7 +245,8 @@ static int32_t draw_product(struct kernel_draw *d, int32_t y) {
     }
     dims[n - 2] = is_right ? length : t->dims[n - 1];
     dims[n - 1] = is_right ? t->dims[n - 2] : length;
-    int skip = kernel_below(d, 2) ? 0 : n - 2; // of the other's batches
+    // Number of batch axes that the other operand lacks.
+    int skip = kernel_below(d, 2) ? 0 : n - 2;
     if (!is_small(n, dims)) {
         return y;
     }
@@ -257,7 +262,7 @@ int32_t kernel_anchor(struct kernel_draw *d, int32_t y) {
     return anchors[kernel_below(d, N(anchors))](d, y);
 }
 
-// ---- Element by element -----------------------------------------------------------------------
+// ---- Element-wise -----------------------------------------------------------------------------
 
 static const struct {
     enum msc_op op;
@@ -310,14 +315,14 @@ static int32_t draw_binary(struct kernel_draw *d, int32_t y) {
                      MSC_NO_ID);
 }
 
-// y and what becomes of it: both are read later.
+// Combines y with its sigmoid, so y has two consumers.
 static int32_t draw_gate(struct kernel_draw *d, int32_t y) {
     int32_t gate = unary(d, MSC_OP_SIGMOID, y, "");
     return cpu_joint(d->c, kernel_below(d, 2) ? MSC_OP_ADD : MSC_OP_MULTIPLY, 2, IDS(y, gate), "",
                      MSC_NO_ID, MSC_NO_ID);
 }
 
-// ---- Moving -----------------------------------------------------------------------------------
+// ---- Moving data ------------------------------------------------------------------------------
 
 static int32_t draw_permute(struct kernel_draw *d, int32_t y) {
     struct msc_str text = {0};
@@ -402,7 +407,7 @@ static int32_t draw_reshape(struct kernel_draw *d, int32_t y) {
     if (n < 2) {
         return y;
     }
-    int k = kernel_below(d, n - 1); // axes k and k + 1 become one
+    int k = kernel_below(d, n - 1); // axes k and k + 1 are merged
     msc_str_append(&text, "shape=");
     for (int i = 0; i < n; i++) {
         if (i != k + 1) {
@@ -472,7 +477,7 @@ static int32_t draw_reduction(struct kernel_draw *d, int32_t y) {
 static int32_t draw_softmax(struct kernel_draw *d, int32_t y) {
     const struct msc_tensor *t = tensor_of(d, y);
     char text[32];
-    if (t->n_dims == 0 || d->is_close) { // powers of large sums differ as much as these, in all
+    if (t->n_dims == 0 || d->is_close) { // powers of large sums would magnify the differences
         return y;
     }
     snprintf(text, sizeof text, "axis=%d", kernel_below(d, t->n_dims));

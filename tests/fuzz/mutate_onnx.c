@@ -1,5 +1,5 @@
-// How fuzz_onnx and fuzz_run change an input: as a model, so that what comes out can be read and
-// gets behind the reader. Now and then as bytes, which libFuzzer does better.
+// Mutates inputs of fuzz_onnx and fuzz_run as models, so that the result still parses and gets
+// past the reader. Sometimes the bytes are left to libFuzzer's own mutations.
 #include "base/rng.h"
 #include "onnx.pb-c.h"
 #include "tests/fuzz/fuzz.h"
@@ -32,7 +32,7 @@ static float any_real(struct msc_rng *rng) {
     return reals[below(rng, sizeof reals / sizeof reals[0])];
 }
 
-// Members that are absent are NULL.
+// Replaces a text member; `text` may be NULL.
 static void set_text(char **to, const char *text) {
     char *copy = strdup(text ? text : "");
     if (*to != protobuf_c_empty_string) {
@@ -41,7 +41,7 @@ static void set_text(char **to, const char *text) {
     *to = copy;
 }
 
-// One more place at the end of an array of pointers; false when memory is short.
+// Extends an array of pointers by one; returns false if memory runs out.
 static bool add_place(void *array, size_t *n) {
     void **old, **grown;
     memcpy(&old, array, sizeof old);
@@ -56,7 +56,7 @@ static bool add_place(void *array, size_t *n) {
 
 // ---- Names ------------------------------------------------------------------------------------
 
-// A value of the graph, or none.
+// The name of a value of the graph, or "".
 static const char *any_name(const Onnx__GraphProto *g, struct msc_rng *rng) {
     size_t which = below(rng, 8);
     if (which == 0) {
@@ -94,7 +94,7 @@ static void change_output(Onnx__GraphProto *g, struct msc_rng *rng) {
 
 // ---- Tensors ----------------------------------------------------------------------------------
 
-// Elements of one of the widths that raw bytes come in.
+// Changes an element, in one of the widths of raw data.
 static void change_elements(Onnx__TensorProto *t, struct msc_rng *rng) {
     static const size_t widths[] = {8, 4, 1};
     size_t width = t->data_type == 7 ? 8 : widths[below(rng, 3)];
@@ -113,7 +113,7 @@ static void change_elements(Onnx__TensorProto *t, struct msc_rng *rng) {
     }
 }
 
-// Another shape, with as many bytes as it needs for elements of `width` where that is little.
+// Changes the shape, and resizes small data to match it.
 static void change_shape(Onnx__TensorProto *t, struct msc_rng *rng) {
     static const size_t widths[] = {0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8};
     size_t width = t->data_type >= 0 && t->data_type < 14 ? widths[t->data_type] : 1;
@@ -248,7 +248,7 @@ static Onnx__ModelProto *read_model(const uint8_t *data, size_t n_bytes) {
     return m;
 }
 
-// 0: it does not fit.
+// Returns 0 if the model does not fit.
 static size_t write_model(uint8_t *out, size_t max_bytes, Onnx__ModelProto *m) {
     size_t n = onnx__model_proto__get_packed_size(m);
     n = n <= max_bytes ? onnx__model_proto__pack(m, out) : 0;
@@ -273,8 +273,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n_bytes, size_t max_bytes, 
     return n > 0 ? n : n_bytes;
 }
 
-// A node of the second model into the first, with the second's initialisers of new names; what it
-// reads besides is of the first.
+// Copies a node of the second model into the first, with the second's initialisers under new
+// names. Its other inputs are values of the first.
 static void take_node(Onnx__GraphProto *to, Onnx__GraphProto *from, struct msc_rng *rng) {
     size_t i = below(rng, from->n_node);
     Onnx__NodeProto *node = from->node[i];

@@ -1,15 +1,16 @@
 #!/bin/bash
-# Runs the fuzzers of a build, one after the other, and prints a line for each: how many inputs were
-# run, the processor's time that they took, and what was found.
+# Runs the fuzzers of a build one after the other, and prints a line for each: the number of
+# inputs, the processor time, and what was found.
 #
 #     tests/fuzz/run.sh BUILD SECONDS [NAME...]
 #
-# BUILD was configured with -DMSC_FUZZ=ON; each fuzzer runs for SECONDS. Names leave out the others
-# ("onnx arrays"). Inputs to begin with lie in tests/fuzz/corpus or are made of the files of this tree,
-# of what the program itself writes and, where it is installed, of Debian's libonnx-testdata. What was found stays in
-# BUILD/fuzz/NAME, its log in BUILD/fuzz/NAME.log; `BUILD/tests/fuzz/fuzz_NAME FILE` runs it again; grown corpora stay in
-# BUILD/fuzz/NAME/corpus for the next time. MSC_FUZZ_RUNS=0 runs what there is once, and nothing new
-# (scripts/coverage). The exit status is 1 when there is anything found.
+# BUILD was configured with -DMSC_FUZZ=ON; each fuzzer runs for SECONDS. Names select fuzzers
+# ("onnx arrays"). Seeds come from tests/fuzz/corpus, from files of this tree, from the program's
+# own output and, if it is installed, from Debian's libonnx-testdata. Findings are kept in
+# BUILD/fuzz/NAME, the log in BUILD/fuzz/NAME.log; `BUILD/tests/fuzz/fuzz_NAME FILE` runs a
+# finding again. Grown corpora are kept in BUILD/fuzz/NAME/corpus for the next run.
+# MSC_FUZZ_RUNS=0 runs existing inputs once, without new ones (scripts/coverage). The exit status
+# is 1 if anything was found.
 set -u
 if [ $# -lt 2 ]; then
     sed -n 's/^# \{0,1\}//p' "$0" >&2
@@ -26,7 +27,7 @@ work=$(mktemp -d "$memory/msc_fuzz.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export TMPDIR="$work" OMP_NUM_THREADS=1 MSC_ONNX_CASES=${MSC_ONNX_CASES:-/usr/share/libonnx-testdata}
 
-# seed NAME [PREFIX]: a seed of what stands on standard input, behind a letter.
+# seed NAME [PREFIX]: stores standard input as a seed, after an optional prefix.
 seed() {
     local file
     file=$(mktemp "$work/$1/seeds/XXXXXX")
@@ -39,12 +40,12 @@ models() {
     find "$tree/tests" -name '*.onnx'
 }
 
-# What makes seeds counts for no coverage.
+# Making seeds does not count for coverage.
 mscgym() {
     LLVM_PROFILE_FILE=/dev/null "$build/cli/mscgym" "$@"
 }
 
-# What stands in quotes in these sources, as libFuzzer's dictionary.
+# The quoted words in these sources, as a dictionary for libFuzzer.
 words() {
     grep -ohE '"[A-Za-z_][A-Za-z_0-9.]*"' "$@" | sort -u
 }
@@ -83,7 +84,7 @@ seeds_arrays() {
     words "$tree"/data/npy_dict.c "$tree"/data/safetensors.c >"$work/arrays/dict"
 }
 
-# Configurations between the lines of shell that the cases of the program are.
+# The configurations inside the program's test scripts, without the shell lines around them.
 configs() {
     cat "$tree/examples/digits/digits.json"
     printf '\0'
@@ -99,7 +100,8 @@ seeds_config() {
     words "$tree"/config/*.c "$tree"/env/*.c "$tree"/env/*/*.c "$tree"/agents/*.c >"$work/config/dict"
 }
 
-# Records of short searches in the toy environment, whole and as they stand.
+# Records of short searches in the toy environment, with corrected checksums ("s") and as they are
+# ("r").
 seeds_record() {
     local n=0 agent
     for agent in '"random"' '"evolutionary", "population": 4' '"grid_search"'; do
@@ -163,7 +165,7 @@ END
         "$tree"/env/process_messages.c "$tree"/env/space_json.c >"$work/plans/dict"
 }
 
-# Those that are kept.
+# Fuzzers whose seeds are all in the corpus.
 seeds_kernels() { :; }
 seeds_external() { :; }
 seeds_attempt() { :; }
@@ -193,7 +195,7 @@ fuzz() {
         "$build/tests/fuzz/fuzz_$name" -runs=0 "$kept/corpus" "$work/$name/seeds" >"$log" 2>&1
         return
     fi
-    # libFuzzer takes an empty dictionary for a mistake.
+    # libFuzzer rejects an empty dictionary.
     local words=()
     [ ! -s "$work/$name/dict" ] || words=("-dict=$work/$name/dict")
     local TIMEFORMAT='%U %S' spent

@@ -1,14 +1,15 @@
-"""Cuts the three forms of the graph, and the answers to the queries, out of the text of MSC's
-tutorial on graphs and sorts attributes.
+"""Extracts the three forms of the graph and the answers to the queries from the text of the MSC
+tutorial on graphs, and sorts attributes.
 
     python3 sort_tutorial.py TUTORIAL.txt
 
-writes conv_relu.txt, conv_relu.json, conv_relu.prototxt and conv_relu_queries.txt beside this file.
-The tutorial shows attributes in the order of a hash table; ours are sorted by key, and in prototxt
-all of layer_param counts as attributes. Blank lines at the end of an output are lost in the
-tutorial's text; its other outputs show that the printed form of a node ends in a line break, and that
-of a graph in one more. What its loops print before each node is put in English, and the parent is
-there once: its loop prints the node and then the same text again.
+writes conv_relu.txt, conv_relu.json, conv_relu.prototxt and conv_relu_queries.txt next to this
+file. The tutorial prints attributes in the order of a hash table; here they are sorted by key. In
+prototxt everything in layer_param counts as an attribute. The tutorial's text has lost blank
+lines at the end of an output. Its other outputs show that a printed node ends with one line break
+and a printed graph with two. The words that its loops print before each node are translated into
+English. The parent is printed once here, because the loop prints the node and then the same text
+again.
 """
 
 import pathlib

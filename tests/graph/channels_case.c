@@ -1,3 +1,4 @@
+// Helpers of the channel tests, declared in channels_case.h.
 #include "tests/graph/channels_case.h"
 
 #include "base/alloc.h"
@@ -148,7 +149,7 @@ void net_end(struct net *n, int32_t n_outputs, const int32_t outputs[]) {
     assert_ok(msc_graph_finalize(n->g));
 }
 
-// ---- Masks and surgery ------------------------------------------------------------------------
+// ---- Masked against pruned --------------------------------------------------------------------
 
 struct masked {
     const struct msc_sites *sites;
@@ -229,7 +230,7 @@ static void choose(bool is_gone[], const struct msc_channels *c, double density,
     }
 }
 
-// What is left of the weights is what the cost says.
+// Checks that the pruned graph's weights have as many elements as the cost says.
 static void check_cost(const struct msc_graph *g, const struct msc_graph *small,
                        const struct msc_channels *c, const bool is_gone[]) {
     struct msc_channel_cost cost;
@@ -288,7 +289,7 @@ void check_masked_and_pruned(const struct msc_graph *g, uint64_t seed) {
     msc_sites_finish(&sites);
 }
 
-// ---- Units by hand ----------------------------------------------------------------------------
+// ---- Units compared with a table --------------------------------------------------------------
 
 static void check_row(int32_t letters[128], const struct msc_graph *g, const struct msc_channels *c,
                       const struct channels_row *row) {

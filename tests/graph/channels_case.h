@@ -1,5 +1,6 @@
-// Small graphs with random weights, which of their indices go together, and whether masks and
-// surgery agree on them.
+// Helpers of the channel tests: they build small graphs with random weights, compare the units
+// (channels that are pruned together) with a table written by hand, and check that masking and
+// pruning give the same outputs.
 #ifndef MSC_TESTS_GRAPH_CHANNELS_CASE_H
 #define MSC_TESTS_GRAPH_CHANNELS_CASE_H
 
@@ -9,44 +10,47 @@
 
 #include "tests/graph/graph_samples.h"
 
-// A graph as it is built.
+// A graph under construction.
 struct net {
     struct msc_graph *g;
     struct msc_rng rng;
 };
 
 struct net net_begin(uint64_t seed);
-// Weights of -1 ... 1; variances of a batch_norm are the squares of these and a half.
+// A weight with elements in [-1, 1]. Variances of a batch_norm are squares of such elements plus
+// 1/2.
 int32_t net_weight(struct net *n, const char *name, const char *layout, int n_dims,
                    const int64_t dims[]);
 int32_t net_indices(struct net *n, const char *name, int64_t count, const int64_t values[]);
-// A `constant` joint that holds such a weight, "<name>.value".
+// A `constant` joint that holds such a weight, named "<name>.value".
 int32_t net_constant(struct net *n, const char *name, int n_dims, const int64_t dims[]);
-// Joints that read x alone, by two attributes at most (keys NULL: fewer).
+// Joints whose only input is x, with up to two attributes (NULL keys are left out).
 int32_t net_unary(struct net *n, enum msc_op op, const char *name, int32_t x, const char *key,
                   const char *value, const char *other_key, const char *other_value);
 int32_t net_joint(struct net *n, enum msc_op op, const char *name, int32_t n_inputs,
                   const int32_t inputs[], const char *key, const char *value);
-// With a bias; weights "<name>.weight", "<name>.bias".
+// Layers with a bias. Their weights are called "<name>.weight" and "<name>.bias".
 int32_t net_conv(struct net *n, const char *name, int32_t x, int64_t out, int64_t kernel,
                  int64_t groups);
 int32_t net_linear(struct net *n, const char *name, int32_t x, int64_t out);
 int32_t net_batch_norm(struct net *n, const char *name, int32_t x);
 void net_end(struct net *n, int32_t n_outputs, const int32_t outputs[]);
 
-// Indices of an axis: equal letters are one unit, '-' is frozen. Letters hold for all rows.
+// The unit of each index along an axis: equal letters mean the same unit, '-' an index that
+// cannot be pruned. A letter means the same unit in all rows.
 struct channels_row {
     const char *tensor;
     int axis;
     const char *units;
 };
-// Checks the rows, that there are just these units, and masks against surgery; destroys the graph.
+// Checks the rows and the number of units, compares masked and pruned outputs, and destroys the
+// graph.
 void check_channels(struct net *n, int32_t n_units, const struct channels_row rows[]);
 #define CHECK_CHANNELS(net, n_units, ...)                                                          \
     check_channels(net, n_units, (const struct channels_row[]){__VA_ARGS__, {NULL, 0, NULL}})
 
-// Random units go, at several densities: the whole graph under masks and the pruned one must give
-// the same, of reference kernels, within 1e-5 of the largest.
+// Removes random units at several densities. The masked graph and the pruned one must give the
+// same outputs with reference kernels, within 1e-5 of the largest output.
 void check_masked_and_pruned(const struct msc_graph *g, uint64_t seed);
 
 #endif

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Checks import and export against onnxruntime: a model and what onnx_tool writes of it must agree.
+"""Checks import and export against ONNX Runtime: a model and onnx_tool's copy of it must agree.
 
 usage: check_export.py ONNX_TOOL files|models|nodes|more|quantized
 
-files      the small models beside this script, those that are not there to be refused
-
-models     real networks ($MSC_MODELS) come back with equal outputs, at the default optimisation
-           level and without optimisation, symbolic and bound, with and without batch normalisation
-nodes      the conformance cases of libonnx-testdata for the operators we have
+files      the small models next to this script, except those that must be refused
+models     real networks ($MSC_MODELS), with equal outputs at the default optimisation level and
+           without optimisation, symbolic and bound, with and without batch normalisation
+nodes      the conformance cases of libonnx-testdata for supported operators
 more       the cases of tests/conformance/more
-quantized  integers behind QuantizeLinear and stored weights are what numpy computes
+quantized  integers after QuantizeLinear, and stored weights, equal numpy's
 
-Exits with 77 when onnxruntime, onnx or the data are not there.
+Exits with 77 if onnxruntime, onnx or the data are missing.
 """
 import json
 import os
@@ -36,7 +35,7 @@ MORE = os.path.join(os.path.dirname(FILES), "..", "conformance", "more")
 LEVELS = (onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
           onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
 
-# Input shapes, and the bindings that make them.
+# Input shapes, and the bindings that lead to them.
 REAL = {
     "mlsd-tiny": ([(1, 320, 320, 4)], []),
     "mobilenet_v2": ([(2, 3, 224, 224)], ["N=2"]),
@@ -73,7 +72,7 @@ def largest_difference(expected, found):
         if a.size:
             finite = numpy.abs(a.astype(numpy.float64))[numpy.isfinite(a)]
             scale = max(1.0, float(finite.max(initial=0)))
-            with numpy.errstate(invalid="ignore"):  # of equal infinities
+            with numpy.errstate(invalid="ignore"):  # equal infinities give NaN
                 difference = numpy.abs(a.astype(numpy.float64) - b.astype(numpy.float64))
             worst = max(worst, float(numpy.nanmax(numpy.where(a == b, 0, difference))) / scale)
     return worst
@@ -115,7 +114,8 @@ def check_models(tool, folder):
                 names = [o.name for o in original.get_outputs()]
                 same_names = names == [o.name for o in written.get_outputs()]
                 worst = largest_difference(original.run(names, feeds), written.run(None, feeds))
-                # Bound models let the runtime choose other, equally right, orders of summation.
+                # In bound models the runtime may choose another, equally valid order of
+                # summation.
                 ok = same_names and worst <= max(bound, 1e-5 if bindings and extra else bound)
                 failures += not ok
                 print(f"{'ok  ' if ok else 'FAIL'} {name} {' '.join(extra)} {level}: {worst:.3g}")
@@ -123,7 +123,8 @@ def check_models(tool, folder):
 
 
 def without_double_names(path):
-    """The path, or the model without node names where two are equal: the runtime refuses those."""
+    """The path or, if node names are not unique, of a copy without them: the runtime refuses
+    duplicates."""
     model = onnx.load(path, load_external_data=False)
     names = [node.name for node in model.graph.node if node.name]
     if len(names) == len(set(names)):
@@ -134,7 +135,7 @@ def without_double_names(path):
 
 
 def numbers_for(value, generator):
-    """Normal ones, rounded for an input of integers."""
+    """Normal random numbers, rounded for integer inputs."""
     array = generator.normal(size=[d if isinstance(d, int) else 4 for d in value.shape])
     return array.astype({"tensor(float)": numpy.float32, "tensor(int64)": numpy.int64,
                          "tensor(bool)": bool}[value.type])
@@ -144,14 +145,14 @@ def check_files(tool, folder):
     failures = checked = 0
     for name in sorted(os.listdir(FILES)):
         source, target = os.path.join(FILES, name), os.path.join(folder, "model.onnx")
-        # Loops whose turns depend on these numbers may never end; the runtime has no kernel for
-        # BatchNormalization of opset 6, and fails at outputs of it without a name.
+        # Loops whose number of turns depends on these inputs may never end. The runtime has no
+        # kernel for BatchNormalization of opset 6 and fails on its unnamed outputs.
         if not name.endswith(".onnx") or name.startswith(("loop_", "training_")):
             continue
         try:
             convert(tool, source, target)
         except RuntimeError:
-            continue  # test_onnx_import.c says which ones, and why
+            continue  # test_onnx_import.c lists these and the reasons
         checked += 1
         for level in LEVELS:
             original = session(without_double_names(source), level)
@@ -159,7 +160,7 @@ def check_files(tool, folder):
             generator = numpy.random.RandomState(0)
             feeds = {i.name: numbers_for(i, generator) for i in written.get_inputs()}
             names = [o.name for o in original.get_outputs()]
-            # An output that is called as an input takes another name, as values are made once.
+            # An output with an input's name gets another name, because a value has one producer.
             worst = largest_difference(original.run(names, feeds), written.run(None, feeds))
             ok = worst <= 1e-6
             failures += not ok
@@ -175,7 +176,7 @@ def load_tensor(path):
 
 
 def fix_parameters(model, folder):
-    """Makes initialisers of inputs that are parameters, so that constant forms are checked."""
+    """Turns inputs that are parameters into initialisers, so that constant forms are checked."""
     feeds = {}
     keep = []
     for i, value in enumerate(model.graph.input):
@@ -194,12 +195,12 @@ def fix_parameters(model, folder):
     return feeds
 
 
-# What is refused on purpose.
+# Messages of intended refusals.
 REFUSED = re.compile(r"unsupported operator|float32 networks only|not a tensor with a known number|"
                      r"spatial axes, expected 2|training_mode|an extra output of|opset [0-5],|"
                      r"to string|its axes|the value|are computed|does not exist|unsupported type string|"
                      r"no Scan with a batch axis")
-# What the runtime has no kernel for.
+# Messages of the runtime when it has no kernel.
 LACKING = re.compile(r"NOT_IMPLEMENTED|Batchwise recurrent operations")
 
 
@@ -208,7 +209,7 @@ def check_nodes(tool, folder):
         print("skipped: libonnx-testdata is not installed")
         sys.exit(77)
     failures = passed = refused = 0
-    # numpy has no bfloat16; a dimension of 0 counts as unknown; chance is no two times the same.
+    # numpy has no bfloat16; a dimension of 0 means unknown; random operators differ each time.
     for case in sorted(os.listdir(CASES)):
         if "BFLOAT16" in case or "bernoulli" in case or case == "test_split_zero_size_splits":
             continue
@@ -217,7 +218,7 @@ def check_nodes(tool, folder):
         model = onnx.load(os.path.join(path, "model.onnx"))
         try:
             feeds = fix_parameters(model, path)
-        except Exception:  # sequences, strings and optionals are not for us
+        except Exception:  # sequences, strings and optionals are out of scope
             refused += 1
             continue
         onnx.save(model, source)
@@ -239,7 +240,7 @@ def check_nodes(tool, folder):
                 inputs = {i.name: feeds[i.name] for i in written.get_inputs()}
                 found = written.run(None, inputs)
                 worst = largest_difference(expected, found)
-                if worst > 1e-5:  # some cases the runtime itself computes in another way
+                if worst > 1e-5:  # the runtime computes some cases differently
                     worst = largest_difference(session(source, level).run(None, feeds), found)
                 if worst > 1e-5:
                     raise RuntimeError(f"off by {worst:.3g}")
@@ -272,7 +273,7 @@ def check_more(tool, folder):
             onnx.checker.check_model(target, full_check=True)
             for level in LEVELS:
                 worst = largest_difference(expected, session(target, level).run(None, feeds))
-                # The runtime's average of bytes is rounded once, to its step of 1/8.
+                # The runtime rounds an average of bytes once, to its step of 1/8.
                 if not worst <= (0.13 if case.startswith("quantized_average") else 1e-5):
                     raise RuntimeError(f"off by {worst:.3g}")
         except Exception as error:
@@ -282,7 +283,7 @@ def check_more(tool, folder):
 
 
 def unpack(tensor):
-    """Integers of an initialiser, 4-bit ones two in a byte."""
+    """The integers of an initialiser; 4-bit ones are stored two in a byte."""
     if tensor.data_type not in (21, 22):
         return numpy_helper.to_array(tensor).astype(numpy.int64)
     raw = numpy.frombuffer(tensor.raw_data, numpy.uint8)
@@ -328,7 +329,7 @@ def check_weights(model, inits, floats, edits):
 
 
 def check_activations(model, inits, edits, feeds):
-    """Every value behind a pair of QuantizeLinear and DequantizeLinear, computed by numpy."""
+    """Computes every value after a QDQ pair with numpy and compares."""
     makers = {output: node for node in model.graph.node for output in node.output}
     pairs = []
     for node in model.graph.node:

@@ -1,4 +1,4 @@
-// Small graphs for tests, built through the API.
+// Small graphs that several tests share, built through the API.
 #ifndef MSC_TESTS_GRAPH_SAMPLES_H
 #define MSC_TESTS_GRAPH_SAMPLES_H
 
@@ -38,7 +38,7 @@ static inline int32_t add_input(struct msc_graph *g, const char *name, const cha
     return tensor;
 }
 
-// Adds a joint and gives its first output.
+// Adds a joint and returns its first output.
 static inline int32_t add_joint(struct msc_graph *g, const struct msc_joint_spec *spec) {
     int32_t joint;
     assert_ok(msc_graph_add_joint(&joint, g, spec));
@@ -69,7 +69,7 @@ static inline int32_t find(const struct msc_graph *g, const char *name) {
     return joint;
 }
 
-// The network of MSC's tutorial: a 1x1 convolution from 3 to 6 channels, then relu.
+// The network of the MSC tutorial: a 1x1 convolution from 3 to 6 channels, then relu.
 static inline struct msc_graph *make_conv_relu(void) {
     struct msc_graph *g;
     assert_ok(msc_graph_create(&g, "main"));
@@ -81,8 +81,8 @@ static inline struct msc_graph *make_conv_relu(void) {
     return g;
 }
 
-// Two convolutions that share a weight, a split whose halves go different ways, a symbolic batch, a
-// scope, two outputs, a constant:
+// Two convolutions that share a weight, a split with two differently used halves, a symbolic
+// batch, a scope, two outputs and a constant:
 //
 //     x ── conv_a ── conv_b ── split ─┬─ :0 ── relu ── add ── (out) sum
 //                                     └─ :1 ───────────┘ │

@@ -1,3 +1,4 @@
+// Reads and writes ONNX backend test cases, as declared in onnx_case.h.
 #include "tests/graph/onnx_case.h"
 
 #include "base/alloc.h"
@@ -7,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Protocol buffers' wire format: a message is a row of fields, each a number, a kind, and a varint,
-// 8 or 4 bytes, or a length and bytes.
+// The wire format of protocol buffers: a message is a sequence of fields. Each has a number, a
+// kind, and a value: a varint, 4 or 8 bytes, or a length followed by bytes.
 struct span {
     const unsigned char *at, *end;
 };
@@ -70,7 +71,7 @@ static void copy_text(char *to, size_t n_bytes, struct span from) {
     to[length] = '\0';
 }
 
-// TensorProto.DataType by number.
+// TensorProto.DataType, indexed by number.
 static const enum msc_dtype dtypes[] = {
     [1] = MSC_DTYPE_F32,   [2] = MSC_DTYPE_U8,   [3] = MSC_DTYPE_I8,   [4] = MSC_DTYPE_U16,
     [5] = MSC_DTYPE_I16,   [6] = MSC_DTYPE_I32,  [7] = MSC_DTYPE_I64,  [9] = MSC_DTYPE_BOOL,
@@ -83,7 +84,7 @@ struct tensor_proto {
     int64_t dims[MSC_MAX_DIMS];
     enum msc_dtype dtype;
     struct span raw;
-    // Elements of the typed fields as 64-bit patterns; `n` of them.
+    // `n` elements of the typed fields as 64-bit patterns.
     uint64_t values[4096];
     size_t n;
 };
@@ -94,7 +95,8 @@ static void add_value(struct tensor_proto *t, uint64_t value) {
     }
 }
 
-// A repeated number, packed or not. `width` is 4 or 8 bytes for floats and doubles, 0 for varints.
+// Appends a repeated number, packed or not. `width` is 4 for floats, 8 for doubles and 0 for
+// varints.
 static void add_values(struct tensor_proto *t, const struct field *f, size_t width) {
     if (f->kind != 2) {
         add_value(t, f->value);
@@ -138,7 +140,7 @@ static bool read_tensor(struct tensor_proto *t, struct span s) {
     return s.at == s.end && t->dtype != MSC_DTYPE_NONE;
 }
 
-// NULL when the file is no tensor, or of a type or size we do not have.
+// Returns NULL if the file is not a tensor or has a type or size that we do not support.
 static struct msc_array *array_of_file(const char *file, size_t n_bytes) {
     struct tensor_proto t = {.n_dims = 0};
     struct msc_array *array;
@@ -149,12 +151,12 @@ static struct msc_array *array_of_file(const char *file, size_t n_bytes) {
     size_t width = msc_dtype_bytes(t.dtype);
     int64_t n = msc_dims_product(t.n_dims, t.dims);
     bool is_raw = t.raw.at != NULL;
-    // The data tell how large the array may be, not the dims.
+    // The array's size is limited by the stored data, because dims may be wrong.
     if (n < 0 || (is_raw ? (size_t)(t.raw.end - t.raw.at) / width : t.n) != (size_t)n ||
         msc_array_create(&array, t.dtype, t.n_dims, t.dims) != MSC_OK) {
         return NULL;
     }
-    for (int64_t i = 0; i < n; i++) { // little-endian: the low bytes of each pattern
+    for (int64_t i = 0; i < n; i++) { // little-endian: the pattern's low bytes
         memcpy((char *)msc_array_data(array) + (size_t)i * width,
                is_raw ? (const void *)(t.raw.at + (size_t)i * width) : &t.values[i], width);
     }
@@ -263,8 +265,8 @@ enum msc_status onnx_case_write(const struct onnx_case *c, const char *path, int
     enum msc_status status;
     msc_str_append_n(&file, c->model, c->model_bytes);
     for (int i = first; i < c->n_inputs; i++) {
-        // A field that comes again is merged into the message: more initialisers for the graph, and
-        // the name that the graph's input has.
+        // Protocol buffers merge a repeated field into the message, so appending a graph field
+        // adds initialisers. Each has the name of a graph input.
         msc_str_clear(&tensor);
         msc_str_append_n(&tensor, c->inputs[i].file, c->inputs[i].file_bytes);
         write_bytes(&tensor, 8, c->input_names[i], strlen(c->input_names[i]));
@@ -276,7 +278,7 @@ enum msc_status onnx_case_write(const struct onnx_case *c, const char *path, int
     MSC_TRY_OUT(msc_str_status(&graph));
     MSC_TRY_OUT(msc_str_status(&tensor));
     MSC_TRY_OUT(msc_str_status(&file));
-    // Not by msc_file_write, which waits for the disk.
+    // msc_file_write would wait for the disk.
     FILE *f = fopen(path, "wb");
     bool is_written = f && fwrite(file.data, 1, file.length, f) == file.length;
     if (!f || fclose(f) != 0 || !is_written) {

@@ -1,8 +1,8 @@
 // One case of ONNX's backend tests: a folder with model.onnx and test_data_set_0/input_<i>.pb and
 // output_<i>.pb, each a serialised TensorProto.
 //
-// The files are read by hand, field by field, so that the importer under test has no part in its
-// own expected values.
+// The files are parsed here, without the importer under test, so that the expected values do not
+// depend on it.
 #ifndef MSC_TESTS_GRAPH_ONNX_CASE_H
 #define MSC_TESTS_GRAPH_ONNX_CASE_H
 
@@ -16,22 +16,22 @@ struct onnx_case {
     size_t model_bytes;
     int n_ops;
     char ops[ONNX_CASE_MAX_NODES][32]; // operator of each node
-    bool has_domain;                   // a node outside the standard operator set
+    bool has_domain;                   // whether a node is outside the standard operator set
     int n_inputs, n_outputs;
     struct onnx_tensor {
         char *file; // the serialised TensorProto
         size_t file_bytes;
-        struct msc_array *array; // NULL: not a tensor of a type we have
+        struct msc_array *array; // NULL: not a tensor of a supported type
     } inputs[ONNX_CASE_MAX_TENSORS], outputs[ONNX_CASE_MAX_TENSORS];
-    char input_names[ONNX_CASE_MAX_TENSORS][64]; // of the graph, in order
+    char input_names[ONNX_CASE_MAX_TENSORS][64]; // of the graph's inputs, in order
     int n_graph_inputs;
 };
 
-// False when the folder holds no such case, or one too large for the limits above.
+// Returns false if the folder contains no such case, or a case that exceeds the limits above.
 bool onnx_case_load(struct onnx_case *c, const char *folder);
 void onnx_case_finish(struct onnx_case *c);
 
-// Writes the model to `path`, with the inputs from `first` on turned into initialisers.
+// Writes the model to `path` and turns input `first` and later ones into initialisers.
 enum msc_status onnx_case_write(const struct onnx_case *c, const char *path, int first);
 
 #endif

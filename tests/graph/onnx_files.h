@@ -1,4 +1,4 @@
-// Loading the small models of tests/graph/files (made by make_models.py there).
+// Loads the small models of tests/graph/files, which make_models.py there writes.
 #ifndef MSC_TESTS_ONNX_FILES_H
 #define MSC_TESTS_ONNX_FILES_H
 
@@ -17,7 +17,7 @@ static inline struct msc_graph *load_file(const char *path) {
     return g;
 }
 
-// The joint's operator by MSC's name; fails when there is no such joint.
+// MSC's name of the joint's operator. Fails if the joint does not exist.
 static inline const char *op_of(const struct msc_graph *g, const char *joint) {
     int32_t id = msc_graph_find_joint(g, joint);
     if (id == MSC_NO_ID) {
@@ -27,7 +27,7 @@ static inline const char *op_of(const struct msc_graph *g, const char *joint) {
     return msc_op_info(msc_graph_joint(g, id)->op)->name;
 }
 
-// How many joints of the operator there are.
+// The number of joints with this operator.
 static inline int count_of(const struct msc_graph *g, enum msc_op op) {
     int n = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {

@@ -1,4 +1,4 @@
-// Small networks exported with edits, and the nodes of what was written.
+// Exports small networks with edits and finds nodes of the written model.
 #ifndef MSC_TESTS_ONNX_NETS_H
 #define MSC_TESTS_ONNX_NETS_H
 
@@ -28,7 +28,7 @@ static inline int remove_scratch(void **state) {
 
 enum { MAX_SLOTS = 16 };
 
-// A graph, and edits of its slots for a target.
+// A graph, the edits of its slots for a target, and the exported model.
 struct net {
     struct msc_graph *g;
     struct msc_sites sites;
@@ -36,7 +36,7 @@ struct net {
     Onnx__ModelProto *model;
 };
 
-// Of a graph that is finalised.
+// The graph must be finalised.
 static inline void find_sites(struct net *n, const char *target) {
     const struct msc_site_scheme scheme = {.target = msc_target_find(target)};
     assert_ok(msc_sites_find(&n->sites, n->g, &scheme));
@@ -58,7 +58,7 @@ static inline void finish_graph(struct net *n, int32_t output, const char *targe
 static inline void export_net(struct net *n) {
     struct msc_onnx_export_options options = {.sites = &n->sites, .slot_edits = n->edits};
     assert_ok(msc_onnx_save(n->g, scratch, &options));
-    msc_onnx_model_free(n->model); // of an export before
+    msc_onnx_model_free(n->model); // from an earlier export
     assert_ok(msc_onnx_model_read(&n->model, scratch));
 }
 
@@ -79,7 +79,7 @@ static inline struct msc_edit make_edit(int32_t bits, int32_t low, int32_t high,
                                                 .zero_points = zero_point});
 }
 
-// Gives all slots of a tensor an edit.
+// Assigns an edit to all slots of a tensor.
 static inline void edit_tensor(struct net *n, const char *name, const struct msc_edit *edit) {
     int32_t n_found = 0;
     for (int32_t i = 0; i < n->sites.n_slots; i++) {
@@ -113,7 +113,7 @@ static inline const Onnx__NodeProto *maker(const struct net *n, const char *valu
     return NULL;
 }
 
-// The first node of an operator.
+// The first node with this operator.
 static inline const Onnx__NodeProto *node_of(const struct net *n, const char *op_type) {
     for (size_t i = 0; i < n->model->graph->n_node; i++) {
         if (strcmp(n->model->graph->node[i]->op_type, op_type) == 0) {

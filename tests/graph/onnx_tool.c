@@ -1,9 +1,9 @@
-// Reads an ONNX model and writes it again; what check_export.py runs.
+// Reads an ONNX model and writes it again. check_export.py runs this program:
 //
 //     onnx_tool IN OUT [--keep-batch-norm] [--bind SYMBOL=N]... [--quantize BITS SEED]
 //
-// With --quantize most slots get plausible parameters, drawn from the seed, and every edit is
-// printed as a line of JSON: {"value", "kind", "bits", "low", "high", "axis", "scales",
+// With --quantize most slots get plausible quantisation parameters drawn from the seed. Each edit
+// is printed as a JSON line: {"value", "kind", "bits", "low", "high", "axis", "scales",
 // "zero_points"}.
 #include "base/alloc.h"
 #include "base/rng.h"
@@ -54,7 +54,8 @@ static int parse(struct arguments *a, int argc, char **argv) {
     return 1;
 }
 
-// The largest magnitude of each channel along the axis (-1: of all elements) into zeroed `most`.
+// Writes the largest magnitude of each channel along `axis` (-1: of all elements) to `most`,
+// which the caller has zeroed.
 static void find_largest(float most[], const struct msc_array *data, int axis) {
     const int64_t *dims = msc_array_dims(data);
     int64_t inner = 1;
@@ -68,7 +69,7 @@ static void find_largest(float most[], const struct msc_array *data, int axis) {
     }
 }
 
-// Symmetric, a scale for each output channel where there is an axis.
+// A symmetric edit, with one scale per output channel if the weight has such an axis.
 static struct msc_edit *weight_edit(struct msc_arena *arena, const struct msc_slot *slot,
                                     const struct msc_tensor *t, int32_t bits) {
     struct msc_edit *edit = msc_arena_alloc(arena, sizeof(*edit));
@@ -89,7 +90,7 @@ static struct msc_edit *weight_edit(struct msc_arena *arena, const struct msc_sl
     return edit;
 }
 
-// Symmetric or not, by chance.
+// Symmetric in a third of the cases, drawn at random.
 static struct msc_edit *activation_edit(struct msc_arena *arena, struct msc_rng *rng,
                                         int32_t bits) {
     struct msc_edit *edit = msc_arena_alloc(arena, sizeof(*edit));
@@ -130,7 +131,8 @@ static void print_edit(const struct msc_tensor *t, const struct msc_slot *slot,
     msc_str_finish(&text);
 }
 
-// One edit a tensor, but for every fifth slot, which has one of its own; every seventh stays float.
+// The slots of a tensor share one edit, except that every fifth slot gets an edit of its own and
+// every seventh stays float.
 static const struct msc_edit **make_edits(struct msc_arena *arena, const struct msc_graph *g,
                                           const struct msc_sites *sites,
                                           const struct arguments *a) {

@@ -1,3 +1,5 @@
+// Binding symbolic dimensions to numbers. Expected shapes and attributes follow from the models
+// that files/make_models.py writes.
 #include "tests/graph/onnx_files.h"
 
 #include "graph/passes/bind.h"
@@ -13,13 +15,13 @@ static void test_graph_bind__by_name(void **state) {
     assert_true(msc_graph_is_bound(bound));
     check_dims(output_of(bound, "conv"), "[2,4,4,3]");
     check_dims(output_of(bound, "reshape"), "[2,48]");
-    // The chain of shape arithmetic became an attribute; names and aliases stay.
+    // The chain of shape arithmetic became an attribute; names and aliases are unchanged.
     assert_int_equal(msc_graph_n_joints(bound), 3);
     assert_string_equal(attr_of(bound, "reshape", "shape"), "2,-1");
     assert_string_equal(output_of(bound, "reshape")->alias, "y");
     assert_string_equal(output_of(bound, "conv")->alias, "c");
     assert_int_equal(msc_graph_n_prims(bound), 0);
-    // Elements are shared with the graph that it came from.
+    // The bound graph shares the elements of the original one.
     assert_ptr_equal(weight_of(bound, "conv", "weight")->data,
                      weight_of(g, "conv", "weight")->data);
     msc_graph_destroy(g);
@@ -49,7 +51,7 @@ static void test_graph_bind__bound_again(void **state) {
     msc_graph_destroy(g);
 }
 
-// Whatever has no symbols is bound to itself.
+// A model without symbols does not change.
 static void test_graph_bind__fixed_models(void **state) {
     (void)state;
     static const char *const paths[] = {
@@ -70,7 +72,8 @@ static void test_graph_bind__errors(void **state) {
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("view")), *bound = NULL;
     const struct msc_binding unknown[] = {{"N", 2}, {"batch", 3}};
     assert_int_equal(msc_graph_bind(&bound, g, unknown, 2), MSC_E_INVALID);
-    assert_message("bind: no input or input dimension is called \"batch\"; possible names: N, H, W");
+    assert_message(
+        "bind: no input or input dimension is called \"batch\"; possible names: N, H, W");
     assert_int_equal(msc_graph_bind(&bound, g, view_bindings, 2), MSC_E_INVALID);
     assert_message("input 'x': dimension 3, 'W', is not bound; give it a value: --bind W=N");
     const struct msc_binding zero = {"N", 0};
@@ -93,7 +96,7 @@ static void test_graph_bind__errors(void **state) {
     msc_graph_destroy(g);
 }
 
-// What is read as data besides stays, as a constant of the joint's name.
+// A shape that is also used as data becomes a constant with the joint's name.
 static void test_graph_bind__shape_as_data(void **state) {
     (void)state;
     struct msc_graph *g, *bound;
@@ -128,7 +131,7 @@ static void test_graph_bind__shape_as_data(void **state) {
     msc_graph_destroy(bound);
 }
 
-// Bound copies have the same slots in the same order.
+// A bound copy has the same slots in the same order.
 static void test_graph_bind__slots(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("view")), *bound;

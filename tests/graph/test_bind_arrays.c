@@ -1,4 +1,5 @@
-// Binding by arrays, and joints on their own: lengths that hang on what inputs hold.
+// Binding a graph to given input arrays, joints isolated as graphs of their own, and branches
+// taken by a known condition: lengths that depend on the content of inputs.
 #include "graph/graph.h"
 
 #include "base/str.h"
@@ -29,7 +30,7 @@ static void check_dims(const struct msc_graph *g, int32_t tensor, int n, const i
     }
 }
 
-// x [4,6] reshaped to what the input `shape` says.
+// x [4, 6], reshaped to the shape that the input `shape` contains.
 static struct msc_graph *reshape_graph(void) {
     struct msc_graph *g;
     int32_t inputs[2], joint;
@@ -55,7 +56,7 @@ static void test_graph_bind_arrays__parameter(void **state) {
     assert_ok(msc_graph_bind_arrays(&bound, g, arrays, 2));
     assert_true(msc_graph_is_bound(bound));
     check_dims(bound, msc_graph_output(bound, 0), 3, (const int64_t[]){2, 4, 3});
-    // The input is still there, and nothing reads it.
+    // The input still exists but has no consumer.
     const int32_t *readers;
     assert_int_equal(msc_graph_n_inputs(bound), 2);
     assert_int_equal(msc_graph_consumers(bound, msc_graph_input(bound, 1), &readers), 0);
@@ -65,7 +66,7 @@ static void test_graph_bind_arrays__parameter(void **state) {
     msc_array_release(shape);
 }
 
-// Twice what `shape` holds is x's new shape, and a number that is computed with.
+// Twice the input `shape` is both the new shape of x and an operand of a cast.
 static void test_graph_bind_arrays__parameter_and_data(void **state) {
     (void)state;
     struct msc_graph *g, *bound;
@@ -101,7 +102,7 @@ static void test_graph_bind_arrays__parameter_and_data(void **state) {
     const struct msc_array *const arrays[] = {x, shape};
     assert_ok(msc_graph_bind_arrays(&bound, g, arrays, 2));
     check_dims(bound, msc_graph_output(bound, 0), 2, (const int64_t[]){12, 2});
-    // The number is computed still, from the input.
+    // The cast is still computed from the input.
     const struct msc_tensor *number = msc_graph_tensor(bound, msc_graph_output(bound, 1));
     const struct msc_joint *cast = msc_graph_joint(bound, number->producer);
     assert_string_equal(cast->name, "number");
@@ -152,7 +153,8 @@ static void test_graph_bind_arrays__isolate(void **state) {
     msc_array_release(shape);
 }
 
-// A body is one reference more to a finalized graph, and is counted in equality and hash.
+// A body graph may be destroyed after it is added to an If. Bodies count in equality and in the
+// JSON form.
 static void test_graph_bind_arrays__bodies(void **state) {
     (void)state;
     struct msc_graph *bodies[2], *g, *copy;
@@ -200,7 +202,7 @@ static void test_graph_bind_arrays__bodies(void **state) {
     msc_graph_destroy(copy);
 }
 
-// y = relu(x) if `mode`, else |x|; and !mode.
+// A graph with two outputs: an If that gives relu(x) if `mode`, else |x|; and !mode.
 static struct msc_graph *branch_graph(void) {
     struct msc_graph *bodies[2], *g;
     int32_t inputs[2], prim, joint;
@@ -263,13 +265,13 @@ static void test_graph_bind_arrays__take_branches(void **state) {
         assert_int_equal(y->dims[0], -1);
         assert_string_equal(msc_graph_prim(taken, y->prims[0])->name, "N");
         assert_int_equal(msc_graph_n_inputs(taken), 2);
-        // Who reads it as data goes on to.
+        // Joints that read `mode` as data still do so.
         const struct msc_joint *not = msc_graph_joint(taken, msc_graph_find_joint(taken, "not"));
         assert_int_equal(not ->operands[0], msc_graph_input(taken, 0));
         msc_graph_destroy(taken);
         msc_array_release(array);
     }
-    // Not known: as it was.
+    // If the condition is not known, the graph does not change.
     const struct msc_array *const unknown[] = {NULL, NULL};
     assert_ok(msc_graph_take_branches(&taken, &n_taken, g, unknown, 2));
     assert_int_equal(n_taken, 0);
@@ -278,8 +280,8 @@ static void test_graph_bind_arrays__take_branches(void **state) {
     msc_graph_destroy(g);
 }
 
-// if mode: (if mode: x, else: relu(x)), else: relu(x); every body hands something out under a name
-// of its own.
+// if mode: (if mode: x, else: relu(x)), else: relu(x). The output of each body has an alias of
+// its own.
 static struct msc_graph *nested_body(bool passes, bool is_nested);
 
 static struct msc_graph *nested_if(const char *name, bool is_nested) {
@@ -325,7 +327,7 @@ static struct msc_graph *nested_body(bool passes, bool is_nested) {
     return g;
 }
 
-// Only the outermost If's output is an output of the graph.
+// Both Ifs are replaced by the branch that runs. The output keeps the alias of the outer If.
 static void test_graph_bind_arrays__nested_branches(void **state) {
     (void)state;
     struct msc_graph *g = nested_if("y", true), *taken;
@@ -347,7 +349,7 @@ static void test_graph_bind_arrays__nested_branches(void **state) {
     msc_array_release(array);
 }
 
-// A body learns the lengths of what it reads.
+// The lengths of an If's inputs are bound in its bodies, too.
 static void test_graph_bind_arrays__bound_bodies(void **state) {
     (void)state;
     struct msc_graph *g = branch_graph(), *bound;
@@ -358,7 +360,7 @@ static void test_graph_bind_arrays__bound_bodies(void **state) {
     msc_graph_destroy(g);
 }
 
-// Its branches have different numbers of dimensions, and the input `n` tells which is taken.
+// The branches have different numbers of dimensions; the input `n` decides which is taken.
 static void test_graph_bind_arrays__load_bound(void **state) {
     (void)state;
     static const char path[] = MSC_TESTS_FOLDER "/graph/files/branches.onnx";
@@ -385,8 +387,8 @@ static void check_outputs(const struct msc_graph *g, int32_t n, const char *cons
     }
 }
 
-// Whatever a branch gives stands under the names that the If has for it, also where that has one
-// before: an output of the graph around, or another of the branch.
+// A taken branch's outputs get the names of the If's outputs, even if a value already has a name
+// as an output of the outer graph or as another output of the branch.
 static void test_graph_bind_arrays__names_of_outputs(void **state) {
     (void)state;
     static const char path[] = MSC_TESTS_FOLDER "/graph/files/branch_outputs.onnx";
@@ -415,7 +417,7 @@ static void test_graph_bind_arrays__names_of_outputs(void **state) {
     }
 }
 
-// The same from what the inputs will hold: the number, and the lengths of the others.
+// The same, with `n` given as an input array instead of a binding.
 static void test_graph_bind_arrays__load_for(void **state) {
     (void)state;
     static const char path[] = MSC_TESTS_FOLDER "/graph/files/branches.onnx";
@@ -423,7 +425,7 @@ static void test_graph_bind_arrays__load_for(void **state) {
     struct msc_array_list feeds = {0};
     struct msc_array *array;
     struct msc_graph *g;
-    for (int i = 0; i < 2; i++) { // taken, and not taken
+    for (int i = 0; i < 2; i++) { // the branch is taken, and not taken
         assert_ok(msc_array_create_from(&array, MSC_DTYPE_I64, 0, NULL, &n[i]));
         assert_ok(msc_array_list_add(&feeds, "n", array));
         assert_ok(msc_graph_load_for(&g, path, &feeds));

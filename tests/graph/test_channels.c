@@ -1,5 +1,6 @@
-// Which indices go together, by the definition of each operator, on graphs small enough for a table
-// by hand; on each of them masks and surgery must agree.
+// Which channels must be pruned together, for each operator. Expected units follow from the
+// operators' definitions and are written as tables for small graphs. Each graph also checks that
+// masking and pruning agree.
 #include "tests/graph/channels_case.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 // ---- Layers in a row --------------------------------------------------------------------------
 
-// The channels of an input stay, those of an output too; each filter takes its bias along.
+// Channels of inputs and outputs cannot be pruned. A filter's bias belongs to the filter's unit.
 static void test_graph_channels__conv_and_linear(void **state) {
     (void)state;
     struct net n = net_begin(1);
@@ -40,7 +41,7 @@ static void test_graph_channels__batch_norm_and_slope(void **state) {
                    {"slope", 0, "abc"}, {"b.weight", 1, "abc"});
 }
 
-// ---- Joined -----------------------------------------------------------------------------------
+// ---- Sums, concatenations and splits ----------------------------------------------------------
 
 static void test_graph_channels__residual(void **state) {
     (void)state;
@@ -53,7 +54,7 @@ static void test_graph_channels__residual(void **state) {
                    {"c.weight", 1, "abc"});
 }
 
-// A sum that leaves the network keeps all that goes into it.
+// Channels of a network output cannot be pruned, nor can channels that are added into them.
 static void test_graph_channels__outputs(void **state) {
     (void)state;
     struct net n = net_begin(4);
@@ -64,7 +65,7 @@ static void test_graph_channels__outputs(void **state) {
     CHECK_CHANNELS(&n, 0, {"a.weight", 0, "---"}, {"b.weight", 0, "---"}, {"b.weight", 1, "---"});
 }
 
-// One channel of an image is added to three of another; a gate has as many channels.
+// A single channel is broadcast to three by an add. A gate has one value per channel.
 static void test_graph_channels__broadcast(void **state) {
     (void)state;
     struct net n = net_begin(5);
@@ -79,7 +80,7 @@ static void test_graph_channels__broadcast(void **state) {
                    {"gate.weight", 1, "abc"}, {"b.weight", 1, "abc"});
 }
 
-// The only channel of a part must stay.
+// The split's first part has a single channel, which cannot be pruned.
 static void test_graph_channels__concat_split_slice(void **state) {
     (void)state;
     struct net n = net_begin(6);
@@ -110,7 +111,7 @@ static void test_graph_channels__concat_split_slice(void **state) {
                    {"d.weight", 1, "bcde"}, {"c.weight", 1, "cd"});
 }
 
-// ---- Groups -----------------------------------------------------------------------------------
+// ---- Grouped convolutions ---------------------------------------------------------------------
 
 static void test_graph_channels__depthwise(void **state) {
     (void)state;
@@ -122,7 +123,7 @@ static void test_graph_channels__depthwise(void **state) {
                    {"deep.bias", 0, "aabbcc"}, {"b.weight", 1, "aabbcc"});
 }
 
-// Whole groups, with what they read and make.
+// A whole group is one unit, with the channels that it reads and produces.
 static void test_graph_channels__groups(void **state) {
     (void)state;
     struct net n = net_begin(8);
@@ -133,7 +134,8 @@ static void test_graph_channels__groups(void **state) {
                    {"wide.weight", 1, "--"}, {"b.weight", 1, "aaabbbccc"});
 }
 
-// Where the network's outputs keep all groups, the same position of each may go on the way in.
+// If the outputs cannot be pruned, the input channels at the same position of every group form a
+// unit.
 static void test_graph_channels__positions(void **state) {
     (void)state;
     struct net n = net_begin(9);
@@ -175,9 +177,9 @@ static void test_graph_channels__transposed(void **state) {
                    {"u.weight", 1, "---"}, {"u.bias", 0, "pppqqq"}, {"b.weight", 1, "pppqqq"});
 }
 
-// ---- Moved ------------------------------------------------------------------------------------
+// ---- Moved channels ---------------------------------------------------------------------------
 
-// [2, 3] channels turned to [3, 2]: another order, and nothing else.
+// Channels [2, 3] transposed to [3, 2] are reordered but stay separate units.
 static void test_graph_channels__shuffle(void **state) {
     (void)state;
     struct net n = net_begin(11);
@@ -189,7 +191,8 @@ static void test_graph_channels__shuffle(void **state) {
     CHECK_CHANNELS(&n, 6, {"a.weight", 0, "abcdef"}, {"b.weight", 1, "adbecf"});
 }
 
-// Reversed and cut by a list of indices; what nobody takes is a unit as well.
+// Channels selected by a list of indices with repeats. A channel that is not selected is a unit,
+// too.
 static void test_graph_channels__take(void **state) {
     (void)state;
     struct net n = net_begin(12);
@@ -209,7 +212,7 @@ static void test_graph_channels__take(void **state) {
                    {"b.weight", 1, "fbbacc"});
 }
 
-// Channels that padding adds are those of the sum.
+// A channel that padding adds belongs to the unit of the channel it is added to.
 static void test_graph_channels__pad(void **state) {
     (void)state;
     struct net n = net_begin(13);
@@ -235,7 +238,8 @@ static void test_graph_channels__repeated(void **state) {
         net_unary(&n, MSC_OP_DEPTH_TO_SPACE, "inner", b, "blocksize", "2", "mode", "CRD");
     int32_t c = net_conv(&n, "c", space, 2, 1, 1);
     net_end(&n, 2, IDS(c, net_conv(&n, "d", inner, 2, 1, 1)));
-    // DCR: channel i % 2; CRD: channel i / 4. Together all of b is one unit, which may not go.
+    // Depth-to-space in DCR mode ties channels i % 2, in CRD mode i / 4. Both together make one
+    // unit of all channels of b, which must stay.
     CHECK_CHANNELS(&n, 2 + 1, {"a.weight", 0, "ab"}, {"b.weight", 1, "abab"},
                    {"b.weight", 0, "xxxxxxxx"});
 }
@@ -250,9 +254,10 @@ static void test_graph_channels__space(void **state) {
     CHECK_CHANNELS(&n, 2, {"a.weight", 0, "ab"}, {"b.weight", 1, "abababab"});
 }
 
-// ---- Summed up --------------------------------------------------------------------------------
+// ---- Reductions -------------------------------------------------------------------------------
 
-// A mean over places leaves channels alone; one over channels, and softmax over them, need all.
+// A mean over positions keeps channels apart. A mean or a softmax over channels needs all of
+// them.
 static void test_graph_channels__reductions(void **state) {
     (void)state;
     struct net n = net_begin(16);
@@ -289,7 +294,8 @@ static void test_graph_channels__norms(void **state) {
 
 // ---- Groups of units --------------------------------------------------------------------------
 
-// "tensor@axis*indices", m where a weight makes them, r where it reads them.
+// Checks a group against "tensor@axis*indices" items, each with m if the weight produces the
+// units or r if it reads them.
 static void check_group(const struct msc_graph *g, const struct msc_channel_group *group,
                         const char *expected) {
     struct msc_str text = {0};
@@ -307,7 +313,7 @@ static void check_group(const struct msc_graph *g, const struct msc_channel_grou
     msc_str_finish(&text);
 }
 
-// One layer whose halves go different ways: two groups of its channels.
+// The two halves of one layer's channels are used differently and form two groups.
 static void test_graph_channels__groups_of_units(void **state) {
     (void)state;
     struct net n = net_begin(18);
@@ -337,7 +343,8 @@ static void test_graph_channels__groups_of_units(void **state) {
     check_group(n.g, &c.groups[1], "a.weight_1: 2 of a.weight@0*1m a.bias@0*1 c.weight@1*1r");
     assert_int_equal(msc_graph_prune(&small, n.g, &c, is_gone, NULL), MSC_E_INVALID);
     assert_message("channels of a.weight_1: all 2 would be pruned, at least one must remain");
-    // 8 + 4 of a, 36 + 4 of deep, 8 + 2 of b, 6 + 3 of c; MACs of 18 places.
+    // Parameters: 8 + 4 of a, 36 + 4 of deep, 8 + 2 of b, 6 + 3 of c before pruning. There are 18
+    // output positions.
     struct msc_channel_cost cost;
     is_gone[3] = false;
     assert_ok(msc_channels_cost(&cost, &c, n.g, is_gone));

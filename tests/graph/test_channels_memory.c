@@ -1,5 +1,5 @@
-// Finding channels, masking and pruning them while memory is short: every allocation fails once, and
-// must come back as MSC_E_NOMEM.
+// Finding, masking and pruning channels when memory runs out: every allocation fails once and
+// must be reported as MSC_E_NOMEM.
 #include "tests/graph/channels_case.h"
 #include "tests/short_memory.h"
 
@@ -32,7 +32,8 @@ static void test_graph_channels_memory__all(void **state) {
     run_failing(find_and_use, 1);
 }
 
-// A shuffle, a cut, a reshape: attributes and indices are made, too.
+// The network has a channel shuffle, a slice and a reshape, so attributes and indices are
+// rewritten, too.
 static int set_up(void **state) {
     (void)state;
     struct net n = net_begin(1);

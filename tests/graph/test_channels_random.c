@@ -1,5 +1,6 @@
-// Random networks of convolutions, sums, joins, cuts and gates, heads and shuffles: whichever units
-// go, the network under masks gives what the pruned one gives.
+// Random networks of convolutions, sums, concatenations, slices, gates, attention heads and
+// shuffles. For any set of pruned units the masked network and the pruned one must give the same
+// outputs.
 #include "tests/graph/channels_case.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@ struct maker {
     int32_t x;
 };
 
-// A name of its own: "conv3".
+// Returns a unique name such as "conv3".
 static const char *name_of(struct maker *m, const char *kind) {
     static char text[4][32];
     char *out = text[m->n_made % 4];
@@ -112,7 +113,7 @@ static void add_shuffle(struct maker *m) {
     m->x = reshape(m, turned, 4, DIMS(1, n, SIDE, SIDE));
 }
 
-// Attention of places to each other, in two heads.
+// Attention between positions, with two heads.
 static void add_attention(struct maker *m) {
     int32_t parts[3];
     static const char *const axes[] = {"0,1,3,2", "0,1,2,3", "0,1,2,3"};

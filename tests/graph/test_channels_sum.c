@@ -1,5 +1,5 @@
-// The same for what sums products of activations, and for states of recurrent layers: heads, hidden
-// units, letters of Einsum.
+// The same checks as test_channels.c for products of activations, recurrent layers and computed
+// shapes: which heads, hidden units and Einsum axes must be pruned together.
 #include "tests/graph/channels_case.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static int32_t turn(struct net *n, const char *name, int32_t x, const char *shap
     return net_unary(n, MSC_OP_PERMUTE_DIMS, name, heads, "axes", axes, NULL, NULL);
 }
 
-// Three rows, two heads of three.
+// Attention over three rows with two heads of size 3.
 static int32_t attend(struct net *n, int32_t q, int32_t k, int32_t v) {
     int32_t scores = net_joint(n, MSC_OP_MATMUL, "scores", 2, IDS(q, k), NULL, NULL);
     int32_t soft = net_unary(n, MSC_OP_SOFTMAX, "soft", scores, "axis", "-1", NULL, NULL);
@@ -23,7 +23,7 @@ static int32_t attend(struct net *n, int32_t q, int32_t k, int32_t v) {
     return net_unary(n, MSC_OP_RESHAPE, "joined", back, "shape", "0,0,-1", NULL, NULL);
 }
 
-// Whole heads go, of query, key, value and what reads them.
+// A whole head is one unit of query, key, value and the layer that reads them.
 static void test_graph_channels_sum__heads(void **state) {
     (void)state;
     struct net n = net_begin(1);
@@ -37,8 +37,8 @@ static void test_graph_channels_sum__heads(void **state) {
                    {"q:0", 3, "---"}, {"scores:0", 1, "ab"}, {"out.weight", 1, "aaabbb"});
 }
 
-// Where something holds on to the heads, the same place of all of them may go: of queries and keys,
-// and of values.
+// If the number of heads is fixed by another input, a position within all heads is one unit: one
+// of queries and keys, one of values.
 static void test_graph_channels_sum__places_of_heads(void **state) {
     (void)state;
     struct net n = net_begin(2);
@@ -58,7 +58,8 @@ static void test_graph_channels_sum__places_of_heads(void **state) {
                    {"out.weight", 1, "xyzxyz"});
 }
 
-// One product for all three, cut by index; the batch is a symbol.
+// One product makes queries, keys and values, which are then selected by index. The batch is
+// symbolic.
 static void test_graph_channels_sum__fused_heads(void **state) {
     (void)state;
     struct net n = net_begin(3);
@@ -92,7 +93,8 @@ static void test_graph_channels_sum__fused_heads(void **state) {
     CHECK_CHANNELS(&n, 2, {"qkv.weight", 0, "aaabbbaaabbbaaabbb"}, {"out.weight", 1, "aaabbb"});
 }
 
-// The heads of all samples on one axis, as [samples, heads]: they go from each sample.
+// The heads of all samples share one axis, [samples * heads]. A pruned head is removed from every
+// sample.
 static void check_heads_of_a_batch(struct net n, int32_t x, const char *shape) {
     int32_t parts[3];
     for (int i = 0; i < 3; i++) {
@@ -125,7 +127,7 @@ static void test_graph_channels_sum__heads_of_a_batch(void **state) {
     check_heads_of_a_batch(n, x, "3,-1,3");
 }
 
-// Of a batch of two that is fixed, both axes are counted anew together.
+// With a fixed batch of 2, the combined axis has a constant length that must be rewritten, too.
 static void test_graph_channels_sum__heads_of_a_fixed_batch(void **state) {
     (void)state;
     struct net n = net_begin(16);
@@ -134,7 +136,8 @@ static void test_graph_channels_sum__heads_of_a_fixed_batch(void **state) {
 
 // ---- Products of activations ------------------------------------------------------------------
 
-// What two products sum over goes from both; constants are weights.
+// The axis that two products sum over is pruned in both operands. Constants are treated as
+// weights.
 static void test_graph_channels_sum__products(void **state) {
     (void)state;
     struct net n = net_begin(4);
@@ -150,7 +153,8 @@ static void test_graph_channels_sum__products(void **state) {
                    {"d.value", 0, "--"});
 }
 
-// No mask can be on what Einsum sums over; other letters go through.
+// Axes that Einsum sums over cannot be pruned, because no mask can express it; its other axes
+// can.
 static void test_graph_channels_sum__einsum(void **state) {
     (void)state;
     struct net n = net_begin(5);
@@ -162,7 +166,8 @@ static void test_graph_channels_sum__einsum(void **state) {
                    {"c.weight", 1, "abcde"});
 }
 
-// ---- Parts of graphs ----------------------------------------------------------------------------
+// ---- Helpers for symbolic shapes
+// ----------------------------------------------------------------
 
 static int32_t net_symbolic(struct net *n, int n_dims, const int64_t dims[]) {
     int32_t x, prims[MSC_MAX_DIMS];
@@ -178,7 +183,7 @@ static int32_t net_symbolic(struct net *n, int n_dims, const int64_t dims[]) {
     return x;
 }
 
-// Lengths `begin` to before `end` of a shape.
+// A slice of a shape, from `begin` up to but not including `end`.
 static int32_t net_part(struct net *n, const char *name, int32_t shape, const char *begin,
                         const char *end) {
     const struct msc_attr cut[] = {{"begin", begin}, {"end", end}};
@@ -203,7 +208,7 @@ static int32_t net_number(struct net *n, const char *name, int64_t number) {
 
 // ---- Recurrent layers -------------------------------------------------------------------------
 
-// Weights "w", "r" and "bias", and what `which` adds to their names.
+// Adds a recurrent layer with weights "w", "r" and "bias"; `which` is appended to their names.
 static int32_t add_recurrent(struct net *n, const char *which, enum msc_op op, int32_t x,
                              int64_t in, int64_t hidden, int64_t gates, int64_t directions,
                              int32_t states[2]) {
@@ -231,7 +236,7 @@ static int32_t add_recurrent(struct net *n, const char *which, enum msc_op op, i
     return msc_graph_joint(n->g, joint)->outputs[0];
 }
 
-// All gates of a hidden unit, what the state begins with, and what reads it.
+// A hidden unit is pruned with all its gates, its initial state and the weights that read it.
 static void test_graph_channels_sum__lstm(void **state) {
     (void)state;
     struct net n = net_begin(6);
@@ -248,7 +253,7 @@ static void test_graph_channels_sum__lstm(void **state) {
                    {"c.value", 2, "abc"}, {"after.weight", 1, "abc"});
 }
 
-// Both directions have the same units; behind them they lie side by side.
+// Both directions have the same units; the layer after them reads the two concatenated.
 static void test_graph_channels_sum__gru_both_ways(void **state) {
     (void)state;
     struct net n = net_begin(7);
@@ -261,7 +266,7 @@ static void test_graph_channels_sum__gru_both_ways(void **state) {
                    {"after.weight", 1, "abcabc"});
 }
 
-// A state that comes from outside has all its units; the layer reads those that are left.
+// An initial state that is a model input keeps its length; the layer reads the remaining units.
 static void test_graph_channels_sum__state_from_outside(void **state) {
     (void)state;
     struct net n = net_begin(8);
@@ -273,7 +278,7 @@ static void test_graph_channels_sum__state_from_outside(void **state) {
                    {"after.weight", 1, "abc"});
 }
 
-// [1, N, 3] of one number, the batch from the shape of x [rows, N, ...].
+// A state [1, N, 3] broadcast from one number. N is read from the shape of x [rows, N, ...].
 static int32_t net_spread(struct net *n, int32_t x) {
     int32_t shape = net_unary(n, MSC_OP_SHAPE_OF, "x.shape", x, NULL, NULL, NULL, NULL);
     int32_t batch = net_part(n, "x.batch", shape, "1,", "2,");
@@ -284,7 +289,8 @@ static int32_t net_spread(struct net *n, int32_t x) {
     return net_joint(n, MSC_OP_BROADCAST_TO, "state", 2, IDS(number, to), NULL, NULL);
 }
 
-// A state of one number, as exporters write zeros, gets as long as the units that are left.
+// A state broadcast from one number, as exporters write zeros, gets the length of the remaining
+// units.
 static void test_graph_channels_sum__state_of_a_number(void **state) {
     (void)state;
     struct net n = net_begin(13);
@@ -296,7 +302,7 @@ static void test_graph_channels_sum__state_of_a_number(void **state) {
                    {"after.weight", 1, "abc"});
 }
 
-// Two layers that begin with it have units of their own.
+// Two layers that start from the same broadcast state still have separate units.
 static void test_graph_channels_sum__layers_of_a_number(void **state) {
     (void)state;
     struct net n = net_begin(14);
@@ -310,9 +316,10 @@ static void test_graph_channels_sum__layers_of_a_number(void **state) {
                    {"r2", 2, "xyz"}, {"after.weight", 1, "xyz"});
 }
 
-// ---- Numbers that are shared ------------------------------------------------------------------
+// ---- Shared constants -------------------------------------------------------------------------
 
-// Exporters write equal biases once: that ties nothing. What all that read it tie anyway is cut once.
+// Exporters store equal biases once. A shared bias does not tie the channels of its layers, and
+// cannot be pruned itself.
 static void test_graph_channels_sum__shared_bias(void **state) {
     (void)state;
     struct net n = net_begin(15);
@@ -338,10 +345,9 @@ static void test_graph_channels_sum__shared_bias(void **state) {
                    {"layer3.weight", 0, "---"});
 }
 
-// ---- Lengths that are known only when it runs -------------------------------------------------
+// ---- Lengths known only at run time -----------------------------------------------------------
 
-// A shape put together from that of another tensor is written anew; only lengths that somebody reads
-// must stay.
+// A reshape target computed from another tensor's shape is rewritten for the pruned channels.
 static void test_graph_channels_sum__shapes(void **state) {
     (void)state;
     struct net n = net_begin(9);
@@ -360,8 +366,9 @@ static void test_graph_channels_sum__shapes(void **state) {
     CHECK_CHANNELS(&n, 3, {"a.weight", 0, "abc"}, {"b.weight", 1, "aaaaaaaaabbbbbbbbbccccccccc"});
 }
 
-// Keys that are turned by way of [samples and heads, rows, size], as torch.export has it: the shapes
-// are read of the keys, heads among them, and no attribute can say what they are.
+// Keys are transposed in the form [samples * heads, rows, size], as torch.export writes it. The
+// shapes are computed from the keys' own shape, including the number of heads, so they cannot
+// become attributes.
 static void test_graph_channels_sum__heads_by_shapes(void **state) {
     (void)state;
     struct net n = net_begin(11);
@@ -385,7 +392,7 @@ static void test_graph_channels_sum__heads_by_shapes(void **state) {
                    {"value.weight", 0, "aaabbb"}, {"keys:0", 1, "ab"}, {"out.weight", 1, "aaabbb"});
 }
 
-// Lengths that go anywhere but into a shape have to stay.
+// Channels whose number is used as data, not only in a shape, cannot be pruned.
 static void test_graph_channels_sum__lengths_that_are_read(void **state) {
     (void)state;
     struct net n = net_begin(12);

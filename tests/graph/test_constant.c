@@ -1,4 +1,4 @@
-// Joints over constants: which are computed when a model is read, and of what size at most. Expected
+// Joints over constants: which are computed when a model is read, and up to which size. Expected
 // values are numpy's.
 #include "graph/passes/constant.h"
 
@@ -31,7 +31,7 @@ static int32_t add_constant(struct msc_graph *g, const char *name, const struct 
     return msc_graph_joint(g, joint)->outputs[0];
 }
 
-// The joint over one or two constants, which are released, and what is computed of it.
+// Makes a joint over one or two constants, which it releases, and computes it.
 static struct made compute(enum msc_op op, struct msc_array *a, struct msc_array *b, int n_outputs,
                            struct msc_attr attr) {
     struct made m = {.is_done = false};
@@ -70,7 +70,7 @@ static void test_graph_constant__once(void **state) {
     assert_true(m.is_done);
     assert_memory_equal(msc_array_data(m.out[0]), expected, sizeof(expected));
     assert_ok(msc_constant_evaluate(&out, &is_done, m.g, m.joint));
-    assert_false(is_done); // binding lengths leaves it
+    assert_false(is_done); // binding folds only shape arithmetic
     made_finish(&m);
 }
 
@@ -86,7 +86,7 @@ static void test_graph_constant__several_outputs(void **state) {
     made_finish(&m);
 }
 
-// The kernel tells the lengths.
+// The output's length is known only after the kernel has run.
 static void test_graph_constant__late(void **state) {
     (void)state;
     static const float x[] = {0, 3, 0, 5};

@@ -1,3 +1,5 @@
+// Multiply-accumulates of a recurrent layer and a convolution. Expected values are worked out by
+// hand.
 #include "graph/cost.h"
 
 #include "tests/graph/graph_samples.h"
@@ -17,8 +19,8 @@ static int32_t add_lstm(struct msc_graph *g, int32_t x) {
                                                  .attrs = attrs});
 }
 
-// Five times two samples, two directions, four gates of four: with three inputs, and with the
-// state.
+// 5 steps, 2 samples, 2 directions and 4 gates of 4 units, multiplied by the 3 inputs for the first
+// product and by the 4 units of the state for the second.
 static void test_graph_cost__recurrent(void **state) {
     struct msc_graph *g;
     struct msc_product products[2];
@@ -39,7 +41,8 @@ static void test_graph_cost__recurrent(void **state) {
     msc_graph_destroy(g);
 }
 
-// A 3 x 3 convolution, 3 to 8 channels, gives 8 x 8 positions; the relu behind it sums up nothing.
+// A 3 x 3 convolution from 3 to 8 channels with 8 x 8 positions. The relu has no
+// multiply-accumulates.
 static void test_graph_cost__convolution(void **state) {
     struct msc_graph *g;
     (void)state;

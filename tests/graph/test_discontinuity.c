@@ -1,10 +1,11 @@
-// Discontinuities, and what comes before them.
+// Finds joints whose output jumps on a small change of their input (rounding, comparisons,
+// argmax), and the tensors before them. Expected steps follow from ONNX's operator definitions.
 #include "graph/discontinuity.h"
 
 #include "tests/graph/graph_samples.h"
 #include "tests/joint_attrs.h"
 
-// A joint of one or two inputs; its first output.
+// Adds a joint with one or two inputs and returns its first output.
 static int32_t add_one(struct msc_graph *g, enum msc_op op, const char *name, int32_t n_outputs,
                        int32_t a, int32_t b, const char *text) {
     struct joint_attrs attrs;
@@ -18,7 +19,7 @@ static int32_t add_one(struct msc_graph *g, enum msc_op op, const char *name, in
                                                  .n_outputs = n_outputs});
 }
 
-// A network with every kind of discontinuity, and some that are none.
+// A network with every kind of discontinuity and some similar joints without one.
 static struct msc_graph *make_discontinuous(int32_t outputs[6]) {
     static const int64_t dims[] = {4, 6};
     struct msc_graph *g;
@@ -33,7 +34,7 @@ static struct msc_graph *make_discontinuous(int32_t outputs[6]) {
     outputs[1] = add_one(g, MSC_OP_CAST, "places", 1, of_top[1], MSC_NO_ID, "dtype=float32");
     outputs[2] = add_one(g, MSC_OP_NONZERO, "found", 1, y, MSC_NO_ID, NULL);
     outputs[3] = add_one(g, MSC_OP_ARGMAX, "class", 1, x, MSC_NO_ID, "axis=1");
-    // Arithmetic on lengths, and a product with it.
+    // Arithmetic on lengths is constant, so its rounding is not a discontinuity.
     rows = add_one(g, MSC_OP_SHAPE_OF, "shape", 1, y, MSC_NO_ID, NULL);
     rows = add_one(g, MSC_OP_CAST, "lengths", 1, rows, MSC_NO_ID, "dtype=float32");
     rows = add_one(g, MSC_OP_CEIL, "ceil", 1, rows, MSC_NO_ID, NULL);
@@ -48,7 +49,7 @@ static struct msc_graph *make_discontinuous(int32_t outputs[6]) {
     return g;
 }
 
-// "" for no joint.
+// `expected` is "" if there is no such joint.
 static void check_above(const struct msc_discontinuity *d, int32_t tensor, const char *expected) {
     int32_t joint = msc_discontinuity_above(d, tensor);
     assert_string_equal(joint == MSC_NO_ID ? "" : msc_graph_joint(d->g, joint)->name, expected);
@@ -86,9 +87,9 @@ static void test_graph_discontinuity__before(void **state) {
     struct msc_discontinuity *d;
     struct msc_graph *g = make_discontinuous(outputs);
     assert_ok(msc_discontinuity_create(&d, g, g));
-    // Nothing lies between an input and what it decides.
+    // There is no tensor between the input and the argmax that reads it.
     check_found(d, outputs[3], "");
-    // The whole of what the greatest are taken from, once.
+    // The tensor that was sliced is listed, not the slice, and only once.
     check_found(d, outputs[1], "steady:0");
     check_found(d, outputs[2], "steady:0");
     check_found(d, outputs[5], "steady:0, scaled");
@@ -97,7 +98,7 @@ static void test_graph_discontinuity__before(void **state) {
     msc_graph_destroy(g);
 }
 
-// Tensors that the network asked about does not have are passed by.
+// Tensors that the other network does not have are skipped.
 static void test_graph_discontinuity__names(void **state) {
     (void)state;
     int32_t outputs[6];
@@ -111,7 +112,7 @@ static void test_graph_discontinuity__names(void **state) {
     msc_graph_destroy(g);
 }
 
-// Every operator that makes a step by ONNX's definition, and its neighbours that make none.
+// Operators that make steps by ONNX's definition, each next to a similar one that does not.
 static void test_graph_discontinuity__operators(void **state) {
     (void)state;
     static const struct {
@@ -176,7 +177,7 @@ static void test_graph_discontinuity__operators(void **state) {
     }
 }
 
-// Where a grid is sampled by the nearest element, a small change of the grid makes a step.
+// Sampling a grid by the nearest element makes steps in the grid; linear sampling does not.
 static void test_graph_discontinuity__nearest(void **state) {
     (void)state;
     for (int is_nearest = 0; is_nearest < 2; is_nearest++) {
@@ -209,7 +210,7 @@ static struct msc_graph *make_branch(const char *name, enum msc_op op) {
     return g;
 }
 
-// What a branch rounds is behind the joint that has the branch.
+// A rounding inside a branch makes the If itself a discontinuity.
 static void test_graph_discontinuity__bodies(void **state) {
     (void)state;
     for (int rounds = 0; rounds < 2; rounds++) {

@@ -1,3 +1,5 @@
+// Edits: bias rounding, channel masks and chains of edits, their hashes, and which edits fit which
+// slots. Expected values come from numpy.
 #include "graph/edit.h"
 
 #include "tests/graph/onnx_files.h"
@@ -6,7 +8,8 @@
 
 // ---- Values -----------------------------------------------------------------------------------
 
-// By numpy 1.24 in float32: q = clip(rint(b / step), -2^31, 2^31 - 1), b' = float32(q) * step.
+// Expected values from numpy 1.24 in float32: q = clip(rint(b / step), -2^31, 2^31 - 1), b' =
+// float32(q) * step.
 static const struct {
     float bias, step;
     int32_t q;
@@ -55,14 +58,14 @@ static void test_graph_edit__round_bias(void **state) {
     msc_edit_seal(&e);
     check_apply(b, &e, rounded);
     msc_array_release(b);
-    // One step for all, over two rows: 0.7 / 0.25 is 2.8.
+    // One step for all elements of two rows: 0.7 / 0.25 = 2.8 rounds to 3.
     struct msc_array *rows = array_of(2, DIMS(2, 2), (const float[]){0.7f, -0.7f, 0.1f, 0.125f});
     e.rounding = (struct msc_bias_rounding){.n = 1, .steps = (const float[]){0.25f}};
     check_apply(rows, &e, (const float[]){0.75f, -0.75f, 0.0f, 0.0f});
-    // A step for each of the last axis.
+    // One step per index of the last axis.
     e.rounding = (struct msc_bias_rounding){.n = 2, .steps = (const float[]){0.25f, 0.5f}};
     check_apply(rows, &e, (const float[]){0.75f, -0.5f, 0.0f, 0.0f});
-    // With a shift of 0.4: 1.1, -0.3, 0.5 and 0.525 are 4, -1, 2 and 1 steps.
+    // With a shift of 0.4 the values 1.1, -0.3, 0.5 and 0.525 round to 4, -1, 2 and 1 steps.
     e.rounding.shift = 0.4f;
     check_apply(rows, &e, (const float[]){1.0f - 0.4f, -0.5f - 0.4f, 0.5f - 0.4f, 0.5f - 0.4f});
     msc_array_release(rows);
@@ -85,7 +88,7 @@ static void test_graph_edit__keep_channels(void **state) {
     msc_array_release(middle);
 }
 
-// 8 bits of step 0.5 around 10: what is masked becomes the zero point, and stands for 0.
+// 8 bits with step 0.5 and zero point 10: a masked element becomes the zero point, which means 0.
 static struct msc_edit quantise(void) {
     static const float scale = 0.5f;
     static const int32_t zero = 10;
@@ -114,7 +117,7 @@ static void test_graph_edit__chains(void **state) {
     msc_array_release(elements);
     assert_ptr_equal(msc_edit_quant(&replace), &quant.quant);
     assert_null(msc_edit_rounding(&replace));
-    // Nothing in front of the end: the array itself.
+    // No edit before the quantisation changes elements, so the array itself is returned.
     assert_ok(msc_edit_elements(&elements, x, &quant));
     assert_ptr_equal(elements, x);
     msc_array_release(elements);
@@ -135,7 +138,8 @@ static struct msc_hash sealed(struct msc_edit e) {
     return e.hash;
 }
 
-// Equal content, equal hash; what is behind counts, and a quantisation alone has its own.
+// Equal edits have equal hashes. Later edits in a chain count, and a single quantisation has the
+// hash of its parameters.
 static void test_graph_edit__hash(void **state) {
     (void)state;
     struct msc_edit quant = quantise();
@@ -169,7 +173,7 @@ static void test_graph_edit__hash(void **state) {
 
 // ---- Slots ------------------------------------------------------------------------------------
 
-// x [1, 3, 2, 2] by a weight [2, 3, 1, 1] and a bias [2].
+// x [1, 3, 2, 2], convolved with a weight [2, 3, 1, 1] and a bias [2].
 static struct msc_graph *biased(struct msc_sites *sites) {
     struct msc_graph *g;
     assert_ok(msc_graph_create(&g, "biased"));
@@ -190,7 +194,7 @@ static struct msc_graph *biased(struct msc_sites *sites) {
     return g;
 }
 
-// A bias is a slot behind the others, and of no site.
+// A bias has a slot after all others but belongs to no site.
 static void test_graph_edit__bias_slots(void **state) {
     (void)state;
     struct msc_sites sites;
@@ -236,7 +240,7 @@ static void test_graph_edit__check(void **state) {
     struct msc_edit ahead = {.kind = MSC_EDIT_REPLACE, .elements = two, .next = &strange};
     const struct {
         const struct msc_edit *edit;
-        int32_t slot; // x, w, b
+        int32_t slot; // 0 x, 1 w, 2 b
         const char *message;
     } rows[] = {
         {NULL, 0, NULL},

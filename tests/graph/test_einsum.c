@@ -1,3 +1,4 @@
+// Parsing of Einsum equations. Expected axes follow numpy's rules.
 #include "graph/einsum.h"
 
 #include "tests/msc_test.h"
@@ -18,7 +19,8 @@ static void test_graph_einsum__explicit(void **state) {
     check_axes(e.axes[1], 3, (const int[]){0, 3, 2});
 }
 
-// Without an arrow: letters that stand once, in alphabetical order (numpy's rule).
+// Without an arrow the output has the letters that occur once, in alphabetical order (numpy's
+// rule).
 static void test_graph_einsum__implicit(void **state) {
     (void)state;
     struct msc_einsum e;

@@ -1,3 +1,5 @@
+// Graph files (JSON with weights in a file next to it), and the weights that are refused. Expected
+// graphs are those saved, and expected messages are written by hand.
 #include "data/npy.h"
 #include "graph/onnx/load.h"
 #include "tests/graph/graph_samples.h"
@@ -29,7 +31,7 @@ static void test_graph_file__json(void **state) {
     msc_graph_destroy(g);
 }
 
-// A product with a bias, in a new file "net.json" in `folder`.
+// Saves a product with a bias as "net.json" in `folder`, which is new.
 static void save_product(const char *folder) {
     struct msc_graph *g;
     int32_t x;
@@ -56,7 +58,7 @@ struct given {
     const char *name;
     int n_dims;
     int64_t dims[2];
-    double element; // each is so
+    double element; // the value of every element
     enum msc_dtype dtype;
 };
 
@@ -87,7 +89,7 @@ static void test_graph_file__weights(void **state) {
     static const struct {
         struct given given[2];
         size_t n;
-        const char *message; // NULL: they are taken
+        const char *message; // NULL: the weights are accepted
     } cases[] = {
         {{{"fc.weight", 2, {1, 2}, 0.1, MSC_DTYPE_F64}, {"fc.bias", 1, {1}, 0.5, MSC_DTYPE_F16}},
          2,

@@ -1,7 +1,7 @@
-// Constants are folded as kernels compute: every operator that is folded, over numbers that are
-// special in some way and all pairs of them, in all types that it takes, once as constants and once
-// as inputs of the network. Operators come from the table; one that needs more than operands of one
-// type has rows in `forms`.
+// Constant folding must give what the kernels compute. Every foldable operator is run in all
+// types that it takes, over special numbers and all pairs of them, once with constants and once
+// with inputs of the network. The operators come from the table; an operator that needs more than
+// operands of the same type has rows in `forms`.
 #include "graph/reference/reference.h"
 
 #include "data/dtype.h"
@@ -50,13 +50,13 @@ static const double special[] = {
 
 enum { N_SPECIAL = sizeof(special) / sizeof(special[0]), N_PAIRS = N_SPECIAL * N_SPECIAL };
 
-// What an operator needs beside operands that are all of one type.
+// What an operator needs in addition to operands of the same type.
 static const struct form {
     enum msc_op op;
     const char *attrs[3][2];
-    int n_outputs;           // 0: one
-    enum msc_dtype types[3]; // of operands; NONE: the type at hand
-    bool is_small[3];        // 0 to 0.75 (scales), as integers 0 to 3 (places)
+    int n_outputs;           // 0 means one
+    enum msc_dtype types[3]; // types of the operands; NONE: the type under test
+    bool is_small[3];        // operand holds 0 to 0.75 (scales), or integers 0 to 3 (positions)
 } forms[] = {
     {.op = MSC_OP_CAST, .attrs = {{"dtype", "float32"}}},
     {.op = MSC_OP_CAST, .attrs = {{"dtype", "float64"}}},
@@ -95,7 +95,7 @@ static const struct form {
 
 struct folding {
     enum msc_op op;
-    const struct form *form; // NULL: nothing is needed
+    const struct form *form; // NULL: no extra needs
     int n_operands, n_outputs;
     struct msc_array *operands[3];
 };
@@ -112,8 +112,8 @@ static int n_operands_of(enum msc_op op) {
     return n;
 }
 
-// Element `i` of an operand: the pairs of all numbers, one behind the other, or those from `first`
-// on.
+// Element `i` of an operand: all pairs of special numbers one after the other, or the numbers
+// from `first` on.
 static double element(int64_t i, int64_t first, bool is_small, bool has_pairs) {
     int64_t at = !has_pairs ? i : i % 2 == 0 ? i / 2 / N_SPECIAL : i / 2;
     return is_small ? (double)(i % 4) : special[(at + first) % N_SPECIAL];
@@ -133,9 +133,9 @@ static struct msc_array *make_operand(const struct folding *f, int operand, enum
     return out;
 }
 
-// How operands go together: every one with pairs; a row with each number of a column; the last,
-// scales, with a number for each column; or a few numbers by broadcasting, so few that shape
-// inference follows them, in all combinations from FEW on.
+// How operands are combined: all of shape [pairs, 2]; a column and a row, broadcast; pairs and a
+// vector of scales; or a few numbers, broadcast. The few are short enough for shape inference to
+// follow their values, and their blocks are tried in all combinations.
 enum { FEW_NUMBERS = 8, FEW_BLOCKS = (N_SPECIAL + FEW_NUMBERS - 1) / FEW_NUMBERS };
 enum together {
     TOGETHER_ALIKE,
@@ -183,7 +183,7 @@ static enum msc_status add_operands(int32_t inputs[], const struct folding *f, s
     return MSC_OK;
 }
 
-// The joint over constants, or over inputs, and a copy of each of its outputs.
+// Builds the joint over constants or over inputs, with a copy of each of its outputs.
 static enum msc_status build(struct msc_graph **out, const struct folding *f, bool are_constants) {
     struct msc_attr attrs[3];
     int32_t inputs[3], outputs[3], joint, n_attrs = 0;
@@ -237,13 +237,13 @@ static void assert_equal_bits(const struct folding *f, const struct msc_array *f
     }
 }
 
-// What an output copies, where that is a constant; else MSC_NO_ID.
+// The constant that an output copies, or MSC_NO_ID if it is not constant.
 static int32_t constant_of(const struct msc_graph *g, int output) {
     int32_t copy = msc_graph_producer(g, msc_graph_output(g, output));
     return msc_graph_weight_of(g, msc_graph_joint(g, copy)->operands[0]);
 }
 
-// What no kernel computes (an integer divided by 0) is not folded either.
+// What no kernel computes (an integer divided by 0) must not be folded either.
 static void compare(const struct folding *f, const struct msc_graph *run,
                     const struct msc_graph *bound) {
     struct msc_array *computed[3];
@@ -269,7 +269,7 @@ static void compare(const struct folding *f, const struct msc_graph *run,
     }
 }
 
-// Returns whether the operator takes such operands.
+// Returns whether the operator accepts these operands.
 static bool try_operands(struct folding *f, enum msc_dtype dtype, int together) {
     struct msc_graph *run = NULL, *constant = NULL, *bound = NULL;
     make_operands(f, dtype, together);
@@ -302,7 +302,7 @@ static bool try_form(enum msc_op op, const struct form *form) {
     return is_taken;
 }
 
-// Fails when the operator takes none of the operands.
+// Fails if the operator accepts none of the operands.
 static void check_form(enum msc_op op, const struct form *form) {
     if (!try_form(op, form)) {
         print_error("%s takes none of the operands (%s); give it a form that it takes\n",
@@ -327,7 +327,7 @@ static void test_graph_folding__every_operator(void **state) {
     }
 }
 
-// What numpy says.
+// Expected results are numpy's.
 static void test_graph_folding__not_a_number(void **state) {
     (void)state;
     static const struct {
@@ -355,7 +355,7 @@ static void test_graph_folding__not_a_number(void **state) {
     }
 }
 
-// All of them alike, whichever way a model asks; what numpy says.
+// Every comparison, in each way that a model can express it. Expected results are numpy's.
 static void test_graph_folding__comparisons(void **state) {
     (void)state;
     static const float a[] = {1, 2, 3, NAN, NAN, -0.0f, INFINITY};

@@ -1,3 +1,5 @@
+// The printed, JSON and prototxt forms of graphs. Expected texts come from the MSC tutorial or
+// follow the description of MSC's forms.
 #include "tests/graph/graph_samples.h"
 
 #include "base/alloc.h"
@@ -6,7 +8,7 @@
 
 #include <stdio.h>
 
-// tests/golden/sort_tutorial.py made the files from the text of MSC's tutorial.
+// tests/golden/sort_tutorial.py made these files from the text of the MSC tutorial.
 static void check_golden(const char *file, struct msc_str *found) {
     char path[512];
     char *expected;
@@ -47,7 +49,7 @@ static void test_graph_forms__tutorial_prototxt(void **state) {
     msc_graph_destroy(g);
 }
 
-// The tutorial's print of one node.
+// Expected: the tutorial's print of one node.
 static void test_graph_forms__joint(void **state) {
     (void)state;
     struct msc_graph *g = make_conv_relu();
@@ -62,8 +64,9 @@ static void test_graph_forms__joint(void **state) {
     msc_graph_destroy(g);
 }
 
-// What the tutorial does not show, by the description of MSC's forms: a symbolic dimension prints
-// as its prim, a joint with a shared weight names the first holder, every scope prints.
+// Cases that the tutorial does not show, by the description of MSC's forms: a symbolic dimension
+// is printed as its prim, a joint with a shared weight names the weight's first holder, and every
+// scope is printed.
 static void test_graph_forms__branches(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();
@@ -112,7 +115,7 @@ static void test_graph_forms__scalar_and_escapes(void **state) {
     msc_graph_destroy(g);
 }
 
-// By the description of MSC's inspect().
+// Expected: the description of MSC's inspect().
 static void test_graph_forms__inspect(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();

@@ -1,12 +1,12 @@
-// Passes that fuse joints: how many there are before and after. That the numbers stay is seen in
-// tests/kernels, where the same models run.
+// Passes that fuse joints: the operators and their number before and after. tests/kernels runs the
+// same models and checks that the numbers do not change. Expected counts are written by hand.
 #include "tests/graph/onnx_files.h"
 
 #include "graph/passes/fuse_internal.h"
 
 #define CASE(name) MSC_TESTS_FOLDER "/kernels/cases/test_fused_" name "/model.onnx"
 
-// What is printed can be read back, so the fused joints have a form there.
+// Printed graphs can be read back, so fused joints need a printed form, too.
 static void check_forms(const struct msc_graph *g) {
     struct msc_str text = {0};
     struct msc_graph *copy;
@@ -26,7 +26,7 @@ static void test_graph_fuse__gelu(void **state) {
     for (int i = 0; i < 6; i++) {
         const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, i));
         const struct msc_joint *j = msc_graph_joint(g, y->producer);
-        assert_string_equal(j->name, y->alias); // of the last joint of each
+        assert_string_equal(j->name, y->alias); // named after its last joint
         n_exact += strcmp(msc_joint_attr(j, "approximate"), "none") == 0;
     }
     assert_int_equal(n_exact, 2);
@@ -48,11 +48,11 @@ static void test_graph_fuse__bias(void **state) {
     struct msc_graph *g = load_file(CASE("bias"));
     assert_int_equal(msc_graph_n_joints(g), 6);
     assert_int_equal(count_of(g, MSC_OP_LINEAR_BIAS), 1);
-    assert_int_equal(count_of(g, MSC_OP_CONV2D_BIAS), 2); // one with a normalisation behind
+    assert_int_equal(count_of(g, MSC_OP_CONV2D_BIAS), 2); // one is followed by a normalisation
     assert_int_equal(count_of(g, MSC_OP_CONV2D_TRANSPOSE), 1);
     const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, 0));
     const struct msc_joint *line = msc_graph_joint(g, y->producer);
-    assert_memory_equal(line->name, "matmul", 6); // the layer's name, the value of the sum
+    assert_memory_equal(line->name, "matmul", 6); // the layer's name, with the sum's value
     assert_memory_equal(y->alias, "add", 3);
     assert_string_equal(weight_of(g, line->name, "bias")->layout, "O");
     y = msc_graph_tensor(g, msc_graph_output(g, 1));
@@ -80,8 +80,7 @@ static void test_graph_fuse__pad(void **state) {
     msc_graph_destroy(g);
 }
 
-// What is less than any number is padding of a pool that takes the greatest, but for windows with
-// gaps.
+// Padding with -infinity becomes the padding of a following max pool, unless the pool is dilated.
 static void test_graph_fuse__infinite_pad(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MORE("pad_infinite"));
@@ -108,12 +107,12 @@ static void test_graph_fuse__einsum(void **state) {
     msc_graph_destroy(g);
     g = load_file(CASE("no_einsum"));
     assert_int_equal(count_of(g, MSC_OP_EINSUM), 4);
-    assert_int_equal(count_of(g, MSC_OP_LINEAR), 1); // a constant, over two axes at once
+    assert_int_equal(count_of(g, MSC_OP_LINEAR), 1); // a constant, summed over two axes
     msc_graph_destroy(g);
 }
 
-// Constants are weights, in whatever order their axes stand: each a matrix of its own name with
-// output channels, but the last, which is one for each head.
+// Constant operands of Einsum become weights, whatever the order of their axes. Each is a matrix
+// with its own name and output channels, except the last, which is one matrix per head.
 static void test_graph_fuse__einsum_weights(void **state) {
     static const struct {
         const char *dims, *layout;
@@ -142,7 +141,7 @@ static void test_graph_fuse__einsum_weights(void **state) {
         const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, i));
         assert_string_equal(msc_graph_joint(g, y->producer)->name, y->alias);
     }
-    for (int32_t i = 0; i < sites.n_sites; i++) { // no constant is an activation
+    for (int32_t i = 0; i < sites.n_sites; i++) { // no constant counts as an activation
         const struct msc_site *site = &sites.sites[i];
         assert_true((site->kind == MSC_SITE_WEIGHT) ==
                     (msc_graph_weight_of(g, site->tensor) != MSC_NO_ID));
@@ -174,7 +173,8 @@ static void test_graph_fuse__layer_norm(void **state) {
     msc_graph_destroy(g);
 }
 
-// Other constants, tensors that are read elsewhere, other inputs, broadcasting.
+// Nothing is fused if constants differ, if a tensor has another consumer, if inputs differ or if
+// a broadcast is needed.
 static void test_graph_fuse__not(void **state) {
     (void)state;
     struct msc_graph *g = load_file(CASE("not"));
@@ -186,7 +186,7 @@ static void test_graph_fuse__not(void **state) {
     msc_graph_destroy(g);
 }
 
-// relu(x) * 2 + x, of which relu is read once more when `is_shared`.
+// relu(x) * 2 + x. If `is_shared`, the relu has another consumer.
 static struct msc_graph *make_sum(int32_t *sum, bool is_shared) {
     struct msc_graph *g;
     const float two = 2;

@@ -1,6 +1,6 @@
-// msc.attention: what becomes one, what it holds, and that splitting gives it back. Models are
-// those of tests/kernels/make_cases.py; that the numbers stay is seen in tests/kernels, and with
-// edits in tests/long/check_transformer.py.
+// Fusion into msc.attention: which joints become one, what it contains, and that splitting
+// restores them. The models come from tests/kernels/make_cases.py. tests/kernels checks that the
+// numbers do not change, and tests/long/check_transformer.py does so with edits.
 #include "tests/graph/onnx_files.h"
 
 #include "graph/onnx/load.h"
@@ -11,7 +11,7 @@
 
 #define CASE(name) MSC_TESTS_FOLDER "/kernels/cases/test_fused_" name "/model.onnx"
 
-// Values of the model, by their names there.
+// Expected values, by their names in the model.
 static const struct {
     const char *result, *query, *q, *k, *probabilities, *v;
     float scale;
@@ -54,7 +54,7 @@ static void test_graph_fuse_attention__joints(void **state) {
     msc_graph_destroy(g);
 }
 
-// The sites are the factors of each product, under the names that the joints give.
+// The sites are the operands of each product, named after the joints that give them.
 static void test_graph_fuse_attention__split(void **state) {
     (void)state;
     struct msc_graph *g = load_file(CASE("attention")), *split, *again;
@@ -83,14 +83,15 @@ static void test_graph_fuse_attention__split(void **state) {
     assert_ok(msc_graph_split(&again, split));
     assert_ptr_equal(again, split);
     msc_graph_destroy(again);
-    assert_ok(msc_graph_bind(&again, g, NULL, 0)); // what runs is split too
+    // A bound graph, which is what runs, is split, too.
+    assert_ok(msc_graph_bind(&again, g, NULL, 0));
     assert_true(msc_graph_equal(again, split, true));
     msc_graph_destroy(again);
     msc_graph_destroy(split);
     msc_graph_destroy(g);
 }
 
-// A graph that was read again is the same, fused and split.
+// A graph that was saved and loaded is equal, both fused and split.
 static void check_again(const struct msc_graph *g, const char *path) {
     struct msc_graph *read, *split, *read_split;
     assert_ok(msc_graph_load(&read, path));
@@ -136,7 +137,8 @@ static void test_graph_fuse_attention__export(void **state) {
     }
     msc_graph_destroy(again);
     remove(path);
-    // Edits say which use of a tensor they are for: they need the graph that has these.
+    // Edits belong to the slots of the split graph, so an export of the fused graph with edits is
+    // refused.
     assert_ok(msc_sites_find(&sites, g, NULL));
     const struct msc_edit **edits = msc_alloc_zero((size_t)sites.n_slots, sizeof(edits[0]));
     const struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
@@ -146,7 +148,7 @@ static void test_graph_fuse_attention__export(void **state) {
     msc_graph_destroy(g);
 }
 
-// Another axis, a scale elsewhere, other readers, constants.
+// Nothing is fused if the axis, the place of the scale, the consumers or the constants differ.
 static void test_graph_fuse_attention__not(void **state) {
     (void)state;
     struct msc_graph *g = load_file(CASE("no_attention")), *split;
@@ -184,7 +186,7 @@ static void test_graph_fuse_attention__branches(void **state) {
     msc_graph_destroy(g);
 }
 
-// Each symbol of the result is that of the operand which it comes from.
+// Each symbolic dimension of the result is the symbol of the operand it comes from.
 static void test_graph_fuse_attention__symbols(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("attention")), *split, *bound;
@@ -206,7 +208,7 @@ static void test_graph_fuse_attention__symbols(void **state) {
     msc_graph_destroy(g);
 }
 
-// Joints that are called what the body's inputs would be.
+// Joints that already have the names that the body's inputs would get.
 static void test_graph_fuse_attention__names(void **state) {
     (void)state;
     struct msc_graph *g, *split, *whole;

@@ -1,6 +1,8 @@
+// The graph API: building, names, queries, replacing joints and tensors, and errors. Expected
+// values follow from the small graphs of graph_samples.h.
 #include "tests/graph/graph_samples.h"
 
-// The ids that a query gave, against names.
+// Compares the ids that a query returned with names.
 static void check_joints(const struct msc_graph *g, const int32_t ids[], int32_t n,
                          const char *expected) {
     struct msc_str text = {0};
@@ -264,7 +266,7 @@ static void test_graph_graph__dead_parts_go(void **state) {
     msc_graph_destroy(g);
 }
 
-// A joint in the middle is replaced by another of its name; the order stays topological.
+// A joint in the middle is replaced by another with its name; the order stays topological.
 static void test_graph_graph__replace_joint(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();
@@ -289,7 +291,7 @@ static void test_graph_graph__replace_joint(void **state) {
     msc_graph_destroy(g);
 }
 
-// A joint put behind an output takes its name for the user, and reads the old tensor itself.
+// A joint placed after an output takes over its name, and reads the old tensor itself.
 static void test_graph_graph__replace_output(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();
@@ -365,7 +367,7 @@ static void test_graph_graph__equal_sees_outputs(void **state) {
     msc_graph_destroy(g);
 }
 
-// An optional parameter may be an attribute, an input, or absent between two that are present.
+// An optional parameter may be an attribute, an input, or absent between two that are given.
 static void test_graph_graph__optional_operands(void **state) {
     (void)state;
     struct msc_graph *g;

@@ -1,5 +1,5 @@
-// Shapes of every operator. Expected values are those of torch 1.13 and numpy 1.24 on arrays of
-// these shapes, or follow from the definition.
+// Shape inference of every operator. Expected shapes come from torch 1.13 and numpy 1.24 on
+// arrays of these shapes, or follow from the operator's definition.
 #include "graph/infer.h"
 
 #include "graph/graph_internal.h"
@@ -23,7 +23,7 @@ struct shape_case {
     enum msc_op op;
     struct shape operands[MAX_OPERANDS];
     const char *attrs;    // "key=value;key=value"
-    const char *expected; // shapes of the outputs, or part of the error text
+    const char *expected; // shapes of the outputs, or part of the error message
     enum msc_dtype dtype; // of the inputs; NONE: float32
 };
 
@@ -70,7 +70,7 @@ static const struct shape_case cases[] = {
      "pool_size=3,2;strides=2,3;padding=1,0,1,0",
      "[1,3,5,4]",
      0},
-    // torch: with ceil_mode no window may begin in the padding at the end.
+    // In torch, with ceil_mode, no window may begin in the padding at the end.
     {MSC_OP_MAX_POOL2D,
      {S(1, 1, 5, 7)},
      "pool_size=2,2;strides=3,3;padding=1,1,1,1;ceil_mode=1",
@@ -288,7 +288,7 @@ static struct msc_graph *symbolic_graph(int32_t *x) {
     return g;
 }
 
-// The tensor's dimensions for N = 2, H = 37, W = 50, which fill three prims and nothing else.
+// Evaluates the tensor's dimensions for N = 2, H = 37, W = 50, the first three prims.
 static void check_evaluated(const struct msc_graph *g, int32_t tensor, const char *expected) {
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
     int64_t symbols[64] = {2, 37, 50};
@@ -316,7 +316,7 @@ static int32_t add_windowed(struct msc_graph *g, enum msc_op op, int32_t x, int3
                                                  .attrs = attrs});
 }
 
-// Symbolic lengths come to the numbers that bound ones give (checked against torch for 37 x 50).
+// Symbolic lengths evaluate to what bound ones give (checked against torch for 37 x 50).
 static void test_graph_infer__symbolic(void **state) {
     (void)state;
     int32_t x;
@@ -332,7 +332,7 @@ static void test_graph_infer__symbolic(void **state) {
     check_evaluated(g, a, "[2,8,19,25]");
     check_evaluated(g, b, "[2,8,10,13]");
     check_evaluated(g, c, "[2,8,5,7]");
-    // ((H + 1) / 2 + 1) / 2 is one division of H.
+    // ((H + 1) / 2 + 1) / 2 is simplified to one division of H.
     const struct msc_prim *p = msc_graph_prim(g, msc_graph_tensor(g, b)->prims[2]);
     assert_string_equal(p->optype, "FloorDiv");
     p = msc_graph_prim(g, p->parents[0]);
@@ -399,7 +399,7 @@ static void test_graph_infer__dimensions_fold(void **state) {
     assert_int_equal(msc_dim_binary(&out, g, "And", n, h), MSC_E_INVALID);
     struct msc_dim most = binary(g, "Mul", n, number(INT64_MIN));
     assert_int_equal(msc_dim_binary(&out, g, "FloorDiv", most, number(-1)), MSC_E_INVALID);
-    // n - INT64_MIN, as only a file says it, is no addition.
+    // n - INT64_MIN, which only a file can contain, must not be turned into an addition.
     const struct msc_attr least = {"value", "-9223372036854775808"};
     int32_t parents[2] = {n.prim, 0};
     assert_ok(msc_graph__add_prim(&parents[1], g, NULL, "Int", 0, NULL, 1, &least));
@@ -443,7 +443,7 @@ static void test_graph_infer__layouts(void **state) {
     }
 }
 
-// Scales of a length that is not known, beside what a 64-bit number holds.
+// Resize scales of a symbolic length must be refused if a 64-bit number cannot express them.
 static void test_graph_infer__symbolic_scales(void **state) {
     (void)state;
     static const char *const wrong[] = {"1,1,1,1e-30", "1,1,5e-20,1", "1,1,1,1e7",

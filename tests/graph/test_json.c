@@ -1,3 +1,5 @@
+// Graphs as JSON: round trips, and damaged texts that must be refused. Texts are compared with
+// the graph that was written.
 #include "tests/graph/graph_samples.h"
 
 #include "base/alloc.h"
@@ -12,7 +14,7 @@ static void list_weights(struct msc_array_list *list, const struct msc_graph *g)
     }
 }
 
-// Writes, reads with and without weights, and compares. Destroys the graph.
+// Writes the graph, reads it with and without weights, and compares. Destroys the graph.
 static void check_round_trip(struct msc_graph *g) {
     struct msc_str text = {0}, again = {0};
     struct msc_array_list weights = {0};
@@ -42,8 +44,8 @@ static void test_graph_json__round_trips(void **state) {
     check_round_trip(make_branches());
 }
 
-// Inputs in an order of their own, odd names, a default alias taken away, an absent operand between
-// two that are present, an empty scope, floats.
+// Inputs out of order, unusual names, a default alias removed, an operand absent between two that
+// are given, an empty scope, and floats.
 static void test_graph_json__odd_graphs(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -68,7 +70,7 @@ static void test_graph_json__odd_graphs(void **state) {
     check_round_trip(g);
 }
 
-// A symbol, and expressions over it that inference makes for the joints in between.
+// A symbol and the expressions over it that inference makes for the tensors in between.
 static void test_graph_json__expressions(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -91,7 +93,7 @@ static void test_graph_json__expressions(void **state) {
     check_round_trip(g);
 }
 
-// Every prefix of a good file is one clear error that names the file.
+// Every proper prefix of a valid file gives a one-line error that names the file.
 static void test_graph_json__truncated(void **state) {
     (void)state;
     struct msc_graph *g = make_branches(), *read;
@@ -100,7 +102,7 @@ static void test_graph_json__truncated(void **state) {
     list_weights(&weights, g);
     msc_graph_write_json(g, &text);
     for (size_t n = 0; n < text.length; n++) {
-        // A copy of exact length lets a sanitizer see reads beyond it.
+        // The copy has the exact length, so a sanitizer sees reads past its end.
         char *part = msc_alloc(n > 0 ? n : 1);
         memcpy(part, text.data, n);
         assert_int_equal(msc_graph_read_json(&read, part, n, "cut.json", &weights), MSC_E_FORMAT);
@@ -112,7 +114,7 @@ static void test_graph_json__truncated(void **state) {
     msc_graph_destroy(g);
 }
 
-// Keys in other letters are unknown ones, and these are passed over.
+// Keys in different letter case are unknown, and unknown keys are ignored.
 static void test_graph_json__unknown_keys(void **state) {
     (void)state;
     struct msc_graph *g = make_branches(), *read = NULL;
@@ -134,8 +136,8 @@ static void test_graph_json__unknown_keys(void **state) {
     msc_graph_destroy(g);
 }
 
-// Replaces the first `old` in the text of make_branches() and expects a failure that says
-// `message`.
+// Replaces the first `old` in the text of make_branches() and expects a failure whose message
+// contains `message`.
 static void check_damage(const char *old, const char *new, enum msc_status status,
                          const char *message) {
     struct msc_graph *g = make_branches(), *read;

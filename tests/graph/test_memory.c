@@ -1,6 +1,6 @@
-// Every allocation of each scenario fails once: the n-th call returns NULL, n = 1, 2, ... until the
-// scenario gets through. Each failure must come back as MSC_E_NOMEM and leave nothing allocated.
-// The linker sends the library's allocation functions here.
+// Every allocation of each scenario fails once: the n-th call returns NULL for n = 1, 2, ...
+// until the scenario succeeds. Each failure must return MSC_E_NOMEM and leave nothing allocated.
+// The linker redirects the library's allocation functions to this file.
 #include "tests/graph/graph_samples.h"
 
 #include "data/npy.h"
@@ -8,12 +8,12 @@
 #include "graph/site.h"
 #include "tests/short_memory.h"
 
-// What the scenarios work on, made before memory is short.
+// Input of the scenarios, made before allocations start to fail.
 static struct msc_graph *sample;
 static struct msc_str sample_json;
 static struct msc_array_list sample_weights;
 
-// Enough relu joints that every table has to grow.
+// Enough relu joints for every table to grow.
 static enum msc_status add_chain(struct msc_graph *g) {
     int32_t symbol, x, joint;
     MSC_TRY(msc_graph_add_symbol(&symbol, g, "n"));
@@ -67,8 +67,8 @@ static enum msc_status read_json(void) {
     return MSC_OK;
 }
 
-// Joints whose names are so long that each needs a block of the builder's memory. One that is free is
-// given, however short that is.
+// Adds joints whose names are so long that each needs a new block of the builder's arena. A joint
+// must be added under its full name or not at all.
 static enum msc_status add_named(struct msc_builder *b) {
     static char names[4][3001];
     int32_t x;

@@ -1,4 +1,5 @@
-// What a model's file says beside the network: through clones, bound graphs, ONNX files and JSON.
+// Notes: metadata and documentation that a model file holds in addition to the network. They are
+// kept through clones, binding, ONNX files and JSON. Expected notes are those that the test sets.
 #include "graph/notes.h"
 
 #include "tests/graph/onnx_files.h"
@@ -15,7 +16,7 @@ static const struct msc_attr metadata[] = {
     {"names", "cat, dog"}, {"mscgym.program", "old"}, {"stride", "32"}};
 static const struct msc_attr docs[] = {{"z", "logits"}};
 
-// Empties them: the file alone gives an opset.
+// Clears the notes; at first they hold only the file's opset.
 static void forget_notes(struct msc_graph *g) {
     assert_true(msc_graph_has_notes(g));
     assert_int_equal(msc_graph_notes(g)->opset, 13);
@@ -39,7 +40,7 @@ static struct msc_graph *make_graph(const struct msc_attr pairs[], size_t n) {
     return g;
 }
 
-// Takes the graph.
+// Checks the notes and destroys the graph.
 static void expect_notes(struct msc_graph *g, size_t n_metadata) {
     const struct msc_graph_notes *n = msc_graph_notes(g);
     assert_int_equal(n->opset, 15);
@@ -69,7 +70,7 @@ static void test_graph_notes__copies(void **state) {
     msc_graph_destroy(g);
 }
 
-// Our own keys in a file are those of an earlier export.
+// Metadata with mscgym's own keys comes from an earlier export and is not loaded.
 static void test_graph_notes__onnx(void **state) {
     (void)state;
     char path[64];
@@ -89,12 +90,12 @@ static void test_graph_notes__json(void **state) {
     struct msc_str text = {0};
     msc_graph_write_json(g, &text);
     assert_ok(msc_graph_read_json(&again, text.data, text.length, "g.json", NULL));
-    expect_notes(again, 2); // what is not UTF-8 is no JSON
+    expect_notes(again, 2); // metadata that is not UTF-8 cannot be written as JSON
     msc_str_finish(&text);
     msc_graph_destroy(g);
 }
 
-// Reads the graph with `notes` as its member of that name.
+// Reads the graph's JSON with `notes` as its member of that name.
 static enum msc_status read_with(struct msc_graph **out, const char *notes) {
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("dims"));
     struct msc_str text = {0}, changed = {0};
@@ -115,8 +116,8 @@ static void expect_pair(const struct msc_attr *pair, const char *key, const char
     assert_string_equal(pair->value, value);
 }
 
-// A tensor may be input and output at once, with a text for each, and entries may be repeated: then the
-// last one counts, as in ONNX Runtime.
+// A tensor that is both input and output has a text for each. Of repeated entries the last one
+// counts, as in ONNX Runtime.
 static void test_graph_notes__same_names(void **state) {
     (void)state;
     static const struct msc_attr repeated[] = {{"names", "a"}, {"k", "1"},     {"names", "b"},
@@ -150,7 +151,7 @@ static void test_graph_notes__same_names(void **state) {
     msc_str_finish(&text);
 }
 
-// The opset alone is kept too; who has none says nothing of one.
+// The opset is kept even without other notes; a graph without an opset writes none.
 static void test_graph_notes__opset(void **state) {
     (void)state;
     static const struct {
@@ -172,7 +173,7 @@ static void test_graph_notes__opset(void **state) {
     }
 }
 
-// Of the wrong form: each says where.
+// Notes of a wrong form: each message names the place.
 static void test_graph_notes__damaged(void **state) {
     (void)state;
     static const struct {

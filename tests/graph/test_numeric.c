@@ -1,3 +1,5 @@
+// Scalar and vector functions of the reference kernels (exp, tanh, erf, pow, ...): errors in ulp
+// against the C library in double precision, against mpmath, and for special values.
 #include "graph/reference/numeric.h"
 
 #include "tests/msc_test.h"
@@ -6,14 +8,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Where a float stands among all floats in order.
+// The position of a float in the order of all floats.
 static int64_t rank_of(float x) {
     int32_t bits;
     memcpy(&bits, &x, sizeof(bits));
     return bits < 0 ? -(int64_t)(bits & 0x7fffffff) : bits;
 }
 
-// Units in the last place between a result and the correctly rounded one.
+// Distance in ulp between a result and the correctly rounded value.
 static int64_t ulps(float got, double want) {
     float rounded = (float)want;
     if (got != got || rounded != rounded) {
@@ -47,7 +49,7 @@ static const struct function {
 };
 #define N_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
-// Every 251st bit pattern there is: denormals, infinities and NaN among them.
+// Every 251st bit pattern, which includes denormals, infinities and NaN.
 static void test_graph_numeric__sweep_of_all_floats(void **state) {
     (void)state;
     for (size_t k = 0; k < N_FUNCTIONS; k++) {
@@ -68,7 +70,7 @@ static void test_graph_numeric__sweep_of_all_floats(void **state) {
     }
 }
 
-// A dense sweep where values matter, and round the places where formulas change.
+// A dense sweep over common values and around the points where formulas change.
 static void test_graph_numeric__sweep_of_common_values(void **state) {
     static const struct {
         float first, last;
@@ -89,7 +91,7 @@ static void test_graph_numeric__sweep_of_common_values(void **state) {
     }
 }
 
-// mpmath 1.2.1 with 200 bits, rounded to float32: numpy.float32(f(mpf(x))).
+// Expected: mpmath 1.2.1 with 200 bits, rounded to float32: numpy.float32(f(mpf(x))).
 static void test_graph_numeric__mpmath(void **state) {
     static const struct {
         size_t function;
@@ -140,7 +142,7 @@ static void test_graph_numeric__special_values(void **state) {
     }
 }
 
-// The vectorised runs, of any length and in place, give the bits of the single functions.
+// The vectorised functions give the same bits as the scalar ones, for any length and in place.
 static void test_graph_numeric__runs_have_the_same_bits(void **state) {
     enum { N = 1000 };
     float x[N], got[N], want[N];
@@ -173,7 +175,7 @@ static void check_pow(float x, float y) {
 }
 
 static void test_graph_numeric__pow(void **state) {
-    // mpmath 1.2.1, as above.
+    // Expected: mpmath 1.2.1, as above.
     static const float cases[][3] = {
         {2e0f, 0.5f, 1.4142135e+00f},  {2e0f, 1e1f, 1.024e+03f},
         {1e1f, -3e0f, 1e-03f},         {0.3f, 7.7f, 9.415294e-05f},
@@ -197,7 +199,7 @@ static void test_graph_numeric__pow(void **state) {
     assert_true(msc_powf(2.0f, 0.5f) == sqrtf(2.0f));
 }
 
-// C's rules for zeros, infinities, NaN and negative bases.
+// Expected: C's rules for zeros, infinities, NaN and negative bases.
 static void test_graph_numeric__pow_special(void **state) {
     static const float values[] = {0.0f,  -0.0f,   1.0f,   -1.0f,  INFINITY,    -INFINITY,
                                    NAN,   2.0f,    -2.0f,  3.0f,   -3.0f,       0.5f,

@@ -1,5 +1,5 @@
-// The conformance cases of Debian's libonnx-testdata: each model of operators that we have must
-// come in, with the output shapes that it declares.
+// Imports the conformance cases of Debian's libonnx-testdata. Each model of supported operators
+// must load, with the output shapes that it declares.
 #include "graph/onnx/onnx_file_internal.h"
 
 #include "tests/graph/onnx_files.h"
@@ -11,12 +11,12 @@
 
 #define CASES "/usr/share/libonnx-testdata/data/node"
 
-// Why a case may be refused: outside of what the importer promises.
+// Messages of accepted refusals: features that the importer does not support.
 static const char *const reasons[] = {
     "unsupported operator",
     "has the unsupported type string",
     "is not a tensor with a known number",
-    "spatial axes, expected 2", // pooling and transposed convolution in 1-D and 3-D
+    "spatial axes, expected 2", // 1-D and 3-D pooling and transposed convolution
     "training_mode",
     "an extra output of",
     "expected 1 to 21",
@@ -24,8 +24,8 @@ static const char *const reasons[] = {
     "(Cast): conversion to float8",
     "(Cast): conversion to int4",
     "(Cast): conversion to uint4",
-    "of 1 in the other; bind", // branches of different dimensions, chosen by what the case feeds
-    "computed",                // parameters that the case feeds as inputs
+    "of 1 in the other; bind", // branches of different dimensions, chosen by an input
+    "computed",                // parameters that are inputs in the case
 };
 
 static bool is_expected_refusal(void) {
@@ -37,10 +37,11 @@ static bool is_expected_refusal(void) {
     return false;
 }
 
-// False when the declared shape contradicts ours. What only the inputs' contents tell is left open.
+// Returns false if the declared shape contradicts the inferred one. Dimensions that depend on the
+// content of inputs are not compared.
 static bool fits(const struct msc_tensor *t, const Onnx__ValueInfoProto *declared) {
     const Onnx__TensorShapeProto *shape = declared->type->tensor_type->shape;
-    const char *format; // of numbers that are narrower than their storage
+    const char *format; // set for numbers narrower than their storage
     if (shape->n_dim != (size_t)t->n_dims ||
         msc_onnx_storage(declared->type->tensor_type->elem_type, &format) != t->dtype) {
         return false;

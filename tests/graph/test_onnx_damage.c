@@ -1,5 +1,5 @@
-// Files that are cut off or have wrong bytes: an error that names the file, or a graph; never a
-// crash. And loading and saving when memory is short.
+// ONNX files that are truncated or have wrong bytes: each gives a graph or an error that names
+// the file, never a crash. Also loading and saving when memory runs out.
 #include "tests/graph/onnx_files.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-// Models that between them have every kind of message and most operators.
+// Together these models contain every kind of message and most operators.
 static const char *const models[] = {
     MSC_TESTS_MODEL("attention"), MSC_TESTS_MODEL("batch_norm"), MSC_TESTS_MODEL("constants"),
     MSC_TESTS_MODEL("external"),  MSC_TESTS_MODEL("gemm"),       MSC_TESTS_MODEL("opset_9"),
@@ -34,7 +34,7 @@ static int remove_scratch(void **state) {
     return 0;
 }
 
-// Whatever loads must also bear being bound and written.
+// A graph that loads must also survive binding and writing.
 static void use(struct msc_graph *g) {
     struct msc_graph *bound = NULL;
     struct msc_input_shape shapes[8];
@@ -53,7 +53,7 @@ static void use(struct msc_graph *g) {
 
 static void load_bytes(const char *data, size_t n_bytes) {
     struct msc_graph *g = NULL;
-    unlink(scratch); // a file that is overwritten would be flushed to disk, thousands of times
+    unlink(scratch); // overwriting a file would flush it to disk, thousands of times
     FILE *file = fopen(scratch, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, n_bytes, file), n_bytes);
@@ -99,8 +99,8 @@ static void test_graph_onnx_damage__wrong_bytes(void **state) {
     }
 }
 
-// Messages in messages without end: field 7 (graph) of a model, then field 1 (node), 5 (attribute),
-// 6 (graph), 1 (node) ... of one another.
+// Messages nested 30000 deep: field 7 (graph) of a model, then field 1 (node), 5 (attribute), 6
+// (graph), 1 (node), ...
 static void test_graph_onnx_damage__nesting(void **state) {
     (void)state;
     enum { DEPTH = 30000 };
@@ -137,7 +137,7 @@ out:
     return status;
 }
 
-// The n-th allocation fails, n = 1, 2, ..., until everything gets through.
+// The n-th allocation fails, for n = 1, 2, ..., until everything succeeds.
 static void test_graph_onnx_damage__out_of_memory(void **state) {
     (void)state;
     for (size_t m = 0; m < N_MODELS; m++) {
@@ -154,7 +154,8 @@ static void test_graph_onnx_damage__out_of_memory(void **state) {
             assert_true(status == MSC_E_NOMEM || status == MSC_OK);
             n_ok += status == MSC_OK;
         }
-        // The last run, and at most two whose refusal came once the file was complete.
+        // The last run succeeds. At most two earlier ones may, if only the flush after the
+        // complete write failed.
         assert_true(n_ok >= 1 && n_ok <= 3);
     }
 }

@@ -1,3 +1,5 @@
+// ONNX export: round trips, and the nodes and bytes of edited weights and activations. Expected
+// numbers are worked out by hand in the comments.
 #include "graph/onnx/onnx_file_internal.h"
 
 #include "tests/graph/onnx_files.h"
@@ -30,7 +32,7 @@ static Onnx__ModelProto *save_and_read(const struct msc_graph *g,
     return model;
 }
 
-// What is written comes back as it was: names, attributes, wiring, elements.
+// A written graph reads back equal: names, attributes, connections and elements.
 static void test_graph_onnx_export__round_trip(void **state) {
     (void)state;
     static const char *const paths[] = {
@@ -42,7 +44,9 @@ static void test_graph_onnx_export__round_trip(void **state) {
     };
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         struct msc_graph *g = load_file(paths[i]), *again;
-        if (i == 0) { // constants are numbered anew behind one that became a bias
+        // The first model is written twice, because a constant that becomes a bias changes the
+        // numbering of the others.
+        if (i == 0) {
             assert_ok(msc_onnx_save(g, scratch, NULL));
             msc_graph_destroy(g);
             g = load_file(scratch);
@@ -68,7 +72,7 @@ static void test_graph_onnx_export__header(void **state) {
     Onnx__ModelProto *model = save_and_read(g, &options);
     assert_int_equal(model->ir_version, 7);
     assert_int_equal(model->n_opset_import, 1);
-    assert_int_equal(model->opset_import[0]->version, 13); // that of the file
+    assert_int_equal(model->opset_import[0]->version, 13); // the opset of the loaded file
     assert_int_equal(model->n_metadata_props, 2);
     assert_string_equal(model->metadata_props[1]->key, "record");
     assert_string_equal(model->metadata_props[1]->value, "0123");
@@ -116,7 +120,8 @@ static void check_bytes(const Onnx__ModelProto *model, const char *name, int typ
     assert_memory_equal(t->raw_data.data, expected, n);
 }
 
-// x feeds three convolutions of one weight [2, 3, 1, 1] (elements 0 ... 5) each, and a relu.
+// x feeds three convolutions, each with its own weight [2, 3, 1, 1] (elements 0 ... 5), and a
+// relu.
 static struct msc_graph *fan_out(void) {
     struct msc_graph *g;
     assert_ok(msc_graph_create(&g, "fan"));
@@ -164,7 +169,8 @@ static void test_graph_onnx_export__activations(void **state) {
     edits[slot_of(&sites, g, "c", 0)] = &narrow;
     struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
     Onnx__ModelProto *model = save_and_read(g, &options);
-    // Equal edits share their pair, another one has its own, and the relu reads the float value.
+    // Equal edits share a QDQ pair, another edit has its own pair, and the relu reads the float
+    // value.
     assert_int_equal(count_nodes(model, "QuantizeLinear"), 2);
     assert_int_equal(count_nodes(model, "DequantizeLinear"), 2);
     const Onnx__NodeProto *a = find_node(model, "a"), *b = find_node(model, "b");
@@ -177,7 +183,7 @@ static void test_graph_onnx_export__activations(void **state) {
     assert_string_equal(q->op_type, "QuantizeLinear");
     assert_string_equal(q->input[0], "x");
     check_bytes(model, q->input[2], MSC_ONNX_UINT8, 1, "\x03");
-    // 6 bits: (-32 + 4) / 4 and (31 + 4) / 4 bound the value before 8-bit integers.
+    // 6 bits: before the 8-bit integers the value is clipped to (-32 + 4) / 4 and (31 + 4) / 4.
     q = find_node(model, find_node(model, c->input[0])->input[0]);
     const Onnx__NodeProto *clip = find_node(model, q->input[0]);
     assert_string_equal(clip->op_type, "Clip");
@@ -195,10 +201,10 @@ static void test_graph_onnx_export__weights(void **state) {
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, g, NULL));
     const struct msc_edit *edits[6] = {NULL};
-    // 0 1 2 and 3 4 5 over 0.5 and 1: 0 2 4 and 3 4 5.
+    // The rows 0 1 2 and 3 4 5, divided by 0.5 and 1, give 0 2 4 and 3 4 5.
     struct msc_edit byte =
         make_edit(8, -127, 127, 0, 2, (const float[]){0.5f, 1.0f}, (const int32_t[]){0, 0});
-    // ... over 0.5, ties to even none, cut at 7: 0 2 4 6 7 7, two in a byte.
+    // 0 ... 5 divided by 0.5 and clipped at 7 give 0 2 4 6 7 7, two per byte.
     struct msc_edit nibble =
         make_edit(4, -7, 7, -1, 1, (const float[]){0.5f}, (const int32_t[]){0});
     struct msc_edit wide =
@@ -209,7 +215,8 @@ static void test_graph_onnx_export__weights(void **state) {
     struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
     Onnx__ModelProto *model = save_and_read(g, &options);
     assert_int_equal(count_nodes(model, "QuantizeLinear"), 0);
-    // Every use is edited, so the dequantised value has the weight's name and no floats are left.
+    // Every use of the weight is edited, so the dequantised value takes its name and no float
+    // copy is left.
     assert_null(find_initializer(model, "w_a"));
     const Onnx__NodeProto *a = find_node(model, "w_a");
     assert_string_equal(a->op_type, "DequantizeLinear");
@@ -228,7 +235,7 @@ static void test_graph_onnx_export__weights(void **state) {
     msc_graph_destroy(g);
 }
 
-// Constants of Einsum are written as integers, whatever the order of their axes.
+// Constant operands of Einsum are stored as integers, whatever the order of their axes.
 static void test_graph_onnx_export__einsum_weights(void **state) {
     (void)state;
     static const char path[] =
@@ -260,7 +267,7 @@ static void test_graph_onnx_export__einsum_weights(void **state) {
     msc_graph_destroy(g);
 }
 
-// Blocks of opset 21; where they run on over several axes, these are stored as one.
+// Blocks as in opset 21. If a block covers several axes, they are stored as one.
 static void test_graph_onnx_export__groups(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
@@ -275,7 +282,7 @@ static void test_graph_onnx_export__groups(void **state) {
     b.quant.group_axes = 3;
     msc_edit_seal(&a);
     msc_edit_seal(&b);
-    // A scale needs the shape of what is stored: [2, 2, 1, 1] and [2, 2].
+    // The scale has the shape of the stored blocks: [2, 2, 1, 1] and [2, 2].
     edits[slot_of(&sites, g, "a", 1)] = &a;
     edits[slot_of(&sites, g, "b", 1)] = &b;
     struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
@@ -286,7 +293,7 @@ static void test_graph_onnx_export__groups(void **state) {
     assert_int_equal(blocks->attribute[0]->i, 2);
     assert_int_equal(blocks->attribute[1]->i, 1);
     assert_int_equal(find_initializer(model, blocks->input[1])->n_dims, 4);
-    // 0 1 2 and 3 4 5, the first two over 0.5: 0 2 2 3 4 5, two in a byte.
+    // 0 1 2 and 3 4 5 with scale 0.5 for the first two give 0 2 2 3 4 5, two per byte.
     check_bytes(model, blocks->input[0], MSC_ONNX_INT4, 3, "\x20\x32\x54");
     const Onnx__NodeProto *shaped = find_node(model, "w_b");
     assert_string_equal(shaped->op_type, "Reshape");
@@ -302,8 +309,9 @@ static void test_graph_onnx_export__groups(void **state) {
     msc_graph_destroy(g);
 }
 
-// Weights as halves behind a Cast, activations cut at the type's greatest number, then cast there
-// and back. Without a Clip onnxruntime's Cast makes infinity of 3.4e38, with it 3.3895314e38.
+// Weights are stored as float16 with a Cast to float32. Activations are clipped to the type's
+// largest number, then cast to it and back. Without the Clip, ONNX Runtime's Cast turns 3.4e38
+// into infinity; with it, into 3.3895314e38.
 static void test_graph_onnx_export__float_types(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
@@ -322,7 +330,7 @@ static void test_graph_onnx_export__float_types(void **state) {
     const Onnx__NodeProto *a = find_node(model, "w_a");
     assert_string_equal(a->op_type, "Cast");
     assert_int_equal(a->attribute[0]->i, MSC_ONNX_FLOAT);
-    // 0 1 2 3 4 5 in either type.
+    // 0 1 2 3 4 5 as float16 and as bfloat16.
     check_bytes(model, a->input[0], MSC_ONNX_FLOAT16, 12,
                 (const uint16_t[]){0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500});
     check_bytes(model, find_node(model, "w_b")->input[0], MSC_ONNX_BFLOAT16, 12,
@@ -347,7 +355,7 @@ static void test_graph_onnx_export__float_types(void **state) {
     msc_graph_destroy(g);
 }
 
-// A weight that one joint reads as floats and another quantised is there in both forms.
+// A weight that one joint reads as floats and another quantised is stored in both forms.
 static void test_graph_onnx_export__weight_in_both_forms(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("shared"));
@@ -369,8 +377,8 @@ static void test_graph_onnx_export__weight_in_both_forms(void **state) {
     msc_graph_destroy(g);
 }
 
-// A mask is a Mul before the reader, quantised behind it where the edit says so; other elements
-// stand where the weight's were.
+// A mask is exported as a Mul before the consumer, followed by a QDQ pair if the edit also
+// quantises. A replacement's elements are stored instead of the weight's.
 static void test_graph_onnx_export__masks_and_replaced(void **state) {
     (void)state;
     static const bool kept[3] = {true, false, true};
@@ -412,7 +420,7 @@ static void test_graph_onnx_export__masks_and_replaced(void **state) {
     assert_string_equal(b->input[1], "w_b");
     check_bytes(model, "w_b", MSC_ONNX_FLOAT, 24, (const float[]){6, 0, 8, 9, 0, 11});
     msc_onnx_model_free(model);
-    // What does not fit is told, and nothing is written.
+    // An edit that does not fit is reported, and no file is written.
     mask.mask.n = 2;
     unlink(scratch);
     assert_int_equal(msc_onnx_save(g, scratch, &options), MSC_E_INVALID);
@@ -432,7 +440,7 @@ static bool has_attribute(const Onnx__NodeProto *node, const char *name) {
     return false;
 }
 
-// Averages of bytes in ONNX Runtime refuse the attribute, whatever it holds.
+// ONNX Runtime's AveragePool on bytes refuses the attribute dilations, whatever its value.
 static void test_graph_onnx_export__dilations(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MORE("quantized_average"));
@@ -449,7 +457,8 @@ static void test_graph_onnx_export__dilations(void **state) {
     msc_graph_destroy(g);
 }
 
-// Numbers of groups are spread over the channels, of which opset 21 wants them.
+// Opset 21 wants scale and bias per channel, so values per group are repeated over the group's
+// channels.
 static void test_graph_onnx_export__groups_of_channels(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MORE("group_norm_18"));

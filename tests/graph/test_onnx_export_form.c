@@ -1,5 +1,5 @@
-// Joints in the forms that ONNX Runtime makes integer kernels of. That it does is what
-// tests/long/check_forms.py shows; here are the numbers, by hand.
+// Exported forms that ONNX Runtime turns into integer kernels. tests/long/check_forms.py shows
+// that it does so; here the numbers are checked, worked out by hand.
 #include "tests/graph/onnx_nets.h"
 
 static const float half = 0.5f, tenth = 0.1f, one = 1;
@@ -19,8 +19,8 @@ static void make_limited(struct net *n, const struct msc_joint_spec *limit, cons
     finish_graph(n, add_conv(n->g, "conv2", add_joint(n->g, &spec), w), target);
 }
 
-// The pair behind a limit keeps it: bytes from rint(0 / s) + z on. Signed integers are written 128
-// higher.
+// A relu becomes a Clip of bytes, whose lower bound is rint(0 / scale) + zero_point. Signed
+// integers are written with an offset of 128.
 static void test_graph_onnx_export_form__bytes(void **state) {
     (void)state;
     struct net n;
@@ -52,7 +52,8 @@ static void test_graph_onnx_export_form__bytes(void **state) {
     finish_net(&n);
 }
 
-// Without forms, and without an edit behind it, a limit stays.
+// A relu is exported as a Relu if the target wants no special forms or the relu's output is not
+// quantised.
 static void test_graph_onnx_export_form__usual(void **state) {
     (void)state;
     struct net n;
@@ -69,8 +70,8 @@ static void test_graph_onnx_export_form__usual(void **state) {
     finish_net(&n);
 }
 
-// w is 0 ... 3. Four bits are bytes for who computes over integers; for who does not, floats, and
-// between pairs shielded.
+// w is 0 ... 3. 4-bit weights become bytes for targets with integer kernels. 16-bit weights stay
+// float, and an identity LeakyRelu keeps ONNX Runtime from fusing the QDQ pairs around the layer.
 static void test_graph_onnx_export_form__weights(void **state) {
     (void)state;
     struct net n;
@@ -106,7 +107,7 @@ static void test_graph_onnx_export_form__weights(void **state) {
     finish_net(&n);
 }
 
-// w is 0 ... 3. Where sums of signed bytes saturate, those of 8 bits are unsigned.
+// w is 0 ... 3. 8-bit weights are unsigned for the target whose sums of signed bytes saturate.
 static void test_graph_onnx_export_form__unsigned_weights(void **state) {
     (void)state;
     struct net n;
@@ -129,7 +130,8 @@ static void test_graph_onnx_export_form__unsigned_weights(void **state) {
     assert_string_equal(msc_target_by_default(false)->name, "onnxruntime_avx2");
 }
 
-// x ── joint ── conv ── y with x and the joint's output as bytes of 0.5, and what a test adds.
+// x ── joint ── conv ── y, with x and the joint's output as bytes of scale 0.5, plus the test's
+// own edit.
 static void make_joint(struct net *n, const struct msc_joint_spec *joint,
                        const struct msc_edit *edit) {
     int32_t x = msc_graph_find_tensor(n->g, "x:0");
@@ -183,8 +185,9 @@ static struct msc_weight_spec add_channels(struct msc_graph *g, const char *role
     return (struct msc_weight_spec){role, tensor};
 }
 
-// gamma / sqrt(var) is 127, -63.5, 0 and 1, beta - mean * that 1, 65.5, 2 and 2^40: scales of 1, 0.5
-// and, where the last two's sums would leave int32, 2 / 0.5 / 2^30 and 2^40 / 0.5 / 2^30.
+// gamma / sqrt(var) is 127, -63.5, 0 and 1; beta - mean * gamma / sqrt(var) is 1, 65.5, 2 and
+// 2^40. The scales are 1 and 0.5, then 2 / 0.5 / 2^30 and 2^40 / 0.5 / 2^30, which keep the last
+// two sums within int32.
 static void test_graph_onnx_export_form__batch_norm(void **state) {
     (void)state;
     struct net n;
@@ -216,7 +219,7 @@ static void test_graph_onnx_export_form__batch_norm(void **state) {
     finish_net(&n);
 }
 
-// 0.2 * x + 0.5 of x = 0.5 * q is 0.1 * q + 0.5; within 0 ... 1 in steps of 0.5.
+// 0.2 * x + 0.5 with x = 0.5 * q is 0.1 * q + 0.5, clipped to 0 ... 1 in steps of 0.5.
 static void test_graph_onnx_export_form__hard_sigmoid(void **state) {
     (void)state;
     struct net n;
@@ -234,7 +237,8 @@ static void test_graph_onnx_export_form__hard_sigmoid(void **state) {
     finish_net(&n);
 }
 
-// x = (q - 40) * 0.25, 3 is 12 steps: of the bytes from 28 to 52 the gate is (c - 28) * 0.25 / 6.
+// x = (q - 40) * 0.25 and 3 is 12 steps, so bytes are clipped to c in 28 ... 52 and the gate is
+// (c - 28) * 0.25 / 6.
 static void test_graph_onnx_export_form__hard_swish(void **state) {
     (void)state;
     struct net n;
@@ -254,7 +258,8 @@ static void test_graph_onnx_export_form__hard_swish(void **state) {
     check_bytes(&n, gate->input[1], MSC_ONNX_FLOAT, 4, (const float[]){0.25f / 6});
     check_bytes(&n, gate->input[2], MSC_ONNX_UINT8, 1, "\x1c");
     finish_net(&n);
-    // 3 is no number of steps of 0.1001, and the range ends before -3: as usual.
+    // The usual form is kept if 3 is not a multiple of the step (0.1001) or the range ends above
+    // -3.
     static const float odd = 0.1001f;
     struct msc_edit uneven = make_edit(8, 0, 255, &odd, &forty);
     struct msc_edit narrow = make_edit(8, 0, 255, &quarter, &ten);
@@ -285,8 +290,8 @@ static int32_t add_pair(struct msc_graph *g, enum msc_op op, const char *name, i
         g, &(struct msc_joint_spec){.op = op, .name = name, .n_inputs = 2, .inputs = IDS(a, b)});
 }
 
-// x ── conv ── * 2 ── + 3 ── relu ── * 0.25 ── conv2: q = rint(conv / (0.5 / 0.5)) with a bias of
-// 3 / 2 in steps of 0.5 * 1.
+// x ── conv ── * 2 ── + 3 ── relu ── * 0.25 ── conv2. The factors merge into the scale, q =
+// rint(conv / (0.5 / 0.5)); the 3 becomes a bias of 3 / 2 in steps of 0.5 * 1.
 static void test_graph_onnx_export_form__tail(void **state) {
     (void)state;
     struct net n = {0};
@@ -324,8 +329,8 @@ static void test_graph_onnx_export_form__tail(void **state) {
     finish_net(&n);
 }
 
-// x ── conv ── + 3 ── conv2, with a bias of 0 and 1 that is replaced by 1.5 and 2.6, rounded with the
-// number: 9 and 11.2 steps of 0.5 * 1. Rounded without it the number stays what it is.
+// x ── conv ── + 3 ── conv2, with a bias replaced by 1.5 and 2.6. Rounded together with the 3 it
+// is 9 and 11 steps of 0.5 * 1. If the bias is rounded by itself, the addition remains.
 static void test_graph_onnx_export_form__replaced_bias(void **state) {
     (void)state;
     struct net n = {0};
@@ -371,8 +376,8 @@ static void test_graph_onnx_export_form__replaced_bias(void **state) {
     msc_array_release(elements);
 }
 
-// Numbers that no bias takes are bytes: -3 is 0 below a zero point of 1, times 3. What hard swishes
-// read as bytes alone is not made a float.
+// A number that cannot merge into a bias is stored as a byte: -3 is the byte 0 with zero point 1
+// and scale 3. A value read only as bytes is not dequantised: every node's output has a consumer.
 static void test_graph_onnx_export_form__number(void **state) {
     (void)state;
     struct net n = {0};
@@ -431,8 +436,8 @@ static void test_graph_onnx_export_form__padding(void **state) {
     finish_net(&n);
 }
 
-// Bytes are moved in the layout that they have; floats are interpolated in the runtime's, unless
-// they shrink by cubic interpolation, which ONNX Runtime refuses there.
+// Bytes are resized in the model's layout. Floats are interpolated in the runtime's layout,
+// except for cubic interpolation that shrinks, which ONNX Runtime refuses there.
 static void test_graph_onnx_export_form__resize(void **state) {
     (void)state;
     static const struct {
@@ -470,7 +475,7 @@ static void test_graph_onnx_export_form__resize(void **state) {
     }
 }
 
-// Four channels as two groups of two, turned: 0 2 1 3.
+// Four channels as two groups of two, transposed: 0 2 1 3.
 static void test_graph_onnx_export_form__shuffle(void **state) {
     (void)state;
     struct net n;
@@ -510,8 +515,8 @@ static void test_graph_onnx_export_form__shuffle(void **state) {
     finish_net(&n);
 }
 
-// Channels of two groups are turned, which leaves joints unread; the bodies of a loop and of an If
-// behind it have joints of their own, 40 and 30, which are written all.
+// A channel shuffle becomes a Gather, which leaves joints without consumers. The bodies of a Loop
+// and an If after it are still written completely, with 40 and 30 joints.
 static void test_graph_onnx_export_form__bodies(void **state) {
     (void)state;
     struct net n = {.g = load_file(MSC_TESTS_MODEL("bodies"))};

@@ -1,7 +1,9 @@
-// What is only moved, for targets that pass integers on. Numbers by hand.
+// Joints that only move data (transpose, concat), for targets that pass integers through them.
+// Expected counts are worked out by hand.
 #include "tests/graph/onnx_nets.h"
 
-// x and x turned, one beside the other, read by a convolution and by the world.
+// x and its transpose are concatenated. A convolution reads the result, which is also a model
+// output.
 static void make_moved(struct net *n, const char *target) {
     static const float half = 0.5f;
     static const int32_t seven = 7;
@@ -32,7 +34,7 @@ static void make_moved(struct net *n, const char *target) {
     }
 }
 
-// Integers are moved, and dequantised under the name that the floats have.
+// Integers are moved, and dequantised under the name of the float value.
 static void test_graph_onnx_export_moved__integers(void **state) {
     (void)state;
     struct net n;
@@ -53,8 +55,8 @@ static void test_graph_onnx_export_moved__integers(void **state) {
     finish_net(&n);
 }
 
-// What others read in another range, or as floats, is moved as floats; so are all for a target that
-// wants pairs behind moves.
+// Values that another consumer reads with another range or as floats are moved as floats. So are
+// all values for a target that wants QDQ pairs after moves.
 static void test_graph_onnx_export_moved__floats(void **state) {
     (void)state;
     struct net n;
@@ -74,7 +76,7 @@ static void test_graph_onnx_export_moved__floats(void **state) {
     }
     make_moved(&n, "tflite");
     export_net(&n);
-    assert_int_equal(count(&n, "QuantizeLinear"), 4); // the convolution's, too
+    assert_int_equal(count(&n, "QuantizeLinear"), 4); // one is for the convolution's output
     finish_net(&n);
 }
 

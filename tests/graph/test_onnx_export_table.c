@@ -1,10 +1,11 @@
-// Tables of integers that rows are taken of.
+// Embedding tables of integers, from which Gather takes rows. Expected bytes are worked out by
+// hand.
 #include "tests/graph/onnx_nets.h"
 
 static const float half = 0.5f;
 static const int32_t zero = 0;
 
-// A table of rows 0 1 and 2 3; its tensor.
+// Adds a table with the rows 0 1 and 2 3 and returns its tensor.
 static int32_t start_table(struct net *n) {
     *n = (struct net){0};
     assert_ok(msc_graph_create(&n->g, "table"));
@@ -16,7 +17,7 @@ static int32_t start_table(struct net *n) {
                                        .weights = &(struct msc_weight_spec){"const", table}});
 }
 
-// Rows of it, by an input of the model.
+// Takes rows of the table by indices from a model input.
 static int32_t add_take(struct msc_graph *g, const char *name, const char *input, int32_t table) {
     int32_t indices;
     assert_ok(msc_graph_add_input(&indices, g, input, NULL, MSC_DTYPE_I64, "", 1, DIMS(3)));
@@ -25,7 +26,7 @@ static int32_t add_take(struct msc_graph *g, const char *name, const char *input
                .op = MSC_OP_TAKE, .name = name, .n_inputs = 2, .inputs = IDS(table, indices)});
 }
 
-// With scales of 0.5 and 1.
+// The rows have scales of 0.5 and 1.
 static void test_graph_onnx_export_table__rows(void **state) {
     (void)state;
     struct net n;
@@ -52,7 +53,7 @@ static void test_graph_onnx_export_table__rows(void **state) {
     finish_net(&n);
 }
 
-// A table that is taken from twice stands in the file once.
+// A table that two joints read is stored once.
 static void test_graph_onnx_export_table__shared(void **state) {
     (void)state;
     struct net n;

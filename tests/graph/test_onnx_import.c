@@ -1,3 +1,5 @@
+// ONNX import: names, operators, constants, layouts, external data and refusals. Expected values
+// follow from files/make_models.py, which writes the models.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "tests/graph/onnx_files.h"
@@ -8,7 +10,8 @@
 static void test_graph_onnx_import__names(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("names"));
-    // Names that two nodes have, or a node and an input, and hints that a later node is called by.
+    // Names shared by two nodes, or by a node and an input, and a name that is derived from an
+    // operator but belongs to a later node.
     assert_string_equal(op_of(g, "relu_1"), "nn.relu");
     assert_string_equal(op_of(g, "sigmoid"), "sigmoid");
     assert_string_equal(op_of(g, "tanh"), "tanh");
@@ -106,7 +109,7 @@ static void test_graph_onnx_import__outputs(void **state) {
 static void test_graph_onnx_import__constants(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("constants"));
-    // The transposed ramp [2, 3] became the weight, under the name of the value that it was.
+    // The weight is the transposed ramp [2, 3], under the name of the transposed value.
     const struct msc_tensor *w = weight_of(g, "matmul", "weight");
     assert_string_equal(w->name, "w");
     check_floats(w, 6, (const float[]){-1.0f, -0.25f, -0.75f, 0.0f, -0.5f, 0.25f});
@@ -135,7 +138,7 @@ static void test_graph_onnx_import__reductions(void **state) {
     msc_graph_destroy(g);
 }
 
-// Scales are gamma / sqrt(var + epsilon) = 2 and 1/2.
+// The scales gamma / sqrt(var + epsilon) are 2 and 1/2.
 static void test_graph_onnx_import__batch_norm(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("batch_norm"));
@@ -150,7 +153,7 @@ static void test_graph_onnx_import__batch_norm(void **state) {
     check_floats(weight_of(g, "conv_b", "bias"), 2, (const float[]){0.25f, 1.0f});
     assert_int_equal(msc_graph_find_joint(g, "norm_a"), MSC_NO_ID);
     assert_int_equal(msc_graph_find_joint(g, "norm_b"), MSC_NO_ID);
-    // The third convolution's own result is an output.
+    // The third normalisation is not merged, because the convolution's own result is an output.
     assert_string_equal(op_of(g, "conv_c"), "nn.conv2d");
     assert_string_equal(op_of(g, "norm_c"), "nn.batch_norm");
     msc_graph_destroy(g);
@@ -212,7 +215,7 @@ static void test_graph_onnx_import__shared_weights(void **state) {
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("shared"));
     assert_ptr_equal(weight_of(g, "first", "weight"), weight_of(g, "second", "weight"));
     assert_string_equal(msc_graph_joint(g, msc_graph_find_joint(g, "second"))->shared_ref, "first");
-    // One matrix read in two orientations is two weights over the same elements.
+    // A matrix read in two orientations becomes two weights that share their elements.
     const struct msc_tensor *oi = weight_of(g, "gemm", "weight");
     const struct msc_tensor *io = weight_of(g, "matmul", "weight");
     assert_string_equal(oi->layout, "OI");
@@ -221,7 +224,7 @@ static void test_graph_onnx_import__shared_weights(void **state) {
     msc_graph_destroy(g);
 }
 
-// An embedding's rows and the last layer: one weight, with the layer's letters.
+// An embedding table that is also the last layer's weight is one weight with the layer's layout.
 static void test_graph_onnx_import__tied_weights(void **state) {
     (void)state;
     static const char *const paths[] = {MSC_TESTS_MODEL("tied"), MSC_TESTS_MODEL("tied_turned")};
@@ -239,14 +242,14 @@ static void test_graph_onnx_import__tied_weights(void **state) {
 static void test_graph_onnx_import__layouts(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("view"));
-    assert_string_equal(output_of(g, "x")->layout, "NCHW"); // known from its reader alone
+    assert_string_equal(output_of(g, "x")->layout, "NCHW"); // inferred from its consumer
     assert_string_equal(output_of(g, "conv")->layout, "NCHW");
     assert_string_equal(weight_of(g, "conv", "weight")->layout, "OIHW");
     assert_string_equal(output_of(g, "reshape")->layout, "NC");
     msc_graph_destroy(g);
 }
 
-// What a model stores as integers with a scale is a weight like any other here.
+// A weight stored as integers with a scale is imported as an ordinary float weight.
 static void test_graph_onnx_import__quantised(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("quantised"));
@@ -286,8 +289,8 @@ static void test_graph_onnx_import__external_data(void **state) {
     msc_graph_destroy(g);
 }
 
-// Weights come from files in the model's folder: neither a link that leads out of it nor what is no
-// file is followed.
+// External data must be a regular file in the model's folder: links that lead out of it and other
+// kinds of file are refused.
 static void test_graph_onnx_import__external_data_is_a_file_in_the_folder(void **state) {
     (void)state;
     char folder[TEMP_FOLDER_BYTES];
@@ -307,13 +310,13 @@ static void test_graph_onnx_import__external_data_is_a_file_in_the_folder(void *
     assert_int_equal(unlink(data), 0);
 
     assert_int_equal(mkfifo(data, 0600), 0);
-    alarm(60); // waiting for ever is the fault that is looked for
+    alarm(60); // ends the test if a read blocks forever
     assert_int_equal(msc_onnx_load(&g, model, NULL), MSC_E_INVALID);
     alarm(0);
     assert_non_null(strstr(msc_status_message(), "external.bin"));
     assert_int_equal(unlink(data), 0);
 
-    // A link within the folder is as good as the file.
+    // A link within the folder is accepted.
     copy_file(inside, MSC_TESTS_FOLDER "/graph/files/external.bin");
     assert_int_equal(symlink("weights.bin", data), 0);
     assert_ok(msc_onnx_load(&g, model, NULL));
@@ -328,7 +331,8 @@ static void test_graph_onnx_import__dropout_of_nothing(void **state) {
     msc_graph_destroy(g);
 }
 
-// Outputs without names, or told to be of no use, ask for no training.
+// Before opset 14 additional outputs make a BatchNormalization a training node, unless they have no
+// names or is_test is set.
 static void test_graph_onnx_import__no_training(void **state) {
     (void)state;
     static const char *const paths[] = {MSC_TESTS_MODEL("training_no_outputs"),

@@ -1,4 +1,5 @@
-// Weights of 2 to 7 bits in exported files: what lies there, by hand, and what is read again.
+// Weights of 2 to 7 bits, packed in exported files. Stored bytes are worked out by hand, and
+// every width is read back.
 #include "graph/onnx/onnx_file_internal.h"
 
 #include "tests/graph/onnx_files.h"
@@ -26,7 +27,7 @@ static int remove_scratch(void **state) {
 
 enum { MAX_SLOTS = 4, MAX_SCALES = 8 };
 
-// A convolution of one pixel, whose weight [n / columns, columns, 1, 1] is these integers times 0.5.
+// A 1 x 1 convolution whose weight [n / columns, columns, 1, 1] is the given integers times 0.5.
 struct packed {
     struct msc_graph *g;
     struct msc_sites sites;
@@ -100,7 +101,7 @@ static const Onnx__TensorProto *initializer(const Onnx__ModelProto *model, const
     return NULL;
 }
 
-// What the file says of the weight is what went in.
+// The weight read from the file equals the one written.
 static void check_read_again(const int32_t values[], int64_t n) {
     struct msc_graph *g = load_file(scratch);
     const struct msc_tensor *w = weight_of(g, "conv", "weight");
@@ -111,7 +112,7 @@ static void check_read_again(const int32_t values[], int64_t n) {
     msc_graph_destroy(g);
 }
 
-// All codes, over and over.
+// All codes, repeated.
 static void fill_codes(int32_t values[], int64_t n, int32_t bits, bool is_signed) {
     int32_t n_codes = 1 << bits;
     for (int64_t i = 0; i < n; i++) {
@@ -121,8 +122,8 @@ static void fill_codes(int32_t values[], int64_t n, int32_t bits, bool is_signed
 
 // ---- Sizes ------------------------------------------------------------------------------------
 
-// The nodes of a part count as 170 bytes, with 40 once: so 1520 integers of 6 bits, 1140 bytes, take as
-// many as of 8 bits. What fills up the last four counts.
+// Packing costs 170 bytes of nodes for each part and 40 once. So 1520 integers of 6 bits (1140
+// bytes of data) take as much as stored in 8 bits. Padding to a multiple of four elements counts.
 static void test_graph_onnx_pack__sizes(void **state) {
     (void)state;
     static const struct {
@@ -141,7 +142,7 @@ static void test_graph_onnx_pack__sizes(void **state) {
     }
 }
 
-// ---- What lies in the file --------------------------------------------------------------------
+// ---- Stored bytes -----------------------------------------------------------------------------
 
 static void check_data(const Onnx__ModelProto *model, const char *name, enum msc_onnx_type type,
                        size_t n_bytes, const void *expected) {
@@ -151,8 +152,9 @@ static void check_data(const Onnx__ModelProto *model, const char *name, enum msc
     assert_memory_equal(t->raw_data.data, expected, n_bytes);
 }
 
-// 1 is 0|01, -1 1|11, 3 0|11, -4 1|00, 2 0|10. Their last bits lie two in a number of 4 bits, the first
-// below, 0xd and 0x3, and 0x2: two of these in a byte. Their first bits are 0, 1, 0, 1: 0xa.
+// In 3 bits 1 is 001, -1 111, 3 011, -4 100 and 2 010. The low two bits of two integers make one
+// 4-bit number, the first integer in its low half: 0xd, 0x3, 0x2; two of these make a byte. The
+// high bits 0, 1, 0, 1 make 0xa.
 static void test_graph_onnx_pack__parts(void **state) {
     (void)state;
     static const int32_t values[] = {1, -1, 3, -4, 2};
@@ -167,14 +169,15 @@ static void test_graph_onnx_pack__parts(void **state) {
                "\0\0\1\0\2\0\3\0\0\1\1\1\2\1\3\1\0\2\1\2\2\2\3\2\0\3\1\3\2\3\3\3");
     const Onnx__TensorProto *signs = initializer(model, "bits_of_1");
     assert_int_equal(signs->raw_data.len, 64);
-    assert_memory_equal(signs->raw_data.data + 40, "\0\xfc\0\xfc", 4); // of 0xa
+    // The table's entry for 0xa.
+    assert_memory_equal(signs->raw_data.data + 40, "\0\xfc\0\xfc", 4);
     assert_int_equal(count(model, "Slice"), 1);
     msc_onnx_model_free(model);
     check_read_again(values, 5);
     finish_packed(&p);
 }
 
-// Where searches count what the file takes, weights too small for it are of the next type.
+// A weight for which packing would cost more than it saves is stored in the next wider ONNX type.
 static void test_graph_onnx_pack__small_weights(void **state) {
     (void)state;
     static const struct {
@@ -204,12 +207,12 @@ static void test_graph_onnx_pack__small_weights(void **state) {
     }
 }
 
-// ---- What is read again -----------------------------------------------------------------------
+// ---- Reading back -----------------------------------------------------------------------------
 
 static void test_graph_onnx_pack__every_width(void **state) {
     (void)state;
     static const char *const targets[] = {"generic", "onnxruntime"};
-    enum { N = 3 * 1333 }; // no multiple of 4
+    enum { N = 3 * 1333 }; // not a multiple of 4
     int32_t values[N];
     for (int32_t bits = 2; bits <= 8; bits++) {
         for (int k = 0; k < 4; k++) {
@@ -224,7 +227,7 @@ static void test_graph_onnx_pack__every_width(void **state) {
     }
 }
 
-// More elements than what is folded at most of constants that grow.
+// More elements than constant folding handles if its result is larger than its operands.
 static void test_graph_onnx_pack__many(void **state) {
     (void)state;
     enum { N = 1100000 };
@@ -238,7 +241,7 @@ static void test_graph_onnx_pack__many(void **state) {
     test_free(values);
 }
 
-// Blocks of up to 4 bits are read as such; zero points that are 0 are left out.
+// Blocks of up to 4 bits dequantise an int4 tensor. Zero points of 0 are left out.
 static void test_graph_onnx_pack__groups(void **state) {
     (void)state;
     enum { N = 4 * 64 };

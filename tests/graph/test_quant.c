@@ -1,3 +1,5 @@
+// Fake quantisation: per tensor, per channel and in groups, in place, and the parameters that are
+// refused. Expected values come from numpy and torch.
 #include "graph/quant.h"
 
 #include "base/alloc.h"
@@ -6,8 +8,9 @@
 
 #include <math.h>
 
-// Expected values by numpy 1.24 in float32: q = clip(rint(x / s) + z, low, high), y = (q - z) * s.
-// Among them ties, values whose quotient differs from x * (1 / s), and quotients that overflow.
+// Expected values from numpy 1.24 in float32: q = clip(rint(x / s) + z, low, high), y = (q - z) *
+// s. The cases include ties, values whose quotient differs from x * (1 / s), and quotients that
+// overflow.
 static const struct {
     float x, scale;
     int32_t zero_point, low, high;
@@ -46,7 +49,7 @@ static const struct {
 };
 #define N_CASES ((int)(sizeof(cases) / sizeof(cases[0])))
 
-// Equal bits, so that -0 and 0 differ.
+// Compares bits, so -0 and 0 differ.
 static void check_floats(const float found[], const float expected[], int n) {
     assert_memory_equal(found, expected, (size_t)n * sizeof(float));
 }
@@ -60,7 +63,7 @@ static void test_graph_quant__values(void **state) {
     }
 }
 
-// Runs of many lengths, so that every lane of a vector loop and its rest are met.
+// Runs of many lengths, so that every lane of the vector loop and its tail are tested.
 static void test_graph_quant__runs(void **state) {
     (void)state;
     enum { LONGEST = 67 };
@@ -84,7 +87,7 @@ static void test_graph_quant__runs(void **state) {
     }
 }
 
-// In place, as evaluators do it.
+// In place, as the evaluators call it.
 static void test_graph_quant__in_place(void **state) {
     (void)state;
     float x[] = {0.3f, -0.2f, 9.0f};
@@ -105,7 +108,7 @@ static void test_graph_quant__not_finite(void **state) {
     assert_int_equal(q[2], 0);
 }
 
-// What is quantised already stays as it is, for every integer of 8 bits and many scales.
+// Quantising a quantised value does not change it, for every 8-bit integer and many scales.
 static void test_graph_quant__round_trip(void **state) {
     (void)state;
     for (int k = 1; k <= 200; k++) {
@@ -143,7 +146,7 @@ static void check_array(const struct msc_quant *quant, const int32_t q[6], const
     msc_array_release(x);
 }
 
-// Expected values by numpy in float32, with the parameters broadcast along their axis.
+// Expected values from numpy in float32, with the parameters broadcast along their axis.
 static void test_graph_quant__per_channel(void **state) {
     (void)state;
     struct msc_quant quant = {.bits = 8,
@@ -192,8 +195,9 @@ static void test_graph_quant__refuses(void **state) {
     msc_array_release(x);
 }
 
-// Nearest numbers by numpy's float16 (of x within +-65504) and torch's bfloat16 (cut at its
-// greatest): ties both ways, subnormals, what is too large.
+// Expected: the nearest number by numpy's float16 (of x clipped to +-65504) and torch's bfloat16
+// (clipped to its largest number). The cases are ties in both directions, subnormals and
+// overflow.
 static void test_graph_quant__float_types(void **state) {
     static const struct {
         float x, f16, bf16;
@@ -253,8 +257,8 @@ static void test_graph_quant__float_types(void **state) {
     assert_false(msc_hash_equal(f16.hash, bf16.hash));
 }
 
-// Groups by numpy: scales and zero points repeated along the axis until every element has its own,
-// then the formula.
+// Expected values from numpy: scales and zero points are repeated along the axis until every
+// element has its own, then the formula above applies.
 static void check_groups(const struct msc_quant *model, int n_dims, const int64_t dims[],
                          const int32_t integers[12], const float expected[12]) {
     static const float x[12] = {0.3f,  -1.7f, 2.2f, 0.9f, -0.4f, 1.1f,
@@ -289,7 +293,7 @@ static void test_graph_quant__groups(void **state) {
                           .group_axes = 1,
                           .scales = scales,
                           .zero_points = none};
-    // [2, 6] in groups of 4 and 2, and the same where the 6 are 2 x 3.
+    // [2, 6] in groups of 4 and 2, and the same with the 6 as 2 x 3.
     static const int32_t rows[] = {1, -6, 7, 3, -2, 6, 0, -7, 1, 6, -2, 3};
     static const float row_values[] = {0.300000012f,  -1.80000007f, 2.10000014f,   0.900000036f,
                                        -0.400000006f, 1.20000005f,  0.0f,          -3.5f,
@@ -306,7 +310,7 @@ static void test_graph_quant__groups(void **state) {
                  (const int32_t[]){4, 0, 7, 4, 2, 6, 4, 0, 2, 7, 0, 5},
                  (const float[]){0.300000012f, 0.0f, 1.20000005f, 0.800000012f, -0.300000012f,
                                  1.20000005f, 0.300000012f, 0.0f, 0.5f, 2.0f, -0.5f, 1.20000005f});
-    // [1, 3, 2, 2] along the second, in groups of 2 and 1.
+    // [1, 3, 2, 2] along the second axis, in groups of 2 and 1.
     q.axis = 1;
     q.low = -7;
     q.n = 8;

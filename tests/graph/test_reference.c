@@ -1,9 +1,9 @@
-// ONNX's own node cases through the importer and the reference kernels, and further cases of the
-// same form made by make_cases.py with ONNX Runtime.
+// Runs ONNX's own node cases through the importer and the reference kernels, and further cases in
+// the same form that make_cases.py made with ONNX Runtime.
 //
-// Each case runs as it is, and with all inputs but the first as initialisers, since many operators
-// take parameters only as constants. A case that neither way can be imported is listed with the
-// importer's reason.
+// Each case runs as it is, and again with all inputs except the first as initialisers, because
+// many operators take parameters only as constants. If a case cannot be imported either way, the
+// importer's reason is printed.
 #include "base/file.h"
 #include "base/str.h"
 #include "graph/onnx/onnx.h"
@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// Cases whose expected values are not followed. Casts to bfloat16 round to nearest since ONNX 1.13.
+// Cases whose expected values we do not follow. Casts to bfloat16 round to nearest since ONNX
+// 1.13.
 static const struct {
     const char *name, *reason;
 } differing[] = {
@@ -32,10 +33,10 @@ static const struct {
 
 struct totals {
     int cases;   // folders
-    int outside; // use an operator that is not in the table
-    int ran;     // at least one way
-    int runs;    // both ways counted
-    int refused; // by importer or kernels, though their operators are in the table
+    int outside; // cases with an operator that is not in the table
+    int ran;     // cases that ran in at least one way
+    int runs;    // runs, in both ways
+    int refused; // cases of known operators that the importer or a kernel refused
     int failed;
 };
 
@@ -57,8 +58,8 @@ static bool uses_only_table(const struct onnx_case *c) {
     return !c->has_domain;
 }
 
-// ONNX's runner allows rtol 1e-3 and atol 1e-7; sums of float32 in another order need a little
-// more near 0. Everything but floats must be equal.
+// ONNX's runner allows rtol 1e-3 and atol 1e-7. Float32 sums in another order need a larger atol.
+// All types except floats must be equal.
 static bool is_close(const struct msc_array *got, const struct msc_array *want, int64_t i) {
     if (!msc_dtype_is_float(msc_array_dtype(want))) {
         return msc_array_get_i64(got, i) == msc_array_get_i64(want, i);
@@ -115,8 +116,9 @@ static enum msc_status run_and_compare(bool *is_equal, const struct msc_graph *g
     return MSC_OK;
 }
 
-// One way of running a case: inputs from `first_constant` on are initialisers. MSC_E_UNSUPPORTED
-// and MSC_E_INVALID at import tell what cannot be run; everything later must work.
+// Runs a case in one way: input `first_constant` and later ones are initialisers.
+// MSC_E_UNSUPPORTED and MSC_E_INVALID at import mean that it cannot run; everything after the
+// import must succeed.
 static enum msc_status run_case(bool *is_equal, const struct onnx_case *c, const char *name,
                                 int first_constant) {
     char path[64];
@@ -151,7 +153,7 @@ static bool has_known_types(const struct onnx_case *c) {
     return c->n_inputs == c->n_graph_inputs;
 }
 
-// Why a case is not followed, or NULL.
+// The reason why a case's expected values are not followed, or NULL.
 static const char *find_difference(const char *name) {
     for (size_t i = 0; i < sizeof(differing) / sizeof(differing[0]); i++) {
         if (strcmp(name, differing[i].name) == 0) {
@@ -237,7 +239,7 @@ static void test_graph_reference__onnx_node_cases(void **state) {
     assert_true(t.ran >= 350);
 }
 
-// What ONNX's cases leave out, made by make_cases.py with ONNX Runtime.
+// Cases that ONNX lacks, made by make_cases.py with ONNX Runtime.
 static void test_graph_reference__onnxruntime_cases(void **state) {
     struct totals t = {0};
     (void)state;

@@ -1,6 +1,6 @@
-// Expected values come from numpy 1.24 and torch 1.13: sums in int64 or float64 (exact), then
-// float32 steps (t = s_x * s_w; y = t * float32(sum); y = y + b). Inputs are made by formula:
-// x[i] = (37 i + 11) mod 256 and w[i] = (53 i + 7) mod 255 - 127.
+// Reference kernels in integer arithmetic. Expected values come from numpy 1.24 and torch 1.13:
+// exact sums in int64 or float64, then float32 steps (t = s_x * s_w; y = t * float32(sum); y = y
+// + b). Inputs are x[i] = (37 i + 11) mod 256 and w[i] = (53 i + 7) mod 255 - 127.
 #include "graph/reference/reference_quant.h"
 
 #include "tests/msc_test.h"
@@ -24,7 +24,7 @@ static struct msc_view view_of_tensor(const struct msc_graph *g, int32_t tensor)
     return v;
 }
 
-// A graph of one joint with input dims `x` and weight dims `w` (`n_w`); the bias is optional.
+// A graph of one joint with input dims `x` [n_x] and weight dims `w` [n_w]; the bias is optional.
 static void set_up(struct fixture *f, enum msc_op op, const char *layout, int n_x,
                    const int64_t x[], const char *weight_layout, int n_w, const int64_t w[],
                    const float *bias, int64_t n_bias, int n_attrs, const struct msc_attr attrs[]) {
@@ -92,7 +92,8 @@ static void check(const struct fixture *f, const float expected[], int64_t n) {
     }
 }
 
-// Two groups, one scale for each output channel, padding of q = z = 100 above and to the right.
+// Two groups, one scale per output channel, and padding with q = z = 100 at the top and on the
+// right.
 static void test_graph_reference_quant__conv(void **state) {
     static const float expected[] = {
         4.604e-01f,   1.94e-01f,       -1.6479999e-01f, 1.7232e+00f,     1.446e-01f,
@@ -127,8 +128,8 @@ static void test_graph_reference_quant__conv(void **state) {
     msc_graph_destroy(f.g);
 }
 
-// Depthwise, two outputs of each channel, a scale and a zero point for each of these (numpy, sums in
-// integers).
+// Depthwise with two outputs per channel, each with its own scale and zero point (numpy, integer
+// sums).
 static void test_graph_reference_quant__by_channel(void **state) {
     static const float expected[] = {
         3.436e-01f,      5.286e-01f,      5.42e-01f,       3.7314e+00f,     2.5326e+00f,
@@ -214,7 +215,7 @@ static void test_graph_reference_quant__linear(void **state) {
     }
 }
 
-// A product of two activations with different zero points, for each of two batches.
+// A product of two activations with different zero points, for a batch of two.
 static void test_graph_reference_quant__matmul(void **state) {
     static const float expected[] = {-2.6007e+02f,   -1.2354001e+02f, -1.40892e+03f, -9.0276e+02f,
                                      9.3450005e+01f, -1.33476e+03f,   -7.9602e+02f,  -1.02516e+03f};
@@ -245,7 +246,7 @@ static void test_graph_reference_quant__matmul(void **state) {
     assert_memory_equal(y, expected, sizeof(y));
 }
 
-// 3001 products of 255 by 127 or 125 sum to 96880875, far beyond 2^24: float32 accumulation would
+// 3001 products of 255 by 127 or 125 sum to 96880875, far above 2^24. Float32 accumulation would
 // give 96694312.
 static void test_graph_reference_quant__sum_beyond_float(void **state) {
     (void)state;

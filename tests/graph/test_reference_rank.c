@@ -1,11 +1,12 @@
-// TopK of elements that ONNX says nothing about, or that ONNX Runtime does not take: NaN, which
-// counts as greatest, and rare types. What both agree on is among the cases of make_cases.py.
+// TopK of elements that ONNX does not define or ONNX Runtime does not accept: NaN, which counts as
+// the largest, and rare types. The cases that both define are in make_cases.py. Expected ranks come
+// from numpy.
 #include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 
 #include <math.h>
 
-// Runs TopK along the axis of x, [n], and checks which elements it finds.
+// Runs TopK along the axis of x [n] and checks which elements it selects.
 static void check_indices(const struct msc_array *x, const char *k, const char *largest,
                           const int64_t expected[], int64_t n_expected) {
     struct msc_graph *g;
@@ -50,7 +51,7 @@ static void check_values(enum msc_dtype dtype, const double values[], int64_t n,
     msc_array_release(doubles);
 }
 
-// numpy: lexsort((indices, -x, ~isnan(x))) and lexsort((indices, x, isnan(x))).
+// Expected: numpy's lexsort((indices, -x, ~isnan(x))) and lexsort((indices, x, isnan(x))).
 static void test_graph_reference_rank__nan(void **state) {
     static const enum msc_dtype dtypes[] = {MSC_DTYPE_F32, MSC_DTYPE_F64, MSC_DTYPE_F16,
                                             MSC_DTYPE_BF16};
@@ -68,7 +69,8 @@ static void test_graph_reference_rank__nan(void **state) {
     }
 }
 
-// The same without NaN, for integer types; numpy: argsort(kind="stable") of x and of -x.
+// The same for integer types, without NaN. Expected: numpy's argsort(kind="stable") of x and of
+// -x.
 static void test_graph_reference_rank__whole(void **state) {
     static const enum msc_dtype dtypes[] = {MSC_DTYPE_I8,  MSC_DTYPE_U8,  MSC_DTYPE_I16,
                                             MSC_DTYPE_U16, MSC_DTYPE_I32, MSC_DTYPE_U32,
@@ -84,7 +86,7 @@ static void test_graph_reference_rank__whole(void **state) {
     }
 }
 
-// Neighbours that doubles would not tell apart, and both ends of int64.
+// Neighbours that are equal as doubles, and both ends of int64.
 static void test_graph_reference_rank__wide(void **state) {
     static const int64_t x[] = {INT64_MAX - 1, INT64_MIN, INT64_MAX, INT64_MIN + 1, 0, INT64_MAX};
     static const int64_t greatest[] = {2, 5, 0, 4, 3, 1}, least[] = {1, 3, 4, 0, 2, 5};

@@ -1,4 +1,5 @@
-// Running graphs, what is refused, and layouts that ONNX models do not have.
+// Running graphs with the reference kernels, refused inputs, and layouts that ONNX models do not
+// have. Expected values come from numpy or are worked out by hand.
 #include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 
@@ -27,7 +28,7 @@ static int32_t add_joint(struct msc_graph *g, enum msc_op op, int32_t n_inputs,
     return msc_graph_joint(g, joint)->outputs[0];
 }
 
-// relu(x) + x * x and relu(x) again as a result, for x of [2, 3].
+// relu(x) + x * x, and relu(x) as a second output, for x [2, 3].
 struct fixture {
     struct msc_graph *g;
     int32_t x, relu, square, sum;
@@ -53,7 +54,7 @@ static void test_graph_reference_run__wanted(void **state) {
     set_up(&f);
     assert_ok(msc_array_create_from(&input, MSC_DTYPE_F32, 2, (const int64_t[]){2, 3}, x));
     const struct msc_array *inputs[] = {input};
-    // Inner tensors, inputs and repetitions may be asked for.
+    // Inner tensors, inputs and repeated tensors may be requested as results.
     const int32_t wanted[] = {f.sum, f.relu, f.x, f.sum};
     assert_ok(msc_reference_run_graph(out, f.g, inputs, wanted, 4, NULL));
     assert_memory_equal(msc_array_data(out[0]), sum, sizeof(sum));
@@ -84,7 +85,7 @@ static void test_graph_reference_run__input_that_does_not_fit(void **state) {
     msc_graph_destroy(f.g);
 }
 
-// Two int64 inputs through one joint; the status of running it.
+// Runs a joint with two int64 inputs and returns the status.
 static enum msc_status run_int_pair(struct msc_array **out, enum msc_op op, const int64_t a[2],
                                     const int64_t b[2], int32_t n_attrs,
                                     const struct msc_attr attrs[]) {
@@ -112,14 +113,14 @@ static enum msc_status run_int_pair(struct msc_array **out, enum msc_op op, cons
 static void test_graph_reference_run__integers(void **state) {
     (void)state;
     struct msc_array *out;
-    // Beyond 2^53, where doubles would round.
+    // Results above 2^53, which doubles would round.
     const int64_t a[] = {INT64_C(9007199254740993), -7}, b[] = {2, 2};
     assert_ok(run_int_pair(&out, MSC_OP_MULTIPLY, a, b, 0, NULL));
     assert_true(msc_array_get_i64(out, 0) == INT64_C(18014398509481986));
     msc_array_release(out);
     assert_ok(run_int_pair(&out, MSC_OP_DIVIDE, a, b, 0, NULL));
     assert_true(msc_array_get_i64(out, 0) == INT64_C(4503599627370496));
-    assert_true(msc_array_get_i64(out, 1) == -3); // towards zero, as C
+    assert_true(msc_array_get_i64(out, 1) == -3); // rounds towards zero, as in C
     msc_array_release(out);
     // numpy.array([2**62, 2**62]) @ numpy.array([2, 3]) wraps.
     const int64_t large[] = {INT64_C(1) << 62, INT64_C(1) << 62}, factors[] = {2, 3};
@@ -128,7 +129,7 @@ static void test_graph_reference_run__integers(void **state) {
     msc_array_release(out);
 }
 
-// A joint of several inputs, which hold 1, 2, 3, ..., conditions and NaN after a pattern.
+// A joint with several inputs, filled with 1, 2, 3, ...; conditions and NaN follow a pattern.
 struct of_inputs {
     enum msc_op op;
     int32_t n;
@@ -169,7 +170,7 @@ static struct msc_array *run_inputs(struct msc_array *inputs[3], const struct of
     return out;
 }
 
-// Rows longer than what is computed at once; every operand repeats along other axes.
+// Rows longer than one block of the computation; each operand is broadcast along different axes.
 static void test_graph_reference_run__selects(void **state) {
     static const enum msc_dtype dtypes[] = {MSC_DTYPE_F32, MSC_DTYPE_F64, MSC_DTYPE_I64,
                                             MSC_DTYPE_U8, MSC_DTYPE_F16};
@@ -231,7 +232,7 @@ static void test_graph_reference_run__comparisons(void **state) {
     }
 }
 
-// How many are asked for is found only by running: two numbers are none.
+// The k of TopK is an input and known only at run time. Two numbers are not a valid k.
 static void test_graph_reference_run__counts_found_late(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -267,7 +268,8 @@ static void test_graph_reference_run__counts_found_late(void **state) {
     msc_graph_destroy(g);
 }
 
-// A sum whose length is known by one operand alone, while the other one is of another length.
+// The length of a sum is known from one operand only, and the other turns out to have another
+// length.
 static void test_graph_reference_run__lengths_found_late(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -322,7 +324,7 @@ static void test_graph_reference_run__sums_of_nothing(void **state) {
     msc_graph_destroy(g);
 }
 
-// The joint has the name that a constant gets when it is run alone.
+// The joint already has the name that a constant gets when the joint is run alone.
 static void test_graph_reference_run__alone_under_a_name_that_is_taken(void **state) {
     (void)state;
     const int64_t values[3] = {2, 10, 3}, expected[3] = {2, 5, 8}; // numpy.arange(2, 10, 3)
@@ -365,8 +367,8 @@ static void test_graph_reference_run__refused_values(void **state) {
     assert_message("index 2 is out of range for axis 0 of length 2");
 }
 
-// Input [1, 4, 5, 6], weight [6, 2, 3, 3] in two groups, plain in the layouts asked for; the result
-// as [1, 6, h, w].
+// Convolves x [1, 4, 5, 6] with a weight [6, 2, 3, 3] in two groups, in NCHW or, if `is_last`,
+// channels-last layout. Returns the result as [1, 6, h, w].
 static struct msc_array *run_conv(bool is_last) {
     struct msc_graph *g;
     struct msc_array *x = f32_array(4, (const int64_t[]){1, 4, 5, 6}), *out;
@@ -412,7 +414,7 @@ static struct msc_array *run_conv(bool is_last) {
     return out;
 }
 
-// The order of a sum does not depend on where the elements lie.
+// The order of additions does not depend on the layout, so the results have the same bits.
 static void test_graph_reference_run__channels_last(void **state) {
     (void)state;
     struct msc_array *first = run_conv(false), *last = run_conv(true);

@@ -1,8 +1,10 @@
+// Sites: where compression can act, which slots a site covers, and what each target requantises.
+// Expected sites are written by hand for small graphs.
 #include "graph/site.h"
 
 #include "tests/graph/graph_samples.h"
 
-// "name:axis*slots" for weights, "name*slots" for activations, in order.
+// Expected sites in order: "name:axis*slots" for weights, "name*slots" for activations.
 static void check_scheme(const struct msc_graph *g, const struct msc_site_scheme *scheme,
                          const char *expected) {
     struct msc_sites sites;
@@ -31,7 +33,7 @@ static void check_target(const struct msc_graph *g, const char *target, const ch
     check_scheme(g, &(struct msc_site_scheme){.target = msc_target_find(target)}, expected);
 }
 
-// Where groups of a weight lie: along `axes` axes from `axis` on.
+// Checks that the groups of a weight run along `axes` axes, starting with `axis`.
 static void check_group(const struct msc_graph *g, const char *name, int32_t axis, int32_t axes) {
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, g, NULL));
@@ -74,7 +76,7 @@ static void test_graph_site__slots(void **state) {
     msc_graph_destroy(g);
 }
 
-// A convolution of `name` with so many groups, 4 channels in and out.
+// A convolution called `name` with 4 input and output channels in `groups` groups.
 static int32_t add_grouped(struct msc_graph *g, const char *name, int32_t x, int64_t groups) {
     const struct msc_attr attrs[] = {{"groups", groups == 4 ? "4" : groups == 2 ? "2" : "1"}};
     int32_t weight = add_weight(g, name, "OIHW", 4, DIMS(4, 4 / groups, 1, 1));
@@ -90,7 +92,7 @@ static int32_t add_grouped(struct msc_graph *g, const char *name, int32_t x, int
                         });
 }
 
-// Only where every use keeps channels apart is there an axis for all of them.
+// A tensor has a channel axis only if all of its uses keep the channels apart.
 static void test_graph_site__channels(void **state) {
     static const int32_t axes[] = {-1, 1, -1}, axes_by_use[] = {1, -1, 1, -1};
     (void)state;
@@ -162,7 +164,7 @@ static void test_graph_site__products(void **state) {
     msc_graph_destroy(g);
 }
 
-// A float table is a weight site; looking up in an activation, or in integers, is none.
+// A float table is a weight site. A lookup in an activation or in integers has no site.
 static void test_graph_site__embeddings(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -191,7 +193,7 @@ static void test_graph_site__embeddings(void **state) {
     msc_graph_destroy(g);
 }
 
-// Both weights and the input; not the state. A product of constants has no sites.
+// Both weights and the input have sites, the state does not. A product of constants has none.
 static void test_graph_site__recurrent(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -235,7 +237,7 @@ static void check_transposed(const char *groups, const int64_t dims[], const cha
     assert_ok(msc_graph_set_outputs(g, 1, &y));
     assert_ok(msc_graph_finalize(g));
     check_sites(g, false, expected);
-    // OpenVINO has an integer kernel of it, ONNX Runtime none.
+    // OpenVINO has an integer kernel for it, ONNX Runtime does not.
     check_target(g, "openvino", expected);
     msc_graph_destroy(g);
 }
@@ -268,8 +270,8 @@ static int32_t add_linear(struct msc_graph *g, const char *name, int32_t x, cons
                                         "weight", add_weight(g, weight, "OI", 2, DIMS(3, 16))}});
 }
 
-// A residual block, pooled, with a classifier. Between a convolution or sum and the relu behind it
-// nothing is requantised; pooling and reshaping keep the scale.
+// A residual block with pooling and a classifier. Nothing is requantised between a convolution or
+// sum and its relu. Pooling and reshaping keep the scale.
 static void test_graph_site__target(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -295,10 +297,10 @@ static void test_graph_site__target(void **state) {
     assert_ok(msc_graph_set_outputs(g, 1, &y));
     assert_ok(msc_graph_finalize(g));
     check_sites(g, false, "x:0*1 w1@0*1 pool:0*1 w2@0*1 flat:0*1 w3@0*1");
-    // ONNX Runtime's products may give floats.
+    // ONNX Runtime's products may return floats.
     check_target(g, "onnxruntime", "x:0*1 w1@0*1 relu:0*3 w2@0*1 conv2:0*1 relu2:0*2 w3@0*1");
     check_target(g, "tflite", "x:0*1 w1@0*1 relu:0*3 w2@0*1 conv2:0*1 relu2:0*2 w3@0*1 fc:0*1");
-    // OpenVINO adds floats to what a convolution has summed up.
+    // OpenVINO adds a residual to the convolution's sum in float.
     check_target(g, "openvino", "x:0*1 w1@0*1 relu:0*3 w2@0*1 relu2:0*2 w3@0*1");
     check_target(g, "generic", "x:0*1 w1@0*1 pool:0*1 w2@0*1 flat:0*1 w3@0*1");
     msc_graph_destroy(g);
@@ -322,9 +324,9 @@ static int32_t add_pair(struct msc_graph *g, enum msc_op op, const char *name, i
         g, &(struct msc_joint_spec){.op = op, .name = name, .n_inputs = 2, .inputs = IDS(a, b)});
 }
 
-// x - 1 ── conv * 2 + 1 ── hard swish * 2 + 1 ── * -1 ── conv2. Numbers behind a convolution are part of
-// it, factors part of what they are multiplied with; what else is added, or turned, is requantised.
-// The model's input is read once.
+// x - 1 ── conv * 2 + 1 ── hard swish * 2 + 1 ── * -1 ── conv2. Constants after a convolution merge
+// into it, and positive factors merge into the scale. Results of other additions and of a negative
+// factor are requantised. The model's input is quantised only once, after the subtraction.
 static void test_graph_site__target_numbers(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -350,8 +352,8 @@ static void test_graph_site__target_numbers(void **state) {
     msc_graph_destroy(g);
 }
 
-// What others read, too, or what is an output, is requantised before the relu as well; of a float
-// joint nothing is.
+// A convolution's result with another consumer, or that is an output, is requantised before the
+// relu as well. Results that only float joints read are not.
 static void test_graph_site__target_readers(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -374,7 +376,7 @@ static void test_graph_site__target_readers(void **state) {
     msc_graph_destroy(g);
 }
 
-// What products give may be read as floats, and so a sum of it and of such sums is one of floats.
+// A product's result may be read as floats, so a sum of such results is computed in float, too.
 static void test_graph_site__target_sums(void **state) {
     (void)state;
     struct msc_graph *g;

@@ -1,4 +1,4 @@
-// MSC's weight graph of small networks, by hand.
+// MSC's weight graph of small networks. Expected nodes are written by hand from its description.
 #include "graph/weight_graph.h"
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// A node: what it is, and the names of its parents and friends.
+// An expected node: its kind and strategy, and the names of its parents and friends.
 struct row {
     const char *name, *type, *strategy, *parents, *friends;
 };
@@ -39,7 +39,7 @@ static void check_rows(const struct msc_graph *g, const struct row rows[], int32
     msc_weight_graph_finish(&w);
 }
 
-// a -> norm -> relu, which b reads; both are added, the sum stands behind the first; c reads all.
+// a -> norm -> relu -> b; the sum of relu and b follows the relu in a concatenation, which c reads.
 static struct net branches(void) {
     struct net n = net_begin(3);
     int32_t x = add_input(n.g, "x", "NCHW", 4, (const int64_t[]){1, 3, 4, 4});
@@ -76,7 +76,7 @@ static void test_graph_weight_graph__branches(void **state) {
     msc_graph_destroy(n.g);
 }
 
-// The reference's example of a node (MSC wrote just these members), and one with friends.
+// The node shown in MSC's documentation, with exactly these members, and a node with friends.
 static void test_graph_weight_graph__forms(void **state) {
     struct msc_weight_graph w;
     cJSON *json, *node;

@@ -1,3 +1,4 @@
+// Builds the bias cases declared in bias_case.h and computes their expected results in int64.
 #include "tests/kernels/bias_case.h"
 
 #include "tests/graph/graph_samples.h"
@@ -33,13 +34,13 @@ int64_t bias_count_y(const struct bias_shape *s) {
     return s->n * s->out * out_size(s, s->height) * out_size(s, s->width);
 }
 
-// Where the weight from input channel `c` of a group to output channel `o` begins.
+// The place of the first weight from input channel `c` of a group to output channel `o`.
 static int64_t place_of_weight(const struct bias_shape *s, int64_t o, int64_t c) {
     int64_t at = s->op == MSC_OP_CONV2D_TRANSPOSE ? c * s->out + o : o * (s->in / s->groups) + c;
     return at * s->kernel * s->kernel;
 }
 
-// The input row or column under a tap of the kernel; -1: there is none.
+// The input row or column under a tap of the kernel, or -1 if there is none.
 static int64_t source(const struct bias_shape *s, int64_t at, int64_t tap, int64_t size) {
     int64_t from = at * s->stride + tap - s->padding;
     if (s->op == MSC_OP_CONV2D_TRANSPOSE) {
@@ -90,12 +91,12 @@ static int64_t largest_sum(const struct bias_shape *s, const int32_t w[]) {
 // ---- Trials -----------------------------------------------------------------------------------
 
 static const struct bias_range inputs[] = {{0, 255, 0}, {0, 255, 117}, {-128, 127, -9}, {0, 15, 5}};
-// The last is no byte less its zero point.
+// With the last range, q - zero point does not fit a byte.
 static const struct bias_range weights[] = {{-127, 127, 0}, {0, 255, 128}, {-128, 127, -3}};
 
 static const float coarse_step = 0.03f;
 
-// Scales of few bits where a bias must come to an integer that is known beforehand.
+// Chooses scales. Those of a bias that must be a certain integer are powers of two.
 static void set_scales(struct bias_trial *t, const struct bias_shape *s) {
     bool is_known = t->kind == BIAS_LARGEST || t->kind == BIAS_TOO_LARGE;
     t->n_scales = t->w == &weights[0] ? (int32_t)s->out : 1;
@@ -108,7 +109,7 @@ static void set_scales(struct bias_trial *t, const struct bias_shape *s) {
     }
 }
 
-// q - zero point of a tensor.
+// Quantises to q - zero point.
 static void quantize(int32_t q[], const float v[], int64_t n, const struct bias_range *r,
                      float scale) {
     for (int64_t i = 0; i < n; i++) {
@@ -118,12 +119,12 @@ static void quantize(int32_t q[], const float v[], int64_t n, const struct bias_
     }
 }
 
-// The q - zero point that is farthest from 0.
+// The value of q - zero point that is farthest from 0.
 static int32_t extreme(const struct bias_range *r) {
     return r->zero - r->low > r->high - r->zero ? r->low - r->zero : r->high - r->zero;
 }
 
-// Integers of the bias, and its numbers; the largest have the sign of channel 0's sums.
+// Draws the bias as integers and as floats. The largest have the sign of channel 0's sums.
 static void draw_bias(int32_t q[], float b[], struct bias_case *c, const struct bias_trial *t,
                       int64_t most) {
     for (int o = 0; o < c->shape->out; o++) {
@@ -172,12 +173,12 @@ static void expect(struct bias_case *c, struct bias_trial *t, const int32_t w[])
         }
         t->expected[i] = ended(t->expected[i], s->end);
     }
-    // No output of the transposed convolution sees all taps.
+    // In the transposed convolution no output position is reached by all taps.
     bool is_transposed = s->op == MSC_OP_CONV2D_TRANSPOSE;
     assert_int_equal(reaches, t->kind == BIAS_LARGEST && !is_transposed);
 }
 
-// Weights of all sizes, those of channel 0 the largest: with the first image its sums
+// Weights of all sizes. Those of channel 0 are the largest, so that with the first image its sums
 // reach the bound.
 static void draw_weight(int32_t q[], float v[], struct bias_case *c, const struct bias_trial *t) {
     const struct bias_shape *s = c->shape;
@@ -293,7 +294,7 @@ static struct msc_graph *make_graph(const struct bias_shape *s) {
     return g;
 }
 
-// One image above every range, the others random.
+// One image exceeds every range; the others are random.
 void bias_case_init(struct bias_case *c, const struct bias_shape *s) {
     static float v[MAX_X];
     memset(c, 0, sizeof(*c));

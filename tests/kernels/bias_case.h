@@ -1,5 +1,5 @@
-// Convolutions and linear layers over integers with biases of all kinds, and what kernels/backend.h
-// says of their results, computed in int64.
+// Quantised convolutions and linear layers with biases of all kinds, and the results that
+// kernels/backend.h specifies, computed in int64.
 //
 //     struct bias_case c;
 //     bias_case_init(&c, &bias_shapes[0]);
@@ -18,7 +18,7 @@ enum bias_end {
     BIAS_END_NONE,
     BIAS_END_RELU,
     BIAS_END_ABS
-}; // behind the joint: a limit, or a program
+}; // follows the joint: nothing, a limit or an element-wise program
 
 struct bias_shape {
     const char *name;
@@ -27,15 +27,16 @@ struct bias_shape {
     enum bias_end end;
 };
 
-enum { BIAS_SHAPES = 8, BIAS_LONG_SUMS = BIAS_SHAPES - 1 }; // whose sums no float32 holds
+// The last shape's sums are not exact in float32.
+enum { BIAS_SHAPES = 8, BIAS_LONG_SUMS = BIAS_SHAPES - 1 };
 extern const struct bias_shape bias_shapes[BIAS_SHAPES];
 int64_t bias_count_y(const struct bias_shape *s);
 
 enum bias_kind {
     BIAS_FLOAT, // not rounded
     BIAS_SMALL,
-    BIAS_LARGEST,   // that may join the sums
-    BIAS_TOO_LARGE, // one step of float32 more
+    BIAS_LARGEST,   // the largest that may be added to the integer sums
+    BIAS_TOO_LARGE, // larger by one step of float32
     BIAS_COARSE,    // rounded to another step
     BIAS_KINDS
 };
@@ -46,16 +47,16 @@ struct bias_range {
     int32_t low, high, zero;
 };
 
-// Trial ((input * BIAS_WEIGHTS) + weight) * BIAS_KINDS + kind.
+// Trials are numbered ((input * BIAS_WEIGHTS) + weight) * BIAS_KINDS + kind.
 struct bias_trial {
     const struct bias_range *x, *w;
     enum bias_kind kind;
-    int32_t n_scales; // of the weight: one, or one for each channel
+    int32_t n_scales; // scales of the weight: one, or one per channel
     float x_scale, w_scales[BIAS_MAX_CHANNELS], steps[BIAS_MAX_CHANNELS];
     int32_t w_zeros[BIAS_MAX_CHANNELS];
     struct msc_array *weight, *bias;
     struct msc_edit x_edit, w_edits[2], b_edits[2];
-    const struct msc_edit *slots[3]; // of input, weight, bias
+    const struct msc_edit *slots[3]; // edits of input, weight and bias
     float expected[BIAS_MAX_Y];
 };
 

@@ -1,3 +1,5 @@
+// Builds the graphs declared in cpu_case.h, runs them through the reference kernels, and
+// compares.
 #include "tests/kernels/cpu_case_internal.h"
 
 #include "base/alloc.h"
@@ -142,12 +144,12 @@ void cpu_case_finish_graph(struct cpu_case *c, int32_t output) {
 
 // ---- Edits ------------------------------------------------------------------------------------
 
-// One scale and zero point for the range of elements first, first + step, ... in runs of `run`.
+// Sets one scale and zero point for the range [low, high].
 static void set_range(struct cpu_quant *q, int index, struct cpu_edit_kind kind, float low,
                       float high) {
     low = low < 0.0f ? low : 0.0f;
     high = high > 0.0f ? high : 0.0f;
-    if (!isfinite(high - low)) { // of results that are no numbers
+    if (!isfinite(high - low)) { // results with NaN or infinities
         low = -1.0f;
         high = 1.0f;
     }
@@ -216,7 +218,7 @@ void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
 
 // ---- Running the reference --------------------------------------------------------------------
 
-// Operand i of a joint as the reference kernels see it, and its edit.
+// The edit of operand i of a joint, or NULL.
 static const struct msc_quant *operand_edit(const struct cpu_case *c, const struct msc_joint *j,
                                             int32_t i) {
     int32_t slot = msc_sites_find_slot(&c->sites, j->id, i);
@@ -229,7 +231,7 @@ static bool is_integer_joint(const struct cpu_case *c, const struct msc_joint *j
     return x && w && msc_quant_is_integer(x) && msc_quant_is_integer(w);
 }
 
-// Floats with noise added.
+// A copy with noise added to every element.
 static struct msc_array *disturb(struct cpu_case *c, const struct msc_array *x) {
     struct msc_array *noisy;
     const float *from = msc_array_data(x);
@@ -334,7 +336,7 @@ bool cpu_is_equal(const struct msc_array *a, const struct msc_array *b) {
             return false;
         }
     }
-    return true; // zeros of different sign, or NaN of different bits
+    return true; // zeros of different signs, or NaN with different bits
 }
 
 static void print_row(const struct cpu_case *c) {
@@ -356,7 +358,7 @@ void cpu_check_equal(struct cpu_case *c) {
     msc_array_release(expected);
 }
 
-// Sums of squares: of the differences, and of b.
+// The sum of squared differences; *power is the sum of squares of b.
 static double differences(const struct msc_array *a, const struct msc_array *b, double *power) {
     double sum = 0;
     *power = 0;
@@ -369,7 +371,7 @@ static double differences(const struct msc_array *a, const struct msc_array *b, 
     return sum;
 }
 
-// How far noise of a float's last bit moves the result: the most of a few times.
+// How far noise in a float's last bit moves the result: the largest of four runs.
 static double noise_differences(struct cpu_case *c, const struct msc_array *expected) {
     double most = 0, power;
     c->noise = FLT_EPSILON;

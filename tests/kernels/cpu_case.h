@@ -1,5 +1,6 @@
 // Small graphs for tests of the backends: built in a few lines with random elements, run step by
-// step through a plan, and run joint by joint through the reference kernels.
+// step through a plan, and run joint by joint through the reference kernels, which give the
+// expected values.
 //
 //     struct cpu_case c;
 //     cpu_case_init(&c, 1);
@@ -10,8 +11,8 @@
 //     cpu_check_close(&c, 1e-10);
 //     cpu_case_finish(&c);
 //
-// Rows of the table of kernel cases are added by cpu_case_add; cpu_check_cases runs all rows of a
-// test that need nothing else.
+// cpu_case_add adds a row of the table of kernel cases. cpu_check_cases runs all rows of a reader
+// that need nothing more.
 #ifndef MSC_TESTS_CPU_CASE_H
 #define MSC_TESTS_CPU_CASE_H
 
@@ -31,9 +32,9 @@
     }
 
 #define CPU_CASE_MAX 16
-#define CPU_CASE_CHANNELS 512 // at most, of edits by channel
+#define CPU_CASE_CHANNELS 512 // most channels of an edit with a scale per channel
 
-struct cpu_quant { // an edit with room for its parameters
+struct cpu_quant { // an edit with memory for its parameters
     struct msc_edit edit;
     float scales[CPU_CASE_CHANNELS];
     int32_t zero_points[CPU_CASE_CHANNELS];
@@ -42,28 +43,30 @@ struct cpu_quant { // an edit with room for its parameters
 struct cpu_case {
     struct msc_graph *g;
     struct msc_rng rng;
-    float low, high; // of random elements
-    float noise;     // what the reference reads is off by up to this share of itself
+    float low, high; // range of random elements
+    float noise;     // relative noise added to what the reference kernels read
     struct msc_array *inputs[CPU_CASE_MAX];
-    const struct msc_quant *input_quants[CPU_CASE_MAX]; // they come as these integers; NULL: floats
+    // Quantisation of inputs given as integers; NULL: float inputs.
+    const struct msc_quant *input_quants[CPU_CASE_MAX];
     int n_inputs;
     struct msc_sites sites;
     struct cpu_quant *quants;                   // [n_slots]
     const struct msc_edit *edits[CPU_CASE_MAX]; // [n_slots]
     struct msc_backend_options options;
-    const struct kernel_case *row; // the last that was added, for messages; NULL: none
-    bool is_last;                  // computed inputs of rows, with 4 dims, come with channels last
-    bool is_constant;              // inputs of rows except the first are constants
-    // Optional: changes the elements of an operand of a row, after they were drawn.
+    const struct kernel_case *row; // the row added last, for messages; NULL: none
+    // Inputs of rows with 4 dims are computed and come in channels-last layout.
+    bool is_last;
+    bool is_constant; // all inputs of rows except the first are constants
+    // Optional: changes the elements of a row's operand after they were drawn.
     void (*adjust)(const struct kernel_operand *o, float x[], int64_t n);
-    int n_steps;       // of the last plan, without aliases
-    bool is_at_limits; // steps may have no shader, and are run as they are, no more
-    int n_on_host;     // of the last plan, on vulkan
+    int n_steps;       // number of steps of the last plan, without aliases
+    bool is_at_limits; // steps may have no shader, and run in one way only
+    int n_on_host;     // number of the last plan's steps that ran on the host (vulkan)
 };
 
-// Are cases run on a device in place of the cpu (MSC_TEST_DEVICE)?
+// Returns whether cases run on a device instead of the cpu (MSC_TEST_DEVICE).
 bool cpu_is_on_device(void);
-// Is everything run in every way, and not a sample (MSC_TEST_VARIANTS)?
+// Returns whether steps run in every way instead of in a sample of ways (MSC_TEST_VARIANTS).
 bool cpu_runs_all_variants(void);
 
 void cpu_case_init(struct cpu_case *c, uint64_t seed);
@@ -71,15 +74,16 @@ void cpu_case_finish(struct cpu_case *c);
 
 struct msc_array *cpu_random(struct cpu_case *c, int n_dims, const int64_t dims[]);
 int32_t cpu_input(struct cpu_case *c, const char *layout, int n_dims, const int64_t dims[]);
-// Random integers in [low, high] as `dtype`.
+// Random integers in [low, high], of type `dtype`.
 int32_t cpu_whole_input(struct cpu_case *c, const char *dtype, int low, int high, int n_dims,
                         const int64_t dims[]);
 int32_t cpu_whole_constant(struct cpu_case *c, enum msc_dtype dtype, int low, int high, int n_dims,
                            const int64_t dims[]);
 int32_t cpu_weight(struct cpu_case *c, const char *layout, int n_dims, const int64_t dims[]);
-// The output of a constant joint; `elements` NULL: random.
+// The output of a constant joint; if `elements` is NULL they are random.
 int32_t cpu_constant(struct cpu_case *c, int n_dims, const int64_t dims[], const float *elements);
-// Attributes as "key=value;key=value". `weight` and `bias` may be MSC_NO_ID. Returns output 0.
+// Adds a joint. Attributes are "key=value;key=value". `weight` and `bias` may be MSC_NO_ID.
+// Returns output 0.
 int32_t cpu_joint(struct cpu_case *c, enum msc_op op, int32_t n_inputs, const int32_t inputs[],
                   const char *attributes, int32_t weight, int32_t bias);
 int32_t cpu_joint_weights(struct cpu_case *c, enum msc_op op, int32_t n_inputs,
@@ -87,7 +91,7 @@ int32_t cpu_joint_weights(struct cpu_case *c, enum msc_op op, int32_t n_inputs,
                           const struct msc_weight_spec weights[]);
 // Adds a row of the table of kernel cases and returns output 0 of its joint.
 int32_t cpu_case_add(struct cpu_case *c, const struct kernel_case *row);
-// Finalizes the graph with this output, or these.
+// Finalises the graph with this output, or with these.
 void cpu_case_finish_graph(struct cpu_case *c, int32_t output);
 void cpu_case_finish_outputs(struct cpu_case *c, int32_t n, const int32_t outputs[]);
 
@@ -96,29 +100,29 @@ struct cpu_edit_kind {
     bool is_symmetric;
     bool is_per_channel;
 };
-// Edits at every slot, with ranges taken from the float model. bits 0: none.
+// Adds edits at every slot, with ranges taken from the float model. bits 0 means none.
 void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
                    struct cpu_edit_kind weights);
 
-// Output `index` of the graph under the edits. *out is owned by the caller.
+// Runs the plan and returns output `index` of the graph under the edits. The caller owns *out.
 void cpu_run(struct msc_array **out, struct cpu_case *c, int index);
-// The same by the reference kernels; quantised joints by graph/reference/reference_quant.h.
+// The same with the reference kernels; quantised joints with graph/reference/reference_quant.h.
 void cpu_expect(struct msc_array **out, struct cpu_case *c, int index);
 
 void cpu_check_equal(struct cpu_case *c);
-// sum (a - b)^2 <= bound * sum b^2
+// Checks sum (a - b)^2 <= bound * sum b^2.
 void cpu_check_close(struct cpu_case *c, double bound);
-// The same; or, where terms cancel, at most a hundred times as far off (root mean square) as the result
-// moves when all that a joint reads is off by the last bit of a float.
+// The same check. If terms cancel, the root mean square error may instead be up to a hundred
+// times the change of the result when all inputs of joints change in a float's last bit.
 void cpu_check_conditioned(struct cpu_case *c, double bound);
-// Equal or close, as the row that was added says.
+// Checks for equality or closeness, as the row added last says.
 void cpu_check_row(struct cpu_case *c);
-// Runs every row that has this reader. In cpu_check_layouts, rows whose first input has 4 dims run
-// once more with channels last.
+// Runs every row that has this reader. cpu_check_layouts runs rows whose first input has 4 dims
+// once more in channels-last layout.
 void cpu_check_cases(const char *reader);
 void cpu_check_layouts(const char *reader);
-// All elements equal bit by bit, or (printing the first that differs) not. Denormals count as zeros
-// on a device that takes them for such.
+// Returns whether all elements have the same bits, and prints the first difference. Denormals
+// equal zeros on a device that flushes them.
 bool cpu_is_equal(const struct msc_array *a, const struct msc_array *b);
 
 #endif

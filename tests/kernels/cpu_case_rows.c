@@ -1,7 +1,7 @@
-// Rows of the table of kernel cases as cases.
+// Turns rows of the table of kernel cases into cases, as declared in cpu_case.h.
 #include "tests/kernels/cpu_case.h"
 
-// Elements of an operand, in its own range or that of the case.
+// Fills an operand with random elements in its own range or the case's range.
 static void fill_operand(void *payload, const struct kernel_operand *o, float x[], int64_t n) {
     struct cpu_case *c = payload;
     float low = o->has_range ? o->low : c->low, high = o->has_range ? o->high : c->high;

@@ -1,3 +1,4 @@
+// Runs a case's plan step by step on the cpu or a device, as declared in cpu_case.h.
 #include "tests/kernels/cpu_case_internal.h"
 
 #include "base/alloc.h"
@@ -10,13 +11,13 @@
 
 // ---- Backends ---------------------------------------------------------------------------------
 
-// MSC_TEST_DEVICE=vulkan runs the same cases there.
+// MSC_TEST_DEVICE=vulkan runs the cases on that device.
 bool cpu_is_on_device(void) {
     const char *device = getenv("MSC_TEST_DEVICE");
     return device && strcmp(device, "vulkan") == 0;
 }
 
-// MSC_TEST_VARIANTS=all leaves no sample out, however long that takes.
+// MSC_TEST_VARIANTS=all runs every step in every way, however long that takes.
 bool cpu_runs_all_variants(void) {
     const char *variants = getenv("MSC_TEST_VARIANTS");
     return variants && strcmp(variants, "all") == 0;
@@ -28,9 +29,9 @@ static void print_line(void *payload, enum msc_log_level level, const char *line
     print_error("%s\n", line);
 }
 
-// Opening a device takes longer than most cases: one is kept for the whole program. It is not even
-// closed at the end, since drivers lose some memory of their own when they are unloaded;
-// test_vulkan_device.c checks closing.
+// Opening a device takes longer than most cases, so one is kept for the whole program. It is not
+// closed at the end, because drivers leak memory when they are unloaded. test_vulkan_device.c
+// checks closing.
 static struct msc_backend *vulkan;
 
 void cpu__open_device(void) {
@@ -67,9 +68,9 @@ static void close_backend(struct msc_backend *b) {
     assert_int_equal(msc_vulkan_n_messages(b), 0);
 }
 
-// Is this step run in other ways too? Software drivers and large steps take their time: of those are the
-// first of an operator, and every seventh after them, which the nested loops of a test do not keep step
-// with; of large steps on a device none.
+// Returns whether a step is run in other ways, too. On software drivers, and for large steps,
+// only the first steps of an operator are, and then every seventh, a number that does not divide
+// the tests' loops. Large steps on a device are not.
 static bool is_varied(const struct cpu_case *c, const struct msc_step *s, int64_t n_elements) {
     enum { N_FIRST = 4, PERIOD = 7 };
     static int n_seen[MSC_OP_COUNT];
@@ -86,7 +87,8 @@ static bool is_varied(const struct cpu_case *c, const struct msc_step *s, int64_
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-// How a step reads its input i: as an edit says, or as the graph's input comes. NULL: as float32.
+// The quantisation under which a step reads its input i, from an edit or from the graph's input;
+// NULL: float32.
 static const struct msc_quant *quant_of(const struct cpu_runner *r, const struct msc_step *s,
                                         int32_t i) {
     int32_t input = r->plan->values[s->inputs[i]].input;
@@ -95,7 +97,7 @@ static const struct msc_quant *quant_of(const struct cpu_runner *r, const struct
     return q || input == MSC_NO_ID ? q : r->c->input_quants[input];
 }
 
-// What a step reads through input i, quantised if it shall be. *owned is freed by the caller.
+// The value that a step reads through input i, quantised if necessary. The caller frees *owned.
 static struct msc_view input_view(const struct cpu_runner *r, const struct msc_step *s, int32_t i,
                                   void **owned) {
     struct msc_view in = msc_plan_view(r->plan, s->inputs[i], r->data[s->inputs[i]]);
@@ -120,8 +122,8 @@ void cpu__fill_with_junk(struct msc_backend *b, void *memory, size_t n_bytes) {
     msc_free(junk);
 }
 
-// Steps that may have no shader and run on the host: means and norms of more elements than a loop of
-// some drivers takes, and any where workgroups are few.
+// Steps that may run on the host because they have no shader: means and norms of more elements
+// than some drivers' loops allow, and all steps if the number of workgroups is limited.
 static bool may_run_on_host(const struct msc_step *s) {
     if (getenv("MSC_VULKAN_GROUPS")) {
         return true;
@@ -169,7 +171,8 @@ static void run_step(struct cpu_runner *r, struct msc_step *s) {
         assert_ok(r->b->def->weights(r->b, s, edits, &weights, &n_bytes));
     }
     struct msc_call call = {.inputs = inputs, .outputs = outputs, .weights = weights};
-    // Twice, on the last thread first: nothing may depend on earlier calls or on who calls.
+    // Run twice, first on the last thread: the result must not depend on earlier calls or on the
+    // thread.
     assert_ok(r->b->def->run(r->b, s, &call, 1, r->c->options.n_threads - 1));
     assert_ok(r->b->def->run(r->b, s, &call, 1, 0));
     if (is_varied(r->c, s, msc_view_n_elements(&outputs[0]))) {

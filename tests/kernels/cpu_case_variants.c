@@ -1,3 +1,4 @@
+// Runs steps in other ways and compares, as declared in cpu_case_internal.h.
 #include "tests/kernels/cpu_case_internal.h"
 
 #include "base/alloc.h"
@@ -6,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-// ---- Variants of a result ---------------------------------------------------------------------
+// ---- Quantised variants of a result -----------------------------------------------------------
 
-// uint8 with elements beyond the range, int8, few bits and more than 8.
+// The formats: uint8 with elements out of range, int8, fewer than 8 bits, and more than 8.
 enum { N_VARIANTS = 4 };
 struct variant {
     struct cpu_quant quant;
@@ -21,7 +22,7 @@ static void *allocate(const struct cpu_runner *r, size_t n_bytes) {
     return memory;
 }
 
-// Elements of a view in host memory; freed by the caller.
+// Copies the elements of a view to host memory, which the caller frees.
 static void *fetch(const struct cpu_runner *r, const struct msc_view *v) {
     void *host = msc_alloc(msc_view_n_bytes(v) + 1);
     assert_non_null(host);
@@ -32,7 +33,7 @@ static void *fetch(const struct cpu_runner *r, const struct msc_view *v) {
 static void check_same(const struct cpu_runner *r, const struct msc_view *a,
                        const struct msc_view *b) {
     void *host_a = fetch(r, a), *host_b = fetch(r, b);
-    if (memcmp(host_a, host_b, msc_view_n_bytes(a)) != 0) { // cmocka alone is slow: byte by byte
+    if (memcmp(host_a, host_b, msc_view_n_bytes(a)) != 0) { // cmocka's own comparison is slow
         assert_memory_equal(host_a, host_b, msc_view_n_bytes(a));
     }
     msc_free(host_a);
@@ -86,7 +87,8 @@ void cpu__check_quantizing(const struct cpu_runner *r, const struct msc_step *s,
     other.data = allocate(r, msc_view_n_bytes(&floats));
     struct msc_call some = *call;
     some.quantized = quantized;
-    // The last is no integers: what kernels do themselves, they may do with the others alone.
+    // The last variant is not integers. Kernels may quantise by themselves only if all variants
+    // are, so the others are also run without it.
     for (int n = N_VARIANTS; n >= N_VARIANTS - 1; n--) {
         some.n_quantized = n;
         some.outputs = &none;
@@ -131,7 +133,7 @@ void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
     }
     for (int32_t i = 0; i < s->n_inputs; i++) {
         if (call->inputs[i].quant) {
-            return; // a variant is made of floats
+            return; // a variant is made only of floats
         }
     }
     make_variants(variants, quantized, r, &call->outputs[0]);
@@ -197,15 +199,15 @@ void cpu__check_together(const struct cpu_runner *r, const struct msc_step *s,
 
 // ---- Inputs as integers -----------------------------------------------------------------------
 
-// An input both ways.
+// An input as integers and as floats.
 struct both {
     float scale;
     int32_t zero_point;
     struct msc_quant quant;
-    void *owned[2]; // integers, floats; NULL: it comes as in the call
+    void *owned[2]; // memory of the integers and of the floats; NULL: unchanged from the call
 };
 
-// Any scale about that of the range, any zero point.
+// A scale near that of the range, and any zero point.
 static void set_random_quant(struct both *x, struct msc_rng *rng, bool is_signed, const float v[],
                              int64_t n) {
     float low = 0.0f, high = 0.0f;
@@ -226,7 +228,7 @@ static void set_random_quant(struct both *x, struct msc_rng *rng, bool is_signed
                                   .zero_points = &x->zero_point};
 }
 
-// Sets both views of an input, which may be empty.
+// Makes both views of an input, which may be empty.
 static void make_both(const struct cpu_runner *r, struct both *x, struct msc_rng *rng,
                       bool is_signed, struct msc_view *integers, struct msc_view *floats) {
     int64_t n = msc_view_n_elements(floats);
@@ -252,7 +254,8 @@ static bool is_factor(const struct msc_step_joint *anchor, int operand, int32_t 
     return operand < anchor->n_operands && o->kind == MSC_OPERAND_INPUT && o->index == input;
 }
 
-// Would the step compute over integers if this input were some? One factor alone does not make it.
+// Returns whether integers in this input would make the step compute in integer arithmetic. A
+// single quantised factor does not.
 static bool may_multiply(const struct cpu_runner *r, const struct msc_step *s, int32_t input) {
     enum msc_family family = msc_family_of_step(r->plan->graph, s);
     bool has_edits = false;
@@ -272,7 +275,7 @@ static bool may_multiply(const struct cpu_runner *r, const struct msc_step *s, i
     }
 }
 
-// The step with `inputs` as integers and as floats, one after the other.
+// Runs the step with `inputs` as integers, then as floats.
 static void run_both(const struct cpu_runner *r, const struct msc_step *s,
                      const struct msc_call *call, const struct msc_view *const inputs[2]) {
     struct msc_view outputs[2][CPU_CASE_MAX];
@@ -303,7 +306,7 @@ void cpu__check_integers(const struct cpu_runner *r, const struct msc_step *s,
     const struct msc_view *const inputs[2] = {integers, floats};
     struct msc_rng rng;
     msc_rng_seed(&rng, 77, 0);
-    // As uint8, as int8 and as they come, in turns; once where that takes its time.
+    // Each input is uint8, int8 or unchanged in turn; slow steps run only one turn.
     bool is_slow = s->macs > 1e6 || !r->b->def->memory_is_host;
     int32_t first = is_slow ? (int32_t)(msc_view_n_elements(&call->outputs[0]) % 2) : 0;
     for (int32_t turn = first; turn < (is_slow ? first + 1 : 3); turn++) {

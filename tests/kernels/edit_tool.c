@@ -1,10 +1,10 @@
-// Runs a model under edits at one of its joints: for tests/long/check_edits.py.
+// Runs a model with edits at one of its joints, for tests/long/check_edits.py.
 //
 //     edit_tool MODEL DEVICE INPUT.npy OUT [--mask JOINT CHANNEL] [--replace JOINT WEIGHT.npy]
 //         [--round JOINT STEP]
 //
-// writes OUT<i>.npy for each output, and OUT.onnx, the model exported under the edits. A mask takes
-// one channel (axis 1) from what the joint reads, a step is its bias'.
+// It writes OUT<i>.npy for each output, and OUT.onnx, the model exported with the edits. --mask
+// removes one channel (axis 1) of the joint's input; --round rounds its bias to STEP.
 #include "base/alloc.h"
 #include "data/npy.h"
 #include "graph/onnx/onnx.h"

@@ -1,3 +1,4 @@
+// The bench declared in eval_bench.h.
 #include "eval_bench.h"
 
 struct msc_evaluator *eval_create(struct eval_bench *b, int n_threads, uint64_t memory_bytes) {
@@ -16,7 +17,7 @@ void eval_open_bench(struct eval_bench *b) {
     fake_open(&b->fake, 4);
 }
 
-// Trials 0 (float) and so on, with edits drawn from their numbers.
+// Draws the edits of each trial from its number; trial 0 has none.
 void eval_draw_all(struct eval_bench *b) {
     for (uint64_t t = 0; t < EVAL_MAX_TRIALS; t++) {
         eval_draw_edits(&b->c, t, &b->edits[t]);

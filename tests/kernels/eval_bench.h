@@ -1,4 +1,5 @@
-// A fake backend, a network and trials over it, for tests of the evaluator.
+// A fake backend, a network and trials for tests of the evaluator. Results are checked with
+// eval_case.h.
 //
 //     struct eval_bench b;
 //     eval_open_bench(&b);
@@ -24,21 +25,22 @@ struct eval_bench {
     struct msc_evaluator *ev;
 };
 
-void eval_open_bench(struct eval_bench *b); // with four threads; set what the backend does next
-// Trials 0 (float) and so on, with edits drawn from their numbers.
+// Opens a fake backend with four threads; the test then sets its switches.
+void eval_open_bench(struct eval_bench *b);
+// Draws the edits of each trial from its number; trial 0 has none.
 void eval_draw_all(struct eval_bench *b);
 void eval_close_bench(struct eval_bench *b);
 struct msc_evaluator *eval_create(struct eval_bench *b, int n_threads, uint64_t memory_bytes);
 
-// Runs trials [first, first + n) of the edits together, and compares with the walk over the graph.
+// Runs trials [first, first + n) of the edits together and checks their results.
 void eval_run_and_check(struct eval_bench *b, struct msc_evaluator *ev, size_t first, size_t n);
 void eval_check_all(struct eval_bench *b, size_t first, size_t n);
 struct msc_evaluator_stats eval_stats_of(const struct msc_evaluator *ev);
 
-// The trial is to do the slot's quant number `choice`.
+// Gives the trial the slot's quant number `choice`.
 void eval_edit_slot(struct eval_bench *b, size_t trial, const char *joint, int32_t operand,
                     int choice);
-// Runs the first n trials; what they give is in the results, unchecked.
+// Runs the first n trials; the results are not checked.
 void eval_run_edits(struct eval_bench *b, size_t n);
 
 #endif

@@ -1,3 +1,5 @@
+// Networks, trials and expected results for tests of plans and of the evaluator, as declared in
+// eval_case.h.
 #include "eval_case.h"
 
 #include "base/alloc.h"
@@ -107,7 +109,7 @@ static int32_t open_graph(struct eval_case *c, int64_t channels, int64_t height,
     return input;
 }
 
-// For activations of about -2 to 3; for weights a scale for each channel.
+// Quantisations for activations of about -2 to 3, and for weights with one scale per channel.
 static void make_quants(struct eval_case *c, const struct msc_site_scheme *scheme) {
     static const int bits[EVAL_CHOICES] = {8, 4, 16};
     assert_ok(msc_sites_find(&c->sites, c->g, scheme));
@@ -182,10 +184,10 @@ static void build_net(struct eval_case *c, int64_t width) {
     const struct msc_weight_spec none = {0};
     int32_t x = open_graph(c, 3, 6, width);
     int32_t stem = add_unary(c, MSC_OP_RELU, "stem_relu", add_conv(c, "stem", x, 4, 3));
-    // Two convolutions and a residual.
+    // Two convolutions and a residual addition.
     int32_t y = add_unary(c, MSC_OP_SIGMOID, "inner", add_conv(c, "conv1", stem, 4, 4));
     y = add_binary(c, MSC_OP_ADD, "residual", add_conv(c, "conv2", y, 4, 4), stem);
-    // y * clip(y + 3, 0, 6) / 6
+    // Hard swish, spelled out: y * clip(y + 3, 0, 6) / 6.
     int32_t wide = add_conv(c, "wide", y, 8, 4);
     int32_t three = add_constant(c, "three", 0, NULL, 3);
     int32_t h = add_binary(c, MSC_OP_ADD, "plus_three", wide, three);
@@ -201,7 +203,7 @@ static void build_net(struct eval_case *c, int64_t width) {
     h = add_binary(c, MSC_OP_MULTIPLY, "gate", wide, msc_graph_joint(c->g, joint)->outputs[0]);
     h = add_binary(c, MSC_OP_DIVIDE, "swish", h, add_constant(c, "six", 0, NULL, 6));
     h = add_binary(c, MSC_OP_MULTIPLY, "scaled", h, add_constant(c, "gain", 3, DIMS(8, 1, 1), 1));
-    // Two halves.
+    // Split into two halves.
     const struct msc_attr halves[] = {{"indices_or_sections", "2"}, {"axis", "1"}};
     struct msc_joint_spec split = {.op = MSC_OP_SPLIT,
                                    .name = "split",
@@ -213,7 +215,8 @@ static void build_net(struct eval_case *c, int64_t width) {
     assert_ok(msc_graph_add_joint(&joint, c->g, &split));
     const int32_t left = msc_graph_joint(c->g, joint)->outputs[0];
     const int32_t right = msc_graph_joint(c->g, joint)->outputs[1];
-    // One is pooled and goes through a linear layer; of the other a product with itself is wanted.
+    // One half is pooled and goes through a linear layer. The other is multiplied by its own
+    // transpose.
     int32_t flat =
         add_unary(c, MSC_OP_FLATTEN, "flat", add_unary(c, MSC_OP_GLOBAL_AVG_POOL, "pool", left));
     int32_t head =
@@ -357,7 +360,7 @@ enum msc_status eval_run(struct msc_evaluator *ev, struct eval_results *r,
     return msc_evaluator_run(ev, trials, n, &r->sink, 0);
 }
 
-// ---- The walk over the graph ------------------------------------------------------------------
+// ---- Expected results, joint by joint ---------------------------------------------------------
 
 static void walk_joint(const struct eval_case *c, const struct msc_graph *g,
                        const struct msc_sites *sites, const struct eval_edits *edits,
@@ -396,7 +399,7 @@ static void walk_joint(const struct eval_case *c, const struct msc_graph *g,
     }
 }
 
-// What whoever reads a tensor sees it under, where a target passes it on.
+// With a target, the edit under which all consumers read a tensor; else NULL.
 static const struct msc_edit *edit_of_tensor(const struct msc_sites *sites,
                                              const struct eval_edits *edits, int32_t tensor) {
     for (int32_t s = 0; sites->scheme.target && s < sites->n_site_slots; s++) {

@@ -1,7 +1,7 @@
 // Networks, trials and expected results for tests of plans and of the evaluator.
 //
-// Expected results come from a walk over the graph, joint by joint with the reference kernels, in
-// which every operand with an edit is fake-quantised: no plan, no cache, no threads.
+// Expected results are computed joint by joint with the reference kernels, and every operand with
+// an edit is fake-quantised. That uses no plan, no cache and no threads.
 #ifndef MSC_TESTS_EVAL_CASE_H
 #define MSC_TESTS_EVAL_CASE_H
 
@@ -22,7 +22,7 @@ struct eval_quant {
     int32_t zero_points[EVAL_CHANNELS];
 };
 
-enum { EVAL_CHOICES = 3 }; // for each slot: 8, 4 and 16 bits
+enum { EVAL_CHOICES = 3 }; // per slot: 8, 4 and 16 bits
 
 struct eval_case {
     struct msc_graph *g;
@@ -34,24 +34,24 @@ struct eval_case {
     struct eval_quant quants[EVAL_MAX_SLOTS][EVAL_CHOICES];
 };
 
-// Three convolutions in a row, "conv1" to "conv3", on samples [2,5,5]. The last is wanted.
+// Three convolutions in a row, "conv1" to "conv3", on samples [2,5,5]. The last one is wanted.
 void eval_open_chain(struct eval_case *c, int64_t n_samples, int64_t batch);
-// The same over samples [2,height,width].
+// The same on samples [2,height,width].
 void eval_open_chain_of(struct eval_case *c, int64_t height, int64_t width, int64_t n_samples,
                         int64_t batch);
-// One relu, of 8 MiB.
+// A single relu of 8 MiB.
 void eval_open_large(struct eval_case *c);
-// Convolutions with a residual, a hard-swish spelled out, a constant, a split, reshaping, pooling
-// and linear layers; two outputs and a tensor inside are wanted.
+// Convolutions with a residual, a hard swish of several joints, a constant, a split, reshaping,
+// pooling and linear layers. Two outputs and an inner tensor are wanted.
 void eval_open_net(struct eval_case *c, int64_t n_samples, int64_t batch);
-// The same network over samples whose widths alternate, each a batch of its own.
+// The same network on samples with alternating widths; each sample is a batch.
 void eval_open_widths(struct eval_case *c, const int64_t widths[], int64_t n_samples);
-// Slots are those of a target's sites; each has the quants of its site's first.
+// Uses the slots of a target's sites; each slot has the quants of its site's first slot.
 void eval_set_target(struct eval_case *c, const char *name);
 void eval_close(struct eval_case *c);
 
-// What a trial does: NULL or one of the slot's quants, drawn from the trial's number alone; with a
-// target one for each site.
+// A trial's edits: NULL or one of the slot's quants, drawn from the trial's number. With a
+// target, one per site.
 struct eval_edits {
     const struct msc_edit *edits[EVAL_MAX_SLOTS];
 };
@@ -65,7 +65,7 @@ struct eval_results {
     bool is_handed[EVAL_MAX_TRIALS][EVAL_MAX_BATCHES]; // since the trial began
     const struct eval_case *c;
     struct msc_sink sink;
-    int failing_trial; // its second batch is refused by the sink; -1: none
+    int failing_trial; // the sink refuses this trial's second batch; -1: none
 };
 void eval_results_init(struct eval_results *r, const struct eval_case *c);
 void eval_results_finish(struct eval_results *r);
@@ -73,7 +73,7 @@ void eval_results_finish(struct eval_results *r);
 // Runs trials [first, first + n) of `edits` together as trials 0 … n - 1 of the results.
 enum msc_status eval_run(struct msc_evaluator *ev, struct eval_results *r,
                          const struct eval_edits edits[], struct msc_eval_trial trials[], size_t n);
-// Checks one trial's results against the walk over the graph, bit by bit.
+// Compares one trial's results with the expected ones, bit by bit.
 void eval_check(const struct eval_case *c, const struct eval_results *r, size_t trial,
                 const struct eval_edits *edits);
 

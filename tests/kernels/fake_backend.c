@@ -1,3 +1,4 @@
+// The backend declared in fake_backend.h.
 #include "fake_backend.h"
 
 #include "base/alloc.h"
@@ -5,12 +6,12 @@
 
 #include "tests/msc_test.h"
 
-struct handle { // what stands for memory that is hidden
+struct handle { // a handle that represents hidden memory
     unsigned char *bytes;
 };
 
 struct packed {
-    struct msc_array *array; // of the anchor's weight, fake-quantised
+    struct msc_array *array; // the anchor's weight, fake-quantised
     int bits;
 };
 
@@ -167,7 +168,7 @@ static void fake_release_weights(struct msc_backend *b, const struct msc_step *s
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// Between the two layouts; `to_last` says which way.
+// Copies between the two layouts; `to_last` is the direction.
 static void move_channels(void *out, const void *in, const struct msc_view *v, bool to_last) {
     size_t size = msc_dtype_bytes(v->dtype);
     int64_t n = v->dims[0], c = v->dims[1];
@@ -184,7 +185,7 @@ static void move_channels(void *out, const void *in, const struct msc_view *v, b
     }
 }
 
-// A plain copy in host memory, of float32 where the view holds integers of a quantisation.
+// A plain copy in host memory; integers of a quantisation become float32.
 static struct msc_view plain_copy(struct fake_backend *f, const struct msc_view *v,
                                   struct msc_arena *arena) {
     struct msc_view out = *v;
@@ -301,7 +302,8 @@ static void check_moving(const struct msc_call *call) {
     assert_int_equal(call->n_quantized, 0);
 }
 
-// An output in the layout that is asked for: to its own memory, if any, and its quantised variants.
+// Writes an output in the requested layout to its memory, if it has any, and its quantised
+// variants.
 static void write_output(struct fake_backend *f, const struct msc_call *call, int32_t i,
                          const struct msc_view *plain, struct msc_arena *arena) {
     const struct msc_view *to = &call->outputs[i];
@@ -427,7 +429,7 @@ static enum msc_status fake_download_all(struct msc_backend *b, void *const host
     return MSC_OK;
 }
 
-// What a backend can do is in its definition, so there is one for each case.
+// A backend's abilities are part of its definition, so each combination has its own definition.
 #define FAKE_DEFINITION(is_host, ...)                                                              \
     {                                                                                              \
         .name = "fake", .numerics = fake_numerics, .fuses = fake_fuses, .layouts = fake_layouts,   \

@@ -1,3 +1,5 @@
+// Reads rows of the table of kernel cases and builds graphs from them, as declared in
+// kernel_cases.h.
 #include "tests/kernels/kernel_cases.h"
 
 #include "tests/joint_attrs.h"
@@ -40,7 +42,7 @@ const struct kernel_case *kernel_case_next(const struct kernel_case *after, cons
         k++;
     }
     bool has_row = k < kernel_cases + kernel_n_cases;
-    assert(has_row || after); // a reader without rows is misspelt
+    assert(has_row || after); // a reader without any rows is misspelt
     return has_row ? k : NULL;
 }
 
@@ -207,7 +209,7 @@ static enum msc_status add_input(int32_t *x, struct kernel_builder *b,
         snprintf(attribute, sizeof(attribute), "dtype=%s", msc_dtype_name(o->dtype));
         return add_unary(x, b->graph, MSC_OP_CAST, attribute);
     }
-    // A pool of single elements leaves them as they are, with channels last.
+    // A pool of single elements does not change them, but gives channels-last layout.
     bool is_last = (o->is_last && !b->has_no_pools) || (b->is_last && o->n_dims == 4);
     return is_last ? add_unary(x, b->graph, MSC_OP_MAX_POOL2D, "pool_size=1,1") : MSC_OK;
 }

@@ -1,4 +1,4 @@
-// The table of kernel cases (kernel_cases.def) and the graphs that are built from its rows.
+// The table of kernel cases (kernel_cases.def), and graphs built from its rows.
 //
 //     const struct kernel_case *k = NULL;
 //     while ((k = kernel_case_next(k, "softmax"))) {
@@ -7,30 +7,31 @@
 //         ...
 //     }
 //
-// Tests use it through tests/kernels/cpu_case.h, bench_kernels and kernel_tool directly.
+// Tests use it through tests/kernels/cpu_case.h; bench_kernels and kernel_tool use it directly.
 #ifndef MSC_TESTS_KERNEL_CASES_H
 #define MSC_TESTS_KERNEL_CASES_H
 
 #include "graph/graph.h"
 
 struct kernel_case {
-    const char *name; // "": none
+    const char *name; // "": unnamed
     enum msc_op op;
     const char *attributes, *operands;
-    double bound; // of sum (a - b)^2 / sum b^2, for float results; 0: every bit is equal
+    double bound; // bound of sum (a - b)^2 / sum b^2 for float results; 0: every bit is equal
     const char *readers;
 };
 extern const struct kernel_case kernel_cases[];
 extern const size_t kernel_n_cases;
 
 bool kernel_case_has_reader(const struct kernel_case *k, const char *reader);
-// The next row of `reader`, or NULL; `after` NULL: the first, which every reader must have.
+// The next row with this reader, or NULL at the end. With `after` NULL, the first row; every
+// reader must have one.
 const struct kernel_case *kernel_case_next(const struct kernel_case *after, const char *reader);
 
-// A convolution or linear layer without its last operand, the bias.
+// A row for a convolution or linear layer without its last operand, the bias.
 struct kernel_plain {
     struct kernel_case row;
-    char operands[160]; // of the row
+    char operands[160]; // memory for the row's operands
 };
 const struct kernel_case *kernel_case_drop_bias(struct kernel_plain *out,
                                                 const struct kernel_case *row);
@@ -38,7 +39,7 @@ const struct kernel_case *kernel_case_drop_bias(struct kernel_plain *out,
 enum { KERNEL_MAX_OPERANDS = 9 };
 
 struct kernel_operand {
-    char role[16]; // of a weight; "": an input
+    char role[16]; // role of a weight; "": an input
     char layout[8];
     enum msc_dtype dtype;
     bool is_constant, is_last;
@@ -49,7 +50,7 @@ struct kernel_operand {
     int64_t dims[MSC_MAX_DIMS];
 };
 
-// Reads the operands of a row and returns how many there are. A malformed row fails an assertion.
+// Reads the operands of a row and returns their number. A malformed row fails an assertion.
 int kernel_case_operands(struct kernel_operand out[KERNEL_MAX_OPERANDS],
                          const struct kernel_case *k);
 
@@ -60,19 +61,19 @@ enum msc_status kernel_add_joint(int32_t *joint, struct msc_graph *g, enum msc_o
 
 struct kernel_builder {
     struct msc_graph *graph;
-    // Sets the n elements of an operand, which has type float32 until it is converted.
+    // Sets the n elements of an operand, as float32 before conversion to its type.
     void (*fill)(void *payload, const struct kernel_operand *o, float x[], int64_t n);
     void *payload;
-    bool is_last;      // all computed inputs with 4 dims come with channels last
+    bool is_last;      // all computed inputs with 4 dims have channels-last layout
     bool is_constant;  // all inputs except the first are constants
-    bool has_no_pools; // the word `last` has no effect
+    bool has_no_pools; // the word `last` of a row has no effect
     // Elements of the graph's inputs, always float32; the caller releases them.
     struct msc_array *inputs[KERNEL_MAX_OPERANDS];
     int n_inputs;
 };
 
-// Adds the joint of a row and its operands to the graph. Operands of other types than float32 are
-// float32 inputs followed by a cast; integers are rounded first.
+// Adds a row's joint and operands to the graph. Operands of another type are float32 inputs
+// followed by a cast; integers are rounded before it.
 enum msc_status kernel_case_build(int32_t *joint, struct kernel_builder *b,
                                   const struct kernel_case *k);
 

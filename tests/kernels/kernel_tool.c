@@ -1,12 +1,12 @@
-// Writes rows of the table of kernel cases for ONNX Runtime: for tests/long/check_kernels.py.
+// Writes rows of the table of kernel cases for ONNX Runtime, for tests/long/check_kernels.py.
 //
-//     kernel_tool FOLDER           writes all rows whose readers lack `not_ort`
-//     kernel_tool FOLDER --time N  writes row N, and measures it on one thread
+//     kernel_tool FOLDER           writes all rows without the reader `not_ort`
+//     kernel_tool FOLDER --time N  writes row N and measures it on one thread
 //
-// A row is FOLDER/N.onnx, its inputs FOLDER/N.x0.npy, ... of random elements, and FOLDER/N.y0.npy, ...,
-// the outputs that the backend `cpu` computes. Prints a line of JSON for each row: "row", "name", "op",
-// "attributes", "operands", "bound", "is_measured", and "us", the median processor time of a
-// run, if measured.
+// A row becomes FOLDER/N.onnx; its random inputs FOLDER/N.x0.npy, ...; and FOLDER/N.y0.npy, ...,
+// the outputs of the backend `cpu`. Each row prints a JSON line: "row", "name", "op",
+// "attributes", "operands", "bound", "is_measured" and, if measured, "us", the median processor
+// time of a run.
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"
@@ -37,7 +37,7 @@ struct run {
     double us; // 0: not measured
 };
 
-// "FOLDER/N.SUFFIX"
+// Writes the path "FOLDER/N.SUFFIX".
 static void set_path(char path[512], const struct run *r, const char *suffix) {
     snprintf(path, 512, "%s/%zu.%s", r->folder, (size_t)(r->row - kernel_cases), suffix);
 }
@@ -136,14 +136,14 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// Processor time: one thread computes, and other programs do not count.
+// Processor time, so that other programs do not count; only one thread computes.
 static double process_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// The median of runs that last a fifth of a second together, or of the greatest number of runs.
+// The median of runs that take a fifth of a second together, or of MAX_RUNS runs.
 static enum msc_status measure(struct run *r) {
     static double us[MAX_RUNS];
     const struct msc_sink sink = {.batch = ignore_outputs};

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the cases in cases/: small models of one operator with inputs and the outputs that ONNX
-Runtime gives (CPU, no graph optimisation), in the form of ONNX's own node cases.
+"""Writes the cases in cases/: small models of one operator with inputs and the outputs of ONNX
+Runtime (CPU, no graph optimisation), in the form of ONNX's own node cases.
 
-They cover what those leave out: groups, dilations and uneven padding, ceil_mode, newer resize
+They cover what ONNX's cases lack: groups, dilations and uneven padding, ceil_mode, newer resize
 modes, integer arithmetic, batched products. Needs onnx, onnxruntime and numpy:
 
     python3 make_cases.py
@@ -28,7 +28,7 @@ def whole(low, high, *shape, dtype=np.int64):
 
 
 def run_model(model, feeds):
-    """The outputs of a model whose outputs have no types yet: ONNX Runtime infers them."""
+    """Runs a model whose outputs have no types yet; ONNX Runtime infers them."""
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = ort.InferenceSession(model.SerializeToString(), options,
@@ -42,7 +42,7 @@ def write_tensor(folder, name, array, file_name):
 
 
 def write_case(name, op, inputs, opset=17, constants=0, n_outputs=1, **attrs):
-    """The last `constants` inputs are initialisers; None is an absent input."""
+    """Writes a case. The last `constants` inputs are initialisers; None is an absent input."""
     inputs = [None if x is None else np.asarray(x) for x in inputs]
     names = ["" if x is None else "x%d" % i for i, x in enumerate(inputs)]
     out_names = ["y%d" % i for i in range(n_outputs)]
@@ -76,7 +76,7 @@ def save_case(name, model, fed, out_names):
 
 
 def halves(name, values, shape, signed, in_fields=False):
-    """An initialiser of 4 bits an element, as raw bytes or as numbers."""
+    """An initialiser with 4-bit elements, stored as raw bytes or as numbers."""
     values = [v & 15 for v in values]
     values += [0] * (len(values) % 2)
     packed = bytes(a | b << 4 for a, b in zip(values[::2], values[1::2]))
@@ -89,7 +89,7 @@ def halves(name, values, shape, signed, in_fields=False):
 
 
 def write_chain(name, x, nodes, initializers, opset=21):
-    """A case of several nodes, x to y, with all else constant."""
+    """Writes a case of several nodes from x to y; everything else is constant."""
     graph = helper.make_graph(
         nodes, name, [helper.make_tensor_value_info("x", DTYPES[x.dtype], x.shape)],
         [helper.ValueInfoProto(name="y")], initializers)
@@ -98,7 +98,7 @@ def write_chain(name, x, nodes, initializers, opset=21):
 
 
 class Spelling:
-    """Models spelled out as expressions over Values; write() makes a case of those it is given."""
+    """Builds models from Python expressions of Values; write() makes a case with given outputs."""
 
     def __init__(self):
         self.nodes, self.initializers, self.fed = [], [], {}
@@ -132,7 +132,7 @@ class Spelling:
 
 
 class Value:
-    __array_ufunc__ = None  # numpy leaves operators to this class
+    __array_ufunc__ = None  # leaves operators with numpy arrays to this class
 
     def __init__(self, spelling, name):
         self.spelling, self.name = spelling, name
@@ -159,7 +159,7 @@ class Value:
         return self.spelling.node("Pow", self, other)
 
     def __getattr__(self, op):
-        """value.Erf() is the node Erf of it."""
+        """value.Erf() is the node Erf applied to it."""
         return lambda *inputs, **attrs: self.spelling.node(op, self, *inputs, **attrs)
 
 
@@ -200,7 +200,8 @@ def pool_cases():
     write_case("globalaveragepool_3d", "GlobalAveragePool", [normal(2, 3, 2, 3, 4)])
     x = normal(1, 2, 4, 5)
     scales = np.array([1, 1, 2.3, 1.7], np.float32)
-    # With align_corners and fractional scales ONNX and ONNX Runtime differ: sizes say the same.
+    # With align_corners and fractional scales ONNX and ONNX Runtime differ, so sizes are used
+    # instead.
     write_case("resize_linear_align_corners", "Resize", [x, None, None, np.array([1, 2, 9, 8])],
                opset=19, constants=3, mode="linear",
                coordinate_transformation_mode="align_corners")
@@ -307,7 +308,7 @@ def quant_cases():
             halves("z", [1, -2, 0], [3], True, in_fields=True),
             halves("v", whole(0, 16, 15).tolist(), [3, 5], False, in_fields=True),
             number("t", 0.125)])
-    # Weights that are rounded in the model, from floats.
+    # Weights that the model itself quantises, from floats.
     write_chain("quantize_weight", normal(2, 4), [
         helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"], axis=1),
         helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"], axis=1),
@@ -317,7 +318,7 @@ def quant_cases():
 
 
 def fused_cases():
-    """What passes over the graph put into one joint (tests/graph/test_fuse.c counts them)."""
+    """Patterns that passes fuse into one joint (tests/graph/test_fuse.c counts them)."""
     s = Spelling()
     x = s.input(normal(2, 3, 5) * 3)
     exact = [(x / 2 ** 0.5).Erf() + 1, 1 + (x * 0.5 ** 0.5).Erf()]
@@ -361,16 +362,16 @@ def fused_cases():
             x.LayerNormalization(gamma, beta, epsilon=1e-2),
             z.LayerNormalization(normal(3, 4, 5), axis=1))
 
-    # What looks alike and is not.
+    # Similar patterns that must not be fused.
     s = Spelling()
     x, y = s.input(normal(2, 3)), s.input(normal(2, 3))
     read_twice, shown = (x / 2 ** 0.5).Erf(), (x + 3).Clip(0, 6)
-    s.write("fused_not", x * ((x / 1.414).Erf() + 1) * 0.5,  # not the root of 2
+    s.write("fused_not", x * ((x / 1.414).Erf() + 1) * 0.5,  # not the square root of 2
             x * (read_twice + 1) * 0.5 + read_twice,
             x * ((x * 0.5 ** 0.5).Erf() + 1) * 0.4, y * ((x / 2 ** 0.5).Erf() + 1) * 0.5,
             x * shown / 6, shown, x * (x + 3).Clip(0, 5) / 6, x * (y + 3).Clip(0, 6) / 6,
             x * x.HardSigmoid(alpha=0.2, beta=0.5),
-            x * (x + 3).Clip(0, 6) / np.full((1, 1, 1), 6, np.float32),  # one dimension more
+            x * (x + 3).Clip(0, 6) / np.full((1, 1, 1), 6, np.float32),  # an additional dimension
             x.MatMul(normal(3, 3)) + normal(2, 1), x.MatMul(normal(3, 1)) + normal(3))
 
     s = Spelling()
@@ -393,7 +394,7 @@ def fused_cases():
 
 
 def sample_cases():
-    # Places outside, with neighbours on both sides of the edge.
+    # Positions outside the image, with neighbours on both sides of its edge.
     for mode in ("zeros", "border", "reflection"):
         grid = normal(1, 4, 5, 2)
         write_case("gridsample_cubic_" + mode, "GridSample", [normal(1, 2, 3, 4), grid],
@@ -401,7 +402,7 @@ def sample_cases():
 
 
 def region_cases():
-    # Regions that reach far beyond the image, with as many samples as they have elements.
+    # Regions that extend far beyond the image, with one sample per element.
     x = np.random.default_rng(8).standard_normal((2, 3, 6, 7)).astype(np.float32)
     images = np.array([0, 1, 1, 0, 1])
     regions = np.array([[-300, 1, 500, 4.5], [2, -40.5, 3, 60], [-90, -90, 130, 130],
@@ -413,11 +414,11 @@ def region_cases():
                        output_width=3, spatial_scale=0.5, sampling_ratio=0)
 
 
-HEADS, WIDTH = 3, 4  # of each head
+HEADS, WIDTH = 3, 4  # per head
 
 
 def split_heads(value, *axes):
-    """[samples, tokens, heads * width] with axes (sample, token, head, width) in another order."""
+    """[samples, tokens, heads * width] with axes (sample, token, head, width) permuted."""
     return value.Reshape(np.array([0, 0, HEADS, WIDTH])).Transpose(perm=axes)
 
 
@@ -428,7 +429,7 @@ def heads_of(x, transpose=(0, 2, 3, 1)):
 
 
 def attention_cases():
-    """As exporters spell it (tests/graph/test_fuse_attention.c counts them)."""
+    """Attention in the forms that exporters write; tests/graph/test_fuse_attention.c counts them."""
     tokens = 6
     causal = np.tril(np.ones((1, 1, tokens, tokens), bool))
     scale = WIDTH ** -0.5
@@ -437,34 +438,34 @@ def attention_cases():
     mask = s.input(np.where(normal(2, 1, 1, tokens) > 0.8, -10000, 0).astype(np.float32))
     outputs = []
 
-    # BERT: a quotient behind the product, a mask that is computed.
+    # BERT: a division after the product, and a computed mask.
     q, k, v = heads_of(x)
     scores = q.MatMul(k) / WIDTH ** 0.5 + mask
     outputs.append(scores.Softmax(axis=-1).MatMul(v).Transpose(perm=[0, 2, 1, 3]))
-    # torch 2: both factors by the root of the scale, what is not seen is minus infinity.
+    # torch 2: both factors times the square root of the scale; masked scores are minus infinity.
     q, k, v = heads_of(x)
     scores = (q * scale ** 0.5).MatMul(k * scale ** 0.5) + np.where(causal, 0, -np.inf).astype("f")
     outputs.append(scores.Softmax(axis=3).MatMul(v).Transpose(perm=[0, 2, 1, 3]))
-    # GPT-2: a choice between scores and a low number; two transpositions of the key.
+    # GPT-2: a choice between scores and a low number; the key is transposed twice.
     q, k, v = heads_of(x, (0, 2, 1, 3))
     scores = s.node("Where", causal, q.MatMul(k.Transpose(perm=[0, 1, 3, 2])) * scale,
                     np.array(-1e4, "f"))
     outputs.append(scores.Softmax(axis=-1).MatMul(v))
-    # The other way round, and the quotient before the transposition.
+    # The factors swapped, and the division before the transposition.
     q, k, v = [x.MatMul(normal(12, 12)).Reshape(np.array([0, 0, HEADS, WIDTH])) for _ in range(3)]
     scores = (q / WIDTH ** 0.5).Transpose(perm=[0, 2, 1, 3]).MatMul(k.Transpose(perm=[0, 2, 3, 1]))
     scores = s.node("Where", ~causal, np.array(-np.inf, "f"), scores)
     outputs.append(scores.Softmax(axis=-1).MatMul(v.Transpose(perm=[0, 2, 1, 3])))
-    # One head, no scale, all of the same tensor.
+    # One head, no scale, and one tensor as query, key and value.
     outputs.append(x.MatMul(x.Transpose(perm=[0, 2, 1])).Softmax(axis=-1).MatMul(x))
-    # T5: a constant added, the scale elsewhere. Keys that two queries share.
+    # T5: an added constant, and the scale applied elsewhere. Two queries share the keys.
     q, k, v = heads_of(x)
     other = split_heads(x.MatMul(normal(12, 12)), 0, 2, 1, 3)
     bias = normal(1, HEADS, tokens, tokens)
     outputs += [(bias + a.MatMul(k)).Softmax(axis=-1).MatMul(v) for a in (q, other)]
     s.write("fused_attention", *outputs)
 
-    # In a branch that stays, since only the run tells which one is taken.
+    # In a branch that remains, because only the run decides which branch is taken.
     shape = (2, tokens, HEADS * WIDTH)
     then, x = Spelling(), normal(*shape)
     q = Value(then, "x1")
@@ -479,7 +480,7 @@ def attention_cases():
     s.nodes.append(node)
     s.write("fused_attention_in_branch", Value(s, "y"))
 
-    # What looks alike and is not.
+    # Similar patterns that must not be fused.
     s = Spelling()
     x = s.input(normal(2, tokens, HEADS * WIDTH))
     outputs = []
@@ -490,27 +491,27 @@ def attention_cases():
 
     scores, v = parts()  # another axis
     outputs.append((scores * scale).Softmax(axis=2).MatMul(v))
-    scores, v = parts()  # probabilities that others read
+    scores, v = parts()  # probabilities with another consumer
     probabilities = (scores * scale).Softmax(axis=-1)
     outputs += [probabilities.MatMul(v), probabilities]
-    scores, v = parts()  # scores that others read
+    scores, v = parts()  # scores with another consumer
     outputs += [(scores * scale).Softmax(axis=-1).MatMul(v), scores.ReduceSum(keepdims=0)]
-    scores, v = parts()  # the scale behind the softmax
+    scores, v = parts()  # the scale after the softmax
     outputs.append(((scores.Softmax(axis=-1)) * scale).MatMul(v))
-    scores, v = parts()  # the scale behind the mask
+    scores, v = parts()  # the scale after the mask
     outputs.append(((scores + normal(tokens, tokens)) * scale).Softmax(axis=-1).MatMul(v))
-    scores, v = parts()  # a scale for each head
+    scores, v = parts()  # one scale per head
     outputs.append((scores * normal(HEADS, 1, 1)).Softmax(axis=-1).MatMul(v))
-    scores, v = parts()  # less the scores
+    scores, v = parts()  # minus the scores
     outputs.append(s.node("Sub", normal(tokens, tokens), scores).Softmax(axis=-1).MatMul(v))
-    scores, v = parts()  # probabilities on the right
+    scores, v = parts()  # probabilities on the right-hand side
     outputs.append(v.Transpose(perm=[0, 1, 3, 2]).MatMul(scores.Softmax(axis=-1)))
-    scores, v = parts()  # values that are the probabilities, or the scores
+    scores, v = parts()  # values that are the probabilities or the scores
     probabilities = scores.Softmax(axis=-1)
     outputs.append(probabilities.MatMul(probabilities))
     scores, v = parts()
     outputs.append(scores.Softmax(axis=-1).MatMul(scores))
-    q, k, v = heads_of(x)  # values and keys that are constants
+    q, k, v = heads_of(x)  # constant values and keys
     outputs.append(q.MatMul(k).Softmax(axis=-1).MatMul(normal(HEADS, tokens, WIDTH)))
     q, k, v = heads_of(x)
     outputs.append(q.MatMul(normal(HEADS, WIDTH, tokens)).Softmax(axis=-1).MatMul(v))
@@ -518,7 +519,7 @@ def attention_cases():
 
 
 def pad_cases():
-    """Zeros laid around a convolution's data, and what must stay (tests/graph/test_fuse.c)."""
+    """Zero padding before a convolution, and padding that must remain (tests/graph/test_fuse.c)."""
 
     def padded(value, *widths, **attrs):
         return value.Pad(np.array(widths, np.int64), **attrs)
@@ -539,13 +540,13 @@ def pad_cases():
             padded(x, 0, 0, 1, 1, 0, 0, 1, 1, mode="edge").Conv(normal(3, 4, 3, 3)),
             x.Pad(np.array([0, 0, 1, 1, 0, 0, 1, 1]), np.float32(0.5)).Conv(normal(3, 4, 3, 3)),
             padded(x, 0, 1, 0, 0, 0, 0, 0, 0).Conv(normal(3, 5, 3, 3)),  # channels
-            padded(x, 0, 0, -1, 0, 0, 0, 0, 0).Conv(normal(3, 4, 3, 3)),  # cut off
-            padded(x, 0, 0, 3, 0, 0, 0, 0, 0).Conv(normal(3, 4, 3, 3)),  # windows of zeros alone
+            padded(x, 0, 0, -1, 0, 0, 0, 0, 0).Conv(normal(3, 4, 3, 3)),  # negative padding
+            padded(x, 0, 0, 3, 0, 0, 0, 0, 0).Conv(normal(3, 4, 3, 3)),  # windows of only zeros
             padded(x, 0, 0, 1, 1, 0, 0, 1, 1).ConvTranspose(normal(4, 2, 2, 2)))
 
 
 def einsum_cases():
-    """Products of matrices, and what is none (tests/graph/test_fuse.c)."""
+    """Einsums that are matrix products, and others (tests/graph/test_fuse.c)."""
     s = Spelling()
     q, k = s.input(normal(2, 3, 4, 5)), s.input(normal(2, 3, 6, 5))
     p, r = s.input(normal(2, 3, 4, 6)), s.input(normal(2, 4, 3, 5))
@@ -558,17 +559,17 @@ def einsum_cases():
     s = Spelling()
     q, v, w = s.input(normal(2, 3, 4, 5)), s.input(normal(2, 3, 5)), s.input(normal(3, 4, 4))
     s.write("fused_no_einsum", *[s.node("Einsum", a, b, equation=e) for e, a, b in [
-        ("bhid,hdo->bio", q, normal(3, 5, 2)),  # two axes are summed over; a linear layer
-        ("bhid,bhd->bhi", q, v),  # of a vector
-        ("hii,bhid->bhd", w, q),  # of a diagonal
-        ("bhid,dk->bhk", q, normal(5, 2)),  # rows are added up as well
-        ("bhid,bjd->bhij", q, normal(2, 7, 5))]])  # one axis that is not shared stands behind one
+        ("bhid,hdo->bio", q, normal(3, 5, 2)),  # two summed axes: a linear layer
+        ("bhid,bhd->bhi", q, v),  # one operand is a vector
+        ("hii,bhid->bhd", w, q),  # takes a diagonal
+        ("bhid,dk->bhk", q, normal(5, 2)),  # rows are summed, too
+        ("bhid,bjd->bhij", q, normal(2, 7, 5))]])  # h is not shared, and follows b, which is
 
 
 
 def rank_cases():
-    """The greatest along an axis. Few different values, so that many are equal; lines and planes
-    longer than the 512 elements that are looked at together."""
+    """TopK along an axis. There are few distinct values, hence many ties; lines and planes are
+    longer than the 512 elements that are compared at a time."""
     few = whole(-9, 10, 3, 530).astype(np.float32)
     write_case("topk_long", "TopK", [few, np.array([7])], constants=1, n_outputs=2)
     write_case("topk_most", "TopK", [few[:1], np.array([500])], constants=1, n_outputs=2,
@@ -599,7 +600,7 @@ def rank_cases():
 
 
 def einsum_weight_cases():
-    """Linear layers in every order of axes, and a product with a constant for each head."""
+    """Linear layers with every order of axes, and a product with a constant per head."""
     s = Spelling()
     x, q = s.input(normal(2, 3, 4)), s.input(normal(2, 3, 4, 5))
     s.write("fused_einsum_weights", *[s.node("Einsum", a, b, equation=e) for e, a, b in [

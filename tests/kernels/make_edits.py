@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes edits_expected.h: what a joint gives under edits, by numpy, for test_edits.c.
+"""Writes edits_expected.h, the results of joints under edits computed by numpy, for test_edits.c.
 
-Joints, numbers and edits are those of test_edits.c. Sums are exact in int64 or float64; over
-integers every later step is one of float32: y = t * float32(sum), y += bias."""
+Joints, numbers and edits equal those of test_edits.c. Sums are exact in int64 or float64. In
+integer arithmetic every later step is in float32: y = t * float32(sum), y += bias.
+"""
 import sys
 
 import numpy as np
@@ -26,7 +27,7 @@ class Joint:
     def sums(self, x, w):
         if x.ndim == 2:
             return x @ w.T
-        if self.out_axis == 1:  # transposed without padding is turned with all of it
+        if self.out_axis == 1:  # without padding, everything is transposed
             w = np.flip(w.swapaxes(0, 1), (2, 3))
         n, c, height, width = x.shape
         p, k = self.padding, w.shape[2]
@@ -47,7 +48,7 @@ X_SCALE, X_ZERO, STEP, SHIFT = f(0.053), 117, f(0.03), f(0.37)
 
 
 def masked(a, axis, period):
-    """Without channels period - 1, 2 * period - 1, ..."""
+    """Sets channels period - 1, 2 * period - 1, ... to 0."""
     kept = np.arange(a.shape[axis]) % period != period - 1
     shape = [1] * a.ndim
     shape[axis] = -1
@@ -87,7 +88,7 @@ def run(joint, case):
     sums = joint.sums(qx, qw)
     t = (X_SCALE * w_scales).astype(f)
     t = np.resize(t, channels)
-    if 'j' in case:  # rounded to the step of the sums
+    if 'j' in case:  # rounded to the step of the integer sums
         q = rounded(b, t, shift)
         if 'H' not in case and 's' not in case:
             return (t.reshape(by_channel) * (sums + q.reshape(by_channel)).astype(f)).astype(f)

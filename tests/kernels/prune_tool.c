@@ -1,11 +1,11 @@
-// Takes random channels out of a model, by masks and by surgery; what check_pruned.py compares.
+// Removes random channels of a model, by masks and by pruning. check_pruned.py compares the two.
 //
 //     prune_tool MODEL INPUTS.npz DENSITY SEED OUT.onnx OUT.npz
 //
-// Of every group each unit stays with probability DENSITY, one at least. OUT.onnx is the pruned
-// model; OUT.npz has its outputs, "pruned/NAME", and those of the whole one under masks,
-// "masked/NAME". Prints a line of JSON: units, how many went, and the shares of parameters and
-// multiply-accumulates that are left.
+// Each unit of a group is kept with probability DENSITY, and at least one is kept. OUT.onnx is
+// the pruned model. OUT.npz has its outputs, "pruned/NAME", and those of the masked model,
+// "masked/NAME". Prints a JSON line: the units, the number removed, and the remaining shares of
+// parameters and multiply-accumulates.
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "graph/channels.h"
@@ -141,7 +141,8 @@ out:
     return status;
 }
 
-// The slots of the evaluator are those of the graph, in the same order.
+// Runs the masked and the pruned graph. The evaluator's slots are those of the graph, in the same
+// order.
 static enum msc_status run_both(struct tool *t) {
     struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
     const struct msc_edit **none =
@@ -154,7 +155,7 @@ static enum msc_status run_both(struct tool *t) {
     return evaluate(&(struct run){t, t->small, "pruned"}, none);
 }
 
-// ---- All of it --------------------------------------------------------------------------------
+// ---- The program ------------------------------------------------------------------------------
 
 static enum msc_status report(struct tool *t) {
     struct msc_channel_cost whole, left;

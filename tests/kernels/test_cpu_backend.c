@@ -1,4 +1,5 @@
-// The registry of backends, quantising, and calls from several threads at once.
+// The registry of backends, quantising on the cpu backend, and calls from several threads at
+// once. Expected values come from numpy and graph/quant.h.
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/engine/backends.h"
 #include "kernels/engine/planner.h"
@@ -40,7 +41,7 @@ static void test_kernels_cpu_backend__open(void **state) {
     msc_backend_close(NULL);
 }
 
-// Whether integer units may be used is part of the name, since results are kept under it.
+// The name tells whether integer units may be used, because results are cached under it.
 static void test_kernels_cpu_backend__numerics(void **state) {
     (void)state;
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
@@ -75,8 +76,8 @@ static void test_kernels_cpu_backend__stored_as(void **state) {
     assert_false(msc_quant_is_integer(&half));
 }
 
-// numpy.clip(numpy.rint(x / numpy.float32(0.25)) + 3, 0, 15): ties to even, both ends, and what no
-// number is becomes the lowest.
+// Expected: numpy.clip(numpy.rint(x / numpy.float32(0.25)) + 3, 0, 15). The values include ties
+// and both ends; NaN becomes the lowest integer.
 static void test_kernels_cpu_backend__quantize(void **state) {
     static const float x[] = {0.0f, 0.125f, 0.375f, -0.125f, -0.375f,   2.9f, 3.0f,
                               3.1f, -0.7f,  -0.9f,  1e30f,   -INFINITY, NAN,  0.6249f};
@@ -110,7 +111,7 @@ static void test_kernels_cpu_backend__quantize(void **state) {
     msc_backend_close(b);
 }
 
-// The same formula as graph/quant.h for every kind of integer.
+// The same formula as in graph/quant.h for every kind of integer.
 static void test_kernels_cpu_backend__quantize_runs(void **state) {
     (void)state;
     for (int is_signed = 0; is_signed < 2; is_signed++) {
@@ -147,7 +148,7 @@ static void test_kernels_cpu_backend__quantize_runs(void **state) {
 
 enum { THREADS = 4, ROUNDS = 5 };
 
-// What the threads of the next case share, and one of them.
+// What the threads of the next case share, and a thread's own data.
 struct shared {
     struct msc_backend *b;
     const struct msc_plan *plan;
@@ -164,7 +165,7 @@ struct worker {
     pthread_t id;
 };
 
-// Convolution and reorder to plain.
+// Runs a convolution and a reorder to plain layout.
 static void *work(void *payload) {
     struct worker *w = payload;
     const struct shared *s = w->shared;
@@ -183,7 +184,7 @@ static void *work(void *payload) {
     return NULL;
 }
 
-// Four threads run one step with one variant of its weights, which the first of them packs.
+// Four threads run a step with the same edited weights, which the first thread to run packs.
 static void run_threads(struct shared *s, const struct msc_edit *edit) {
     struct worker workers[THREADS];
     size_t n_bytes;

@@ -1,5 +1,6 @@
-// Steps that run in chunks which end within a row of their epilogue: joints that follow read operands
-// repeated along the batch alone, so that positions and channels are one row to them.
+// Steps whose chunks end within a row of their epilogue: their operands are broadcast only along
+// the batch, so positions and channels form one row. Results are compared with the reference
+// kernels.
 #include "tests/kernels/cpu_case.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -13,7 +14,7 @@ static const struct edits edits[] = {
     {{8, false, false}, {8, false, true}},
 };
 
-// How an operand lies beside an output [batch, channels, height, width].
+// The shape of an operand relative to an output [batch, channels, height, width].
 enum shape { IMAGE, ROW, ONE_ROW_EACH, SHAPE_COUNT };
 
 static void set_dims(int64_t dims[4], enum shape shape, const struct msc_tensor *y) {
@@ -23,7 +24,8 @@ static void set_dims(int64_t dims[4], enum shape shape, const struct msc_tensor 
     dims[3] = shape == ONE_ROW_EACH ? 1 : y->dims[3];
 }
 
-// A chain that stays in registers; or one of loops, with a residual. Operands are constants or inputs.
+// Adds joints after the layer: a chain whose values stay in registers, or more joints and a
+// residual, which run as loops. `term` is a constant or an input.
 static int32_t add_epilogue(struct cpu_case *c, int32_t y, enum shape shape, bool is_constant,
                             bool is_chain) {
     const struct msc_tensor *t = msc_graph_tensor(c->g, y);
@@ -55,8 +57,8 @@ static void check(struct cpu_case *c, int32_t output) {
     cpu_case_finish(c);
 }
 
-// Convolutions, in chunks of 72 positions, which are 1.5 images and 4.5 of their rows; the same where
-// one channel is no axis; bands of 8 rows of an image.
+// Convolutions in chunks of 72 positions, which are 1.5 images or 4.5 of their rows; the same
+// with a single channel; and bands of 8 rows of an image.
 static void check_conv(const struct kernel_case *row) {
     for (int i = 0; i < 2 * SHAPE_COUNT; i++) {
         struct cpu_case c;
@@ -68,7 +70,7 @@ static void check_conv(const struct kernel_case *row) {
     }
 }
 
-// A linear layer [batch, length, channels] and an operand for each place.
+// A linear layer [batch, length, channels] with an operand for each position.
 static void check_linear(const struct kernel_case *row) {
     for (int is_constant = 0; is_constant < 2; is_constant++) {
         struct cpu_case c;

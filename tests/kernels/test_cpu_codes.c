@@ -1,5 +1,6 @@
-// Integers that models make themselves: quantisation with scales, products of bytes. On the cpu
-// backend they run on the reference kernels, on others by kernels of their own.
+// Integer joints of the model itself: quantisation with scales, and products of bytes. The cpu
+// backend runs them on the reference kernels, other backends on their own; results are compared
+// with the reference kernels.
 #include "tests/kernels/cpu_case.h"
 
 #include <string.h>
@@ -44,7 +45,7 @@ static void test_kernels_cpu_codes__dynamic(void **state) {
     }
 }
 
-// Whole numbers that are computed or, like most models', constant.
+// Integer operands that are computed or, as in most models, constant.
 static void test_kernels_cpu_codes__products(void **state) {
     const struct kernel_case *row = NULL;
     (void)state;
@@ -67,7 +68,7 @@ static int32_t scales(struct cpu_case *c, int64_t n) {
     return x;
 }
 
-// Channels may come last behind a pooling, and the scales go with them.
+// After a pooling the layout may be channels-last, and the scales must follow it.
 static void test_kernels_cpu_codes__channels_last(void **state) {
     struct cpu_case c;
     (void)state;
@@ -82,7 +83,7 @@ static void test_kernels_cpu_codes__channels_last(void **state) {
     finish(&c, y);
 }
 
-// Nothing that they read is computed.
+// All inputs are constants.
 static void test_kernels_cpu_codes__constants(void **state) {
     static const enum msc_op ops[] = {MSC_OP_QUANTIZE, MSC_OP_DEQUANTIZE};
     (void)state;

@@ -1,8 +1,10 @@
-// Convolutions against the reference kernels: close in float32, bit by bit over integers.
+// Convolutions compared with the reference kernels: close in float32, equal in every bit in
+// integer arithmetic.
 #include "tests/kernels/cpu_case.h"
 
-// With an epilogue of joints: a limit that the routine takes itself, a longer chain with an operand
-// of every kind, what stands behind blocks with a residual, and a chain that never leaves registers.
+// Adds an epilogue: 1 is a limit that the routine applies itself, 2 a longer chain with operands
+// of every kind, 3 a limit and a residual applied after blocks, 4 a chain that stays in
+// registers.
 static int32_t add_epilogue(struct cpu_case *c, int32_t y, int kind) {
     const struct msc_tensor *t = msc_graph_tensor(c->g, y);
     int64_t dims[MSC_MAX_DIMS], channels[MSC_MAX_DIMS];
@@ -74,7 +76,7 @@ static void test_kernels_cpu_conv__float(void **state) {
     check_all(&(struct edits){{0, false, false}, {0, false, false}}, false);
 }
 
-// One side in floats: everything is.
+// If one side is float, everything is computed in float.
 static void test_kernels_cpu_conv__fake_quantised(void **state) {
     (void)state;
     check_all(&(struct edits){{0, false, false}, {4, true, true}}, false);
@@ -99,14 +101,14 @@ static void test_kernels_cpu_conv__integers_few_bits(void **state) {
     check_all(&(struct edits){{3, true, false}, {2, true, true}}, true);
 }
 
-// Weights whose q - z do not fit int8.
+// Weights whose q - zero point does not fit int8.
 static void test_kernels_cpu_conv__integers_asymmetric_weights(void **state) {
     (void)state;
     check_all(&(struct edits){{8, false, false}, {8, false, true}}, true);
     check_all(&(struct edits){{8, true, false}, {8, false, false}}, true);
 }
 
-// The last outputs are reached by no tap.
+// No tap reaches the last outputs.
 static void test_kernels_cpu_conv__unreached(void **state) {
     static const struct edits edits[] = {{{0, false, false}, {0, false, false}},
                                          {{8, false, false}, {8, true, true}}};
@@ -120,7 +122,7 @@ static void test_kernels_cpu_conv__unreached(void **state) {
     }
 }
 
-// Sums beyond 2^24.
+// Sums above 2^24.
 static void test_kernels_cpu_conv__integers_beyond_float(void **state) {
     static const struct edits edits[] = {
         {{8, false, false}, {8, true, true}},
@@ -136,7 +138,7 @@ static void test_kernels_cpu_conv__integers_beyond_float(void **state) {
     }
 }
 
-// Without integer units the same bits.
+// Without integer units the bits are the same.
 static void test_kernels_cpu_conv__integers_without_int8(void **state) {
     const struct kernel_case *row = NULL;
     (void)state;
@@ -154,7 +156,7 @@ static void test_kernels_cpu_conv__integers_without_int8(void **state) {
     }
 }
 
-// Images larger than the cache run in bands of rows.
+// Images larger than the cache are computed in bands of rows.
 static void test_kernels_cpu_conv__bands(void **state) {
     static const struct edits floats = {{0, 0, 0}, {0, 0, 0}}, wide = {{8, 0, 0}, {12, 1, 1}};
     static const struct edits integers[] = {{{8, 0, 0}, {8, 1, 1}}, {{8, 1, 0}, {8, 0, 1}}};
@@ -170,7 +172,8 @@ static void test_kernels_cpu_conv__bands(void **state) {
     }
 }
 
-// The step ends behind all joints that follow: one, and the reorders at both ends.
+// The step includes all joints after the convolution; besides it there are only reorders of
+// inputs and output.
 static void test_kernels_cpu_conv__fuses(void **state) {
     (void)state;
     struct cpu_case c;
@@ -179,12 +182,12 @@ static void test_kernels_cpu_conv__fuses(void **state) {
     cpu_case_finish_graph(&c,
                           add_epilogue(&c, cpu_case_add(&c, kernel_case_next(NULL, "fuses")), 2));
     cpu_run(&out, &c, 0);
-    assert_int_equal(c.n_steps, 4); // input, residual, convolution, output
+    assert_int_equal(c.n_steps, 4); // reorders of input, residual and output, and the convolution
     msc_array_release(out);
     cpu_case_finish(&c);
 }
 
-// With every epilogue and under every one of n edits.
+// Runs a reader's rows with every epilogue and under each of n edits.
 static void check_in_all_ways(const char *reader, const struct edits edits[], size_t n,
                               size_t n_exact) {
     const struct kernel_case *row = NULL;
@@ -217,9 +220,10 @@ static void test_kernels_cpu_conv__columns(void **state) {
     check_in_all_ways("wide_columns", edits, 1, 1); // more channels than edits have scales
 }
 
-// Inputs with a scale for each channel, which are integers for depthwise convolutions: every unit,
-// windows that go by columns and that do not, several outputs of a channel, weights that fit no byte
-// or stay float, wide inputs, sums that leave float32 (as floats, then).
+// Depthwise convolutions of integer inputs with a scale per channel: every unit, windows by
+// columns and otherwise, several outputs per channel, weights that do not fit a byte or stay
+// float, inputs of more than 8 bits, and sums too large for float32, which are computed as
+// floats.
 static void test_kernels_cpu_conv__by_channel(void **state) {
     static const struct edits edits[] = {
         {{8, false, true}, {8, true, true}},   {{8, true, true}, {8, true, false}},
@@ -231,7 +235,7 @@ static void test_kernels_cpu_conv__by_channel(void **state) {
     check_shape(kernel_case_next(NULL, "large_sums_by_channel"), 0, &edits[0], false);
 }
 
-// Results do not depend on how many threads there are.
+// Results do not depend on the number of threads.
 static void test_kernels_cpu_conv__threads(void **state) {
     (void)state;
     struct cpu_case c;

@@ -1,5 +1,5 @@
-// Element-wise programs: the same bits as the reference kernels, whatever is broadcast and in
-// either layout; and a few literals from numpy 1.24.
+// Element-wise programs: equal in every bit to the reference kernels for all broadcasts and both
+// layouts, and a few values from numpy 1.24.
 #include "tests/kernels/cpu_case.h"
 
 #include <math.h>
@@ -12,12 +12,12 @@ static int32_t binary(struct cpu_case *c, enum msc_op op, int32_t a, int32_t b) 
     return cpu_joint(c, op, 2, IDS(a, b), "", MSC_NO_ID, MSC_NO_ID);
 }
 
-// The same elements with channels last: pooling over single elements wants them so.
+// The same elements in channels-last layout, which a pool of single elements prefers.
 static int32_t make_last(struct cpu_case *c, int32_t x) {
     return unary(c, MSC_OP_MAX_POOL2D, x, "pool_size=1,1");
 }
 
-// The first elements of the input are special.
+// Makes the first elements of the input special numbers.
 static void make_special(const struct kernel_operand *o, float x[], int64_t n) {
     static const float special[] = {0.0f,   -0.0f,  INFINITY, -INFINITY, NAN,   1e30f,
                                     -1e30f, 1e-40f, 0.5f,     1.5f,      -2.5f, 16777216.0f};
@@ -84,7 +84,7 @@ static void test_kernels_cpu_ewise__binary(void **state) {
     }
 }
 
-// Chains of one and two operations over runs that no block or vector divides.
+// Chains of one and two operations on lengths that are not multiples of a block or vector.
 static void test_kernels_cpu_ewise__runs(void **state) {
     static const enum msc_op ops[] = {MSC_OP_ADD, MSC_OP_SUBTRACT, MSC_OP_MULTIPLY, MSC_OP_DIVIDE};
     static const struct {
@@ -96,7 +96,7 @@ static void test_kernels_cpu_ewise__runs(void **state) {
                   {MSC_OP_HARD_SWISH, ""}};
     static const int64_t lengths[] = {1, 15, 63, 64, 65, 1023, 1025, 5003};
     static const float number = 0.7f;
-    // Devices compile a shader for each chain: there they are some of each kind.
+    // A device compiles a shader for each chain, so only some of each kind run there.
     int step = cpu_is_on_device() && !cpu_runs_all_variants() ? 9 : 1;
     (void)state;
     for (int i = 0; i < 8 * 4 * 4 * 4; i += step) {
@@ -141,7 +141,7 @@ static void test_kernels_cpu_ewise__fixed_powers(void **state) {
     }
 }
 
-// Results that are read again much later, by several joints; all in one step.
+// Intermediate results that several later joints read; all in one step.
 static void test_kernels_cpu_ewise__chain(void **state) {
     (void)state;
     for (int last = 0; last < 2; last++) {
@@ -166,7 +166,8 @@ static void test_kernels_cpu_ewise__chain(void **state) {
         cpu_case_finish_graph(&c, binary(&c, MSC_OP_MULTIPLY, i, i));
         cpu_check_equal(&c);
         cpu_run(&out, &c, 0);
-        // With channels last: two reorders, the pool, the chain and the reorder of the output.
+        // In channels-last layout: two reorders, the pool, the chain, and the reorder of the
+        // output.
         assert_int_equal(c.n_steps, last ? 5 : 1);
         msc_array_release(out);
         cpu_case_finish(&c);
@@ -194,7 +195,8 @@ static void test_kernels_cpu_ewise__batch_norm(void **state) {
     }
 }
 
-// numpy.multiply(numpy.arange(6).reshape(2, 3, 1) - 2, [[10, 20], [30, 40], [50, 60]]) + 0.5
+// Expected: numpy.multiply(numpy.arange(6).reshape(2, 3, 1) - 2, [[10, 20], [30, 40], [50, 60]])
+// + 0.5
 static void test_kernels_cpu_ewise__numpy(void **state) {
     static const float expected[] = {-19.5f, -39.5f, -29.5f, -39.5f, 0.5f,   0.5f,
                                      10.5f,  20.5f,  60.5f,  80.5f,  150.5f, 180.5f};
@@ -216,7 +218,7 @@ static void test_kernels_cpu_ewise__numpy(void **state) {
     cpu_case_finish(&c);
 }
 
-// Inputs that come as integers: any bytes, under scales that are no powers of two.
+// Inputs given as integers: all bytes, with scales that are not powers of two.
 enum { INTEGERS = 2 * 5 * 231 };
 static const float integer_scales[2] = {0.0173f, 0.3117f};
 static const int32_t integer_zeros[2] = {97, -21};
@@ -236,7 +238,7 @@ static const struct msc_quant integer_quants[2] = {
      .zero_points = &integer_zeros[1]},
 };
 
-// The next input, and what its elements stand for.
+// Adds the next integer input; *x is set to the floats that it represents.
 static int32_t integer_input(struct cpu_case *c, const float **x, int n_dims,
                              const int64_t dims[]) {
     int k = c->n_inputs;
@@ -261,7 +263,8 @@ static void check_integers(struct cpu_case *c, int32_t y, const float expected[]
     cpu_case_finish(c);
 }
 
-// max(a + b, 0), as wide and of one channel each; the same with a step that is no chain.
+// max(a + b, 0), with b of the same shape or of one channel; and the same in a step that is not a
+// chain.
 static void test_kernels_cpu_ewise__integers(void **state) {
     static float expected[INTEGERS];
     (void)state;
@@ -282,7 +285,7 @@ static void test_kernels_cpu_ewise__integers(void **state) {
     }
 }
 
-// Two quantisations that become floats while they are joined.
+// Two inputs with different quantisations become floats when they are concatenated.
 static void test_kernels_cpu_ewise__joined_integers(void **state) {
     static float expected[2 * INTEGERS];
     (void)state;

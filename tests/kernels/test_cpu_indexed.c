@@ -1,5 +1,6 @@
-// Operators that indices or coordinates lead: scatters, picked elements, samples between elements.
-// On the cpu backend they run on the reference kernels, on others by kernels of their own.
+// Operators with indices or coordinates: scatters, gathers, and sampling between elements. The
+// cpu backend runs them on the reference kernels, other backends on their own; results are
+// compared with the reference kernels.
 #include "tests/kernels/cpu_case.h"
 
 #include <math.h>
@@ -20,7 +21,8 @@ static void test_kernels_cpu_indexed__gather(void **state) {
     cpu_check_cases("gather");
 }
 
-// Several elements go to the same place; then an output that is larger than what windows give.
+// Several elements have the same target; in another row the output is larger than the windows
+// imply.
 static void test_kernels_cpu_indexed__unpool(void **state) {
     (void)state;
     cpu_check_cases("unpool");
@@ -46,7 +48,7 @@ static void test_kernels_cpu_indexed__grid_sample(void **state) {
     cpu_check_cases("grid_sample");
 }
 
-// Places that no integer holds, or that are none.
+// Coordinates too large for integers, infinite, or NaN.
 static void check_far_grid(const char *attributes) {
     static const float places[] = {1e20f, 0, -1e20f, 0.1f, INFINITY, -0.2f, -0.3f, -INFINITY,
                                    NAN,   0, 0.7f,   NAN,  -1e9f,    1e9f,  0.5f,  0.4f};
@@ -68,7 +70,7 @@ static void test_kernels_cpu_indexed__grid_sample_far(void **state) {
     check_far_grid("mode=cubic;padding_mode=border");
 }
 
-// Regions [n_regions][4] of images of 5 channels.
+// Pools regions [n_regions][4] of images with 5 channels.
 static void check_regions(const char *attributes, int64_t n_images, int64_t n_regions,
                           const float regions[]) {
     struct cpu_case c;
@@ -94,7 +96,7 @@ static void test_kernels_cpu_indexed__roi_align(void **state) {
     }
 }
 
-// Regions that have more elements than can be counted, or are none.
+// Regions with too many elements to count, or with none.
 static void test_kernels_cpu_indexed__roi_align_far(void **state) {
     static const char *const attributes[] = {
         "output_height=5;output_width=3;sampling_ratio=0",
@@ -127,13 +129,14 @@ static void test_kernels_cpu_indexed__affine_grid(void **state) {
     cpu_check_cases("affine_grid");
 }
 
-// The mask is over taps of both groups of offsets.
+// The mask covers the taps of both offset groups.
 static void test_kernels_cpu_indexed__deformed_windows(void **state) {
     (void)state;
     cpu_check_cases("deformed");
 }
 
-// Offsets that no integer holds, or that are none: what is there is outside, and counts as 0.
+// Offsets too large for integers, infinite, or NaN: such places are outside the image and count
+// as 0.
 static void test_kernels_cpu_indexed__deformed_windows_far(void **state) {
     static const float offsets[] = {0.5f, 1e20f, -INFINITY, NAN, -0.25f, -1e20f, INFINITY, 0.75f};
     struct cpu_case c;

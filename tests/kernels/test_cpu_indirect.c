@@ -1,5 +1,6 @@
-// Products of windows, each way that this machine has, against sums in plain C; tiles also where
-// the machine has none, by tiles in plain C. Sums of floats are of integers, and so exact.
+// Products of windows by every method of this machine, compared with sums in plain C. Matrix
+// tiles are also tested on machines without them, emulated in plain C. Floats hold integers, so
+// their sums are exact.
 #include "kernels/cpu/simd_indirect.h"
 
 #include "base/rng.h"
@@ -31,14 +32,14 @@ static int find_products(struct product out[MOST_PRODUCTS]) {
         n += out[n].product != NULL;
     }
 #ifdef TEST_HAS_TILES
-    if (n > 0) { // it has the vectors that follow tiles
+    if (n > 0) { // the machine has the vector units that tiles rely on
         out[n++] = (struct product){&tiles_emulated, false};
     }
 #endif
     return n;
 }
 
-// Operands as integers, what they give, and places for results.
+// Integer operands, expected results, and memory for results.
 struct windows {
     uint8_t x[INPUT];
     int8_t weights[MOST_CHANNELS * MOST_RUNS * MOST_DEPTH];
@@ -63,7 +64,7 @@ static int64_t below(struct msc_rng *rng, int64_t n) {
 static void set_at(struct windows *t, struct msc_rng *rng, int round) {
     int64_t stride = t->depth + below(rng, 2) * 4;
     for (int64_t i = 0; i < t->n; i++) {
-        // Even ones, ends of rows in between, or anywhere.
+        // Evenly spaced, with gaps at the ends of rows, or anywhere.
         int64_t row = round % 3 == 1 ? i / 20 * 40 : 0;
         t->at[i] = round % 3 == 2 ? below(rng, 5000) : (i * stride + row) % 15000;
     }
@@ -113,7 +114,7 @@ static void set_epilogue(struct windows *t, struct msc_rng *rng, bool has_number
     }
 }
 
-// What the end makes of the sums, each number by itself.
+// The expected result of the epilogue, computed for each sum by itself.
 static void expect(struct windows *t, const struct msc_simd_epilogue *epilogue, bool is_float,
                    const struct msc_simd_bytes *q) {
     for (int64_t i = 0; i < t->n * t->channels; i++) {
@@ -162,7 +163,8 @@ static void check_ends(struct windows *t, struct results *r, const struct produc
     int64_t n = t->n * t->channels;
     for (epilogue.n_instrs = 0; epilogue.n_instrs < 2; epilogue.n_instrs++) {
         expect(t, &epilogue, p->is_float, &q);
-        for (int outputs = 0; outputs < 4; outputs++) { // floats and none, bytes, bytes and bytes
+        // Floats; bytes; two variants of bytes; floats and bytes.
+        for (int outputs = 0; outputs < 4; outputs++) {
             memset(r, 0xee, sizeof(*r));
             epilogue.out = outputs == 0 || outputs == 3 ? r->y : NULL;
             epilogue.n_quantized = outputs == 3 ? 1 : outputs;
@@ -257,7 +259,7 @@ static void test_kernels_cpu_indirect__products(void **state) {
     }
 }
 
-// So many windows and channels that they are divided: groups of pieces, blocks of channels.
+// Enough windows and channels to be divided into groups of pieces and blocks of channels.
 static void test_kernels_cpu_indirect__many(void **state) {
     (void)state;
     enum { WINDOWS = 1100, CHANNELS = 70, DEPTH = 64, RUNS = 9 };
@@ -274,7 +276,7 @@ static void test_kernels_cpu_indirect__many(void **state) {
         weights[i] = (int8_t)((int)(i * 7 % 256) - 128);
     }
     for (int64_t i = 0; i < WINDOWS; i++) {
-        at[i] = i * 8 - i % 7; // not even
+        at[i] = i * 8 - i % 7; // not evenly spaced
     }
     for (int64_t i = 0; i < RUNS; i++) {
         runs[i] = i * 100;
@@ -316,7 +318,7 @@ static void multiply_wrongly(void *sums, const struct msc_simd_indirect *w) {
     ((int32_t *)sums)[w->n * w->channels - 1]++;
 }
 
-// Tiles are used where they agree with vectors, and only there.
+// Tiles are used only if their results agree with the vectors'.
 static void test_kernels_cpu_indirect__agree(void **state) {
     (void)state;
     struct msc_simd_product wrong = tiles_emulated;

@@ -1,5 +1,5 @@
-// Joints between integers on the cpu backend, bit by bit beside the reference kernels: products and
-// convolutions that models quantise themselves, and quantising itself.
+// Integer joints on the cpu backend, compared bit by bit with the reference kernels: products and
+// convolutions that a model quantises itself, and quantising.
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "graph/reference/reference.h"
@@ -39,7 +39,7 @@ static void close_bench(struct bench *b) {
     msc_array_release(b->x);
 }
 
-// Bytes from everywhere, the extremes too; floats around 0.
+// Random bytes including the extremes; floats around 0.
 static struct msc_array *draw(struct bench *b, enum msc_dtype dtype, int n_dims,
                               const int64_t dims[]) {
     struct msc_array *a;
@@ -67,7 +67,7 @@ static int32_t add_input(struct bench *b, enum msc_dtype dtype, const char *layo
     return tensor;
 }
 
-// The output of a constant joint. Takes the array over.
+// The output of a constant joint. Takes ownership of the array.
 static int32_t add_constant(struct bench *b, const char *layout, struct msc_array *array) {
     int32_t weight, joint;
     char name[16];
@@ -138,7 +138,7 @@ static enum msc_status compare(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// Does the step that makes the last joint's output run by this family?
+// Returns whether the step that makes the last joint's output ran with this kernel family.
 static bool runs_by(const struct msc_evaluator *ev, const char *kernel) {
     const struct msc_plan *plan = msc_evaluator_plan(ev, 0);
     for (int32_t i = plan->n_steps - 1; i >= 0; i--) {
@@ -150,7 +150,8 @@ static bool runs_by(const struct msc_evaluator *ev, const char *kernel) {
     return false;
 }
 
-// The graph's value `y` with and without units of bytes. `kernel`: the family of the last step.
+// Runs the graph's value `y` with and without integer units. `kernel` is the family of the last
+// step.
 static void check(struct bench *b, int32_t y, const char *kernel, const char *what) {
     struct check c = {.what = what};
     struct msc_dataset *data;
@@ -189,8 +190,8 @@ static void check(struct bench *b, int32_t y, const char *kernel, const char *wh
 
 // ---- Products and convolutions ----------------------------------------------------------------
 
-// What weights are: zero points of all channels (`step` more for each next), and whether all they
-// come to less these fits a byte.
+// Weights: zero point of the first channel, its increase per channel, and whether all values
+// minus their zero points fit int8.
 struct weights {
     const char *name;
     enum msc_dtype dtype;
@@ -214,7 +215,7 @@ static int32_t add_weight_zeros(struct bench *b, const struct weights *w, int64_
     return add_numbers(b, w->dtype, channels, zeros);
 }
 
-// One form of an operator: its operands behind x and the weight.
+// A form of an operator: its types and the operands after x and the weight.
 struct form {
     enum msc_dtype x, y;
     const struct weights *w;
@@ -258,7 +259,7 @@ static struct form form_of(int i) {
 }
 enum { N_FORMS = 2 * N_WEIGHTS };
 
-// A convolution or product of a row; its types and zero points are those of the form.
+// Checks a convolution or product of a row, with the types and zero points of the form.
 static void check_row(const struct kernel_case *row, const struct form *f, enum msc_op op) {
     struct bench b;
     struct kernel_operand o[KERNEL_MAX_OPERANDS];
@@ -304,7 +305,7 @@ static void test_kernels_cpu_integer__products(void **state) {
     check_rows("integer_product", MSC_OP_MATMUL_INTEGER, MSC_OP_QLINEAR_MATMUL);
 }
 
-// The zero point of the input is known only when it runs.
+// The zero point of the input is known only at run time.
 static void test_kernels_cpu_integer__dynamic(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -323,7 +324,7 @@ static void test_kernels_cpu_integer__dynamic(void **state) {
 
 // ---- Quantising -------------------------------------------------------------------------------
 
-// x -> codes -> floats, with scales and zero points for all or along an axis.
+// Quantises x and dequantises it, with one scale and zero point or several along an axis.
 static void check_linear(enum msc_dtype codes, int axis, bool is_back, bool has_extremes) {
     static const int64_t dims[4] = {2, 5, 7, 19};
     struct bench b;
@@ -342,7 +343,7 @@ static void check_linear(enum msc_dtype codes, int axis, bool is_back, bool has_
     int32_t x = add_input(&b, MSC_DTYPE_F32, "NCHW", 4, dims);
     float *elements = msc_array_data(b.x);
     elements[3] = has_extremes ? NAN : 0.0065f;
-    elements[4] = has_extremes ? INFINITY : 0.0195f; // ties
+    elements[4] = has_extremes ? INFINITY : 0.0195f; // a tie
     elements[5] = has_extremes ? -INFINITY : -0.0065f;
     elements[6] = has_extremes ? -3e38f : -0.0f;
     int64_t n = axis < 0 ? 0 : dims[axis];
@@ -385,7 +386,7 @@ static void test_kernels_cpu_integer__dynamic_quantize(void **state) {
     }
 }
 
-// A network as exporters write it: what lies between convolutions stays channels last.
+// A network as exporters write it: values between convolutions stay in channels-last layout.
 static void test_kernels_cpu_integer__chain(void **state) {
     static const struct msc_attr conv_attrs[] = {
         {"padding", "1,1,1,1"}, {"strides", "1,1"}, {"dilation", "1,1"}};
@@ -412,8 +413,8 @@ static void test_kernels_cpu_integer__chain(void **state) {
 
 // ---- Digits -----------------------------------------------------------------------------------
 
-// Whatever sums fit int32 by the rule can be made of exact float32 sums, so that a joint is computed
-// over integers by every unit of every backend, or by none.
+// If the rule allows sums in int32, they can also be made of exact float32 sums. So either all
+// units of all backends compute a joint in integer arithmetic, or none does.
 static void test_kernels_cpu_integer__digits(void **state) {
     (void)state;
     for (int32_t largest = 1; largest <= 255; largest++) {

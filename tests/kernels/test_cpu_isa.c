@@ -1,4 +1,5 @@
-// Levels of instructions that a process is held to. Each is for good, and is tried in a process of its own.
+// Limits on the CPU's instruction set. A limit cannot be lifted again, so each is tried in its
+// own process.
 #include "kernels/cpu/cpu.h"
 #include "kernels/engine/backends.h"
 #include "tests/msc_test.h"
@@ -51,7 +52,7 @@ static enum answer set_level(const char *level) {
     }
 }
 
-// Of what is there under a level it is the highest.
+// Checks that the level is the highest available one under the limit.
 static bool is_the_highest(const char *level) {
     const char *last = NULL, *next;
     for (size_t i = 0; (next = msc_backend_isa(i)) != NULL; i++) {
@@ -60,7 +61,8 @@ static bool is_the_highest(const char *level) {
     return last && strcmp(last, level) == 0;
 }
 
-// The id names the level, and no product of our own is used that another machine of this level lacks.
+// The numerics id names the level. None of our own matrix products is used that other machines of
+// this level may lack.
 static enum answer computes_by(const char *level) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *b = NULL;
@@ -77,7 +79,7 @@ static enum answer computes_by(const char *level) {
     bool is_good = strstr(b->def->numerics(b), expected) && is_the_highest(level) &&
                    (may_have_floats || !msc_cpu_from(b)->floats);
     msc_backend_close(b);
-    // The same again is no other.
+    // Setting the same level again is accepted.
     return is_good && set_level(level) == YES ? YES : NO;
 }
 

@@ -1,5 +1,5 @@
-// Pools, resizes, softmax, normalisation, reductions and everything that only moves elements, in
-// either layout.
+// Pools, resizes, softmax, normalisations, reductions and operators that only move elements, in
+// both layouts. Results are compared with the reference kernels.
 #include "tests/kernels/cpu_case.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@ static int32_t unary(struct cpu_case *c, enum msc_op op, int32_t x, const char *
     return cpu_joint(c, op, 1, &x, attributes, MSC_NO_ID, MSC_NO_ID);
 }
 
-// Channels last, for tensors of 4 dims.
+// The same elements in channels-last layout, for tensors with 4 dims.
 static int32_t make_last(struct cpu_case *c, int32_t x) {
     return unary(c, MSC_OP_MAX_POOL2D, x, "pool_size=1,1");
 }
@@ -33,7 +33,7 @@ static void test_kernels_cpu_layers__layer_norm(void **state) {
     cpu_check_layouts("layer_norm");
 }
 
-// Blocks of columns, and rows, of all kinds: few and many channels, positions that are left over.
+// Few and many channels, and numbers of positions that are not multiples of a block.
 static void test_kernels_cpu_layers__group_norm(void **state) {
     const struct kernel_case *row = NULL;
     struct kernel_operand operands[KERNEL_MAX_OPERANDS];
@@ -47,7 +47,7 @@ static void test_kernels_cpu_layers__group_norm(void **state) {
             int32_t y = cpu_case_add(&c, row);
             cpu_case_finish_graph(&c, is_last ? make_last(&c, y) : y);
             cpu_check_row(&c);
-            assert_true(c.n_steps <= 5); // the input and the output are reordered at most
+            assert_true(c.n_steps <= 5); // at most the input and the output are reordered
             cpu_case_finish(&c);
         }
     }
@@ -65,7 +65,7 @@ static void test_kernels_cpu_layers__reductions(void **state) {
             snprintf(attributes, sizeof(attributes), "%s;keepdims=%d", row->attributes, i & 1);
             k.attributes = attributes;
             k.op = ops[i / 4];
-            k.bound = i < 8 ? row->bound : 0; // the greatest and the least have every bit
+            k.bound = i < 8 ? row->bound : 0; // maximum and minimum are exact
             cpu_case_init(&c, 31);
             c.is_last = (i & 2) != 0;
             cpu_case_finish_graph(&c, cpu_case_add(&c, &k));
@@ -90,14 +90,14 @@ static void test_kernels_cpu_layers__renames(void **state) {
     cpu_check_layouts("renames");
 }
 
-// A step more for each copy: joints that only rename what comes with channels last do not reorder.
+// Each copy is a step: joints that only reinterpret a channels-last value must not reorder it.
 static void test_kernels_cpu_layers__aliases(void **state) {
     static const struct {
         enum msc_op op;
         const char *attributes;
         int n_steps;
     } cases[] = {
-        // From NHWC to the channels-last layout of NCHW, a pool there, and back.
+        // From NHWC to NCHW stored channels-last, a pool, and back.
         {MSC_OP_PERMUTE_DIMS, "axes=0,3,1,2", 1},
         {MSC_OP_RELU, "", 3},
     };
@@ -143,7 +143,7 @@ static void test_kernels_cpu_layers__splits(void **state) {
 static void test_kernels_cpu_layers__concats(void **state) {
     (void)state;
     for (int axis = 0; axis < 4; axis++) {
-        // Bits: which inputs come with channels last, and that no part is constant.
+        // The bits of `last` say which inputs are channels-last. No input is constant.
         for (int last = 0; last < 8; last++) {
             struct cpu_case c;
             char attributes[16];
@@ -165,8 +165,8 @@ static void test_kernels_cpu_layers__concats(void **state) {
     }
 }
 
-// Edits of both weights, of either alone, and of the input: what the reference gives for weights
-// that were rounded before.
+// Edits of both weights, of one of them, and of the input. The expected result uses weights that
+// were rounded beforehand.
 static void test_kernels_cpu_layers__recurrent(void **state) {
     (void)state;
     for (int left_float = 0; left_float < 4; left_float++) {
@@ -185,7 +185,7 @@ static void test_kernels_cpu_layers__recurrent(void **state) {
         if (left_float < 3) {
             c.edits[left_float] = NULL;
         }
-        cpu_check_close(&c, 1e-12); // sums in float32 on other devices
+        cpu_check_close(&c, 1e-12); // other devices add in float32
         cpu_case_finish(&c);
     }
 }

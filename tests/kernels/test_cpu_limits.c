@@ -1,6 +1,7 @@
-// Joints near and beyond what a device takes: loops of more turns than an invocation may take, more
-// workgroups than there may be along an axis. Wherever a joint runs, on the device or on the host,
-// it gives what a closed form says. All elements of inputs and weights are 1 unless said.
+// Joints near and beyond the limits of a device: loops with more turns than an invocation may
+// take, and more workgroups than an axis allows. Whether a joint runs on the device or on the
+// host, it must give the result of a closed formula. Elements of inputs and weights are 1 unless
+// stated otherwise.
 #include "base/alloc.h"
 
 #include "tests/kernels/cpu_case.h"
@@ -12,7 +13,7 @@
 
 // ---- Turns of loops ---------------------------------------------------------------------------
 
-// Adds a joint whose elements take some n turns each; returns its output.
+// Adds a joint whose elements each take about n turns, and returns its output.
 typedef int32_t (*add_fn)(struct cpu_case *c, int64_t n);
 
 static int32_t joint(struct cpu_case *c, enum msc_op op, int32_t n, const int32_t x[],
@@ -20,7 +21,7 @@ static int32_t joint(struct cpu_case *c, enum msc_op op, int32_t n, const int32_
     return cpu_joint(c, op, n, x, attributes, MSC_NO_ID, MSC_NO_ID);
 }
 
-// With attributes that have the number in them.
+// Adds a joint whose attributes contain the number.
 static int32_t numbered(struct cpu_case *c, enum msc_op op, int32_t n, const int32_t x[],
                         const char *before, int64_t number, const char *after) {
     char text[200];
@@ -38,7 +39,7 @@ static int32_t add_matmul(struct cpu_case *c, int64_t n) {
     return joint(c, MSC_OP_MATMUL, 2, IDS(a, b), "");
 }
 
-// A quarter of the taps, four channels of each.
+// n / 4 taps, each over four channels.
 static int32_t add_conv(struct cpu_case *c, int64_t n) {
     int32_t x = cpu_input(c, "NCHW", 4, DIMS(1, 4, 1, n / 4));
     return cpu_joint(c, MSC_OP_CONV2D, 1, &x, "", cpu_weight(c, "OIHW", 4, DIMS(5, 4, 1, n / 4)),
@@ -63,7 +64,7 @@ static int32_t add_transposed(struct cpu_case *c, int64_t n) {
                      cpu_weight(c, "IOHW", 4, DIMS(n, 5, 1, 1)), MSC_NO_ID);
 }
 
-// Half floats have a shader of their own.
+// Half floats use a different shader.
 static int32_t add_half_conv(struct cpu_case *c, int64_t n) {
     int32_t x = cpu_input(c, "", 3, DIMS(1, 1, n + 1));
     int32_t w = cpu_input(c, "", 3, DIMS(1, 1, n));
@@ -129,7 +130,7 @@ static int32_t add_instance_norm(struct cpu_case *c, int64_t n) {
     return cpu_joint_weights(c, MSC_OP_INSTANCE_NORM, 1, &x, "epsilon=1e-05", 2, weights);
 }
 
-// Over all channels, of which there are few: the host goes over all of them for each.
+// Over all channels. There are few, because the host visits all of them for each element.
 static int32_t add_lrn(struct cpu_case *c, int64_t n) {
     n /= 20;
     int32_t x = cpu_input(c, "", 4, DIMS(1, n, 1, 1));
@@ -162,7 +163,7 @@ static int32_t add_recurrent(struct cpu_case *c, enum msc_op op, int64_t gates, 
     return cpu_joint_weights(c, op, 1, &x, attributes, 2, weights);
 }
 
-// Counts.
+// An RNN that counts its time steps.
 static int32_t add_rnn(struct cpu_case *c, int64_t n) {
     return add_recurrent(c, MSC_OP_RNN, 1, n, "hidden_size=1;activations=Affine");
 }
@@ -175,14 +176,14 @@ static int32_t add_gru(struct cpu_case *c, int64_t n) {
     return add_recurrent(c, MSC_OP_GRU, 3, n, "hidden_size=1");
 }
 
-// All updates meet at the first element.
+// All updates go to the first element.
 static int32_t add_scatter(struct cpu_case *c, int64_t n) {
     int32_t x = cpu_input(c, "", 1, DIMS(1)), updates = cpu_input(c, "", 1, DIMS(n));
     int32_t at = cpu_whole_input(c, "int64", 0, 0, 1, DIMS(n));
     return joint(c, MSC_OP_SCATTER_ELEMENTS, 3, IDS(x, at, updates), "axis=0;reduction=add");
 }
 
-// One place of a window of n taps over an image of one element.
+// A window of n taps at one position over an image of one element.
 static int32_t add_columns(struct cpu_case *c, int64_t n) {
     char text[200];
     n = n / 2 * 2 + 1;
@@ -243,7 +244,7 @@ static double sigmoid(double v) {
     return 1.0 / (1.0 + exp(-v));
 }
 
-// Where cells settle.
+// The state to which an LSTM of ones converges.
 static double lstm_of_ones(int64_t n) {
     double h = 0.0, cell = 0.0;
     for (int64_t t = 0; t < n; t++) {
@@ -300,7 +301,7 @@ static const struct row {
     {"filtered", add_filtered, one, 1e-4},
 };
 
-// Returns how many steps ran on the host.
+// Returns the number of steps that ran on the host.
 static int check_row(const struct row *row, int64_t n) {
     struct cpu_case c;
     struct msc_array *found;
@@ -320,7 +321,7 @@ static int check_row(const struct row *row, int64_t n) {
     return c.n_on_host;
 }
 
-// Few turns are taken on the device; with more the result stays right.
+// Few turns must run on the device. With more turns the result must still be right.
 static void test_kernels_cpu_limits__turns(void **state) {
     static const int64_t more[] = {4000, 25000, 70000, 300000};
     const char *device = getenv("MSC_TEST_DEVICE");
@@ -359,13 +360,13 @@ static int32_t add_short_norms(struct cpu_case *c, int64_t n) {
     return cpu_joint_weights(c, MSC_OP_LAYER_NORM, 1, &x, "axis=1;epsilon=1e-05", 2, weights);
 }
 
-// More workgroups along an axis than the 65,535 that every device has: of products, of rows, of
-// lines.
+// More workgroups along an axis than the 65,535 that every device supports: for products, rows
+// and lines.
 static void test_kernels_cpu_limits__workgroups(void **state) {
     static const struct {
         add_fn add;
         int64_t n;
-        float expected; // of every element
+        float expected; // value of every element
     } large[] = {
         {add_products, 70000, 2.0f},
         {add_positions, 2900, 1.0f},
@@ -393,7 +394,7 @@ static void test_kernels_cpu_limits__workgroups(void **state) {
     }
 }
 
-// Factors that are laid out anew may become larger than any block, though no operand is.
+// Factors copied to another layout may exceed every memory block, although no operand does.
 static void test_kernels_cpu_limits__repeated_factors(void **state) {
     struct cpu_case c;
     struct msc_array *found;

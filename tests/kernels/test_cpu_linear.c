@@ -1,4 +1,4 @@
-// Linear layers and matrix products against the reference kernels.
+// Linear layers and matrix products, compared with the reference kernels.
 #include "tests/kernels/cpu_case.h"
 
 struct edits {
@@ -42,7 +42,7 @@ static void check_row(const struct kernel_case *row, const struct edits *edits, 
     check(&c, has_epilogue ? add_epilogue(&c, y) : y, edits, is_exact);
 }
 
-// A linear layer has a bias or an epilogue.
+// With an epilogue the row's bias is dropped.
 static void check_linear(const struct kernel_case *row, const struct edits *edits, bool is_exact,
                          bool has_epilogue) {
     struct kernel_plain plain;
@@ -96,7 +96,7 @@ static void test_kernels_cpu_linear__matmul_integers(void **state) {
     }
 }
 
-// One factor is constant, of either side.
+// One factor is constant, on either side.
 static void test_kernels_cpu_linear__matmul_constant(void **state) {
     const struct kernel_case *row = NULL;
     (void)state;

@@ -1,6 +1,6 @@
-// Every allocation of planning, packing and running fails once: the n-th call returns NULL, n = 1,
-// 2, ... until all gets through. Each failure must come back as MSC_E_NOMEM and leave nothing
-// allocated. The linker sends the library's allocation functions here.
+// Every allocation of planning, packing and running fails once: the n-th call returns NULL for n
+// = 1, 2, ... until everything succeeds. Each failure must return MSC_E_NOMEM and leave nothing
+// allocated. The linker redirects the library's allocation functions to this file.
 #include "tests/kernels/cpu_case.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include "kernels/engine/planner.h"
 #include "tests/short_memory.h"
 
-// Memory that values lie in, made beforehand.
+// Memory of the values, allocated in advance.
 enum { N_VALUES = 64, VALUE_BYTES = 1 << 16 };
 static _Alignas(64) char values[N_VALUES][VALUE_BYTES];
 static _Alignas(64) char integers[VALUE_BYTES];
@@ -50,7 +50,7 @@ static enum msc_status run_step(const struct cpu_case *c, struct msc_backend *b,
     return status;
 }
 
-// What the scenario runs, made before memory is short.
+// Input of the scenario, made before allocations start to fail.
 static struct cpu_case sample;
 
 static enum msc_status run_all(void) {
@@ -79,7 +79,7 @@ static int32_t unary(struct cpu_case *c, enum msc_op op, int32_t x, const char *
     return cpu_joint(c, op, 1, &x, attributes, MSC_NO_ID, MSC_NO_ID);
 }
 
-// A step of every family that holds something.
+// Builds a graph with a step of every kernel family that holds memory.
 static void build(struct cpu_case *c) {
     cpu_case_init(c, 1);
     int32_t x = cpu_input(c, "NCHW", 4, DIMS(1, 4, 6, 6));
@@ -118,7 +118,7 @@ static void test_kernels_cpu_memory__integers(void **state) {
     cpu_case_finish(&sample);
 }
 
-// Masked and quantised weights under a masked bias that joins the sums.
+// Masked and quantised weights with a masked bias that is added to the integer sums.
 static void test_kernels_cpu_memory__edits(void **state) {
     (void)state;
     static bool is_kept[8] = {true, true, false, true, true, true, true, true};

@@ -1,4 +1,4 @@
-// Means and spreads of elements that are known from formulas, to the precision of float32.
+// Means and variances of elements with known formulas, to float32 precision.
 #include "kernels/cpu/moments.h"
 
 #include "base/alloc.h"
@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-// Element i of a sawtooth: first, first + 1, ... and again after 100. Whole periods have a mean of
-// first + 49.5 and a variance of (100^2 - 1) / 12.
+// A sawtooth: element i is first + i % 100. Whole periods have mean first + 49.5 and variance
+// (100^2 - 1) / 12.
 static const double spread = 833.25;
 
 static float *sawtooth(int64_t n, float first) {
@@ -29,7 +29,7 @@ static void check(const struct msc_moments *m, double n, double mean, double var
     }
 }
 
-// Near 0, and where a float's digits hardly reach the elements' differences.
+// Near 0, and so large that float32 barely resolves the differences of the elements.
 static const float firsts[] = {0.0f, -49.0f, 1e6f};
 
 static void test_kernels_cpu_moments__rows(void **state) {
@@ -73,8 +73,8 @@ static void test_kernels_cpu_moments__equal(void **state) {
     assert_true(msc_moments_variance(&m) < 1e-16);
 }
 
-// Rows of 30 and 150 columns, in two calls: 10 columns have one mean, and so have all those of the
-// sawtooth's other periods, of which every row begins 30 or 50 further on.
+// Rows of 30, 150 and 128 columns, added in two calls. Rows start at different places of the
+// sawtooth, so over all columns the moments are those of whole periods.
 static void test_kernels_cpu_moments__columns(void **state) {
     static const int64_t widths[] = {30, 150, 128};
     enum { ROWS = 1000, FIRST = 270 };
@@ -96,7 +96,7 @@ static void test_kernels_cpu_moments__columns(void **state) {
     }
 }
 
-// Columns 3 and 8, 13 of 15 whose elements are the column's number and -1, 0 or 1 more.
+// Columns 3, 8 and 13 of 15. An element is its column's number plus -1, 0 or 1.
 static void test_kernels_cpu_moments__some_columns(void **state) {
     enum { ROWS = 300, WIDTH = 15 };
     static float x[ROWS][WIDTH];

@@ -1,5 +1,6 @@
-// Limits behind a layer keep NaN, whichever kernel takes them along and by how many threads it works.
-// All other numbers are small and whole, so that sums are exact and must agree bit by bit.
+// Limits after a layer keep NaN, whichever kernel fuses them and however many threads it uses.
+// All other numbers are small integers, so sums are exact and must equal the reference kernels'
+// in every bit.
 #include "tests/kernels/cpu_case.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@ static void make_whole(const struct kernel_operand *o, float x[], int64_t n) {
     }
 }
 
-// NaN itself, and infinities that become NaN within the layer.
+// Puts NaN into the input, and infinities that become NaN within the layer.
 static void spoil_input(const struct kernel_operand *o, float x[], int64_t n) {
     make_whole(o, x, n);
     if (o->role[0] == '\0') {
@@ -21,7 +22,8 @@ static void spoil_input(const struct kernel_operand *o, float x[], int64_t n) {
     }
 }
 
-// All taps of the last channels: padding times NaN is NaN only in the reference kernel.
+// Puts NaN into all taps of the last channel, because padding times NaN is NaN only in the
+// reference kernel.
 static void spoil_weight(const struct kernel_operand *o, float x[], int64_t n) {
     make_whole(o, x, n);
     int64_t n_taps = o->n_dims > 1 ? msc_dims_product(o->n_dims - 2, o->dims + 2) : 0;
@@ -38,8 +40,8 @@ static int64_t count_nan(const struct msc_array *a) {
     return n;
 }
 
-// The layer's result with its limit as cpu_run and the reference have it. NaN is in its input, or in
-// weights of the last channel.
+// Compares the layer and its limit with the reference. NaN is in the layer's input or in weights
+// of its last channel.
 static void check(const struct kernel_case *row, enum msc_op limit, const char *limits,
                   int kernel_threads, bool is_in_weight) {
     struct cpu_case c;

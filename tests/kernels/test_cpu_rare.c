@@ -1,5 +1,5 @@
-// Operators that the cpu backend leaves to its reference kernels and other backends do not: beyond
-// the shapes of ONNX's own test data, which runs them in all types.
+// Operators that run on reference kernels on the cpu but not on other backends, with shapes that
+// ONNX's own test data lack. That data covers all types.
 #include "tests/kernels/cpu_case.h"
 
 static void test_kernels_cpu_rare__functions(void **state) {
@@ -27,13 +27,13 @@ static void test_kernels_cpu_rare__fourier(void **state) {
     cpu_check_cases("fourier");
 }
 
-// Elements of one, two and eight bytes that are moved.
+// Moved elements of one, two and eight bytes.
 static void test_kernels_cpu_rare__small_elements(void **state) {
     (void)state;
     cpu_check_cases("small_elements");
 }
 
-// Dividends and divisors from the least of all floats on.
+// Dividends and divisors from the smallest floats upwards.
 static void test_kernels_cpu_rare__remainders(void **state) {
     static const float divisors[] = {1e-45f, 3e-43f, 1e-40f, 1.17e-38f, 1.2e-38f, 2e-30f,
                                      0.001f, 0.7f,   1.0f,   3.3e7f,    3e38f,    -0.3f};
@@ -53,7 +53,7 @@ static void test_kernels_cpu_rare__remainders(void **state) {
     }
 }
 
-// Limits and a value around the edges that are inputs.
+// Limits and a padding value that are inputs.
 static void test_kernels_cpu_rare__computed_parameters(void **state) {
     struct cpu_case c;
     (void)state;
@@ -80,7 +80,7 @@ static void test_kernels_cpu_rare__normalisation(void **state) {
     cpu_check_cases("normalisation");
 }
 
-// What is left of equal numbers less their mean is 0, however little they are divided by.
+// Equal numbers minus their mean are exactly 0, however small the divisor.
 static void test_kernels_cpu_rare__equal_numbers(void **state) {
     static const float numbers[] = {2.3379076f, -1e-3f, 3e4f / 7};
     (void)state;

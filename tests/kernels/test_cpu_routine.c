@@ -1,4 +1,5 @@
-// What several threads make at once is what they would make one after another.
+// oneDNN routines created or packed by several threads at once must equal those made one after
+// another.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "kernels/cpu/routine.h"
@@ -44,7 +45,7 @@ static int8_t weight_at(int channel, int tap) {
     return (int8_t)((channel * TAPS + tap) * 29 % 63 - 31);
 }
 
-// By definition.
+// The sum by definition.
 static int32_t sum_at(int i) {
     int channel = i % CHANNELS, x = i / CHANNELS % SIDE, y = i / CHANNELS / SIDE % SIDE;
     int image = i / CHANNELS / SIDE / SIDE;
@@ -55,7 +56,7 @@ static int32_t sum_at(int i) {
     return sum;
 }
 
-// The second thread. cmocka's checks work on the main thread alone.
+// The second thread. cmocka's checks work only on the main thread.
 static void *make_floats(void *payload) {
     struct both *b = payload;
     struct msc_gemm_desc desc = describe(16, 32, false);
@@ -68,7 +69,7 @@ static void *make_floats(void *payload) {
     return status == MSC_OK ? b : NULL;
 }
 
-// How many sums of a newly made routine are wrong.
+// The number of wrong sums of a new routine.
 static int count_wrong(struct msc_routine_engine *engine, const uint8_t in[],
                        const int8_t weights[], int32_t out[], const int32_t expected[]) {
     struct msc_routine *d;
@@ -154,8 +155,8 @@ static void *pack(void *payload) {
     return status == MSC_OK ? p : NULL;
 }
 
-// In a process of its own, which the sanitizers look over when it exits: the first packing of all
-// is what may go wrong.
+// Runs in its own process, which sanitizers check when it exits: only the first packing in a
+// process can go wrong.
 static int pack_at_once(const struct msc_routine *routine, const int8_t weights[]) {
     struct packing p = {.routine = routine, .weights = weights};
     pthread_t threads[PACKERS];
@@ -207,9 +208,9 @@ static void test_kernels_cpu_routine__packed_at_once(void **state) {
 }
 
 int main(int argc, char **argv) {
-    // Otherwise oneDNN makes each routine once.
+    // Without this, oneDNN creates each routine only once.
     setenv("DNNL_PRIMITIVE_CACHE_CAPACITY", "0", 1);
-    // Packing comes first: what it asks for must be new to each of its processes.
+    // Packing comes first, so that its routines are new in each of its processes.
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernels_cpu_routine__packed_at_once),
                                        cmocka_unit_test(test_kernels_cpu_routine__made_at_once)};
     msc_test_select(argc, argv);

@@ -1,4 +1,4 @@
-// The loops in a machine's own instructions against those in plain C, and those against the
+// Loops in the machine's vector instructions, compared with those in plain C, and those with the
 // formula.
 #include "kernels/cpu/simd.h"
 
@@ -14,7 +14,7 @@ static float random_float(struct msc_rng *rng, float low, float high) {
     return low + (high - low) * (float)msc_rng_double(rng);
 }
 
-// Numbers on and beside ties, in and beyond the range, and those that are no numbers.
+// Numbers on and next to ties, in and out of range, NaN and infinities.
 static void set_numbers(float x[N], struct msc_rng *rng, const struct msc_quant *q) {
     float scale = q->scales[0];
     for (int i = 0; i < N; i++) {
@@ -37,7 +37,7 @@ static struct msc_quant quant_of(const float *scale, const int32_t *zero_point, 
                               .zero_points = zero_point};
 }
 
-// Few bits anywhere in the range of bytes, with zero in it.
+// Fewer bits, anywhere in the range of bytes that includes zero.
 static void narrow(struct msc_quant *q, int32_t *zero_point, struct msc_rng *rng) {
     int32_t width = (int32_t)msc_rng_below(rng, 127) + 1;
     q->low += (int32_t)msc_rng_below(rng, (uint32_t)(255 - width));
@@ -166,7 +166,7 @@ static void test_kernels_cpu_simd__taps(void **state) {
         struct msc_simd_bytes q = msc_simd_bytes_of(&quant);
         struct msc_simd_finish f = random_sums(&s, &rng, 0.0f, INFINITY);
         f.bias = s.scales;
-        // One long run, or some that begin at the first channel again.
+        // One long run, or several that each start at the first channel.
         taps.n_runs = round % 2 == 0 ? 1 : 3;
         taps.n = round % 2 == 0 ? N - (int64_t)msc_rng_below(&rng, 70) : channels;
         taps.step = 7;
@@ -226,7 +226,7 @@ static void test_kernels_cpu_simd__largest(void **state) {
     }
 }
 
-// Of floats; among them zeros of both signs, infinities and, in every other round, NaN.
+// Float pools with zeros of both signs, infinities and, in every other round, NaN.
 static void test_kernels_cpu_simd__pools(void **state) {
     (void)state;
     static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, 1e-40f, NAN};
@@ -265,7 +265,7 @@ static void test_kernels_cpu_simd__pools(void **state) {
     }
 }
 
-// Every element once, whatever the size, and nothing beyond the last.
+// Every element is moved once, for every size, and nothing is written past the last.
 static void test_kernels_cpu_simd__transpose(void **state) {
     enum { MOST = 150, GAP = 3 };
     static uint8_t in[MOST * (MOST + GAP)], out[MOST * (MOST + GAP)];
@@ -301,7 +301,7 @@ static void test_kernels_cpu_simd__transpose(void **state) {
     }
 }
 
-// Rows of any length; those of every eighth round have numbers that are no numbers.
+// Rows of any length; every eighth round includes NaN and infinities.
 static void set_row(float x[], int n, struct msc_rng *rng, int round) {
     static const float special[] = {-INFINITY, NAN, -0.0f, -3e38f, 1e-42f, INFINITY};
     float width = round % 3 == 0 ? 300.0f : 8.0f;
@@ -313,7 +313,7 @@ static void set_row(float x[], int n, struct msc_rng *rng, int round) {
     }
 }
 
-// The same bits, or NaN both.
+// Checks for the same bits, or NaN in both.
 static void check_same(const float a[], const float b[], int n) {
     for (int i = 0; i < n; i++) {
         assert_true(isnan(a[i]) ? isnan(b[i]) : memcmp(&a[i], &b[i], sizeof(a[i])) == 0);

@@ -1,8 +1,8 @@
-// The machine's own tiles under what an operating system does to a process: threads that take
-// turns, signals, children, and a permission that is refused. Everything is skipped where there are
-// none; tests/long/check_amx.py runs it on an emulated machine that has them.
+// Hardware tiles under what an operating system does to a process: thread switches, signals,
+// child processes and a refused permission. Without tiles all tests are skipped;
+// tests/long/check_amx.py runs them on an emulated machine.
 //
-// That their sums are right by themselves is a matter of test_cpu_indirect.c.
+// test_cpu_indirect.c checks the sums themselves.
 #include "base/rng.h"
 #include "kernels/cpu/simd_indirect.h"
 
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum { MOST_WINDOWS = 70, MOST_CHANNELS = 70, MOST_DEPTH = 300, N_THREADS = 4, N_SIGNALS = 200 };
-// Most of the time goes by in products, so that signals and switches of threads fall into them.
+// Most of the time is spent in products, so that signals and thread switches interrupt them.
 enum { ROUNDS = 6, REPEATS = 40 };
 
 struct operands {
@@ -45,7 +45,7 @@ static void draw(struct operands *o, struct msc_rng *rng) {
 
 enum { MOST_SUMS = MOST_WINDOWS * MOST_CHANNELS };
 
-// Multiplies some times. All sums have to be the expected ones, if there are such.
+// Multiplies `repeats` times. If `expected` is given, all sums must equal it.
 static bool multiply(int32_t sums[], const struct msc_simd_product *p, const struct operands *o,
                      const int32_t expected[], int repeats) {
     size_t packed_bytes = p->packed_bytes(o->channels, 1, o->depth);
@@ -74,7 +74,7 @@ static bool multiply(int32_t sums[], const struct msc_simd_product *p, const str
     return is_good;
 }
 
-// Rounds of a seed of their own, in which sums of tiles are those of vectors.
+// Runs rounds with their own seed; sums of tiles must equal those of vectors.
 static bool agree(uint64_t seed) {
     const struct msc_simd_product *tiles = msc_simd_product(MSC_SIMD_TILES);
     struct operands *o = malloc(sizeof(*o));
@@ -101,7 +101,7 @@ static void skip_without_tiles(void) {
     }
 }
 
-// Exit code of a child that runs the function.
+// Runs the function in a child process and returns its exit code.
 static int run_child(int (*run)(void)) {
     int status = -1;
     pid_t child = fork();
@@ -114,14 +114,15 @@ static int run_child(int (*run)(void)) {
 
 // ---- Permission -------------------------------------------------------------------------------
 
-// Linux refuses tiles where a signal's frame with them would not fit the stack for signals.
+// Linux refuses tiles if a signal frame that contains them would not fit the alternate signal
+// stack.
 static int ask_on_small_stack(void) {
-    static char memory[2048]; // the least that sigaltstack takes
+    static char memory[2048]; // the smallest size that sigaltstack accepts
     const stack_t stack = {.ss_sp = memory, .ss_size = sizeof(memory)};
     return sigaltstack(&stack, NULL) == 0 && msc_simd_product(MSC_SIMD_TILES) != NULL;
 }
 
-// Has to be the first: what a process was granted once, it keeps.
+// Must be the first test: a permission once granted to a process is kept.
 static void test_kernels_cpu_tiles__refused(void **state) {
     (void)state;
     assert_int_equal(run_child(ask_on_small_stack), 0);
@@ -141,8 +142,8 @@ static void test_kernels_cpu_tiles__child(void **state) {
 
 // ---- State ------------------------------------------------------------------------------------
 
-// XINUSE has bits 17 and 18 while tiles have shapes or contents; a switch of threads saves them
-// then.
+// XINUSE has bits 17 and 18 set while tiles have shapes or contents. Thread switches then save
+// them.
 __attribute__((target("xsave"))) static bool is_in_use(void) {
     return (_xgetbv(1) >> 17 & 3) != 0;
 }
@@ -183,7 +184,7 @@ static void set_timer(int microseconds) {
     assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
 }
 
-// Workers of an already running process; each has tiles of its own.
+// Threads of a running process; each has its own tiles.
 static void test_kernels_cpu_tiles__threads(void **state) {
     (void)state;
     skip_without_tiles();

@@ -1,5 +1,6 @@
-// Every kind of edit, alone and in chains, through the evaluator: each joint's results under all
-// edits in one call against numpy's (make_edits.py). Integer joints bit by bit.
+// Every kind of edit, single and in chains, through the evaluator. Each joint's results under all
+// edits in one call are compared with numpy's (make_edits.py); those of integer joints in every
+// bit.
 #include "kernels/engine/backends.h"
 #include "kernels/engine/evaluator.h"
 
@@ -16,13 +17,13 @@ enum { N_CASES = sizeof(cases) / sizeof(cases[0]), MOST = 128, CHANNELS = 16 };
 
 struct joint {
     enum msc_op op;
-    const char *layout; // of the weight
+    const char *layout; // layout of the weight
     const char *attrs[2];
     int n_dims;
     int64_t x[4], w[4];
     int out_axis;
     int64_t channels;
-    int n; // elements of the output
+    int n; // number of output elements
     const uint32_t *expected;
 };
 
@@ -87,12 +88,13 @@ static struct msc_array *numbers(int n_dims, const int64_t dims[], int factor, i
 
 // ---- Edits ------------------------------------------------------------------------------------
 
-// What is behind the edits of a joint.
+// Parameters and elements that the edits of a joint refer to.
 struct pool {
     float w_scales[CHANNELS], steps[CHANNELS];
     int32_t w_zeros[CHANNELS];
     bool x_kept[CHANNELS], o_kept[CHANNELS];
-    struct msc_array *other_w, *biases[2][3]; // own and other; times 1, 1e4, 1e9
+    // The joint's own and another bias, times 1, 1e4 and 1e9.
+    struct msc_array *other_w, *biases[2][3];
     struct msc_edit edits[N_CASES][8];
     const struct msc_edit *slots[N_CASES][3]; // x, w, b
 };
@@ -139,7 +141,7 @@ static struct msc_quant quant_of(const struct pool *p, const struct joint *j, bo
                               .zero_points = is_weight ? p->w_zeros : &x_zero};
 }
 
-// A chain from its end to its beginning: each edit goes before those that are there.
+// A chain built from its end: each new edit is put before the others.
 struct chain {
     struct msc_edit *free;
     const struct msc_edit *first;
@@ -263,7 +265,7 @@ static void check(const struct joint *j, int index, const float values[]) {
     }
 }
 
-// What a weight was replaced by, chosen as integers instead: nothing else may come of it.
+// A weight's replacement, given as chosen integers instead, must give the same results.
 static void run_chosen(struct pool *p, const struct joint *j, struct msc_evaluator *ev,
                        const struct msc_sink *sink, const struct found *f) {
     struct msc_quant quant = quant_of(p, j, true);
@@ -309,7 +311,7 @@ static void run_joint(const struct joint *j, struct msc_backend *b) {
     assert_int_equal(msc_evaluator_sites(ev)->n_slots, 3);
     f.n = j->n;
     const struct msc_sink sink = {.batch = keep, .payload = &f};
-    // All together; then each on its own, from what is kept and from nothing.
+    // All trials together; then each by itself, with the cache and without.
     assert_ok(msc_evaluator_run(ev, trials, N_CASES, &sink, 0));
     for (int i = 0; i < N_CASES; i++) {
         assert_int_equal(trials[i].status, MSC_OK);
@@ -327,7 +329,7 @@ static void run_joint(const struct joint *j, struct msc_backend *b) {
     empty_pool(&p);
 }
 
-// Devices stay open: drivers lose some memory of their own when they are unloaded.
+// Devices stay open, because drivers leak memory when they are unloaded.
 static struct msc_backend *devices[2];
 
 static void run_all(bool allow_int8) {
@@ -354,7 +356,7 @@ static void test_kernels_edits__float_units(void **state) {
     run_all(false);
 }
 
-// An edit that does not fit its slot is told, and nothing runs.
+// An edit that does not fit its slot is reported, and nothing runs.
 static void test_kernels_edits__refused(void **state) {
     (void)state;
     static const bool kept[2] = {true, false};

@@ -1,4 +1,5 @@
-// What trials come to: results, noise, and what slots read.
+// The evaluator's results, noise and slot values. Expected results are computed joint by joint
+// (eval_case.h).
 #include "eval_bench.h"
 
 #include "base/alloc.h"
@@ -6,7 +7,7 @@
 
 // ---- Results ----------------------------------------------------------------------------------
 
-// Whatever the threads, the budget and the way a backend works: what the walk over the graph gives.
+// Results do not depend on threads, the memory budget or the abilities of the backend.
 static void test_kernels_evaluator__results(void **state) {
     static const struct {
         int n_threads;
@@ -39,7 +40,7 @@ static void test_kernels_evaluator__results(void **state) {
         if (rows[i].runs_together) {
             fake_run_together(&b.fake);
         }
-        // Two plans: the last batch is short.
+        // Two plans, because the last batch is smaller.
         eval_open_net(&b.c, 5, 2);
         eval_draw_all(&b);
         b.ev = eval_create(&b, rows[i].n_threads, rows[i].memory_bytes);
@@ -47,7 +48,7 @@ static void test_kernels_evaluator__results(void **state) {
         assert_ptr_not_equal(msc_evaluator_plan(b.ev, 0), msc_evaluator_plan(b.ev, 2));
         assert_ptr_equal(msc_evaluator_plan(b.ev, 0), msc_evaluator_plan(b.ev, 1));
         eval_run_and_check(&b, b.ev, 0, N_TRIALS);
-        // Again, in other company, alone, and with an empty cache.
+        // Again with other trials, one by one, and with an empty cache.
         eval_run_and_check(&b, b.ev, 7, 9);
         eval_run_and_check(&b, b.ev, 3, 1);
         msc_evaluator_drop_cache(b.ev);
@@ -66,7 +67,7 @@ static void test_kernels_evaluator__batches_of_other_widths(void **state) {
     eval_open_widths(&b.c, widths, 6);
     eval_draw_all(&b);
     b.ev = eval_create(&b, 2, (uint64_t)1 << 30);
-    // A plan for each width, not for each change of width.
+    // One plan per width, even if widths alternate.
     assert_ptr_equal(msc_evaluator_plan(b.ev, 0), msc_evaluator_plan(b.ev, 5));
     assert_ptr_equal(msc_evaluator_plan(b.ev, 1), msc_evaluator_plan(b.ev, 4));
     assert_ptr_not_equal(msc_evaluator_plan(b.ev, 0), msc_evaluator_plan(b.ev, 3));
@@ -75,7 +76,8 @@ static void test_kernels_evaluator__batches_of_other_widths(void **state) {
     eval_close_bench(&b);
 }
 
-// One sample of the first batch, whatever the size of batches: costs are counted on it.
+// The outline, on which costs are counted, is one sample of the first batch, whatever the batch
+// size.
 static void test_kernels_evaluator__outline_of_a_sample(void **state) {
     static const int64_t batches[] = {1, 2, 5};
     double macs[3] = {0, 0, 0};
@@ -113,10 +115,10 @@ static void copy_outputs(const struct eval_bench *b, size_t trial, float out[], 
     memcpy(out, msc_array_data(a), n * sizeof(float));
 }
 
-// Equal seeds give equal bits in any company; other seeds others, and noise only acts where
-// something is quantised.
+// Equal seeds give equal bits whatever other trials run; other seeds give others. Noise acts only
+// on quantised values.
 static void test_kernels_evaluator__noise(void **state) {
-    // So many that some values are within 2^-22 of a rounding tie.
+    // Enough samples that some values are within 2^-22 of a rounding tie.
     enum { N_SAMPLES = 32, N = N_SAMPLES * 2 * 25 };
     float plain[N], first[N], again[N], other[N];
     struct eval_bench b;
@@ -147,7 +149,7 @@ static void test_kernels_evaluator__noise(void **state) {
     eval_run_edits(&b, 1);
     copy_outputs(&b, 0, again, N);
     assert_memory_equal(first, again, sizeof(first));
-    // Nothing quantised: the float model, bit by bit.
+    // With nothing quantised, the results are those of the float model, bit by bit.
     eval_results_finish(&b.results);
     memset(&b.edits[0], 0, sizeof(b.edits[0]));
     eval_run_edits(&b, 1);
@@ -178,7 +180,7 @@ static enum msc_status look_at_slot(void *payload, size_t trial, size_t batch, i
     (void)trial;
     seen->n_slots++;
     assert_int_not_equal(c->sites.slots[slot].kind, MSC_SITE_WEIGHT);
-    // Before quantisation, in the layout of the plan.
+    // The value before quantisation, in the plan's layout.
     const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->sites.slots[slot].tensor);
     assert_non_null(v->data);
     assert_null(v->quant);
@@ -223,8 +225,8 @@ static void test_kernels_evaluator__slot_values(void **state) {
 
 // ---- Every kind of edit -----------------------------------------------------------------------
 
-// In front of the quantisations drawn: other elements, and masks. Of two kinds each, so that trials
-// have some in common.
+// Edits before the drawn quantisations: replaced elements and masks. There are two of each, so
+// that trials share some.
 enum { KINDS = 2 };
 struct chains {
     struct msc_array *others[EVAL_MAX_SLOTS][KINDS];
@@ -256,7 +258,7 @@ static void close_chains(struct chains *c) {
     }
 }
 
-// The mask's axis is that of channels, or any of a weight.
+// The mask's axis is the channel axis, or any axis of a weight.
 static struct msc_edit draw_mask(const struct chains *c, const struct eval_case *of, int32_t slot,
                                  struct msc_rng *rng) {
     const struct msc_slot *s = &of->sites.slots[slot];
@@ -295,7 +297,7 @@ static void draw_chains(struct chains *c, struct eval_bench *b) {
     }
 }
 
-// What the walk over the graph gives, from whatever other trials have left in the cache.
+// The results are the expected ones, whatever other trials have left in the cache.
 static void test_kernels_evaluator__edits(void **state) {
     static struct chains chains;
     static struct eval_bench b;

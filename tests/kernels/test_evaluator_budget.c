@@ -1,9 +1,10 @@
-// What the cache keeps and gives up, within a budget of bytes and without one.
+// The evaluator's memory: what the cache keeps and releases, with and without a budget in bytes.
+// Expected step counts follow from what trials share.
 #include "eval_bench.h"
 
 #include "base/alloc.h"
 
-// A tight budget only costs work; what is held stays near it.
+// A small budget costs only work, and held memory stays within it.
 static void test_kernels_evaluator_budget__budget(void **state) {
     struct eval_bench b;
     (void)state;
@@ -21,7 +22,7 @@ static void test_kernels_evaluator_budget__budget(void **state) {
     // Within one call everything is shared, whatever the budget.
     assert_int_equal(tight.steps_run, roomy.steps_run);
     assert_true((long long)roomy.bytes_peak >= b.fake.peak_bytes);
-    // With few trials a call, all is kept.
+    // With few trials per call everything is kept.
     for (size_t t = 0; t < N_TRIALS; t += 4) {
         eval_run_and_check(&b, b.ev, t, 4);
     }
@@ -29,8 +30,8 @@ static void test_kernels_evaluator_budget__budget(void **state) {
     eval_close_bench(&b);
 }
 
-// Among many trials, what several want is kept for the next call, and what one has for itself is
-// not.
+// With many trials, results that several trials need are kept for the next call, and those of a
+// single trial are not.
 static void test_kernels_evaluator_budget__keeps_what_is_shared(void **state) {
     struct eval_bench b;
     (void)state;
@@ -42,14 +43,14 @@ static void test_kernels_evaluator_budget__keeps_what_is_shared(void **state) {
         eval_edit_slot(&b, t, "conv3", 1, (int)(t % 3));
         eval_edit_slot(&b, t, "conv3", 0, (int)(t / 3));
     }
-    // Two convolutions for all, and the third for each; then that again.
+    // Two convolutions for all trials and the third for each; then only the third again.
     eval_run_edits(&b, 8);
     assert_int_equal(b.fake.n_runs, 2 + 8);
     b.fake.n_runs = 0;
     eval_run_edits(&b, 8);
     assert_int_equal(b.fake.n_runs, 8);
     b.fake.n_runs = 0;
-    // Of a few trials everything is kept.
+    // With few trials everything is kept.
     eval_run_edits(&b, 3);
     assert_int_equal(b.fake.n_runs, 3);
     eval_run_edits(&b, 3);
@@ -70,15 +71,14 @@ static uint64_t peak_after_two_calls(int64_t n_samples) {
     return peak;
 }
 
-// What a call finds in the cache is held for a few batches at a time: a longer dataset needs no
-// more.
+// Cached results are held for a few batches at a time, so a longer dataset needs no more memory.
 static void test_kernels_evaluator_budget__windows(void **state) {
     (void)state;
     assert_true(EVAL_MAX_TRIALS >= 32);
     assert_true(peak_after_two_calls(8) <= peak_after_two_calls(2) * 5 / 4);
 }
 
-// The most that trials hold where there is memory enough.
+// The largest memory that trials use if there is enough.
 static long long peak_of_trials(void) {
     struct eval_bench b;
     eval_open_bench(&b);
@@ -94,8 +94,8 @@ static long long peak_of_trials(void) {
     return peak;
 }
 
-// A device with so much memory, of which each call of a step needs some besides its results: what
-// lies free in other sizes gives way, then the cache, and no trial has to begin anew.
+// A device with this capacity, where each step also needs some extra memory. Free blocks of other
+// sizes are released first, then the cache; no trial has to restart.
 static void run_within(long long capacity_bytes, long long besides_bytes, bool is_told) {
     struct eval_bench b;
     eval_open_bench(&b);
@@ -113,7 +113,7 @@ static void run_within(long long capacity_bytes, long long besides_bytes, bool i
         }
         eval_check_all(&b, t, 6);
     }
-    // Once it is known how much there is, little is asked for in vain.
+    // Once the available memory is known, few allocations are refused.
     assert_true(!is_told || b.fake.n_refused == 0);
     int n_before = b.fake.n_refused;
     for (size_t t = 0; t < N_TRIALS; t += 6) {
@@ -135,17 +135,17 @@ static void test_kernels_evaluator_budget__device_needs_some_besides(void **stat
     (void)state;
     run_within(peak / 2, peak / 50, false);
     run_within(peak / 2, peak / 50, true);
-    run_within(peak / 2, peak / 8, false); // of one call at a time
+    run_within(peak / 2, peak / 8, false); // each call runs one trial
 }
 
-// The least memory lies between what one step holds and what a call with all it likes does; it is
-// the same whatever was cached.
+// The least memory is between that of one step and that of a call without limits. It does not
+// depend on the cache.
 static void test_kernels_evaluator_budget__least_memory(void **state) {
     struct eval_bench b;
     uint64_t least, again;
     (void)state;
     eval_open_bench(&b);
-    fake_hide_memory(&b.fake); // of the backend alone, not of the process
+    fake_hide_memory(&b.fake); // measures the backend's memory, not the process's
     eval_open_net(&b.c, 6, 1);
     eval_draw_all(&b);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
@@ -153,7 +153,7 @@ static void test_kernels_evaluator_budget__least_memory(void **state) {
     eval_run_and_check(&b, b.ev, 0, 6);
     assert_ok(msc_evaluator_measure_memory(b.ev, b.edits[4].edits, &again));
     assert_int_equal(least, again);
-    // The image with 3 channels and the first result with 4, of 6 by 6 pixels.
+    // The image with 3 channels and the first result with 4, of 6 x 6 pixels.
     assert_true(least >= (3 + 4) * 36 * sizeof(float));
     assert_true(least < eval_stats_of(b.ev).bytes_peak / 2);
     eval_close_bench(&b);
@@ -174,8 +174,8 @@ static enum msc_status ignore_batch(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// Where there is memory, one trial goes through six batches at once, also after the least that it
-// does with was measured.
+// With enough memory, one trial runs six batches at once, even after its least memory was
+// measured.
 static void test_kernels_evaluator_budget__windows_after_measuring(void **state) {
     struct eval_bench b;
     uint64_t least;
@@ -196,7 +196,7 @@ static void test_kernels_evaluator_budget__windows_after_measuring(void **state)
     eval_close_bench(&b);
 }
 
-// Latency runs: all anew, nothing kept.
+// Latency runs compute everything and keep nothing.
 static void test_kernels_evaluator_budget__fresh(void **state) {
     struct eval_bench b;
     (void)state;

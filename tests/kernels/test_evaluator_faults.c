@@ -1,5 +1,6 @@
-// What the evaluator does when steps, sinks or memory fail, and when it is stopped. The linker
-// sends allocation functions here, so that each call can be refused in turn.
+// The evaluator when steps, sinks or memory fail, and when it is stopped. The linker redirects
+// allocation functions to this file, so that each call can be refused in turn. Expected results are
+// calculated joint by joint (eval_case.h).
 #include "eval_case.h"
 #include "fake_backend.h"
 #include "tests/short_memory.h"
@@ -21,7 +22,7 @@ struct bench {
     struct msc_evaluator *ev;
 };
 
-// All tests run once on a backend that takes one call at a time, once on one that takes several.
+// All tests run with a backend that takes one call at a time, and with one that takes several.
 static bool runs_together;
 
 static enum msc_status create(struct bench *b, int n_threads) {
@@ -56,7 +57,8 @@ static void close_bench(struct bench *b) {
     fake_close(&b->fake);
 }
 
-// Everything unpinned: the cache can be emptied, and the next call gives right results.
+// Checks that nothing is in use: the cache can be emptied, and the next call gives the expected
+// results.
 static void check_recovery(struct bench *b) {
     struct msc_evaluator_stats stats;
     msc_evaluator_drop_cache(b->ev);
@@ -77,7 +79,7 @@ static void check_recovery(struct bench *b) {
 
 // ---- Steps and sinks --------------------------------------------------------------------------
 
-// Only the trials that come through the failing step fail; what they share with others does not.
+// Only trials that use the failing step fail; what they share with others does not.
 static void test_kernels_evaluator_faults__step(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads += 3) {
@@ -148,7 +150,7 @@ static enum msc_status refuse(void *payload, size_t trial, size_t batch,
     return MSC_FAIL(MSC_E_INVALID, "trial %zu, batch %zu", trial, batch);
 }
 
-// Of several failures that of the lowest batch is told, whichever came first.
+// Of several failures the one of the lowest batch is reported, whichever came first.
 static void test_kernels_evaluator_faults__lowest_batch(void **state) {
     struct msc_sink sink = {.batch = refuse};
     struct bench b;
@@ -172,8 +174,8 @@ static enum msc_status refuse_slot(void *payload, size_t trial, size_t batch, in
     return MSC_FAIL(MSC_E_INVALID, "trial %zu, batch %zu, slot %d", trial, batch, (int)slot);
 }
 
-// Slots are refused before the wanted values are there, each at its time. Still the text is that
-// of what comes first in order: of the wanted values, or else of the first slot.
+// The sink refuses slots before the wanted values exist, at different times. The message is still
+// that of the wanted values or, if those are accepted, of the first slot.
 static void test_kernels_evaluator_faults__first_of_batch(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads++) {
@@ -196,7 +198,7 @@ static void test_kernels_evaluator_faults__first_of_batch(void **state) {
 
 // ---- Memory -----------------------------------------------------------------------------------
 
-// One allocation of the backend fails: the trial that met it is tried again alone.
+// One allocation of the backend fails: the affected trial is retried by itself.
 static void test_kernels_evaluator_faults__one_buffer(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 2; n_threads++) {
@@ -223,7 +225,7 @@ static void test_kernels_evaluator_faults__one_buffer(void **state) {
     }
 }
 
-// No memory any more: trials fail one by one, with a message.
+// No more memory: trials fail one by one, each with a message.
 static void test_kernels_evaluator_faults__no_buffers(void **state) {
     struct bench b;
     (void)state;
@@ -241,7 +243,7 @@ static void test_kernels_evaluator_faults__no_buffers(void **state) {
     close_bench(&b);
 }
 
-// Every allocation of creation and run is refused once; then all from there on for a while.
+// Refuses one allocation of creation or run, then a number of them, at every position in turn.
 static void fail_allocations(int n_refused, int n_threads) {
     struct bench b;
     int n_again = 0;
@@ -315,7 +317,7 @@ static void test_kernels_evaluator_faults__cancel(void **state) {
             assert_int_equal(eval_run(b.ev, &b.results, b.edits, b.trials, N_TRIALS),
                              MSC_E_CANCELLED);
             for (size_t t = 0; t < N_TRIALS; t++) {
-                // Those that ended before are whole.
+                // Trials that ended before have complete results.
                 assert_int_equal(b.trials[t].status, b.results.ends[t] ? MSC_OK : MSC_E_CANCELLED);
                 if (b.results.ends[t]) {
                     eval_check(&b.c, &b.results, t, &b.edits[t]);
@@ -325,7 +327,7 @@ static void test_kernels_evaluator_faults__cancel(void **state) {
             b.fake.cancel_after = 0;
             check_recovery(&b);
         }
-        // A request to stop soon is for the search: the round is finished.
+        // A request to stop soon concerns the search; the evaluator finishes the round.
         b.cancel.level = 1;
         check_recovery(&b);
         close_bench(&b);
@@ -334,7 +336,7 @@ static void test_kernels_evaluator_faults__cancel(void **state) {
 
 // ---- Losing the device ------------------------------------------------------------------------
 
-// The call ends at once, and no trial has failed.
+// The call ends at once, and no trial counts as failed.
 static void test_kernels_evaluator_faults__lost(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads += 3) {
@@ -355,7 +357,7 @@ static void test_kernels_evaluator_faults__lost(void **state) {
                     eval_check(&b.c, &b.results, t, &b.edits[t]);
                 }
             }
-            // Not each step that might still have run has tried to.
+            // Most of the remaining steps are not attempted.
             assert_true(b.fake.n_runs <= after + 8 * n_threads + 8);
             b.fake.lost_after = 0;
             check_recovery(&b);

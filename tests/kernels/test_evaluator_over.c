@@ -1,4 +1,5 @@
-// Trials that the sink says are over: what they are spared, and what the others get of it.
+// Trials that the sink ends early: how much work they save, and that other trials are not affected.
+// Results are compared with those calculated joint by joint (eval_case.h).
 #include "eval_case.h"
 #include "fake_backend.h"
 
@@ -13,7 +14,7 @@ struct bench {
     struct msc_eval_trial trials[N_TRIALS];
     struct eval_results results;
     struct msc_sink sink;
-    int last_batch[N_TRIALS]; // over once it was given
+    int last_batch[N_TRIALS]; // the trial ends after this batch
     bool is_given[N_TRIALS][N_BATCHES];
 };
 
@@ -74,7 +75,8 @@ static void close_bench(struct bench *b, struct msc_evaluator *ev) {
     fake_close(&b->fake);
 }
 
-// The batches of a trial that were given: the first few, and those up to its last one.
+// The number of batches given to the sink: the first ones, without gaps, at least up to the last
+// one wanted.
 static int count_given(const struct bench *b, size_t trial) {
     int n = 0;
     while (n < N_BATCHES && b->is_given[trial][n]) {
@@ -87,8 +89,8 @@ static int count_given(const struct bench *b, size_t trial) {
     return n;
 }
 
-// Half of the trials are over early: they are given few of their batches, nobody else is given
-// less, and what is given is what it is anyway.
+// Half of the trials end early: they get few of their batches. All others get all batches, and
+// all values are the expected ones.
 static void test_kernels_evaluator_over__early_and_late(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads++) {
@@ -113,14 +115,14 @@ static void test_kernels_evaluator_over__early_and_late(void **state) {
             }
             msc_evaluator_destroy(ev);
         }
-        // Those that are over needed two batches each on the average, of eight.
+        // Trials that end early needed two of eight batches each on average.
         assert_true(n_given <= N_TRIALS / 2 * 4);
         assert_true(n_runs[1] < n_runs[0] * 9 / 10);
         close_bench(&b, NULL);
     }
 }
 
-// All of them at once: nothing is left to run.
+// If all trials end at once, nothing remains to run.
 static void test_kernels_evaluator_over__all(void **state) {
     struct bench b;
     (void)state;
@@ -134,8 +136,8 @@ static void test_kernels_evaluator_over__all(void **state) {
     close_bench(&b, ev);
 }
 
-// A trial that fails is told once, whether the failure comes before or after the batch at which it
-// is over; the others are not touched by it.
+// A failed trial is reported once, whether it fails before or after the batch at which it ends.
+// Other trials are not affected.
 static void test_kernels_evaluator_over__failures(void **state) {
     struct bench b;
     (void)state;

@@ -1,5 +1,5 @@
-// What trials have in common is computed once: counted by a backend that counts what it is asked
-// for.
+// Work that trials share is done once: a fake backend counts its calls. Expected counts are
+// worked out by hand in the comments.
 #include "eval_bench.h"
 
 #include "base/alloc.h"
@@ -23,22 +23,22 @@ static void test_kernels_evaluator_sharing__shares_exactly(void **state) {
     eval_open_chain(&b.c, 2, 2);
     eval_results_init(&b.results, &b.c);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
-    // Multiply-accumulates: 2 samples of 25 pixels with 9 taps, times 2*3, 3*4 and 4*2.
+    // Multiply-accumulates: 2 samples of 25 pixels with 9 taps, times 2*3, 3*4 and 4*2 channels.
     const double macs[3] = {450 * 6, 450 * 12, 450 * 8};
     const double all = macs[0] + macs[1] + macs[2];
-    // The float model alone.
+    // Only the float model.
     eval_run_edits(&b, 1);
     assert_counts(&b, 3, 0, 3);
     assert_near(b.trials[0].reuse_ratio, 0);
     assert_int_equal(eval_stats_of(b.ev).steps_run, 3);
     assert_int_equal(eval_stats_of(b.ev).steps_reused, 0);
     assert_near(eval_stats_of(b.ev).macs_run, all);
-    // It again, twice: all from the cache.
+    // The same twice: everything comes from the cache.
     eval_run_edits(&b, 2);
     assert_counts(&b, 0, 0, 0);
     assert_near(b.trials[0].reuse_ratio, 1);
     assert_near(b.trials[1].reuse_ratio, 1);
-    // Each of three trials has another weight in the last layer, which alone runs.
+    // Three trials with different weights in the last layer: only that layer runs.
     for (size_t t = 0; t < 3; t++) {
         eval_edit_slot(&b, t, "conv3", 1, (int)t);
     }
@@ -47,8 +47,9 @@ static void test_kernels_evaluator_sharing__shares_exactly(void **state) {
     for (size_t t = 0; t < 3; t++) {
         assert_near(b.trials[t].reuse_ratio, 1 - macs[2] / all);
     }
-    // The same with a quantised input of the second layer, equal in all three: the quantisation
-    // and the second layer run once, for the first trial; then the third layers, on known weights.
+    // Also a quantised input of the second layer, equal in all three trials. The quantisation and
+    // the second layer run once, for the first trial; then the third layers run with known
+    // weights.
     for (size_t t = 0; t < 3; t++) {
         eval_edit_slot(&b, t, "conv2", 0, 1);
     }
@@ -62,7 +63,7 @@ static void test_kernels_evaluator_sharing__shares_exactly(void **state) {
     eval_close_bench(&b);
 }
 
-// Work that nothing wanted depends on is neither done nor counted.
+// Steps that no wanted value depends on neither run nor count.
 static enum msc_status ignore_slot(void *payload, size_t trial, size_t batch, int32_t part,
                                    int32_t slot, const struct msc_view *value) {
     (void)part;
@@ -84,20 +85,20 @@ static void test_kernels_evaluator_sharing__counts_what_is_wanted(void **state) 
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
     eval_edit_slot(&b, 1, "conv3", 1, 0);
     eval_run_edits(&b, 2);
-    // One layer on two batches; its weights once, as for every batch of a plan.
+    // One layer on two batches. Its weights are packed once for all batches of a plan.
     assert_counts(&b, 2, 0, 1);
     assert_near(b.trials[0].reuse_ratio, 0);
     assert_near(b.trials[1].reuse_ratio, 1);
     assert_int_equal(eval_stats_of(b.ev).steps_run, 2);
     assert_int_equal(eval_stats_of(b.ev).steps_reused, 2);
-    // With slot values the second layer is needed too.
+    // With slot values the second layer is needed, too.
     struct msc_sink sink = {.slot = ignore_slot};
     assert_ok(msc_evaluator_run(b.ev, b.trials, 1, &sink, 0));
     assert_counts(&b, 2, 0, 1);
     eval_close_bench(&b);
 }
 
-// A tensor that two joints read through slots is quantised once where the edits agree.
+// A tensor that two joints read through slots is quantised once if the edits are equal.
 static void test_kernels_evaluator_sharing__quantises_once(void **state) {
     struct eval_bench b;
     (void)state;
@@ -108,7 +109,7 @@ static void test_kernels_evaluator_sharing__quantises_once(void **state) {
     eval_run_edits(&b, 1);
     int n_steps = b.fake.n_runs;
     assert_counts(&b, n_steps, 0, b.fake.n_packed);
-    // "product" reads a half of the split twice: as it is and with its axes swapped.
+    // "product" reads half of the split twice: as it is, and with swapped axes.
     eval_edit_slot(&b, 0, "product", 0, 0);
     eval_edit_slot(&b, 0, "product", 1, 0);
     eval_run_edits(&b, 1);
@@ -116,14 +117,14 @@ static void test_kernels_evaluator_sharing__quantises_once(void **state) {
     eval_edit_slot(&b, 0, "conv1", 0, 0);
     b.edits[1] = b.edits[0];
     eval_run_edits(&b, 2);
-    // All that depends on conv1: conv1, conv2, wide, plus_three, clip and its followers, split,
+    // Everything after conv1: conv1, conv2, wide, plus_three, clip and its followers, split,
     // pool, head, softmax, swapped, product; each once for both trials.
     assert_counts(&b, 11, 3, 0);
     eval_close_bench(&b);
 }
 
-// Where steps quantise what they write, nothing is quantised from memory but the graph's inputs,
-// and what only quantised readers read is not stored.
+// If steps quantise their outputs, only the graph's inputs are quantised from memory, and values
+// with only quantised consumers are not stored as floats.
 static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
     struct eval_bench b;
     (void)state;
@@ -132,18 +133,20 @@ static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
     eval_open_chain(&b.c, 2, 2);
     eval_results_init(&b.results, &b.c);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
-    // The chain is conv1, conv2, conv3. The input of conv2 in two widths, beside a float reader.
+    // The chain is conv1, conv2, conv3. conv2 reads its input in two bit widths, and a third
+    // trial as floats.
     eval_edit_slot(&b, 1, "conv2", 0, 0);
     eval_edit_slot(&b, 2, "conv2", 0, 1);
     eval_run_edits(&b, 3);
     assert_int_equal(b.fake.n_quantised, 0);
     assert_int_equal(b.fake.n_fused, 2);
     assert_int_equal(b.fake.n_unstored, 0);
-    // What conv1 gave is kept: quantised variants of it are made from memory.
+    // conv1's float result was kept, so new quantised variants are made from memory.
     eval_edit_slot(&b, 0, "conv2", 0, 2);
     eval_run_edits(&b, 1);
     assert_int_equal(b.fake.n_quantised, 1);
-    // A new conv1 that nobody reads but through slots: in a call of few trials it is kept as well.
+    // A new conv1 whose result is read only quantised: in a call with few trials the floats are
+    // kept, too.
     b.fake.n_fused = b.fake.n_quantised = 0;
     for (int t = 0; t < 3; t++) {
         eval_edit_slot(&b, t, "conv1", 1, 0);
@@ -157,7 +160,7 @@ static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
     eval_run_edits(&b, 1);
     assert_int_equal(b.fake.n_quantised, 1);
     assert_int_equal(b.fake.n_runs, 2); // conv2 and conv3
-    // Not in a call of many.
+    // In a call with many trials they are not.
     b.fake.n_fused = b.fake.n_quantised = 0;
     for (int t = 0; t < 8; t++) {
         eval_edit_slot(&b, t, "conv1", 1, 1);
@@ -170,8 +173,8 @@ static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
     eval_close_bench(&b);
 }
 
-// A step that moves elements moves the integers of its input, which are quantised but once: not its
-// floats, unless somebody reads those.
+// A step that moves elements moves the integers of its input, which is quantised once. It moves
+// the floats only if they have a consumer.
 static void test_kernels_evaluator_sharing__moves_integers(void **state) {
     struct eval_bench b;
     (void)state;
@@ -180,18 +183,18 @@ static void test_kernels_evaluator_sharing__moves_integers(void **state) {
     eval_open_net(&b.c, 2, 2);
     eval_results_init(&b.results, &b.c);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
-    // "product" reads a half of the split twice: as it is and with its axes swapped.
+    // "product" reads half of the split twice: as it is, and with swapped axes.
     int32_t left = eval_slot(&b.c, "product", 0), right = eval_slot(&b.c, "product", 1);
     eval_edit_slot(&b, 0, "product", 0, 0);
     b.edits[0].edits[right] = b.edits[0].edits[left];
     eval_run_edits(&b, 1);
     assert_int_equal(b.fake.n_moved, 1);
     assert_int_equal(b.fake.n_quantised, 1);
-    // 16 bits are not integers of a byte: floats are moved.
+    // 16-bit integers do not fit a byte, so the floats are moved.
     eval_edit_slot(&b, 0, "product", 1, 2);
     eval_run_edits(&b, 1);
     assert_int_equal(b.fake.n_moved, 1);
-    // Nor are they where noise is added to what is quantised.
+    // Floats are moved, too, if noise is added before quantising.
     eval_edit_slot(&b, 0, "product", 1, 1);
     b.trials[0].noise_seed = 5;
     struct msc_sink none = {.payload = NULL};
@@ -202,13 +205,13 @@ static void test_kernels_evaluator_sharing__moves_integers(void **state) {
     eval_close_bench(&b);
 }
 
-// A backend that runs several calls at a time gets all that a step has, and is waited for once.
+// A backend that takes several calls at a time gets all calls of a step at once, with one wait.
 static void test_kernels_evaluator_sharing__runs_together(void **state) {
     enum { TRIALS = 6 };
     struct eval_bench b;
     (void)state;
     eval_open_bench(&b);
-    fake_run_together(&b.fake); // up to seven
+    fake_run_together(&b.fake); // up to seven calls
     eval_open_chain(&b.c, 2, 2);
     eval_results_init(&b.results, &b.c);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
@@ -221,7 +224,7 @@ static void test_kernels_evaluator_sharing__runs_together(void **state) {
     assert_int_equal(b.fake.n_runs, 1 + 3 + 6);
     assert_int_equal(b.fake.n_launches, 3);
     assert_int_equal(b.fake.n_waits, 1);
-    // Eight are more than seven.
+    // Eight calls are more than seven.
     for (int t = 0; t < 8; t++) {
         eval_edit_slot(&b, t, "conv1", 1, t % 3);
         eval_edit_slot(&b, t, "conv3", 0, t / 3);
@@ -233,17 +236,18 @@ static void test_kernels_evaluator_sharing__runs_together(void **state) {
     eval_close_bench(&b);
 }
 
-// What is brought to the host at a time stays within 32 MiB.
+// At most 32 MiB are downloaded to the host at a time.
 static void test_kernels_evaluator_sharing__brings_in_groups(void **state) {
     struct eval_bench b;
     (void)state;
     eval_open_bench(&b);
-    fake_run_together(&b.fake); // up to seven
+    fake_run_together(&b.fake); // up to seven calls
     eval_open_large(&b.c);
     eval_results_init(&b.results, &b.c);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
     eval_run_and_check(&b, b.ev, 0, 7);
-    assert_int_equal(b.fake.n_waits, 3); // for 3, 3 and 1, as each has some bytes more than 8 MiB
+    // Groups of 3, 3 and 1, because each is a little more than 8 MiB.
+    assert_int_equal(b.fake.n_waits, 3);
     eval_close_bench(&b);
 }
 

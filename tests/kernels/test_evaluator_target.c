@@ -1,8 +1,9 @@
-// Trials with the slots of a target's sites: every use of what it passes on as integers.
+// Trials with the slots of a target's sites, where a site covers all uses of a value that the
+// target passes on as integers. Expected results are calculated joint by joint (eval_case.h).
 #include "eval_bench.h"
 
-// Against the walk over the graph, bit by bit: alone and together, with a cache and without, where
-// steps write quantised variants themselves and where they do not.
+// Compared bit by bit with the results joint by joint: one trial and several, with and without
+// cache, with and without steps that write quantised variants.
 static void check_trials(const char *target, bool quantizes) {
     for (int n_threads = 1; n_threads <= 4; n_threads += 3) {
         struct eval_bench b;
@@ -32,7 +33,7 @@ static void test_kernels_evaluator_target__others(void **state) {
     check_trials("openvino", true);
 }
 
-// Trial 1 has one edit for all slots of the site that product reads; the backend moves bytes.
+// Trial 1 has one edit for all slots of the site that "product" reads. The backend moves bytes.
 static void open_moved(struct eval_bench *b) {
     eval_open_bench(b);
     eval_open_net(&b->c, 1, 1);
@@ -51,8 +52,8 @@ static void open_moved(struct eval_bench *b) {
     }
 }
 
-// What is moved stays in bytes: the values that the split reads are quantised, and both halves, but
-// not the transposition of one.
+// Moved values remain bytes: the split's input and both halves are quantised, but the transposed
+// half is not quantised again.
 static void test_kernels_evaluator_target__moved_once(void **state) {
     struct eval_bench b;
     (void)state;
@@ -63,7 +64,8 @@ static void test_kernels_evaluator_target__moved_once(void **state) {
     eval_close_bench(&b);
 }
 
-// How far noise moves trial 1: of each wanted tensor the squares of the differences by its own.
+// Checks that noise moves trial 1 little: the squared differences relative to the squares of each
+// wanted tensor.
 static void assert_noise_is_small(struct eval_bench *b) {
     struct eval_results plain;
     eval_results_init(&b->results, &b->c);
@@ -86,14 +88,14 @@ static void assert_noise_is_small(struct eval_bench *b) {
     eval_results_finish(&b->results);
 }
 
-// What is moved as bytes of one quantisation comes under another where it is read: noise is added to
-// the numbers that the bytes stand for.
+// Bytes of one quantisation are moved and then read under another: noise is added to the numbers
+// that the bytes represent.
 static void test_kernels_evaluator_target__noise(void **state) {
     struct eval_bench b;
     (void)state;
     open_moved(&b);
     int32_t slot = eval_slot(&b.c, "product", 1);
-    // No multiple of the other step: few numbers lie at a tie of both.
+    // Not a multiple of the other step, so few numbers are at a tie of both.
     struct msc_quant quant = b.c.quants[slot][0].edit.quant;
     const float scale = quant.scales[0] * 1.1f;
     quant.scales = &scale;

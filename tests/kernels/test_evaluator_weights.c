@@ -1,5 +1,5 @@
-// Steps with several weights, each with edits of its own, through the evaluator on the `cpu`
-// backend.
+// Steps with several weights, each with its own edits, through the evaluator on the `cpu`
+// backend. Expected results come from the reference kernels.
 #include "kernels/backend.h"
 #include "kernels/engine/evaluator.h"
 
@@ -29,7 +29,7 @@ static struct msc_array *random_array(int64_t a, int64_t b, int64_t c, uint64_t 
     return array;
 }
 
-// x -> lstm, with these weights; b may be NULL.
+// x -> lstm with these weights; b may be NULL.
 static struct msc_graph *make_graph(struct msc_array *w, struct msc_array *r, struct msc_array *b) {
     const int64_t dims[3] = {TIMES, BATCH, IN};
     struct msc_graph *g;
@@ -70,7 +70,7 @@ static enum msc_status keep(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// By the reference kernels, with weights that are rounded where the trial's bit is set.
+// The expected output, by the reference kernels with weights rounded if the trial's bit is set.
 static void expect(float out[N_OUT], struct msc_array *weights[2], const struct msc_edit edits[2],
                    size_t trial, const struct msc_array *x) {
     struct msc_array *rounded[2], *y;
@@ -91,8 +91,8 @@ static void expect(float out[N_OUT], struct msc_array *weights[2], const struct 
     msc_array_release(rounded[1]);
 }
 
-// Trials that edit neither, one, the other, both: each by itself, whatever else is in the call.
-// Equal edits of different weights are different.
+// Trials that edit no weight, one, the other, or both are independent of each other. The same
+// edit of different weights counts as different.
 static void test_kernels_evaluator_weights__edits(void **state) {
     static const float scale = 0.25f;
     static const int32_t zero = 0;
@@ -124,7 +124,7 @@ static void test_kernels_evaluator_weights__edits(void **state) {
     assert_ok(msc_backend_open(&options.backend, "cpu", &backend_options));
     int32_t wanted = msc_graph_output(g, 0);
     assert_ok(msc_evaluator_create(&ev, g, data, &wanted, 1, &options));
-    assert_int_equal(msc_evaluator_sites(ev)->n_slots, 3); // the input's comes first
+    assert_int_equal(msc_evaluator_sites(ev)->n_slots, 3); // the input's slot comes first
     for (size_t t = 0; t < 4; t++) {
         for (int i = 0; i < 2; i++) {
             edits[t][1 + i] = t >> i & 1 ? &quantise[i] : NULL;
@@ -148,7 +148,7 @@ static void test_kernels_evaluator_weights__edits(void **state) {
     msc_array_release(x);
 }
 
-// A bias of a layer without a kernel for edits of its own: replaced, then rounded.
+// A bias of a layer whose kernel does not apply edits itself: replaced, then rounded.
 static void test_kernels_evaluator_weights__bias(void **state) {
     static const float step = 0.125f;
     struct msc_array *w = random_array(1, ROWS, IN, 1), *r = random_array(1, ROWS, HIDDEN, 2);
@@ -161,7 +161,8 @@ static void test_kernels_evaluator_weights__bias(void **state) {
     assert_ok(msc_array_create(&rounded, MSC_DTYPE_F32, 2, dims));
     for (int i = 0; i < 2 * ROWS; i++) {
         float number = ((float *)msc_array_data(other))[i];
-        ((float *)msc_array_data(rounded))[i] = rintf(number * 8) / 8; // exact: a power of two
+        // Exact, because the step is a power of two.
+        ((float *)msc_array_data(rounded))[i] = rintf(number * 8) / 8;
     }
     struct msc_graph *g = make_graph(w, r, b), *g_rounded = make_graph(w, r, rounded);
     const struct msc_input_spec spec = {

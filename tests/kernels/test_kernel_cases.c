@@ -1,4 +1,5 @@
-// The table of kernel cases itself: words that a reader knows, names, operands that make a graph.
+// The table of kernel cases itself: its readers are known, names are unique, and operands make
+// valid graphs.
 #include "tests/kernels/kernel_cases.h"
 #include "tests/msc_test.h"
 
@@ -47,7 +48,7 @@ static void test_kernels_kernel_cases__readers(void **state) {
     }
 }
 
-// What is measured has a name of its own.
+// Rows that are measured have unique names.
 static void test_kernels_kernel_cases__names(void **state) {
     (void)state;
     for (size_t i = 0; i < kernel_n_cases; i++) {
@@ -75,7 +76,7 @@ static void test_kernels_kernel_cases__graphs(void **state) {
         const struct kernel_case *k = &kernel_cases[i];
         struct kernel_builder b = {.fill = fill};
         int32_t joint;
-        if (k->name[0] != '\0') { // large
+        if (k->name[0] != '\0') { // named rows are large
             continue;
         }
         assert_ok(msc_graph_create(&b.graph, "case"));

@@ -1,3 +1,5 @@
+// Plans: fused groups, layouts and aliases, hashes, and errors. Expected steps are worked out by
+// hand for the network of eval_case.h.
 #include "eval_case.h"
 #include "fake_backend.h"
 #include "graph/passes/bind.h"
@@ -5,7 +7,8 @@
 
 #include <stdio.h>
 
-// What every plan must be: steps after what they read, each value made once and where it says.
+// Requirements on every plan: a step comes after those it reads from, and each value is made once,
+// by the step recorded for it.
 static void check_plan(const struct msc_plan *plan) {
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *s = &plan->steps[i];
@@ -68,7 +71,7 @@ static const struct msc_step *step_of(const struct msc_plan *plan, const char *j
     return NULL;
 }
 
-// The joints of a step as "conv+relu".
+// Checks that the joints of a step are `expected`, such as "conv+relu".
 static void assert_step(const struct msc_plan *plan, const char *joint, const char *expected) {
     const struct msc_step *s = step_of(plan, joint);
     char text[200] = "";
@@ -97,21 +100,21 @@ static void test_kernels_plan__fuses_what_is_closed(void **state) {
     fake_open(&fake, 1);
     eval_open_net(&c, 2, 2);
     struct msc_plan *plan = make_plan(&c, &fake, 2);
-    // The hard-swish reads the convolution twice, which stays inside the group.
+    // The hard swish reads the convolution twice, and both uses are inside the group.
     assert_step(plan, "wide", "wide+plus_three+clip+gate+swish+scaled");
     assert_step(plan, "conv2", "conv2+residual");
     assert_step(plan, "conv1", "conv1+inner");
     assert_step(plan, "stem", "stem+stem_relu");
-    // Not element-wise; and element-wise after something that takes no followers.
+    // A joint that is not element-wise, and an element-wise joint after one that cannot be fused.
     assert_step(plan, "softmax", "softmax");
     assert_step(plan, "split", "split");
     const struct msc_step *wide = step_of(plan, "wide");
     assert_int_equal(plan->sites.slots[wide->weight_slots[0]].operand, 1);
     assert_int_equal(wide->n_inputs, 1);
     assert_int_not_equal(wide->slots[0], MSC_NO_ID);
-    // Two samples of 6x6, 8 from 4 channels, 3x3 kernels.
+    // Two samples of 6 x 6, from 4 to 8 channels, 3 x 3 kernels.
     assert_true(wide->macs == 2.0 * 36 * 8 * 4 * 9);
-    // The residual comes in without a slot, the convolution's input with one.
+    // The residual is read without a slot, the convolution's input with one.
     const struct msc_step *residual = step_of(plan, "conv2");
     assert_int_equal(residual->n_inputs, 2);
     assert_int_not_equal(residual->slots[0], MSC_NO_ID);
@@ -147,7 +150,7 @@ static void test_kernels_plan__backend_may_refuse_to_fuse(void **state) {
     for (int32_t i = 0; i < plan->n_steps; i++) {
         assert_int_equal(plan->steps[i].n_joints, 1);
     }
-    // 23 joints, of which the input and three constants make no step.
+    // 23 joints; the input and three constants are not steps.
     assert_int_equal(msc_graph_n_joints(plan->graph), 23);
     assert_int_equal(plan->n_steps, 19);
     msc_plan_destroy(plan);
@@ -168,7 +171,7 @@ static void test_kernels_plan__layouts_and_aliases(void **state) {
     assert_int_equal(count_steps(plan, MSC_STEP_ALIAS), 1);
     assert_int_equal(step_of(plan, "flat")->kind, MSC_STEP_ALIAS);
     msc_plan_destroy(plan);
-    // With convolutions in channels last: the input goes there once, the last result comes back.
+    // With channels-last convolutions the input is reordered once, and the last result back.
     fake.uses_last = true;
     plan = make_plan(&c, &fake, 2);
     assert_int_equal(count_steps(plan, MSC_STEP_REORDER), 2);
@@ -177,7 +180,7 @@ static void test_kernels_plan__layouts_and_aliases(void **state) {
     assert_int_equal(plan->values[stem->outputs[0]].layout, MSC_LAYOUT_NHWC);
     assert_int_equal(plan->values[step_of(plan, "split")->inputs[0]].layout, MSC_LAYOUT_NCHW);
     msc_plan_destroy(plan);
-    // A wanted tensor inside comes back as well.
+    // A wanted inner tensor is reordered back, too.
     plan = make_plan(&c, &fake, 3);
     assert_int_equal(count_steps(plan, MSC_STEP_REORDER), 2);
     msc_plan_destroy(plan);
@@ -216,7 +219,7 @@ static int32_t add_weight(struct msc_graph *g, const char *name, const char *lay
     return tensor;
 }
 
-// A step's hash names what it computes, not what it is called.
+// A step's hash depends on what it computes, not on names.
 static void test_kernels_plan__hashes(void **state) {
     static const int64_t dims[4] = {1, 3, 4, 4};
     static const char *const names[] = {"first", "same", "padded", "other", "turned", "later"};
@@ -233,9 +236,9 @@ static void test_kernels_plan__hashes(void **state) {
     y[1] = add_conv(g, names[1], x, add_weight(g, "copy", "OIHW", 0), "0,0,0,0");
     y[2] = add_conv(g, names[2], x, w, "1,1,1,1");
     y[3] = add_conv(g, names[3], x, add_weight(g, "other", "OIHW", 1), "0,0,0,0");
-    // The same numbers with the axes the other way round.
+    // The same numbers with swapped axes.
     y[4] = add_conv(g, names[4], x, add_weight(g, "turned", "IOHW", 0), "0,0,0,0");
-    // The same work on another value: the value numbers of inputs tell them apart, not the step.
+    // The same work on another value: the value numbers of inputs differ, not the step's hash.
     y[5] = add_conv(g, names[5], y[0], w, "0,0,0,0");
     assert_ok(msc_graph_set_outputs(g, 6, y));
     assert_ok(msc_graph_finalize(g));
@@ -267,7 +270,7 @@ static void test_kernels_plan__errors(void **state) {
     g = bound(&c);
     int32_t constant = msc_graph_find_tensor(g, "gain:0");
     assert_int_not_equal(constant, MSC_NO_ID);
-    // No step makes a constant.
+    // A constant is not made by any step.
     assert_ok(msc_plan_create(&plan, g, &fake.base, &constant, 1));
     assert_int_equal(plan->live_out[0], MSC_NO_ID);
     assert_true(plan->wants_remainder);

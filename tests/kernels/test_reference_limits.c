@@ -1,4 +1,5 @@
-// Loops that would not end by themselves: in time, in turns, in memory.
+// Loops that would not end in reasonable time are stopped: by time, number of turns or memory.
+// Expected results follow from the loops' formulas.
 #include "kernels/engine/evaluator.h"
 
 #include "base/machine.h"
@@ -18,7 +19,7 @@ static struct msc_graph *load(const char *path) {
     return g;
 }
 
-// y of x = [1,1,1], and of `count` where the model has one.
+// Runs the model on x = [1,1,1] and `count`, if it has that input, and returns y.
 static enum msc_status run(struct msc_array **out, const char *path, int64_t count,
                            const struct msc_reference_limits *limits) {
     struct msc_graph *g = load(path);
@@ -42,13 +43,13 @@ static void test_kernels_reference_limits__turns(void **state) {
     assert_int_equal(run(&y, FILES "loop_endless.onnx", 0, &limits), MSC_E_UNSUPPORTED);
     assert_message("joint loop: still running after 1000 iterations");
     assert_null(y);
-    // Such counts are written for loops that have none.
+    // Exporters write such counts for loops without a count.
     assert_int_equal(run(&y, FILES "loop_counted.onnx", INT64_MAX, &limits), MSC_E_UNSUPPORTED);
     assert_int_equal(run(&y, FILES "loop_counted.onnx", INT32_MAX, &limits), MSC_E_UNSUPPORTED);
     assert_null(y);
 }
 
-// 2^n after n turns.
+// The expected value is 2^n after n turns.
 static void test_kernels_reference_limits__counted(void **state) {
     (void)state;
     const struct msc_reference_limits limits = {.max_turns = 3};
@@ -62,7 +63,7 @@ static void test_kernels_reference_limits__counted(void **state) {
     }
 }
 
-// y of a model whose last inputs decide what runs, each as long as `lengths` says.
+// Runs a model whose last inputs decide what runs; `lengths` are the lengths of the inputs.
 static enum msc_status run_lengths(struct msc_array **out, const char *path, int n_inputs,
                                    const enum msc_dtype dtypes[], const int64_t lengths[]) {
     struct msc_graph *g = load(path);
@@ -84,12 +85,14 @@ static enum msc_status run_lengths(struct msc_array **out, const char *path, int
     return status;
 }
 
-// What decides is empty.
+// The condition is an empty tensor.
 static void test_kernels_reference_limits__no_condition(void **state) {
     static const enum msc_dtype dtypes[] = {MSC_DTYPE_F32, MSC_DTYPE_I64, MSC_DTYPE_BOOL,
                                             MSC_DTYPE_F32};
     static const struct {
-        int64_t lengths[4]; // of x, the count, the condition before, and what gives that after
+        // Of x, the count, the condition before the loop, and the source of the condition after a
+        // turn.
+        int64_t lengths[4];
         const char *message;
     } rows[] = {
         {{1, 0, 1, 1}, "joint loop: its number of iterations is empty, expected one element"},
@@ -121,7 +124,7 @@ static void *raise_soon(void *payload) {
     return NULL;
 }
 
-// Nothing but the request ends it.
+// Only the request ends the loop.
 static void test_kernels_reference_limits__cancel(void **state) {
     (void)state;
     struct msc_cancel cancel = {0};
@@ -194,8 +197,8 @@ static void close_bench(struct bench *b) {
     msc_graph_destroy(b->g);
 }
 
-// A trial that would take more fails; whoever evaluates goes on. One loop is the end of the network,
-// as long as the data say, the other a step of known length around one.
+// A trial that exceeds the limits fails; the evaluation continues. In one model the loop is the
+// dynamic-shape tail of the network, in the other a step of known length contains a loop.
 static void test_kernels_reference_limits__trial(void **state) {
     (void)state;
     static const char *const paths[] = {FILES "loop_doubles.onnx", FILES "loop_nested.onnx"};

@@ -1,5 +1,5 @@
-// Networks whose lengths, parameters or outputs hang on what inputs hold, through the evaluator.
-// What is expected is worked out here, by the operators' formulas.
+// Networks whose lengths, parameters or outputs depend on the content of inputs, through the
+// evaluator. Expected results are computed here by the operators' formulas.
 #include "base/alloc.h"
 #include "base/machine.h"
 #include "kernels/engine/backends.h"
@@ -37,7 +37,7 @@ static int32_t add_joint(struct msc_graph *g, enum msc_op op, const char *name, 
     return msc_graph_joint(g, joint)->outputs[0];
 }
 
-// x w, for a w [WIDTH, columns].
+// Adds x w with a weight w [WIDTH, columns].
 static int32_t add_linear(struct msc_graph *g, const char *name, int32_t x, const char *weight,
                           int64_t columns) {
     struct msc_array *w = numbers(2, (const int64_t[]){WIDTH, columns});
@@ -76,9 +76,9 @@ static struct msc_evaluator *open_evaluator(const struct msc_graph *g,
     return ev;
 }
 
-// ---- Rows that a condition keeps --------------------------------------------------------------
+// ---- Rows selected by a condition -------------------------------------------------------------
 
-// h = relu(x w1), kept = the rows of h that `keep` names, y = kept w2.
+// h = relu(x w1); kept = the rows of h that `keep` selects; y = kept w2.
 struct rows {
     struct msc_graph *g;
     int32_t wanted[3]; // h, kept, y
@@ -122,12 +122,12 @@ static void close_rows(struct rows *r) {
 
 enum { TRIALS = 3 };
 
-// What a trial does, for each of the four operands: x, w1, kept, w2.
+// The edits of each trial for the four operands x, w1, kept and w2.
 struct expected {
     const struct rows *r;
     const struct msc_edit *const *edits[TRIALS];
     int32_t slots[4];
-    int n_batches, n_kept; // calls of the sink; rows of `kept` that its slot saw
+    int n_batches, n_kept; // calls of the sink; rows of `kept` that the sink's slot function saw
 };
 
 static float quantised(const struct msc_quant *q, float x) {
@@ -136,7 +136,7 @@ static float quantised(const struct msc_quant *q, float x) {
     return (rounded - (float)q->zero_points[0]) * q->scales[0];
 }
 
-// Element x of an operand, its i-th, on channel k of those that are added up.
+// The value of an operand's i-th element, x, under its edit. k is its channel in the sum.
 static float edited(const struct expected *e, size_t trial, int operand, float x, int i, int k) {
     const struct msc_edit *edit = e->edits[trial][e->slots[operand]];
     for (; edit; edit = edit->next) {
@@ -151,7 +151,7 @@ static float edited(const struct expected *e, size_t trial, int operand, float x
     return x;
 }
 
-// y[n][columns] = x[n][WIDTH] w, both under the trial's edits.
+// y [n][columns] = x [n][WIDTH] w, both under the trial's edits.
 static void multiply(const struct expected *e, size_t trial, int operand, const float x[], int n,
                      int columns, float y[]) {
     for (int i = 0; i < n * columns; i++) {
@@ -231,7 +231,7 @@ static void test_kernels_remainder__edits(void **state) {
                                                                 .n = 1,
                                                                 .scales = &scale,
                                                                 .zero_points = &zero});
-    // Masks in front of it, and another w2.
+    // Masks before the quantisation, and another w2.
     static const bool kept[2][WIDTH] = {{true, false, true, true}, {true, true, true, false}};
     struct msc_array *other = numbers(2, (const int64_t[]){WIDTH, OUT});
     for (int i = 0; i < WIDTH * OUT; i++) {
@@ -250,7 +250,7 @@ static void test_kernels_remainder__edits(void **state) {
     struct expected e = {.r = &r, .edits = {none, all, chains}, .slots = {0, 1, 2, 3}};
     struct msc_eval_trial trials[TRIALS] = {{.edits = none}, {.edits = all}, {.edits = chains}};
     const struct msc_sink sink = {.batch = check_rows, .slot = count_rows, .payload = &e};
-    // All of them share a plan: what is kept is no parameter of it.
+    // All batches share a plan, because `keep` is not one of its parameters.
     assert_ptr_equal(msc_evaluator_plan(ev, 0), msc_evaluator_plan(ev, 2));
     assert_ok(msc_evaluator_run(ev, trials, TRIALS, &sink, 0));
     for (int t = 0; t < TRIALS; t++) {
@@ -258,7 +258,8 @@ static void test_kernels_remainder__edits(void **state) {
     }
     assert_int_equal(e.n_batches, TRIALS * BATCHES);
     assert_int_equal(e.n_kept, TRIALS * (3 + ROWS));
-    // w2 is edited for the first batch that reads it so, and for no other and no later trial.
+    // w2 is edited for the first batch that needs the edit, and reused by all later batches and
+    // trials.
     assert_ok(msc_evaluator_run(ev, trials, TRIALS, &sink, 0));
     struct msc_evaluator_stats stats;
     msc_evaluator_get_stats(ev, &stats);
@@ -271,8 +272,8 @@ static void test_kernels_remainder__edits(void **state) {
 
 // ---- Memory -----------------------------------------------------------------------------------
 
-// The memory that a search asks for holds what the remainder makes: here y [ROWS, 2^18], for each
-// of two threads.
+// The memory that a search reports includes the dynamic-shape tail's results: here y [ROWS, 2^18]
+// for each of two threads.
 static void test_kernels_remainder__memory(void **state) {
     enum { WIDE = 1 << 18 };
     (void)state;
@@ -300,7 +301,7 @@ static void test_kernels_remainder__memory(void **state) {
     const struct msc_edit *none[2] = {NULL};
     uint64_t least;
     assert_ok(msc_evaluator_measure_memory(ev, none, &least));
-    // The system counts resident pages late: a megabyte more or less.
+    // The system's count of resident pages lags by up to a megabyte.
     uint64_t made = (uint64_t)2 * ROWS * WIDE * sizeof(float);
     assert_true(least + (1 << 20) >= msc_machine_resident_bytes() + made);
     msc_array_release(arrays[0]);
@@ -326,7 +327,7 @@ static enum msc_status check_reshaped(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// Batches whose parameters are the same share a plan.
+// Batches with the same parameters share a plan.
 static void test_kernels_remainder__signature(void **state) {
     static const int64_t shapes[3][3] = {{2, -1, 3}, {2, -1, 3}, {4, 6, 1}};
     (void)state;
@@ -363,7 +364,7 @@ static void test_kernels_remainder__signature(void **state) {
     msc_array_release(arrays[1]);
 }
 
-// ---- Constants, nothing, NaN ------------------------------------------------------------------
+// ---- Constants, empty inputs, NaN -------------------------------------------------------------
 
 struct seen {
     int n;
@@ -386,7 +387,7 @@ static enum msc_status check_constant(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// The shape of x and |x|, for an x of NaN and -1, and for one without elements.
+// The outputs are |x| and the shape of x. x is NaN and -1, or empty.
 static void test_kernels_remainder__whole(void **state) {
     static const float values[2] = {NAN, -1};
     (void)state;

@@ -1,5 +1,5 @@
-// Edited weights that remainders share: found again, given up within a limit. The numbers expected
-// are those of the formula, worked out by hand.
+// Edited weights that dynamic-shape tails share: reused, and released beyond a limit. Expected
+// numbers are worked out by hand.
 #include "kernels/engine/remainder_store.h"
 #include "tests/msc_test.h"
 
@@ -33,7 +33,8 @@ static struct msc_array *get(struct msc_remainder_store *store, const struct msc
     return edited;
 }
 
-// The same weight under the same edit is made once; under another edit, or another weight, anew.
+// The same weight with the same edit is made once; another edit or another weight is made
+// separately.
 static void test_kernels_remainder_store__shares(void **state) {
     static const float expected[2][N] = {{1.0f, -0.5f, 0.5f, 1.5f}, {0.75f, -0.25f, 0.75f, 0.75f}};
     struct msc_remainder_store store;
@@ -64,7 +65,7 @@ static void test_kernels_remainder_store__shares(void **state) {
     msc_array_release(other);
 }
 
-// Two fit: the third takes the place of what was used longest ago. With no room nothing is kept.
+// Two weights fit: the third replaces the least recently used one. With no room nothing is kept.
 static void test_kernels_remainder_store__limit(void **state) {
     struct msc_remainder_store store;
     struct msc_array *w[3];
@@ -86,7 +87,7 @@ static void test_kernels_remainder_store__limit(void **state) {
         assert_int_equal(store.n_made, made[i]);
         assert_true(store.held_bytes <= store.limit_bytes);
     }
-    // What is freed here is not the work of whoever asks.
+    // Memory freed by the store does not count as the caller's.
     struct msc_array_meter meter = {0};
     msc_array_measure(&meter);
     msc_array_release(get(&store, w[2], 0));

@@ -1,4 +1,4 @@
-// Chunks that follow one another as one graph.
+// Consecutive chunks of a sequence unrolled into one graph. Expected sums come from numpy.
 #include "kernels/engine/sequence.h"
 
 #include "graph/reference/reference.h"
@@ -52,7 +52,7 @@ static void run(const struct msc_graph *g, int32_t wanted, const struct msc_arra
     msc_array_release(out);
 }
 
-// x is 1 2, 3 4, 5 6; s begins with 10 20, scale is 2: numpy.cumsum of what is added, negated.
+// x is 1 2, 3 4, 5 6; s starts at 10 20 and scale is 2. Expected: the negated numpy.cumsum.
 static void test_kernels_sequence__running_sums(void **state) {
     static const float x[] = {1, 2, 3, 4, 5, 6}, first[] = {10, 20}, scale[] = {2};
     static const float expected[] = {-12, -24, -18, -32, -28, -44};
@@ -72,14 +72,15 @@ static void test_kernels_sequence__running_sums(void **state) {
         assert_ok(msc_graph_unroll(&u, s.g, &unroll));
         assert_int_equal(msc_graph_n_inputs(u.graph), 3);
         const struct msc_tensor *t = msc_graph_tensor(u.graph, u.gathered[0]);
-        assert_int_equal(t->n_dims, 2); // rows of 2 get an axis of chunks
+        assert_int_equal(t->n_dims, 2); // chunks, each a row of 2
         assert_int_equal(t->dims[0], n);
         struct msc_array *arrays[] = {floats(2, (const int64_t[]){n, 2}, x),
                                       floats(1, (const int64_t[]){2}, first),
                                       floats(0, NULL, scale)};
         run(u.graph, u.gathered[0], (const struct msc_array *const *)arrays, expected,
             (int)(2 * n));
-        // Each chunk has its joints, and they tell whose they are.
+        // Each chunk has its own copies of the joints, mapped to the original joint and the
+        // chunk.
         static const char *const names[] = {"sum", "chunk_1/sum", "chunk_2/sum"};
         for (int64_t c = 0; c < n; c++) {
             int32_t joint = msc_graph_find_joint(u.graph, names[c]);
@@ -95,7 +96,7 @@ static void test_kernels_sequence__running_sums(void **state) {
     }
 }
 
-// More chunks than one joint joins: y = -x, of 100 chunks of one row.
+// More chunks than one joint can concatenate: y = -x for 100 chunks of one row.
 static void test_kernels_sequence__many_chunks(void **state) {
     enum { N = 100 };
     static const int64_t dims[] = {1, 2};
@@ -146,9 +147,9 @@ static void test_kernels_sequence__state_that_does_not_fit(void **state) {
     msc_graph_destroy(s.g);
 }
 
-// ---- By the evaluator -------------------------------------------------------------------------
+// ---- Through the evaluator --------------------------------------------------------------------
 
-// Sums of two sequences, of three chunks and of two.
+// Running sums of two sequences, of three chunks and of two.
 static struct msc_dataset *make_data(const char *state) {
     static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, scale[] = {2};
     struct msc_input_spec specs[3] = {

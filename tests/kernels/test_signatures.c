@@ -1,11 +1,11 @@
-// Batches that share a plan, found by what their inputs look like and hold; and an evaluator over
-// more different batches than it makes plans for.
+// Batches that share a plan, found by the shapes and content of their inputs, and an evaluator
+// with more distinct batches than plans.
 #include "kernels/engine/backends.h"
 #include "kernels/engine/evaluator.h"
 #include "kernels/engine/signatures.h"
 #include "tests/msc_test.h"
 
-// y = x [1,1] repeated to the shape that `shape` [2] says.
+// y = x [1,1], repeated to the shape that the input `shape` [2] contains.
 struct repeat {
     struct msc_graph *g;
     struct msc_dataset *data;
@@ -63,7 +63,7 @@ static void test_kernels_signatures__table(void **state) {
     }
     assert_int_equal(s.n_selections, 1);
     msc_signatures_finish(&s);
-    // Where the shape is no parameter, all of them are alike.
+    // If the shape is not a parameter, all batches are equal.
     s = (struct msc_signatures){.dataset = data};
     assert_ok(msc_signatures_add(&s, 0, 7, none));
     assert_int_equal(msc_signatures_find(&s, 5), 7);
@@ -117,7 +117,7 @@ static void test_kernels_signatures__few(void **state) {
     close_repeat(&r);
 }
 
-// As many plans as batches are refused, by their number or by the memory that they take.
+// As many plans as batches are refused, by their number or by their memory.
 static void test_kernels_signatures__too_many(void **state) {
     static int64_t shapes[BATCHES][2];
     struct msc_backend_options b = MSC_BACKEND_OPTIONS_INIT;

@@ -1,5 +1,5 @@
-// How much work a batch has: what is recorded is divided, so that no batch runs for seconds. Skipped
-// where there is no Vulkan device.
+// Recorded work is divided into batches, so that none runs for seconds. Skipped if there is no
+// Vulkan device.
 #include "kernels/vulkan/vk_batch.h"
 #include "kernels/vulkan/vk_gemm.h"
 #include "kernels/vulkan/vulkan.h"
@@ -8,14 +8,14 @@
 
 #include <math.h>
 
-// Products of [N, N] by the identity; the first call's input begins with 0, the second's with 1, and so on.
+// Products of [N, N] matrices with the identity; the input of call i starts with i.
 enum { N = 32, N_CALLS = 50, MOST = 7 };
 static const double call_work = 2.0 * N * N * N;
 
 static struct {
     PFN_vkCmdDispatch dispatch;
     PFN_vkQueueSubmit submit;
-    uint32_t n_recorded, n_submitted, most; // calls
+    uint32_t n_recorded, n_submitted, most; // numbers of calls
 } seen;
 
 static VKAPI_ATTR void VKAPI_CALL count_dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y,
@@ -45,7 +45,7 @@ static struct msc_backend *open_counted(void) {
     return b;
 }
 
-// Runs all products at once, and checks what comes of them.
+// Runs all products at once and checks the results.
 static void multiply(struct msc_vk_backend *b) {
     const struct msc_vk_gemm_desc desc = {.n_z = 1,
                                           .n_rows = N,
@@ -90,10 +90,11 @@ static void multiply(struct msc_vk_backend *b) {
     msc_vk_unlock(b->vk);
 }
 
-// Calls are divided among batches by their work; one that alone is more than a batch's has its own.
+// Calls are divided into batches by their work. A call larger than a batch gets a batch of its
+// own.
 static void test_kernels_vulkan_batches__work(void **state) {
     static const struct {
-        double limit; // in calls
+        double limit; // work of a batch, in calls
         uint32_t most;
     } rows[] = {{INFINITY, N_CALLS}, {MOST + 0.5, MOST}, {1.0, 1}, {0.1, 1}};
     (void)state;
@@ -109,7 +110,7 @@ static void test_kernels_vulkan_batches__work(void **state) {
     }
 }
 
-// Kernels that tell nothing count by their invocations.
+// Kernels that report no work count by their invocations.
 static void test_kernels_vulkan_batches__elements(void **state) {
     enum { N_ELEMENTS = 1 << 20, N_TIMES = 12 };
     const float scale = 1.0f;

@@ -1,5 +1,6 @@
-// Biases that are rounded to just the step of integer sums, and others, on every way that the vulkan
-// backend multiplies integers, and on cpu. Skipped where there is no Vulkan device.
+// Biases rounded to the step of integer sums, and others, with every method that the vulkan
+// backend has to multiply integers, and on cpu. Expected results come from bias_case.h. Skipped
+// if there is no Vulkan device.
 #include "kernels/engine/evaluator.h"
 #include "kernels/vulkan/vk_conv_gemm.h"
 #include "kernels/vulkan/vk_pipeline.h"
@@ -85,7 +86,7 @@ static int count_run(struct msc_evaluator *ev, int trial) {
     return n_dispatches;
 }
 
-// A bias that joins the sums takes no dispatch more than one that does not.
+// A bias that is added to the integer sums needs no additional dispatch.
 static void check_dispatches(struct msc_evaluator *ev) {
     for (int i = 0; i < BIAS_TRIALS; i += BIAS_KINDS) {
         int usual = count_run(ev, i + BIAS_FLOAT);
@@ -95,7 +96,7 @@ static void check_dispatches(struct msc_evaluator *ev) {
     }
 }
 
-// The weight is quantised once, by whoever packs it, and not again when it is multiplied.
+// The weight is quantised once, when it is packed, and not again when it is multiplied.
 static void check_packs(struct msc_evaluator *ev, struct msc_backend *b) {
     const struct msc_plan *plan = msc_evaluator_plan(ev, 0);
     const struct msc_step *step = NULL;
@@ -156,7 +157,7 @@ static void check_shape(const struct bias_shape *s, struct msc_backend *b, const
     bias_case_finish(&bench);
 }
 
-// `dot` is what MSC_VULKAN_DOT says.
+// `dot` is the value of MSC_VULKAN_DOT.
 static void check_device(const char *family, const char *dot) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *b;

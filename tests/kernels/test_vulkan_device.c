@@ -1,5 +1,6 @@
-// The Vulkan machine below the kernels: opening and closing, memory, copies, the cache on disk,
-// several threads, and joints that run on the host. Skipped where there is no Vulkan device.
+// The Vulkan layer below the kernels: opening and closing devices, memory, copies, the cache on
+// disk, several threads, and joints that run on the host. Skipped if there is no Vulkan device.
+// Expected numbers are calculated on the host.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"
@@ -40,7 +41,7 @@ static void test_kernels_vulkan_device__lists(void **state) {
     assert_true(gpu < n && (gpu < 0 || devices[gpu].is_gpu));
 }
 
-// "auto" never takes a software driver.
+// "auto" never selects a software driver.
 static void test_kernels_vulkan_device__auto(void **state) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *b;
@@ -61,7 +62,7 @@ static void test_kernels_vulkan_device__absent(void **state) {
     assert_int_equal(msc_backend_open(&b, "vulkan:x", &o), MSC_E_INVALID);
 }
 
-// A GPU as the device says it is, but for what `hidden` names.
+// The real device presented as a GPU, without the feature that `hidden` names.
 static enum hidden { NOTHING, BYTES, TIMELINE, BUFFERS, QUEUE, VERSION, N_HIDDEN } hidden;
 static struct msc_vk_api real;
 
@@ -90,8 +91,8 @@ static VKAPI_ATTR void VKAPI_CALL gpu_queues(VkPhysicalDevice device, uint32_t *
     }
 }
 
-// A GPU that lacks anything that opening it needs is not usable, so that "auto" takes the next, or
-// the host.
+// A GPU that lacks a required feature is not usable, so "auto" selects the next device or the
+// host.
 static void test_kernels_vulkan_device__lacks(void **state) {
     static const char *const lacks[N_HIDDEN] = {[BYTES] = "has no buffers of bytes",
                                                 [TIMELINE] = "has no timeline semaphores",
@@ -118,7 +119,7 @@ static void test_kernels_vulkan_device__lacks(void **state) {
     hidden = NOTHING;
 }
 
-// By names that others have for them.
+// Devices are found by the names that other tools use for them.
 static void test_kernels_vulkan_device__by_name(void **state) {
     static const struct msc_vulkan_device devices[] = {
         {.index = 0, .name = "llvmpipe", .uuid = "6d657361-3232-2e33-2e36-000000000000"},
@@ -168,7 +169,7 @@ static void test_kernels_vulkan_device__by_name(void **state) {
     assert_message("there are no Vulkan devices");
 }
 
-// The device that there is, by its own UUID.
+// This machine's device is found by its own UUID.
 static void test_kernels_vulkan_device__own_uuid(void **state) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_vulkan_device devices[MSC_VULKAN_MAX_DEVICES];
@@ -213,7 +214,7 @@ static void test_kernels_vulkan_device__closes(void **state) {
 
 #define N_BLOCKS 200
 
-// Blocks of all sizes come and go; what lies in those that stay does not change.
+// Blocks of all sizes are allocated and freed; the content of the others does not change.
 static void test_kernels_vulkan_device__memory(void **state) {
     struct msc_rng rng;
     void *blocks[N_BLOCKS] = {NULL};
@@ -245,7 +246,7 @@ static void test_kernels_vulkan_device__memory(void **state) {
     }
 }
 
-// More than the device takes in one piece.
+// Requests for more than the device can allocate at once.
 static void test_kernels_vulkan_device__too_large(void **state) {
     (void)state;
     skip_without_device();
@@ -263,8 +264,8 @@ static void fill_scale(struct msc_quant *q, const float *scale, const int32_t *z
     msc_quant_seal(q);
 }
 
-// Copies larger than the staging buffers, also while work is recorded, and memory that is used
-// again right behind its last reader.
+// Copies larger than the staging buffers, also while work is recorded, and memory that is reused
+// right after its last reader.
 static void test_kernels_vulkan_device__order(void **state) {
     const int64_t n = 3 * 1024 * 1024 + 5; // 12 MiB of floats
     const float scale = 1.0f;
@@ -285,7 +286,7 @@ static void test_kernels_vulkan_device__order(void **state) {
         struct msc_view in = view_of(from, MSC_DTYPE_F32, n);
         struct msc_view out = view_of(to[round], MSC_DTYPE_U8, n);
         out.quant = &q;
-        // Overwrites what the round before may not have read yet.
+        // Overwrites memory that the previous round may not have read yet.
         assert_ok(kept->def->upload(kept, from, x, (size_t)n * sizeof(float)));
         assert_ok(kept->def->quantize(kept, &in, &out, &q, 0));
     }
@@ -304,7 +305,8 @@ static void test_kernels_vulkan_device__order(void **state) {
 
 // ---- Quantising -------------------------------------------------------------------------------
 
-// Every format and odd lengths, over values with ties, infinities and NaN: the formula of edits.
+// Every format, and odd lengths, on values with ties, infinities and NaN. Expected: the formula
+// of edits.
 static void test_kernels_vulkan_device__quantizes(void **state) {
     static const struct {
         int32_t bits, low, high, zero;
@@ -363,9 +365,8 @@ static void test_kernels_vulkan_device__quantizes(void **state) {
     }
 }
 
-// Threads that quantise at the same time do not disturb each other.
-// Rounding to types of 16 bits gives the bits that the host gives: all powers of two, their
-// neighbours and ties, and what no number is.
+// Rounding to 16-bit types gives the same bits as on the host: all powers of two, their
+// neighbours and ties, NaN and infinities.
 static void test_kernels_vulkan_device__float_types(void **state) {
     static const enum msc_dtype types[] = {MSC_DTYPE_F16, MSC_DTYPE_BF16};
     enum { N = 4096 };
@@ -375,7 +376,7 @@ static void test_kernels_vulkan_device__float_types(void **state) {
     skip_without_device();
     msc_rng_seed(&rng, 5, 5);
     for (int i = 0; i < N; i++) {
-        // Above 2^-126: devices may flush smaller ones to zero.
+        // Above 2^-126, because devices may flush smaller numbers to zero.
         uint32_t exponent = 1u + (uint32_t)i % 254u, low = (uint32_t)msc_rng_u64(&rng);
         uint32_t fraction = i % 3 == 0   ? low & 0x7ffu << 12
                             : i % 3 == 1 ? low & 3u
@@ -407,6 +408,7 @@ static void test_kernels_vulkan_device__float_types(void **state) {
     kept->def->release_memory(kept, device_y, sizeof(x));
 }
 
+// Threads that quantise at the same time do not disturb each other.
 static void test_kernels_vulkan_device__threads(void **state) {
     enum { N = 5000 };
     int n_wrong = 0;
@@ -454,7 +456,7 @@ static void damage(const char *path, size_t at) {
     msc_free(data);
 }
 
-// Whatever lies there is no reason to fail: a file of another device, a damaged or a cut one.
+// A file of another device, or one that is damaged or cut, must not cause a failure.
 static void test_kernels_vulkan_device__cache(void **state) {
     char folder[] = "/tmp/msc_vulkan_XXXXXX", path[300];
     (void)state;
@@ -470,7 +472,7 @@ static void test_kernels_vulkan_device__cache(void **state) {
         damage(path, places[i]);
         b = open_another(folder);
         assert_int_equal(msc_vk_from(b)->vk->cache_bytes, 0);
-        msc_backend_close(b); // written anew
+        msc_backend_close(b); // the file is written again
         b = open_another(folder);
         assert_true(msc_vk_from(b)->vk->cache_bytes > 0);
         msc_backend_close(b);

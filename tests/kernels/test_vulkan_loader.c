@@ -1,5 +1,5 @@
-// Loaders that lack something, as old ones do. All but what is hidden comes from the real loader, without
-// which everything is skipped.
+// Vulkan loaders that lack a function, as old ones do. All other functions come from the real
+// loader; without one everything is skipped.
 #include "kernels/vulkan/vk_api.h"
 #include "kernels/vulkan/vulkan.h"
 
@@ -10,8 +10,8 @@
 
 static PFN_vkCreateInstance create_real;
 static PFN_vkDestroyInstance destroy_real;
-static const char *hidden; // a function that the loader lacks; NULL: it has all
-static int n_instances;    // that were not destroyed
+static const char *hidden; // the function that the loader lacks; NULL: none
+static int n_instances;    // instances not yet destroyed
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_counted(const VkInstanceCreateInfo *info,
                                                      const VkAllocationCallbacks *callbacks,
@@ -45,14 +45,14 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_some(VkInstance instance, co
 
 const PFN_vkGetInstanceProcAddr wrapping_loader = get_some;
 
-// Whatever an instance lacks, it is destroyed again.
+// An instance that lacks a function is destroyed again.
 static void test_kernels_vulkan_loader__lacks_a_function(void **state) {
     static const char *const names[] = {"vkEnumeratePhysicalDevices", "vkGetDeviceProcAddr",
                                         "vkCreateInstance"};
     struct msc_vulkan_device devices[MSC_VULKAN_MAX_DEVICES];
     (void)state;
     skip_without_device();
-    assert_int_equal(n_instances, 1); // that of the backend that is kept
+    assert_int_equal(n_instances, 1); // the instance of the kept backend
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         hidden = names[i];
         assert_int_equal(msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES), 0);

@@ -1,5 +1,5 @@
-// Commands that the device does not take, and devices that are lost: what was recorded either runs, or
-// everything fails from then on. Skipped where there is no Vulkan device.
+// Commands that the device refuses, and lost devices: recorded work either runs, or everything
+// fails from then on. Skipped if there is no Vulkan device.
 #include "kernels/vulkan/vk_kernels.h"
 #include "kernels/vulkan/vulkan.h"
 
@@ -7,7 +7,7 @@
 
 enum { N = 1000, N_PAIRS = 3 };
 
-// Which calls fail.
+// The calls that fail.
 enum call { SUBMIT, END, WAIT };
 
 static struct {
@@ -16,7 +16,7 @@ static struct {
     PFN_vkWaitSemaphores wait;
     enum call call;
     VkResult result;
-    int n_left; // that fail
+    int n_left; // calls that still have to fail
 } fault;
 
 static bool fails(enum call call) {
@@ -52,7 +52,7 @@ static struct msc_backend *open_faulty(void) {
     return b;
 }
 
-// Floats, and what they are quantised to, recorded together.
+// Floats and their quantised copies, recorded together.
 struct pairs {
     struct msc_backend *b;
     struct msc_quant quant;
@@ -110,7 +110,7 @@ static void close_pairs(struct pairs *p) {
     msc_backend_close(p->b);
 }
 
-// A batch that there is no memory for at the moment is taken later.
+// A batch that is refused for lack of memory is submitted again later.
 static void test_kernels_vulkan_lost__taken_later(void **state) {
     static const VkResult results[] = {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY};
     (void)state;
@@ -132,12 +132,12 @@ static void test_kernels_vulkan_lost__taken_later(void **state) {
     }
 }
 
-// Once a batch is lost nothing succeeds any more, whoever recorded it.
+// After a batch is lost every call fails, whoever recorded the batch.
 static void test_kernels_vulkan_lost__for_good(void **state) {
     static const struct {
         enum call call;
         VkResult result;
-        int n; // that fail
+        int n; // number of calls that fail
         const char *text;
     } rows[] = {
         {SUBMIT, VK_ERROR_OUT_OF_DEVICE_MEMORY, 2, "refused a batch of commands"},
@@ -169,7 +169,7 @@ static void test_kernels_vulkan_lost__for_good(void **state) {
     }
 }
 
-// To wait for a batch that there is no memory to wait for loses nothing.
+// If waiting for a batch fails for lack of memory, nothing is lost.
 static void test_kernels_vulkan_lost__waited_for_again(void **state) {
     struct pairs p;
     (void)state;

@@ -1,6 +1,5 @@
-// The device's memory: how much there is, what is done where there is little of it, and what is
-// given back. A part of the real device's stands for one that has no more. Skipped where there is
-// no Vulkan device.
+// Device memory: how much there is, behaviour when it is short, and what is released. A limit on
+// the real device simulates a small one. Skipped if there is no Vulkan device.
 #include "kernels/vulkan/vk_kernels.h"
 #include "kernels/vulkan/vulkan.h"
 
@@ -18,7 +17,7 @@ enum { MAX_GIVEN = 4096 };
 static struct {
     PFN_vkAllocateMemory allocate;
     PFN_vkFreeMemory free;
-    uint64_t room_bytes; // that it still has
+    uint64_t room_bytes; // remaining memory
     VkDeviceMemory given[MAX_GIVEN];
     uint64_t given_bytes[MAX_GIVEN];
     int n_asked, n_given, n_live;
@@ -62,7 +61,7 @@ static struct msc_backend *open_backend(void) {
     return b;
 }
 
-// With a first arena of so many bytes, and so many in all.
+// Limits the device to `room_bytes`. The first arena has `arena_bytes`.
 static struct msc_vk *leave_little(struct msc_backend *b, uint64_t arena_bytes,
                                    uint64_t room_bytes) {
     struct msc_vk *vk = msc_vk_from(b)->vk;
@@ -78,7 +77,7 @@ static struct msc_vk *leave_little(struct msc_backend *b, uint64_t arena_bytes,
 
 // ---- Arenas -----------------------------------------------------------------------------------
 
-// The first arena, which is there already, has room for blocks of its own.
+// Fills the first arena, which already exists.
 static struct msc_vk_block *fill_first(struct msc_vk *vk) {
     uint64_t n_bytes = vk->arenas[0]->holes[0].n_bytes;
     assert_int_equal(vk->n_arenas, 1);
@@ -86,8 +85,8 @@ static struct msc_vk_block *fill_first(struct msc_vk *vk) {
     return msc_vk_allocate(vk, n_bytes);
 }
 
-// What is left is taken in a few pieces, not block by block; what is refused is not asked for over
-// and over; and once no block lies in them they go, for one that needs them together.
+// The remaining memory is allocated in a few large pieces, not block by block. A refused size is
+// not requested again and again. Empty pieces are released for a block that needs them together.
 static void test_kernels_vulkan_memory__arenas(void **state) {
     enum { MOST = 400 };
     struct msc_vk_block *blocks[MOST], *whole;
@@ -122,7 +121,7 @@ static void test_kernels_vulkan_memory__arenas(void **state) {
     msc_backend_close(b);
 }
 
-// What was recorded before its memory was given back still reads and writes it.
+// Recorded work still reads and writes memory that was freed after recording.
 static void test_kernels_vulkan_memory__arenas_in_use(void **state) {
     enum { N = 3 << 20 };
     static uint8_t bytes[N], back[N];
@@ -132,11 +131,11 @@ static void test_kernels_vulkan_memory__arenas_in_use(void **state) {
     struct msc_vk *vk = leave_little(b, 4 * MEGABYTE, 50 * MEGABYTE);
     msc_vk_lock(vk);
     struct msc_vk_block *first = fill_first(vk);
-    vk->stages_all = true; // copies are recorded
+    vk->stages_all = true; // copies are recorded instead of executed
     for (int i = 0; i < N; i++) {
         bytes[i] = (uint8_t)(i * 7);
     }
-    // Each needs the memory of the one before. Downloads come to have memory of their own, 32 MiB.
+    // Each block needs the memory of the previous one. Downloads later use their own 32 MiB.
     for (uint64_t n = 4; n <= 16; n++) {
         struct msc_vk_block *block = msc_vk_allocate(vk, n * MEGABYTE);
         struct msc_vk_copy copy = {back, block, N};
@@ -175,7 +174,7 @@ static void test_kernels_vulkan_memory__room(void **state) {
     struct msc_vk *vk = msc_vk_from(b)->vk;
     uint64_t arenas = vk->arenas[0]->n_bytes;
     uint32_t heap = vk->heap;
-    // As on a GPU with memory of its own, which says what is left.
+    // As on a GPU with its own memory that reports how much is left.
     vk->properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     vk->has_budget = true;
     vk->api.vkGetPhysicalDeviceMemoryProperties2 = tell_budget;
@@ -187,14 +186,14 @@ static void test_kernels_vulkan_memory__room(void **state) {
     void *memory = b->def->allocate(b, 5 * MEGABYTE);
     assert_int_equal(msc_backend_get_memory(b).used_bytes, m.used_bytes + 5 * MEGABYTE);
     assert_int_equal(msc_backend_get_memory(b).room_bytes, m.room_bytes - 5 * MEGABYTE);
-    told.heapUsage[heap] = 600 * MEGABYTE; // another program came
+    told.heapUsage[heap] = 600 * MEGABYTE; // another program has allocated memory
     assert_int_equal(msc_backend_get_memory(b).room_bytes, arenas - m.used_bytes - 5 * MEGABYTE);
     b->def->release_memory(b, memory, 5 * MEGABYTE);
-    // One that does not say: the heap is all that is known.
+    // A device that does not report it: only the heap's size is known.
     vk->has_budget = false;
     vk->memory_properties.memoryHeaps[heap].size = 3000 * MEGABYTE;
     assert_int_equal(msc_backend_get_memory(b).room_bytes, 3000 * MEGABYTE - m.used_bytes);
-    // Memory of the host is no more than that has free.
+    // A device that uses host memory: no more than the host has free.
     vk->properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
     vk->memory_properties.memoryHeaps[heap].size = (uint64_t)1 << 60;
     m = msc_backend_get_memory(b);
@@ -239,8 +238,8 @@ static void expect_equal(const struct eval_results *a, const struct eval_results
     }
 }
 
-// However little the device has beside what the evaluator may take, all trials are evaluated, to the
-// same bits.
+// All trials are evaluated to the same bits, however little memory the device has beyond the
+// evaluator's budget.
 static void test_kernels_vulkan_memory__trials(void **state) {
     static struct eval_results roomy, tight;
     static const uint64_t rooms[] = {24, 8};
@@ -262,7 +261,7 @@ static void test_kernels_vulkan_memory__trials(void **state) {
         run_trials(&tight, &c, b, 1024 * MEGABYTE);
         expect_equal(&tight, &roomy);
         for (size_t t = 0; t < N_TRIALS; t++) {
-            assert_true(i > 0 || tight.begins[t] == 1); // none began anew
+            assert_true(i > 0 || tight.begins[t] == 1); // no trial restarted
         }
         assert_true(device.n_given <= 8 && device.n_asked <= 80);
         eval_results_finish(&tight);

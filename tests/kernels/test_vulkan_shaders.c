@@ -1,5 +1,5 @@
-// Every shader, as it stands in the program and with what may be asked of a device's floats, by the
-// validator of the SPIR-V tools.
+// Every shader in the program, with and without optional float controls, is checked by the SPIR-V
+// validator, and compared with the table of shaders.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "kernels/vulkan/vk.h"
@@ -32,13 +32,13 @@ static void test_kernels_vulkan_shaders__valid(void **state) {
     assert_int_equal(n_bad, 0);
 }
 
-// What a compiled shader says of itself.
+// Facts read from a compiled shader.
 struct facts {
-    uint32_t n_constants, n_bindings, push_bytes; // at least
+    uint32_t n_constants, n_bindings, push_bytes; // lower bounds
 };
 
-// Word `value` of the first instruction `op` whose word `key` is `wanted`; 0 when there is none.
-// Instructions follow a header of five words, each with its length and number in the first word.
+// Word `value` of the first instruction `op` whose word `key` is `wanted`, or 0. Instructions
+// follow a header of five words; the first word of each holds its length and number.
 static uint32_t find_word(const struct msc_vk_shader_code *code, uint32_t op, int key,
                           uint32_t wanted, int value) {
     size_t n = code->n_bytes / sizeof(uint32_t);
@@ -51,7 +51,7 @@ static uint32_t find_word(const struct msc_vk_shader_code *code, uint32_t op, in
     return 0;
 }
 
-// Each is asked for by its capability and execution mode, of float32, and nothing else is changed.
+// Each control adds its capability and execution mode for float32, and changes nothing else.
 static void test_kernels_vulkan_shaders__controls(void **state) {
     static const uint32_t capabilities[] = {4464, 4466, 4467}, modes[] = {4459, 4461, 4462};
     const struct msc_vk_shader_code *code = &msc_vk_shader_codes[MSC_VK_EWISE];
@@ -102,7 +102,8 @@ static struct facts read_facts(const struct msc_vk_shader_code *code) {
     return f;
 }
 
-// Rows of calls are bound behind what the row names; a shader may leave out what it does not use.
+// Call rows are bound after the row's own bindings. A shader may omit bindings that it does not
+// use.
 static void test_kernels_vulkan_shaders__as_the_table_says(void **state) {
     (void)state;
     for (int i = 0; i < MSC_VK_SHADER_COUNT; i++) {

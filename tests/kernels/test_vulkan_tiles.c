@@ -1,6 +1,6 @@
-// How the vulkan backend divides products: tiles by rule and as tuned, the file they are kept in,
-// which unit multiplies bytes; and downloads of several tensors. Skipped where there is no Vulkan
-// device.
+// Tiles of matrix products on the vulkan backend: chosen by rule or by tuning, the file that keeps
+// them, and the unit that multiplies bytes; also downloads of several tensors. Skipped if there is
+// no Vulkan device. Expected products are calculated on the host, with integers.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// A backend in a family ("u", "g") with a wish about products of bytes (NULL: none).
+// Opens a backend as family "u" or "g", with a value for MSC_VULKAN_DOT (NULL: unset).
 static struct msc_backend *open_as(const char *family, const char *dot, const char *folder) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *b;
@@ -35,9 +35,9 @@ static void close_checked(struct msc_backend *b) {
     msc_backend_close(b);
 }
 
-// A product that fills a device takes the quickest tile, which is smaller over bytes, a narrow one
-// does not compute columns that are not there, one of few tiles takes small ones, and what a device
-// cannot run is never taken.
+// A large product gets the fastest tile, which is smaller for bytes. A narrow product gets a tile
+// without unused columns, and one with few tiles gets small ones. A tile that the device cannot
+// run is never chosen.
 static void test_kernels_vulkan_tiles__rule(void **state) {
     (void)state;
     skip_without_device();
@@ -67,7 +67,7 @@ static void test_kernels_vulkan_tiles__rule(void **state) {
     close_checked(b);
 }
 
-// A product of sizes that no tile divides: 2 of [ROWS, DEPTH] by [DEPTH, COLS].
+// A product whose sizes no tile divides: 2 of [ROWS, DEPTH] by [DEPTH, COLS].
 enum { ROWS = 150, COLS = 139, COLS_ROUNDED = 140, DEPTH = 37, DEPTH_ROUNDED = 40 };
 
 struct product {
@@ -77,7 +77,7 @@ struct product {
     float expected[2 * ROWS * COLS], result[2 * ROWS * COLS];
 };
 
-// Whole numbers, so that floats give the same as integers.
+// Integers, so that floats give the same results.
 static void fill_product(struct product *p, enum msc_vk_unit unit) {
     static float floats[2 * ROWS * DEPTH], weights[DEPTH_ROUNDED * COLS_ROUNDED], tail[3 * COLS];
     static int8_t bytes[DEPTH_ROUNDED * COLS_ROUNDED];
@@ -117,7 +117,8 @@ static void check_tile(struct product *p, enum msc_vk_unit unit, int tile) {
                                     .x_row = DEPTH,
                                     .y_row = COLS,
                                     .x_step = ROWS * DEPTH,
-                                    .y_step = ROWS * COLS}; // w_step 0: both by the same
+                                    // With w_step 0 both products use the same w.
+                                    .y_step = ROWS * COLS};
     struct msc_vk_gemm_call call = {
         .x = p->x, .w = p->w, .y = p->y, .tail = p->tail, .bytes = {true, 0, 0, -1, 1.0f}};
     struct msc_vk_copy copy = {p->result, p->y, sizeof(p->result)};
@@ -132,7 +133,7 @@ static void check_tile(struct product *p, enum msc_vk_unit unit, int tile) {
     p->b->vk->forced_tile = -1;
 }
 
-// Every tile that the device can run gives the same, in every unit.
+// Every tile that the device can run gives the same result in every unit.
 static void check_family(const char *family, const char *dot) {
     static struct product p;
     struct msc_backend *b = open_as(family, dot, NULL);
@@ -165,8 +166,8 @@ static void write_file(const char *path, const char *text) {
     assert_ok(msc_file_write(path, text, strlen(text)));
 }
 
-// What tuning finds is there for the next backend of the same device, driver and family, and for
-// no other; the nearest shape counts, and none where none is near.
+// Tuned tiles are used by the next backend with the same device, driver and family, and by no
+// other. The nearest shape is used, if one is near enough.
 static void test_kernels_vulkan_tiles__tuned(void **state) {
     char folder[] = "/tmp/msc_tiles_XXXXXX", path[300], *text;
     struct msc_vulkan_tuned rows[4];
@@ -180,7 +181,7 @@ static void test_kernels_vulkan_tiles__tuned(void **state) {
     snprintf(path, sizeof(path), "%s/vulkan-%08x-%08x-u.tiles.json", folder, p->vendorID,
              p->deviceID);
     assert_ok(msc_vulkan_tune(b, 0.0, rows, 4, &n));
-    assert_int_equal(n, 1); // the first shape whatever the time
+    assert_int_equal(n, 1); // the first shape is tuned even without time
     assert_true(rows[0].gflops > 0.0 && rows[0].gflops >= rows[0].gflops_by_rule);
     close_checked(b);
     assert_true(msc_file_exists(path));
@@ -191,7 +192,7 @@ static void test_kernels_vulkan_tiles__tuned(void **state) {
     const struct msc_vk_shape same = vk->tuned[0].shape;
     const struct msc_vk_shape near = {same.rows + 1, same.cols, same.depth * 2, false};
     const struct msc_vk_shape far = {same.rows * 100, same.cols / 8, same.depth, false};
-    vk->tuned[0].tile = 3; // whichever was the best
+    vk->tuned[0].tile = 3; // whichever tile was the best
     assert_int_equal(msc_vk_choose_tile(vk, &same), 3);
     assert_int_equal(msc_vk_choose_tile(vk, &near), 3);
     assert_int_equal(msc_vk_choose_tile(vk, &far), msc_vk_choose_by_rule(vk, &far));
@@ -225,7 +226,7 @@ static void test_kernels_vulkan_tiles__needs_a_folder(void **state) {
     assert_int_equal(msc_vulkan_tune(kept, 1.0, rows, 1, &n), MSC_E_INVALID);
 }
 
-// The instruction is taken where it is fast or asked for, and the extension is there.
+// The dot-product instruction is used if it is fast or requested, and the extension exists.
 static void test_kernels_vulkan_tiles__dot(void **state) {
     (void)state;
     skip_without_device();
@@ -269,7 +270,7 @@ static void test_kernels_vulkan_tiles__downloads(void **state) {
     (void)state;
     skip_without_device();
     check_downloads(kept);
-    setenv("MSC_VULKAN_STAGE", "1", 1); // as where the host does not see the device's memory
+    setenv("MSC_VULKAN_STAGE", "1", 1); // as if the host could not see the device's memory
     struct msc_backend *b = open_as("g", NULL, NULL);
     unsetenv("MSC_VULKAN_STAGE");
     check_downloads(b);

@@ -1,6 +1,6 @@
-// Tiles in plain C in place of kernels/cpu/simd_tiles.h, so that what uses them can be tested on
-// any machine: as Intel's manual (Software Developer's Manual, volume 2, TILELOADD, TILESTORED,
-// TDPBUSD) describes them, for tiles of 16 rows of 64 bytes.
+// Tiles in plain C that replace kernels/cpu/simd_tiles.h, so that the code using them can be
+// tested on any machine. They follow Intel's Software Developer's Manual, volume 2 (TILELOADD,
+// TILESTORED, TDPBUSD), for tiles of 16 rows of 64 bytes.
 #ifndef MSC_TESTS_KERNELS_TILES_EMULATED_H
 #define MSC_TESTS_KERNELS_TILES_EMULATED_H
 

@@ -1,8 +1,8 @@
-// A vulkan backend for all tests of a program, which are skipped where there is no device.
+// A vulkan backend that all tests of a program share. Tests are skipped if there is no device.
 //
 //     cmocka_run_group_tests(tests, open_kept, NULL)
 //
-// It is never closed, so that drivers stay loaded: unloaded they lose memory of their own.
+// It is never closed, because drivers leak memory when they are unloaded.
 #ifndef MSC_TESTS_VULKAN_KEPT_H
 #define MSC_TESTS_VULKAN_KEPT_H
 

@@ -1,3 +1,4 @@
+// The fixture of the record tests, declared in records_fixture.h.
 #include "records_fixture.h"
 
 #include "../temp_folder.h"

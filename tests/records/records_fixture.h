@@ -1,4 +1,4 @@
-// A small space, a record of it in a folder of its own, and trials to put in.
+// What the record tests share: a small space, a folder with a record of it, and trials to append.
 #ifndef MSC_TESTS_RECORDS_FIXTURE_H
 #define MSC_TESTS_RECORDS_FIXTURE_H
 
@@ -16,22 +16,23 @@ struct fixture {
     struct cJSON *header;
 };
 
-// cmocka's setup and teardown; *state is a struct fixture.
+// cmocka set-up and tear-down; *state is a struct fixture.
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
-extern const struct msc_space fixture_space; // 3 tasks; loss, size (exact), accuracy; 2 baselines
-// Minimise the loss, maximise the accuracy, size at most 100.
+// 3 tasks, 3 metrics (loss, exact size, accuracy), 2 baselines.
+extern const struct msc_space fixture_space;
+// Minimise the loss, maximise the accuracy; the size is at most 100.
 extern const struct msc_goal fixture_goal;
 
-// The line of a complete trial with the given id and values made from it.
+// A complete trial whose values are derived from `id`.
 struct msc_record_line fixture_trial(int64_t id);
-// A new record with n trials of fixture_trial, closed.
+// Writes a new record with n trials of fixture_trial and closes it.
 void fixture_write(const struct fixture *f, size_t n);
-// The whole file; freed with msc_free.
+// Reads the whole file; the caller frees it with msc_free.
 char *fixture_read(size_t *n_bytes, const char *path);
 void fixture_put(const char *path, const char *data, size_t n_bytes);
-// Fails the running test unless the two lines say the same.
+// Fails the running test unless both lines have the same content.
 void fixture_assert_same(const struct msc_record_line *a, const struct msc_record_line *b);
 
 #endif

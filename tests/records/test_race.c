@@ -1,4 +1,5 @@
-// Races: what a configuration says of them, who goes on, and what they take.
+// Races: reading their configuration, which trials go on to the next rung, and the effort.
+// Expected values are worked out by hand in the comments.
 #include "records/race.h"
 
 #include "base/json.h"
@@ -24,14 +25,14 @@ static void assert_rungs(const char *text, size_t n_batches, size_t n, const uin
 
 static void test_records_race__rungs(void **state) {
     (void)state;
-    // Up to half of N, each half of the next; at most 8.
+    // Each rung is half of the next; the last is at most N / 2; there are at most 8.
     assert_rungs("true", 1000, 8, (uint32_t[]){3, 6, 12, 24, 48, 96, 192, 384});
     assert_rungs("true", 64, 6, (uint32_t[]){1, 2, 4, 8, 16, 32});
     assert_rungs("{\"keep\":0.25}", 12, 3, (uint32_t[]){1, 2, 4});
     assert_rungs("true", 5, 2, (uint32_t[]){1, 2});
     assert_rungs("true", 3, 1, (uint32_t[]){1});
     assert_rungs("true", 2, 1, (uint32_t[]){1});
-    // Without a margin from 4 N / (4 + N), rounded up, at most half of N.
+    // Without a margin the first rung is 4 N / (4 + N), rounded up; the last is at most N / 2.
     assert_rungs("{\"margin\":false}", 1000, 7, (uint32_t[]){4, 8, 16, 32, 64, 128, 256});
     assert_rungs("{\"margin\":false}", 64, 4, (uint32_t[]){4, 8, 16, 32});
     assert_rungs("{\"margin\":false}", 32, 3, (uint32_t[]){4, 8, 16});
@@ -95,7 +96,7 @@ static void test_records_race__comes_back(void **state) {
     assert_ok(read_text(&race, "{\"margin\":2.5}", 4));
     write_and_read(&again, &race);
     assert_true(again.margin == 2.5);
-    // A header without a margin has none.
+    // A margin of false comes back as 0.
     assert_ok(read_text(&race, "{\"rungs\":[1,3,9],\"margin\":false}", 27));
     write_and_read(&again, &race);
     assert_true(again.margin == 0.0);
@@ -125,7 +126,8 @@ static void test_records_race__what_headers_are_refused(void **state) {
     }
 }
 
-// Of 8: 8 on 1 batch, 4 on 3 more, 2 on 12 more: 44 of 128. With a margin all 8 may go on to 4 batches.
+// A round of 8: 8 trials on 1 batch, 4 on 3 more, 2 on 12 more: 44 of 128. With a margin all 8
+// may go on to 4 batches.
 static void test_records_race__effort(void **state) {
     struct msc_race race;
     (void)state;
@@ -136,7 +138,7 @@ static void test_records_race__effort(void **state) {
     assert_true(msc_race_effort(&race, 8, 16) == 80.0 / 128.0);
 }
 
-// ---- Who goes on ------------------------------------------------------------------------------
+// ---- Which trials go on -----------------------------------------------------------------------
 
 static const double one_to_eight[] = {1, 2, 3, 4, 5, 6, 7, 8};
 
@@ -153,7 +155,7 @@ static void test_records_race__halves(void **state) {
     }
 }
 
-// Told as if measured by the environment: what the sums had come to at two rungs, and the loss.
+// Notes a measured trial: its partial sums a and b at two rungs, and its final loss.
 static void note_line(struct msc_race_known *known, const struct msc_race *race, double a, double b,
                       double loss, double violation, int64_t baseline) {
     const struct msc_goal goal = {.n_objectives = 1};
@@ -180,8 +182,9 @@ static void assert_error(const struct msc_race *race, const struct msc_race_know
     assert_float_equal(msc_race_error(race, known, rung, can_win), error, 1e-4);
 }
 
-// After 1 and 4 batches of 16. Until there is more to go by, factors of single batches spread by 0.3:
-// error^2 = (4 0.09) / 4 (1 / 1 - 1 / 16) = 0.09 15 / 16 = 0.2905^2, and 0.09 3 / 16 = 0.1299^2 after 4.
+// Rungs after 1 and 4 of 16 batches. With no data, the prior is 4 factors with a standard
+// deviation of 0.3 for one batch: error^2 = (4 0.09) / 4 (1 / 1 - 1 / 16) = 0.09 15 / 16 =
+// 0.2905^2 after 1 batch, and 0.09 3 / 16 = 0.1299^2 after 4.
 static void test_records_race__margin(void **state) {
     struct msc_race_known known = {0};
     struct msc_race race;
@@ -191,17 +194,18 @@ static void test_records_race__margin(void **state) {
         assert_error(&race, &known, 0, can_win, 0.2905);
         assert_error(&race, &known, 1, can_win, 0.1299);
     }
-    // More than 0.25 ends none. There is nothing else to compare with than the round.
+    // An error above 0.25 eliminates no trial. With no best trial, the round is compared with
+    // itself.
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 8);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 4);
     note(&known, &race, 1, 1.5, 2);
     assert_true(known.has_best && known.n_squares[true] == 0);
-    // 1.5 exp(2 0.1299) = 1.94
+    // The limit is 1.5 exp(2 0.1299) = 1.94.
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 8);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 1);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight + 1, 7, true), 0);
-    // With 12 changes of nothing error^2 is a quarter: 1 exp(2 0.145) = 1.34 after a single batch, which tells
-    // too little to compare a round with itself.
+    // 12 factors that do not change reduce error^2 to a quarter. The limit after one batch is 1
+    // exp(2 0.145) = 1.34. At that rung a round is not compared with itself.
     for (int i = 0; i < 6; i++) {
         note(&known, &race, 2, 3, 4);
     }
@@ -212,7 +216,7 @@ static void test_records_race__margin(void **state) {
                      4);
 }
 
-// What cannot win goes on until it is known to 0.06, of itself or after the last rung.
+// A trial that cannot win goes on until its error is at most 0.06, or until the last rung.
 static void test_records_race__what_cannot_win(void **state) {
     struct msc_race_known known = {0};
     struct msc_race race;
@@ -222,13 +226,14 @@ static void test_records_race__what_cannot_win(void **state) {
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 8);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, false), 8);
     assert_int_equal(msc_race_going(&race, &known, 2, one_to_eight, 8, false), 0);
-    known.n_squares[false] = 16; // changes of nothing: 0.1299 / sqrt(5) = 0.058
+    known.n_squares[false] = 16; // 16 factors that do not change: 0.1299 / sqrt(5) = 0.058
     assert_error(&race, &known, 1, false, 0.0581);
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 8);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, false), 0);
 }
 
-// After the last rung there is nothing better to go by: 0.25 exp(2 1.4668) = 4.7.
+// A race whose only rung has an error above 0.25 still eliminates: the limit is 0.25 exp(2
+// 1.4668) = 4.7.
 static void test_records_race__last_rung(void **state) {
     struct msc_race_known known = {.n_squares = {0, 4}, .squares = {0.0, 18.0}, .has_best = true};
     struct msc_race race;
@@ -239,8 +244,8 @@ static void test_records_race__last_rung(void **state) {
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 4);
 }
 
-// Half as much of the best at all times: the factor is sure. Then factors of 3, 2 and 3: changes of
-// log(3 / 2) between 1 and 4 batches, and between 4 and 16.
+// A trial with half of the best trial's sum at every rung has a constant factor, hence no error.
+// Factors of 3, 2 and 3 change by log(3 / 2) from 1 to 4 batches and from 4 to 16.
 static void test_records_race__learns_the_spread(void **state) {
     const double change = log(3.0 / 2.0);
     struct msc_race_known known = {0};
@@ -256,12 +261,12 @@ static void test_records_race__learns_the_spread(void **state) {
     assert_float_equal(known.squares[true], squares, 1e-12);
     assert_float_equal(msc_race_error(&race, &known, 0, true),
                        sqrt((squares + 0.36) / 8.0 * 15.0 / 16.0), 1e-12);
-    note(&known, &race, 0, 4, 12); // a loss of nothing has no factor
+    note(&known, &race, 0, 4, 12); // a sum of 0 has no factor
     assert_int_equal(known.n_squares[true], 5);
 }
 
-// What breaks a bound is beside the nearest of baselines and the best: here a baseline of 10, of which it is
-// 0.8 at all times, and not the best, of which it is 8 and 4 times.
+// An infeasible trial is compared with the nearest of the baselines and the best trial. It is 0.8
+// times the baseline of 10 at every rung, but 8 and 4 times the best.
 static void test_records_race__nearest_reference(void **state) {
     struct msc_race_known known = {0};
     struct msc_race race;
@@ -276,7 +281,8 @@ static void test_records_race__nearest_reference(void **state) {
     assert_int_equal(known.n_squares[true], 0);
 }
 
-// Losses of 6 and 2 that had come to 2 and 1 at the first rung: 2.5 times as much on average.
+// Losses of 6 and 2 had sums of 2 and 1 at the first rung, so a sum of 4 is extrapolated by the
+// mean factor 2.5 to 10.
 static void test_records_race__what_agents_are_told(void **state) {
     const struct msc_goal goal = {.n_objectives = 1};
     const struct msc_race race = {.n_rungs = 1, .rungs = {1}, .n_batches = 4};
@@ -301,11 +307,12 @@ static void test_records_race__what_agents_are_told(void **state) {
     line.trial.outcome.state = MSC_TRIAL_PRUNED;
     msc_race_note(&known, &race, &goal, &line);
     assert_true(msc_race_told(&known, &race, &goal, &line, &line).outcome.objectives[0] == 10);
-    line.trial.proposal.bound = 3; // which has stopped it
+    line.trial.proposal.bound = 3; // a trial that its own bound stopped is not extrapolated
     assert_true(msc_race_told(&known, &race, &goal, &line, &line).outcome.objectives[0] == 4);
 }
 
-// With a margin sums go on as the best trial's did: after 1 of 16 batches to twice as much, after 4 to 4/3.
+// With a margin a sum is extrapolated by the best trial's growth: by 2 after 1 of 16 batches, by
+// 4/3 after 4.
 static void test_records_race__what_agents_are_told_beside_the_best(void **state) {
     const struct msc_goal goal = {.n_objectives = 1};
     struct msc_race_known known = {0};

@@ -1,4 +1,5 @@
-// The record file: what goes in comes out, whatever happens to its end.
+// The record file: lines read back unchanged, torn ends, damage, full disks and records moved
+// aside. Expected lines are those written.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -49,7 +50,7 @@ static void test_records_record__round_trip(void **state) {
     lines[3].repeat_of = 1;
     lines[3].trial.outcome.reason = plain;
     lines[3].trial.proposal.bound = -0.0;
-    lines[4].retry_of = 1; // of a baseline: a baseline, too
+    lines[4].retry_of = 1; // a retry of a baseline is a baseline, too
     lines[4].baseline = 1;
     lines[4].trial.proposal.probe = true;
     lines[4].trial.outcome.state = MSC_TRIAL_INFEASIBLE;
@@ -104,8 +105,8 @@ static void test_records_record__space_and_goal(void **state) {
     msc_record_close(record);
 }
 
-// Both digits come from the reference implementation (python xxhash, xxh3_128_hexdigest) of the
-// line's text before their comma.
+// Both checksums come from the reference implementation: xxh3_128_hexdigest of Python's xxhash
+// over the line's text up to the comma before the checksum.
 static void test_records_record__checksum(void **state) {
     static const char expected[] =
         "\n{\"kind\":\"trial\",\"id\":0,\"choices\":[0,0,0],\"parent\":-1,\"bound\":null,"
@@ -122,7 +123,7 @@ static void test_records_record__checksum(void **state) {
     msc_free(text);
 }
 
-// The record takes the lines that it lacks, and is whole again.
+// Appends the missing trials and checks that the record equals the full one again.
 static void assert_mended(const struct fixture *f, const char *text, size_t length) {
     struct msc_record *record = open_record(f, MSC_RECORD_APPEND);
     for (size_t i = msc_record_n_trials(record); i < 4; i++) {
@@ -138,8 +139,8 @@ static void assert_mended(const struct fixture *f, const char *text, size_t leng
     msc_free(after);
 }
 
-// Cut at every byte, the record keeps exactly its complete lines, and takes new ones (which waits
-// for the disk, so it is seen at some of them).
+// A record cut at any byte keeps exactly its complete lines. Appending is tested only at every
+// STEP-th cut, because it waits for the disk.
 static void test_records_record__torn_anywhere(void **state) {
     enum { STEP = 29 };
     const struct fixture *f = *state;
@@ -176,7 +177,8 @@ static void test_records_record__torn_anywhere(void **state) {
     msc_free(text);
 }
 
-// A header that was cut off is no record yet: a new one may begin there, and what there was is kept.
+// A file with a torn header is not yet a record: a new one may begin at its path, and the old
+// bytes are kept.
 static void test_records_record__torn_header(void **state) {
     const struct fixture *f = *state;
     char cut_path[PATH_MAX + 8];
@@ -194,7 +196,7 @@ static void test_records_record__torn_header(void **state) {
         assert_int_equal(msc_file_exists(cut_path), cut > 0);
         if (cut > 0) {
             char *kept = fixture_read(&n_kept, cut_path);
-            assert_int_equal(n_kept, cut + 1); // with a newline
+            assert_int_equal(n_kept, cut + 1); // the kept bytes and a newline
             assert_memory_equal(kept, text, cut);
             msc_free(kept);
             assert_ok(msc_file_remove(cut_path));
@@ -203,7 +205,7 @@ static void test_records_record__torn_header(void **state) {
     msc_free(text);
 }
 
-// Every single damaged byte in the middle is found, and its line is named.
+// Any damaged byte before the last line is found, and the message names its line.
 static void test_records_record__damage_in_the_middle(void **state) {
     const struct fixture *f = *state;
     size_t length = 0;
@@ -222,7 +224,7 @@ static void test_records_record__damage_in_the_middle(void **state) {
         }
         const char *measured = strstr(line, ",\"measured\"");
         if (number == 5 || text + i >= measured) {
-            continue; // the tail, and what no checksum covers
+            continue; // the last line, and bytes that no checksum covers
         }
         struct msc_record *record = NULL;
         char expected[32];
@@ -239,7 +241,7 @@ static void test_records_record__damage_in_the_middle(void **state) {
     msc_free(text);
 }
 
-// Lines that fit their checksum but not their place: a file put together by hand.
+// Lines with valid checksums in a wrong place, as in a file edited by hand.
 static void test_records_record__lines_out_of_order(void **state) {
     const struct fixture *f = *state;
     struct msc_record *record = NULL;
@@ -284,7 +286,7 @@ static void test_records_record__other_schema(void **state) {
     assert_false(msc_file_exists(f->path));
 }
 
-// Runs `body` in a process of its own and returns its exit code.
+// Runs `body` in a child process and returns its exit code.
 static int in_child(int (*body)(const struct fixture *f), const struct fixture *f) {
     int status = 0;
     pid_t child = fork();
@@ -319,7 +321,7 @@ static void test_records_record__lock(void **state) {
     msc_record_close(record);
 }
 
-// The disk is full in the middle of a commit: what was committed before stays whole.
+// The disk becomes full during a commit: the trials committed before are intact.
 static int fill_disk(const struct fixture *f) {
     struct msc_record *record = NULL;
     struct stat info;
@@ -330,7 +332,8 @@ static int fill_disk(const struct fixture *f) {
     }
     const struct rlimit limit = {(rlim_t)info.st_size + 500, (rlim_t)info.st_size + 500};
     setrlimit(RLIMIT_FSIZE, &limit);
-    for (int64_t i = 2; i < 6; i++) { // a round: more of them would be written on the way
+    // One round; a larger one would be written in several commits.
+    for (int64_t i = 2; i < 6; i++) {
         const struct msc_record_line trial = fixture_trial(i);
         if (msc_record_append_trial(record, &trial) != MSC_OK) {
             return 2;
@@ -363,7 +366,7 @@ static void test_records_record__full_disk(void **state) {
     msc_record_close(record);
 }
 
-// There is no room for the header: no file is left behind.
+// No space for the header: no file is created.
 static int begin_on_full_disk(const struct fixture *f) {
     struct msc_record *record = NULL;
     const struct rlimit limit = {100, 100};
@@ -404,7 +407,8 @@ static void test_records_record__set_aside_companions(void **state) {
         snprintf(name, sizeof name, "%s%s", f->path, endings[i]);
         fixture_put(name, "n", 1);
     }
-    // One that an earlier record left behind is not written over.
+    // A companion file that an earlier record left is not overwritten: the next free number is
+    // used.
     snprintf(name, sizeof name, "%s.1.base.json", f->path);
     fixture_put(name, "o", 1);
     assert_ok(msc_record_set_aside(&new_path, f->path, NULL));
@@ -417,7 +421,8 @@ static void test_records_record__set_aside_companions(void **state) {
         snprintf(name, sizeof name, "%s.2%s", f->path, endings[i]);
         assert_true(msc_file_exists(name));
     }
-    // Interrupted after its companions were moved, a record is moved after them.
+    // If an earlier call moved only the companions and was interrupted, the record takes the same
+    // number.
     fixture_write(f, 2);
     for (int i = 0; i < 2; i++) {
         snprintf(name, sizeof name, "%s.3%s", f->path, endings[i]);
@@ -476,7 +481,7 @@ static void test_records_record__jq(void **state) {
     assert_int_equal(system(command), 0);
 }
 
-// The example in docs/record.md is a record.
+// The example in docs/record.md is a valid record.
 static void test_records_record__documented(void **state) {
     const struct fixture *f = *state;
     size_t n_bytes = 0;

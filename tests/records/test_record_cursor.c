@@ -1,4 +1,4 @@
-// Numbers of a line against those that the C library reads of the same text.
+// Numbers of a record line, compared with strtod on the same text.
 #include "records/record_cursor.h"
 
 #include "base/rng.h"
@@ -10,7 +10,8 @@
 
 enum { N_NUMBERS = 20000 };
 
-// Reads `text`, which `after` follows, and says how much of it was read; 0: it is no number.
+// Reads the number `text`, followed by `after`. Returns the number of characters read, or 0 if it
+// is not a number.
 static size_t read_number(double *out, const char *text, const char *after) {
     char line[128];
     int n = snprintf(line, sizeof line, "%s%s", text, after);
@@ -31,7 +32,7 @@ static void check(const char *text) {
             assert_int_equal(n_read, strlen(text));
             assert_memory_equal(&value, &expected, sizeof value);
         } else {
-            assert_true(n_read < strlen(text)); // what begins with one
+            assert_true(n_read < strlen(text)); // the text only begins with a number
         }
     }
 }
@@ -90,7 +91,7 @@ static void test_records_record_cursor__numbers(void **state) {
     }
 }
 
-// What is no digit is found wherever it stands among eight.
+// Digits are read eight at a time: a non-digit is found at any position among them.
 static void test_records_record_cursor__no_digits(void **state) {
     (void)state;
     for (int byte = 1; byte < 256; byte++) {
@@ -106,7 +107,7 @@ static void test_records_record_cursor__no_digits(void **state) {
             } else if (is_digit || byte == '.') {
                 assert_int_equal(n_read, 16);
             } else if (!is_power) {
-                // What of it can be a number is one; the rest is not read.
+                // At most the characters before the bad byte are read as a number.
                 assert_true(n_read <= place);
             }
         }

@@ -1,5 +1,5 @@
-// What a record loses when it is damaged: no more than the torn end of one commit, and that is kept
-// beside it.
+// Damaged records: at most the torn end of one commit is cut, and the cut bytes are kept in a file
+// next to the record. Other damage is refused. Expected texts are those written.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define PARALLEL 4 // of the fixture: the lines of one commit
+#define PARALLEL 4 // the fixture's lines per commit
 
-// The record's text with the lines `first`…`last` (from 1) spoilt as sed -i 's/state/STATE/' does.
+// The record's text with lines `first` to `last` (from 1) changed as by sed 's/state/STATE/'.
 static char *spoil(size_t *length, const struct fixture *f, size_t first, size_t last) {
     char *text = fixture_read(length, f->path);
     size_t number = 1;
@@ -83,7 +83,8 @@ static void test_records_record_damage__more_than_one_commit(void **state) {
     msc_free(text);
 }
 
-// The first commit is the whole search so far: whoever lost it may want to know.
+// If the first commit is damaged, nothing of the search is left, so the record is refused instead
+// of cut.
 static void test_records_record_damage__all_after_the_header(void **state) {
     const struct fixture *f = *state;
     size_t length = 0;
@@ -102,7 +103,7 @@ static void test_records_record_damage__good_lines_follow(void **state) {
     msc_free(text);
 }
 
-// Ids that do not continue: a file put together by hand.
+// Ids that are not consecutive, as in a file edited by hand.
 static void test_records_record_damage__out_of_order(void **state) {
     const struct fixture *f = *state;
     size_t length = 0;
@@ -118,7 +119,7 @@ static void test_records_record_damage__out_of_order(void **state) {
     msc_free(text);
 }
 
-// What is cut is kept, and what was kept before as well.
+// The cut bytes are kept, together with those of earlier cuts.
 static void test_records_record_damage__kept(void **state) {
     const struct fixture *f = *state;
     size_t length = 0;
@@ -131,7 +132,7 @@ static void test_records_record_damage__kept(void **state) {
     char *good = fixture_read(&n_good, f->path);
     assert_memory_equal(good, text, n_good);
     assert_file(name_cut(f), text + n_good, length - n_good);
-    // The end of a write that a power cut tore: blocks of zeros, no newline.
+    // A write torn by a power cut: blocks of zeros without a newline.
     char *torn = calloc(n_good + 5000, 1);
     memcpy(torn, good, n_good);
     fixture_put(f->path, torn, n_good + 5000);
@@ -139,7 +140,8 @@ static void test_records_record_damage__kept(void **state) {
     assert_file(f->path, good, n_good);
     size_t n_kept = 0;
     char *kept = fixture_read(&n_kept, name_cut(f));
-    assert_int_equal(n_kept, length - n_good + 5000 + 1); // ends in a newline, too
+    // The bytes are kept with a final newline.
+    assert_int_equal(n_kept, length - n_good + 5000 + 1);
     assert_memory_equal(kept, text + n_good, length - n_good);
     assert_int_equal(kept[n_kept - 1], '\n');
     free(torn);
@@ -154,7 +156,7 @@ static void test_records_record_damage__not_kept_not_cut(void **state) {
     size_t length = 0;
     fixture_write(f, 6);
     char *text = spoil(&length, f, 7, 7);
-    for (int i = 0; i < 2; i++) { // a pipe that nobody reads must not be waited for
+    for (int i = 0; i < 2; i++) { // a pipe without a reader must not block
         assert_int_equal(i == 0 ? mkdir(name_cut(f), 0777) : mkfifo(name_cut(f), 0666), 0);
         assert_int_not_equal(msc_record_open(&record, f->path, MSC_RECORD_APPEND, NULL), MSC_OK);
         assert_message(name_cut(f));
@@ -165,7 +167,7 @@ static void test_records_record_damage__not_kept_not_cut(void **state) {
     msc_free(text);
 }
 
-// No write is longer than a commit may be, whatever is added before it.
+// Trials are written once a commit is full, even without a call to commit.
 static void test_records_record_damage__short_writes(void **state) {
     const struct fixture *f = *state;
     struct msc_record *record = NULL;
@@ -181,7 +183,7 @@ static void test_records_record_damage__short_writes(void **state) {
     msc_record_close(record);
 }
 
-// The last warning.
+// The last warning that the record gave.
 static char warning[512];
 
 static void take_warning(void *payload, enum msc_log_level level, const char *line) {
@@ -193,7 +195,8 @@ static void take_warning(void *payload, enum msc_log_level level, const char *li
 
 static const struct msc_log warnings = {.level = MSC_LOG_WARNING, .write = take_warning};
 
-// Opens a record whose line `number` has a damaged `measured`: nothing else is lost.
+// Opens a record whose line `number` has a damaged `measured` member. That must cause a warning
+// but no cut.
 static struct msc_record *open_damaged(const char *path, const char *number) {
     struct msc_record *record = NULL;
     warning[0] = '\0';
@@ -204,7 +207,7 @@ static struct msc_record *open_damaged(const char *path, const char *number) {
     return record;
 }
 
-// Any byte of it, in the header, in the middle and at the end.
+// Changes each byte of `measured` in the header, in a middle line and in the last line.
 static void test_records_record_damage__measured(void **state) {
     const struct fixture *f = *state;
     static const size_t numbers[] = {1, 3, 5};
@@ -230,7 +233,7 @@ static void test_records_record_damage__measured(void **state) {
                 if (id + 2 == (int64_t)numbers[k]) {
                     expected.trial.outcome.time_us = 0;
                     expected.trial.outcome.reuse_ratio = 0.0;
-                    expected.elapsed_s = 0.25 * (double)(id - 1); // of the line before
+                    expected.elapsed_s = 0.25 * (double)(id - 1); // taken from the previous line
                 }
                 const struct msc_record_line read = msc_record_trial(record, (size_t)id);
                 fixture_assert_same(&read, &expected);

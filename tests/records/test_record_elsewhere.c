@@ -1,5 +1,6 @@
-// A record that is removed, renamed or changed under its writer: nothing is lost, and what stands
-// in its place is left alone.
+// A record that is removed, renamed or replaced while it is being written: no trial is lost, and a
+// foreign file at its path is not touched. Expected texts come from a record that stays at its
+// path.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -21,7 +22,7 @@ static void rename_it(const char *path) {
     assert_int_equal(rename(path, other), 0);
 }
 
-// As sed -i does.
+// Replaces the file by a copy, as sed -i does.
 static void replace_it(const char *path) {
     size_t length = 0;
     char *text = fixture_read(&length, path);
@@ -66,7 +67,7 @@ static void append(struct msc_record *record, int64_t first, int64_t end) {
     }
 }
 
-// The canonical text of a record of seven trials, a segment after the fourth.
+// The canonical text of a record of seven trials with a segment line after the fourth.
 static void make_expected(struct msc_str *out, const struct fixture *f) {
     struct msc_record *record = NULL;
     assert_ok(msc_record_create(&record, f->path, f->header, NULL));
@@ -89,7 +90,7 @@ static void assert_record(const char *path, const struct msc_str *expected) {
 static void test_records_record_elsewhere__saved(void **state) {
     static const struct {
         void (*act)(const char *path);
-        bool is_there; // a file stands at its path afterwards
+        bool is_there; // whether a file exists at the path afterwards
     } rows[] = {
         {remove_it, false}, {rename_it, false}, {replace_it, true},
         {empty_it, true},   {shorten_it, true}, {add_to_it, true},
@@ -139,7 +140,8 @@ static void test_records_record_elsewhere__saved(void **state) {
     msc_str_finish(&expected);
 }
 
-// Once more, with names taken; a commit of nothing looks as well.
+// The record is lost twice, and the second copy needs another name. A commit without new trials
+// also checks.
 static void test_records_record_elsewhere__again(void **state) {
     const struct fixture *f = *state;
     struct msc_str expected = {0};
@@ -164,7 +166,7 @@ static void test_records_record_elsewhere__again(void **state) {
     msc_str_finish(&expected);
 }
 
-// Its whole folder is gone.
+// The record's whole folder is removed.
 static void test_records_record_elsewhere__folder(void **state) {
     struct fixture *f = *state;
     struct msc_str expected = {0};
@@ -187,7 +189,7 @@ static void test_records_record_elsewhere__folder(void **state) {
     assert_record(saved, &expected);
     msc_record_close(record);
     assert_int_equal(unlink(saved), 0);
-    // No place for it at all: an error that says so.
+    // If no copy can be written either, the commit fails and reports it.
     assert_ok(msc_record_create(&record, f->path, f->header, NULL));
     append(record, 0, 1);
     remove_it(f->path);

@@ -1,4 +1,5 @@
-// Whether a record fits a configuration, and what two records of one search have in common.
+// Record headers: whether a record fits a configuration, and the canonical text that two records of
+// the same search share. Expected messages are written by hand.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/json.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// Replaces a piece of the header's text and compares with the old one.
+// Replaces `old_text` in the header by `new_text` and compares the result with the original.
 static enum msc_status compare_with(const struct fixture *f, const char *old_text,
                                     const char *new_text, const char *const free_keys[]) {
     struct msc_str text = {0};
@@ -34,7 +35,7 @@ static void test_records_record_header__names_the_field(void **state) {
     static const struct {
         const char *old_text;
         const char *new_text;
-        const char *message; // NULL: may differ
+        const char *message; // NULL: the change is allowed
     } rows[] = {
         {"\"bits\":[8,6]", "\"bits\":[8,4]", "config.quantize.bits[1] is 6 there and 4 here"},
         {"\"bits\":[8,6]", "\"bits\":[8]", "config.quantize.bits[1] is 6 there and nothing here"},
@@ -138,7 +139,7 @@ static void test_records_record_header__canonical(void **state) {
     assert_string_not_equal(msc_str_text(&texts[0]), msc_str_text(&texts[2]));
     assert_null(strstr(msc_str_text(&texts[0]), "measured"));
     assert_null(strstr(msc_str_text(&texts[0]), "budget"));
-    // A torn tail is not part of it.
+    // A torn last line is not part of the canonical text.
     size_t length = 0;
     char *text = fixture_read(&length, f->path);
     fixture_put(f->path, text, length - 3);
@@ -151,7 +152,8 @@ static void test_records_record_header__canonical(void **state) {
     }
 }
 
-// Trials 0 to n - 1 of a sequence; before trial `assembled` (-1: none) a plan stands that is no part of it.
+// Writes trials 0 to n - 1 of a sequence. Before trial `assembled` (-1: none) comes an assembled
+// plan, which is not part of the sequence.
 static void write_sequence(const struct fixture *f, int64_t n, int64_t assembled) {
     struct msc_record *record = NULL;
     int64_t n_plans = 0;
@@ -181,8 +183,8 @@ static void write_sequence(const struct fixture *f, int64_t n, int64_t assembled
     msc_record_close(record);
 }
 
-// A plan that was made early is left out, and the ids are those of the sequence; a record that is read says
-// which line it is, and the last one of a record counts against the budget.
+// The canonical text omits an assembled plan and renumbers the trials. A record that is read
+// marks the plan, and only a plan at its end counts against the budget.
 static void test_records_record_header__canonical_sequence(void **state) {
     const struct fixture *f = *state;
     struct msc_str texts[2] = {{0}};
@@ -200,7 +202,7 @@ static void test_records_record_header__canonical_sequence(void **state) {
         assert_true(msc_record_trial(record, i).is_assembled == (i == 6));
     }
     msc_record_count(&counts, record);
-    assert_int_equal(counts.n_budgeted, 12 - 2 - 1); // without baselines, retries and the plan
+    assert_int_equal(counts.n_budgeted, 12 - 2 - 1); // no baselines, retry, plan
     struct msc_record_line plan = fixture_trial(13);
     plan.is_assembled = true;
     assert_ok(msc_record_append_trial(record, &plan));

@@ -1,5 +1,5 @@
-// Best, top, front and baselines against the definitions in env/api/trial.h, worked out the slow
-// way over random trials.
+// Queries of a record: best, top, front and baselines. Expected results follow the definitions in
+// env/api/trial.h, computed by brute force over random trials.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/rng.h"
@@ -12,7 +12,7 @@
 
 #define N_TRIALS 400
 
-// Few distinct values, so that ties are common.
+// The values are few and coarse, so that ties are common.
 static struct msc_record *make_record(const struct fixture *f, uint64_t seed) {
     struct msc_record *record = NULL;
     struct msc_rng rng;
@@ -116,8 +116,8 @@ static void test_records_record_query__front(void **state) {
     msc_record_close(record);
 }
 
-// A record of which only its best trials are held answers as one that is held whole, at any place in
-// the file; what is left out makes room for the next.
+// A record opened with only its best trials answers queries like a complete one. A trial that is
+// left out makes room for the next best.
 static void test_records_record_query__open_best(void **state) {
     const struct fixture *f = *state;
     for (uint64_t seed = 1; seed < 9; seed++) {

@@ -1,3 +1,5 @@
+// Scanning a record that is still being written: new lines, torn lines, damage and memory use.
+// Lines are compared with those of the fixture.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "records/record_scan.h"
@@ -18,7 +20,7 @@ static void expect_lines(struct msc_record_scan *scan, int64_t first, int64_t en
     assert_int_equal(msc_record_n_trials(msc_record_scan_record(scan)), end);
 }
 
-// What is appended follows, without reading what was read.
+// Appended lines are returned without reading earlier ones again.
 static void test_records_record_scan__follow(void **state) {
     const struct fixture *f = *state;
     struct msc_record_scan *scan = NULL;
@@ -42,7 +44,7 @@ static void test_records_record_scan__follow(void **state) {
     msc_record_scan_close(scan);
 }
 
-// A line that is only half there counts once it is whole, and one that is cut off never does.
+// A partly written line is returned once it is complete, and never if it is cut off.
 static void test_records_record_scan__torn(void **state) {
     const struct fixture *f = *state;
     struct msc_record_scan *scan = NULL;
@@ -53,10 +55,10 @@ static void test_records_record_scan__torn(void **state) {
     assert_ok(msc_record_scan_open(&scan, f->path, NULL));
     expect_lines(scan, 0, 6);
     assert_true(msc_record_was_cut(msc_record_scan_record(scan)));
-    fixture_put(f->path, text, n_bytes); // the same file
+    fixture_put(f->path, text, n_bytes); // the complete text again
     expect_lines(scan, 6, 7);
     assert_false(msc_record_was_cut(msc_record_scan_record(scan)));
-    // Damaged to the end of its last line: it may be the torn end of a write.
+    // Damage that reaches the end of the file may be the torn end of a write.
     msc_record_scan_close(scan);
     text[n_bytes - 200] ^= 1;
     fixture_put(f->path, text, n_bytes);
@@ -94,7 +96,7 @@ static void test_records_record_scan__damaged(void **state) {
     assert_int_equal(msc_record_scan_open(&scan, f->folder, NULL), MSC_E_INVALID);
 }
 
-// However long the record, the same memory.
+// Memory use does not grow with the length of the record.
 static void test_records_record_scan__memory(void **state) {
     const struct fixture *f = *state;
     struct msc_record_scan *scan = NULL;

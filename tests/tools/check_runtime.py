@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Checks mscgym-runtime with the runtimes that are installed, and `mscgym bench` on top of it.
+"""Checks mscgym-runtime with the installed runtimes, and `mscgym bench` on top of it.
 
     check_runtime.py MSCGYM RUNTIME
 
-RUNTIME is tools/mscgym-runtime. Outputs must be those that onnxruntime gives sample by sample, when it
-is called here; what a runtime cannot do must be one line that names the file. Needs numpy, onnx and
-onnxruntime, and takes openvino along where it is installed. Exit code 77 without onnxruntime.
+RUNTIME is tools/mscgym-runtime. Outputs must equal those of onnxruntime called here sample by
+sample. A request that a runtime cannot serve must give a one-line message that names the file.
+Needs numpy, onnx and onnxruntime; openvino is tested if it is installed. Exits with 77 without
+onnxruntime.
 """
 import glob
 import json
@@ -26,7 +27,7 @@ except ImportError as error:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DIGITS = os.path.join(HERE, "..", "..", "examples", "digits")
-COUNT = 6  # of samples
+COUNT = 6  # number of samples
 
 
 def model(path, nodes, inputs, outputs, weights=()):
@@ -42,7 +43,7 @@ def model(path, nodes, inputs, outputs, weights=()):
 
 
 class Helper:
-    """The program, asked line by line."""
+    """Talks to the program line by line."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, text=True, stdin=subprocess.PIPE,
@@ -62,7 +63,7 @@ class Helper:
 
 
 def networks(folder):
-    """Models with inputs of every form, their samples, and what each sample feeds."""
+    """Models with inputs of every form, their samples, and the feeds of each sample."""
     random = numpy.random.RandomState(0)
     w = random.randn(3, 5).astype(numpy.float32)
     x = random.randn(COUNT, 3).astype(numpy.float32)
@@ -135,7 +136,7 @@ def check_latency(helper, runtime, folder, wrong):
 
 
 def check_profile(helper, runtime, folder, wrong):
-    """Every node of a float model is found by its name, and a pair of Q and DQ is one of conversions."""
+    """Every node of a float model is found by its name, and a QDQ pair counts as conversions."""
     random = numpy.random.RandomState(0)
     w = random.randn(8, 8, 3, 3).astype(numpy.float32)
     scale = [("s", numpy.array(0.05, numpy.float32)), ("z", numpy.array(128, numpy.uint8))]
@@ -162,7 +163,7 @@ def check_profile(helper, runtime, folder, wrong):
 
 
 def check_killed(command, mscgym, path, folder, wrong):
-    """What a helper that is killed leaves goes with the next run of mscgym, and not before."""
+    """Files of a killed helper are removed by the next run of mscgym, not earlier."""
     place = os.path.join(folder, "temporary")
     os.mkdir(place)
     environment = os.environ | {"TMPDIR": place}

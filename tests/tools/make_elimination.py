@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints the expected values of test_elimination.c, computed with numpy: what a unit takes along is the
-least squared error of the outputs once it is gone beside those before it, the rows being fitted anew by
-least squares each time."""
+"""Prints the expected values of test_elimination.c, computed with numpy. A unit's score is the
+increase of the least squared error of the outputs if it is removed, where the rows are refitted
+by least squares each time."""
 import numpy as np
 
 from make_rounding import numbers
@@ -23,7 +23,7 @@ def problem():
 
 
 def error(w, c, gone):
-    """tr(d C d') of the best rows without these columns."""
+    """tr(d C d') for the best rows without these columns."""
     kept = np.setdiff1d(np.arange(COLUMNS), gone)
     if len(gone) == 0:
         return 0

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Prints the expected values of test_range.c, computed with numpy and PyTorch.
 
-Nothing here follows the C sources: ranges are found by brute force over the candidates that
-tools/range.h names, histograms come from numpy, scales from
-PyTorch's observers.
+It does not follow the C sources: ranges are found by brute force over the candidates that
+tools/range.h lists, histograms come from numpy, and scales from PyTorch's observers.
 """
 import numpy as np
 import torch
@@ -89,8 +88,8 @@ def by_error_of_histogram(x, bits, symmetric, weight):
 
 
 def by_error_of_ends(x, bits, symmetric, weight, counts=None):
-    """Each end at one of CANDIDATES positions: the best pair of equal ones, then end by end, the
-    higher first, until neither moves. `x` counts `counts` times."""
+    """Each end is at one of CANDIDATES positions: first the best pair of equal positions, then one
+    end at a time, the higher first, until neither moves. `counts` are the frequencies of `x`."""
     whole_range = whole(x) if counts is None else counts[1]
     weights = 1 if counts is None else counts[0]
     x = x.astype(np.float64)
@@ -103,7 +102,7 @@ def by_error_of_ends(x, bits, symmetric, weight, counts=None):
     def error(low, high):
         if (low, high) not in known:
             scale, zero, qmin, qmax = fit(*ends(low, high), bits, symmetric, weight)
-            # Values are rounded in float32, a histogram's bins in double.
+            # Values are rounded in float32, bins of a histogram in double.
             y = fake(x.astype(np.float32), scale, zero, qmin, qmax) if counts is None else \
                 fake(x, np.float64(scale), zero, qmin, qmax)
             known[low, high] = np.sum(weights * (x - y) ** 2)
@@ -149,7 +148,7 @@ def main():
         x = values(20000, shape)
         print(f"// {shape}: min, max, sum", number(x.min()), number(x.max()),
               repr(float(np.sum(x.astype(np.float64)))))
-        # None that hits a value exactly, where numpy's own arithmetic rounds either way.
+        # No percentile hits a value exactly, where numpy's own rounding could go either way.
         for p in (99.993, 99.913, 98.7654, 91.237, 100.0):
             high = np.percentile(x, p, method="inverted_cdf")
             low = -np.percentile(-x, p, method="inverted_cdf")

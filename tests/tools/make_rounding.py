@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Prints the expected values of test_rounding.c and test_quantizer_affine.c, computed with numpy.
 
-GPTQ is column by column as in the paper's algorithm, without blocks, by the inverse itself;
-coordinate descent tries all integers of each weight; scales are found by brute force.
+GPTQ runs column by column as in the paper, without blocks, with an explicit inverse; coordinate
+descent tries all integers of each weight; scales are found by brute force.
 """
 import numpy as np
 
@@ -24,7 +24,7 @@ def numbers(n, seed):
 
 def inputs():
     x = numbers(SAMPLES * COLUMNS, 2).reshape(SAMPLES, COLUMNS).astype(np.float64)
-    for k in range(1, COLUMNS):  # neighbours that go together
+    for k in range(1, COLUMNS):  # correlated neighbours
         x[:, k] += 0.8 * x[:, k - 1]
     x[:, 5] = 0  # an input that is always 0
     return x
@@ -36,7 +36,7 @@ def problem():
 
 
 def affine(w, q):
-    """The lines through (outputs of q, outputs of w), of inputs whose mean is far from 0."""
+    """Lines fitted from outputs of q to outputs of w, for inputs whose mean is far from 0."""
     x = inputs() + 0.7
     x[:, 5] = 0
     return [np.polyfit(x @ q[r], x @ w[r].astype(np.float64), 1) for r in range(ROWS)]
@@ -48,7 +48,7 @@ def error(w, q, h):
 
 
 def best_scales(w, h, low, high):
-    """The least errors of rounding to nearest, and the scales that have them."""
+    """The least errors of rounding to nearest, and their scales."""
     best, scales = np.full(len(w), np.inf), np.zeros(len(w))
     for i in range(RANGES):
         s = np.abs(w).max(1).astype(np.float64) * (1.1 - 0.8 * i / RANGES) / high
@@ -59,7 +59,7 @@ def best_scales(w, h, low, high):
 
 
 def long_rows():
-    """Of inputs that are not negative: much of their second moment is in one direction."""
+    """Rows for non-negative inputs, whose second moment is mostly in one direction."""
     w = numbers(ROWS * LONG, 3).reshape(ROWS, LONG)
     x = numbers(LONG_SAMPLES * LONG, 4).reshape(LONG_SAMPLES, LONG).astype(np.float64)
     for k in range(1, LONG):
@@ -81,7 +81,7 @@ def gptq(w, h, s, low, high):
         codes[:, order[k]] = np.clip(np.rint(left[:, k] / s), low, high)
         e = (left[:, k] - codes[:, order[k]] * s) / inverse[0, 0]
         left[:, k:] -= np.outer(e, inverse[0])
-        # Without this column: the inverse of what is left of the matrix.
+        # Removes this column: the inverse of the remaining matrix.
         inverse = inverse[1:, 1:] - np.outer(inverse[1:, 0], inverse[0, 1:]) / inverse[0, 0]
     return codes
 
@@ -104,7 +104,7 @@ def descend(w, h, s, codes, low, high):
 
 
 def affine_windows():
-    """The windows that test_quantizer_affine.c's convolution sums up, and its weights."""
+    """The windows that the convolution of test_quantizer_affine.c multiplies, and its weights."""
     def values(n, seed):
         parts, state = [], seed
         for _ in range(4 * n):
@@ -117,8 +117,8 @@ def affine_windows():
 
 
 def affine_errors(bits):
-    """Mean squares of what outputs are off by: rounded by the second moments
-    around the means, by turns with the best gain, at last with the best line."""
+    """Mean squared errors of the outputs: weights are rounded by the second moments around the
+    means, alternating with the best gain, then corrected by the best line."""
     x, w = affine_windows()
     high, low = 2 ** (bits - 1) - 1, -2 ** (bits - 1)
     around = x - x.mean(0)

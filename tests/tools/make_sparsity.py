@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the expected values of test_sparsity.c, computed with numpy: each row is fitted by itself, by the
-normal equations."""
+"""Prints the expected values of test_sparsity.c, computed with numpy: each row is refitted by its
+own normal equations."""
 import numpy as np
 
 from make_rounding import numbers
@@ -23,7 +23,7 @@ def fit(w, c, kept):
 
 
 def least(scores, n):
-    """Which n of them go."""
+    """The n elements that are removed."""
     gone = np.zeros(scores.size, bool)
     gone[np.argsort(scores.ravel(), kind="stable")[:n]] = True
     return gone.reshape(scores.shape)

@@ -1,3 +1,4 @@
+// Builds the small networks and samples declared in quantize_case.h.
 #include "quantize_case.h"
 
 #include "base/alloc.h"
@@ -148,7 +149,7 @@ struct msc_graph *quantize_make_sum(const float w[4], const float b[2], float fa
     return g;
 }
 
-// The float model's own classes, but for two samples.
+// Class labels: those that the float model predicts, except for two samples.
 static struct msc_array *make_labels(int64_t n) {
     static const int64_t labels[QUANTIZE_SAMPLES] = {2, 2, 2, 3, 2, 2, 2, 3, 2, 2};
     struct msc_array *a;

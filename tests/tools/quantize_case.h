@@ -1,4 +1,4 @@
-// The small network of tests/env/make_quantize_expected.py, with its samples, for tests of the
+// The small network of tests/env/make_quantize_expected.py with its samples, for tests of the
 // quantizer and of the quantize environment:
 //
 //     x [N,2,6,6] -> conv1 (conv1.w) -> relu -> conv2 (conv2.w) -> pool -> flat -> head (head.w)
@@ -19,27 +19,27 @@ struct quantize_case {
     struct msc_evaluator *ev;
 };
 
-// Elements are sums of four uniform numbers, the same as `values` there.
+// An array whose elements are sums of four uniform numbers, equal to `values` in that script.
 struct msc_array *quantize_array(int n_dims, const int64_t dims[], uint64_t seed);
 
 void quantize_case_open(struct quantize_case *c, int n_threads, int64_t batch);
-// With inputs of one's own [n,2,6,6], owned by the caller.
+// The same with other inputs [n,2,6,6], which the caller owns.
 void quantize_case_open_with(struct quantize_case *c, int n_threads, int64_t batch,
                              struct msc_array *inputs);
-// With another graph of such inputs, owned by the case from then on, and all sites of a target.
+// The same with another graph, which the case takes ownership of, and all sites of a target.
 void quantize_case_open_graph(struct quantize_case *c, struct msc_graph *g, const char *target);
 void quantize_case_open_graph_with(struct quantize_case *c, struct msc_graph *g, const char *target,
                                    struct msc_array *inputs);
 void quantize_case_close(struct quantize_case *c);
 
-// Graphs for that: w is [2,2], b [2], and conv2 hands on what it is given.
+// Graphs for quantize_case_open_graph. w is [2,2], b is [2], and the weight of conv2 is the identity.
 //
 //     x [N,2,6,6] -> conv (w, b) -> swish (hard swish) -> conv2 (w2)
 //     x [N,2,6,6] -> conv (w, b) -> less (* factor) -> more (+ number) -> conv2 (w2)
 struct msc_graph *quantize_make_swish(const float w[4], const float b[2]);
 struct msc_graph *quantize_make_sum(const float w[4], const float b[2], float factor, float number);
 
-// A quantizer from the text of an environment's configuration.
+// Creates a quantizer from the JSON text of an environment's configuration.
 enum msc_status quantize_create(struct msc_quantizer **out, const struct msc_graph *g,
                                 const char *config);
 

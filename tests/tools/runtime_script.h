@@ -1,4 +1,4 @@
-// Programs that stand in for mscgym-runtime: one-line shell scripts.
+// One-line shell scripts that replace mscgym-runtime in tests.
 #ifndef MSC_TESTS_TOOLS_RUNTIME_SCRIPT_H
 #define MSC_TESTS_TOOLS_RUNTIME_SCRIPT_H
 
@@ -8,7 +8,7 @@
     "{\"protocol\":1,\"runtimes\":[{\"name\":\"onnxruntime\",\"version\":\"1.2.3\"},"              \
     "{\"name\":\"openvino\",\"missing\":\"pip install openvino\"}],\"processor\":\"A chip\","      \
     "\"features\":[\"avx2\",\"avx512_vnni\"],\"threads\":4}"
-// A script that has answered the hello.
+// A script that has already answered the hello message.
 #define AFTER_HELLO "read -r a; echo '" HELLO "'; "
 
 static const struct msc_runtime_job two_models = {.runtime = "onnxruntime",

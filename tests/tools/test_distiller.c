@@ -1,3 +1,5 @@
+// Distillation of a weight: least-squares improvement under a quantisation plan. Expected weights
+// follow from the closed form of ridge regression, worked out in the comments.
 #include "tools/distiller.h"
 
 #include "base/alloc.h"
@@ -8,12 +10,12 @@
 
 enum { ROWS = 4, COLUMNS = 6 };
 
-// A weight [rows, columns], or [columns, rows], that a plan quantises to 8 bits in steps of 0.02.
+// A weight [rows, columns] or [columns, rows] that a plan quantises to 8 bits with step 0.02.
 struct weight_case {
     struct msc_array *w;
     struct msc_tensor tensor;
     struct msc_slot slot;
-    struct msc_moment moment; // of no inputs
+    struct msc_moment moment; // filled in by the test, not measured
     struct msc_quant now;
     float scales[ROWS * COLUMNS];
     int32_t zero_points[ROWS * COLUMNS];
@@ -25,7 +27,7 @@ struct weight_case {
 struct shape {
     bool is_input_first;
     int64_t n_groups;
-    int32_t group_size; // of columns that share a scale
+    int32_t group_size; // number of columns that share a scale
     bool has_one_scale, has_shifts;
 };
 
@@ -97,7 +99,7 @@ static void add_means(struct weight_case *c) {
     }
 }
 
-// The means of outputs come out as the float model has them.
+// Checks that the mean of each output equals that of the float model.
 static void check_shift(const struct weight_case *c, const struct msc_array *improved, int64_t row,
                         double shift) {
     int64_t n = c->moment.n_columns, group = row / (ROWS / c->moment.n_groups);
@@ -109,9 +111,10 @@ static void check_shift(const struct weight_case *c, const struct msc_array *imp
     assert_true(fabs(mean - expected) < 1e-5);
 }
 
-// Inputs that have nothing to do with one another, of mean square 1, and 1 + k / 10 times as great in
-// the float model: then w* is w (1 + k / 10 + ridge) / (1 + ridge), rounded to nearest. With shifts all
-// of that is around means, which the shifts make up for: of 1 - k / 5, and of 1/2 in the float model.
+// Uncorrelated inputs with mean square 1, whose values in the float model are 1 + k / 10 times as
+// large. Then w* = w (1 + k / 10 + ridge) / (1 + ridge), rounded to the nearest step. With shifts
+// this holds for the inputs minus their means. The means are 1 - k / 5, and 1/2 in the float model;
+// the shifts correct them.
 static void check_scaled(const struct shape *s) {
     const double ridge = 0.25;
     struct weight_case c;
@@ -136,7 +139,7 @@ static void check_scaled(const struct shape *s) {
             double factor = 1 + (double)(r / rows_of_group * n + k) / 10;
             double expected = weight_of(r, k) * (factor + ridge) / (1 + ridge);
             double found = msc_array_get_double(improved, element_of(&c, r, k));
-            // Steps are below 1.6 / 127 but where the plan says 0.02.
+            // Steps are below 1.6 / 127, except where the plan fixes 0.02.
             assert_true(fabs(found - expected) < 0.0101);
         }
         assert_int_equal(q.shifts != NULL, s->has_shifts);
@@ -168,8 +171,8 @@ static void test_tools_distiller__scaled_inputs(void **state) {
     }
 }
 
-// The same samples, of which the means are (1, 1/4) and in the float model (1, 1/2), with w = (1, 1/2),
-// which gave 3/2 and 1 there.
+// The error for these samples, computed directly. Their means are (1, 1/4), and (1, 1/2) in the
+// float model, which gave 3/2 and 1 with w = (1, 1/2).
 static void check_error(struct weight_case *c, const struct msc_quant *q, const float improved[],
                         double shift) {
     double off[] = {improved[0] + improved[1] + shift - 1.5,
@@ -191,10 +194,10 @@ static void check_error(struct weight_case *c, const struct msc_quant *q, const 
     msc_array_release(shifts);
 }
 
-// Samples (1, 1) and (1, -1/2) that were (1, 1) and (1, 0): X'X / 2 = [1, 1/4; 1/4, 5/8] and
-// F'X / 2 = [1, 1/4; 1/2, 1/2]. With ridge r and d = 13 r / 16, w* = (w F'X/2 + d w)(X'X/2 + d I)^-1;
-// for r = 8/13, d = 1/2: its inverse is [9/8, -1/4; -1/4, 3/2] / (13/8), and w = (1, 1/2) goes to
-// (7/4, 3/4) times that = (57/52, 11/26).
+// Samples (1, 1) and (1, -1/2), which were (1, 1) and (1, 0) in the float model: X'X / 2 = [1,
+// 1/4; 1/4, 5/8] and F'X / 2 = [1, 1/4; 1/2, 1/2]. With ridge r and d = 13 r / 16, w* = (w F'X/2
+// + d w)(X'X/2 + d I)^-1. For r = 8/13, d = 1/2 and the inverse is [9/8, -1/4; -1/4, 3/2] /
+// (13/8), so w = (1, 1/2) becomes (7/4, 3/4) times that, (57/52, 11/26).
 static void test_tools_distiller__two_samples(void **state) {
     static const float h[] = {1, 0.25f, 0.25f, 0.625f}, cross[] = {1, 0.25f, 0.5f, 0.5f};
     static const float w[] = {1, 0.5f};
@@ -221,7 +224,8 @@ static void test_tools_distiller__two_samples(void **state) {
     msc_array_release(c.w);
 }
 
-// Inputs of a group that are always 0 leave its weights alone; such as are no numbers are refused.
+// Inputs of a group that are always 0 leave its weights unchanged. Moments that are NaN or
+// infinite are refused.
 static void test_tools_distiller__degenerate(void **state) {
     struct weight_case c;
     struct msc_array *improved;

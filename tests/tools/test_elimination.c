@@ -1,3 +1,5 @@
+// Elimination of input units of a layer: scores, and repaired weights. make_elimination.py prints
+// the expected values.
 #include "tools/elimination.h"
 
 #include "tests/msc_test.h"
@@ -6,11 +8,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Column k is one of unit k % STEP, where there are as many units; more of them go at last than are taken
-// from the inverse at a time. Expected values are printed by make_elimination.py.
+// Unit u has the columns u, u + STEP, u + 2 STEP, .... In the end more columns are removed than
+// one update of the inverse handles.
 enum { ROWS = 3, COLUMNS = 360, SAMPLES = 600, UNITS = 37, STEP = 40, EACH = COLUMNS / STEP };
 
-// Of units 7 and 12, when none has gone, and after each of the three times.
+// Scores of units 7 and 12 at first and after each of three eliminations.
 static const double expected[4][2] = {
     {0.739826835724, 0.70001250773},
     {0.814493956041, 0.739095075653},
@@ -105,7 +107,7 @@ static void test_tools_elimination__scores(void **state) {
     free(p);
 }
 
-// An input that is always 0: no inverse.
+// If an input is always 0, the second moment has no inverse.
 static void test_tools_elimination__not_definite(void **state) {
     struct problem *p = malloc(sizeof(*p));
     struct msc_elimination *e;

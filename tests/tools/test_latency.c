@@ -1,4 +1,4 @@
-// Quartiles of rounds. Expected values are numpy's:
+// Quartiles of measured rounds. Expected values are numpy's:
 //
 //     python3 -c "import numpy as n; t = n.array([[5, 1, 4, 2, 8, 3], [2, 2, 2, 3, 4, 9]])
 //     for x in (*t, t[1] / t[0], [7], [1, 2]): print(*n.percentile(x, [25, 50, 75]))"
@@ -29,7 +29,7 @@ static void test_tools_latency__quartiles(void **state) {
     check_quartiles(q, 0.5, 1, 1.875);
     assert_ok(msc_latency_ratios(&q, &latency, 0, 0));
     check_quartiles(q, 1, 1, 1);
-    assert_memory_equal(latency.us, us, sizeof us); // the rounds keep their order
+    assert_memory_equal(latency.us, us, sizeof us); // the rounds are not sorted in place
     msc_latency_finish(&latency);
     assert_null(latency.us);
 }

@@ -1,4 +1,5 @@
-// Kernels by the names that runtimes give them.
+// Profiles: attributing kernel times to joints by the kernels' names, and removing the overhead
+// of timing. Expected sums are worked out by hand.
 #include "tools/profile.h"
 
 #include "base/alloc.h"
@@ -41,13 +42,13 @@ static void test_tools_profile__finds_who_it_is(void **state) {
     open_fixture(&f);
     struct msc_profile_kernel kernels[] = {
         kernel(MSC_PROFILE_COMPUTE, 1, NAMES("conv1")),
-        kernel(MSC_PROFILE_COMPUTE, 2, NAMES("conv1_token_12_nchwc")), // the longest beginning
-        kernel(MSC_PROFILE_COMPUTE, 4, NAMES("conv12")),               // no beginning at all
+        kernel(MSC_PROFILE_COMPUTE, 2, NAMES("conv1_token_12_nchwc")), // longest matching prefix
+        kernel(MSC_PROFILE_COMPUTE, 4, NAMES("conv12")),               // no prefix matches
         kernel(MSC_PROFILE_COMPUTE, 8, NAMES("reorder_5", "", "conv2:0_out")),
-        kernel(MSC_PROFILE_COMPUTE, 16, NAMES("image_nhwc")),       // by an alias
-        kernel(MSC_PROFILE_COMPUTE, 32, NAMES("conv2.w_unpacked")), // a weight: who reads it
+        kernel(MSC_PROFILE_COMPUTE, 16, NAMES("image_nhwc")),       // by the input's alias
+        kernel(MSC_PROFILE_COMPUTE, 32, NAMES("conv2.w_unpacked")), // a weight: its consumer
         kernel(MSC_PROFILE_QUANTIZE, 64, NAMES("relu:0_quantized")),
-        kernel(MSC_PROFILE_DEQUANTIZE, 128, NAMES("relu.float_3")), // a joint: what it makes
+        kernel(MSC_PROFILE_DEQUANTIZE, 128, NAMES("relu.float_3")), // a joint: its output
         kernel(MSC_PROFILE_DEQUANTIZE, 256, NAMES("head.w_dequantized")),
         kernel(MSC_PROFILE_QUANTIZE, 512, NAMES("unheard")),
     };
@@ -66,7 +67,8 @@ static void test_tools_profile__finds_who_it_is(void **state) {
     close_fixture(&f);
 }
 
-// What timing adds is the same for each kernel, and no kernel is less than nothing.
+// The overhead of timing is equal for all kernels and is subtracted; a kernel keeps at least a
+// tenth of its time.
 static void test_tools_profile__takes_timing_off(void **state) {
     (void)state;
     struct fixture f;
@@ -81,11 +83,12 @@ static void test_tools_profile__takes_timing_off(void **state) {
     assert_true(fabs(compute_of(&f, "conv1") - 30) < 1e-9);
     assert_true(fabs(compute_of(&f, "conv2") - 10) < 1e-9);
     assert_true(fabs(compute_of(&f, "head") - 4) < 1e-9);
-    profile.us = 29; // 7 for each: of 6 a tenth stays, and the sum is met all the same
+    // 7 off each: head keeps a tenth of its 6, and the times are rescaled to sum to 29.
+    profile.us = 29;
     assert_ok(msc_profile_attribute(&f.times, f.c.g, &profile, &f.arena));
     assert_true(fabs(compute_of(&f, "conv1") - 25 * 29 / 30.6) < 1e-9);
     assert_true(fabs(compute_of(&f, "head") - 0.6 * 29 / 30.6) < 1e-9);
-    profile.us = 80; // a run that somebody disturbed
+    profile.us = 80; // longer than the kernels together: a disturbed run
     assert_ok(msc_profile_attribute(&f.times, f.c.g, &profile, &f.arena));
     assert_true(fabs(f.times.us - 50) < 1e-9);
     assert_true(fabs(compute_of(&f, "head") - 6) < 1e-9);

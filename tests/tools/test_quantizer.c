@@ -1,3 +1,5 @@
+// The quantizer: which sites it includes, calibration and its parameters, and saving and loading.
+// Expected parameters come from tests/env/make_quantize_expected.py and numpy.
 #include "quantize_case.h"
 
 #include "base/alloc.h"
@@ -44,7 +46,7 @@ static void test_tools_quantizer__include_exclude_fix(void **state) {
     assert_null(msc_quantizer_quant(q, site_of(q, "head.w"), 0));
     assert_null(msc_quantizer_quant(q, site_of(q, "relu:0"), 0));
     msc_quantizer_destroy(q);
-    // A choice that is float by name.
+    // A choice that is float by its option.
     assert_ok(quantize_create(&q, c.g,
                               "{\"choices\":[{\"bits\":8},{\"float\":true}],"
                               "\"fix\":{\"head.w\":\"float\"}}"));
@@ -121,7 +123,7 @@ static void assert_near(double found, double expected, double relative) {
     }
 }
 
-// From make_quantize_expected.py.
+// Printed by make_quantize_expected.py.
 static const struct {
     const char *site;
     int32_t choice;
@@ -217,7 +219,7 @@ static void test_tools_quantizer__calibrate(void **state) {
     assert_true(told.done == told.all && told.all == 6);
     assert_true(told.n_seen == told.n_to_see && told.n_seen > 0);
     check_scales(q);
-    // Bit by bit on two threads; other batches see the same values.
+    // Equal bits with two threads. Other batch sizes observe the same values.
     quantize_case_open(&other, 2, 4);
     assert_ok(quantize_create(&again, other.g, CHOICES));
     assert_ok(msc_quantizer_calibrate(again, other.ev, NULL, NULL));
@@ -234,7 +236,8 @@ static void test_tools_quantizer__calibrate(void **state) {
     quantize_case_close(&c);
 }
 
-// Second moments are measured one by one where there is no room for more: the integers are the same.
+// With too little memory for all second moments they are measured one by one, with the same
+// integers as result.
 static void test_tools_quantizer__rounds_in_little_memory(void **state) {
     static const char choices[] =
         "{\"choices\":[{\"bits\":4,\"observer\":\"hessian\",\"rounding\":\"gptq\"},"
@@ -261,7 +264,8 @@ static void test_tools_quantizer__rounds_in_little_memory(void **state) {
     quantize_case_close(&c);
 }
 
-// One scale for a whole weight, signed activations, ranges scaled; by use instead of by tensor.
+// One scale for a whole weight, signed activations, scaled ranges, and sites by use instead of by
+// tensor.
 static void test_tools_quantizer__schemes(void **state) {
     struct quantize_case c;
     struct msc_quantizer *q;
@@ -276,7 +280,7 @@ static void test_tools_quantizer__schemes(void **state) {
     assert_int_equal(w->n, 1);
     assert_int_equal(w->axis, -1);
     assert_near((double)w->scales[0], 0.0205871109, 1e-6);
-    // x reaches from -131 to 124 steps of 0.02586 (its asymmetric scale): -3.39 is the greater end.
+    // x spans -131 to 124 steps of 0.02586, its asymmetric scale, so -3.39 is the larger end.
     const struct msc_quant *x = msc_quantizer_quant(q, site_of(q, "x:0-c-conv1"), 0);
     assert_int_equal(x->low, -128);
     assert_int_equal(x->high, 127);
@@ -288,7 +292,7 @@ static void test_tools_quantizer__schemes(void **state) {
     quantize_case_close(&c);
 }
 
-// Images normalised to [-1, 1] lie on the ties of 255 steps: the range is widened a little.
+// Images normalised to [-1, 1] fall on ties of 255 steps, so the range is widened a little.
 static void test_tools_quantizer__nudges_off_ties(void **state) {
     static const int64_t dims[4] = {4, 2, 6, 6};
     const double exact = 2.0 / 255;
@@ -313,7 +317,7 @@ static void test_tools_quantizer__nudges_off_ties(void **state) {
         on_ties += fabs(steps - floor(steps) - 0.5) < 1e-3;
     }
     assert_true(on_ties <= 14);
-    // Nearly all were on ties before.
+    // With the exact range every value is on a tie.
     int before = 0;
     for (int i = 0; i < 4 * 72; i++) {
         double steps = (double)x[i] / exact;
@@ -325,8 +329,8 @@ static void test_tools_quantizer__nudges_off_ties(void **state) {
     msc_array_release(a);
 }
 
-// The scale of a site under choice 0, with another value in one element of the first sample; 0: the site is
-// left.
+// Calibrates with `value` as one element of the first sample and returns the site's scale under
+// choice 0, or 0 if the site is left float.
 static float scale_with(const char *site, float value, bool *is_left) {
     static const int64_t dims[4] = {2, 2, 6, 6};
     struct quantize_case c;
@@ -347,7 +351,8 @@ static float scale_with(const char *site, float value, bool *is_left) {
     return scale;
 }
 
-// NaN is in no range: that of x is what the other elements have. Infinity has no step.
+// NaN is ignored: the range of x is that of its other elements. A site with infinities has no
+// scale and is left float.
 static void test_tools_quantizer__not_finite(void **state) {
     static const int64_t dims[4] = {2, 2, 6, 6};
     struct quantize_case c;
@@ -364,7 +369,7 @@ static void test_tools_quantizer__not_finite(void **state) {
     assert_near(scale_with("x:0", NAN, &is_left), (high - low) / 255, 1e-6);
     assert_false(is_left);
     assert_true(scale_with("x:0", -INFINITY, &is_left) == 0 && is_left);
-    // What the convolution before it makes of that.
+    // The same for the relu, after the convolution has spread the value.
     assert_true(scale_with("relu:0", INFINITY, &is_left) == 0 && is_left);
     assert_true(scale_with("relu:0", NAN, &is_left) > 0 && !is_left);
     quantize_case_open_with(&c, 1, 2, a);
@@ -374,7 +379,7 @@ static void test_tools_quantizer__not_finite(void **state) {
     assert_ok(msc_quantizer_calibrate(q, c.ev, NULL, NULL));
     assert_true(msc_quantizer_is_left(q, msc_sites_find_name(msc_quantizer_sites(q), "conv2.w")));
     assert_false(msc_quantizer_is_left(q, msc_sites_find_name(msc_quantizer_sites(q), "conv1.w")));
-    // The same from the file.
+    // The same after saving and loading.
     struct msc_array_list list = {0};
     struct msc_quantizer *again;
     assert_ok(msc_quantizer_save(q, &list));
@@ -393,8 +398,8 @@ static void test_tools_quantizer__not_finite(void **state) {
 
 // ---- Saving and loading -----------------------------------------------------------------------
 
-// The greatest size of each group over 7, from numpy; activations have one scale all the same, or
-// are left alone.
+// Expected: each group's largest magnitude over 7, from numpy. Activations have one scale even
+// so, or are left float.
 static void test_tools_quantizer__groups(void **state) {
     static const float scales[] = {0.279554099f, 0.274387896f, 0.321554989f,
                                    0.172206327f, 0.319793701f, 0.109614782f};
@@ -431,8 +436,7 @@ static void test_tools_quantizer__groups(void **state) {
     quantize_case_close(&c);
 }
 
-// Float types have no scales: they are there before anything is observed, and nothing is kept of
-// them.
+// Float types have no scales: they need no observation, and nothing is saved for them.
 static void test_tools_quantizer__float_types(void **state) {
     struct quantize_case c;
     struct msc_quantizer *q;
@@ -470,7 +474,7 @@ static void test_tools_quantizer__save_and_load(void **state) {
     assert_ok(quantize_create(&q, c.g, CHOICES));
     assert_ok(msc_quantizer_calibrate(q, c.ev, NULL, NULL));
     assert_ok(msc_quantizer_save(q, &list));
-    // 6 sites, 3 choices, scales and zero points.
+    // 6 sites with 3 choices each, scales and zero points.
     assert_int_equal(list.n, 36);
     assert_non_null(msc_array_list_find(&list, "conv1.w/3 mse/scale"));
     assert_ok(quantize_create(&loaded, c.g, CHOICES));
@@ -479,19 +483,19 @@ static void test_tools_quantizer__save_and_load(void **state) {
     assert_true(msc_hash_equal(msc_quantizer_quant(q, 0, 0)->hash,
                                msc_quantizer_quant(loaded, 0, 0)->hash));
     msc_quantizer_destroy(loaded);
-    // Other choices are not in the list.
+    // Parameters of another choice are missing from the list.
     assert_ok(quantize_create(&loaded, c.g, "{\"choices\":[{\"bits\":5}]}"));
     assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);
     assert_message("no parameters for x:0, choice \"5\"");
     msc_quantizer_destroy(loaded);
-    // Scales for each channel where one is asked for.
+    // The list has scales per channel, but one scale is expected.
     assert_ok(quantize_create(&loaded, c.g,
                               "{\"choices\":[{\"bits\":8}],\"weights\":"
                               "{\"per_channel\":false}}"));
     assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);
     assert_message("4 scales, expected 1");
     msc_quantizer_destroy(loaded);
-    // Damaged ones.
+    // Damaged parameters.
     assert_ok(quantize_create(&loaded, c.g, CHOICES));
     ((float *)msc_array_data(msc_array_list_find(&list, "relu:0/4/scale")))[0] = -1;
     assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);

@@ -1,5 +1,5 @@
-// What a choice with "correct": "affine" makes of a weight. Expected values are printed by
-// make_rounding.py.
+// The effect of a choice with "correct": "affine" on a weight. make_rounding.py prints the
+// expected values.
 #include "quantize_case.h"
 
 #include <math.h>
@@ -38,13 +38,13 @@ static struct msc_graph *make_conv(struct msc_array *weight) {
     return g;
 }
 
-// Element k of a row of weights is multiplied by this one, in a window of a sample.
+// The input that element k of a weight row is multiplied by, in a window of a sample.
 static double input_of(const struct msc_array *x, int64_t sample, int window, int k) {
     int64_t row = window / WINDOWS + k % TAPS / 3, column = window % WINDOWS + k % 3;
     return msc_array_get_double(x, ((sample * 2 + k / TAPS) * SIDE + row) * SIDE + column);
 }
 
-// By how much a channel's outputs are off, in the mean and the mean square.
+// Mean and mean square of the error of a channel's outputs.
 static void measure(double out[2], const struct msc_array *x, const struct msc_array *w,
                     const struct msc_quant *q, int channel) {
     out[0] = out[1] = 0;
@@ -61,7 +61,8 @@ static void measure(double out[2], const struct msc_array *x, const struct msc_a
     }
 }
 
-// Inputs are far from 0: integers need not keep the mean of outputs, which the shift makes up for.
+// The inputs have means far from 0. The integers need not preserve the mean outputs, because
+// shifts correct them.
 static void test_tools_quantizer_affine__inputs_with_a_mean(void **state) {
     struct msc_array *x = quantize_array(4, DIMS(QUANTIZE_SAMPLES, 2, SIDE, SIDE), 11);
     struct msc_array *w = quantize_array(4, DIMS(CHANNELS, 2, 3, 3), 21);

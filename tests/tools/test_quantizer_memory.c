@@ -1,5 +1,5 @@
-// Calibration while memory runs short: each of its allocations is refused in turn. The scales are
-// those of an undisturbed calibration, or there are none.
+// Calibration when memory runs out: each of its allocations fails in turn. Either the scales
+// equal those of an undisturbed calibration, or the calibration fails.
 #include "quantize_case.h"
 
 #include "tests/short_memory.h"
@@ -20,7 +20,8 @@ static void assert_same_quants(const struct msc_quantizer *a, const struct msc_q
     }
 }
 
-// With the n-th allocation refused. NULL: it failed. *was_refused: there were so many.
+// Calibrates with the n-th allocation refused. Returns NULL if it failed. *was_refused tells
+// whether there was an n-th allocation.
 static struct msc_quantizer *calibrate(struct quantize_case *c, int n, bool *was_refused) {
     struct msc_quantizer *q;
     assert_ok(quantize_create(&q, c->g, CHOICES));
@@ -54,7 +55,7 @@ static void test_tools_quantizer_memory__calibrate(void **state) {
         }
         msc_quantizer_destroy(q);
     }
-    assert_true(n_recovered > 20); // the evaluator tried again
+    assert_true(n_recovered > 20); // the evaluator retried with less memory
     msc_quantizer_destroy(whole);
     quantize_case_close(&c);
 }

@@ -1,4 +1,5 @@
-// What is read of the options of a quantizer, and what is refused.
+// Quantizer options: how they are read, and which are refused. Expected messages are written by
+// hand; which schemes runtimes accept comes from their documentation.
 #include "quantize_case.h"
 
 #include "base/alloc.h"
@@ -33,7 +34,7 @@ static void test_tools_quantizer_options__default_options(void **state) {
     msc_arena_finish(&arena);
 }
 
-// What takes a choice that names no observer, or names one.
+// The observer of a choice, by default or by name.
 static void test_tools_quantizer_options__observers(void **state) {
     static const struct {
         const char *observers, *choice, *label;
@@ -91,7 +92,7 @@ static void test_tools_quantizer_options__labels(void **state) {
     msc_arena_finish(&arena);
 }
 
-// Whether a runtime's 8-bit integer path takes a scheme, from the pages "Working with quantized
+// Whether a runtime's 8-bit integer path accepts a scheme. Sources: "Working with quantized
 // types" (TensorRT 10), "Low precision transformations" (OpenVINO 2024) and "8-bit quantization
 // specification" (TensorFlow Lite).
 static void test_tools_quantizer_options__targets(void **state) {

@@ -1,3 +1,5 @@
+// Quantisation ranges: schemes, their scales and zero points, and the observers that choose ranges.
+// Expected values come from numpy and PyTorch.
 #include "tools/range.h"
 
 #include "base/alloc.h"
@@ -6,14 +8,15 @@
 #include <math.h>
 #include <stdio.h>
 
-// Expected values are printed by make_expected.py: ranges by brute force in numpy, percentiles by
+// make_expected.py prints the expected values: ranges by brute force in numpy, percentiles by
 // numpy, scales by PyTorch's MinMaxObserver.
 
 enum { N_VALUES = 20000 };
 
 enum shape { SHAPE_BELL, SHAPE_HEAVY, SHAPE_RELU, SHAPE_SKEW };
 
-// The same numbers as `values` in make_expected.py: sums of four uniform numbers, cubed or cut off.
+// The same numbers as `values` in make_expected.py: sums of four uniform numbers, cubed or
+// clipped at 0.
 static float *make_values(enum shape shape) {
     float *x = msc_alloc(N_VALUES * sizeof(x[0]));
     uint64_t state = 1;
@@ -113,20 +116,21 @@ static void test_tools_range__fit_of_empty_and_extreme(void **state) {
     (void)state;
     msc_scheme_fit(&scheme, (struct msc_range){0, 0}, &scale, &zero_point);
     assert_true(scale == 1.0f && zero_point == 0);
-    // Zero is always inside, whatever the ends say.
+    // The range always includes zero, even if both ends are positive.
     msc_scheme_fit(&scheme, (struct msc_range){2, 5.1f}, &scale, &zero_point);
     assert_close((double)scale, 5.1 / 255, 1.2e-7);
     assert_int_equal(zero_point, 0);
-    // A width beyond float, but not the scale.
+    // The width overflows float, but the scale does not.
     msc_scheme_fit(&scheme, (struct msc_range){-3e38f, 3e38f}, &scale, &zero_point);
     assert_close((double)scale, 6e38 / 255, 1.2e-7);
-    // So narrow that the scale would be 0.
+    // The range is so narrow that the scale would be 0.
     msc_scheme_fit(&scheme, (struct msc_range){0, 1e-45f}, &scale, &zero_point);
     assert_true(scale == 1.0f && zero_point == 0);
 }
 
-// Below -3 all is the same: the range begins there, and 3 is a whole number of steps, as few as leave
-// room for what is above. 255 * 3 / (3 + 5) is 95.6, 127 * 3 / 5 is 76.2, 15 * 3 / 8 is 5.6.
+// All values below -3 are equivalent: the range starts at -3, and 3 is a whole number of steps,
+// rounded down to leave room above. 255 * 3 / (3 + 5) is 95.6, 127 * 3 / 5 is 76.2, 15 * 3 / 8 is
+// 5.6.
 static void test_tools_range__scheme_cut(void **state) {
     static const struct {
         float low, high;
@@ -145,7 +149,7 @@ static void test_tools_range__scheme_cut(void **state) {
         assert_close((double)scale, 3.0 / rows[i].steps, 1.2e-7);
         assert_int_equal(zero_point, rows[i].zero_point);
     }
-    // No step of it fits: as without.
+    // One step is wider than 3: the cut has no effect.
     struct msc_scheme scheme = {.bits = 8, .cut = 3};
     msc_scheme_fit(&scheme, (struct msc_range){0, 2550}, &scale, &zero_point);
     assert_close((double)scale, 10, 1.2e-7);
@@ -165,7 +169,7 @@ static struct msc_histogram *histogram_of(const float x[]) {
         h->low = x[i] < h->low ? x[i] : h->low;
         h->high = x[i] > h->high ? x[i] : h->high;
     }
-    // In three parts, as batches come.
+    // In three parts, as batches arrive.
     msc_histogram_add(h, x, 7000);
     msc_histogram_add(h, x + 7000, 1);
     msc_histogram_add(h, x + 7001, N_VALUES - 7001);
@@ -182,7 +186,7 @@ static void test_tools_range__minmax(void **state) {
     assert_true(r.low == -7.22149658f && r.high == 7.48175049f);
     assert_ok(msc_range_of_histogram(&r, h, &o));
     assert_true(r.low == -7.22149658f && r.high == 7.48175049f);
-    // Values of one sign: the range is widened to 0.
+    // If all values have the same sign, the range is extended to 0.
     for (int i = 0; i < N_VALUES; i++) {
         x[i] += 10;
     }
@@ -225,7 +229,7 @@ static void test_tools_range__percentile(void **state) {
         struct msc_range r;
         observe(&r, x, o);
         assert_true(r.low == rows[i].low && r.high == rows[i].high);
-        // Of a histogram: to the bin.
+        // From a histogram the range is exact to one bin.
         assert_ok(msc_range_of_histogram(&r, h, &o));
         assert_true(fabs((double)r.low - (double)rows[i].low) <= bin);
         assert_true(fabs((double)r.high - (double)rows[i].high) <= bin);
@@ -234,7 +238,7 @@ static void test_tools_range__percentile(void **state) {
     }
 }
 
-// 99.9 percent of 1000 values leave exactly one out at either end.
+// 99.9 percent of 1000 values excludes exactly one value at either end.
 static void test_tools_range__percentile_of_few(void **state) {
     float x[1000];
     struct msc_observation o = {.observer = MSC_OBSERVER_PERCENTILE, .scheme = {.bits = 8}};
@@ -277,7 +281,7 @@ static const struct searched mse[] = {
     {SHAPE_RELU, 4, 0, 0, 0.0f, 6.00098753f},
     {SHAPE_SKEW, 8, 0, 0, -5.71701813f, 410.07782f},
     {SHAPE_SKEW, 4, 0, 0, -4.88955498f, 296.652039f},
-    // Symmetric: both ends move together.
+    // Symmetric schemes: both ends move together.
     {SHAPE_BELL, 3, 1, 0, -3.892838f, 4.03313112f},
     {SHAPE_BELL, 4, 1, 1, -5.13403273f, 5.31905699f},
     {SHAPE_HEAVY, 3, 1, 0, -141.225433f, 157.051086f},
@@ -315,7 +319,7 @@ static void test_tools_range__mse(void **state) {
     }
 }
 
-// Nothing but zeros, and one value alone.
+// Only zeros, and a single value.
 static void test_tools_range__degenerate(void **state) {
     static const float zeros[5] = {0};
     static const float one[1] = {-3};

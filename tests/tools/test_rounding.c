@@ -1,3 +1,5 @@
+// Rounding of weights: nearest, GPTQ and coordinate descent, their scales, groups, zero points and
+// affine corrections. Expected values come from make_rounding.py.
 #include "tools/rounding.h"
 
 #include "base/alloc.h"
@@ -8,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Expected values are printed by make_rounding.py.
+// make_rounding.py prints the expected values.
 
 enum { ROWS = 3, COLUMNS = 70, SAMPLES = 160, LONG = 300, LONG_SAMPLES = 400 };
 
@@ -57,7 +59,8 @@ struct problem {
     struct msc_rounding_rows rows;
 };
 
-// Inputs of which neighbours go together, and one is always 0; `offset` is added to the others.
+// Second moment and means of inputs with correlated neighbours, one of which is always 0.
+// `offset` is added to the others.
 static void fill_moment(float h[], double means[], double offset) {
     static float narrow[SAMPLES * COLUMNS];
     static double x[SAMPLES * COLUMNS];
@@ -88,7 +91,7 @@ static void fill_moment(float h[], double means[], double offset) {
     }
 }
 
-// Three bits, the lowest integer among them, scales by the greatest weight of each row.
+// 3 bits including the lowest integer, with scales from the largest weight of each row.
 static void set_up(struct problem *p) {
     *p = (struct problem){.rows = {.n_rows = ROWS, .n_columns = COLUMNS}};
     p->rows.scheme =
@@ -176,7 +179,7 @@ static void test_tools_rounding__scales(void **state) {
     assert_errors(&p, least_errors);
 }
 
-// The second moment of inputs of which neighbours go together, and none is negative.
+// The second moment of non-negative inputs with correlated neighbours.
 static void fill_long_moment(float h[]) {
     static float x[LONG_SAMPLES * LONG];
     static double row[LONG], sums[LONG * LONG];
@@ -197,7 +200,7 @@ static void fill_long_moment(float h[]) {
     }
 }
 
-// Not all ranges of long rows are tried: the best is among those that are.
+// Only some ranges of long rows are tried; the best of them is chosen.
 static void test_tools_rounding__scales_of_long_rows(void **state) {
     static float w[ROWS * LONG], h[LONG * LONG];
     static int32_t integers[ROWS * LONG];
@@ -228,7 +231,7 @@ static void test_tools_rounding__scales_of_long_rows(void **state) {
     }
 }
 
-// Each group has a scale of its own: rows whose halves differ by a factor of 100 lose little.
+// Each group has its own scale, so rows whose halves differ by a factor of 100 lose little.
 static void test_tools_rounding__groups(void **state) {
     struct problem p;
     double together[ROWS], apart[ROWS];
@@ -251,7 +254,7 @@ static void test_tools_rounding__groups(void **state) {
     }
 }
 
-// Zero points: integers from 0 up, whatever side of zero the weights lie on.
+// With zero points the integers start at 0, even if all weights have the same sign.
 static void test_tools_rounding__zero_points(void **state) {
     struct problem p;
     double errors[ROWS];
@@ -273,14 +276,14 @@ static void test_tools_rounding__zero_points(void **state) {
     }
 }
 
-// Around the means.
+// Turns the second moment into one around the means.
 static void centre(struct problem *p) {
     for (int i = 0; i < COLUMNS * COLUMNS; i++) {
         p->h[i] = (float)(p->h[i] - p->means[i / COLUMNS] * p->means[i % COLUMNS]);
     }
 }
 
-// The lines that numpy fits through the outputs; without shifts, the gain through the origin.
+// Expected: the lines that numpy fits to the outputs; without shifts, lines through the origin.
 static void test_tools_rounding__affine(void **state) {
     struct problem p;
     float found[ROWS], scales[ROWS];
@@ -306,7 +309,7 @@ static void test_tools_rounding__affine(void **state) {
     }
 }
 
-// A matrix that no inputs can have is refused.
+// A matrix that is not a second moment of any inputs is refused.
 static void test_tools_rounding__not_a_moment(void **state) {
     struct problem p;
     struct msc_gptq_order *order;

@@ -1,4 +1,5 @@
-// What mscgym-runtime may answer and do wrong, and what is said of it.
+// Answers and faults of mscgym-runtime, and the messages they lead to. Shell scripts replace the
+// program. Expected messages are written by hand.
 #include "tools/runtime.h"
 
 #include "base/alloc.h"
@@ -61,12 +62,12 @@ static void test_tools_runtime__latency(void **state) {
     msc_runtime_stop(runtime);
 }
 
-// A script that answers with what it was sent, wrapped so that it comes back as an error text.
+// A script that answers each request with the request's text as an error message.
 #define ECHO                                                                                       \
     AFTER_HELLO "while read -r b; do printf '%s\\n' \"$b\" | "                                     \
                 "sed 's/\"/`/g; s/^/{\"error\":\"/; s/$/\"}/'; done"
 
-// A refusal is no end: the next request is answered.
+// After an error answer the next request is still answered.
 static void test_tools_runtime__sends_what_is_documented(void **state) {
     (void)state;
     const struct msc_binding length = {.symbol = "seq", .value = 128};
@@ -91,7 +92,7 @@ static void test_tools_runtime__sends_what_is_documented(void **state) {
         "mscgym-runtime, outputs: it reported: {`runtime`:`onnxruntime`,`threads`:2,"
         "`batch`:8,`inputs`:`x.npz`,`model`:`a.onnx`,`outputs`:`y.npz`,"
         "`method`:`outputs`}");
-    job.runtime = "openvino"; // which is not asked for what is not there
+    job.runtime = "openvino"; // not listed in the hello, so it is not asked
     assert_int_equal(msc_runtime_outputs(runtime, &job, "y.npz"), MSC_E_DEVICE);
     assert_message("pip install openvino");
     msc_runtime_stop(runtime);
@@ -138,7 +139,7 @@ static void test_tools_runtime__greets_with_nonsense(void **state) {
     }
 }
 
-// What is nonsense once is not asked again.
+// After a malformed answer no further request is sent.
 static void test_tools_runtime__measures_nonsense(void **state) {
     (void)state;
     static const struct {
@@ -233,7 +234,7 @@ static void test_tools_runtime__dies(void **state) {
     msc_runtime_stop(runtime);
 }
 
-// What hangs is ended, with what it started itself.
+// A program that hangs is ended, with its children.
 static void test_tools_runtime__hangs(void **state) {
     (void)state;
     char folder[TEMP_FOLDER_BYTES];
@@ -258,7 +259,7 @@ static void test_tools_runtime__hangs(void **state) {
     temp_folder_remove(folder);
 }
 
-// $MSCGYM_RUNTIME: a file, whatever blanks are in its name, or a command in words.
+// $MSCGYM_RUNTIME names a file, whose name may contain blanks, or a command with arguments.
 static void test_tools_runtime__is_named_by_the_environment(void **state) {
     (void)state;
     static const struct msc_runtime_options o = {.timeout_s = PATIENCE_S};

@@ -1,4 +1,4 @@
-// Memory that runs short while other runtimes are asked: it is said, nothing is leaked.
+// Requests to a runtime when memory runs out: each failure is reported and leaks nothing.
 #include "base/json.h"
 #include "tests/msc_test.h"
 #include "tests/short_memory.h"

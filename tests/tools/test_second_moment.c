@@ -1,3 +1,5 @@
+// Second moments of layer inputs: over outputs, under a plan, by sampled rows, and with little
+// memory. Expected moments are calculated from the evaluator's outputs.
 #include "tools/second_moment.h"
 
 #include "base/alloc.h"
@@ -8,17 +10,16 @@
 #include <math.h>
 #include <string.h>
 
-// A joint without bias gives y = w x, so that over all that it gives the mean of y is w times the
-// means of the columns, and the mean of its squares w' H w. What the evaluator computes is the
-// outside that moments are held against.
+// Expected values come from the evaluator's outputs. A joint without bias gives y = w x, so the
+// mean of y is w times the column means, and the mean of y^2 is w' H w.
 
 enum { SAMPLES = 5, BATCH = 2 };
 
 struct layer {
     enum msc_op op;
-    const char *data_layout, *layout; // of the weight
+    const char *data_layout, *layout; // of the input and of the weight
     int n_dims;
-    int64_t x[4]; // of one sample
+    int64_t x[4]; // dims of one sample
     int n_weight_dims;
     int64_t w[5];
     const char *strides, *dilation, *padding, *groups;
@@ -114,7 +115,7 @@ static void close_layer(struct layer_case *c) {
     msc_array_release(c->w);
 }
 
-// ---- What the outputs say ---------------------------------------------------------------------
+// ---- Moments from outputs ---------------------------------------------------------------------
 
 struct output {
     int channel_axis;
@@ -149,7 +150,7 @@ static void assert_near(double found, double expected, double scale) {
     }
 }
 
-// Element k of the row of weights of an output channel.
+// Element k of an output channel's row of weights.
 static double weight_of(const struct layer *l, const struct msc_array *w, int64_t channel,
                         int64_t k, int64_t n) {
     bool is_input_first = strcmp(l->layout, "IO") == 0;
@@ -200,12 +201,12 @@ static void test_tools_second_moment__of_outputs(void **state) {
 
 // ---- Under a plan -----------------------------------------------------------------------------
 
-// Outputs of the plan and of the float model, side by side.
+// Outputs of the plan and of the float model, over the same samples.
 struct both_outputs {
-    struct output o[2]; // squares alone
-    double products[8]; // of the one by the other, by channel
+    struct output o[2]; // only the squares are used
+    double products[8]; // sums over both outputs' products, by channel
     float *y[2];
-    int64_t n; // elements of each
+    int64_t n; // elements of each output
 };
 
 static enum msc_status keep_output(void *payload, size_t trial, size_t batch,
@@ -218,7 +219,8 @@ static enum msc_status keep_output(void *payload, size_t trial, size_t batch,
     return add_output(&b->o[trial], 0, batch, values);
 }
 
-// A quarter of a unit a step from -1.75 on, so that something is rounded and cut off; zero stays zero.
+// Inputs are quantised with step 0.25 from -1.75 upwards, so some values are rounded and some
+// clipped. Zero stays zero.
 static void check_under_plan(const struct layer *l) {
     static const float scale = 0.25f;
     static const int32_t zero = 7;
@@ -273,7 +275,7 @@ static void test_tools_second_moment__under_a_plan(void **state) {
     }
 }
 
-// ---- Which rows -------------------------------------------------------------------------------
+// ---- Sampled rows -----------------------------------------------------------------------------
 
 static void measure_layer(struct msc_moment *m, const struct layer *l, int n_threads, int64_t batch,
                           int64_t n_rows, uint64_t seed) {
@@ -295,7 +297,8 @@ static bool are_equal(const struct msc_moment *a, const struct msc_moment *b) {
     return a->n_rows == b->n_rows && memcmp(a->h, b->h, n * sizeof(a->h[0])) == 0;
 }
 
-// Threads change no bit; with fewer rows than there are it is the seed that picks them.
+// The number of threads does not change a bit. If fewer rows are wanted than exist, the seed
+// selects them.
 static void test_tools_second_moment__rows(void **state) {
     struct msc_moment all, other, few, again, elsewhere;
     const struct layer *l = &layers[0];
@@ -316,7 +319,7 @@ static void test_tools_second_moment__rows(void **state) {
     msc_moment_finish(&elsewhere);
 }
 
-// With room for one at a time the rest is left for the next call.
+// With memory for one moment at a time, the others are left for the next call.
 static void test_tools_second_moment__memory(void **state) {
     struct quantize_case c;
     struct msc_moment m[3] = {{0}};

@@ -1,3 +1,5 @@
+// Sparse weights: which elements are kept, n:m patterns, repair of the others, and counts.
+// make_sparsity.py prints the expected values, except for the counts.
 #include "tools/sparsity.h"
 
 #include "tests/msc_test.h"
@@ -6,10 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-// Two kernel positions of five input channels: a pattern of four ends before a fifth that stays.
+// Two kernel positions of five input channels: an n:4 pattern covers four of them, and the fifth
+// is kept.
 enum { ROWS = 6, COLUMNS = 10, SAMPLES = 40, RUN = 5 };
 
-// Printed by make_sparsity.py: what stays, and how far the outputs are off once it is repaired.
+// Kept elements, and the error of the outputs after repair, printed by make_sparsity.py.
 static const struct {
     enum msc_criterion criterion;
     bool has_pattern;
@@ -123,7 +126,7 @@ static void test_tools_sparsity__masks(void **state) {
     struct problem p;
     (void)state;
     problem_init(&p);
-    p.rows.c = NULL; // magnitudes need none
+    p.rows.c = NULL; // magnitudes need no second moment
     assert_ok(msc_sparse_rows_choose(&p.rows, &half, MSC_CRITERION_L1));
     msc_sparse_rows_mask(&p.rows);
     for (int i = 0; i < ROWS * COLUMNS; i++) {
@@ -131,7 +134,7 @@ static void test_tools_sparsity__masks(void **state) {
     }
 }
 
-// By hand. Of 7 neighbours 2:4 keeps two of four, and two of the three behind them.
+// Expected by hand. Of 7 neighbours, 2:4 keeps two of four, and two of the remaining three.
 static void test_tools_sparsity__counts(void **state) {
     const struct msc_sparsity whole = {.share = 0}, two = {.share = 0.5, .n = 2, .m = 4},
                               one = {.share = 0.875, .n = 1, .m = 8};
@@ -146,7 +149,7 @@ static void test_tools_sparsity__counts(void **state) {
     assert_true(msc_sparsity_bytes(&one, 8, 64) == 32 + 3);
 }
 
-// An input that is always 0 has no inverse; neither has it an energy.
+// An input that is always 0 makes the second moment singular.
 static void test_tools_sparsity__not_definite(void **state) {
     struct problem p;
     (void)state;

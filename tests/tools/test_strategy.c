@@ -1,3 +1,5 @@
+// Strategy files: round trips, damaged files, merging edits of tensors and of single uses, and
+// models that do not fit. Expected edits are those that the test set before.
 #include "tools/strategy.h"
 
 #include "base/file.h"
@@ -7,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// x is read by conv1 and conv2, the relu of conv1 by conv3.
+// x is read by conv1 and conv2; the relu of conv1 by conv3.
 static struct msc_graph *make_graph(void) {
     struct msc_graph *g;
     assert_ok(msc_graph_create(&g, "main"));
@@ -36,7 +38,7 @@ static struct msc_quant per_channel(void) {
     return q;
 }
 
-// Of a weight [2, 6, 1, 1], in groups of 4 and 2.
+// Parameters for a weight [2, 6, 1, 1] in groups of 4 and 2.
 static struct msc_quant in_groups(void) {
     struct msc_quant q = {.bits = 4,
                           .low = -7,
@@ -86,7 +88,7 @@ static void set(struct fixture *f, const struct msc_sites *sites, const char *si
     assert_ok(msc_strategy_set(f->strategy, f->graph, sites, at, &choice));
 }
 
-// The edit that a joint's operand gets: NULL when it stays float.
+// The edit of a joint's operand, or NULL if it stays float.
 static const struct msc_quant *edit_at(const struct fixture *f, const struct msc_strategy *s,
                                        const char *joint, int32_t operand) {
     const struct msc_edit *edits[6] = {NULL};
@@ -255,12 +257,12 @@ static void test_tools_strategy__later_edit_of_tensor_wins(void **state) {
     assert_int_equal(msc_strategy_n_edits(f.strategy), 1);
     assert_same(edit_at(&f, f.strategy, "conv1", 0), &second);
     assert_same(edit_at(&f, f.strategy, "conv2", 0), &second);
-    // One use over the whole.
+    // An edit of one use overrides that of the tensor.
     set(&f, &f.by_use, "x:0-c-conv2", &first);
     assert_int_equal(msc_strategy_n_edits(f.strategy), 2);
     assert_same(edit_at(&f, f.strategy, "conv1", 0), &second);
     assert_same(edit_at(&f, f.strategy, "conv2", 0), &first);
-    // The whole once more: an edit already there must not stay in its old place.
+    // An edit of the whole tensor replaces both.
     set(&f, &f.by_tensor, "x:0", &second);
     assert_int_equal(msc_strategy_n_edits(f.strategy), 1);
     assert_same(edit_at(&f, f.strategy, "conv2", 0), &second);
@@ -278,12 +280,12 @@ static void test_tools_strategy__float_takes_away(void **state) {
     set(&f, &f.by_tensor, "x:0", &x);
     set(&f, &f.by_tensor, "w1", &w);
     set(&f, &f.by_tensor, "relu:0", &x);
-    // One use of an edited tensor becomes float, the other stays.
+    // One use of an edited tensor becomes float, the other keeps its edit.
     set(&f, &f.by_use, "x:0-c-conv1", NULL);
     assert_null(edit_at(&f, f.strategy, "conv1", 0));
     assert_same(edit_at(&f, f.strategy, "conv2", 0), &x);
     assert_int_equal(msc_strategy_n_edits(f.strategy), 3);
-    // The only use, a weight, and a whole tensor.
+    // The only use of a tensor, a weight, and a whole tensor become float.
     set(&f, &f.by_use, "relu:0-c-conv3", NULL);
     set(&f, &f.by_tensor, "w1", NULL);
     set(&f, &f.by_tensor, "x:0", NULL);

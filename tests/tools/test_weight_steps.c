@@ -1,4 +1,5 @@
-// Steps of a weight beside biases that would not fit int32 in them.
+// Weight scales that are widened because a bias would not fit int32 in their steps. Expected
+// scales are worked out by hand.
 #include "tools/weight_steps.h"
 
 #include "quantize_case.h"
@@ -21,7 +22,7 @@ static double none(const void *payload, int32_t joint) {
     return 0;
 }
 
-// What becomes of w's steps in a graph, which is destroyed, beside activations of `scale_of`.
+// Widens the scales of w in a graph, which it destroys, with activation scales from `scale_of`.
 static void widen(struct msc_quant *out, const struct msc_quant *quant, struct msc_graph *g,
                   const char *target, double (*scale_of)(const void *, int32_t)) {
     const struct msc_site_scheme scheme = {.target = msc_target_find(target)};
@@ -47,8 +48,8 @@ static struct msc_quant by_rows(const float scales[ROWS], const int32_t zero_poi
                               .zero_points = zero_points};
 }
 
-// A bias of 2^20 is 2^30 steps of 0.5 * 2^-9: steps of 2^-11 become four times as wide, and their
-// integers a quarter, to nearest. A bias of 4 fits steps of 2^-11 as they are.
+// A bias of 2^20 is 2^30 steps of 0.5 * 2^-9. So the scale 2^-11 becomes four times as large and
+// the integers a quarter, rounded to the nearest. A bias of 4 fits the scale 2^-11 unchanged.
 static void test_tools_weight_steps__of_a_bias(void **state) {
     static const float scales[ROWS] = {0x1p-11f, 0x1p-11f};
     static const int32_t zero_points[ROWS] = {8, 8};
@@ -71,7 +72,7 @@ static void test_tools_weight_steps__of_a_bias(void **state) {
     msc_array_release(chosen);
 }
 
-// Shifts count with the bias: 2^20 - 2^20 of the first, 4 + 2^21 of the second.
+// Shifts are added to the bias: 2^20 - 2^20 for the first channel, 4 + 2^21 - 4 for the second.
 static void test_tools_weight_steps__of_shifts(void **state) {
     static const float scales[ROWS] = {0x1p-11f, 0x1p-11f}, by[ROWS] = {0x1p20f, 0x1p21f - 4};
     static const int32_t zero_points[ROWS] = {0};
@@ -88,8 +89,8 @@ static void test_tools_weight_steps__of_shifts(void **state) {
     msc_array_release(shifts);
 }
 
-// What is added behind is added to the integers, too, 2^19 / 0.5 of it: with a bias of 2^20 that is 2^30
-// steps of 0.5 * 2^-8.
+// A constant added after the convolution counts, too: 2^19 / 0.5 together with a bias of 2^20 is
+// 2^30 steps of 0.5 * 2^-8.
 static void test_tools_weight_steps__of_a_tail(void **state) {
     static const float scales[ROWS] = {0x1p-11f, 0x1p-11f};
     static const int32_t zero_points[ROWS] = {0};
@@ -103,8 +104,8 @@ static void test_tools_weight_steps__of_a_tail(void **state) {
     msc_quant_finish(&wider);
 }
 
-// Wide enough; added as floats; nothing beside that is an integer; in groups, which are multiplied as
-// floats.
+// No scale changes if it is wide enough, if the bias is added as floats, if the activation is not
+// quantised, or if weights have groups, which are multiplied as floats.
 static void test_tools_weight_steps__stay(void **state) {
     static const float narrow[ROWS] = {0x1p-11f, 0x1p-11f}, wide[ROWS] = {0x1p-9f, 0x1p-27f};
     static const int32_t zero_points[ROWS] = {0};

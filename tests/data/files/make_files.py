@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the files beside it: arrays as numpy 1.24 and safetensors 0.8 write them, images as
-Pillow 9.4 writes them, and what Pillow and numpy make of the images.
+"""Makes the files next to it: arrays written by numpy 1.24 and safetensors 0.8, images written by
+Pillow 9.4, and the pixels that Pillow and numpy compute from the images.
 
     python3 make_files.py
 """
@@ -16,7 +16,7 @@ os.chdir(os.path.dirname(os.path.abspath(__file__)))
 
 
 def ramp(dtype, shape):
-    """0, 1, 2, ... minus 3 (unsigned: as it is), halved for floats."""
+    """0, 1, 2, ..., minus 3 unless unsigned, halved for floats."""
     x = np.arange(int(np.prod(shape)))
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
@@ -56,7 +56,7 @@ np.save("bad_nine_dims.npy", np.zeros((1,) * 9, np.float32))
 np.savez("stored.npz", x=ramp("float32", (3, 4)), ids=ramp("int64", (3,)))
 np.savez_compressed("deflated.npz", x=ramp("float32", (3, 4)),
                     zeros=np.zeros((100, 10), np.float32))
-# What lies beside the samples of a model: what others need, and no array that a model could take.
+# Arrays next to a model's samples that it does not use, of types that no model could read.
 np.savez("beside.npz", x=ramp("float32", (3, 4)), file_names=np.array(["a.png", "b.png", "c.png"]),
          facts=np.array([{"a": 1}, None, 2], dtype=object), wave=np.zeros(3, np.complex64))
 
@@ -84,7 +84,7 @@ save_file({"b": ramp("float32", (3, 4)), "a": ramp("int64", (2, 2)), "c": ramp("
            "scalar": np.array(7, np.int16)},
           "numpy.safetensors", metadata={"format": "np", "note": "a \"quoted\" word"})
 
-# Images: smooth colours with some texture, so that a shifted or swapped axis shows.
+# Images of smooth colours with some texture, so that a shifted or swapped axis shows.
 def picture(height, width, seed):
     y, x = np.mgrid[0:height, 0:width]
     rng = np.random.default_rng(seed)

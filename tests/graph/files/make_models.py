@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the small ONNX models beside it, each for one case of the importer's tests.
+"""Writes the small ONNX models next to it, each for a case of the importer's tests.
 
 usage: make_models.py [FOLDER]     (needs onnx and numpy; made with onnx 1.12)
 """
@@ -44,8 +44,8 @@ def save(name, model):
         file.write(model.SerializeToString(deterministic=True))
 
 
-# Two joints of one name, one without, one called like an input; an unused initialiser; an
-# initialiser that is listed as an input too.
+# Two joints with the same name, one without a name, one named like an input; an unused
+# initialiser; and an initialiser that is also listed as an input.
 save("names", build(
     [node("Relu", ["x"], ["a"], "same"), node("Sigmoid", ["a"], ["b"], "same"),
      node("Tanh", ["b"], ["c"]), node("Abs", ["c"], ["d"], "x"),
@@ -53,7 +53,8 @@ save("names", build(
     [value("x", [2, 3]), value("w", [3])], [value("y", [2, 3])],
     [ramp("w", 3), ramp("unused", 4)]))
 
-# Gemm in its forms: [O,I] and [I,O] weights, alpha and beta, a scalar bias, none, computed operands.
+# Forms of Gemm: [O,I] and [I,O] weights, alpha and beta, a scalar bias, no bias, computed
+# operands.
 save("gemm", build(
     [node("Gemm", ["x", "w_oi", "b"], ["oi"], "oi", transB=1),
      node("Gemm", ["x", "w_io", "b"], ["io"], "io"),
@@ -71,7 +72,7 @@ save("gemm", build(
     [ramp("w_oi", 2, 3), ramp("w_io", 3, 2), tensor("b", [1, -1]), tensor("one", 3),
      ramp("full", 4, 2)]))
 
-# The chain that a flattening view leaves in exports of networks with symbolic lengths.
+# The chain that a flattening view becomes in exports of networks with symbolic lengths.
 save("view", build(
     [node("Conv", ["x", "w"], ["c"], "conv", strides=[2, 2], pads=[1, 1, 1, 1]),
      node("Shape", ["c"], ["shape"], "shape_1"),
@@ -83,23 +84,23 @@ save("view", build(
     [ramp("w", 4, 3, 3, 3), tensor("zero", 0, np.int64), tensor("axes", [0], np.int64),
      tensor("rest", [-1], np.int64)]))
 
-# Dimensions without number or name, and one that two inputs share.
+# Dimensions without a number or name, and one that two inputs share.
 save("dims", build(
     [node("Add", ["x", "y"], ["z"], "add")],
     [value("x", ["N", None]), value("y", ["N", 1])], [value("z", None)]))
 
-# A name that says nothing.
+# A dimension name without meaning.
 save("dims_unnamed", build([node("Abs", ["x"], ["y"], "abs")], [value("x", ["?", "?"])],
                            [value("y", None)]))
 
-# An output that is an input, one that is a constant, one that an identity gives.
+# Outputs that are an input, a constant, and the result of an identity.
 save("outputs", build(
     [node("Relu", ["x"], ["r"], "relu"), node("Identity", ["r"], ["i"], "id"),
      node("Identity", ["x"], ["j"], "id_of_input")],
     [value("x", [2])], [value("x", [2]), value("k", [3]), value("i", [2]), value("j", [2])],
     [ramp("k", 3)]))
 
-# Constant nodes in every form, arithmetic on constants, and one weight behind a transposition.
+# Constant nodes of every form, arithmetic on constants, and a weight that is transposed.
 save("constants", build(
     [node("Constant", [], ["c_float"], "n_float", value_float=0.5),
      node("Constant", [], ["c_floats"], "n_floats", value_floats=[1.0, 2.0]),
@@ -114,7 +115,7 @@ save("constants", build(
      node("Reshape", ["t", "c_ints"], ["y"], "reshape")],
     [value("x", [1, 3])], [value("y", None)], [tensor("four", [4.0])]))
 
-# Padding up to a multiple of 7, as window attention computes it: 5 behind 16 rows; and -16 mod 7.
+# Padding to a multiple of 7, as window attention computes it: 5 after 16 rows; and -16 mod 7.
 save("remainders", build(
     [node("Mod", ["rows", "seven"], ["over"], "over"), node("Sub", ["seven", "over"], ["lacks"], "lacks"),
      node("Mod", ["lacks", "seven"], ["more"], "more"), node("Neg", ["rows"], ["below"], "below"),
@@ -124,7 +125,7 @@ save("remainders", build(
     [value("x", [16, 3])], [value("y", None)],
     [tensor("rows", [16], np.int64), tensor("seven", [7], np.int64), tensor("zero", [0], np.int64)]))
 
-# Padding that reductions of constants tell, as detectors compute it: [0, 16, 36, 6].
+# Padding from reductions of constants, as detectors compute it: [0, 16, 36, 6].
 save("reductions", build(
     [node("ReduceMax", ["sizes"], ["largest"], "largest", axes=[0], keepdims=0),
      node("Cast", ["largest"], ["whole"], "whole", to=I64),
@@ -137,8 +138,8 @@ save("reductions", build(
     [tensor("sizes", [[3.0, 16.0], [20.0, 1.0]]), tensor("factors", [2, -1, -3], np.int64),
      tensor("first_axis", [-1], np.int64), tensor("zero", [0], np.int64)]))
 
-# Batch normalisation behind a convolution with and without bias, behind a shared weight, and where
-# the convolution's result is an output too.
+# Batch normalisation after a convolution with and without bias, after a shared weight, and after
+# a convolution whose result is also an output.
 bn = [tensor("gamma", [4.0, 0.25]), tensor("beta", [0.25, -1.0]), tensor("mean", [1.0, -2.0]),
       tensor("var", [3.99999, 0.24999]), tensor("beta_a", [1.0, 0.5])]
 bn_names = ["gamma", "beta", "mean", "var"]
@@ -154,14 +155,14 @@ save("batch_norm", build(
      tensor("w_b", [[[[1.0]], [[0.5]]], [[[0.0]], [[1.0]]]]), tensor("b_b", [1.0, 2.0]),
      tensor("w_c", [[[[1.0]], [[1.0]]], [[[1.0]], [[-1.0]]]])] + bn))
 
-# Softmax before opset 13 joins all axes from its own on.
+# Before opset 13, Softmax flattens all axes from its own onwards.
 save("softmax_12", build(
     [node("Softmax", ["x"], ["y"], "flat", axis=1), node("Softmax", ["x"], ["z"], "last", axis=3),
      node("Softmax", ["s"], ["t"], "symbolic", axis=1)],
     [value("x", [2, 3, 4, 5]), value("s", [2, "A", "B"])],
     [value("y", None), value("z", None), value("t", None)], opset=12))
 
-# Attention of a sequence to another one, both as long as they are.
+# Attention of one sequence to another, with symbolic lengths.
 save("attention", build(
     [node("Transpose", ["m"], ["k"], "turn", perm=[0, 2, 1]), node("Mul", ["x", "c"], ["q"], "scale"),
      node("MatMul", ["q", "k"], ["s"], "scores"), node("Softmax", ["s"], ["p"], "softmax", axis=2),
@@ -184,7 +185,7 @@ save("opset_9", build(
     [value("x", [1, 3, 4, 5])], [value("l", None), value("r", None), value("n", None)],
     [tensor("scales", [1, 1, 2, 2]), tensor("g", [1, 2, 3])], opset=9))
 
-# Automatic padding, ceil mode, and a transposed convolution with a wanted output shape.
+# Automatic padding, ceil mode, and a transposed convolution with a given output shape.
 save("windows", build(
     [node("Conv", ["x", "w"], ["same"], "same", auto_pad="SAME_UPPER", strides=[2, 2]),
      node("Conv", ["x", "w"], ["lower"], "lower", auto_pad="SAME_LOWER", strides=[2, 2]),
@@ -204,8 +205,8 @@ save("shared", build(
      node("Gemm", ["f", "m"], ["g"], "gemm", transB=1), node("MatMul", ["g", "m"], ["y"], "matmul")],
     [value("x", [1, 2, 2, 2])], [value("y", None)], [ramp("w", 2, 2, 3, 3), ramp("m", 8, 8)]))
 
-# Weights stored as integers: 8 bits a channel, a bias of 32, and 4 bits; and an activation to and
-# fro.
+# Weights stored as integers: 8 bits per channel, a 32-bit bias, and 4 bits; and an activation
+# that is quantised and dequantised.
 nibbles = TensorProto(name="m", data_type=22, dims=[3], raw_data=b"\x8f\x07")  # -1, -8, 7
 save("quantised", build(
     [node("QuantizeLinear", ["x", "xs", "xz"], ["xq"], "to"),
@@ -220,7 +221,7 @@ save("quantised", build(
      tensor("wz", [1, -1], np.int8), tensor("b", [40000, -3], np.int32), tensor("bs", [0.5, 2]),
      nibbles, tensor("ms", 0.25)], opset=21))
 
-# What is refused.
+# Models that must be refused.
 save("quantised_scales", build(
     [node("QuantizeLinear", ["x", "s"], ["y"], "q", axis=1)], [value("x", [1, 2, 4])],
     [value("y", None)], [ramp("s", 3)]))
@@ -248,7 +249,7 @@ save("training_output", build(
     io[0], [value("y", None), value("z", None)], [ramp("g", 1)], opset=14))
 
 
-# Before opset 14 these outputs ask for training, although nothing reads them.
+# Before opset 14 these outputs mean training mode, even if nothing reads them.
 def with_outputs(*outputs, **attributes):
     return build([node("BatchNormalization", ["x", "g", "g", "g", "g"], ["y", *outputs], "norm",
                        **attributes)], *io, [tensor("g", [0.5])],
@@ -260,7 +261,7 @@ save("training_no_outputs", with_outputs("", "", "", ""))
 save("training_is_test", with_outputs("mean", "var", "saved_mean", "saved_var", is_test=1))
 
 
-# Exporters leave the first in models that are not trained.
+# Exporters leave a Dropout with ratio 0 in inference models.
 def dropout(ratio):
     return build([node("Dropout", ["x", "ratio", "training"], ["y"], "dropout")],
                  [value("x", [2])], [value("y", [2])],
@@ -270,7 +271,8 @@ def dropout(ratio):
 save("dropout_nothing", dropout(0.0))
 save("dropout_half", dropout(0.5))
 
-# Which branch is taken tells the number of dimensions: it can be read once `n` is bound.
+# The branch taken determines the number of dimensions, so the model can be read once `n` is
+# bound.
 def branch(op):
     return helper.make_graph([node(op, ["x"], [op + "_y"], op)], op, [], [value(op + "_y", None)])
 
@@ -281,8 +283,8 @@ save("branches", build(
     [helper.make_tensor_value_info("x", F32, [3, 1]),
      helper.make_tensor_value_info("n", TensorProto.INT64, [])], [value("y", None)]))
 
-# A branch that gives what the graph around it gives too, one value twice, and a constant: every
-# output has a name of its own.
+# Branches that return a value that the outer graph also returns, one value twice, and a constant.
+# Every output has its own name.
 def outputs_of(op, name):
     return helper.make_graph(
         [node("Identity", ["a"], [name + "_a"]), node(op, ["a"], [name + "_b"], op),
@@ -299,7 +301,7 @@ save("branch_outputs", build(
     [value("x", [2]), value("n", [], I64)],
     [value(name, [2]) for name in ("a", "p", "q", "r", "s")], opset=14))
 
-# Sizes of parts that add up to the length only when sums wrap, or not at all.
+# Sizes of parts that sum to the length only with overflow, or not at all.
 for name, sizes in (("split_wraps", [1 << 62, 4 - (1 << 62)]), ("split_negative", [-1, 5]),
                     ("split_large", [1 << 62, 1 << 62]), ("split_short", [1, 2]),
                     ("split_long", [1, 1 << 40])):
@@ -307,14 +309,14 @@ for name, sizes in (("split_wraps", [1 << 62, 4 - (1 << 62)]), ("split_negative"
                      [value("x", [4])], [value("a", None), value("b", None)],
                      [tensor("sizes", sizes, np.int64)]))
 
-# One axis is asked to be as long as memory is not, the other keeps its ratio to it.
+# One axis is requested longer than any memory; the other keeps its ratio to it.
 save("resize_ratio", build(
     [node("Resize", ["x", "", "", "sizes"], ["y"], "resize",
           keep_aspect_ratio_policy="not_smaller")],
     [value("x", [1, 1000])], [value("y", None)], [tensor("sizes", [1 << 60, 1], np.int64)],
     opset=18))
 
-# Loops without a count whose condition stays true: one that adds, one that doubles what it holds.
+# Loops without a count whose condition stays true: one adds, one doubles the length of its state.
 def endless(op, count="", **attributes):
     body = helper.make_graph(
         [node("Identity", ["go"], ["goes_on"], "goes_on"),
@@ -326,7 +328,7 @@ def endless(op, count="", **attributes):
                  [value("y", ["K"])])
 
 
-# Loops whose lengths are known: one of 2^31 - 2 turns, one around the loop that doubles.
+# Loops of known lengths: one with 2^31 - 2 turns, and one around the loop that doubles.
 def fixed(count, turn):
     body = helper.make_graph(
         [node("Identity", ["go"], ["goes_on"], "goes_on")] + turn, "turn",
@@ -343,7 +345,7 @@ def doubling():
             node("Add", ["s", "most"], ["t"], "add")]
 
 
-# Names of values are unique over a graph and its bodies.
+# Names of values must be unique across a graph and its bodies.
 def rename(graph):
     for n in graph.node:
         n.input[:] = ["inner_" + i for i in n.input]
@@ -360,8 +362,8 @@ save("loop_endless", endless("Add"))
 save("loop_counted", endless("Add", "n"))
 save("loop_doubles", endless("Concat", axis=0))
 
-# What decides has as many elements as the data say: of a loop its count and its condition, and what
-# its body gives for one; of a branch its condition.
+# The deciding inputs have data-dependent numbers of elements: a loop's count and condition, the
+# condition that its body returns, and a branch's condition.
 truth = TensorProto.BOOL
 save("loop_lengths", build(
     [node("Loop", ["n", "c", "x"], ["y"], "loop", body=helper.make_graph(
@@ -400,8 +402,8 @@ save("external_outside", build([conv], *io, [external("../../../etc/passwd", 0, 
 save("external_short", build([conv], *io, [external("external.bin", 16, 16)]))
 
 
-# What no exporter writes: operands of Scan that are left out, axes and counts beyond 32 bits,
-# lengths beyond any memory, bodies in bodies.
+# Forms that no exporter writes: omitted operands of Scan, axes and counts beyond 32 bits, lengths
+# larger than any memory, and nested bodies.
 def scan(name, inputs, **attributes):
     body = helper.make_graph(
         [node("Add", ["s", "e"], ["t"], "add"), node("Identity", ["t"], ["u"], "copy")], "body",
@@ -440,7 +442,7 @@ save("nested", build(
     [value("c", [], truth), value("x", [2])], io[1]))
 
 
-# Two inputs are scanned, of different lengths.
+# Two scanned inputs of different lengths.
 save("scan_lengths", build(
     [node("Scan", ["x", "u"], ["y"], "scan", num_scan_inputs=2, body=helper.make_graph(
         [node("Add", ["s", "e"], ["t"], "add")], "body", [value("s", [2]), value("e", [2])],
@@ -448,8 +450,8 @@ save("scan_lengths", build(
     [value("x", [3, 2]), value("u", [1, 2])], [value("y", None)]))
 
 
-# Channels are turned between two groups of them; behind a convolution a loop whose body is a chain,
-# and a computed choice between two.
+# A channel shuffle of two groups; then a convolution, a loop whose body is a chain, and a
+# computed choice between two chains.
 def chain(name, first, last, ops, n):
     names = [first] + [f"{name}_{i}" for i in range(n - 1)] + [last]
     return [node(ops[i % len(ops)], [names[i]], [names[i + 1]], f"{name}_{i}") for i in range(n)]
@@ -478,7 +480,8 @@ save("bodies", build(
      ramp("w", 2, 4, 1, 1), tensor("zero", 0.0)]))
 
 
-# An embedding whose matrix is the last layer's too, as a Gemm reads it and turned before a MatMul.
+# An embedding whose table is also the last layer's weight, read by a Gemm or transposed for a
+# MatMul.
 for name, last in (
         ("tied", [node("Gemm", ["e", "w"], ["y"], transB=1)]),
         ("tied_turned", [node("Transpose", ["w"], ["turned"], perm=[1, 0]),
