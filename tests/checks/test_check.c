@@ -145,7 +145,7 @@ static void test_search_check__finds_faults_of_environments(void **state) {
         {"outcomes", "by the space's costs", {.evaluate = other_costs}},
         {"outcomes", "it is Monday", {.evaluate = never}},
         {"bounds", "is stopped at its bound", {.evaluate = too_soon}},
-        {"state", "keeps no state", {.save = save_something}},
+        {"state", "has no state to restore", {.save = save_something}},
         {"edits", "no JSON object", {.edits = edit_nothing}},
     };
     const struct msc_check_env subject = {.open = open_faulty, .close = close_faulty};

@@ -394,7 +394,7 @@ static void test_env_distill__reference_lists(void **state) {
     // A reference with NaN is refused.
     ((float *)msc_array_data(list.arrays[1]))[3] = NAN;
     assert_int_equal(msc_distill_load_reference(b.d, &list), MSC_E_INVALID);
-    assert_message("holds NaN");
+    assert_message("contains NaN");
     msc_array_list_finish(&list);
     close_bench(&b);
 }
@@ -450,14 +450,14 @@ static void test_env_distill__outputs_left_out(void **state) {
     open_odd(&b, true);
     assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
     assert_non_null(strstr(msc_str_text(&b.lines), "output class:0 is int64: left out"));
-    assert_non_null(strstr(msc_str_text(&b.lines), "output behind lies behind joint jump"));
+    assert_non_null(strstr(msc_str_text(&b.lines), "output behind follows joint jump"));
     assert_non_null(strstr(msc_str_text(&b.lines), "such as [\"before:0\"]"));
     assert_null(strstr(msc_str_text(&b.lines), "root"));
     close_bench(&b);
     open_odd(&b, false);
     assert_int_equal(msc_distill_create(&b.d, &b.host, b.c.data, &o), MSC_E_INVALID);
     assert_message(
-        "graph odd has no float32 output: name what to compare in env.loss_tensors, such "
+        "graph odd has no float32 output: name tensors to compare in env.loss_tensors, such "
         "as [\"before:0\"]");
     const char *name = "class:0";
     o.tensors = &name;
@@ -500,7 +500,7 @@ static void test_env_distill__greatest_values_are_continuous(void **state) {
     open_host(&b);
     assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
     assert_null(strstr(msc_str_text(&b.lines), "output values lies behind"));
-    assert_non_null(strstr(msc_str_text(&b.lines), "output where lies behind joint top"));
+    assert_non_null(strstr(msc_str_text(&b.lines), "output where follows joint top"));
     close_bench(&b);
 }
 
@@ -572,7 +572,8 @@ static void test_env_distill__same_tensors_on_other_samples(void **state) {
     (void)state;
     open_slices(&b, 5000);
     assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
-    assert_non_null(strstr(msc_str_text(&b.lines), "output relu is as long as the data say"));
+    assert_non_null(
+        strstr(msc_str_text(&b.lines), "output relu is of a length that depends on the data"));
     struct msc_dataset *data = slice_data(4);
     assert_ok(msc_distill_create_as(&other, b.d, data));
     assert_ok(msc_distill_compute_reference(other));
@@ -589,7 +590,8 @@ static void test_env_distill__same_tensors_on_other_samples(void **state) {
     assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
     data = slice_data(5000);
     assert_int_equal(msc_distill_create_as(&other, b.d, data), MSC_E_INVALID);
-    assert_message("tensor relu, which the loss compares, is as long as the data say here");
+    assert_message("on these samples tensor relu, which the loss compares, is of a length that "
+                   "depends on the data");
     msc_dataset_destroy(data);
     close_bench(&b);
 }

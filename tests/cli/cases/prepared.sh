@@ -30,7 +30,7 @@ ls a | grep tiny
 
 echo "== again"
 told() { # counts messages that an earlier launch has prepared the search
-    mscgym search whole.json 2>&1 >/dev/null | grep -c 'earlier launch has prepared'
+    mscgym search whole.json 2>&1 >/dev/null | grep -c 'preparation of an earlier launch'
 }
 told
 ls a | grep tiny.jsonl
