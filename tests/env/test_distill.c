@@ -263,8 +263,7 @@ static double plain_error(const struct eval_results *r, int sample) {
     return greatest;
 }
 
-// The mean over samples. A stopped run has no such metric, nor has a run without the labels that
-// it needs.
+// The mean over samples. A stopped run, or one without the labels, has no such metric.
 static void test_env_distill__metrics_of_samples(void **state) {
     static const int64_t widths[] = {6, 4, 7, 4, 5, 6};
     static const struct msc_sample_metric metrics[] = {
@@ -504,8 +503,7 @@ static void test_env_distill__greatest_values_are_continuous(void **state) {
     close_bench(&b);
 }
 
-// One sample of x [8] and v [n]. If n is too large for v to be read as a shape parameter, lengths
-// stay open.
+// One sample of x [8] and v [n]. Lengths stay unknown if n is too large for a shape parameter.
 static struct msc_dataset *slice_data(int64_t n) {
     struct msc_input_spec specs[2] = {
         {.name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 1, .dims = {8}},
