@@ -1,4 +1,4 @@
-// What the modes of agent_grid_search.c share.
+// Shared by agent_grid_search.c and its modes (grid_<mode>.c); the functions are in grid_search.c.
 #ifndef MSC_AGENTS_GRID_SEARCH_H
 #define MSC_AGENTS_GRID_SEARCH_H
 
