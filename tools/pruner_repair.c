@@ -3,7 +3,6 @@
 #include "tools/pruner_internal.h"
 
 #include <math.h>
-#include <string.h>
 
 // ---- Least squares ----------------------------------------------------------------------------
 
