@@ -1,5 +1,5 @@
-// Shared by shown_copy.c, which escapes text without allocating so that base/status.c can use it, and
-// shown.c, which appends escaped text to a msc_str.
+// Shared by shown_copy.c, which escapes text without allocating so that base/status.c can use
+// it, and shown.c, which appends escaped text to a msc_str.
 #ifndef MSC_BASE_SHOWN_INTERNAL_H
 #define MSC_BASE_SHOWN_INTERNAL_H
 

@@ -1,5 +1,5 @@
-// Sums and products of an activation and a scalar constant. Targets (graph/target.h) fuse them with the
-// joint before, as parts of its tail (graph/tail.h).
+// Sums and products of an activation and a scalar constant. Targets (graph/target.h) fuse them
+// with the joint before, as parts of its tail (graph/tail.h).
 #ifndef MSC_GRAPH_AFFINE_H
 #define MSC_GRAPH_AFFINE_H
 

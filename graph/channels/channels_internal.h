@@ -1,5 +1,5 @@
-// Shared by the files of graph/channels/: the classes while they are being merged (classes.c), and one
-// rule for each operator family, msc_channels__<name>, which ops.def names.
+// Shared by the files of graph/channels/: the classes while they are being merged (classes.c),
+// and one rule for each operator family, msc_channels__<name>, which ops.def names.
 //
 // A rule ties indices that must be removed together and freezes those that must remain. Axes of
 // operands and outputs that the rule does not mention are frozen after it. Weights that come from

@@ -1,4 +1,5 @@
-// Classes of indices that must be removed together, and the calls by which rules merge and freeze them.
+// Classes of indices that must be removed together, and the calls by which rules merge and
+// freeze them.
 #include "graph/channels/channels_internal.h"
 
 #include <assert.h>

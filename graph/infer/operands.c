@@ -1,5 +1,5 @@
-// Shared by the families of operators: reads and checks attributes and operands, and names the joint
-// in errors.
+// Shared by the families of operators: reads and checks attributes and operands, and names the
+// joint in errors.
 #include "graph/graph_internal.h"
 #include "graph/infer/infer_internal.h"
 

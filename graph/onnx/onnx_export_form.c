@@ -1,4 +1,5 @@
-// Selects the form of a joint, and writes the small forms: bounds, shapes, shields. Matching was measured with ONNX Runtime 1.32.
+// Selects the form of a joint, and writes the small forms: bounds, shapes, shields. Matching
+// was measured with ONNX Runtime 1.32.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"

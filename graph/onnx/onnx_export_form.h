@@ -18,8 +18,8 @@
 //     blocks     4-bit weights in groups, for products with floats       onnx_export_blocks.c
 //     shields    nodes without effect that prevent a match of float joints   onnx_export_form.c
 //
-// onnx_export_form_edits.c finds the edits and tails that forms depend on; onnx_export_form.c selects the
-// form of a joint.
+// onnx_export_form_edits.c finds the edits and tails that forms depend on; onnx_export_form.c
+// selects the form of a joint.
 #ifndef MSC_GRAPH_ONNX_ONNX_EXPORT_FORM_H
 #define MSC_GRAPH_ONNX_ONNX_EXPORT_FORM_H
 

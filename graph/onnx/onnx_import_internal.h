@@ -2,8 +2,9 @@
 // ONNX operators. A translator reads a node's attributes and inputs, adds joints through the
 // builder, and makes the last joint's outputs those of the node.
 //
-// One object in three files: onnx_import.c imports a graph, onnx_import_table.c selects the translator of
-// a node, and onnx_import_body.c translates control flow, whose bodies are graphs again.
+// One object in three files: onnx_import.c imports a graph, onnx_import_table.c selects the
+// translator of a node, and onnx_import_body.c translates control flow, whose bodies are graphs
+// again.
 #ifndef MSC_GRAPH_ONNX_ONNX_IMPORT_INTERNAL_H
 #define MSC_GRAPH_ONNX_ONNX_IMPORT_INTERNAL_H
 

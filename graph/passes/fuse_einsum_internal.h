@@ -36,8 +36,9 @@ enum msc_status msc_einsum__replace_weight(int32_t *out, struct msc_graph *g, in
                                            int32_t reader, const char *layout,
                                            const struct msc_array *data);
 
-// fuse_einsum_linear.c. Handles an equation of a constant and another factor that share no axis of the output, as a
-// linear layer. Any order of axes and any number of summed axes is supported.
+// fuse_einsum_linear.c. Handles an equation of a constant and another factor that share no axis
+// of the output, as a linear layer. Any order of axes and any number of summed axes is
+// supported.
 enum msc_status msc_fuse__einsum_linear(bool *done, struct msc_fuse *f, const struct msc_match *m,
                                         int32_t einsum, const struct msc_einsum *e,
                                         const struct msc_einsum_factor *a,

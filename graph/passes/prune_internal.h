@@ -28,8 +28,8 @@ enum msc_status msc_prune__cut_axis(struct msc_array **out, const struct msc_cha
                                     const bool is_gone[], int32_t tensor, int of_axis,
                                     const struct msc_array *x, int axis);
 
-// prune_attrs.c. Adjusts attributes with lengths or positions on pruned axes, and removes operands that gave
-// them.
+// prune_attrs.c. Adjusts attributes with lengths or positions on pruned axes, and removes
+// operands that gave them.
 enum msc_status msc_prune__attrs(struct msc_builder_copy *copy, struct msc_prune *p,
                                  const struct msc_joint *j);
 
