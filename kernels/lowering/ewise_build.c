@@ -5,6 +5,26 @@
 #include <assert.h>
 #include <string.h>
 
+// Codes must be complete: if one is missing, the number of rows is too small. A duplicate code
+// fails to compile in msc_ewise_n_operands.
+#define EWISE(code, name, operands, expression) +1
+#define EWISE_LOOP(code, name, operands, loop, expression) +1
+#define EWISE_SUMS(code, name, operands, loop) +1
+_Static_assert(0
+#include "kernels/lowering/ewise.def"
+                   == MSC_EWISE_OP_COUNT,
+               "ewise.def: a code is missing, or the last row does not have the highest");
+
+int msc_ewise_n_operands(enum msc_ewise_op op) {
+    static const int counts[MSC_EWISE_OP_COUNT] = {
+#define EWISE(code, name, operands, expression) [code] = (operands),
+#define EWISE_LOOP(code, name, operands, loop, expression) [code] = (operands),
+#define EWISE_SUMS(code, name, operands, loop) [code] = (operands),
+#include "kernels/lowering/ewise.def"
+    };
+    return counts[op];
+}
+
 void msc_ewise__strides(const struct msc_ewise_builder *b, int64_t strides[MSC_MAX_DIMS],
                         int n_dims, const int64_t dims[], enum msc_layout layout) {
     int64_t own[MSC_MAX_DIMS];

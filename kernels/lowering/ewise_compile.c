@@ -3,16 +3,6 @@
 
 #include <string.h>
 
-// Codes must be complete: if one is missing, the number of rows is too small. A duplicate code
-// fails to compile in msc_ewise_n_operands.
-#define EWISE(code, name, operands, expression) +1
-#define EWISE_LOOP(code, name, operands, loop, expression) +1
-#define EWISE_SUMS(code, name, operands, loop) +1
-_Static_assert(0
-#include "kernels/lowering/ewise.def"
-                   == MSC_EWISE_OP_COUNT,
-               "ewise.def: a code is missing, or the last row does not have the highest");
-
 // ---- Index space ------------------------------------------------------------------------------
 
 static bool can_join(const struct msc_ewise *e, int d) {
@@ -209,14 +199,4 @@ bool msc_ewise_lies_as_output(const struct msc_ewise *e, const struct msc_ewise_
         stride *= e->dims[d];
     }
     return true;
-}
-
-int msc_ewise_n_operands(enum msc_ewise_op op) {
-    static const int counts[MSC_EWISE_OP_COUNT] = {
-#define EWISE(code, name, operands, expression) [code] = (operands),
-#define EWISE_LOOP(code, name, operands, loop, expression) [code] = (operands),
-#define EWISE_SUMS(code, name, operands, loop) [code] = (operands),
-#include "kernels/lowering/ewise.def"
-    };
-    return counts[op];
 }
