@@ -303,7 +303,8 @@ enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_option
 void msc_vk_close(struct msc_vk *vk); // accepts NULL
 void msc_vk_lock(struct msc_vk *vk);
 void msc_vk_unlock(struct msc_vk *vk);
-// MSC_OK for VK_SUCCESS, otherwise MSC_E_NOMEM, MSC_E_LOST or MSC_E_DEVICE with a message.
+// vk_check.c: MSC_OK for VK_SUCCESS, otherwise MSC_E_NOMEM, MSC_E_LOST or MSC_E_DEVICE with a
+// message.
 enum msc_status msc_vk_check(VkResult result, const char *what);
 // vk_features.c: does the device have an extension of this name?
 enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, const char *name);

@@ -1,3 +1,4 @@
+// What kernels share: temporary memory, and how work is divided into workgroups.
 #include "kernels/vulkan/vk_kernels.h"
 
 void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n) {
