@@ -236,13 +236,11 @@ static enum msc_status check_compared(const struct show_values *v) {
                   {v->canonical, "canonical"}};
     for (size_t i = 0; i < sizeof of_one / sizeof of_one[0]; i++) {
         if (of_one[i].is_given) {
-            return MSC_FAIL(MSC_E_INVALID, "show: --%s is of one RECORD, and not of a comparison",
-                            of_one[i].name);
+            return MSC_FAIL(MSC_E_INVALID, "show: --%s needs a single RECORD", of_one[i].name);
         }
     }
-    return v->csv && v->common.json
-               ? MSC_FAIL(MSC_E_INVALID, "show: either --csv or --json: both go to one output")
-               : MSC_OK;
+    return v->csv && v->common.json ? MSC_FAIL(MSC_E_INVALID, "show: use either --csv or --json")
+                                    : MSC_OK;
 }
 
 static enum msc_status compare_records(const struct msc_cli_call *call,

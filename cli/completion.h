@@ -1,7 +1,7 @@
 // Completion scripts of shells, made from the commands and their tables of options.
 //
-// Each offers the commands, the options of a command, and for an option's value or an argument the names, files or
-// folders that its row in the table says.
+// Each script offers the commands and the options of a command. For an argument or the value of an
+// option it offers the names, files or folders that the row in the table allows.
 #ifndef MSC_CLI_COMPLETION_H
 #define MSC_CLI_COMPLETION_H
 

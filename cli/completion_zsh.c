@@ -38,7 +38,8 @@ static void write_action(struct msc_str *out, const struct msc_cli_option *o) {
     msc_str_finish(&names);
 }
 
-// '--name=[help]:ARGUMENT:action', with {-n,--name=} in place of the name for an option that has a letter.
+// Writes '--name=[help]:ARGUMENT:action'; for an option with a letter, {-n,--name=} replaces the
+// name.
 static void write_option(struct msc_str *out, const struct msc_cli_option *o) {
     const char *equals = o->argument ? "=" : "";
     const char *repeats = o->type == MSC_CLI_LIST ? "*" : "";
@@ -118,7 +119,7 @@ void msc_cli_complete_zsh(struct msc_str *out) {
             write_command(out, msc_cli_commands[i]);
         }
     }
-    // As a file of the function path it is called; sourced, it registers itself.
+    // From the function path the file runs as the function; sourced, it registers itself.
     msc_str_append(out, "    esac\n"
                         "    return 1\n"
                         "}\n\n"

@@ -36,7 +36,7 @@ static enum msc_status read_kind(struct msc_choice_rule *rule, const cJSON *obje
     return is_weight || strcmp(name, "activation") == 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s.kind: unknown kind \"%s\", expected weight or activation", where,
+                          "%s.kind: unknown kind \"%s\": expected weight or activation", where,
                           name);
 }
 
