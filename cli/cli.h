@@ -19,7 +19,7 @@ enum msc_cli_exit {
     MSC_CLI_FAILED = 1,      // no feasible result, or a file is damaged or of another kind
     MSC_CLI_USAGE = 2,       // the command line, the configuration or an input is wrong
     MSC_CLI_ENVIRONMENT = 3, // the machine: memory, disk, device
-    MSC_CLI_STOPPED = 4,     // stopped on request; resume goes on
+    MSC_CLI_STOPPED = 4,     // stopped on request; resume continues
 };
 
 // The arguments of a command, and where it writes.

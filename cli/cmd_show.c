@@ -34,7 +34,7 @@ static const struct msc_cli_option options[] = {
     {.name = "best",
      .type = MSC_CLI_FLAG,
      .help = "print the winner's choice for each task",
-     .details = "Of several records, also the tasks that agree.",
+     .details = "For several records, also the tasks that agree.",
      .offset = SHOW(best)},
     {.name = "top",
      .argument = "N",
@@ -45,7 +45,7 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_FLAG,
      .help = "also print the Pareto front of several objectives",
      .details =
-         "Of several records, the points that each has on the front of all of them together.",
+         "For several records, the points that each has on the front of all of them together.",
      .offset = SHOW(pareto)},
     {.name = "csv",
      .type = MSC_CLI_FLAG,

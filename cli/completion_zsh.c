@@ -18,7 +18,7 @@ static void write_quoted(struct msc_str *out, const char *text, const char *mark
     }
 }
 
-// What completes a value, as an action of _arguments.
+// Writes the action of _arguments that completes a value.
 static void write_action(struct msc_str *out, const struct msc_cli_option *o) {
     struct msc_str names = {0};
     msc_cli_complete_names(&names, o);

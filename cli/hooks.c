@@ -118,7 +118,7 @@ static void *run_improvements(void *payload) {
         hooks->is_running = true;
         pthread_mutex_unlock(&hooks->lock);
         if (run_hook(hooks->on_improve, v, &hooks->cut) != MSC_OK) {
-            msc_log(hooks->log, MSC_LOG_WARNING, "--on-improve: %s; the search goes on",
+            msc_log(hooks->log, MSC_LOG_WARNING, "--on-improve: %s; the search continues",
                     msc_status_message());
         }
         drop_values(v);

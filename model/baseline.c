@@ -326,8 +326,9 @@ static void say_agreement(const struct check *c, const char *what) {
                  grids->n_ranges);
     }
     msc_log(c->m->log, MSC_LOG_INFO,
-            "baseline: %s agree with the reference kernels within %.2g from grid to grid: %" PRId64
-            " of %" PRId64 " elements that the network quantises differ by a step%s, which moves "
+            "baseline: %s agree with the reference kernels within %.2g between quantised tensors: "
+            "%" PRId64 " of %" PRId64
+            " elements that the network quantises differ by a step%s, which moves "
             "%s by up to %.2g",
             what, c->worst, grids->n_steps, grids->n_elements, ranges, what, c->by_steps);
 }

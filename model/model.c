@@ -305,7 +305,8 @@ static void tell_missing(const struct msc_model *m, const struct msc_config_data
     if (o->samples > n) {
         msc_log(m->log, MSC_LOG_WARNING,
                 "%s: dataset.samples is %" PRId64 ", but there are only %" PRId64 " samples%s",
-                o->inputs, o->samples, n, o->skip_last > 0 ? " besides those for validation" : "");
+                o->inputs, o->samples, n,
+                o->skip_last > 0 ? " in addition to those for validation" : "");
     }
 }
 

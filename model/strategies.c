@@ -60,7 +60,7 @@ out:
     return status;
 }
 
-// ---- What a strategy does ---------------------------------------------------------------------
+// ---- Measuring a strategy ---------------------------------------------------------------------
 
 static struct msc_env_host host_of(const struct msc_model *m, const struct msc_graph *g) {
     return (struct msc_env_host){.abi = MSC_ENV_ABI,

@@ -114,7 +114,7 @@ static enum msc_status read_race(struct msc_session *s, const struct msc_config_
     return MSC_OK;
 }
 
-// `record` NULL: there is none yet.
+// `record` NULL: the search has no record yet.
 static enum msc_status make_env(struct msc_session *s, const struct msc_record *record,
                                 enum msc_setup_mode mode) {
     const struct msc_config_entry *e = s->entry;

@@ -19,7 +19,7 @@ struct rerank {
     const struct msc_record *record;
     struct msc_arena arena;
     size_t top;
-    const cJSON *command_json; // NULL: there is none
+    const cJSON *command_json; // NULL: no command
     struct msc_command command;
     struct msc_delivery *delivery;
     bool has_runtime;
