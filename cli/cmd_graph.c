@@ -84,7 +84,7 @@ static const char *kind_name(enum msc_site_kind kind) {
     return kind == MSC_SITE_WEIGHT ? "weight" : "activation";
 }
 
-// Columns of a line that is not printed to a terminal, the most of a name in it, and the least of a
+// Columns of a line that is not printed to a terminal; most columns of a name; fewest columns of a
 // name and of its consumers.
 enum { LINE_COLUMNS = 100, NAME_COLUMNS = 42, LEAST_COLUMNS = 24, BETWEEN_COLUMNS = 2 };
 

@@ -135,7 +135,7 @@ static bool was_seen(const struct page *page, const void *what) {
     return false;
 }
 
-// The table of several commands that has the option.
+// The shared table (of several commands) that has the option.
 static const struct msc_cli_option *find_shared(const char *name) {
     for (size_t i = 0; msc_cli_commands[i]; i++) {
         const struct msc_cli_option *tables[MSC_CLI_TABLE_COUNT];

@@ -259,7 +259,7 @@ static size_t n_wanted(const struct msc_model *m, const struct run_values *v) {
     return v->tensors.n > 0 ? v->tensors.n : (size_t)msc_graph_n_outputs(m->graph);
 }
 
-// Name of an output before the run.
+// The name that output i will have, known before the run.
 static const char *cmd_run_wanted_name(const struct msc_model *m, const struct run_values *v,
                                        size_t i) {
     return v->tensors.n > 0 ? v->tensors.items[i]

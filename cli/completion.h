@@ -11,7 +11,7 @@ void msc_cli_complete_bash(struct msc_str *out);
 void msc_cli_complete_zsh(struct msc_str *out);
 void msc_cli_complete_fish(struct msc_str *out);
 
-// Names that the option's value may have, divided by blanks; nothing for a file or any text.
+// Names that the option's value may have, separated by blanks; none if it is a file or free text.
 void msc_cli_complete_names(struct msc_str *out, const struct msc_cli_option *option);
 bool msc_cli_completes_files(const struct msc_cli_option *option);
 

@@ -282,8 +282,8 @@ static enum msc_status fail_agent(const struct place *p, const char *type) {
     }
     msc_arena_finish(&arena);
     return MSC_FAIL(MSC_E_INVALID, "%s: unknown agent \"%s\"%s%s%s", place_of_key(p, "agent"), type,
-                    near ? ", did you mean \"" : ": mscgym agents lists the agents", near ? near : "",
-                    near ? "\"?" : "");
+                    near ? ", did you mean \"" : ": mscgym agents lists the agents",
+                    near ? near : "", near ? "\"?" : "");
 }
 
 static enum msc_status check_words(const struct place *p, const cJSON *agent) {

@@ -176,7 +176,7 @@ static enum msc_status compare_output(struct check *c, double **moved,
     return baseline_compare(c, name, run->outputs[i], truth, (*moved)[i]);
 }
 
-// Tensors of `bound` after a grid that differ, with the values found.
+// Tensors of `bound` that come after a grid and differ, with the values found.
 struct differing {
     size_t n;
     int32_t *tensors;               // [n]

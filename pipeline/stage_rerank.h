@@ -6,7 +6,7 @@
 #include "pipeline/news.h"
 
 // Adds the trials in their new order to a report; *best becomes the first of them. If there is
-// neither a runtime nor a command, it is unchanged. Continues from RECORD.rerank.json.
+// neither a runtime nor a command, *best is unchanged. Continues from RECORD.rerank.json.
 // MSC_E_CANCELLED: cancelled. MSC_E_LOST: the device is lost. Other failures are only logged.
 enum msc_status msc_stage_rerank(const struct msc_session *session, struct msc_news *news,
                                  struct cJSON *report, const struct msc_record *record,
