@@ -46,12 +46,12 @@ static enum msc_status fail_unknown_agent(const char *type) {
     }
     const char *nearest = msc_suggest(type, names, n);
     return nearest ? MSC_FAIL(MSC_E_NOT_FOUND,
-                              "agent: there is no agent \"%s\"; did you mean "
+                              "agent: unknown agent \"%s\", did you mean "
                               "\"%s\"?",
                               type, nearest)
                    : MSC_FAIL(MSC_E_NOT_FOUND,
-                              "agent: there is no agent \"%s\"; `mscgym agents` "
-                              "lists them",
+                              "agent: unknown agent \"%s\": `mscgym agents` lists "
+                              "the agents",
                               type);
 }
 

@@ -60,7 +60,7 @@ static size_t height(const struct scale *s, double value, size_t n) {
     double high = s->is_logarithmic ? log(s->high) : s->high;
     double at = s->is_logarithmic ? log(value) : value;
     double part = high > low ? (at - low) / (high - low) : 0.5;
-    part = fmin(fmax(part, 0.0), 1.0); // also of infinities
+    part = fmin(fmax(part, 0.0), 1.0); // also for infinities
     return 1 + (size_t)(part * (double)(n - 1) + 0.5);
 }
 

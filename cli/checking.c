@@ -22,7 +22,7 @@ const struct msc_cli_option msc_cli_check_options[] = {
      .type = MSC_CLI_FLAG,
      .help = "check the contract, rule by rule",
      .details =
-         "Each rule runs in a process of its own. NAME alone is tested with every parameter at its "
+         "Each rule runs in a process of its own. NAME is tested with every parameter at its "
          "default. It may also be a program, in quotes with its arguments, or a configuration, "
          "whose first search is tested with its model. Exit code 1 if a rule is broken.",
      .offset = offsetof(struct msc_cli_plugins, check)},
@@ -53,7 +53,7 @@ static bool ends_with(const char *text, const char *end) {
     return length >= n && strcmp(text + length - n, end) == 0;
 }
 
-// Words with blanks are a program, also if the last one ends in .json or .so, unless they name a file.
+// Text with blanks is a program with arguments, unless it is the path of a file.
 static bool is_command(const char *text) {
     return strpbrk(text, " \t") && access(text, F_OK) != 0;
 }
@@ -80,8 +80,8 @@ static void try_in_child(struct checking *c, const struct msc_check_rule *rule, 
     _exit(status == MSC_OK ? 0 : 1);
 }
 
-// Called after the child's end. Does not wait for the end of the pipe, which programs that the child started may
-// hold open.
+// Called after the child's end. Does not wait for the end of the pipe, which programs that the
+// child started may hold open.
 static void read_message(struct verdict *verdict, int in) {
     ssize_t n = 0;
     fcntl(in, F_SETFL, O_NONBLOCK);
@@ -93,8 +93,7 @@ static void judge(struct verdict *verdict, int state, double limit_s) {
     size_t size = sizeof verdict->message;
     verdict->is_kept = WIFEXITED(state) && WEXITSTATUS(state) == 0;
     if (WIFSIGNALED(state) && WTERMSIG(state) == SIGALRM) {
-        snprintf(verdict->message, size, "it was not through after %g s; --limit gives it more",
-                 limit_s);
+        snprintf(verdict->message, size, "not finished after %g s; --limit allows more", limit_s);
     } else if (WIFSIGNALED(state)) {
         snprintf(verdict->message, size, "it crashed: %s", strsignal(WTERMSIG(state)));
     } else if (!verdict->is_kept && verdict->message[0] == '\0') {
@@ -110,7 +109,7 @@ static enum msc_status try_rule(struct verdict *verdict, struct checking *c,
     *verdict = (struct verdict){.rule = rule};
     fflush(stdout);
     if (pipe(ends) != 0) {
-        return MSC_FAIL(MSC_E_IO, "no pipe to check by: %s", strerror(errno));
+        return MSC_FAIL(MSC_E_IO, "cannot make a pipe for the check: %s", strerror(errno));
     }
     pid_t child = fork();
     if (child == 0) {
@@ -120,7 +119,7 @@ static enum msc_status try_rule(struct verdict *verdict, struct checking *c,
     close(ends[1]);
     if (child < 0) {
         close(ends[0]);
-        return MSC_FAIL(MSC_E_IO, "no process to check in: %s", strerror(errno));
+        return MSC_FAIL(MSC_E_IO, "cannot start a process for the check: %s", strerror(errno));
     }
     pid_t ended = -1;
     do {
@@ -129,7 +128,7 @@ static enum msc_status try_rule(struct verdict *verdict, struct checking *c,
     read_message(verdict, ends[0]);
     close(ends[0]);
     if (ended < 0) {
-        return MSC_FAIL(MSC_E_IO, "lost the process that checks: %s", strerror(errno));
+        return MSC_FAIL(MSC_E_IO, "lost the process of the check: %s", strerror(errno));
     }
     judge(verdict, state, c->values->limit_s > 0 ? c->values->limit_s : LIMIT_S);
     return MSC_OK;
@@ -176,7 +175,7 @@ static int run_checks(struct checking *c) {
     cJSON *list = c->values->common.json ? cJSON_CreateArray() : NULL;
     enum msc_status status = MSC_OK;
     if (c->values->common.json && !list) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for what came of the checks");
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for the results of the checks");
     }
     if (status == MSC_OK) {
         status = try_all(&are_kept, c, list);
@@ -226,9 +225,10 @@ static enum msc_status try_agent_of_config(struct checking *c, const struct msc_
     const struct msc_check_agent subject = {
         .config = config->n_entries > 0 ? config->entries[0].agent : NULL,
         .folder = config->n_entries > 0 ? config->entries[0].folder : NULL};
-    enum msc_status status = subject.config
-                                 ? rule->check(&subject)
-                                 : MSC_FAIL(MSC_E_INVALID, "%s: it has no search", c->values->name);
+    enum msc_status status =
+        subject.config
+            ? rule->check(&subject)
+            : MSC_FAIL(MSC_E_INVALID, "%s: the configuration has no search", c->values->name);
     msc_config_destroy(config);
     return status;
 }
@@ -290,7 +290,8 @@ static void close_of_config(void *payload, struct msc_env *env) {
     }
 }
 
-// An environment with every parameter at its default, except the command of a program, and without a model.
+// An environment with every parameter at its default, except the command of a program, and without
+// a model.
 struct by_name {
     const struct msc_env_def *def;
     const cJSON *config; // NULL: none
@@ -302,7 +303,7 @@ static enum msc_status open_by_name(void *payload, struct msc_env **out) {
     enum msc_status status = msc_env_create(out, by->def, by->config, &host);
     return status == MSC_OK || by->config
                ? status
-               : msc_status_prefix(status, "by its name alone; --check takes a configuration, too");
+               : msc_status_prefix(status, "without a configuration, which --check also takes");
 }
 
 static void close_by_name(void *payload, struct msc_env *env) {

@@ -8,8 +8,8 @@
 // --check and --limit.
 extern const struct msc_cli_option msc_cli_check_options[];
 
-// values->name is a built-in agent, a shared library, a configuration (.json; its first search is checked), or a
-// program with its arguments, separated by blanks. Returns the exit code.
+// values->name is a built-in agent, a shared library, a configuration (.json; its first search is
+// checked), or a program with its arguments, separated by blanks. Returns the exit code.
 int msc_cli_check_agent(const struct msc_cli_call *call, const struct msc_cli_plugins *values);
 // values->name is a built-in environment, a shared library, a program or a configuration.
 int msc_cli_check_env(const struct msc_cli_call *call, const struct msc_cli_plugins *values);

@@ -1,9 +1,9 @@
 // The command line: a table of commands, one file each.
 //
 // Results go to standard output, messages to standard error. To add a command: 1. write
-// cli/cmd_<name>.c, which ends in its `const struct msc_cli_command`, 2. add it to cli/commands.def,
-// 3. describe it in man/mscgym.1.in (the build fails without). --help, the options in the manual
-// page and the completions come from its table.
+// cli/cmd_<name>.c, which ends in its `const struct msc_cli_command`, 2. add it to
+// cli/commands.def, 3. describe it in man/mscgym.1.in (the build fails without). --help, the
+// options in the manual page and the completions come from its table.
 #ifndef MSC_CLI_CLI_H
 #define MSC_CLI_CLI_H
 
@@ -16,15 +16,15 @@ struct msc_str;
 
 enum msc_cli_exit {
     MSC_CLI_OK = 0,
-    MSC_CLI_FAILED = 1,      // the work came to nothing, or a file is not what it should be
+    MSC_CLI_FAILED = 1,      // no feasible result, or a file is damaged or of another kind
     MSC_CLI_USAGE = 2,       // the command line, the configuration or an input is wrong
     MSC_CLI_ENVIRONMENT = 3, // the machine: memory, disk, device
-    MSC_CLI_STOPPED = 4,     // stopped on request; resume goes on
+    MSC_CLI_STOPPED = 4,     // stopped on request; resume continues
 };
 
 struct msc_cli_command;
 
-// What every command is given.
+// The arguments of a command, and where it writes.
 struct msc_cli_call {
     int argc; // of the command: argv[0] is its name
     char **argv;
@@ -69,8 +69,8 @@ int msc_cli_version(const struct msc_cli_call *call);
 int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status);
 int msc_cli_exit_code(enum msc_status status);
 
-// Standard output, made safe to show (base/shown.h): lines for people, JSON that holds the same data.
-// Status MSC_E_IO when it cannot be written (a full disk, say).
+// Standard output, made safe to show (base/shown.h): lines for people, JSON that holds the same
+// data. Status MSC_E_IO if it cannot be written (full disk).
 enum msc_status msc_cli_print(const char *text);
 enum msc_status msc_cli_print_str(const struct msc_str *text);
 enum msc_status msc_cli_print_data(const struct msc_str *json);

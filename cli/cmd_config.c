@@ -26,7 +26,7 @@ static const struct msc_cli_option options[] = {
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
      .help = "trust the configuration: libraries that it names may be loaded",
-     .details = "A library is asked for its keys.",
+     .details = "A library is loaded to list its keys.",
      .offset = offsetof(struct config_values, allow_plugins)},
     {0},
 };

@@ -108,7 +108,8 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-// Prints the metrics of the exported plan, and the change of its loss that rounding alone may cause.
+// Prints the metrics of the exported plan, and the change of its loss that rounding alone may
+// cause.
 static enum msc_status print_reevaluated(struct msc_env *env, const struct msc_trial *trial) {
     cJSON *json = NULL;
     unsigned what = MSC_REEVALUATE_VALIDATION | MSC_REEVALUATE_NOISE;
@@ -256,7 +257,7 @@ static enum msc_status cmd_export_recalibrate(struct msc_strategy *strategy,
         dataset = config->dataset;
     }
     if (!dataset.options.inputs) {
-        status = MSC_FAIL(MSC_E_INVALID, "%s: it has no dataset", v->dataset);
+        status = MSC_FAIL(MSC_E_INVALID, "%s: the configuration has no dataset", v->dataset);
         goto out;
     }
     MSC_TRY_OUT(export_open_model(&model, call, v, weights, config));
@@ -300,8 +301,8 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
     status = msc_export_model(graph, strategy, v->output, NULL, -1);
     const char *decides = deciding_input(graph);
     if (status == MSC_E_STATE && strategy && decides) {
-        status =
-            msc_status_prefix(status, "say which branches are taken, such as --bind %s=1", decides);
+        status = msc_status_prefix(
+            status, "set the input that selects the branch, such as --bind %s=1", decides);
     }
     if (status == MSC_OK && strategy) {
         status = msc_load_check(v->output, v->model, msc_strategy_scheme(strategy).target);
@@ -368,20 +369,19 @@ static enum msc_status export_check(const struct export_values *v) {
     }
     if (has_trials && (!v->record || (!v->output && (v->trial >= 0 || v->save_strategy)))) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "export: --optuna and --tensorboard go with a RECORD, of which they "
-                        "write all trials");
+                        "export: --optuna and --tensorboard need a RECORD, all of whose trials "
+                        "they write");
     }
     if (!v->record == !v->model) {
         return MSC_FAIL(MSC_E_INVALID, "export: expected either a RECORD or --model FILE");
     }
     if ((v->record && (v->strategy || v->weights)) ||
         (v->model && (v->trial >= 0 || (v->save_strategy && !v->recalibrate)))) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "export: --strategy and --weights go with --model, --trial and "
-                        "--save-strategy with a RECORD");
+        return MSC_FAIL(MSC_E_INVALID, "export: --strategy and --weights need --model; --trial and "
+                                       "--save-strategy need a RECORD");
     }
     if (v->recalibrate != (v->dataset != NULL) || (v->recalibrate && !v->strategy)) {
-        return MSC_FAIL(MSC_E_INVALID, "export: --recalibrate goes with --model, --strategy and "
+        return MSC_FAIL(MSC_E_INVALID, "export: --recalibrate needs --model, --strategy and "
                                        "--dataset FILE");
     }
     return MSC_OK;

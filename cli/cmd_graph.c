@@ -52,14 +52,14 @@ static const struct msc_cli_option options[] = {
      .offset = GRAPH(sites)},
     {.name = "channels",
      .type = MSC_CLI_FLAG,
-     .help = "print the channels that can be pruned, in groups that go together",
+     .help = "print the channels that can be pruned, in groups that are pruned together",
      .details = "Equal groups share a row: how many units (channels, heads, hidden units) it has, "
                 "and which part of the parameters and multiply-accumulates the network loses with "
                 "all of them.",
      .offset = GRAPH(channels)},
     {.name = "weights",
      .type = MSC_CLI_FLAG,
-     .help = "print the weight graph: which weights make channels, and which follow",
+     .help = "print the weight graph: which weights produce channels, and which follow them",
      .offset = GRAPH(weights)},
     {.name = "target",
      .argument = "NAME",
@@ -84,8 +84,8 @@ static const char *kind_name(enum msc_site_kind kind) {
     return kind == MSC_SITE_WEIGHT ? "weight" : "activation";
 }
 
-// Columns of a line that is not printed to a terminal, the most of a name in it, and the least of a name and of
-// its readers.
+// Columns of a line that is not printed to a terminal; most columns of a name; fewest columns of a
+// name and of its consumers.
 enum { LINE_COLUMNS = 100, NAME_COLUMNS = 42, LEAST_COLUMNS = 24, BETWEEN_COLUMNS = 2 };
 
 struct columns {
@@ -210,9 +210,9 @@ static enum msc_status tell_branches(const struct msc_graph *g, const struct msc
         status = j->op == MSC_OP_IF ? has_sites(&hides, j) : MSC_OK;
         if (status == MSC_OK && hides) {
             msc_log(&call->console->log, MSC_LOG_INFO,
-                    n > 0 ? "%s: its branches have sites, too; --bind what decides which is taken "
-                            "to see them: %s"
-                          : "%s: its branches have sites, too, for data that take only one%s",
+                    n > 0 ? "%s: its branches also have sites; to see them, --bind the inputs that "
+                            "select the branch: %s"
+                          : "%s: its branches also have sites, known only if one branch is taken%s",
                     j->name, msc_str_text(&all));
         }
     }
@@ -303,18 +303,18 @@ static enum msc_status graph_check(const struct graph_values *v) {
     const size_t n = strlen(SAVED_ENDING), length = v->output ? strlen(v->output) : 0;
     const int n_views = v->placement + v->sites + v->channels + v->weights;
     if (n_views > 1 || (v->prototxt && n_views > v->weights)) {
-        return MSC_FAIL(MSC_E_INVALID, "graph: one of --prototxt, --placement, --sites, --channels "
-                                       "and --weights at a time (--weights goes with --prototxt)");
+        return MSC_FAIL(MSC_E_INVALID, "graph: use only one of --prototxt, --placement, --sites, "
+                                       "--channels and --weights (or --weights with --prototxt)");
     }
     if (v->target && !v->sites) {
-        return MSC_FAIL(MSC_E_INVALID, "graph: --target goes with --sites");
+        return MSC_FAIL(MSC_E_INVALID, "graph: --target needs --sites");
     }
     if (!v->output) {
         return MSC_OK;
     }
     if (v->prototxt || n_views > 0 || v->common.json) {
-        return MSC_FAIL(MSC_E_INVALID, "graph: --output goes without --json, --prototxt, "
-                                       "--placement, --sites, --channels and --weights");
+        return MSC_FAIL(MSC_E_INVALID, "graph: --output cannot be used with --json, --prototxt, "
+                                       "--placement, --sites, --channels or --weights");
     }
     if (length <= n || strcmp(v->output + length - n, SAVED_ENDING) != 0) {
         return MSC_FAIL(MSC_E_INVALID,
@@ -342,7 +342,7 @@ static enum msc_status graph_claim_outputs(struct msc_file_set *files,
     MSC_TRY(msc_graph_companions(&weights, &n, &files->arena, v->output));
     if (!msc_file_exists(v->output) && msc_file_exists(weights[0])) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: --output would replace this file, which is beside no %s; name "
+                        "%s: --output would replace this file, which has no %s next to it; name "
                         "another, or remove it first",
                         weights[0], msc_path_name(v->output));
     }
@@ -372,7 +372,8 @@ static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
     MSC_TRY(msc_graph_load_form(out, &has_weights, v->model));
     if (!has_weights) {
         msc_log(&call->console->log, MSC_LOG_WARNING,
-                "%s: there is no .safetensors of this name beside it, so the graph has no weights; "
+                "%s: there is no .safetensors file of this name next to it, so the graph has no "
+                "weights; "
                 "--bind, --sites, --channels, --placement and --output need them",
                 v->model);
     }

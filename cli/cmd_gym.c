@@ -50,7 +50,7 @@ static enum msc_status read_line(struct msc_str *line, bool *is_over) {
     msc_str_clear(line);
     while ((c = getc(stdin)) != EOF && c != '\n') {
         if (line->length == LINE_LIMIT) {
-            return MSC_FAIL(MSC_E_FORMAT, "request: a line of more than %zu bytes", LINE_LIMIT);
+            return MSC_FAIL(MSC_E_FORMAT, "request: the line has more than %zu bytes", LINE_LIMIT);
         }
         msc_str_char(line, (char)c);
     }

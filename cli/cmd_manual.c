@@ -1,10 +1,10 @@
-// `mscgym manual TEMPLATE`, for the build: prints the manual page (roff), whose prose is man/mscgym.1.in.
+// `mscgym manual TEMPLATE`, for the build: prints the manual page (roff) from man/mscgym.1.in.
 //
 // Lines of the template that begin with @ are replaced:
 //     @COMMAND search     the heading of a command: its name and usage
 //     @OPTIONS search     the rows of the command's own table
 //     @OPTIONS --trials   the rows of the table of several commands that has this option
-// Every command and every table must occur, else the page is refused.
+// Every command and every table must occur, else the template is refused.
 #include "cli/cli.h"
 
 #include "base/file.h"
@@ -28,7 +28,7 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-// Plain text as roff, which reads a dot or a quote at the begin of a line as a request.
+// Writes plain text as roff, which takes a dot or a quote at the start of a line as a request.
 static void write_text(struct msc_str *out, const char *text) {
     if (*text == '.' || *text == '\'') {
         msc_str_append(out, "\\&");
@@ -136,7 +136,7 @@ static bool was_seen(const struct page *page, const void *what) {
     return false;
 }
 
-// The table of several commands that has the option.
+// The shared table (of several commands) that has the option.
 static const struct msc_cli_option *find_shared(const struct page *page, const char *name) {
     for (size_t i = 0; page->commands[i]; i++) {
         const struct msc_cli_option *tables[MSC_CLI_TABLE_COUNT];

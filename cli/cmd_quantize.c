@@ -208,7 +208,8 @@ static void write_metadata(struct msc_str *out, const cJSON *n) {
     }
 }
 
-// Ratios to the time of the uncompressed model from which a model counts as slower, measured and predicted.
+// Ratios to the time of the uncompressed model above which a model counts as slower, measured and
+// predicted.
 #define SLOWER_MARGIN 1.01
 #define PREDICTED_MARGIN 1.05
 
@@ -257,7 +258,7 @@ static enum msc_status print_quantized(const cJSON *report) {
         names[1] = "plain 8 bits", plans[1] = plain;
     }
     double n_held_back = msc_json_get(report, "held_back")->valuedouble;
-    msc_str_printf(&text, "of %d plans, by ", cJSON_GetArraySize(list));
+    msc_str_printf(&text, "best of %d plans, by ", cJSON_GetArraySize(list));
     if (n_held_back > 0) {
         msc_str_printf(&text, "%.0f samples held back", n_held_back);
     } else {

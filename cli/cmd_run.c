@@ -149,8 +149,8 @@ static enum msc_status fail_input(const struct msc_model *m, const char *name) {
         msc_str_item(&names, m->specs[i].name);
     }
     enum msc_status status =
-        MSC_FAIL(MSC_E_INVALID, "%s: there is no input \"%s\", there %s %s", m->path, name,
-                 m->n_inputs == 1 ? "is" : "are", msc_str_text(&names));
+        MSC_FAIL(MSC_E_INVALID, "%s: unknown input \"%s\": expected %s%s", m->path, name,
+                 m->n_inputs == 1 ? "" : "one of ", msc_str_text(&names));
     msc_str_finish(&names);
     return status;
 }
@@ -259,7 +259,7 @@ static size_t n_wanted(const struct msc_model *m, const struct run_values *v) {
     return v->tensors.n > 0 ? v->tensors.n : (size_t)msc_graph_n_outputs(m->graph);
 }
 
-// Name of an output before the run.
+// The name that output i will have, known before the run.
 static const char *cmd_run_wanted_name(const struct msc_model *m, const struct run_values *v,
                                        size_t i) {
     return v->tensors.n > 0 ? v->tensors.items[i]
@@ -432,7 +432,7 @@ out:
 
 static enum msc_status check_collect(const struct run_values *v) {
     if (v->inputs.n > 0 || v->repeat >= 0) {
-        return MSC_FAIL(MSC_E_INVALID, "run: --inputs goes without --input and --repeat");
+        return MSC_FAIL(MSC_E_INVALID, "run: --inputs cannot be used with --input or --repeat");
     }
     return v->output && is_archive(v->output)
                ? MSC_OK
@@ -482,12 +482,12 @@ static enum msc_status run_open_subject(struct msc_subject *out, const struct ms
     MSC_TRY(msc_subject_open(out, v->model, &o));
     if (!out->model) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "run: %s is a strategy file; expected a model, and it as "
+                        "run: %s is a strategy file: expected a model, and this file with "
                         "--strategy",
                         v->model);
     }
     return out->strategy && v->strategy
-               ? MSC_FAIL(MSC_E_INVALID, "run: %s is compressed already, --strategy %s is too many",
+               ? MSC_FAIL(MSC_E_INVALID, "run: %s is already compressed: remove --strategy %s",
                           v->model, v->strategy)
                : MSC_OK;
 }
@@ -504,7 +504,7 @@ static enum msc_status collect_model(const struct msc_cli_call *call, const stru
     MSC_TRY_OUT(check_collect(v));
     MSC_TRY_OUT(run_open_subject(&subject, call, v));
     MSC_TRY_OUT(msc_output_read_model(&files, subject.model));
-    MSC_TRY_OUT(msc_file_set_read(&files, "what it was found by", v->model));
+    MSC_TRY_OUT(msc_file_set_read(&files, "the model or its search", v->model));
     MSC_TRY_OUT(msc_file_set_read(&files, "the strategy", v->strategy));
     MSC_TRY_OUT(msc_file_set_read(&files, "the inputs", v->dataset));
     MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_ANY, "--output", v->output));

@@ -60,8 +60,7 @@ static enum msc_status print_salvaged(const struct salvage_values *v,
         msc_str_append(&text, "nothing was left out");
     }
     if (found->n_sound > 0) {
-        msc_str_printf(&text, "; %zu of them are sound, but follow one that is not",
-                       found->n_sound);
+        msc_str_printf(&text, "; %zu of them are intact, but follow a damaged one", found->n_sound);
     }
     msc_str_char(&text, '\n');
     enum msc_status status = msc_cli_print_str(&text);
@@ -82,7 +81,7 @@ static enum msc_status check_folder(const struct salvage_values *v, struct msc_a
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
                           "salvage: --output is %s, expected a file in the folder of the record, "
-                          "%s: what the record names is found from there",
+                          "%s: paths in the record are relative to that folder",
                           v->output, folders[0]);
 }
 

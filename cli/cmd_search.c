@@ -29,7 +29,7 @@ static const struct msc_cli_option options[] = {
      .values = MSC_CLI_FILES,
      .help = "write this record in place of the configuration's",
      .details = "Strategy file and model in the workspace are then those of this search, unless "
-                "its entry says \"deliver\": false.",
+                "its entry has \"deliver\": false.",
      .offset = offsetof(struct search_values, record)},
     {.name = "baseline",
      .argument = "KIND",

@@ -32,7 +32,7 @@ static const struct msc_cli_option options[] = {
     {.name = "pairs",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "measure at most N pairs (default: 64); of a record, print at most N (default: 20)",
+     .help = "measure at most N pairs (default: 64); for a record, print at most N (default: 20)",
      .offset = SENSITIVITY(pairs)},
     {.name = "csv",
      .type = MSC_CLI_FLAG,
@@ -64,7 +64,7 @@ static const struct msc_cli_option options[] = {
 
 static enum msc_status print_analysis(const struct sensitivity_values *v,
                                       const struct msc_analysis *analysis) {
-    bool is_whole = v->csv || v->search.common.json; // for programs
+    bool is_whole = v->csv || v->search.common.json; // complete output for programs
     size_t most = v->pairs >= 0 ? (size_t)v->pairs : is_whole ? SIZE_MAX : PAIRS_SHOWN;
     struct msc_str text = {0};
     cJSON *object = NULL;

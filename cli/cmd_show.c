@@ -34,7 +34,7 @@ static const struct msc_cli_option options[] = {
     {.name = "best",
      .type = MSC_CLI_FLAG,
      .help = "print the winner's choice for each task",
-     .details = "Of several records, also the tasks that agree.",
+     .details = "For several records, also the tasks that agree.",
      .offset = SHOW(best)},
     {.name = "top",
      .argument = "N",
@@ -45,7 +45,7 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_FLAG,
      .help = "also print the Pareto front of several objectives",
      .details =
-         "Of several records, the points that each has on the front of all of them together.",
+         "For several records, the points that each has on the front of all of them together.",
      .offset = SHOW(pareto)},
     {.name = "csv",
      .type = MSC_CLI_FLAG,
@@ -236,13 +236,11 @@ static enum msc_status check_compared(const struct show_values *v) {
                   {v->canonical, "canonical"}};
     for (size_t i = 0; i < sizeof of_one / sizeof of_one[0]; i++) {
         if (of_one[i].is_given) {
-            return MSC_FAIL(MSC_E_INVALID, "show: --%s is of one RECORD, and not of a comparison",
-                            of_one[i].name);
+            return MSC_FAIL(MSC_E_INVALID, "show: --%s needs a single RECORD", of_one[i].name);
         }
     }
-    return v->csv && v->common.json
-               ? MSC_FAIL(MSC_E_INVALID, "show: either --csv or --json: both go to one output")
-               : MSC_OK;
+    return v->csv && v->common.json ? MSC_FAIL(MSC_E_INVALID, "show: use either --csv or --json")
+                                    : MSC_OK;
 }
 
 static enum msc_status compare_records(const struct msc_cli_call *call,

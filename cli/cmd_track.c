@@ -125,11 +125,11 @@ static void write_worst(struct msc_str *out, const struct msc_track *track,
     const struct msc_track_row *row = &track->rows[track->worst];
     msc_str_append(out, "largest fall: ");
     msc_shown_append(out, joint_of(g, row));
-    msc_str_printf(out, ", to %.1f dB, where what it reads ", row->snr_db);
+    msc_str_printf(out, ", to %.1f dB; its inputs ", row->snr_db);
     if (row->inputs_db == INFINITY) {
-        msc_str_append(out, "is equal\n");
+        msc_str_append(out, "are equal\n");
     } else {
-        msc_str_printf(out, "has %.1f dB\n", row->inputs_db);
+        msc_str_printf(out, "have %.1f dB\n", row->inputs_db);
     }
 }
 
@@ -164,7 +164,8 @@ static enum msc_status print_track_json(const struct msc_track *track, const str
 
 // ---- The command ------------------------------------------------------------------------------
 
-// The configuration whose dataset is used without --inputs: the second model's, else the first's; or NULL.
+// The configuration whose dataset is used without --inputs: the second model's, else the first's;
+// or NULL.
 static const struct msc_config *find_config(const struct msc_subject subjects[2]) {
     for (int i = 1; i >= 0; i--) {
         if (subjects[i].config && subjects[i].config->dataset.options.inputs) {
@@ -226,7 +227,7 @@ static enum msc_status track_open_subjects(struct msc_subject subjects[2],
             MSC_TRY(msc_subject_open(&subjects[i], words[i][0], &o));
         }
         if (words[i][1] && subjects[i].strategy) {
-            return MSC_FAIL(MSC_E_INVALID, "track: %s is compressed already, --%s %s is too many",
+            return MSC_FAIL(MSC_E_INVALID, "track: %s is already compressed: remove --%s %s",
                             words[i][0], i == 0 ? "from" : "strategy", words[i][1]);
         }
         if (words[i][1]) {
@@ -241,8 +242,8 @@ static enum msc_status track_open_subjects(struct msc_subject subjects[2],
     return MSC_OK;
 }
 
-// The second side takes what it lacks from the first. A single argument with a strategy is compared with its
-// uncompressed model.
+// The second side takes what it lacks from the first. A single argument with a strategy is compared
+// with its uncompressed model.
 static enum msc_status complete_sides(struct msc_subject subjects[2],
                                       const struct track_values *v) {
     if (!v->other && !subjects[1].strategy && !v->strategy) {

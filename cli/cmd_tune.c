@@ -83,11 +83,12 @@ static enum msc_status cmd_tune_run(struct tune_values *v, struct msc_arena *are
     int n = 0, gpu = msc_vulkan_first_gpu();
     enum msc_status status;
     if (!v->common.device && gpu < 0) {
-        return MSC_FAIL(MSC_E_DEVICE, "there is no GPU; --device vulkan takes a software driver");
+        return MSC_FAIL(MSC_E_DEVICE,
+                        "no GPU was found; --device vulkan also takes a software driver");
     }
     o.cache_folder = msc_machine_cache_folder(arena);
     if (!o.cache_folder) {
-        return MSC_FAIL(MSC_E_DEVICE, "no folder to keep tiles in: set XDG_CACHE_HOME or HOME");
+        return MSC_FAIL(MSC_E_DEVICE, "no folder for the results: set XDG_CACHE_HOME or HOME");
     }
     if (v->common.device && strncmp(v->common.device, "vulkan", strlen("vulkan")) != 0) {
         return MSC_FAIL(MSC_E_INVALID, "device '%s': only vulkan devices are tuned",

@@ -116,7 +116,7 @@ static enum msc_status print_verified(const struct msc_verify_result *result) {
     return status;
 }
 
-// Prints the result before the environment is released, because the lines borrow from it.
+// Prints the result before the environment is released, because the result borrows from it.
 static enum msc_status cmd_verify_run(bool *is_different, const struct msc_cli_call *call,
                                       const struct verify_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;

@@ -15,7 +15,8 @@ struct worker_values {
 
 static const struct msc_cli_option options[] = {{0}};
 
-// Reports that the parent process lives, whatever its child does. A failed write is repeated with the next beat.
+// Reports that the parent process lives, whatever its child does. A failed write is repeated with
+// the next beat.
 static void beat(bool is_busy) {
     const char *line = is_busy ? "{\"beat\":1,\"busy\":true}\n" : "{\"beat\":1,\"busy\":false}\n";
     msc_node_write_line(STDOUT_FILENO, line, strlen(line), false);

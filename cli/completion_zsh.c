@@ -18,7 +18,7 @@ static void write_quoted(struct msc_str *out, const char *text, const char *mark
     }
 }
 
-// What completes a value, as an action of _arguments.
+// Writes the action of _arguments that completes a value.
 static void write_action(struct msc_str *out, const struct msc_cli_option *o) {
     struct msc_str names = {0};
     msc_cli_complete_names(&names, o);
@@ -38,7 +38,8 @@ static void write_action(struct msc_str *out, const struct msc_cli_option *o) {
     msc_str_finish(&names);
 }
 
-// '--name=[help]:ARGUMENT:action', with {-n,--name=} in place of the name for an option that has a letter.
+// Writes '--name=[help]:ARGUMENT:action'; for an option with a letter, {-n,--name=} replaces the
+// name.
 static void write_option(struct msc_str *out, const struct msc_cli_option *o) {
     const char *equals = o->argument ? "=" : "";
     const char *repeats = o->type == MSC_CLI_LIST ? "*" : "";
@@ -118,7 +119,7 @@ void msc_cli_complete_zsh(struct msc_str *out, const struct msc_cli_command *con
             write_command(out, commands[i]);
         }
     }
-    // As a file of the function path it is called; sourced, it registers itself.
+    // From the function path the file runs as the function; sourced, it registers itself.
     msc_str_append(out, "    esac\n"
                         "    return 1\n"
                         "}\n\n"

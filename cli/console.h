@@ -1,4 +1,5 @@
-// Messages on standard error: log lines, errors, and on a terminal a line with the progress of the search.
+// Messages on standard error: log lines, errors, and on a terminal a line with the progress of the
+// search.
 #ifndef MSC_CLI_CONSOLE_H
 #define MSC_CLI_CONSOLE_H
 
@@ -29,7 +30,8 @@ void msc_console_open_up(struct msc_console *console);
 void msc_console_say(struct msc_console *console, const char *text);
 // Prints "mscgym: text", also with --quiet.
 void msc_console_error(struct msc_console *console, const char *text);
-// Shows or refreshes the progress line, at most a few times a second. `best` is NaN if there is none yet.
+// Shows or refreshes the progress line, at most a few times a second. `best` is NaN if there is
+// none yet.
 void msc_console_progress(struct msc_console *console, const char *name,
                           const struct msc_search_progress *progress, double best);
 // The same during the final measurement of the winner: what is measured now, and the time left.

@@ -20,7 +20,8 @@ struct listing {
     struct msc_channel_cost whole;
 };
 
-// Shares of parameters and multiply-accumulates that the network loses without units [first, first + n).
+// Shares of parameters and multiply-accumulates that the network loses without units
+// [first, first + n).
 static enum msc_status find_share(struct msc_channel_cost *out, struct listing *l, int32_t first,
                                   int32_t n) {
     memset(l->is_gone + first, 1, (size_t)n * sizeof(l->is_gone[0]));
@@ -101,8 +102,8 @@ static enum msc_status write_text(struct msc_str *out, struct listing *l) {
     MSC_TRY(status);
     MSC_TRY(find_share(&share, l, 0, l->channels.n_units));
     msc_str_printf(out,
-                   "%d units in %d group%s; with all of them %.2f %% of %.0f parameters and "
-                   "%.2f %% of the MACs would go\n",
+                   "%d units in %d group%s; pruning all of them removes %.2f %% of %.0f parameters "
+                   "and %.2f %% of the MACs\n",
                    (int)l->channels.n_units, (int)l->channels.n_groups,
                    l->channels.n_groups == 1 ? "" : "s", 100 * share.parameters,
                    l->whole.parameters, 100 * share.macs);

@@ -16,7 +16,7 @@ static void write_heading(struct msc_str *out, const char *text) {
     msc_style_end(out);
 }
 
-// Appends words from column `column` on and breaks lines at WIDTH; further lines begin at `indent`.
+// Appends words from column `column` on and breaks lines at WIDTH; later lines begin at `indent`.
 static void write_words(struct msc_str *out, size_t column, size_t indent, const char *text) {
     for (bool is_first = true; *text; is_first = false) {
         size_t length = strcspn(text, " ");

@@ -15,26 +15,26 @@
 #include <time.h>
 
 #define MOST_VALUES 16
-// How long a search that is over waits for what improvements still run.
+// At its end, a search waits this long for running --on-improve programs.
 #define PATIENCE_S 5.0
 
-// What a program is told: NAME=VALUE.
+// The environment variables of a program: NAME=VALUE.
 struct values {
     struct msc_arena arena;
     const char *list[MOST_VALUES + 1];
     size_t n;
-    bool failed; // for want of memory
+    bool failed; // out of memory
 };
 
 struct msc_hooks {
     const char **on_improve, **on_end; // NULL: none
     const struct msc_log *log;
     struct msc_arena arena;
-    struct msc_cancel cut; // of improvements
-    // Of the search that tells.
-    struct msc_str record; // its path
-    int64_t told_id;       // the best that is known
-    // Shared with the thread, by the lock.
+    struct msc_cancel cut; // ends improvements
+    // Used only by the thread that searches.
+    struct msc_str record; // path of the search's record
+    int64_t told_id;       // the last best trial reported
+    // Shared with the thread, under the lock.
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -118,7 +118,7 @@ static void *run_improvements(void *payload) {
         hooks->is_running = true;
         pthread_mutex_unlock(&hooks->lock);
         if (run_hook(hooks->on_improve, v, &hooks->cut) != MSC_OK) {
-            msc_log(hooks->log, MSC_LOG_WARNING, "--on-improve: %s; the search goes on",
+            msc_log(hooks->log, MSC_LOG_WARNING, "--on-improve: %s; the search continues",
                     msc_status_message());
         }
         drop_values(v);
@@ -130,7 +130,7 @@ static void *run_improvements(void *payload) {
     return NULL;
 }
 
-// Signals are for the thread that searches.
+// The thread blocks all signals, so that the searching thread gets them.
 static enum msc_status start_thread(struct msc_hooks *hooks) {
     sigset_t all;
     sigset_t before;
@@ -142,7 +142,7 @@ static enum msc_status start_thread(struct msc_hooks *hooks) {
                              : MSC_FAIL(MSC_E_NOMEM, "--on-improve: cannot start a thread");
 }
 
-// Waits until all are told, or cuts them off.
+// Waits until all improvements are reported, and cancels them after `patience_s`.
 static void end_improvements(struct msc_hooks *hooks, double patience_s) {
     double deadline_s = msc_clock_seconds() + patience_s;
     const struct timespec deadline = {
@@ -166,9 +166,9 @@ static void end_improvements(struct msc_hooks *hooks, double patience_s) {
     hooks->has_thread = false;
 }
 
-// ---- From outside -----------------------------------------------------------------------------
+// ---- Interface --------------------------------------------------------------------------------
 
-// A program's path, or a JSON list of words.
+// Reads the path of a program, or a JSON list of words.
 static enum msc_status read_command(const char ***out, const char *text, const char *option,
                                     struct msc_arena *arena) {
     cJSON *list = NULL;
@@ -190,7 +190,7 @@ static enum msc_status read_command(const char ***out, const char *text, const c
     return status;
 }
 
-// Waits for it go by the clock that nobody sets.
+// Timed waits use the monotonic clock, which is never set.
 static void init_condition(pthread_cond_t *condition) {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);

@@ -1,9 +1,9 @@
-// Programs of the user's that a search runs: when it has found something better, and at its end. No
-// shell; what happened is in their environment (man mscgym).
+// Runs the user's programs (--on-improve, --on-end) when a search finds a better trial and when it
+// ends. They run without a shell; their environment variables describe the event (man mscgym).
 //
-// They run one at a time in a thread of their own. While one runs, of several improvements the newest
-// waits. What fails or takes longer than HOOK_SECONDS is ended, with a warning: nothing that they do
-// stops a search, and it waits for them only at its end.
+// They run one at a time, in a thread of their own. If several improvements arrive while one runs,
+// only the newest is kept. A program that fails or takes longer than MSC_HOOK_SECONDS causes a
+// warning. It cannot stop the search, which waits for programs only at its end.
 #ifndef MSC_CLI_HOOKS_H
 #define MSC_CLI_HOOKS_H
 
@@ -15,17 +15,17 @@ struct msc_hooks;
 
 #define MSC_HOOK_SECONDS 60.0
 
-// Commands are the path of a program, or a JSON list of its words; NULL: none. *out is NULL where both
-// are. MSC_E_INVALID names the option.
+// Commands are the path of a program or a JSON list of its words; NULL: none. *out is NULL if both
+// are NULL. MSC_E_INVALID names the option.
 enum msc_status msc_hooks_open(struct msc_hooks **out, const char *on_improve, const char *on_end,
                                const struct msc_log *log);
-// Runs --on-improve when the best feasible trial was found in this launch and is another than at the
-// last call. `entry` is the name of the search, `best` its first objective. Accepts NULL.
+// Runs --on-improve if this launch has found another best feasible trial since the last call.
+// `entry` is the name of the search, `best` the value of its first objective. Accepts NULL.
 void msc_hooks_progress(struct msc_hooks *hooks, const char *entry,
                         const struct msc_search_progress *progress, double best);
-// Runs --on-end for a search, by its report; NULL: none came to an end, and `failure` says why. Once
-// improvements were told. Accepts NULL.
+// Runs --on-end after all improvements have been reported. `report` is the search's; NULL: the
+// search failed, for the reason `failure`. Accepts NULL.
 void msc_hooks_end(struct msc_hooks *hooks, const struct cJSON *report, const char *failure);
-void msc_hooks_close(struct msc_hooks *hooks); // ends what still runs; accepts NULL
+void msc_hooks_close(struct msc_hooks *hooks); // ends running programs; accepts NULL
 
 #endif

@@ -52,7 +52,7 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
         return print_help(call, command);
     }
     msc_scratch_sweep();
-    // What a library prints would break the JSON.
+    // Output of libraries would break the JSON.
     status = common->json ? msc_output_keep() : MSC_OK;
     return status == MSC_OK ? command->run(call, values) : msc_cli_fail(call, status);
 }
@@ -66,9 +66,10 @@ static int fail_command(const struct msc_cli_call *call, const char *name) {
         }
     }
     const char *near = msc_suggest(name, names, n);
-    return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "there is no command \"%s\"%s%s%s", name,
-                                       near ? ", did you mean \"" : "; mscgym --help lists them",
-                                       near ? near : "", near ? "\"?" : ""));
+    return msc_cli_fail(call,
+                        MSC_FAIL(MSC_E_INVALID, "unknown command \"%s\"%s%s%s", name,
+                                 near ? ", did you mean \"" : ": mscgym --help lists the commands",
+                                 near ? near : "", near ? "\"?" : ""));
 }
 
 static int dispatch_command(struct msc_cli_call *call, int argc, char **argv) {

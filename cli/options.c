@@ -154,7 +154,7 @@ static enum msc_status store_option(void *values, const struct msc_cli_option *o
         return MSC_OK;
     case MSC_CLI_TEXT:
         *(const char **)member = text;
-        return text[0] ? MSC_OK : fail_option_value(o, text, "a text");
+        return text[0] ? MSC_OK : fail_option_value(o, text, "a string that is not empty");
     case MSC_CLI_COUNT:
         return msc_parse_i64(member, text) && *(int64_t *)member >= 0
                    ? MSC_OK
@@ -230,7 +230,7 @@ static enum msc_status fail_unknown_option(const struct msc_cli_option *const ta
     }
     const char *near = msc_suggest(word, names, n);
     return MSC_FAIL(MSC_E_INVALID, "unknown option %s%s%s%s", argument,
-                    near ? ", did you mean --" : "; --help lists them", near ? near : "",
+                    near ? ", did you mean --" : ": --help lists the options", near ? near : "",
                     near ? "?" : "");
 }
 
@@ -253,7 +253,7 @@ static enum msc_status read_positional(struct parsing *p, const char *text) {
     if (!o && last && last->type == MSC_CLI_LIST) {
         o = last;
     } else if (!o) {
-        return MSC_FAIL(MSC_E_INVALID, "\"%s\" is one argument too many", text);
+        return MSC_FAIL(MSC_E_INVALID, "unexpected argument \"%s\"", text);
     } else {
         p->n_positional++;
     }
@@ -319,7 +319,7 @@ static enum msc_status check_needs(const void *values,
             const struct msc_cli_option *other =
                 o->needs ? find_option(tables, o->needs, strlen(o->needs)) : NULL;
             if (other && is_given(values, o) && !is_given(values, other)) {
-                return MSC_FAIL(MSC_E_INVALID, "--%s goes with --%s", o->name, o->needs);
+                return MSC_FAIL(MSC_E_INVALID, "--%s needs --%s", o->name, o->needs);
             }
         }
     }

@@ -1,5 +1,6 @@
-// Command-line options from a table: each row has the name, the argument, the help and the place of the value.
-// Parsing, --help, the manual page and the completions of shells are all made from these tables.
+// Command-line options from a table: each row has the name, the argument, the help and the place of
+// the value. Parsing, --help, the manual page and the shell completions are all made from these
+// tables.
 //
 //     struct values {
 //         struct msc_cli_common common; // first
@@ -14,8 +15,8 @@
 //         {0},
 //     };
 //
-// Options that are not given leave their values zero, counts and choices -1. "--name value" and "--name=value"
-// mean the same, "--" ends the options.
+// The values of options that are not given are zero, or -1 for counts and choices. "--name value"
+// and "--name=value" mean the same; "--" ends the options.
 #ifndef MSC_CLI_OPTIONS_H
 #define MSC_CLI_OPTIONS_H
 

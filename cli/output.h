@@ -1,5 +1,5 @@
-// Keeps standard output for results that a program reads: JSON, or lines that it waits for. Everything that
-// libraries of environments and agents print goes to standard error.
+// Keeps standard output for results that a program reads: JSON, or lines that it waits for.
+// Everything that libraries of environments and agents print goes to standard error.
 //
 //     MSC_TRY(msc_output_keep());
 //     fputs(json, msc_output_file());
@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-// Call it before libraries are loaded. From then on, only msc_output_file and msc_output_descriptor lead to
-// standard output. Further calls do nothing.
+// Call it before libraries are loaded. From then on, only msc_output_file and msc_output_descriptor
+// write to standard output. Further calls do nothing.
 enum msc_status msc_output_keep(void);
 // Undoes it, for a process that starts this program again and loads no libraries.
 void msc_output_give_back(void);

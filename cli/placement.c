@@ -43,8 +43,8 @@ static int find_device(struct totals *t, const char *name) {
     return d < MAX_DEVICES ? d : 0;
 }
 
-// Values are stored on the backend's own device. A step on another device copies its inputs there and its
-// outputs back.
+// Values are stored on the backend's own device. A step on another device copies its inputs there
+// and its outputs back.
 static void count_copies(struct totals *t, const struct msc_plan *plan, const int32_t values[],
                          int32_t n) {
     for (int32_t i = 0; i < n; i++) {
@@ -53,8 +53,8 @@ static void count_copies(struct totals *t, const struct msc_plan *plan, const in
     }
 }
 
-// After the steps, the reference kernels run the joints whose lengths depend on data, and their consumers, one
-// by one.
+// After the steps, the reference kernels run the joints whose lengths depend on data, and their
+// consumers, one by one.
 static const char remainder_place[] = "cpu: reference, joint by joint";
 
 static int32_t count_remainder(const struct msc_plan *plan) {
@@ -87,7 +87,7 @@ static struct totals add_up(const struct msc_plan *plan) {
 
 // ---- As text ----------------------------------------------------------------------------------
 
-// Texts of a line: the first joint of a step, or a joint that is fused into it.
+// Cells of a line: the first joint of a step, or a joint that is fused into it.
 struct line {
     char step[16], place[96];
     const char *op, *joint;
@@ -127,7 +127,7 @@ static struct line line_of(const struct msc_plan *plan, int32_t index, int32_t k
     struct msc_placement p = msc_backend_place(plan->backend, step);
     snprintf(l.step, sizeof l.step, "%d", (int)index);
     if (step->kind == MSC_STEP_ALIAS) {
-        snprintf(l.place, sizeof l.place, "as it is");
+        snprintf(l.place, sizeof l.place, "no work");
     } else {
         snprintf(l.place, sizeof l.place, "%s: %s", p.device, p.kernel);
     }
@@ -209,7 +209,7 @@ static void write_placement(struct msc_str *out, const struct msc_plan *plan) {
                        (int)t.devices[d].n_steps, t.devices[d].macs);
     }
     if (t.n_remainder > 0) {
-        msc_str_printf(out, "joint by joint on cpu, as long as the data say: %d joints\n",
+        msc_str_printf(out, "on cpu, joint by joint, as lengths depend on data: %d joints\n",
                        (int)t.n_remainder);
     }
     msc_str_printf(out, "copies between devices: %d, %llu bytes\n", (int)t.n_copies,

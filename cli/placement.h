@@ -5,7 +5,8 @@
 #include "cli/cli.h"
 #include "graph/graph.h"
 
-// Plans the graph for the device and prints its steps, as text or as JSON. An unbound number of samples is 1.
+// Plans the graph for the device and prints its steps, as text or as JSON. An unbound number of
+// samples is 1.
 enum msc_status msc_cli_print_placement(const struct msc_graph *g,
                                         const struct msc_binding bindings[], size_t n_bindings,
                                         const struct msc_cli_call *call,

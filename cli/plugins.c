@@ -13,7 +13,8 @@
 
 #define MAX_PLUGINS 64
 
-// The i-th metric, or NULL after the last. Metrics of a plug-in beyond the limit of a space are ignored.
+// The i-th metric, or NULL after the last. Metrics of a plug-in beyond the limit of a space are
+// ignored.
 static const struct msc_metric *plugin_metric(const struct msc_cli_plugin *plugin, size_t i) {
     const struct msc_metric *metric = i < MSC_MAX_METRICS ? plugin->metric(i) : NULL;
     return metric && metric->name ? metric : NULL;
@@ -71,7 +72,7 @@ static void write_metrics(struct msc_str *out, const struct msc_cli_plugin *plug
     for (size_t i = 0; (metric = plugin_metric(plugin, i)); i++) {
         msc_str_printf(out, "    %-*s  %s (%s%s)\n", width, metric->name,
                        metric->help ? metric->help : "", metric->is_exact ? "exact" : "measured",
-                       metric->is_maximised ? ", the more the better" : "");
+                       metric->is_maximised ? ", higher is better" : "");
     }
 }
 
@@ -116,9 +117,8 @@ static enum msc_status find_plugin(size_t *out, const struct msc_cli_plugin plug
         msc_str_item(&list, plugins[i].name);
     }
     enum msc_status status =
-        near ? MSC_FAIL(MSC_E_INVALID, "there is no %s \"%s\", did you mean \"%s\"?", kind, name,
-                        near)
-             : MSC_FAIL(MSC_E_INVALID, "there is no %s \"%s\", there are %s", kind, name,
+        near ? MSC_FAIL(MSC_E_INVALID, "unknown %s \"%s\", did you mean \"%s\"?", kind, name, near)
+             : MSC_FAIL(MSC_E_INVALID, "unknown %s \"%s\": expected one of %s", kind, name,
                         msc_str_text(&list));
     msc_str_finish(&list);
     return status;
@@ -155,12 +155,12 @@ int msc_cli_show_library(const struct msc_cli_call *call, const struct msc_cli_p
         ended = child < 0 ? -1 : waitpid(child, &state, 0);
     } while (child > 0 && ended < 0 && errno == EINTR);
     if (ended != child) {
-        return msc_cli_fail(call, MSC_FAIL(MSC_E_IO, "%s: no process to load it in: %s",
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_IO, "%s: cannot start a process to load it: %s",
                                            values->name, strerror(errno)));
     }
     if (WIFSIGNALED(state)) {
-        return msc_cli_fail(call, MSC_FAIL(MSC_E_FORMAT, "%s: it crashes when it is loaded: %s",
-                                           values->name, strsignal(WTERMSIG(state))));
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_FORMAT, "%s: loading it crashes: %s", values->name,
+                                           strsignal(WTERMSIG(state))));
     }
     return WEXITSTATUS(state);
 }

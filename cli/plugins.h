@@ -20,12 +20,12 @@ struct msc_cli_plugins {
     double limit_s;
 };
 
-// `kind` begins error texts ("agent").
+// `kind` begins error messages ("agent").
 int msc_cli_show_plugins(const struct msc_cli_call *call, const struct msc_cli_plugins *values,
                          const struct msc_cli_plugin plugins[], size_t n, const char *kind);
 
-// Runs `show` on the shared library values->name in a child process. Loading a library runs its code, and a
-// crash is then reported as an error. Returns the exit code.
+// Runs `show` on the shared library values->name in a child process. Loading a library runs its
+// code, and a crash is then reported as an error. Returns the exit code.
 int msc_cli_show_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values,
                          int (*show)(const struct msc_cli_call *call,
                                      const struct msc_cli_plugins *values));

@@ -103,7 +103,7 @@ const struct msc_cli_option msc_cli_search_options[] = {
          "It prints the cost of a trial, the number of trials that budget, agent and space allow, "
          "when they end, how long the winner is measured at the end, and the accuracy of the float "
          "model on the samples. If that accuracy differs from the one after training, the samples "
-         "are not those of the training. With --json the names of numbers end in their units.",
+         "are not prepared as in training. With --json the names of numbers end in their units.",
      .offset = MSC_CLI_SEARCH(dry_run)},
     {.name = "retry-failed",
      .type = MSC_CLI_FLAG,

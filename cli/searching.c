@@ -103,7 +103,7 @@ static void write_numbers(struct msc_str *out, const char *before, const cJSON *
 static void write_applied(struct msc_str *out, const cJSON *applied) {
     msc_str_append(out, "applied: ");
     msc_shown_append(out, msc_json_text_of(applied, "strategy"));
-    msc_str_append(out, ", as it is; --restart begins anew\n");
+    msc_str_append(out, ", unchanged; --restart makes a new plan\n");
     write_numbers(out, "", msc_json_get(applied, "metrics"));
     write_numbers(out, "validation.", msc_json_get(applied, "validation"));
 }
@@ -137,7 +137,7 @@ static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
     write_files(out, report);
     const cJSON *greedy = msc_json_get(report, "greedy");
     if (greedy) {
-        msc_str_append(out, "\nthe greedy search beside it:\n");
+        msc_str_append(out, "\nthe greedy baseline search:\n");
         MSC_TRY(msc_report_text_folded(out, greedy, msc_cli_terminal_columns()));
     }
     write_latency(out, report);
@@ -194,12 +194,12 @@ static void tell_end(const struct msc_cli_call *call, const struct msc_config *c
     }
     msc_shown_append_path(&path, record ? record : "");
     if (result->was_cancelled && record) {
-        msc_log(&console->log, MSC_LOG_INFO, "stopped; mscgym resume %s%s goes on",
+        msc_log(&console->log, MSC_LOG_INFO, "stopped; mscgym resume %s%s continues",
                 msc_str_text(&path), config->names_code ? " --allow-plugins" : "");
     } else if (!result->is_feasible && record && config->model) {
         msc_log(&console->log, MSC_LOG_ERROR,
                 "%s: no trial meets every bound, so nothing was exported; mscgym export %s -o "
-                "MODEL.onnx writes the nearest all the same",
+                "MODEL.onnx writes the nearest one",
                 record, msc_str_text(&path));
     } else if (!result->is_feasible && record) {
         msc_log(&console->log, MSC_LOG_ERROR, "%s: no trial meets every bound", record);
@@ -287,7 +287,8 @@ static void append_line(const char *path, enum msc_log_level level, const char *
     msc_log_file_close(file);
 }
 
-// The page has a process of its own, so that the parent has only one thread and no error of the page can stop it.
+// The page has a process of its own, so that the parent has only one thread and an error of the
+// page cannot stop it.
 static int searching_supervise(const struct msc_cli_call *call, const struct msc_cli_search *values,
                                const char *record) {
     int code = MSC_CLI_FAILED;

@@ -29,17 +29,17 @@ extern const struct msc_cli_option msc_cli_search_options[];
 typedef enum msc_status (*msc_cli_open)(struct msc_processor **out, const char *path,
                                         const struct msc_processor_options *options);
 
-// Runs all searches under supervision; returns the exit code. `options` holds what only one of the
-// commands sets.
+// Runs all searches under supervision; returns the exit code. `options` has the values that only
+// this command sets.
 int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_search *values,
                        struct msc_processor_options *options, msc_cli_open open);
 
-// Device, threads, memory, bindings and log, for every command that opens a processor.
+// Fills device, threads, memory, bindings and log, for every command that opens a processor.
 enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
                                      const struct msc_cli_call *call,
                                      const struct msc_cli_common *common);
 
-// The same for a command that opens a model by itself; out->device changes only if --device is given.
+// The same for a command that opens a model itself; out->device changes only if --device is given.
 enum msc_status msc_cli_fill_model_options(struct msc_model_options *out,
                                            const struct msc_cli_call *call,
                                            const struct msc_cli_common *common);

@@ -11,7 +11,7 @@
 
 // Columns of the terminal on standard output; 0 if it is not a terminal.
 size_t msc_cli_terminal_columns(void);
-// Writes text; * replaces the middle of a long one, so that the result is a pattern that fits it.
+// Writes text; in a long one, * replaces the middle, so the result is a pattern that matches it.
 void msc_cli_write_short(struct msc_str *out, const char *text, size_t columns);
 // The same, padded with blanks to `columns`, and two blanks more.
 void msc_cli_write_padded(struct msc_str *out, const char *text, size_t columns);

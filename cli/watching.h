@@ -1,4 +1,4 @@
-// Text of `mscgym watch`: a few lines.
+// Writes the text of `mscgym watch`: a few lines.
 #ifndef MSC_CLI_WATCHING_H
 #define MSC_CLI_WATCHING_H
 

@@ -1,4 +1,4 @@
-// Reading and writing a configuration: what is done with what a search has found.
+// Reads and writes the keys of what runs after a search: `runtime`, `rerank` and `distill`.
 #include "config/config_internal.h"
 
 #include "env/quantize/distill.h"
@@ -23,7 +23,7 @@ static enum msc_status read_command(struct msc_config *c, cJSON *out, const cJSO
     struct msc_command command;
     MSC_TRY(msc_command_read(&command, value, place, &c->arena));
     if (msc_command_wants(&command, "{outputs}")) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: there is no {outputs} here, only {model}", place);
+        return MSC_FAIL(MSC_E_INVALID, "%s: {outputs} is not available here: use {model}", place);
     }
     cJSON *object = cJSON_CreateObject();
     MSC_TRY(msc_json_add(out, "command", object));
@@ -54,7 +54,7 @@ enum msc_status msc_config__read_rerank(struct msc_config *c, cJSON **out, const
     return MSC_OK;
 }
 
-// One number or several, each above 0.
+// `ridge` as a list, checked; the default if it is missing.
 static enum msc_status write_ridges(cJSON *out, const cJSON *ridge, const char *place) {
     static const double usual[] = {0.5, 0.1};
     cJSON *list = !ridge                 ? cJSON_CreateDoubleArray(usual, 2)
@@ -72,7 +72,8 @@ static enum msc_status write_ridges(cJSON *out, const cJSON *ridge, const char *
             fits && cJSON_IsNumber(item) && item->valuedouble >= 1e-6 && item->valuedouble <= 1e6;
     }
     return fits ? MSC_OK
-                : MSC_FAIL(MSC_E_INVALID, "%s: expected a number from 1e-6 to 1e6, or up to %d",
+                : MSC_FAIL(MSC_E_INVALID,
+                           "%s: expected a number from 1e-6 to 1e6, or a list of up to %d of them",
                            place, MSC_QUANTIZE_MOST_RIDGES);
 }
 

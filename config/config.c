@@ -1,4 +1,6 @@
-// Reading a configuration: the top level.
+// Reads a configuration: creates and frees it, and reads the keys of the top level. Each section
+// has a file of its own: dataset.c, stages.c, sections.c (lists of searches), entries.c (one
+// search) and after.c (what follows a search).
 #include "config/config.h"
 
 #include "base/file.h"
@@ -19,7 +21,7 @@ static enum msc_status read_bindings(struct msc_config *c, const cJSON *object) 
     cJSON_ArrayForEach(item, object) {
         double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
         if (!(value >= 0 && value <= 1e15) || value != (double)(int64_t)value) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: bind: \"%s\" needs a whole number of 0 or more",
+            return MSC_FAIL(MSC_E_INVALID, "%s: bind: \"%s\": expected an integer of 0 or more",
                             c->path, item->string);
         }
         c->bindings[c->n_bindings++] =
@@ -34,7 +36,7 @@ static enum msc_status read_baseline(struct msc_config *c, const cJSON *object) 
     MSC_TRY(msc_config__read(c, msc_config__baseline_params, &outer, object, "baseline"));
     MSC_TRY(msc_config__read(c, msc_config__check_params, &check, outer.check_config,
                              "baseline.check_config"));
-    // Where one of them is said, that is the bound.
+    // If only one of the two is given, the other is 0.
     const cJSON *atol = msc_json_get(outer.check_config, "atol");
     const cJSON *rtol = msc_json_get(outer.check_config, "rtol");
     c->atol = rtol && !atol ? 0 : check.atol;
@@ -126,8 +128,8 @@ enum msc_status msc_config_load(struct msc_config **out, const char *path,
     enum msc_status status = msc_json_of_user(msc_json_load(&json, path));
     if (status == MSC_E_INVALID && msc_path_ends_in(path, ".onnx")) {
         status = MSC_FAIL(MSC_E_INVALID,
-                          "%s is a model, expected a configuration, which names it: {\"model\": "
-                          "\"%s\", ...}; mscgym quantize takes a model alone",
+                          "%s is a model: expected a configuration that names it, {\"model\": "
+                          "\"%s\", ...}; mscgym quantize takes a model directly",
                           path, path);
     }
     if (status != MSC_OK) {
@@ -179,8 +181,8 @@ enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *conf
         msc_str_item(&names, config->entries[i].name);
     }
     enum msc_status status =
-        MSC_FAIL(MSC_E_INVALID, "%s: there is no entry \"%s\", there %s %s", config->path, name,
-                 config->n_entries == 1 ? "is" : "are", msc_str_text(&names));
+        MSC_FAIL(MSC_E_INVALID, "%s: unknown entry \"%s\": expected %s%s", config->path, name,
+                 config->n_entries == 1 ? "" : "one of ", msc_str_text(&names));
     msc_str_finish(&names);
     return status;
 }

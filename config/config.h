@@ -1,18 +1,19 @@
-// The configuration: what to search, in the keys of MSC's own RFC, and every default.
+// The configuration: which searches to run on which model and data.
 //
-// One JSON file holds the model, the dataset, the stages and, for each tool (`quantize`), a list of
-// searches under `gym`. Reading resolves it: paths become usable from the current folder, defaults
-// are filled in, the parameters of environments and agents are read by their own tables, so that a
-// wrong key is an error before a model is loaded. The same form, resolved, stands in a record's
-// header, with paths relative to the record: a record is a configuration, too.
+// One JSON file, in the keys of MSC's RFC, holds the model, the dataset, the stages and, for each
+// tool such as `quantize`, a list of searches under `gym`. Reading it resolves it: paths become
+// usable from the current folder, and missing keys get their defaults. The parameters of
+// environments and agents are read by their own tables, so a wrong key is an error before a model
+// is loaded. The header of a record holds the same form, resolved, with paths relative to the
+// record: a record is also a configuration.
 //
 //     struct msc_config *config;
-//     MSC_TRY(msc_config_load(&config, "digits.json"));
-//     MSC_TRY(msc_config_to_json(config, &json, "."));     // every default
+//     MSC_TRY(msc_config_load(&config, "digits.json", MSC_CONFIG_CODE_ALLOWED));
+//     MSC_TRY(msc_config_to_json(config, &json, "."));     // with every default
 //     msc_config_destroy(config);
 //
-// Inputs are relative to the configuration's folder, outputs to the workspace, the workspace to the
-// configuration's folder.
+// Paths of inputs and of the workspace are relative to the configuration's folder; paths of outputs
+// are relative to the workspace.
 #ifndef MSC_CONFIG_CONFIG_H
 #define MSC_CONFIG_CONFIG_H
 
@@ -29,10 +30,10 @@ struct msc_record;
 
 enum msc_config_baseline {
     MSC_CONFIG_BASELINE_UNIFORM, // one plan for each choice label
-    MSC_CONFIG_BASELINE_GREEDY,  // and a greedy search of its own beside the search
+    MSC_CONFIG_BASELINE_GREEDY,  // also a greedy search of its own
 };
 
-// Whether the end of a search measures what it found in the runtime that it is for, and how.
+// Whether and how the results of a search are measured in the target's runtime at its end.
 struct msc_config_runtime {
     bool is_wanted;
     int64_t threads, rounds;
@@ -42,65 +43,66 @@ struct msc_config_runtime {
 struct msc_config_entry {
     const char *section;       // "quantize"; "gym" for entries without a tool
     const char *name;          // "quantize[0]"
-    const char *place;         // "digits.json: quantize.gym[0]", before what is wrong with it
+    const char *place;         // "digits.json: quantize.gym[0]": begins its error messages
     const char *record;        // path
     const char *strategy_file; // path; NULL without a tool
     const char *target;        // of the section; NULL without a tool
     struct msc_config_runtime runtime;
-    // Nobody has said what it is: a record that there is keeps its own.
+    // The configuration does not give the value: an existing record keeps its own.
     bool is_target_default, are_sites_default, are_observers_default, is_agent_default;
-    bool is_budget_default; // none was given: with the agent by default, so many trials
-    const char *base;       // the strategy to start from; NULL: what entries before found
+    bool is_budget_default; // no budget is given: the default agent gets a number of trials
+    const char *base;       // the strategy to start from; NULL: the results of earlier entries
     const char *folder;     // where an agent's program runs
     const struct msc_env_def *env_def;
     struct msc_env_library *library; // of env_def, or NULL
     struct cJSON *env;               // resolved
     struct cJSON *agent;             // resolved
-    struct cJSON *agent_said;        // what the configuration says of it; NULL: nothing
-    struct cJSON *race;              // as it was given (records/race.h); NULL: none
+    struct cJSON *agent_said;        // `agent` as the configuration gives it; NULL: not given
+    struct cJSON *race;              // as given (records/race.h); NULL: none
     struct cJSON *rerank;            // resolved (docs/runtime.md); NULL: none
     struct cJSON *distill;           // resolved: `ridge` and `held_back`; NULL: no such stage
     struct msc_budget budget;
     double trial_seconds; // <= 0: none
-    double quiet_seconds; // 0: for ever
+    double quiet_seconds; // 0: no limit
     uint64_t seed;
     uint32_t parallel;
     int baseline;      // enum msc_config_baseline
-    bool is_delivered; // else its record is all that is written
-    bool is_plain; // the section lists no searches: its strategy file, if there is one, is applied
+    bool is_delivered; // false: only its record is written
+    bool is_plain;     // the section lists no searches: an existing strategy file is applied
 };
 
-// An input that is fed, from one sample of a batch to the next, by an output or other tensor.
+// An input that gets the value of a tensor, usually an output, of the previous sample in the batch.
 struct msc_config_state {
     const char *input, *output;
 };
 
 struct msc_config_dataset {
-    struct msc_dataset_options options; // inputs NULL: no dataset; batch 0: by the model's shapes
+    struct msc_dataset_options options; // inputs NULL: no dataset; batch 0: from the model's shapes
     size_t n_states;
     struct msc_config_state *states;
     double validation_fraction;    // 0: none
-    const char *validation_inputs; // or a second set
+    const char *validation_inputs; // a separate validation set; NULL: none
     const char *validation_labels;
 };
 
-// The stages around the searches, each done once (pipeline/processor.h).
+// The stages around the searches; each runs once (pipeline/processor.h).
 struct msc_config_stages {
-    bool are_named; // else nothing is recorded of them
+    bool are_named; // false: no stage is recorded
     bool has_track;
     const char *graph_file; // of `parse`; NULL: none
-    const char *model_file; // of `export`; NULL: by the model's name
+    const char *model_file; // of `export`; NULL: named after the model
     const char *track_file;
     int64_t track_samples; // 0: all
 };
 
-// What becomes of code that a configuration names: a shared library for an environment or agent, a
-// program for an agent. To read an environment's keys its library has to be loaded.
+// What to do if a configuration names code: a shared library for an environment or agent, or a
+// program for an agent. Reading an environment's keys means loading its library.
 enum msc_config_code {
     MSC_CONFIG_CODE_ALLOWED, // the file is trusted
     MSC_CONFIG_CODE_REFUSED, // a file that names code is refused
-    MSC_CONFIG_CODE_IDLE,    // only what would have to be loaded is refused: no agent is started
-    MSC_CONFIG_CODE_NODE, // nor is a program of a metric, since parts of trials alone are measured
+    MSC_CONFIG_CODE_IDLE,    // refused only if reading loads the code: no agent is started
+    MSC_CONFIG_CODE_NODE,    // as IDLE, but a metric's program is allowed: a node measures only
+                             // parts of trials and does not start it
 };
 
 struct msc_config {
@@ -108,18 +110,18 @@ struct msc_config {
     struct cJSON *json; // as read
     enum msc_config_code code;
     bool is_stored;     // read from a record's header
-    bool names_code;    // a library or program: who goes on from a record has to say so
-    const char *path;   // begins error texts
-    const char *folder; // that paths in `json` are relative to
+    bool names_code;    // it names a library or program: resuming a record needs consent
+    const char *path;   // begins error messages
+    const char *folder; // paths in `json` are relative to it
     const char *workspace;
     int verbose;          // index into the names of the table
     const char *log_file; // NULL: none
-    double log_seconds;   // between lines on how a search goes; 0: none
+    double log_seconds;   // time between lines about a search's progress; 0: none
     const char *device;
     const char *model; // NULL: none
     size_t n_bindings;
     struct msc_binding *bindings;
-    const struct cJSON *outputs; // where searches end that do not say it; of `json`; NULL: nowhere
+    const struct cJSON *outputs; // in `json`: tensors where searches end by default; NULL: none
     struct msc_config_dataset dataset;
     double atol, rtol;      // of the baseline stage
     int64_t profile_repeat; // 0: no such stage
@@ -128,45 +130,46 @@ struct msc_config {
     struct msc_config_entry *entries;
 };
 
-// MSC_E_INVALID names file, place and fix; MSC_E_NOT_FOUND and others: what it names is missing;
-// MSC_E_STATE: it names code that may not run. *out is owned by the caller.
+// MSC_E_INVALID: the message names file, key and fix. MSC_E_STATE: the file names code that may not
+// run. MSC_E_NOT_FOUND and others: a file that it names is missing. *out is owned by the caller.
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code);
-// From a tree, whose ownership is taken (also on failure). `path` begins error texts.
+// Reads a tree and takes ownership of it, also on failure. `path` begins error messages.
 enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
                                   const char *folder, enum msc_config_code code);
-// The same of a record's header, which is complete: it gets no default sites.
+// Reads the tree of a record's header. It is complete, so it gets no default sites.
 enum msc_status msc_config_create_stored(struct msc_config **out, struct cJSON *json,
                                          const char *path, const char *folder,
                                          enum msc_config_code code);
 void msc_config_destroy(struct msc_config *config); // accepts NULL
 
 enum msc_log_level msc_config_log_level(const struct msc_config *config);
-// By name ("quantize[1]"); MSC_E_INVALID lists those there are.
+// Finds an entry by name ("quantize[1]"); the message of MSC_E_INVALID lists the entries.
 enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *config,
                                       const char *name);
 
-// An agent as an entry's "agent" says it (NULL: none said), with all its parameters, as
-// msc_config_entry.agent is. `name` is the entry's, for error texts. *out is owned by the caller.
+// Resolves `agent` of an entry (NULL: not given) to the form of msc_config_entry.agent, with all
+// parameters. `name` is the entry's, for error messages. *out is owned by the caller.
 enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *name,
                                          const struct cJSON *object, struct cJSON **out);
 
-// The resolved configuration in its own form, with paths relative to `folder` and every default
-// (msc_env_complete says which an environment has). *out is owned by the caller.
+// The resolved configuration as JSON, with paths relative to `folder` and every default
+// (msc_env_complete adds those of an environment). *out is owned by the caller.
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder);
-// The same for one entry only, of the configuration or like one of it: the contents of its record's
-// header. Here the environment has only given keys and the defaults of its parameters' table.
+// The same with only the given entry, which need not be one of the configuration's own: the
+// contents of its record's header. The environment has the given keys and the defaults in its
+// parameter table.
 enum msc_status msc_config_entry_to_json(const struct msc_config *config,
                                          const struct msc_config_entry *entry, struct cJSON **out,
                                          const char *folder);
-// Members of that which may change between launches of one search, for msc_search_options: what
-// only says where files are (their content is hashed), how results are shown, and outputs.
+// Keys of the header that may change between launches of one search, for msc_search_options: file
+// paths (the contents are hashed), how results are shown, and outputs.
 extern const char *const msc_config_free_keys[];
 
-// Appends every key with its meaning, default and range, section by section.
+// Appends help on every key, section by section: meaning, default and range.
 void msc_config_help(struct msc_str *out);
-// The same for programs: a list of {"section", "keys"}, keys as msc_param_describe says.
+// The same for programs: a list of {"section", "keys"}; msc_param_describe defines the keys.
 enum msc_status msc_config_describe(struct cJSON *list);
 
 MSC_PUBLIC_END

@@ -1,4 +1,7 @@
-// What the files that read and write configurations share.
+// Types, key tables and functions shared by the files that read and write configurations.
+//
+// The structs are the objects of a configuration as their tables (tables.c, stages.c) read them,
+// before paths are joined and objects resolved.
 #ifndef MSC_CONFIG_CONFIG_INTERNAL_H
 #define MSC_CONFIG_CONFIG_INTERNAL_H
 
@@ -8,7 +11,7 @@
 
 #include <string.h>
 
-// A level of the configuration as its table reads it, before names become paths.
+// The top level.
 struct msc_config_top {
     const char *workspace, *log_file, *device, *model;
     int verbose;
@@ -22,7 +25,7 @@ struct msc_config_section {
     const char *strategy_file, *target;
     bool is_target_default;
     const cJSON *runtime, *gym;
-    struct msc_config_runtime in_runtime; // what `runtime` says
+    struct msc_config_runtime in_runtime; // `runtime`, read
 };
 
 struct msc_config_runtime_keys {
@@ -103,11 +106,11 @@ extern const struct msc_param msc_config__compile_params[];
 extern const struct msc_param msc_config__track_params[];
 extern const struct msc_param msc_config__export_params[];
 
-// The tools, in the order their stages run; `member` gives a tool's section.
+// The tools, in the order their stages run.
 struct msc_config_tool {
-    const char *name; // also that of its environment
-    size_t offset;    // of its section in msc_config_top
-    // Its searches where it lists none: the usual choice everywhere, measured.
+    const char *name; // of the tool, its section and its environment
+    size_t offset;    // of the section in msc_config_top
+    // The searches of a section that lists none: measures the usual choice everywhere.
     const char *plain_gym;
 };
 #define MSC_CONFIG_TOOL_COUNT 3
@@ -122,43 +125,44 @@ static inline bool msc_config__decides_only_channels(const struct msc_config_ent
 }
 
 // read.c
-// Defaults, then the object (may be NULL), whose place is PATH: WHERE.
+// Fills `target` with defaults, then with the object (may be NULL). Errors begin with PATH: WHERE.
 enum msc_status msc_config__read(struct msc_config *c, const struct msc_param params[],
                                  void *target, const cJSON *object, const char *where);
-// A text in the configuration's arena; NULL when memory is short.
+// Formats a string in the configuration's arena; NULL if out of memory.
 char *msc_config__text(struct msc_config *c, const char *format, ...) MSC_PRINTF(2, 3);
-// `path` (NULL stays NULL) as seen from `folder`; false when memory is short.
+// Replaces a path relative to `folder` by one from the current folder (NULL stays NULL). False if
+// out of memory.
 bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
 
 // dataset.c
 enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);
-// after.c: what comes after the trials.
+// after.c: the keys of what runs after a search
 enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config_runtime *out,
                                          const cJSON *value, const char *where);
-// *out, NULL where `value` is, is owned by the caller: `top`, and `command` as an object. Errors begin
-// with `place`.
+// *out is owned by the caller: an object with `top` and `command`; NULL if `value` is NULL. Errors
+// begin with `place`.
 enum msc_status msc_config__read_rerank(struct msc_config *c, cJSON **out, const cJSON *value,
                                         const char *place);
-// The same of the stage `distill`: true, false, or an object.
+// The same for `distill`, which may be true, false or an object.
 enum msc_status msc_config__read_distill(struct msc_config *c, cJSON **out, const cJSON *value,
                                          const char *place);
-// Adds "runtime" to a section; unless `is_full` only where it is not the default, as records made
-// before one could say it are none the worse without it.
+// Adds "runtime" to a section; unless `is_full`, only if it differs from the default.
 enum msc_status msc_config__write_runtime(cJSON *section, const struct msc_config_runtime *runtime,
                                           bool is_full);
 // stages.c
-// Puts what stands in "optimize" and "compile" where it would stand at the top level.
+// Moves the stages in "optimize" and "compile" to the top level.
 enum msc_status msc_config__open_groups(struct msc_config *c, struct msc_config_top *top);
-// Once the dataset is read.
+// Call after the dataset is read.
 enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_config_top *top);
-// "distill" of the top level is that of the last search for bits, once entries are read.
+// Gives "distill" of the top level to the last `quantize` search. Call after the entries are read.
 enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_config_top *top);
 enum msc_status msc_config__write_stages(cJSON *top, const struct msc_config *c);
-// entries.c: reads one search and adds it to the entries. `of` NULL: of the list `gym`.
+// entries.c: reads one search and adds it to the entries. `of` is its section; NULL: the list `gym`
+// of the top level.
 enum msc_status msc_config__read_entry(struct msc_config *c, const char *section,
                                        const struct msc_config_section *of, const cJSON *object,
                                        int index);
-// sections.c: all entries of all sections; the table of entries is allocated here.
+// sections.c: reads all searches of all sections and allocates the table of entries.
 enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top);
 
 #endif

@@ -1,4 +1,4 @@
-// Reading a configuration: the dataset.
+// Reads the section `dataset` of a configuration: samples, images, states and validation set.
 #include "config/config_internal.h"
 
 static enum msc_status read_channels(const struct msc_config *c, double out[4], const cJSON *list,
@@ -16,8 +16,9 @@ static enum msc_status read_channels(const struct msc_config *c, double out[4], 
         }
     }
     return fits ? MSC_OK
-                : MSC_FAIL(MSC_E_INVALID, "%s: dataset.image: \"%s\" needs a list of %d %snumbers",
-                           c->path, key, (int)n, is_divisor ? "non-zero " : "");
+                : MSC_FAIL(MSC_E_INVALID,
+                           "%s: dataset.image: \"%s\": expected a list of %d %snumbers", c->path,
+                           key, (int)n, is_divisor ? "non-zero " : "");
 }
 
 static enum msc_status read_image(struct msc_config *c, const cJSON *object) {
@@ -79,8 +80,8 @@ static enum msc_status read_states(struct msc_config *c, const cJSON *object) {
     }
     return fits ? MSC_OK
                 : MSC_FAIL(MSC_E_INVALID,
-                           "%s: dataset: \"state\" needs inputs and what feeds them, such as "
-                           "{\"h\": \"hn\"}",
+                           "%s: dataset: \"state\": expected inputs and the tensors that feed "
+                           "them, such as {\"h\": \"hn\"}",
                            c->path);
 }
 

@@ -1,4 +1,8 @@
-// Reading a configuration: the searches.
+// Reads one search of a configuration: an item of a `gym` list.
+//
+// The environment and the agent are found by their `type`; their own tables of parameters read the
+// rest of their objects. An entry that names a library or program is refused unless the caller
+// allows it.
 #include "config/config_internal.h"
 
 #include "agents/agent.h"
@@ -13,10 +17,10 @@
 #include <math.h>
 #include <string.h>
 
-// Of a search that says neither who searches nor for how long.
+// Budget of an entry that names neither an agent nor a budget.
 #define DEFAULT_TRIALS 500
 
-// Where one entry stands.
+// The entry that is being read.
 struct place {
     struct msc_config *config;
     struct msc_config_entry *entry;
@@ -30,8 +34,8 @@ static const char *place_of_key(const struct place *p, const char *key) {
     return text ? text : p->path;
 }
 
-// Adds every parameter of a plug-in's table, as `object` and the defaults give it, to `out`;
-// values that are absent stay absent.
+// Adds all parameters of a plug-in's table to `out`: values of `object`, else defaults. Parameters
+// without a value are left out.
 static enum msc_status entry_resolve(struct place *p, cJSON *out, const struct msc_param params[],
                                      size_t state_size, const cJSON *object,
                                      const char *const ignore[], const char *where) {
@@ -60,7 +64,7 @@ static enum msc_status check_object(const struct place *p, const cJSON *object, 
     return MSC_OK;
 }
 
-// "type" of an object; *out stays as it is when there is none.
+// Reads "type" of an object; *out is unchanged if the object has none.
 static enum msc_status entry_read_type(const struct place *p, const char **out, const cJSON *object,
                                        const char *key) {
     MSC_TRY(check_object(p, object, key));
@@ -83,12 +87,13 @@ static bool has_param(const struct msc_param params[], const char *name) {
     return false;
 }
 
-// Channels go as they do whatever runs the model: it says where the winner is measured.
+// Channels are removed in the same way for each target, which only decides where the winner is
+// measured.
 static const char *prune_target(const struct msc_config_section *of) {
     return of->is_target_default ? "onnxruntime" : of->target;
 }
 
-// The runtime to quantise for may be said once for the section, or by an entry for itself.
+// The target of an entry is its own, or else its section's.
 static enum msc_status set_target(struct place *p) {
     struct msc_config_entry *e = p->entry;
     const cJSON *own = msc_json_get(e->env, "target");
@@ -104,7 +109,7 @@ static enum msc_status set_target(struct place *p) {
     return MSC_ALLOCATED(e->target);
 }
 
-// By default all that the target requantises. A record's configuration is complete.
+// The default is all sites that the target requantises. A record's configuration is complete.
 static enum msc_status set_sites(const struct place *p, cJSON *given) {
     const cJSON *target = msc_json_get(given, "target");
     const struct msc_target *t =
@@ -116,7 +121,7 @@ static enum msc_status set_sites(const struct place *p, cJSON *given) {
     return t->requantises ? msc_json_add_text(given, "sites", "all") : MSC_OK;
 }
 
-// The observers of choices that name none: "auto" by default.
+// The observers of choices that name none; the default is "auto".
 static enum msc_status set_observers(const struct place *p, cJSON *given) {
     if (msc_json_get(given, "observers")) {
         return MSC_OK;
@@ -128,16 +133,16 @@ static enum msc_status set_observers(const struct place *p, cJSON *given) {
     return msc_json_add_text(object, "activations", MSC_OBSERVER_AUTO);
 }
 
-// Whoever wrote the file would run what they like: somebody has to have said that they may.
+// Code of an untrusted file does not run without the user's consent.
 static enum msc_status refuse_code(const struct place *p, const char *key, const char *what,
                                    const char *name) {
     return MSC_FAIL(MSC_E_STATE,
-                    "%s: it names code, the %s %s, and nobody has said that this file is trusted; "
-                    "look at it, then say --allow-plugins",
+                    "%s: the file names code, the %s %s, which runs only if you trust the file: "
+                    "inspect it, then add --allow-plugins",
                     place_of_key(p, key), what, name);
 }
 
-// An environment is asked for its keys, so its library is loaded as soon as it is known.
+// Reading the keys of an environment calls its library, so the check comes before.
 static enum msc_status check_env_code(const struct place *p, const char *type) {
     bool is_ours = msc_env_find(type) || !msc_library_is_path(type);
     p->config->names_code = p->config->names_code || !is_ours;
@@ -173,7 +178,7 @@ static enum msc_status check_agent_code(const struct place *p, const cJSON *agen
                : refuse_program(p, "agent", msc_json_get(agent, "command"));
 }
 
-// It runs at the end of a search; a dry run has none.
+// A dry run does not start the program, which runs at the end of a search.
 static enum msc_status check_rerank_code(const struct place *p) {
     const cJSON *command = msc_json_get(p->entry->rerank, "command");
     p->config->names_code = p->config->names_code || command;
@@ -182,7 +187,7 @@ static enum msc_status check_rerank_code(const struct place *p) {
                : refuse_program(p, "rerank", msc_json_get(command, "argv"));
 }
 
-// The environment, or a metric of it, may be a program's, which a dry run asks, too.
+// The environment, or a metric of it, may be a program. A dry run starts it too.
 static enum msc_status check_command_code(const struct place *p, const cJSON *env) {
     const cJSON *command = msc_json_get(env, "command");
     const cJSON *argv = msc_json_get(command, "argv");
@@ -195,7 +200,8 @@ static enum msc_status check_command_code(const struct place *p, const cJSON *en
                : refuse_program(p, "env", argv ? argv : command);
 }
 
-// Where the network ends for all searches; for those that only compare, what they compare.
+// Passes the configuration's `outputs` on: as `outputs` of the environment, or as `loss_tensors` if
+// it has only those.
 static enum msc_status set_outputs(const struct place *p, cJSON *given) {
     const struct msc_param *params = p->entry->env_def->params;
     const char *key = has_param(params, "outputs")        ? "outputs"
@@ -275,8 +281,8 @@ static enum msc_status fail_agent(const struct place *p, const char *type) {
         near = msc_suggest(type, names, n + 2);
     }
     msc_arena_finish(&arena);
-    return MSC_FAIL(MSC_E_INVALID, "%s: there is no agent \"%s\"%s%s%s", place_of_key(p, "agent"),
-                    type, near ? ", did you mean \"" : "; mscgym agents lists them",
+    return MSC_FAIL(MSC_E_INVALID, "%s: unknown agent \"%s\"%s%s%s", place_of_key(p, "agent"), type,
+                    near ? ", did you mean \"" : ": mscgym agents lists the agents",
                     near ? near : "", near ? "\"?" : "");
 }
 
@@ -287,7 +293,7 @@ static enum msc_status check_words(const struct place *p, const cJSON *agent) {
                                   &p->config->arena);
 }
 
-// *out may be set on failure too.
+// *out may be set even on failure.
 static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **out) {
     static const char *const ignore[] = {"type", NULL};
     const char *type = "auto", *path = NULL;
@@ -298,7 +304,7 @@ static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **
     const struct msc_agent_def *def = is_process ? &msc_agent_process : msc_agent_find(type);
     *out = is_library ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
     MSC_TRY(MSC_ALLOCATED(*out));
-    if (is_library) { // its table is known once it is loaded
+    if (is_library) { // its parameters are known only once it is loaded
         return msc_json_of_user(msc_json_get_text(&path, object, "path", place_of_key(p, "agent")));
     }
     if (!def) {
@@ -367,7 +373,9 @@ static enum msc_status read_rerank(struct place *p, const cJSON *object) {
     MSC_TRY(
         msc_config__read_rerank(p->config, &p->entry->rerank, object, place_of_key(p, "rerank")));
     if (p->entry->rerank && !p->section) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: rerank is for searches of a tool, which export models",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: rerank needs a search that exports models: use it in \"quantize\", "
+                        "\"prune\" or \"joint\"",
                         p->path);
     }
     return check_rerank_code(p);
@@ -379,11 +387,12 @@ static enum msc_status read_distill(struct place *p, const cJSON *object) {
     return !p->entry->distill || (p->section && !msc_config__decides_channels(p->entry))
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: distill is for searches of quantize, and improves their weights",
+                          "%s: distill improves the weights of a quantize search: use it only "
+                          "in \"quantize\"",
                           p->path);
 }
 
-// Its rungs are held against the batches once the samples are there.
+// The rungs are compared with the number of batches once the samples are loaded.
 static enum msc_status read_race(struct place *p, const cJSON *value) {
     struct msc_race race;
     if (!value || cJSON_IsNull(value) || cJSON_IsFalse(value)) {
@@ -401,7 +410,7 @@ enum msc_status msc_config__read_entry(struct msc_config *c, const char *section
     struct msc_config_entry *e = &c->entries[c->n_entries];
     struct place p = {.config = c, .entry = e, .section = of};
     *e = (struct msc_config_entry){.section = section};
-    c->n_entries++; // what it owns is freed with the configuration
+    c->n_entries++; // so that the configuration frees what the entry owns
     p.path = e->place =
         msc_config__text(c, "%s: %s%s[%d]", c->path, section, of ? ".gym" : "", index);
     e->name = msc_config__text(c, "%s[%d]", section, index);
@@ -422,7 +431,7 @@ enum msc_status msc_config__read_entry(struct msc_config *c, const char *section
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     if (e->is_agent_default && e->is_budget_default) {
-        e->budget.trials = DEFAULT_TRIALS; // that agent never ends by itself
+        e->budget.trials = DEFAULT_TRIALS; // the default agent never ends by itself
     }
     MSC_TRY(read_env(&p, from.env));
     MSC_TRY(read_race(&p, from.race));

@@ -1,21 +1,21 @@
-// Help on every key of a configuration, section by section.
+// Prints help on every key of a configuration, as text or JSON, section by section.
 #include "config/config_internal.h"
 
 #include "base/str.h"
 #include "tools/command.h"
 
-// Only help: records/race.h reads these keys, and sets the defaults once the samples are known.
+// Only for help: records/race.h reads these keys and sets their defaults from the samples.
 static const struct msc_param race_params[] = {
     {.name = "rungs",
      .help =
          "numbers of batches after which trials are compared; default 1, 2, 4, ..., half of all",
      .type = MSC_PARAM_JSON},
     {.name = "keep",
-     .help = "share of a round that goes on after a rung; default 0.5",
+     .help = "share of a round's trials that continue after a rung; default 0.5",
      .type = MSC_PARAM_JSON},
     {.name = "margin",
-     .help = "a trial ends that is behind the best so far by so many standard errors; false: none; "
-             "default 1.5",
+     .help = "ends a trial that is worse than the best so far by this many standard errors; false: "
+             "never; default 1.5",
      .type = MSC_PARAM_JSON},
     {0},
 };

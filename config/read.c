@@ -1,4 +1,4 @@
-// Reads one object of a configuration by its table, and joins the paths in it.
+// Reads one object of a configuration by its table, and joins paths.
 #include "config/config_internal.h"
 
 #include "base/file.h"

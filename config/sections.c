@@ -1,4 +1,5 @@
-// Reading a configuration: the sections and their lists of searches.
+// Reads the sections of a configuration and their lists of searches, and checks that the searches
+// fit together: different files, no missing model or dataset, channels removed before bits are set.
 #include "config/config_internal.h"
 
 #include "base/file.h"
@@ -46,16 +47,15 @@ static enum msc_status read_section(struct msc_config *c, const struct msc_confi
         return entry_read_list(c, name, of, of->gym);
     }
     MSC_TRY(msc_json_parse(&plain, tool->plain_gym, strlen(tool->plain_gym), "plain"));
-    // A tool without searches still does its work. All that is read is copied, so the tree can be
-    // freed.
+    // A section without searches still has one. Reading copies everything, so the tree is freed.
     enum msc_status status = entry_read_list(c, name, of, plain);
     cJSON_Delete(plain);
     c->entries[c->n_entries - 1].is_plain = true;
     return status;
 }
 
-// If only stages are named: the sections are those whose strategy files an earlier run has left in
-// the workspace.
+// Only stages are named: uses the sections whose strategy files an earlier run left in the
+// workspace.
 static enum msc_status read_left(struct msc_config *c) {
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         const char *path =
@@ -110,22 +110,21 @@ static enum msc_status entry_check_needs(const struct msc_config *c) {
                                   : NULL;
         if (missing) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "%s: \"%s\" is missing: the %s environment of %s needs "
-                            "it",
-                            c->path, missing, c->entries[i].env_def->name, c->entries[i].name);
+                            "%s: \"%s\" is missing: the environment %s of %s needs it", c->path,
+                            missing, c->entries[i].env_def->name, c->entries[i].name);
         }
     }
     return MSC_OK;
 }
 
-// Weights that compensate for pruned channels are found as floats: quantization comes later.
+// Compensation for removed channels fits float weights, so pruning comes before quantisation.
 static enum msc_status check_prunes(const struct msc_config *c) {
     const struct msc_config_entry *before = NULL;
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct msc_config_entry *e = &c->entries[i];
         if (msc_config__decides_channels(e) && before && !e->base) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "%s: %s takes channels away, which has to come before %s", c->path,
+                            "%s: %s removes channels: put it before %s, which quantises", c->path,
                             e->name, before->name);
         }
         before = e->strategy_file && !msc_config__decides_only_channels(e) ? e : before;
@@ -134,7 +133,7 @@ static enum msc_status check_prunes(const struct msc_config *c) {
 }
 
 enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top) {
-    // A section that lists no searches has one.
+    // A section without searches gets one.
     size_t n = (size_t)cJSON_GetArraySize(top->gym) + MSC_CONFIG_TOOL_COUNT;
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         const cJSON *gym = msc_json_get(section_of(top, t), "gym");

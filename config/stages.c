@@ -1,4 +1,5 @@
-// Reading and writing a configuration: the stages around its searches.
+// Reads and writes the stages around the searches of a configuration: `prepare`, `parse`, `track`,
+// `export`, and the groups `optimize` and `compile`.
 #include "config/config_internal.h"
 
 #include <string.h>
@@ -28,7 +29,8 @@ const struct msc_param msc_config__prepare_params[] = {{0}};
 
 const struct msc_param msc_config__parse_params[] = {
     {.name = "graph",
-     .help = "file in the workspace for the model as MSCGraph JSON, its safetensors beside it",
+     .help = "file in the workspace for the model as MSCGraph JSON, with a .safetensors file next "
+             "to it",
      .offset = offsetof(struct msc_config_parse, graph),
      .type = MSC_PARAM_TEXT},
     {0},
@@ -36,14 +38,14 @@ const struct msc_param msc_config__parse_params[] = {
 
 const struct msc_param msc_config__track_params[] = {
     {.name = "samples",
-     .help = "the first so many; 0: all",
+     .help = "number of samples to compare, from the first; 0: all",
      .offset = offsetof(struct msc_config_track, samples),
      .type = MSC_PARAM_I64,
      .number = 16,
      .min = 0,
      .max = 9007199254740991.0},
     {.name = "file",
-     .help = "file in the workspace for every tensor's differences, as JSON",
+     .help = "file in the workspace for the differences of all tensors, as JSON",
      .offset = offsetof(struct msc_config_track, file),
      .type = MSC_PARAM_TEXT,
      .text = "msc_track.json"},
@@ -62,34 +64,47 @@ const struct msc_param msc_config__export_params[] = {
 
 const struct msc_param msc_config__optimize_params[] = {
     {.name = "prune",
-     .help = "as at the top level",
+     .help = "the section `prune`, as at the top level",
      .offset = OPTIMIZE(prune),
      .type = MSC_PARAM_JSON},
-    {.name = "joint", .help = "likewise", .offset = OPTIMIZE(joint), .type = MSC_PARAM_JSON},
-    {.name = "quantize", .help = "likewise", .offset = OPTIMIZE(quantize), .type = MSC_PARAM_JSON},
-    {.name = "distill", .help = "likewise", .offset = OPTIMIZE(distill), .type = MSC_PARAM_JSON},
-    {.name = "track", .help = "likewise", .offset = OPTIMIZE(track), .type = MSC_PARAM_JSON},
+    {.name = "joint",
+     .help = "the section `joint`, as at the top level",
+     .offset = OPTIMIZE(joint),
+     .type = MSC_PARAM_JSON},
+    {.name = "quantize",
+     .help = "the section `quantize`, as at the top level",
+     .offset = OPTIMIZE(quantize),
+     .type = MSC_PARAM_JSON},
+    {.name = "distill",
+     .help = "the stage `distill`, as at the top level",
+     .offset = OPTIMIZE(distill),
+     .type = MSC_PARAM_JSON},
+    {.name = "track",
+     .help = "the stage `track`, as at the top level",
+     .offset = OPTIMIZE(track),
+     .type = MSC_PARAM_JSON},
     {0},
 };
 
 const struct msc_param msc_config__compile_params[] = {
     {.name = "export",
-     .help = "as at the top level",
+     .help = "the stage `export`, as at the top level",
      .offset = offsetof(struct msc_config_compile, export_model),
      .type = MSC_PARAM_JSON},
     {.name = "profile",
-     .help = "likewise",
+     .help = "the stage `profile`, as at the top level",
      .offset = offsetof(struct msc_config_compile, profile),
      .type = MSC_PARAM_JSON},
     {0},
 };
 
-// A stage is named at the top level or in the group of its kind.
+// A stage may be at the top level or in its group, but not in both.
 static enum msc_status take(const struct msc_config *c, const cJSON **at, const cJSON *in_group,
                             const char *group, const char *name) {
     if (*at && in_group) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is said twice, there and in \"%s\"", c->path,
-                        name, group);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: \"%s\" is given twice, at the top level and in \"%s\": remove one",
+                        c->path, name, group);
     }
     *at = in_group ? in_group : *at;
     return MSC_OK;
@@ -109,10 +124,10 @@ enum msc_status msc_config__open_groups(struct msc_config *c, struct msc_config_
     return take(c, &top->profile, p.profile, "compile", "profile");
 }
 
-// A file of the workspace; NULL stays NULL.
+// Joins a path to the workspace; NULL stays NULL.
 static enum msc_status stage_path(struct msc_config *c, const char **path, const char *stage) {
     if (*path && (*path)[0] == '\0') {
-        return MSC_FAIL(MSC_E_INVALID, "%s: %s: the name of its file is empty", c->path, stage);
+        return MSC_FAIL(MSC_E_INVALID, "%s: %s: the file name is empty", c->path, stage);
     }
     return MSC_ALLOCATED(msc_config__join(c, path, c->workspace));
 }
@@ -137,14 +152,14 @@ enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_c
     s->model_file = export_model.model;
     size_t length = s->graph_file ? strlen(s->graph_file) : 0;
     if (s->graph_file && (length < 6 || strcmp(s->graph_file + length - 5, ".json") != 0)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: parse: graph: expected a name that ends in .json",
+        return MSC_FAIL(MSC_E_INVALID, "%s: parse: graph: expected a file name that ends in .json",
                         c->path);
     }
     MSC_TRY(stage_path(c, &s->graph_file, "parse"));
     MSC_TRY(stage_path(c, &s->track_file, "track"));
     MSC_TRY(stage_path(c, &s->model_file, "export"));
     if (s->are_named && (!c->model || !c->dataset.options.inputs)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is missing: its stages need it", c->path,
+        return MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is missing: the stages need it", c->path,
                         c->model ? "dataset" : "model");
     }
     return MSC_OK;
@@ -158,15 +173,15 @@ enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_c
         }
     }
     if (!top->distill || (last && last->distill)) {
-        return MSC_OK; // a search's own stands
+        return MSC_OK; // `distill` of a search takes precedence
     }
     const char *place = msc_config__text(c, "%s: distill", c->path);
     MSC_TRY(MSC_ALLOCATED(place));
     return last ? msc_config__read_distill(c, &last->distill, top->distill, place)
-                : MSC_FAIL(MSC_E_INVALID, "%s: it needs a \"quantize\" section", place);
+                : MSC_FAIL(MSC_E_INVALID, "%s: needs a \"quantize\" section", place);
 }
 
-// "KEY": {"MEMBER": the file as seen from the workspace}
+// Adds "KEY": {"MEMBER": the path relative to the workspace}
 static enum msc_status add_file(cJSON *top, const struct msc_config *c, const char *key,
                                 const char *member, const char *path) {
     cJSON *object = cJSON_CreateObject();

@@ -1,4 +1,5 @@
-// Writing a resolved configuration.
+// Writes a resolved configuration as JSON: all of it, or the part for the header of one entry's
+// record.
 #include "config/config_internal.h"
 
 #include "base/file.h"
@@ -9,11 +10,11 @@
 struct writer {
     const struct msc_config *config;
     struct msc_arena arena;
-    const char *folder; // that paths become relative to
-    bool is_full;       // with what environments fill in by themselves
+    const char *folder; // paths become relative to it
+    bool is_full;       // also writes the defaults that environments fill in
 };
 
-// `path` as seen from `from`. What was given relative to the same folder comes out as it was.
+// `path` relative to `from`. A path that was given relative to the same folder is written as given.
 static enum msc_status relative_to_folder(struct writer *w, const char **out, const char *path,
                                           const char *from) {
     size_t length = strlen(from);
@@ -147,20 +148,20 @@ static enum msc_status config_write_entry(struct writer *w, cJSON *list,
     if (e->distill) {
         MSC_TRY(config_add_copy(object, "distill", e->distill));
     }
-    // As text: more digits than a double holds.
+    // As a string: a double does not hold all its digits.
     MSC_TRY(msc_json_add_u64_text(object, "seed", e->seed));
     MSC_TRY(msc_json_add_number(object, "parallel", e->parallel));
     MSC_TRY(msc_json_add_number(object, "trial_time", e->trial_seconds));
     MSC_TRY(msc_json_add_number(object, "quiet_time", e->quiet_seconds));
     MSC_TRY(msc_json_add_text(object, "baseline", baselines[e->baseline]));
-    if (w->is_full || !e->is_delivered) { // a record's header has it only if it is false
+    if (w->is_full || !e->is_delivered) { // the header of a record has only `false`
         MSC_TRY(msc_json_add_bool(object, "deliver", e->is_delivered));
     }
     MSC_TRY(config_add_path(w, object, "base", e->base, w->folder));
     return config_add_path(w, object, "folder", e->folder, w->folder);
 }
 
-// The list that an entry belongs to, with what is around it.
+// Finds the list that an entry belongs to; creates the list and its section if needed.
 static enum msc_status find_list(struct writer *w, cJSON **list, cJSON *top,
                                  const struct msc_config_entry *e) {
     cJSON *object = top;
@@ -227,7 +228,7 @@ static enum msc_status write_all(struct writer *w, cJSON *top,
     return MSC_OK;
 }
 
-// The configuration with these entries.
+// Writes the configuration with the given entries in place of its own.
 static enum msc_status write_entries(struct writer *w, cJSON **out,
                                      const struct msc_config_entry entries[], size_t n) {
     cJSON *top = cJSON_CreateObject();

@@ -23,11 +23,11 @@ static enum msc_status goal_find_metric(int *out, const struct msc_space *space,
     const char *nearest = msc_suggest(name, names, space->n_metrics);
     enum msc_status status =
         nearest ? MSC_FAIL(MSC_E_INVALID,
-                           "env.%s: there is no metric \"%s\"; did you mean "
+                           "env.%s: unknown metric \"%s\", did you mean "
                            "\"%s\"?",
                            key, name, nearest)
-                : MSC_FAIL(MSC_E_INVALID, "env.%s: there is no metric \"%s\", expected one of %s",
-                           key, name, msc_str_text(&all));
+                : MSC_FAIL(MSC_E_INVALID, "env.%s: unknown metric \"%s\": expected one of %s", key,
+                           name, msc_str_text(&all));
     msc_str_finish(&all);
     return status;
 }

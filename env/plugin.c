@@ -87,12 +87,12 @@ static enum msc_status fail_unknown_env(const char *type) {
     }
     const char *nearest = msc_suggest(type, names, n);
     return nearest ? MSC_FAIL(MSC_E_NOT_FOUND,
-                              "env: there is no environment \"%s\"; did you mean "
+                              "env: unknown environment \"%s\", did you mean "
                               "\"%s\"?",
                               type, nearest)
                    : MSC_FAIL(MSC_E_NOT_FOUND,
-                              "env: there is no environment \"%s\"; `mscgym envs` "
-                              "lists them",
+                              "env: unknown environment \"%s\": `mscgym envs` lists "
+                              "the environments",
                               type);
 }
 

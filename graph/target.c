@@ -140,8 +140,9 @@ enum msc_status msc_target_get(const struct msc_target **out, const char *name, 
     for (size_t i = 0; i < N_TARGETS; i++) {
         msc_str_item(&known, targets[i].name);
     }
-    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is not known; there are %s", where,
-                                      name, msc_str_text(&known));
+    enum msc_status status =
+        MSC_FAIL(MSC_E_INVALID, "%s: unknown target \"%s\": expected one of %s", where, name,
+                 msc_str_text(&known));
     msc_str_finish(&known);
     return status;
 }

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #define ROUNDING 0.01
-#define TIMES_MOVED 10   // a sum of thousands of terms rounds that much more than each of them
-#define TIMES_ASKED 1000 // whatever rounds: what was asked for stays a bound
+#define TIMES_MOVED 10   // sums of thousands of terms round that much more than single terms
+#define TIMES_ASKED 1000 // the requested tolerances still bound what rounding may add
 #define INTEGERS_FOR_ONE 100
 
 static double greatest_magnitude(const struct msc_array *array) {
@@ -16,12 +16,12 @@ static double greatest_magnitude(const struct msc_array *array) {
     return most;
 }
 
-// By how much what should be b may differ.
+// Allowed difference from the true value b.
 static double limit_at(double b, double least, const struct msc_closeness *limits) {
     return limits->atol < 0 ? -1 : fmax(limits->atol + limits->rtol * fabs(b), least);
 }
 
-// What rounding may make of any of them.
+// Difference that rounding alone allows for any element.
 static double least_limit(const struct msc_array *truth, const struct msc_closeness *limits) {
     double most = greatest_magnitude(truth);
     double asked = limits->atol + limits->rtol * most;
@@ -35,7 +35,7 @@ static bool floats_allclose(int64_t *place, double *worst, const struct msc_arra
     for (int64_t i = 0; i < msc_array_n_elements(truth); i++) {
         double a = msc_array_get_double(found, i), b = msc_array_get_double(truth, i);
         double difference = fabs(a - b), limit = limit_at(b, least, limits);
-        // Equal covers infinities, which nothing else is near; two NaN are close as well.
+        // a == b covers infinities, to which no other value is close. Two NaN are also close.
         if (a != b && !(isnan(a) && isnan(b)) && !(isfinite(b) && difference <= limit)) {
             *place = i;
             return false;

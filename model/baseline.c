@@ -1,4 +1,4 @@
-// The `baseline` stage: does the backend compute what the reference kernels say?
+// The `baseline` stage: compares the backend's outputs with those of the reference kernels.
 #include "model/allclose.h"
 #include "model/grids.h"
 #include "model/model.h"
@@ -15,7 +15,7 @@
 
 #define MAX_INPUTS 64
 
-// What the network reads of the first batch.
+// The inputs of the first batch.
 static enum msc_status take_inputs(struct msc_array *inputs[], const struct msc_dataset *first,
                                    size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -29,11 +29,11 @@ struct check {
     const struct msc_array *const *inputs; // of the first batch
     struct msc_closeness limits;
     double worst;            // difference found
-    struct msc_graph *bound; // the network for these inputs
+    struct msc_graph *bound; // the network with the shapes of these inputs
     struct msc_discontinuity *discontinuity;
     struct msc_grids *grids;
-    struct msc_grids_run from_grids; // what was counted
-    double by_steps;                 // how far steps move floats that are computed from them
+    struct msc_grids_run from_grids; // its counts
+    double by_steps;                 // change of floats that are computed from differing steps
 };
 
 static enum msc_status check_init(struct check *c) {
@@ -48,7 +48,7 @@ static void check_finish(struct check *c) {
     msc_graph_destroy(c->bound);
 }
 
-// One tensor, computed by both.
+// Compares one tensor, as computed by both.
 static enum msc_status baseline_compare(struct check *c, const char *name,
                                         const struct msc_array *found,
                                         const struct msc_array *truth, double moved) {
@@ -57,28 +57,29 @@ static enum msc_status baseline_compare(struct check *c, const char *name,
     limits.moved = moved;
     if (msc_array_n_elements(found) != msc_array_n_elements(truth)) {
         return MSC_FAIL(MSC_E_STATE,
-                        "baseline: output %s has %" PRId64 " elements on the backend and %" PRId64
-                        " by the reference kernels",
+                        "baseline: output %s has %" PRId64 " elements on the backend but %" PRId64
+                        " with the reference kernels",
                         name, msc_array_n_elements(found), msc_array_n_elements(truth));
     }
     if (msc_outputs_allclose(&place, &c->worst, found, truth, &limits)) {
         return MSC_OK;
     }
     return MSC_FAIL(MSC_E_STATE,
-                    "baseline: output %s[%" PRId64 "] is %.9g on %s and %.9g by the reference "
-                    "kernels; baseline.check_config may allow more than atol %g and rtol %g; if "
-                    "this network should not need it, please report it, and try another --device",
+                    "baseline: output %s[%" PRId64 "] is %.9g on %s but %.9g with the reference "
+                    "kernels, further apart than atol %g and rtol %g allow; set larger ones in "
+                    "baseline.check_config if the network needs them, else report it, and try "
+                    "another --device",
                     name, place, msc_array_get_double(found, place), msc_model_numerics(c->m),
                     msc_array_get_double(truth, place), limits.atol, limits.rtol);
 }
 
-// Where two orders of summing may end in other elements, or in more of them.
+// Whether another order of summing may change which elements result, or how many.
 static bool has_discontinuity(const struct msc_discontinuity *discontinuity, int32_t tensor) {
     return msc_discontinuity_above(discontinuity, tensor) != MSC_NO_ID ||
            msc_tensor_n_elements(msc_graph_tensor(discontinuity->g, tensor)) < 0;
 }
 
-// By the reference kernels; `from_grids`: what this has in place of their own codes, or NULL.
+// Runs the reference kernels. `from_grids`, if not NULL, supplies the integers of tensors on grids.
 static enum msc_status run_reference(struct msc_array *out[], const struct check *c,
                                      const int32_t tensors[], size_t n,
                                      struct msc_grids_run *from_grids) {
@@ -97,12 +98,12 @@ static enum msc_status run_reference(struct msc_array *out[], const struct check
     return status;
 }
 
-// Up or down, as chance has it, but always the same for one element (Fibonacci hashing).
+// A pseudo-random direction that depends only on the element (Fibonacci hashing).
 static bool moves_up(int64_t i) {
     return ((uint64_t)i * 0x9e3779b97f4a7c15u) >> 63 != 0;
 }
 
-// Floats a unit in the last place more or less; others are references.
+// Inputs with floats moved up or down by a unit in the last place; other inputs are shared.
 static enum msc_status move_inputs(struct msc_array *moved[], const struct check *c) {
     for (size_t i = 0; i < c->m->n_inputs; i++) {
         const struct msc_array *x = c->inputs[i];
@@ -121,7 +122,7 @@ static enum msc_status move_inputs(struct msc_array *moved[], const struct check
     return MSC_OK;
 }
 
-// What rounding of the inputs alone makes of the outputs of a run: moved [n_outputs].
+// How much rounding of the inputs moves the outputs of a run: moved [n_outputs].
 static enum msc_status measure_moved(double moved[], const struct check *c,
                                      const struct msc_model_run *run) {
     struct msc_array *inputs[MAX_INPUTS] = {NULL};
@@ -148,13 +149,14 @@ static bool is_same_array(const struct msc_array *a, const struct msc_array *b) 
     return n == msc_array_n_bytes(b) && memcmp(msc_array_data(a), msc_array_data(b), n) == 0;
 }
 
-// Steps of codes that are outputs themselves are counted, too.
+// Integer outputs are compared bit by bit, so that their steps are counted too.
 static bool is_other_integers(const struct msc_array *found, const struct msc_array *truth) {
     return !msc_dtype_is_float(msc_array_dtype(truth)) && !is_same_array(found, truth);
 }
 
-// Output i of a run beside the truth, once more with what rounding makes of it where that is not close.
-// `moved` [n_outputs] is measured when it is asked for; NULL: it was not yet.
+// Compares output i of a run with the truth. If it is not close, compares it again with the
+// tolerance that rounding of the inputs allows; `moved` [n_outputs], NULL at first, is then
+// measured.
 static enum msc_status compare_output(struct check *c, double **moved,
                                       const struct msc_model_run *run, size_t i, int32_t tensor,
                                       const struct msc_array *truth) {
@@ -174,25 +176,25 @@ static enum msc_status compare_output(struct check *c, double **moved,
     return baseline_compare(c, name, run->outputs[i], truth, (*moved)[i]);
 }
 
-// Tensors of `bound` that differ behind a grid, as they were found.
+// Tensors of `bound` that come after a grid and differ, with the values found.
 struct differing {
     size_t n;
     int32_t *tensors;               // [n]
     const struct msc_array **found; // [n], borrowed
 };
 
-// What is computed must not hang on what else is asked for: this run is for the one before it.
+// Checks that computing more outputs does not change the value of an output.
 static enum msc_status check_same(const struct check *c, const char *name,
                                   const struct msc_array *before, const struct msc_array *found) {
     return is_same_array(before, found)
                ? MSC_OK
                : MSC_FAIL(MSC_E_STATE,
-                          "baseline: output %s on %s is another one when the tensors before it are "
-                          "asked for; please report it, and try another --device",
+                          "baseline: output %s on %s changes if the tensors before it are also "
+                          "computed; please report it, and try another --device",
                           name, msc_model_numerics(c->m));
 }
 
-// These once more, from grid to grid.
+// Compares these tensors again, from grid to grid.
 static enum msc_status compare_from_grids(struct check *c, const struct differing *d) {
     size_t n = d->n;
     struct msc_model_run run = {.inputs = c->inputs, .n_tensors = n + c->grids->n};
@@ -231,8 +233,8 @@ out:
     return status;
 }
 
-// Tensors of `bound`, by these names on the backend; or, without names, the outputs. Of an output
-// that differs behind a discontinuity, what comes before it is found in its place.
+// Compares tensors of `bound`, called `names` on the backend; without names, the outputs. For an
+// output that differs after a discontinuity, finds the tensors before that to compare instead.
 static enum msc_status baseline_compare_all(struct check *c, const int32_t tensors[],
                                             const char *const names[], size_t n) {
     struct msc_model_run run = {.inputs = c->inputs, .tensors = names, .n_tensors = names ? n : 0};
@@ -301,11 +303,11 @@ static enum msc_status compare_before(struct check *c) {
     return status;
 }
 
-// Samples of the first batch.
+// Loads the samples of the first batch.
 static enum msc_status load_first(struct msc_dataset **out, const struct msc_model *m,
                                   const struct msc_config_dataset *from) {
     struct msc_dataset_options o = from->options;
-    o.batch = m->has_state ? 1 : o.batch; // of a sequence the first chunk
+    o.batch = m->has_state ? 1 : o.batch; // only the first chunk of a sequence
     o.samples = o.samples > 0 && o.samples < o.batch ? o.samples : o.batch;
     o.labels = NULL;
     return msc_dataset_load(out, &o, m->specs, m->n_inputs);
@@ -324,9 +326,10 @@ static void say_agreement(const struct check *c, const char *what) {
                  grids->n_ranges);
     }
     msc_log(c->m->log, MSC_LOG_INFO,
-            "baseline: %s agree with the reference kernels within %.2g from grid to grid: %" PRId64
-            " of %" PRId64 " elements that the network quantises take the step beside%s, which "
-            "moves %s by up to %.2g",
+            "baseline: %s agree with the reference kernels within %.2g between quantised tensors: "
+            "%" PRId64 " of %" PRId64
+            " elements that the network quantises differ by a step%s, which moves "
+            "%s by up to %.2g",
             what, c->worst, grids->n_steps, grids->n_elements, ranges, what, c->by_steps);
 }
 
@@ -348,7 +351,7 @@ enum msc_status msc_model_check(struct msc_model *m, const struct msc_config_dat
     if (is_discontinuous) {
         MSC_TRY_OUT(compare_before(&c));
     }
-    say_agreement(&c, is_discontinuous ? "the tensors before outputs that jump" : "outputs");
+    say_agreement(&c, is_discontinuous ? "the tensors before discontinuous outputs" : "outputs");
 out:
     check_finish(&c);
     for (size_t i = 0; i < MAX_INPUTS; i++) {

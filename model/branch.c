@@ -1,5 +1,5 @@
-// Conditions that are the same for every sample: the graph without the branches they choose
-// between.
+// Removes branches that no sample takes: if a condition has the same value for every sample, the
+// graph keeps only the joints of the branch that it selects.
 #include "graph/passes/bind.h"
 #include "model/model_internal.h"
 
@@ -21,7 +21,7 @@ static bool is_equal(const struct msc_array *a, const struct msc_array *b) {
            memcmp(msc_array_data(a), msc_array_data(b), msc_array_n_bytes(a)) == 0;
 }
 
-// Do all samples of a batch hold this for the input?
+// Clears *is_same if a sample of the batch has another value for the input.
 static enum msc_status branch_compare_batch(bool *is_same, const struct msc_array *array,
                                             const struct msc_dataset *data, size_t batch,
                                             size_t input) {
@@ -44,8 +44,9 @@ static enum msc_status branch_compare_all(bool *is_same, const struct msc_array 
     return MSC_OK;
 }
 
-// What each input holds in every sample; NULL where they differ, and for states. Conditions come
-// from integers. The arrays are owned by the caller, also on failure.
+// Finds the value of each input that is the same in every sample; NULL for others and for states.
+// Only integers are looked at, since conditions come from them. The arrays are owned by the caller,
+// also on failure.
 static enum msc_status find_constants(struct msc_array *arrays[], const struct msc_model *m,
                                       const struct msc_dataset *data,
                                       const struct msc_dataset *more) {
@@ -100,8 +101,8 @@ enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_d
     }
     replace_graph(m, g);
     msc_log(m->log, MSC_LOG_INFO,
-            "%s: conditions that are the same for every sample: %d; only the branches taken there "
-            "are computed",
+            "%s: conditions with the same value for every sample: %d; only the branches that they "
+            "select are computed",
             m->path, (int)n_taken);
     return MSC_OK;
 }

@@ -1,4 +1,5 @@
-// Once over the samples to learn the shapes, where the graph does not tell them, and once to write.
+// Collects tensors in up to two passes over the samples: one to learn the shapes, unless the graph
+// gives them, and one to write the values.
 #include "model/collect.h"
 
 #include "base/alloc.h"
@@ -10,7 +11,7 @@
 
 #include <string.h>
 
-// A tensor's value in one batch.
+// Type and shape of a tensor in one batch.
 struct shape {
     enum msc_dtype dtype;
     int n_dims;
@@ -22,19 +23,19 @@ struct collecting {
     struct msc_collect *collect;
     const struct msc_model *model;
     const struct msc_dataset *data;
-    size_t n, n_batches;  // of tensors; of batches whose shapes are told one by one
+    size_t n, n_batches;  // n tensors; n_batches is 1 if all batches have the same shapes
     int32_t *wanted;      // [n]
     const char **names;   // [n]
     struct shape *shapes; // [n_batches * n]
     size_t *first;        // [n] the first array of each tensor in the file
     bool *is_split;       // [n] an array for each batch
-    bool *is_stacked;     // [n] samples lie along an axis of their own
+    bool *is_stacked;     // [n] samples are along a new first axis
     struct msc_array_file *file;
 };
 
 // ---- Which tensors ----------------------------------------------------------------------------
 
-// What the network computes.
+// True for tensors that the network computes.
 static bool is_computed(const struct msc_graph *g, const struct msc_tensor *t) {
     if (t->producer == MSC_NO_ID || t->data) {
         return false;
@@ -53,7 +54,8 @@ static void add_wanted(struct collecting *c, int32_t tensor) {
     c->names[c->n++] = msc_tensor_label(msc_graph_tensor(c->model->graph, tensor));
 }
 
-// In the order that they are computed; or the one that is called so, whatever makes it.
+// Adds the matching tensors in the order of computation, or else a tensor of exactly this name,
+// whatever produces it.
 static enum msc_status add_pattern(struct collecting *c, const char *pattern) {
     const struct msc_graph *g = c->model->graph;
     bool is_found = false;
@@ -94,9 +96,9 @@ static enum msc_status find_wanted(struct collecting *c) {
     return MSC_OK;
 }
 
-// ---- What these samples leave to compute ------------------------------------------------------
+// ---- Tensors that depend on the samples -------------------------------------------------------
 
-// The graph with the shapes, and parameters, of the first sample; owned by the caller.
+// The graph with the shapes and parameters of the first sample; owned by the caller.
 static enum msc_status bind_first(struct msc_graph **out, const struct collecting *c) {
     size_t n = msc_dataset_n_inputs(c->data);
     struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof *arrays);
@@ -130,8 +132,8 @@ static bool is_named(const struct collecting *c, size_t i) {
     return c->collect->n_patterns == 0;
 }
 
-// Arithmetic of shapes is done once these are known; who asked for such a tensor by name is told so
-// where it is run.
+// Drops tensors that become constants once the shapes are bound. A tensor requested by name is
+// kept: running it gives the error.
 static enum msc_status drop_constants(struct collecting *c) {
     struct msc_graph *bound = NULL;
     size_t n = 0;
@@ -145,14 +147,15 @@ static enum msc_status drop_constants(struct collecting *c) {
     }
     msc_graph_destroy(bound);
     c->n = n;
-    return n > 0 ? MSC_OK
-                 : MSC_FAIL(MSC_E_INVALID, "%s: all these tensors are constants for these inputs",
-                            c->model->path);
+    return n > 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s: all requested tensors are constant for these inputs",
+                          c->model->path);
 }
 
 // ---- Shapes -----------------------------------------------------------------------------------
 
-// The symbol that counts samples, of which there is one in a batch; MSC_NO_ID: none.
+// The symbol that counts samples (always 1 in a batch); MSC_NO_ID: none.
 static int32_t sample_symbol(const struct msc_model *m) {
     for (size_t i = 0; i < m->n_inputs; i++) {
         if (m->specs[i].is_batched) {
@@ -162,7 +165,7 @@ static int32_t sample_symbol(const struct msc_model *m) {
     return MSC_NO_ID;
 }
 
-// Does each sample have the same shapes of all that is wanted?
+// True if all wanted tensors have the same shape for every sample.
 static bool are_shapes_fixed(const struct collecting *c) {
     int32_t symbol = sample_symbol(c->model);
     for (size_t i = 0; i < c->n; i++) {
@@ -210,13 +213,13 @@ static const struct shape *shape_in(const struct collecting *c, size_t batch, si
     return &c->shapes[(c->n_batches > 1 ? batch : 0) * c->n + i];
 }
 
-// Rows that a batch adds to an array that is not stacked: one, or one for each chunk.
+// Rows that a batch adds to an array that is not stacked: one, or one per chunk.
 static int64_t rows_of(const struct collecting *c, size_t batch) {
     return msc_dataset_batch_samples(c->data, batch);
 }
 
-// Whether values of all batches go into one array: they differ in their rows at most, as sequences
-// may.
+// True if the values of all batches fit in one array. Only the number of rows may differ, and only
+// for sequences.
 static bool fits_one_array(const struct collecting *c, size_t i) {
     const struct shape *s = shape_in(c, 0, i);
     int first = msc_dataset_is_sequence(c->data) ? 1 : 0;
@@ -244,7 +247,7 @@ static void fill_form(struct msc_array_form *form, const struct collecting *c, s
     }
 }
 
-// Of tensor `i` as arrays of the file from *n on.
+// Describes the arrays of tensor `i`, which begin at index *n of the file.
 static enum msc_status add_forms(struct collecting *c, struct msc_array_form forms[], size_t *n,
                                  size_t i) {
     const struct shape *s = shape_in(c, 0, i);
@@ -253,8 +256,9 @@ static enum msc_status add_forms(struct collecting *c, struct msc_array_form for
     c->is_stacked[i] =
         !c->is_split[i] && !msc_dataset_is_sequence(c->data) && (s->n_dims == 0 || s->dims[0] != 1);
     if (c->is_stacked[i] && s->n_dims == MSC_MAX_DIMS) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: tensor %s has %d axes, and samples need another",
-                        c->model->path, c->names[i], s->n_dims);
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "%s: tensor %s has %d axes, so samples cannot get another", c->model->path,
+                        c->names[i], s->n_dims);
     }
     size_t n_arrays = c->is_split[i] ? c->n_batches : 1;
     for (size_t b = 0; b < n_arrays; b++) {
@@ -297,7 +301,7 @@ static enum msc_status write_batch(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// ---- All of it --------------------------------------------------------------------------------
+// ---- Collecting -------------------------------------------------------------------------------
 
 static enum msc_status collect_check(const struct collecting *c) {
     if (msc_array_file_kind_of(c->collect->path) == MSC_ARRAY_FILE_NONE) {
@@ -308,7 +312,7 @@ static enum msc_status collect_check(const struct collecting *c) {
         return MSC_FAIL(MSC_E_STATE, "%s: no samples are loaded", c->model->path);
     }
     if (msc_dataset_batch_size(c->data) != 1 && !msc_dataset_is_sequence(c->data)) {
-        return MSC_FAIL(MSC_E_STATE, "%s: samples are in batches of several", c->model->path);
+        return MSC_FAIL(MSC_E_STATE, "%s: expected batches of one sample", c->model->path);
     }
     return MSC_OK;
 }

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 
-// Does a joint put floats that vary, or sums of codes, on a grid?
+// True if the joint quantises floats, or sums of integers, that depend on the inputs.
 static bool makes_grid(const struct msc_grids *grids, const struct msc_joint *j) {
     switch (j->op) {
     case MSC_OP_QUANTIZE:
@@ -17,7 +17,7 @@ static bool makes_grid(const struct msc_grids *grids, const struct msc_joint *j)
     }
 }
 
-// Can all of its outputs be asked for?
+// True if the backend can return all outputs of the joint.
 static bool is_named(const struct msc_grids *grids, const struct msc_joint *j) {
     for (int32_t i = 0; i < j->n_outputs; i++) {
         if (!msc_discontinuity_name(grids->d, j->outputs[i])) {

@@ -1,4 +1,4 @@
-// The reference kernels from grid to grid, and the codes at the end of each stretch.
+// Runs the reference kernels from grid to grid and checks the codes at the end of each section.
 #include "model/grids.h"
 
 #include "base/alloc.h"
@@ -8,11 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-#define CODES_FOR_A_STEP 100 // of those that are made without a float, one may be a step apart
+#define CODES_FOR_A_STEP 100 // of this many codes made without a float, one may differ by a step
 
 enum { X, SCALE, ZERO, N_OPERANDS };
 
-// What a joint that quantises read so far, by the reference kernels.
+// The operands that the reference kernels have read so far for a joint that quantises.
 struct reader {
     const struct msc_grids *grids;
     struct msc_grids_run *run;
@@ -31,9 +31,10 @@ static void forget_operands(struct reader *r) {
     }
 }
 
-// ---- Codes of one tensor ----------------------------------------------------------------------
+// ---- Codes made from floats -------------------------------------------------------------------
 
-// Codes of x, as `like` has them, all of its elements moved by as much as is close, times `sign`.
+// Quantises x to the type of `like`, after moving each element by `sign` times the difference that
+// is still close.
 static enum msc_status quantise_moved(struct msc_array **out, const struct reader *r,
                                       const struct msc_joint *j, const struct msc_array *like,
                                       double sign) {
@@ -69,13 +70,13 @@ static enum msc_status check_length(const struct reader *r, int32_t tensor,
     return msc_array_n_elements(found) == expected
                ? MSC_OK
                : MSC_FAIL(MSC_E_STATE,
-                          "baseline: tensor %s has %" PRId64 " elements on %s and %" PRId64
-                          " by the reference kernels",
+                          "baseline: tensor %s has %" PRId64 " elements on %s but %" PRId64
+                          " with the reference kernels",
                           grid_name(r, tensor), msc_array_n_elements(found), r->run->numerics,
                           expected);
 }
 
-// bounds: codes of x, of less and of more.
+// bounds: codes of x, of x moved down and of x moved up.
 static enum msc_status compare_codes(const struct reader *r, const struct msc_joint *j,
                                      const struct msc_array *found,
                                      struct msc_array *const bounds[3]) {
@@ -89,14 +90,15 @@ static enum msc_status compare_codes(const struct reader *r, const struct msc_jo
         float low = fminf(of[1], of[2]), high = fmaxf(of[1], of[2]);
         bool is_same = code == of[0] || (isnan(code) && isnan(of[0]));
         if (!is_same && !(code >= low && code <= high)) {
-            return MSC_FAIL(
-                MSC_E_STATE,
-                "baseline: %s[%" PRId64 "] is %g on %s; the reference kernels make %g of %.9g, and "
-                "%g to %g within atol %g and rtol %g of it; please report it, and try another "
-                "--device",
-                grid_name(r, j->outputs[0]), i, (double)code, r->run->numerics, (double)of[0],
-                msc_array_get_double(r->operands[X], i), (double)low, (double)high,
-                r->run->limits.atol, r->run->limits.rtol);
+            return MSC_FAIL(MSC_E_STATE,
+                            "baseline: %s[%" PRId64
+                            "] is %g on %s but %g with the reference kernels, which "
+                            "quantise %.9g; expected %g to %g, within atol %g and rtol %g of that; "
+                            "please report "
+                            "it, and try another --device",
+                            grid_name(r, j->outputs[0]), i, (double)code, r->run->numerics,
+                            (double)of[0], msc_array_get_double(r->operands[X], i), (double)low,
+                            (double)high, r->run->limits.atol, r->run->limits.rtol);
         }
         r->run->n_steps += !is_same;
     }
@@ -120,11 +122,11 @@ static enum msc_status check_codes(const struct reader *r, const struct msc_join
     return status;
 }
 
-// ---- Ranges that are found as the network runs -------------------------------------------------
+// ---- Ranges found at run time ------------------------------------------------------------------
 
-// Whether scale and zero point are those of a range whose ends are close to those of x.
+// Checks that scale and zero point belong to a range whose ends are close to those of x.
 static enum msc_status check_range(const struct reader *r, const struct msc_joint *j) {
-    double ends[3][2] = {{0}}; // as they are, with less and with more of each element
+    double ends[3][2] = {{0}}; // of x, of x moved down and of x moved up
     static const double signs[3] = {0, -1, 1};
     for (int k = 0; k < 3; k++) {
         struct msc_array *moved = NULL;
@@ -150,16 +152,18 @@ static enum msc_status check_range(const struct reader *r, const struct msc_join
         r->run->n_ranges += scale != (double)own;
         return MSC_OK;
     }
-    return MSC_FAIL(MSC_E_STATE,
-                    "baseline: joint %s has scale %.9g and zero point %g on %s for a range of %.9g "
-                    "to %.9g by the reference kernels; please report it, and try another --device",
-                    j->name, scale, zero, r->run->numerics, ends[0][0], ends[0][1]);
+    return MSC_FAIL(
+        MSC_E_STATE,
+        "baseline: joint %s has scale %.9g and zero point %g on %s, which do not fit the "
+        "range of %.9g to %.9g with the reference kernels; please report it, and try "
+        "another --device",
+        j->name, scale, zero, r->run->numerics, ends[0][0], ends[0][1]);
 }
 
 static enum msc_status check_dynamic(struct reader *r, const struct msc_joint *j) {
     for (int i = SCALE; i < N_OPERANDS; i++) {
         if (j->n_outputs <= i) {
-            return MSC_OK; // whoever reads the codes alone cannot tell what they stand for
+            return MSC_OK; // without scale and zero point, nothing can interpret the codes
         }
         MSC_TRY(check_length(r, j->outputs[i], found_of(r, j->outputs[i]), 1));
         r->operands[i] = msc_array_retain(found_of(r, j->outputs[i]));
@@ -168,7 +172,7 @@ static enum msc_status check_dynamic(struct reader *r, const struct msc_joint *j
     return check_codes(r, j);
 }
 
-// ---- Codes that come of codes ------------------------------------------------------------------
+// ---- Codes made from codes ---------------------------------------------------------------------
 
 static enum msc_status check_sums(const struct reader *r, int32_t tensor,
                                   const struct msc_array *truth) {
@@ -179,11 +183,12 @@ static enum msc_status check_sums(const struct reader *r, int32_t tensor,
         int64_t a = msc_array_get_i64(found, i), b = msc_array_get_i64(truth, i);
         n_steps += a != b;
         if (a > b + 1 || a < b - 1 || n_steps > 1 + n / CODES_FOR_A_STEP) {
-            return MSC_FAIL(MSC_E_STATE,
-                            "baseline: %s[%" PRId64 "] is %" PRId64 " on %s and %" PRId64
-                            " by the reference kernels, of the same codes, as are %" PRId64
-                            " elements before it; please report it, and try another --device",
-                            grid_name(r, tensor), i, a, r->run->numerics, b, n_steps - 1);
+            return MSC_FAIL(
+                MSC_E_STATE,
+                "baseline: %s[%" PRId64 "] is %" PRId64 " on %s but %" PRId64
+                " with the reference kernels for the same integers, and %" PRId64
+                " elements before it differ; please report it, and try another --device",
+                grid_name(r, tensor), i, a, r->run->numerics, b, n_steps - 1);
         }
     }
     r->run->n_steps += n_steps;
@@ -202,7 +207,8 @@ static bool is_last_operand(const struct msc_joint *j, int32_t operand) {
     return true;
 }
 
-// What a joint reads: of a tensor on a grid what was found.
+// Gives a joint the found codes if its operand is on a grid. After the last operand of a joint that
+// quantises, checks its codes.
 static enum msc_status read_found(void *payload, struct msc_array **out, const struct msc_joint *j,
                                   int32_t operand, const struct msc_array *array) {
     struct reader *r = payload;
@@ -226,7 +232,7 @@ static bool is_of_codes(const struct msc_grids *grids, int32_t tensor) {
     return op == MSC_OP_QLINEAR_CONV || op == MSC_OP_QLINEAR_MATMUL;
 }
 
-// given [n_inputs], wanted [n_wanted + grids->n], truth of the latter
+// given [n_inputs], wanted [n_wanted + grids->n]; truth has the arrays of `wanted`
 static enum msc_status run_from_grids(struct msc_array *truth[], int32_t given[], int32_t wanted[],
                                       struct reader *r) {
     const struct msc_graph *g = r->grids->d->g;

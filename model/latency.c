@@ -68,7 +68,7 @@ struct turn {
     int64_t n_runs; // in a round
 };
 
-// The median of so many runs.
+// Median time of n_runs runs.
 static enum msc_status turn_measure(struct turn *turn, int64_t n_runs, double *us) {
     double times[MSC_LATENCY_MAX_RUNS];
     for (int64_t i = 0; i < n_runs; i++) {

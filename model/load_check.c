@@ -4,7 +4,7 @@
 #include "graph/target.h"
 #include "tools/runtime.h"
 
-// One run of one model.
+// Runs one model once.
 static enum msc_status run_once(struct msc_runtime *runtime, const char *name, const char *model) {
     struct msc_latency latency = {0};
     struct msc_runtime_job job = MSC_RUNTIME_JOB_INIT;
@@ -30,9 +30,8 @@ enum msc_status msc_load_check(const char *exported, const char *source,
     if (msc_runtime_find(&found, runtime, name) == MSC_OK &&
         run_once(runtime, name, source) == MSC_OK &&
         run_once(runtime, name, exported) == MSC_E_STATE && msc_runtime_is_alive(runtime)) {
-        status = msc_status_prefix(MSC_E_UNSUPPORTED,
-                                   "export: %s would be refused by its runtime, and is not left",
-                                   exported);
+        status = msc_status_prefix(
+            MSC_E_UNSUPPORTED, "export: %s is removed because its runtime refuses it", exported);
         (void)msc_file_remove(exported);
     }
     msc_runtime_stop(runtime);

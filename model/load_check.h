@@ -1,5 +1,5 @@
-// Does the runtime of a target take a model that was exported for it? The exported model and the one
-// that it was made of run once there, on random inputs.
+// Checks that the runtime of a target accepts a model exported for it: runs the exported model and
+// its source once there, on random inputs.
 #ifndef MSC_MODEL_LOAD_CHECK_H
 #define MSC_MODEL_LOAD_CHECK_H
 
@@ -7,9 +7,9 @@
 
 struct msc_target;
 
-// MSC_E_UNSUPPORTED, and `exported` is removed: the runtime refuses it, but takes `source`, the file
-// that the float model was read from. MSC_OK otherwise, also where that cannot be found out: there is no
-// such runtime (`target` NULL, or not installed), or it does not take the float model either.
+// MSC_E_UNSUPPORTED: the runtime accepts `source`, the file of the float model, but refuses
+// `exported`, which is removed. MSC_OK otherwise, also if the check is not possible: `target` is
+// NULL, the runtime is not installed, or it refuses the float model too.
 enum msc_status msc_load_check(const char *exported, const char *source,
                                const struct msc_target *target);
 

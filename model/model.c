@@ -10,12 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-// The default batch: as many samples as keep the largest activation within this, so that a batch
-// stays in the caches of one core; and no more than these.
+// The default batch is the largest power of two, up to MAX_BATCH, whose largest activation fits in
+// BATCH_BYTES, so that a batch stays in the caches of one core.
 #define BATCH_BYTES (8 << 20)
 #define MAX_BATCH 64
 #define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)
-#define MOST_MEMORY_BYTES ((uint64_t)4 << 30) // unless asked for more
+#define MOST_MEMORY_BYTES ((uint64_t)4 << 30) // by default
 
 static const struct msc_tensor *input_tensor(const struct msc_model *m, size_t i) {
     return msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i));
@@ -41,8 +41,8 @@ static enum msc_status make_specs(struct msc_model *m) {
     return MSC_OK;
 }
 
-// Gives a symbol's value to every dimension of an input that is this symbol. What is bound counts
-// no samples.
+// Gives a symbol's value to every input dimension that has it. A bound dimension does not count
+// samples.
 static bool bind_symbol(struct msc_model *m, int32_t prim, int64_t value) {
     bool is_used = false;
     for (size_t i = 0; i < m->n_inputs; i++) {
@@ -63,23 +63,24 @@ static enum msc_status bind_all(struct msc_model *m, const struct msc_model_opti
     for (size_t i = 0; i < o->n_bindings; i++) {
         int32_t prim = msc_graph_find_prim(m->graph, o->bindings[i].symbol);
         if (prim != MSC_NO_ID && prim == samples && m->is_batched) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "%s: bind: \"%s\" counts samples and cannot be bound; dataset.batch "
-                            "says how many run together",
-                            m->path, o->bindings[i].symbol);
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "%s: bind: \"%s\" counts samples and cannot be bound; set dataset.batch "
+                "to the number of samples that run together",
+                m->path, o->bindings[i].symbol);
         }
         if (prim == MSC_NO_ID || !bind_symbol(m, prim, o->bindings[i].value)) {
             return msc_graph_fail_binding(m->graph, m->path, o->bindings[i].symbol);
         }
         if (o->bindings[i].value < 1) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: bind: \"%s\" is a length, it cannot be 0", m->path,
-                            o->bindings[i].symbol);
+            return MSC_FAIL(MSC_E_INVALID, "%s: bind: \"%s\" is a length: expected 1 or more",
+                            m->path, o->bindings[i].symbol);
         }
     }
     return MSC_OK;
 }
 
-// The length that the arrays give a symbol: that of its first axis.
+// The length that the arrays give a symbol, from the first axis that has it.
 static int64_t model_length_of(const struct msc_model *m, const struct msc_array *const arrays[],
                                int32_t prim) {
     for (size_t i = 0; i < m->n_inputs; i++) {
@@ -198,7 +199,7 @@ const char *msc_model_numerics(const struct msc_model *model) {
     return model->backend->def->numerics(model->backend);
 }
 
-// Bytes of the largest activation for one sample; 0 when a shape is open.
+// Bytes of the largest activation for one sample; 0 if a shape is not known.
 static enum msc_status largest_activation(double *out, const struct msc_model *m) {
     struct msc_input_shape shapes[64];
     struct msc_graph *bound = NULL;
@@ -217,7 +218,7 @@ static enum msc_status largest_activation(double *out, const struct msc_model *m
         }
     }
     enum msc_status status = msc_graph_bind_shapes(&bound, m->graph, shapes, m->n_inputs);
-    if (status == MSC_E_UNSUPPORTED) { // lengths depend on what inputs hold
+    if (status == MSC_E_UNSUPPORTED) { // lengths depend on values of inputs
         return MSC_OK;
     }
     MSC_TRY(status);
@@ -270,8 +271,8 @@ static enum msc_status resolve_batch(int64_t *batch, const struct msc_model *m) 
     }
     if (*batch > 1 && !m->is_batched) {
         msc_log(m->log, MSC_LOG_WARNING,
-                "%s: its inputs have a fixed number of samples, so they run one by one; "
-                "dataset.batch is passed over",
+                "%s: the inputs have a fixed number of samples, so samples run one by one; "
+                "dataset.batch is ignored",
                 m->path);
     }
     *batch = 1;
@@ -303,12 +304,13 @@ static void tell_missing(const struct msc_model *m, const struct msc_config_data
     int64_t n = msc_dataset_n_samples(m->dataset);
     if (o->samples > n) {
         msc_log(m->log, MSC_LOG_WARNING,
-                "%s: dataset.samples asks for %" PRId64 " samples, there are %" PRId64 "%s",
-                o->inputs, o->samples, n, o->skip_last > 0 ? " besides those for validation" : "");
+                "%s: dataset.samples is %" PRId64 ", but there are only %" PRId64 " samples%s",
+                o->inputs, o->samples, n,
+                o->skip_last > 0 ? " in addition to those for validation" : "");
     }
 }
 
-// Without a length, all calibration samples are one sequence.
+// If no length is given, all calibration samples form one sequence.
 static enum msc_status resolve_sequence(const struct msc_model *m, struct msc_dataset_options *o) {
     int64_t n = 0;
     if (!m->has_state || o->batch > 0) {
@@ -333,8 +335,8 @@ static enum msc_status load_validation(struct msc_model *m, const struct msc_con
         }
         if (o.take_last < 1) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "%s: a validation fraction of %g leaves no %s of %" PRId64
-                            ": at least %.0f are needed",
+                            "%s: a validation fraction of %g yields no %s from %" PRId64
+                            " samples: at least %.0f are needed",
                             o.inputs, from->validation_fraction,
                             m->has_state ? "sequence" : "sample", n,
                             ceil(1 / from->validation_fraction) *
@@ -354,11 +356,12 @@ static enum msc_status load_validation(struct msc_model *m, const struct msc_con
     return msc_dataset_load(&m->validation, &o, m->specs, m->n_inputs);
 }
 
-// What is computed lies in the device's memory, and all else in the machine's.
+// Computed tensors are in the device's memory, everything else in the machine's.
 void msc_model__settle_memory(struct msc_model *m) {
     uint64_t room = msc_backend_get_memory(m->backend).room_bytes;
     if (m->memory_bytes > room) {
-        msc_log(m->log, MSC_LOG_INFO, "memory: of %.3g GB the device has %.3g GB",
+        msc_log(m->log, MSC_LOG_INFO,
+                "memory: %.3g GB are allowed, but the device has only %.3g GB",
                 (double)m->memory_bytes * 1e-9, (double)room * 1e-9);
     }
     if (m->memory_bytes == 0) {
@@ -369,7 +372,7 @@ void msc_model__settle_memory(struct msc_model *m) {
     }
 }
 
-// Samples that scales and plans come from tell nothing of others.
+// Samples that scales and plans are found with do not validate them.
 static enum msc_status leave_out_shared(struct msc_model *m, const struct msc_dataset_options *o) {
     struct msc_dataset *apart = NULL;
     if (!m->validation) {
@@ -384,13 +387,14 @@ static enum msc_status leave_out_shared(struct msc_model *m, const struct msc_da
     m->validation = apart;
     if (apart) {
         msc_log(m->log, MSC_LOG_WARNING,
-                "%s: %" PRId64 " of %" PRId64 " samples for validation are among those for "
-                "calibration: they are left out",
+                "%s: %" PRId64 " of %" PRId64 " validation samples are also calibration samples: "
+                "they are left out",
                 o->inputs, m->n_shared, n);
     } else {
         msc_log(m->log, MSC_LOG_WARNING,
-                "%s: all %" PRId64 " samples for validation are among those for calibration: they "
-                "validate nothing, and are left out",
+                "%s: all %" PRId64
+                " validation samples are also calibration samples: they are left "
+                "out, so nothing is validated",
                 o->inputs, n);
     }
     return MSC_OK;

@@ -1,4 +1,5 @@
-// A model made ready: its graph, what its inputs are, the backend that computes it, its samples.
+// A model ready to run: its graph, the form of its inputs, the backend that computes it, and its
+// samples.
 //
 //     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
 //     MSC_TRY(msc_model_open(&model, "digits.onnx", &o));
@@ -6,8 +7,8 @@
 //     ... model->graph, model->dataset, model->backend ...
 //     msc_model_close(model);
 //
-// The leading dimension of the inputs, where it is a symbol, counts samples: it takes any batch
-// size and cannot be bound. A model without it runs sample by sample.
+// If the leading dimension of the inputs is a symbol, it counts samples: it takes any batch size
+// and cannot be bound. A model without such a symbol runs sample by sample.
 #ifndef MSC_MODEL_MODEL_H
 #define MSC_MODEL_MODEL_H
 
@@ -19,13 +20,14 @@ MSC_PUBLIC_BEGIN
 
 struct msc_model_options {
     const char *device;
-    int n_threads;         // 0: all there are
-    uint64_t memory_bytes; // that the process may hold; 0: half of what is free
-    bool is_single;        // one evaluation at a time: the threads go inside the kernels
+    int n_threads;         // 0: all of the machine
+    uint64_t memory_bytes; // limit for the process; 0: half of the free memory
+    bool is_single;        // one evaluation at a time: kernels use the threads
     const struct msc_binding *bindings;
     size_t n_bindings;
-    const struct msc_array_list *feeds;   // the only inputs that it will run on; may be NULL
-    const struct msc_array_list *weights; // over the file's (msc_graph_load_weights); may be NULL
+    const struct msc_array_list *feeds; // the only inputs it will run on; may be NULL
+    const struct msc_array_list
+        *weights; // replace the file's (msc_graph_load_weights); may be NULL
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
@@ -33,23 +35,23 @@ struct msc_model_options {
 #define MSC_MODEL_OPTIONS_INIT                                                                     \
     { .device = "auto" }
 
-// Open structure, to be read only.
+// Open structure; only read it.
 struct msc_model {
     struct msc_arena arena;
     const char *path;
     struct msc_graph *graph;
     struct msc_backend *backend;
-    int n_threads; // to evaluate with
+    int n_threads; // for evaluation
     uint64_t memory_bytes;
-    struct msc_binding *bindings; // as they were given
+    struct msc_binding *bindings; // as given
     size_t n_bindings;
     size_t n_inputs;
     struct msc_input_spec *specs; // [n_inputs], with bound values
     bool is_batched;
-    bool has_state;                 // samples of a batch follow one another
+    bool has_state;                 // the samples of a batch form a sequence
     struct msc_dataset *dataset;    // NULL until loaded
     struct msc_dataset *validation; // NULL: none
-    int64_t n_shared;               // samples for validation that are others, too, and left out
+    int64_t n_shared;               // validation samples left out as they are calibration samples
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
@@ -59,48 +61,49 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
                                const struct msc_model_options *options);
 void msc_model_close(struct msc_model *model); // accepts NULL
 
-// Samples for the search and, when asked for, for validation. A batch size of 0 in `from` is
-// replaced by one that only the model's shapes decide.
+// Loads the samples for the search and, if the configuration has them, for validation. A batch size
+// of 0 in `from` is replaced by one that depends only on the model's shapes.
 enum msc_status msc_model_load_dataset(struct msc_model *model, struct msc_config_dataset *from);
-// Of inputs that do not all begin with the same symbol this may be steps in time as well as samples:
-// where the arrays [n_inputs] are just what the inputs want, they become one sample.
+// If the inputs do not all begin with the same symbol, it may count time steps rather than samples:
+// arrays [n_inputs] that have exactly the inputs' shapes are then one sample.
 void msc_model_take_whole(struct msc_model *model, const struct msc_array *const arrays[]);
-// Makes inputs states, before samples are loaded or the network is run; texts are borrowed.
+// Makes inputs states, before samples are loaded or the network runs; strings are borrowed.
 enum msc_status msc_model_set_states(struct msc_model *model,
                                      const struct msc_config_state states[], size_t n);
-// Takes the weights of `path` from now on: a model with the same joints (ONNX, MSCGraph JSON), or a .npz
-// or .safetensors with arrays by the names and shapes that weights have in the model's file, floats of any
-// width (graph/onnx/load.h); those that are not named are again the file's. Graph, samples and backend stay. Strategies are for the weights
-// that they were found with: msc_strategy_refit makes them fit. MSC_E_INVALID: they are no weights of this
-// model, and it stays as it was.
+// Replaces the model's weights by those of `path`: a model with the same joints (ONNX, MSCGraph
+// JSON), or a .npz or .safetensors file with arrays of the names and shapes in the model's file,
+// floats of any width (graph/onnx/load.h). Weights that are not in `path` are read again from the
+// model's file. Graph, samples and backend remain. A strategy fits only the weights it was found
+// with: call msc_strategy_refit. MSC_E_INVALID: `path` does not fit the model, which is unchanged.
 enum msc_status msc_model_update_weights(struct msc_model *model, const char *path);
 const char *msc_model_numerics(const struct msc_model *model);
 
-// The `baseline` stage: the backend's float outputs on the first batch against those of the
-// reference kernels. MSC_E_STATE names the output that differs by more than atol + rtol * |value|
-// (model/allclose.h says it all). In place of an output that differs behind a discontinuity, the
-// tensors before it are compared (graph/discontinuity.h); an output that differs behind what the
-// network quantises itself is compared from there on, and the codes with it (model/grids.h).
+// The `baseline` stage: compares the backend's outputs on the first batch with those of the
+// reference kernels. MSC_E_STATE names an output that is not close (model/allclose.h). If an output
+// differs after a discontinuity, the tensors before that are compared instead
+// (graph/discontinuity.h). If it differs after a tensor that the network quantises itself, it is
+// compared from there, together with the integers (model/grids.h).
 enum msc_status msc_model_check(struct msc_model *model, const struct msc_config_dataset *from,
                                 double atol, double rtol);
 
 // One run of the network.
 struct msc_model_run {
     const struct msc_array *const *inputs; // [n_inputs], in the graph's order
-    const char *const *places;             // [n_inputs] where they are from, for errors; or NULL
+    const char *const *places;             // [n_inputs] their sources, for errors; or NULL
     const struct msc_strategy *strategy;   // NULL: float
-    const char *const *tensors;            // names of what to return; n_tensors 0: the outputs
+    const char *const *tensors;            // names of tensors to return; n_tensors 0: the outputs
     size_t n_tensors;
     int64_t repeat;   // measured runs; 0: none
-    bool is_sequence; // inputs hold chunks for the model's states; those of states may be NULL
+    bool is_sequence; // inputs are chunks for the model's states; inputs of states may be NULL
     // Results, owned by the caller.
     struct msc_array **outputs; // [n_outputs] from msc_alloc
-    int32_t *wanted;            // [n_outputs] tensor ids of the model's graph, likewise
+    int32_t *wanted;            // [n_outputs] tensor ids of the model's graph, from msc_alloc
     size_t n_outputs;
     double *microseconds; // [repeat], sorted
 };
-// Inputs have the samples of one batch. Without a dataset they decide branches for good. Outputs
-// have the bits that the search computes on such a batch when the model was not opened as single.
+// The inputs hold the samples of one batch. Without a dataset they also decide branches, for all
+// later runs. The outputs have the same bits as a search computes on such a batch, unless the model
+// was opened as single.
 enum msc_status msc_model_run(struct msc_model *model, struct msc_model_run *run);
 void msc_model_run_finish(struct msc_model_run *run); // frees the results
 

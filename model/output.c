@@ -11,7 +11,7 @@
 
 // ---- Kinds of files ---------------------------------------------------------------------------
 
-// What is left of a file, field by field.
+// The unread part of a file of protobuf fields.
 struct fields {
     const unsigned char *at;
     const unsigned char *end;
@@ -29,7 +29,7 @@ static bool output_read_number(uint64_t *out, struct fields *f) {
     return false;
 }
 
-// The key of a field (its number times eight, and how it is held), which is stepped over.
+// Reads a field's key (number * 8 + wire type) and skips its value.
 static bool skip_field(uint64_t *key, struct fields *f) {
     uint64_t n = 0;
     if (!output_read_number(key, f)) {
@@ -57,7 +57,7 @@ static bool skip_field(uint64_t *key, struct fields *f) {
     return is_inside;
 }
 
-// ModelProto: fields up to the end of the file, and a graph among them.
+// ModelProto: fields up to the end of the file, with a graph among them.
 static enum msc_status looks_like_model(bool *out, const char *data, size_t n_bytes) {
     enum { GRAPH = 7 * 8 + 2 };
     const unsigned char *begin = (const unsigned char *)data;
@@ -73,7 +73,7 @@ static enum msc_status looks_like_model(bool *out, const char *data, size_t n_by
     return MSC_OK;
 }
 
-// Each line begins with a date: "2026-".
+// Lines of a log begin with a date: "2026-".
 static enum msc_status looks_like_log(bool *out, const char *data, size_t n_bytes) {
     size_t n_digits = 0;
     while (n_digits < n_bytes && data[n_digits] >= '0' && data[n_digits] <= '9') {
@@ -83,7 +83,7 @@ static enum msc_status looks_like_log(bool *out, const char *data, size_t n_byte
     return MSC_OK;
 }
 
-// *out stays NULL where it is no JSON.
+// *out remains NULL if the data is not JSON.
 static enum msc_status output_parse(cJSON **out, const char *data, size_t n_bytes) {
     enum msc_status status = msc_json_parse(out, data, n_bytes, "the file");
     return status == MSC_E_NOMEM ? status : MSC_OK;
@@ -109,7 +109,7 @@ static enum msc_status looks_like_graph(bool *out, const char *data, size_t n_by
     return MSC_OK;
 }
 
-// Optuna adds its lines under names of its own.
+// Lines that Optuna adds have other worker names.
 static enum msc_status looks_like_journal(bool *out, const char *data, size_t n_bytes) {
     static const char writer[] = ",\"worker_id\":\"mscgym\",";
     static const char beginning[] = "{\"op_code\":";
@@ -136,15 +136,16 @@ static const struct kind {
     const char *name;
     enum msc_status (*looks)(bool *out, const char *data, size_t n_bytes);
 } kinds[] = {
-    [MSC_OUTPUT_MODEL] = {"ONNX model", looks_like_model},
-    [MSC_OUTPUT_STRATEGY] = {"strategy file", looks_like_strategy},
-    [MSC_OUTPUT_GRAPH] = {"MSCGraph", looks_like_graph},
-    [MSC_OUTPUT_LOG] = {"log of a search", looks_like_log},
-    [MSC_OUTPUT_JOURNAL] = {"journal that mscgym alone has written", looks_like_journal},
-    [MSC_OUTPUT_PAGE] = {"page of a report", looks_like_page},
+    [MSC_OUTPUT_MODEL] = {"an ONNX model", looks_like_model},
+    [MSC_OUTPUT_STRATEGY] = {"a strategy file", looks_like_strategy},
+    [MSC_OUTPUT_GRAPH] = {"an MSCGraph", looks_like_graph},
+    [MSC_OUTPUT_LOG] = {"a log of a search", looks_like_log},
+    [MSC_OUTPUT_JOURNAL] = {"a journal written only by mscgym", looks_like_journal},
+    [MSC_OUTPUT_PAGE] = {"a page of a report", looks_like_page},
 };
 
-// What is no regular file is for who writes it to refuse, or to take (a log may go to a terminal).
+// Only regular files are checked: the writer may refuse others, or accept them (a log may go to a
+// terminal).
 static enum msc_status check_kind(struct msc_arena *arena, enum msc_output kind, const char *what,
                                   const char *path) {
     const void *data = NULL;
@@ -164,12 +165,12 @@ static enum msc_status check_kind(struct msc_arena *arena, enum msc_output kind,
     }
     msc_file_unmap(data, n_bytes);
     MSC_TRY(status);
-    return fits
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID,
-                          "%s: %s would replace this file, which is no %s; name another, or remove "
-                          "it first",
-                          path, what, kinds[kind].name);
+    return fits ? MSC_OK
+                : MSC_FAIL(
+                      MSC_E_INVALID,
+                      "%s: %s would replace this file, which is not %s; name another, or remove "
+                      "it first",
+                      path, what, kinds[kind].name);
 }
 
 enum msc_status msc_output_is_whole(bool *out, enum msc_output kind, const char *path) {
@@ -193,7 +194,7 @@ enum msc_status msc_output_is_whole(bool *out, enum msc_output kind, const char 
     return status;
 }
 
-// ---- Sets -------------------------------------------------------------------------------------
+// ---- Sets of files ----------------------------------------------------------------------------
 
 enum msc_status msc_output_read_model(struct msc_file_set *files, const char *path) {
     const char *const *beside = NULL;
@@ -216,14 +217,13 @@ enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kin
     return kind != MSC_OUTPUT_MODEL || msc_path_ends_in(path, ".onnx")
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: %s is an ONNX model, which is read by a name that ends in .onnx; "
-                          "name it so",
-                          path, what);
+                          "%s: %s is an ONNX model: expected a name that ends in .onnx", path,
+                          what);
 }
 
 // ---- Arrays -----------------------------------------------------------------------------------
 
-// "NAME", or "NAME/12".
+// True for "NAME" or "NAME/12".
 static bool is_name_or_part(const char *old, const char *name) {
     size_t length = strlen(name);
     if (strncmp(old, name, length) != 0) {
@@ -257,9 +257,9 @@ enum msc_status msc_output_check_arrays(const char *path, const char *const name
     }
     if (other || (status != MSC_OK && status != MSC_E_NOMEM)) {
         status = MSC_FAIL(MSC_E_INVALID,
-                          "%s: --output would replace this file, which holds no outputs of this "
-                          "model%s%s; name another, or remove it first",
-                          path, other ? " but " : "", other ? other : "");
+                          "%s: --output would replace this file, which holds other arrays than "
+                          "outputs of this model%s%s; name another, or remove it first",
+                          path, other ? ", such as " : "", other ? other : "");
     }
     msc_arena_finish(&arena);
     return status;

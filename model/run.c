@@ -1,5 +1,5 @@
-// The network run once, or many times for its latency, by the evaluator: so that runs have the bits
-// of a search.
+// Runs a network once, or many times to measure its latency. The evaluator does it, so that the
+// results have the same bits as in a search.
 #include "model/model_internal.h"
 
 #include "base/clock.h"
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 
 #define MAX_INPUTS 64
-#define RUN_MEMORY_BYTES ((uint64_t)1 << 40) // nothing is kept longer than needed
+#define RUN_MEMORY_BYTES ((uint64_t)1 << 40) // no limit: tensors are freed once they are not needed
 
-// The outputs of the first run are for the caller; further ones only take their time.
+// Keeps the outputs of the first run for the caller; later runs are only measured.
 static void model_begin_run(void *payload, size_t trial) {
     struct msc_model_runner *r = payload;
     (void)trial;
@@ -37,7 +37,7 @@ static enum msc_status model_take_batch(void *payload, size_t trial, size_t batc
     return MSC_OK;
 }
 
-// Nothing that a dataset of samples takes: NaN, no elements, no input at all.
+// True for inputs that a dataset of samples refuses: with NaN, or without elements.
 static bool is_unusual(const struct msc_array *a) {
     bool is_float = msc_dtype_is_float(msc_array_dtype(a));
     for (int64_t i = 0; is_float && i < msc_array_n_elements(a); i++) {
@@ -56,7 +56,8 @@ static bool is_run_whole(const struct msc_model *m, const struct msc_model_run *
     return is_found;
 }
 
-// Inputs checked against the model and converted to its types, one batch; owned by the caller.
+// Checks the inputs against the model and converts them to its types. *out, one batch, is owned by
+// the caller.
 static enum msc_status model_check_inputs(struct msc_dataset **out, const struct msc_model *m,
                                           const struct msc_model_run *run) {
     struct msc_array *arrays[MAX_INPUTS] = {NULL};
@@ -64,7 +65,7 @@ static enum msc_status model_check_inputs(struct msc_dataset **out, const struct
     enum msc_status status = MSC_OK;
     int64_t batch = 1;
     if (m->n_inputs > MAX_INPUTS) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: %zu inputs, at most %d can be given", m->path,
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: the model has %zu inputs, more than %d", m->path,
                         m->n_inputs, MAX_INPUTS);
     }
     for (size_t i = 0; i < m->n_inputs; i++) {
@@ -78,10 +79,10 @@ static enum msc_status model_check_inputs(struct msc_dataset **out, const struct
     for (size_t i = 0; i < m->n_inputs; i++) {
         const struct msc_array *in = run->inputs[i];
         if (!in) {
-            continue; // a state that begins with zeros
+            continue; // a state that starts with zeros
         }
         if (msc_array_n_dims(in) == 0 &&
-            !run->is_sequence) { // a dataset holds a scalar as a list of one
+            !run->is_sequence) { // a dataset stores a scalar as a list of length 1
             MSC_TRY_OUT(msc_array_create_from(&arrays[i], msc_array_dtype(in), 1,
                                               (const int64_t[]){1}, msc_array_data(in)));
         } else {
@@ -94,7 +95,7 @@ static enum msc_status model_check_inputs(struct msc_dataset **out, const struct
     MSC_TRY_OUT(msc_dataset_create(out, specs, arrays, m->n_inputs, NULL, batch));
     if (msc_dataset_n_batches(*out) != 1) {
         status = MSC_FAIL(MSC_E_INVALID,
-                          "%s: the inputs hold %" PRId64 " samples, and this model runs one at a "
+                          "%s: the inputs hold %" PRId64 " samples, but this model runs one at a "
                           "time",
                           m->path, msc_dataset_n_samples(*out));
         msc_dataset_destroy(*out);
@@ -131,7 +132,7 @@ static int compare_times(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-// The model without the channels that the strategy takes away, and the wanted tensors there.
+// The model without the channels that the strategy removes, and the wanted tensors in it.
 static enum msc_status runner_prune(struct msc_model_runner *r, const struct msc_model *m,
                                     const struct msc_model_run *run) {
     MSC_TRY(msc_strategy_prune(&r->pruned, run->strategy, m->graph));
@@ -141,7 +142,7 @@ static enum msc_status runner_prune(struct msc_model_runner *r, const struct msc
         const char *name = msc_graph_tensor(m->graph, run->wanted[i])->name;
         r->wanted[i] = msc_graph_find_tensor(r->pruned, name);
         if (r->wanted[i] == MSC_NO_ID) {
-            return MSC_FAIL(MSC_E_NOT_FOUND, "%s: without its channels it has no tensor %s",
+            return MSC_FAIL(MSC_E_NOT_FOUND, "%s: the strategy removes tensor %s with its channels",
                             m->path, name);
         }
     }
@@ -196,7 +197,7 @@ enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct 
 enum msc_status msc_model__feed(const struct msc_model *m, const struct msc_strategy *strategy,
                                 const struct msc_dataset *data, const int32_t wanted[], size_t n,
                                 const struct msc_sink *sink) {
-    // The runner only reads them.
+    // The runner does not write to `wanted`.
     const struct msc_model_run run = {
         .strategy = strategy, .wanted = (int32_t *)wanted, .n_outputs = n};
     struct msc_model_runner r = {0};
@@ -229,7 +230,7 @@ void msc_model__runner_close(struct msc_model_runner *r) {
     *r = (struct msc_model_runner){0};
 }
 
-// Once for the outputs, which also packs the weights; then as often as is to be measured.
+// Runs once for the outputs, which also packs the weights, and then `repeat` times to measure.
 static enum msc_status model_evaluate(struct msc_model_runner *r, struct msc_model_run *run) {
     double unmeasured;
     MSC_TRY(msc_model__runner_run(r, &unmeasured));
@@ -247,7 +248,7 @@ enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
     struct msc_model_runner runner = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(model_check_inputs(&data, m, run));
-    if (!m->dataset) { // else its samples have decided already
+    if (!m->dataset) { // otherwise its samples have decided the branches
         MSC_TRY_OUT(msc_model__take_branches(m, data, NULL));
     }
     MSC_TRY_OUT(msc_model__find_wanted(m, run));

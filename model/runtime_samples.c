@@ -9,12 +9,12 @@ struct span {
     size_t first, end;
 };
 
-// Does the input hold the samples of a batch along its first axis?
+// True if the first axis of the input counts samples.
 static bool has_rows(const struct msc_input_spec *spec) {
     return spec->is_batched;
 }
 
-// Do batches follow one another in one array? The shapes of their samples are the same.
+// True if both batches fit in one array: their samples have the same shapes.
 static bool can_follow(const struct msc_dataset *d, const struct msc_input_spec specs[], size_t a,
                        size_t b) {
     for (size_t i = 0; i < msc_dataset_n_inputs(d); i++) {
@@ -31,7 +31,7 @@ static bool can_follow(const struct msc_dataset *d, const struct msc_input_spec 
     return true;
 }
 
-// As many batches from `first` on as are whole but the last.
+// Batches from `first` on that fit in one file; only the last may be shorter than the batch size.
 static struct span next_span(const struct msc_dataset *d, const struct msc_input_spec specs[],
                              size_t first) {
     struct span span = {first, first + 1};
@@ -43,7 +43,7 @@ static struct span next_span(const struct msc_dataset *d, const struct msc_input
     return span;
 }
 
-// The batches of an input: rows one after the other, or whole inputs along a new first axis.
+// Joins the batches of an input along its sample axis, or along a new first axis.
 static enum msc_status join_batches(struct msc_array **out, const struct msc_dataset *d,
                                     const struct msc_input_spec *spec, size_t input,
                                     struct span span) {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// What differs by no more than this part of the greatest is the same: the last bits of sums.
+// Smaller differences, relative to the greatest magnitude, count as equal: the last bits of sums.
 #define SAME_PART 1e-6f
 enum { MOST_RUNS = 5, MOST_NAMED = 4 };
 
@@ -26,23 +26,23 @@ static bool are_same(const float x[], const float y[], int64_t n) {
     return true;
 }
 
-// ---- Where it stops varying ---------------------------------------------------------------------
+// ---- Where values stop varying ------------------------------------------------------------------
 
 struct walk {
     const struct msc_model *model;
     const struct msc_distill *distill;
     struct msc_arena arena;
     const struct msc_graph *g;
-    int32_t *wanted; // [n_wanted] tensors of the graph that are looked at
+    int32_t *wanted; // [n_wanted] compared tensors of the graph
     size_t n_wanted;
-    struct msc_array **first; // [n_wanted] of the first run
+    struct msc_array **first; // [n_wanted] values of the first run
     bool *varies;             // [n_tensors]
-    bool *is_passed;          // [n_tensors] on the way back
+    bool *is_passed;          // [n_tensors] visited on the way back from the outputs
     const char *names[MOST_NAMED];
     size_t n_names;
 };
 
-// All float32 tensors that joints compute where lengths are known.
+// Chooses all computed float32 tensors, unless they become constants once the shapes are bound.
 static enum msc_status choose_wanted(struct walk *w) {
     const struct msc_graph *bound =
         msc_evaluator_plan(msc_distill_evaluator((struct msc_distill *)w->distill), 0)->graph;
@@ -82,7 +82,7 @@ static enum msc_status compare_run(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// The samples from `first` on, one, or a sequence.
+// Runs the samples [first, first + n): one sample, or a sequence.
 static enum msc_status run_sample(struct walk *w, int64_t first, int64_t n) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     struct msc_sink sink = {.batch = compare_run, .payload = w};
@@ -120,7 +120,7 @@ static enum msc_status run_samples(struct walk *w) {
     return MSC_OK;
 }
 
-// Tensors that are not looked at vary where something that they are made of does; inputs do.
+// A tensor that is not compared varies if one of its inputs varies; inputs of the network do.
 static void follow_others(struct walk *w) {
     for (size_t i = 0; i < w->n_wanted; i++) {
         w->is_passed[w->wanted[i]] = true;
@@ -139,7 +139,8 @@ static void follow_others(struct walk *w) {
     memset(w->is_passed, 0, (size_t)msc_graph_n_tensors(w->g) * sizeof w->is_passed[0]);
 }
 
-// Back from what is compared, through what does not vary, to joints that read what does.
+// Goes back from the compared tensors, through those that do not vary, to joints with inputs that
+// do.
 static void name_ends(struct walk *w) {
     const struct msc_graph *g = w->g;
     for (size_t i = 0; i < msc_distill_n_compared(w->distill); i++) {
@@ -164,7 +165,7 @@ static void name_ends(struct walk *w) {
     }
 }
 
-// Names of tensors; none where the network could not be run for that.
+// Adds names of tensors to the list; none if the network could not be run.
 static enum msc_status find_ends(cJSON *list, const struct msc_model *model,
                                  const struct msc_distill *d) {
     struct walk w = {.model = model, .distill = d, .g = model->graph};
@@ -187,9 +188,10 @@ static enum msc_status find_ends(cJSON *list, const struct msc_model *model,
     return status;
 }
 
-// ---- What is compared -------------------------------------------------------------------------
+// ---- Samples and outputs ----------------------------------------------------------------------
 
-// Warns of tensors that are the same for all samples; are all of them?
+// Warns about compared tensors that are the same for all samples, unless all of them are; returns
+// whether all are.
 static bool are_outputs_same(const struct msc_distill *d, const char *name,
                              const struct msc_log *log) {
     size_t n = msc_distill_n_compared(d), n_same = 0;
@@ -222,9 +224,9 @@ static enum msc_status find_dead(cJSON *found, const struct msc_model *model,
         msc_str_item(&names, item->valuestring);
     }
     msc_log(log, MSC_LOG_WARNING,
-            "%s: the outputs are the same for all samples%s%s: losses will say nothing of any "
-            "plan; are the samples prepared as the model wants them?",
-            name, names.length > 0 ? ": nothing varies after " : "", msc_str_text(&names));
+            "%s: the outputs are the same for all samples%s%s, so losses cannot tell plans apart; "
+            "check that the samples are prepared as the model expects",
+            name, names.length > 0 ? " and nothing varies after " : "", msc_str_text(&names));
     msc_str_finish(&names);
     return MSC_OK;
 }
@@ -240,8 +242,8 @@ static enum msc_status fill_sameness(cJSON *found, const struct msc_model *model
                                                          : MSC_OK;
     }
     msc_log(log, MSC_LOG_WARNING,
-            "%s: all samples are the same: losses will say nothing of others; are they read and "
-            "prepared as they should be?",
+            "%s: all samples are the same, so losses say nothing about other samples; check that "
+            "they are read and prepared correctly",
             name);
     return msc_json_add_bool(found, "same", true);
 }

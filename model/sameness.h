@@ -1,5 +1,5 @@
-// Do the samples, and what the network gives for them, differ at all? Where they do not, whatever a plan
-// does to the network goes unseen.
+// Detects samples that are all the same, and outputs that are the same for all samples. In both
+// cases losses do not show what a plan does to the network.
 //
 //     struct cJSON *found;
 //     MSC_TRY(msc_sameness_find(&found, model, env, "quantize[0]", log));
@@ -11,16 +11,16 @@
 
 struct cJSON;
 
-// Warns, with `name` in front, of calibration samples that are all the same, and of outputs that are the
-// same for all of them. *out, the caller's, is NULL where there is nothing to say, or has
+// Logs warnings that begin with `name`. *out, owned by the caller, is NULL if there is nothing to
+// report, or has
 //
-//     "same"     true: several samples, all the same
-//     "dead"     tensors behind which nothing varies, though the samples do: all that the loss compares
-//                is the same for all of them
-//     "unshared" 0: samples for validation were given, and all of them are calibration samples
+//     "same"     true: there are several samples, all the same
+//     "dead"     names of tensors: the samples differ, but nothing varies after these tensors, so
+//                everything the loss compares is the same for all samples
+//     "unshared" 0: all given validation samples are calibration samples
 //
-// of which a report says what it means (results/report_sameness.h). Outputs are looked at where the
-// environment has a distill loss, whose reference is there.
+// for a report to explain (results/report_sameness.h). Outputs are checked only if the environment
+// has a distill loss, since its reference is then computed.
 enum msc_status msc_sameness_find(struct cJSON **out, const struct msc_model *model,
                                   const struct msc_env *env, const char *name,
                                   const struct msc_log *log);

@@ -47,8 +47,8 @@ enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_str
     enum msc_status status = MSC_OK;
     if (msc_strategy_prunes(strategy)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "a strategy that takes channels away holds weights, which "
-                        "are for those it was found with");
+                        "the strategy removes channels, so its weights fit only those it was found "
+                        "with: search again");
     }
     MSC_TRY(msc_distill_create(&d, &host, model->dataset, &o));
     MSC_TRY_OUT(msc_distill_compute_reference(d));
@@ -60,7 +60,7 @@ out:
     return status;
 }
 
-// ---- What a strategy does ---------------------------------------------------------------------
+// ---- Measuring a strategy ---------------------------------------------------------------------
 
 static struct msc_env_host host_of(const struct msc_model *m, const struct msc_graph *g) {
     return (struct msc_env_host){.abi = MSC_ENV_ABI,

@@ -1,4 +1,4 @@
-// Strategy files in use: where they are read, and made fit for a model's weights.
+// Strategies in use: adapts them to a model's weights, and measures their loss and accuracy.
 #ifndef MSC_MODEL_STRATEGIES_H
 #define MSC_MODEL_STRATEGIES_H
 
@@ -10,17 +10,17 @@ MSC_PUBLIC_BEGIN
 struct msc_recalibration {
     double loss_before, loss_after; // distill loss (mse) over the model's dataset
 };
-// Keeps the choices of a strategy and computes its scales anew from the model and its dataset, which
-// is loaded.
+// Keeps the choices of a strategy and recomputes its scales from the model and its dataset, which
+// must be loaded.
 enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_strategy *strategy,
                                    struct msc_model *model);
 
-// What a strategy does to a model on some samples.
+// The effect of a strategy on a model, over some samples.
 struct msc_strategy_measured {
-    double loss;                     // distill loss (mse) against the model as it is
+    double loss;                     // distill loss (mse) against the unmodified model
     double accuracy, float_accuracy; // NaN: the samples have no labels
 };
-// Of the tensors of these names; n_tensors 0: of the outputs. The samples are of the model's inputs.
+// Compares the tensors of these names; n_tensors 0: the outputs. `samples` are inputs of the model.
 enum msc_status msc_strategy_measure(struct msc_strategy_measured *out,
                                      const struct msc_strategy *strategy,
                                      const struct msc_model *model,

@@ -1,5 +1,5 @@
-// What one side computes is kept until the other side's comes: all batches of as many tensors as
-// memory does for, then the next ones.
+// Tracks the differences of two networks in parts. A part has as many tensors as fit in memory with
+// all their batches: the first side's values are kept until the second side's are computed.
 #include "model/track.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ struct tracking {
     int32_t *tensors[2]; // [n_rows] of each side
     uint64_t *bytes;     // [n_rows] of all batches
     size_t n_batches;
-    // Of one part: rows [first, first + n).
+    // The current part: rows [first, first + n).
     size_t first, n;
     struct msc_array **kept; // [n_batches * n]
     struct sums *sums;       // [n_batches * n]
@@ -53,7 +53,7 @@ static int32_t find_other(const struct tracking *t, int32_t tensor) {
     return found != MSC_NO_ID && is_tracked(other, found) ? found : MSC_NO_ID;
 }
 
-// Joints are in topological order, and so are rows.
+// Adds rows in the order of joints, which is topological.
 static void pair_tensors(struct tracking *t) {
     const struct msc_graph *g = t->sides[0].model->graph;
     struct msc_track *track = t->track;
@@ -100,7 +100,7 @@ static enum msc_status keep_batch(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// Numbers that are the same, NaN included, do not differ; those that are not finite count no further.
+// Equal numbers, or two NaN, do not differ. Pairs that are not finite count only as differences.
 static void add_element(void *sums, double y, double z) {
     struct sums *s = sums;
     bool is_same = y == z || (isnan(y) && isnan(z));
@@ -122,7 +122,7 @@ static void add_all(struct sums *s, const float y[], const float z[], int64_t n)
     s->n = n;
 }
 
-// Where channels went: those that both sides have.
+// If channels were removed, compares those that both sides have.
 static enum msc_status add_common(struct sums *s, const struct tracking *t, size_t row,
                                   const struct msc_array *kept, const struct msc_view *value) {
     const struct msc_track_shape sides[] = {
@@ -162,7 +162,7 @@ static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
 typedef enum msc_status (*take_batch)(void *payload, size_t trial, size_t batch,
                                       const struct msc_view values[]);
 
-// Rows [first, first + n) of one side.
+// Runs one side for rows [first, first + n).
 static enum msc_status run_side(struct tracking *t, int side, const struct msc_dataset *data,
                                 take_batch take) {
     const struct msc_track_side *s = &t->sides[side];
@@ -230,7 +230,7 @@ static enum msc_status track_part(struct tracking *t) {
 }
 
 static enum msc_status track_all(struct tracking *t) {
-    uint64_t most = t->sides[0].model->memory_bytes / 4; // the rest is for what runs
+    uint64_t most = t->sides[0].model->memory_bytes / 4; // the rest is for the evaluation
     MSC_TRY(measure_sizes(t));
     for (t->first = 0; t->first < t->track->n_rows; t->first += t->n) {
         uint64_t bytes = t->bytes[t->first];
@@ -245,14 +245,14 @@ static enum msc_status track_all(struct tracking *t) {
     return MSC_OK;
 }
 
-// ---- Where it goes wrong ------------------------------------------------------------------------
+// ---- The joint that causes the difference -------------------------------------------------------
 
 double msc_track_fall(const struct msc_track_row *row) {
     return fmin(row->inputs_db, MSC_TRACK_CLEAN_DB) - row->snr_db;
 }
 
-// `db` [n_tensors] is what is known of each tensor so far; of one that is no row, what was read for
-// it. Joints come in topological order.
+// Fills inputs_db of the rows. db [n_tensors]: ratio of each tensor, or for a tensor without a row
+// the least of its joint's inputs.
 static void follow(struct tracking *t, double db[]) {
     const struct msc_graph *g = t->sides[0].model->graph;
     struct msc_track *track = t->track;
@@ -299,7 +299,7 @@ static enum msc_status trace(struct tracking *t) {
     return MSC_OK;
 }
 
-// ---- All of it ----------------------------------------------------------------------------------
+// ---- Tracking -----------------------------------------------------------------------------------
 
 static enum msc_status check_sides(const struct msc_track_side sides[2]) {
     const struct msc_dataset *a = sides[0].model->dataset, *b = sides[1].model->dataset;
@@ -309,7 +309,7 @@ static enum msc_status check_sides(const struct msc_track_side sides[2]) {
     if (msc_dataset_n_samples(a) != msc_dataset_n_samples(b) ||
         msc_dataset_n_batches(a) != msc_dataset_n_batches(b)) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: it runs %" PRId64 " samples in %zu batches, %s %" PRId64 " in %zu",
+                        "%s runs %" PRId64 " samples in %zu batches, but %s %" PRId64 " in %zu",
                         sides[0].model->path, msc_dataset_n_samples(a), msc_dataset_n_batches(a),
                         sides[1].model->path, msc_dataset_n_samples(b), msc_dataset_n_batches(b));
     }
@@ -340,7 +340,7 @@ enum msc_status msc_track_make(struct msc_track **out, const struct msc_track_si
     }
     pair_tensors(&t);
     if (t.track->n_rows == 0) {
-        status = MSC_FAIL(MSC_E_INVALID, "%s: it has no tensor by a name that %s has, too",
+        status = MSC_FAIL(MSC_E_INVALID, "%s: no tensor has the same name in %s",
                           sides[0].model->path, sides[1].model->path);
         goto out;
     }

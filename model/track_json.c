@@ -1,4 +1,4 @@
-// What was tracked, for programs.
+// Writes a comparison of two networks as JSON.
 #include "model/track.h"
 
 #include "base/json.h"

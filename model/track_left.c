@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "graph/reshape.h"
 
-// ---- A side -----------------------------------------------------------------------------------
+// ---- One side ---------------------------------------------------------------------------------
 
 enum msc_status msc_track__left_init(struct msc_track_left *out,
                                      const struct msc_track_side *side) {
@@ -32,14 +32,15 @@ static bool stays(const struct msc_track_shape *s, int axis, int64_t index) {
     return unit == MSC_NO_ID || !s->left->is_gone[unit];
 }
 
-// ---- Both -------------------------------------------------------------------------------------
+// ---- Both sides -------------------------------------------------------------------------------
 
 static int64_t length_of(const struct msc_track_shape *s, int axis) {
     int64_t n = msc_graph_tensor(s->left->graph, s->tensor)->dims[axis];
     return n < 0 ? INT32_MAX : n;
 }
 
-// Goes along an axis as it was before anything went; false where more or less is there than stays.
+// Walks along an axis of the unpruned tensor; false if an array has more or fewer elements than
+// remain.
 static bool pair_axis(struct msc_track_common *c, const struct msc_track_shape sides[2], int axis,
                       const int64_t strides[2]) {
     int64_t at[2] = {0, 0};

@@ -1,11 +1,12 @@
-// Which elements two tensors have in common where a strategy has taken channels from one of them, or from both.
+// Finds the elements that two tensors have in common after a strategy has removed channels from one
+// or both of them.
 #ifndef MSC_MODEL_TRACK_LEFT_H
 #define MSC_MODEL_TRACK_LEFT_H
 
 #include "graph/channels.h"
 #include "model/track.h"
 
-// What stays on a side, of its model's graph; without is_gone everything.
+// What remains on a side, in terms of its model's graph; is_gone NULL: everything.
 struct msc_track_left {
     const struct msc_graph *graph;
     struct msc_sites sites;
@@ -15,7 +16,7 @@ struct msc_track_left {
 enum msc_status msc_track__left_init(struct msc_track_left *out, const struct msc_track_side *side);
 void msc_track__left_finish(struct msc_track_left *left); // accepts zeroed
 
-// An array that a side has for a tensor of its model.
+// The shape of a side's array for a tensor of its model.
 struct msc_track_shape {
     const struct msc_track_left *left;
     int32_t tensor;
@@ -23,13 +24,13 @@ struct msc_track_shape {
     const int64_t *dims;
 };
 
-// For each axis the indices that both sides have, as offsets of elements on each.
+// For each axis, the indices that both sides have, as offsets of elements on each side.
 struct msc_track_common {
     int n_dims;
     int64_t n[MSC_MAX_DIMS];
     int64_t *offsets[MSC_MAX_DIMS][2];
 };
-// has_any is false where the two are not what is left of one shape. *out is the caller's.
+// has_any is false if a shape is not what remains of the tensor. *out is owned by the caller.
 enum msc_status msc_track__common_init(struct msc_track_common *out, bool *has_any,
                                        const struct msc_track_shape sides[2]);
 void msc_track__common_finish(struct msc_track_common *c); // accepts zeroed

@@ -1,5 +1,5 @@
-// Other weights for a model that is open. The file is read anew with them, as it was before, so that what
-// reading makes of weights (folding, turning) is made of these, too; then elements change places.
+// Replaces the weights of an open model. The model's file is read again with the new weights, so
+// that they are folded and transposed in the same way; then their data is copied.
 #include "model/model_internal.h"
 
 #include "data/array_file.h"
@@ -7,15 +7,18 @@
 
 static enum msc_status fail_other(const struct msc_model *m, const char *path,
                                   const struct msc_tensor *t) {
-    return MSC_FAIL(MSC_E_INVALID, "%s: it has no weight %s as %s has; only weights may be others",
-                    path, t->name, m->path);
+    return MSC_FAIL(
+        MSC_E_INVALID,
+        "%s: weight %s of %s is missing or has another type or shape; only the values of "
+        "weights may change",
+        path, t->name, m->path);
 }
 
 static bool is_weight(const struct msc_tensor *t) {
     return t->producer == MSC_NO_ID && t->data;
 }
 
-// The weight of `from` that is called as `t`, of its type and shape; NULL: none.
+// The weight of `from` with the name, type and shape of `t`; NULL: none.
 static const struct msc_tensor *find_weight(const struct msc_graph *from,
                                             const struct msc_tensor *t) {
     int32_t id = msc_graph_find_tensor(from, t->name);
@@ -31,7 +34,7 @@ static const struct msc_tensor *find_weight(const struct msc_graph *from,
     return found;
 }
 
-// All of them, or none.
+// Takes all weights, or none.
 static enum msc_status take_weights(struct msc_model *m, const struct msc_graph *from,
                                     const char *path) {
     for (int32_t i = 0; i < msc_graph_n_tensors(m->graph); i++) {
@@ -59,7 +62,7 @@ enum msc_status msc_model_update_weights(struct msc_model *m, const char *path) 
         MSC_TRY_OUT(msc_array_file_load(&weights, path));
         o.weights = &weights;
     }
-    o.device = "cpu"; // it is only read
+    o.device = "cpu"; // the model is only read
     o.n_threads = 1;
     o.bindings = m->bindings;
     o.n_bindings = m->n_bindings;

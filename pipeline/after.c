@@ -30,7 +30,7 @@ static bool is_always(const struct after *a) {
     return true;
 }
 
-// A stage that was stopped ends the search in the same way.
+// If a stage is cancelled, the search counts as cancelled.
 static enum msc_status settle(struct after *a, enum msc_status status) {
     if (status == MSC_E_CANCELLED) {
         a->found->end = MSC_SEARCH_END_CANCELLED;
@@ -57,7 +57,8 @@ static enum msc_status run_winner(struct after *a) {
     return deliver(a, &a->winner);
 }
 
-// The trial that rerank puts first, if that is another one. The next entries start from it.
+// Delivers the trial that rerank puts first, if it is not the winner. The next entries start from
+// it.
 static enum msc_status run_delivered(struct after *a) {
     if (a->delivered.id != a->winner.id) {
         MSC_TRY(deliver(a, &a->delivered));
@@ -65,7 +66,7 @@ static enum msc_status run_delivered(struct after *a) {
     return msc_setup_keep(a->session->setup, a->session->env, a->delivered.proposal.choices);
 }
 
-// ---- Measured outside of the search -----------------------------------------------------------
+// ---- Measurements after the search ------------------------------------------------------------
 
 static enum msc_status keep_measured(struct after *a, enum msc_status status) {
     if (status != MSC_OK) {
@@ -116,7 +117,7 @@ static enum msc_status run_distill(struct after *a) {
     return write_files(a);
 }
 
-// ---- The end, and what is compared with it ----------------------------------------------------
+// ---- The end, and comparisons -----------------------------------------------------------------
 
 static enum msc_status run_end(struct after *a) {
     msc_stage_runtime_check(a->session, a->report, a->result);
@@ -146,7 +147,7 @@ static enum msc_status run_profile(struct after *a) {
 
 // ---- The table --------------------------------------------------------------------------------
 
-// To add a stage, write stage_<name>.c, and a row here with when it is wanted and how it runs.
+// To add a stage, write stage_<name>.c and add a row here: when it is wanted, and how it runs.
 static const struct {
     const char *name;
     bool (*is_wanted)(const struct after *a);
@@ -178,7 +179,7 @@ enum msc_status msc_after_search(struct msc_session *s, struct msc_publisher *pu
     bool is_complete = has_best && line.trial.outcome.state == MSC_TRIAL_COMPLETE;
     if (!s->entry->is_delivered || !is_complete) {
         if (s->entry->is_delivered) {
-            result->is_feasible = result->was_cancelled; // a stopped search may find one yet
+            result->is_feasible = result->was_cancelled; // a cancelled search may still find one
         }
         msc_news_end(news, report, found);
         return MSC_OK;

@@ -1,5 +1,5 @@
-// What follows a search: its report, the winner on disk, and the stages that the entry wants, row
-// by row of a table.
+// Runs what follows a search: its report, the delivery of the winner, and the stages that the entry
+// wants. A table in after.c lists them in order.
 #ifndef MSC_PIPELINE_AFTER_H
 #define MSC_PIPELINE_AFTER_H
 
@@ -7,8 +7,8 @@
 #include "pipeline/processor_result.h"
 #include "pipeline/publisher.h"
 
-// Adds the report of a search that has ended to the result. If a stage was stopped, the search
-// counts as stopped, with all that it found before.
+// Adds the report of a finished search to the result. If a stage is cancelled, the search counts as
+// cancelled and keeps all results up to then.
 enum msc_status msc_after_search(struct msc_session *s, struct msc_publisher *publisher,
                                  struct msc_news *news, struct msc_processor_result *result,
                                  struct msc_search_result *found);

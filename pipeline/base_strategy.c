@@ -13,7 +13,7 @@ static enum msc_status dup_strategy(struct msc_strategy **out, const struct msc_
     return msc_strategy_merge(*out, from);
 }
 
-// If the searches before a record now have another winner, it is the record of another problem.
+// If the searches before it now have another result, the record belongs to another problem.
 static enum msc_status check_base(const struct msc_config_entry *e, const struct msc_strategy *base,
                                   const char *path) {
     struct msc_strategy *stored = NULL;
@@ -27,13 +27,14 @@ static enum msc_status check_base(const struct msc_config_entry *e, const struct
     msc_strategy_destroy(stored);
     return is_equal
                ? MSC_OK
-               : MSC_FAIL(MSC_E_STATE,
-                          "%s: what the searches before %s found has changed since this record "
-                          "was begun; --restart --entry %s searches anew from it",
-                          e->record, e->name, e->name);
+               : MSC_FAIL(
+                     MSC_E_STATE,
+                     "%s: the results of the searches before %s have changed since this record "
+                     "began; --restart --entry %s searches again from them",
+                     e->record, e->name, e->name);
 }
 
-// A named file must have the content that the record began with.
+// A named file must still have the content that the record began with.
 static enum msc_status check_hash(const struct msc_config_entry *e, const struct msc_strategy *base,
                                   const struct msc_record *record) {
     const cJSON *env = msc_json_get(msc_record_header(record), "env");
@@ -43,8 +44,8 @@ static enum msc_status check_hash(const struct msc_config_entry *e, const struct
     return !cJSON_IsString(old) || strcmp(old->valuestring, now) == 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_STATE,
-                          "%s: the strategy that it starts from, %s, is another now; put the right "
-                          "one back, name another record, or start afresh with --restart",
+                          "%s: %s, the strategy that it starts from, has changed; restore it, name "
+                          "another record, or begin again with --restart",
                           msc_record_path(record), e->base);
 }
 

@@ -10,9 +10,9 @@ void msc_board_close(struct msc_board *b) {
     b->run = NULL;
 }
 
-// This launch writes no more of the search.
+// Stops writing this search for TensorBoard.
 static void give_up(struct msc_board *b) {
-    msc_log(b->log, MSC_LOG_WARNING, "%s; TensorBoard gets no more of this search",
+    msc_log(b->log, MSC_LOG_WARNING, "%s; nothing more of this search is written for TensorBoard",
             msc_status_message());
     msc_board_close(b);
     b->is_lost = true;
@@ -48,5 +48,5 @@ void msc_board_end(struct msc_board *b, const struct msc_record *record, const c
         give_up(b);
     }
     msc_str_finish(&text);
-    msc_board_close(b); // the next search gets a run of its own
+    msc_board_close(b); // each search has its own run
 }

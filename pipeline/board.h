@@ -1,5 +1,5 @@
-// Shows a search in TensorBoard, if that was asked for. A failure to write is only a warning, as
-// the record has everything.
+// Writes a search for TensorBoard, if requested. A failed write is only a warning, since the record
+// has everything.
 #ifndef MSC_PIPELINE_BOARD_H
 #define MSC_PIPELINE_BOARD_H
 
@@ -12,15 +12,15 @@ struct msc_record;
 struct msc_tensorboard;
 
 struct msc_board {
-    const char *folder; // gets a run of each search; NULL: none is wanted
+    const char *folder; // gets a run for each search; NULL: not requested
     const struct msc_log *log;
     struct msc_tensorboard *run; // NULL: not begun
-    bool is_lost;                // a write has failed: no more is written
+    bool is_lost;                // a write has failed: nothing more is written
 };
 
-// Writes the trials that are new.
+// Writes the new trials.
 void msc_board_show(struct msc_board *b, const struct msc_record *record);
-// The search has ended: writes the last trials and the report, and closes the run.
+// Ends a search: writes the last trials and the report, and closes the run.
 void msc_board_end(struct msc_board *b, const struct msc_record *record,
                    const struct cJSON *report);
 void msc_board_close(struct msc_board *b); // accepts a zeroed one

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// A record and the files next to it. The base is written only if the entry names no file.
+// Claims a record and the files next to it. The base file is written only if the entry names none.
 static enum msc_status claim_record(struct msc_file_set *files, const char *what, const char *path,
                                     bool has_base) {
     MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, what, path));
@@ -23,7 +23,7 @@ static enum msc_status claim_record(struct msc_file_set *files, const char *what
     return MSC_OK;
 }
 
-// The searches of a section write one strategy file.
+// Searches of one section share a strategy file: true for the first of them.
 static bool is_first_of_strategy(const struct msc_config *c, size_t i) {
     for (size_t k = 0; k < i; k++) {
         const char *other = c->entries[k].strategy_file;
@@ -34,7 +34,7 @@ static bool is_first_of_strategy(const struct msc_config *c, size_t i) {
     return true;
 }
 
-// An output of an earlier run may be replaced even if it is damaged.
+// An output of an earlier run may be replaced, even if it is damaged.
 static enum msc_status claim_output(struct msc_file_set *files, const struct msc_setup *setup,
                                     enum msc_output kind, const char *what, const char *path) {
     bool is_output = path && msc_left_outputs_have(setup, kind, path);
@@ -59,7 +59,7 @@ static enum msc_status claim_entry(struct msc_file_set *files, struct msc_setup 
                : MSC_OK;
 }
 
-// WORKSPACE/<model>.onnx, but never the model itself.
+// Sets WORKSPACE/<model>.onnx, or WORKSPACE/<model>.compressed.onnx if that is the model itself.
 static enum msc_status choose_model(struct msc_setup *setup) {
     const struct msc_config *c = setup->config;
     struct msc_file_set model = {0};
@@ -91,10 +91,10 @@ static enum msc_status claim_stages(struct msc_file_set *files, struct msc_setup
     }
     const char *stages = msc_path_join(&setup->arena, setup->config->workspace, MSC_STAGES_FILE);
     MSC_TRY(MSC_ALLOCATED(stages));
-    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, "the stages that were done", stages));
-    MSC_TRY(claim_output(files, setup, MSC_OUTPUT_GRAPH, "the file of parse", s->graph_file));
+    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, "the record of stages", stages));
+    MSC_TRY(claim_output(files, setup, MSC_OUTPUT_GRAPH, "the output of parse", s->graph_file));
     return s->has_track
-               ? msc_output_claim(files, MSC_OUTPUT_ANY, "the file of track", s->track_file)
+               ? msc_output_claim(files, MSC_OUTPUT_ANY, "the output of track", s->track_file)
                : MSC_OK;
 }
 
@@ -117,7 +117,7 @@ static enum msc_status claim_all(struct msc_file_set *files, struct msc_setup *s
 enum msc_status msc_claim_files(struct msc_setup *setup) {
     struct msc_file_set files = {0};
     enum msc_status status = MSC_OK;
-    if (!setup->config->is_stored) { // a record is itself written
+    if (!setup->config->is_stored) { // otherwise the path is the record, which is written
         MSC_TRY_OUT(msc_file_set_read(&files, "the configuration", setup->config->path));
     }
     MSC_TRY_OUT(msc_read_files_add(&files, setup->config, setup->end, &setup->options));

@@ -23,7 +23,7 @@ struct msc_delivery {
     struct msc_runtime *runtime;
     const char *version;
     struct msc_runtime_samples calibration, validation, one; // n 0: none
-    struct msc_scratch scratch;                              // of the files
+    struct msc_scratch scratch;                              // folder for all files
     const char *outputs_path;
     size_t n_exported;
 };
@@ -86,7 +86,7 @@ static enum msc_status write_samples(struct msc_delivery *d) {
     MSC_TRY(
         msc_runtime_samples_write_first(&d->one, &d->arena, m->dataset, m->specs, folder, "one"));
     if (msc_dataset_is_sequence(m->dataset)) {
-        return MSC_OK; // a runtime runs chunks one by one, without their states
+        return MSC_OK; // a runtime runs single chunks and does not pass states on
     }
     MSC_TRY(msc_runtime_samples_write(&d->calibration, &d->arena, m->dataset, m->specs, folder,
                                       "calibration"));
@@ -100,7 +100,7 @@ enum msc_status msc_delivery_start(struct msc_delivery *d, const char **missing)
     const struct msc_runtime_found *found = NULL;
     *missing = NULL;
     o.cancel = d->options.cancel;
-    delivery_tell(d, "what there is", NULL);
+    delivery_tell(d, "start", NULL);
     enum msc_status status = msc_runtime_start(&d->runtime, &o);
     if (status == MSC_OK) {
         status = msc_runtime_find(&found, d->runtime, d->runtime_name);
@@ -123,8 +123,8 @@ enum msc_status msc_delivery_describe(const struct msc_delivery *d, struct cJSON
     return msc_json_add_number(object, "rounds", (double)d->options.n_rounds);
 }
 
-// A refusal is the plan's own, and so are outputs that are none; what ends the program, or us, is
-// not.
+// Turns a refusal, or outputs of the wrong form, into a failure of the plan. Other failures, such
+// as a crash of the runtime or a cancellation, are returned.
 static enum msc_status settle(struct msc_delivery *d, struct msc_delivery_plan *plan,
                               enum msc_status status) {
     bool is_of_plan = status == MSC_E_STATE || status == MSC_E_FORMAT;
@@ -146,7 +146,7 @@ static void fill_job(struct msc_runtime_job *job, const struct msc_delivery *d,
     job->inputs = samples->paths[0];
 }
 
-// The object `runtime` of what was found of a plan.
+// The object `runtime` in the plan's results; created if missing.
 static enum msc_status runtime_object(cJSON **out, struct msc_delivery_plan *plan) {
     *out = msc_json_get(plan->found, "runtime");
     if (*out) {
@@ -213,7 +213,7 @@ enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_
 
 // ---- Outputs ----------------------------------------------------------------------------------
 
-// Adds the elements of arrays behind those of the same names.
+// Appends the elements of arrays to those of the same names.
 static enum msc_status append_outputs(struct msc_array_list *to,
                                       const struct msc_array_list *from) {
     for (size_t i = 0; i < from->n; i++) {
@@ -223,7 +223,8 @@ static enum msc_status append_outputs(struct msc_array_list *to,
         int64_t n = n_old + msc_array_n_elements(from->arrays[i]);
         enum msc_dtype dtype = msc_array_dtype(from->arrays[i]);
         if (old && msc_array_dtype(old) != dtype) {
-            return MSC_FAIL(MSC_E_FORMAT, "output %s has two types", from->names[i]);
+            return MSC_FAIL(MSC_E_FORMAT, "output %s has different types in different batches",
+                            from->names[i]);
         }
         MSC_TRY(msc_array_create(&joined, dtype, 1, &n));
         char *data = msc_array_data(joined);
@@ -245,9 +246,8 @@ static enum msc_status append_outputs(struct msc_array_list *to,
     return MSC_OK;
 }
 
-// Are the lengths behind the first axis those of the graph's output, where these are known? The
-// first one counts samples, which are added up. Where batches differ in an unknown length, all numbers
-// are in one row.
+// Checks the shape of an output against the graph's. The first axis counts samples, which may be
+// appended, so its length is free. If batches differ in an open length, the array has one axis.
 static bool has_shape_of(const struct msc_array *a, const struct msc_tensor *t) {
     bool is_equal = msc_array_n_dims(a) == (t->n_dims > 0 ? t->n_dims : 1), is_open = false;
     for (int i = 1; i < t->n_dims; i++) {
@@ -257,7 +257,7 @@ static bool has_shape_of(const struct msc_array *a, const struct msc_tensor *t) 
     return is_equal || (is_open && msc_array_n_dims(a) == 1);
 }
 
-// A file has to hold each output of the model, in its type and shape.
+// The file must hold each output of the model, with its type and shape.
 static enum msc_status check_outputs(const struct msc_delivery *d,
                                      const struct msc_array_list *found) {
     const struct msc_graph *g = d->options.model->graph;
@@ -265,22 +265,22 @@ static enum msc_status check_outputs(const struct msc_delivery *d,
         const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_output(g, i));
         const struct msc_array *a = msc_array_list_find(found, t->alias);
         if (!a) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s gave no output %s", d->runtime_name, t->alias);
+            return MSC_FAIL(MSC_E_FORMAT, "%s returned no output %s", d->runtime_name, t->alias);
         }
         if (msc_array_dtype(a) != t->dtype || !has_shape_of(a, t)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s gave output %s in another type or shape",
+            return MSC_FAIL(MSC_E_FORMAT, "%s returned output %s with another type or shape",
                             d->runtime_name, t->alias);
         }
     }
     return MSC_OK;
 }
 
-// Does it say that the file of outputs is not what it should be?
+// True if a status means that the file of outputs is wrong.
 static bool is_of_file(enum msc_status status) {
     return status == MSC_E_NOT_FOUND || status == MSC_E_INVALID || status == MSC_E_UNSUPPORTED;
 }
 
-// What the runtime gives for all samples, in their order.
+// Runs all samples in the runtime and collects the outputs in their order.
 static enum msc_status run_samples(struct msc_array_list *outputs, struct msc_delivery *d,
                                    const struct msc_delivery_plan *plan,
                                    const struct msc_runtime_samples *samples) {
@@ -317,9 +317,9 @@ static enum msc_status judge_samples(cJSON *object, struct msc_delivery *d,
             status == MSC_E_INVALID ? MSC_FAIL(MSC_E_FORMAT, "%s", msc_status_message()) : status;
     }
     msc_array_list_finish(&outputs);
-    if (status == MSC_E_UNSUPPORTED) { // whatever the plan
-        msc_log(d->options.log, MSC_LOG_WARNING, "no loss in %s: %s", d->runtime_name,
-                msc_status_message());
+    if (status == MSC_E_UNSUPPORTED) { // for every plan
+        msc_log(d->options.log, MSC_LOG_WARNING, "the loss in %s is not measured: %s",
+                d->runtime_name, msc_status_message());
         d->calibration.n = 0;
         d->validation.n = 0;
         return MSC_OK;

@@ -16,7 +16,7 @@ static bool is_in_list(const struct msc_delivery_plans *list, int64_t id) {
     return false;
 }
 
-// The uniform plan that a line is of, by its label, or NULL.
+// The label of the uniform plan that a line records, or NULL.
 static const char *uniform_label(const struct msc_record *record,
                                  const struct msc_record_line *line) {
     return line->baseline >= 0 ? msc_record_space(record)->baselines[line->baseline].label : NULL;
@@ -72,7 +72,7 @@ void msc_delivery_plans_finish(struct msc_delivery_plans *list) {
 
 // ---- In the report ----------------------------------------------------------------------------
 
-// Puts copies of what was found into a row's `examined`.
+// Copies results into a row's `examined`.
 static enum msc_status fill_examined(cJSON *row, const cJSON *found) {
     cJSON *examined = msc_json_get(row, "examined");
     const cJSON *item = NULL;

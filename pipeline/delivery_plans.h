@@ -1,5 +1,5 @@
 // The plans of a search that are measured together: some of its trials, the uniform plans and the
-// float model, as they are put into its report.
+// float model. Their results go into the search's report.
 //
 //     MSC_TRY(msc_delivery_plans_init(&list, record, ids, n_ids));
 //     ... list.plans[i].found ...
@@ -15,19 +15,19 @@
 
 struct msc_delivery_plans {
     struct msc_arena arena;
-    struct msc_delivery_plan *plans;  // [n]; what was found is owned here
-    struct msc_delivery_plan **order; // [n] the same, for msc_delivery_latency
+    struct msc_delivery_plan *plans;  // [n]; `found` is owned
+    struct msc_delivery_plan **order; // [n] pointers to `plans`, for msc_delivery_latency
     size_t n;
 };
 
-// These trials, in their order; then the first uniform plans that are not among them; then the float
-// model. `list` must be zero. The record must stay open, as its lines hold the choices.
+// Lists the trials `ids` in their order, then the first uniform plans that are not among them, then
+// the float model. `list` must be zero. The record must stay open, as its lines hold the choices.
 enum msc_status msc_delivery_plans_init(struct msc_delivery_plans *list,
                                         const struct msc_record *record, const int64_t ids[],
                                         size_t n_ids);
 void msc_delivery_plans_finish(struct msc_delivery_plans *list); // accepts a zeroed one
 
-// Puts what was found into `examined` of a report's rows of these: winner, baselines, reference.
+// Adds the results to `examined` of the matching rows of a report: winner, baselines, reference.
 enum msc_status msc_delivery_plans_report(const struct msc_delivery_plans *list,
                                           struct cJSON *report);
 

@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- Whose it is ------------------------------------------------------------------------------
+// ---- Given, or the section's own --------------------------------------------------------------
 
-// Is it the outcome of the entry's record, unchanged since?
+// True if the strategy is the unchanged result of the entry's record.
 static enum msc_status is_own(bool *out, const struct msc_config_entry *e,
                               const struct msc_strategy *s) {
     struct msc_record *record = NULL;
@@ -43,12 +43,12 @@ static enum msc_status fail_damaged(const struct msc_config_entry *e, enum msc_s
     return status == MSC_E_NOMEM
                ? status
                : MSC_FAIL(status,
-                          "%s; or say --restart, with which %s makes the usual plan, and this "
-                          "file is kept under another name",
+                          "%s; or use --restart: %s then makes the usual plan, and this file is "
+                          "renamed",
                           why, e->name);
 }
 
-// Without --restart.
+// As msc_given_is without --restart.
 static enum msc_status find_given(bool *out, const struct msc_config_entry *e) {
     struct msc_strategy *s = NULL;
     bool own = false;
@@ -78,7 +78,7 @@ enum msc_status msc_given_set_aside(struct msc_setup *setup, size_t entry) {
     bool is_given = false;
     enum msc_status status = find_given(&is_given, e);
     if (status != MSC_OK && status != MSC_E_NOMEM && status != MSC_E_IO) {
-        is_given = true; // damaged: it may be anybody's
+        is_given = true; // damaged: it may be a given one
         status = MSC_OK;
     }
     if (status != MSC_OK || !is_given) {
@@ -91,7 +91,7 @@ enum msc_status msc_given_set_aside(struct msc_setup *setup, size_t entry) {
     return MSC_OK;
 }
 
-// ---- What it is applied to --------------------------------------------------------------------
+// ---- Applying it ------------------------------------------------------------------------------
 
 static enum msc_status check_target(const struct msc_config_entry *e,
                                     const struct msc_strategy *s) {
@@ -100,20 +100,22 @@ static enum msc_status check_target(const struct msc_config_entry *e,
     return !target || e->is_target_default || target == wanted
                ? MSC_OK
                : MSC_FAIL(MSC_E_STATE,
-                          "%s: it is for the target %s, and %s says %s; say \"target\": \"%s\"",
+                          "%s: the strategy is for target %s, but %s has target %s; set "
+                          "\"target\": \"%s\"",
                           e->strategy_file, target->name, e->section, e->target, target->name);
 }
 
-// Merges the strategy with what the entries before have found.
+// Merges the strategy with the results of earlier entries.
 static enum msc_status add_to_found(struct msc_strategy **out, const struct msc_setup *setup,
                                     const struct msc_config_entry *e,
                                     const struct msc_strategy *s) {
     bool prunes = setup->found && msc_strategy_prunes(setup->found);
     if (prunes && !msc_strategy_prunes_as(s, setup->found)) {
-        return MSC_FAIL(MSC_E_STATE,
-                        "%s: it was not found for what the sections before %s now leave of the "
-                        "model; put the right one back",
-                        e->strategy_file, e->section);
+        return MSC_FAIL(
+            MSC_E_STATE,
+            "%s: the strategy does not fit the model that the sections before %s leave; "
+            "restore the right file",
+            e->strategy_file, e->section);
     }
     MSC_TRY(msc_strategy_create(out, NULL));
     enum msc_status status =
@@ -150,7 +152,7 @@ enum msc_status msc_given_take(struct msc_setup *setup, size_t entry) {
     return take(setup, &setup->config->entries[entry]);
 }
 
-// ---- What comes of it -------------------------------------------------------------------------
+// ---- Its report -------------------------------------------------------------------------------
 
 static enum msc_status add_measured(cJSON *out, const struct msc_setup *setup,
                                     const struct msc_dataset *samples) {
@@ -195,12 +197,13 @@ static enum msc_status measure_all(cJSON *applied, const struct msc_setup *setup
 static void tell_applied(const struct msc_setup *setup, const struct msc_config_entry *e,
                          const cJSON *applied, const char *model) {
     const cJSON *loss = msc_json_get(msc_json_get(applied, "metrics"), "distill_loss");
-    msc_log(setup->news, MSC_LOG_INFO, "%s: %s is applied as it is, distill_loss %.5g%s%s", e->name,
-            e->strategy_file, loss->valuedouble, model ? ", model " : "", model ? model : "");
+    msc_log(setup->news, MSC_LOG_INFO, "%s: %s is applied unchanged, distill_loss %.5g%s%s",
+            e->name, e->strategy_file, loss->valuedouble, model ? ", model " : "",
+            model ? model : "");
     if (e->distill) {
         msc_log(setup->log, MSC_LOG_WARNING,
-                "%s: distill is passed over: it is for what a search finds, and %s is somebody's "
-                "plan",
+                "%s: distill is skipped: it improves only plans that a search finds, and %s was "
+                "given",
                 e->name, e->strategy_file);
     }
 }
@@ -231,7 +234,7 @@ static enum msc_status add_applied(const struct msc_setup *setup, const struct m
 
 static enum msc_status add_dry(cJSON *report, const struct msc_config_entry *e) {
     struct msc_str text = {0};
-    msc_str_printf(&text, "%s is applied as it is: nothing is searched\n", e->strategy_file);
+    msc_str_printf(&text, "%s is applied unchanged: nothing is searched\n", e->strategy_file);
     enum msc_status status = msc_str_status(&text);
     if (status == MSC_OK) {
         status = msc_json_add_text(report, "estimate_text", msc_str_text(&text));

@@ -22,7 +22,7 @@ enum msc_status msc_header_config_make(cJSON **out, const struct msc_config *c,
 
 // ---- Read -------------------------------------------------------------------------------------
 
-// A dry run starts no agent.
+// A dry run starts no agent, so code is refused only if reading the configuration loads it.
 static enum msc_config_code code_of_record(const struct msc_processor_options *o) {
     return o->allow_plugins             ? MSC_CONFIG_CODE_ALLOWED
            : o->is_node && o->node_path ? MSC_CONFIG_CODE_ALLOWED
@@ -46,7 +46,7 @@ static enum msc_status move_folders(cJSON *config, const char *folder) {
     return MSC_OK;
 }
 
-// A base file that was renamed together with its record is found under the record's name now.
+// If a base file was renamed together with its record, finds it under the record's present name.
 static enum msc_status find_base(struct msc_config *config, const char *record) {
     struct msc_config_entry *e = &config->entries[0];
     const char *first =
@@ -111,8 +111,8 @@ static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
     return find_member(config, e, "env");
 }
 
-// Environments that differ get all defaults before they are compared, as one may leave out what the
-// other has. What cannot be completed is left as it is.
+// Adds all defaults to environments that differ, since one may leave out keys that the other has.
+// Environments that cannot be completed are compared as they are.
 static enum msc_status complete_envs(const struct msc_config_entry *e, const cJSON *stored,
                                      const cJSON *wanted) {
     cJSON *envs[] = {find_env(stored, e), find_env(wanted, e)};
@@ -125,7 +125,7 @@ static enum msc_status complete_envs(const struct msc_config_entry *e, const cJS
     return MSC_OK;
 }
 
-// Equal environments keep the wording of the record.
+// If the environments are equal, the entry takes the record's form.
 static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) {
     cJSON *env = cJSON_Duplicate(find_env(old, e), true);
     MSC_TRY(MSC_ALLOCATED(env));
@@ -134,20 +134,20 @@ static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) 
     return MSC_OK;
 }
 
-// Replaces a member of `object` by a copy of that of `old`, or removes it if `old` has none.
+// Replaces a member of `object` by a copy of the one in `old`, or removes it if `old` has none.
 static enum msc_status take_member(cJSON *object, const cJSON *old, const char *key) {
     const cJSON *item = msc_json_get(old, key);
     cJSON_DeleteItemFromObjectCaseSensitive(object, key);
     return item ? msc_json_add(object, key, cJSON_Duplicate(item, true)) : MSC_OK;
 }
 
-// Compares targets by what they are, as a target may have two names.
+// Compares targets by identity, since a target may have two names.
 static bool is_same_target(const cJSON *a, const cJSON *b) {
     const struct msc_target *x = cJSON_IsString(a) ? msc_target_find(a->valuestring) : NULL;
     return x && cJSON_IsString(b) && msc_target_find(b->valuestring) == x;
 }
 
-// Parameters that the configuration leaves open keep the record's values.
+// Parameters that the configuration does not give keep the record's values.
 static enum msc_status keep_old_parameters(struct msc_config_entry *e, const cJSON *old) {
     enum msc_status status = MSC_OK;
     cJSON *kept = cJSON_Duplicate(old, true);
@@ -183,7 +183,7 @@ enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e, const c
     return MSC_OK;
 }
 
-// A search that has begun keeps its defaults, even if they have changed since.
+// A search that has begun keeps its defaults, even if the defaults have changed.
 static enum msc_status keep_old_defaults(struct msc_config *c, struct msc_config_entry *e,
                                          const cJSON *old) {
     const cJSON *env = find_env(old, e);

@@ -12,19 +12,19 @@
 enum msc_status msc_header_config_make(struct cJSON **out, const struct msc_config *config,
                                        const struct msc_config_entry *e);
 
-// Reads the configuration back: its one entry names the record as it was named when it was made. Of
-// the options only those count that say which code may run, and where it is. *out is owned by the
-// caller. MSC_E_UNSUPPORTED: the header holds no configuration.
+// Reads the configuration back. Its one entry names the record as when it was made. Only the
+// options on which code may run, and where it is, are used. *out is owned by the caller.
+// MSC_E_UNSUPPORTED: the header has no configuration.
 enum msc_status msc_header_config_open(struct msc_config **out, const char *path,
                                        const struct msc_processor_options *options);
 
-// Compares the configuration of an entry with its record's, before anything is computed. The entry
-// keeps the defaults of the record, and its words for equal environments. Fails and names the key
-// that differs.
+// Compares the configuration of an entry with the record's, before anything is computed. The entry
+// takes the record's defaults and, for equal environments, the record's form. The error names the
+// key that differs.
 enum msc_status msc_header_config_check(struct msc_config *config, struct msc_config_entry *e,
                                         const struct msc_record *record);
-// The entry takes the agent of `config`, a record's: all of it if the entry names no agent, as
-// another agent may have been the default then; else the parameters that the entry leaves open.
+// Gives the entry the agent in `config`, which is a record's: all of it if the entry names no agent
+// (the default may have changed), else only the parameters that the entry does not give.
 enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e,
                                              const struct cJSON *config);
 

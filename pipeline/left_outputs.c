@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// Do both paths name one file?
+// True if both paths name the same file.
 static bool is_same_file(const char *a, const char *b) {
     struct msc_arena arena = {0};
     char *planned[2] = {NULL};
@@ -18,7 +18,7 @@ static bool is_same_file(const char *a, const char *b) {
     return is_same;
 }
 
-// Is `path` the file of the workspace that the configuration in a record's header calls `name`?
+// True if `path` is the file that a record's configuration calls `name`, in its workspace.
 static bool is_named(const cJSON *config, const char *record, const cJSON *name, const char *path) {
     const cJSON *workspace = msc_json_get(config, "workspace");
     struct msc_arena arena = {0};
@@ -33,14 +33,14 @@ static bool is_named(const cJSON *config, const char *record, const cJSON *name,
     return is_it;
 }
 
-// Did the section of a record list no searches?
+// True if the section of a record listed no searches.
 static bool is_record_plain(const cJSON *section) {
     const cJSON *entry = cJSON_GetArrayItem(msc_json_get(section, "gym"), 0);
     const cJSON *trials = msc_json_get(msc_json_get(entry, "budget"), "trials");
     return cJSON_IsNumber(trials) && trials->valuedouble == 0;
 }
 
-// Has the record of an entry left the file?
+// True if the record of an entry has written the file.
 static bool has_left(const struct msc_setup *setup, const struct msc_config_entry *e,
                      enum msc_output kind, const char *path) {
     struct msc_record *record = NULL;
@@ -91,7 +91,7 @@ bool msc_left_outputs_have(const struct msc_setup *setup, enum msc_output kind, 
     return !is_plain && is_listed(setup, path);
 }
 
-// Files that are whole, missing, or nobody's output are left alone.
+// Renames a damaged output. Files that are intact, missing or not an output are left unchanged.
 static enum msc_status set_aside(struct msc_setup *setup, enum msc_output kind, const char *path) {
     const char *kept = NULL;
     bool is_whole = true;
@@ -104,7 +104,7 @@ static enum msc_status set_aside(struct msc_setup *setup, enum msc_output kind, 
     }
     MSC_TRY(msc_file_set_aside(&kept, &setup->arena, path));
     msc_log(setup->log, MSC_LOG_WARNING,
-            "%s: it cannot be read, and is made again; the old file is now %s", path, kept);
+            "%s: the file cannot be read and is written again; the old one is now %s", path, kept);
     return MSC_OK;
 }
 

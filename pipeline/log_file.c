@@ -16,8 +16,8 @@ struct msc_log_file {
     struct msc_log alone;
 };
 
-// A line that cannot be written (a full disk, a full pipe) is lost: the record matters, not its
-// log. It is written without a copy: what memory was short for must be there.
+// A line that cannot be written (full disk, full pipe) is lost, since only the record matters. No
+// memory is allocated, so that running out of memory can be logged.
 static void log_file_append(void *payload, enum msc_log_level level, const char *line) {
     static const char *const names[] = {"error", "warning", "info", "debug"};
     const struct msc_log_file *file = payload;
@@ -46,12 +46,12 @@ enum msc_status msc_log_file_open(struct msc_log_file **out, const char *path,
                                   enum msc_log_level level, const struct msc_log *next) {
     struct msc_log_file *file = msc_alloc_zero(1, sizeof *file);
     MSC_TRY(MSC_ALLOCATED(file));
-    // Without waiting: a pipe has no reader yet, or a slow one, and the search goes on.
+    // Does not wait for the reader of a pipe: the search must go on.
     int how = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
     file->descriptor = path ? open(path, how, 0644) : -1;
     if (path && file->descriptor < 0) {
         const char *why =
-            errno == ENXIO ? "nobody reads from this pipe; name a file" : strerror(errno);
+            errno == ENXIO ? "no process reads from this pipe; name a file" : strerror(errno);
         enum msc_status status =
             MSC_FAIL(MSC_E_IO, "%s: cannot write this log file: %s", path, why);
         msc_free(file);

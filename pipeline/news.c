@@ -37,7 +37,7 @@ void msc_news_begin(struct msc_news *n, const struct msc_session *s) {
     n->line_s = msc_clock_seconds();
 }
 
-// ---- On the way -------------------------------------------------------------------------------
+// ---- During the search ------------------------------------------------------------------------
 
 static void write_progress(struct msc_str *out, const struct msc_search_progress *progress,
                            double best) {
@@ -64,7 +64,7 @@ static void write_progress(struct msc_str *out, const struct msc_search_progress
     }
 }
 
-// Is another line due? The caller writes it now.
+// True if another progress line is due, which the caller then writes.
 static bool is_line_due(struct msc_news *n) {
     double now_s = msc_clock_seconds();
     bool is_due = n->session->setup->config->log_seconds > 0.0 &&
@@ -89,7 +89,7 @@ void msc_news_progress(void *payload, const struct msc_search_progress *progress
     }
 }
 
-// Metrics of objectives and bounds, each once.
+// Writes the metrics of objectives and bounds, each once.
 static void news_write_goal(struct msc_str *out, const struct msc_news *n,
                             const struct msc_outcome *outcome) {
     const struct msc_space *space = msc_env_space(n->session->env);
@@ -116,7 +116,7 @@ void msc_news_best(const struct msc_news *n, const struct msc_trial *trial) {
     }
     news_write_goal(&line, n, outcome);
     if (outcome->state != MSC_TRIAL_COMPLETE) {
-        msc_str_printf(&line, "; it misses the bounds by %.3g in all", outcome->violation);
+        msc_str_printf(&line, "; it violates the bounds by %.3g in total", outcome->violation);
     }
     news_tell(n, &line);
 }
@@ -141,7 +141,7 @@ void msc_news_measuring(void *payload, const char *what) {
 
 // ---- The end ----------------------------------------------------------------------------------
 
-// Every number of an object that `said` does not have: ", accuracy 1".
+// Writes every number of an object that `said` does not have: ", accuracy 1".
 static void news_write_numbers(struct msc_str *out, const cJSON *object, const char *before,
                                const cJSON *said) {
     const cJSON *item = NULL;

@@ -19,7 +19,7 @@ struct serving {
     struct msc_processor_options options;
 };
 
-// *out NULL: it is not there.
+// *out is NULL if the member is missing.
 static enum msc_status keep_text(const char **out, struct msc_arena *arena, const cJSON *object,
                                  const char *key) {
     const char *text = msc_json_text_of(object, key);
@@ -35,7 +35,9 @@ static enum msc_status read_share(struct msc_processor_options *o, struct msc_ar
         MSC_TRY(msc_json_get_i64(&n_bytes, init, "memory", "init"));
     }
     if (n_threads < 0 || n_threads > 4096 || n_bytes < 0) {
-        return MSC_FAIL(MSC_E_INVALID, "init: %lld threads", (long long)n_threads);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "init: %lld threads: expected 0 to 4096, and memory of 0 or more",
+                        (long long)n_threads);
     }
     o->n_threads = (int)n_threads;
     o->memory_bytes = (uint64_t)n_bytes;
@@ -44,14 +46,14 @@ static enum msc_status read_share(struct msc_processor_options *o, struct msc_ar
     return keep_text(&o->isa, arena, init, "isa");
 }
 
-// Nothing else tells of another one under the same name.
+// The same path may name another library on this machine, so the contents are compared.
 static enum msc_status check_library(struct msc_setup *setup, const char *wanted) {
     const struct msc_config_entry *e = &setup->config->entries[0];
     const char *own;
     MSC_TRY(msc_worker_code_hash(&own, &setup->arena, e));
     return !own || (wanted && strcmp(own, wanted) == 0)
                ? MSC_OK
-               : MSC_FAIL(MSC_E_STATE, "the environment's library in %s is not that of the search",
+               : MSC_FAIL(MSC_E_STATE, "the environment's library in %s differs from the search's",
                           e->folder);
 }
 
@@ -61,7 +63,7 @@ static void close_last(struct serving *s) {
     s->setup = NULL;
 }
 
-// The search's environment, as its record says.
+// Opens the environment of the search from its record.
 static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
                                     const cJSON *init) {
     struct serving *s = payload;
@@ -70,7 +72,7 @@ static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
     MSC_TRY(msc_json_get_text(&record, init, "record", "init"));
     MSC_TRY(read_share(&o, &s->arena, init));
     close_last(s);
-    // Where the search's files lie as they do where it runs, below a folder.
+    // A folder that contains the search's files under their absolute paths.
     const char *root = getenv("MSCGYM_NODE_ROOT");
     const char *path = msc_arena_printf(&s->arena, "%s%s", root ? root : "", record);
     MSC_TRY(MSC_ALLOCATED(path));
@@ -99,7 +101,7 @@ static bool say(void *payload, const char *line, size_t length) {
 
 enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
                                const struct msc_cancel *cancel, const struct msc_log *log) {
-    // As in a dry run no agent is started, so that it may be a program.
+    // Like a dry run, a node starts no agent, so the agent may be a program.
     struct serving s = {
         .output = output,
         .options = {

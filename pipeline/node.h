@@ -1,4 +1,5 @@
-// A worker of a search on several machines: what `mscgym worker` is (cluster/node.h, docs/cluster.md).
+// A worker of a search on several machines: implements `mscgym worker` (cluster/node.h,
+// docs/cluster.md).
 #ifndef MSC_PIPELINE_NODE_H
 #define MSC_PIPELINE_NODE_H
 
@@ -8,7 +9,7 @@
 
 struct msc_worker;
 
-// Serves requests on descriptor `input`, answers on `output`, until the input ends.
+// Serves requests from descriptor `input` with answers on `output`, until the input ends.
 enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
                                const struct msc_cancel *cancel, const struct msc_log *log);
 

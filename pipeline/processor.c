@@ -28,7 +28,7 @@ struct msc_processor {
 
 // ---- Opening ----------------------------------------------------------------------------------
 
-// Takes the ownership of the setup, also on failure.
+// Takes ownership of the setup, also on failure.
 static enum msc_status make_processor(struct msc_processor **out, struct msc_setup *setup) {
     struct msc_processor *p = msc_alloc_zero(1, sizeof *p);
     if (!p) {
@@ -69,7 +69,7 @@ const struct msc_config *msc_processor_config(const struct msc_processor *p) {
     return p->setup->config;
 }
 
-// ---- Looking at a record ----------------------------------------------------------------------
+// ---- Opening a record to look at it -----------------------------------------------------------
 
 enum msc_status msc_processor_prepare(struct msc_processor *p) {
     MSC_TRY(msc_setup_load(p->setup, MSC_SETUP_LOOK));
@@ -114,8 +114,8 @@ enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// A worker that was started again after a crash has the same command line, but what its predecessor
-// set aside is done: that is noted, or some record was begun.
+// True if an earlier worker of this command has set the old records aside: it has noted that, or
+// has begun a record. A worker that is started after a crash has the same command line.
 static bool is_set_aside(const struct msc_setup *setup) {
     const struct msc_worker *worker = setup->options.worker;
     return worker && worker->page &&
@@ -134,7 +134,7 @@ static enum msc_status set_aside(struct msc_setup *setup, const char *path) {
     return MSC_OK;
 }
 
-// At once for all: what a later search started from is about to change.
+// Sets all records aside at once, before the results that later searches start from change.
 static enum msc_status set_all_aside(struct msc_setup *setup) {
     for (size_t i = setup->first; i < setup->end; i++) {
         const char *path = setup->config->entries[i].record;
@@ -147,7 +147,7 @@ static enum msc_status set_all_aside(struct msc_setup *setup) {
     return MSC_OK;
 }
 
-// The check costs reference kernels; a search that goes on had it when it began.
+// The check runs the reference kernels. A search that continues was checked when it began.
 static enum msc_status run_baseline(struct msc_setup *setup) {
     struct msc_config *c = setup->config;
     bool is_new = false;
@@ -161,7 +161,7 @@ static enum msc_status run_baseline(struct msc_setup *setup) {
                : MSC_OK;
 }
 
-// A dry run finds nothing, but a record may tell what the next search starts from.
+// A dry run finds nothing, but a record may have what the next search starts from.
 static enum msc_status recall_dry(struct msc_setup *setup, size_t i) {
     const struct msc_config_entry *e = &setup->config->entries[i];
     bool has_record = false;
@@ -170,13 +170,13 @@ static enum msc_status recall_dry(struct msc_setup *setup, size_t i) {
     }
     MSC_TRY(msc_record_has_header(&has_record, e->record));
     enum msc_status status = has_record ? msc_recall(setup, i) : MSC_OK;
-    return status == MSC_E_STATE ? MSC_OK : status; // it has no winner yet
+    return status == MSC_E_STATE ? MSC_OK : status; // the record has no winner yet
 }
 
 static enum msc_status run_all_stages(struct msc_setup *setup,
                                       struct msc_processor_result *result) {
     bool is_dry_run = setup->options.is_dry_run;
-    // Of one search alone, or before any, there is nothing to record.
+    // Stages are not recorded for a single search, or in a dry run.
     bool has_stages = setup->config->stages.are_named && !setup->config->is_stored && !is_dry_run &&
                       !setup->options.entry && !setup->options.record && !setup->options.agent;
     MSC_TRY(msc_claim_files(setup));
@@ -195,7 +195,7 @@ static enum msc_status run_all_stages(struct msc_setup *setup,
     if (!is_dry_run) {
         MSC_TRY(run_baseline(setup));
     }
-    // An entry with a base of its own does not ask what those before it found.
+    // An entry with its own base does not need the results of earlier entries.
     bool is_alone = setup->end == setup->first + 1 && setup->config->entries[setup->first].base;
     for (size_t i = is_alone ? setup->first : 0; i < setup->end; i++) {
         MSC_TRY(msc_run_entry(setup, i, result));
@@ -203,13 +203,13 @@ static enum msc_status run_all_stages(struct msc_setup *setup,
             MSC_TRY(recall_dry(setup, i));
         }
         if (result->was_cancelled || !result->is_feasible) {
-            break; // nothing to go on from
+            break; // later entries have nothing to start from
         }
     }
     return MSC_OK;
 }
 
-// The caller gets the text, too; the log file would have nothing of it.
+// Writes the error to the log file; the caller reports it elsewhere.
 static void tell_failure(const struct msc_setup *setup, enum msc_status status) {
     if (setup->log_file) {
         msc_log(msc_log_file_alone(setup->log_file),

@@ -1,4 +1,4 @@
-// What a processor is made of, for those in this program that look into one.
+// Gives other parts of this program access to the inside of a processor.
 #ifndef MSC_PIPELINE_PROCESSOR_PARTS_H
 #define MSC_PIPELINE_PROCESSOR_PARTS_H
 
@@ -9,7 +9,7 @@ struct msc_processor;
 struct msc_setup;
 
 struct msc_setup *msc_processor__setup(const struct msc_processor *p); // borrowed
-// Closes what msc_processor_prepare has opened: environment, model and samples.
+// Closes environment, model and samples that msc_processor_prepare has opened.
 void msc_processor__release(struct msc_processor *p);
 // Adds all files that the processor reads: configuration or record, model, samples, code.
 enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc_processor *p);

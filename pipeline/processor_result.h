@@ -11,15 +11,14 @@ MSC_PUBLIC_BEGIN
 struct cJSON;
 
 struct msc_processor_result {
-    // A list, one object for each search: `entry`, the members of msc_report_create, `files`
-    // (strategy, model), `greedy`, `profile`; after a dry run `entry`,
-    // `estimate` in numbers and `estimate_text` for people. The stage track adds {"stage", "file",
-    // "worst", "fall_db"}.
+    // A list with an object for each search: `entry`, the members of msc_report_create, `files`
+    // (strategy, model), `greedy`, `profile`. After a dry run: `entry`, `estimate` in numbers and
+    // `estimate_text` for people. The stage track adds {"stage", "file", "worst", "fall_db"}.
     struct cJSON *reports;
     bool is_feasible;   // every search has a winner within its bounds
     bool was_cancelled; // stopped on request before the end
-    // The search is whole, but its strategy file or model could not be written, or its runtime
-    // refuses that model: why.
+    // The search is complete, but its strategy file or model could not be written, or the runtime
+    // refuses the model. The message says why.
     enum msc_status export_status;
     char export_message[512];
 };

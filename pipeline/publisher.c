@@ -14,8 +14,8 @@
 
 #define SECONDS_BETWEEN_MODELS 30.0
 
-// Has a later search, of any section or of those with the same strategy file, begun from this
-// entry? Then outputs that both write are the later one's.
+// True if a later search has begun from this entry: of any section if `by_any`, else one with the
+// same strategy file. Outputs that both would write then belong to the later search.
 static enum msc_status is_continued(bool *out, const struct msc_config *c,
                                     const struct msc_config_entry *e, bool by_any) {
     *out = false;
@@ -60,7 +60,7 @@ void msc_publisher_finish(struct msc_publisher *p) {
     *p = (struct msc_publisher){0};
 }
 
-// Marks the plan of a section without searches with its record, so that a changed file is noticed.
+// Marks the plan of a section without searches with its record, so that an edited file is detected.
 static enum msc_status add_plain(cJSON *edits, const struct msc_publisher *p) {
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_strategy *strategy = NULL;
@@ -104,12 +104,12 @@ static enum msc_status publish_write_model(struct msc_publisher *p,
     return status;
 }
 
-// A failure to write is only a warning while the search runs.
+// A failed write is only a warning while the search runs.
 static bool is_written(const struct msc_publisher *p, const char *what, enum msc_status status) {
     if (status != MSC_OK) {
         msc_log(p->session->setup->log, MSC_LOG_WARNING,
-                "the %s could not be written; with the next best trial and at the end it is tried "
-                "again: %s",
+                "cannot write the %s; it is tried again with the next best trial and at the end: "
+                "%s",
                 what, msc_status_message());
     }
     return status == MSC_OK;
@@ -142,7 +142,7 @@ void msc_publisher_take_plan(struct msc_publisher *p, struct cJSON *plan) {
     p->is_model_due = true;
 }
 
-// At the end the first failure goes into the result.
+// At the end, the first failure goes into the result.
 static bool is_delivered(struct msc_processor_result *result, enum msc_status status) {
     if (status != MSC_OK && result->export_status == MSC_OK) {
         result->export_status = status;
@@ -156,7 +156,7 @@ void msc_publisher_write(struct msc_publisher *p, const struct msc_record *recor
     if (p->is_strategy_due) {
         p->is_strategy_due = !is_delivered(result, write_strategy(p));
     }
-    if (p->best_edits && p->model_path) { // now its metadata name the record
+    if (p->best_edits && p->model_path) { // written again, so that its metadata name the record
         p->is_model_due = !is_delivered(result, publish_write_model(p, record));
     }
 }

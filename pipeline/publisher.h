@@ -1,5 +1,5 @@
-// Publishes the best trial of a search: its strategy file at once, its model now and then and at
-// the end.
+// Publishes the best trial of a search: writes its strategy file at once, and its model at
+// intervals and at the end.
 //
 //     struct msc_publisher publisher = {0};
 //     MSC_TRY_OUT(msc_publisher_begin(&publisher, &session));
@@ -15,15 +15,15 @@
 struct msc_publisher {
     const struct msc_session *session; // borrowed
     const char *model_path;            // NULL: no model is written
-    bool may_publish;                  // no later search has begun from this one
+    bool may_publish;                  // false if a later search has begun from this one
     struct cJSON *best_edits;          // of the best trial so far, or NULL
     int64_t best_id;                   // -1: none
-    bool is_strategy_due;              // newer than the file on disk
+    bool is_strategy_due;              // it is newer than the file on disk
     bool is_model_due;
     double model_written_s;
 };
 
-// Path of the model of an entry. NULL: there is none, or a later search has begun from the entry.
+// Path for the model of an entry. NULL: no model is written, or a later search has begun from it.
 enum msc_status msc_publisher_model_path(const char **out, const struct msc_setup *setup,
                                          const struct msc_config_entry *e);
 
@@ -32,13 +32,13 @@ void msc_publisher_finish(struct msc_publisher *p); // accepts a zeroed one
 
 // For msc_search_callbacks.best; the payload is the publisher. Failures to write are only warnings.
 enum msc_status msc_publisher_take_best(void *payload, const struct msc_trial *trial);
-// The plan of the best trial becomes this one; takes its ownership.
+// Replaces the plan of the best trial and takes ownership of the new one.
 void msc_publisher_take_plan(struct msc_publisher *p, struct cJSON *plan);
-// Writes what is due, at the end; the first failure goes into the result. The model's metadata name
-// `record`.
+// Writes the files that are due at the end; the first failure goes into the result. The model's
+// metadata name `record`.
 void msc_publisher_write(struct msc_publisher *p, const struct msc_record *record,
                          struct msc_processor_result *result);
-// Adds `files`, the paths of what was written, to a report.
+// Adds `files`, the paths of the written files, to a report.
 enum msc_status msc_publisher_add_files(struct cJSON *report, const struct msc_publisher *p);
 
 #endif

@@ -5,7 +5,7 @@
 #include "model/output.h"
 #include "records/record_files.h"
 
-// A program, a library, a table, or an argument that names a file.
+// Adds a program, library or table, or an argument that names a file.
 static enum msc_status read_named(struct msc_file_set *files, const struct msc_config_entry *e,
                                   const char *what, const cJSON *path) {
     char *joined = NULL;
@@ -43,8 +43,8 @@ static enum msc_status read_dataset(struct msc_file_set *files,
                                     const struct msc_config_dataset *d) {
     MSC_TRY(msc_file_set_read(files, "the inputs", d->options.inputs));
     MSC_TRY(msc_file_set_read(files, "the labels", d->options.labels));
-    MSC_TRY(msc_file_set_read(files, "the inputs of the validation", d->validation_inputs));
-    return msc_file_set_read(files, "the labels of the validation", d->validation_labels);
+    MSC_TRY(msc_file_set_read(files, "the validation inputs", d->validation_inputs));
+    return msc_file_set_read(files, "the validation labels", d->validation_labels);
 }
 
 bool msc_read_files_has_model(const struct msc_config *c, size_t end) {

@@ -1,5 +1,5 @@
-// What a configuration reads: model, samples, code, tables, strategies. No output may replace these
-// files, and stages are done again when their contents change.
+// The files that a configuration reads: model, samples, code, tables, strategies. No output may
+// replace them, and stages run again if their contents change.
 #ifndef MSC_PIPELINE_READ_FILES_H
 #define MSC_PIPELINE_READ_FILES_H
 
@@ -7,13 +7,13 @@
 #include "config/config.h"
 #include "pipeline/processor_options.h"
 
-// Does one of the first `end` entries need the model, and is there one?
+// True if there is a model and one of the first `end` entries needs it.
 bool msc_read_files_has_model(const struct msc_config *config, size_t end);
 
 // Adds the files that the first `end` entries and the options read.
 enum msc_status msc_read_files_add(struct msc_file_set *files, const struct msc_config *config,
                                    size_t end, const struct msc_processor_options *options);
-// Adds the files that measuring a trial reads: of a record's configuration, all but the record.
+// Adds the files that measuring a trial reads, for the configuration of a record; not the record.
 enum msc_status msc_read_files_add_measured(struct msc_file_set *files,
                                             const struct msc_config *config);
 

@@ -16,7 +16,7 @@ static enum msc_status recall_winner(const struct msc_session *s, struct msc_rec
     MSC_TRY(msc_reranked_winner(&is_there, &best, record, s->setup->log));
     if (!is_there || best.trial.outcome.state != MSC_TRIAL_COMPLETE) {
         return MSC_FAIL(MSC_E_STATE,
-                        "%s: no trial of it meets every bound, so nothing can start "
+                        "%s: no trial meets every bound, so no other search can start "
                         "from %s",
                         e->record, e->name);
     }
@@ -42,7 +42,7 @@ enum msc_status msc_recall(struct msc_setup *setup, size_t entry) {
     }
     enum msc_status status = msc_record_open(&record, e->record, MSC_RECORD_READ, setup->log);
     if (status == MSC_E_NOT_FOUND) {
-        return MSC_FAIL(MSC_E_STATE, "%s: there is no such record: search %s first", e->record,
+        return MSC_FAIL(MSC_E_STATE, "%s: the record is missing: search %s first", e->record,
                         e->name);
     }
     MSC_TRY(status);

@@ -15,7 +15,7 @@ static enum msc_status find_trial(struct msc_record_plan *plan, int64_t trial) {
     struct msc_record_line line;
     bool is_there = true;
     if (trial >= 0 && (size_t)trial >= n) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: there is no trial %lld, it has %zu", path,
+        return MSC_FAIL(MSC_E_INVALID, "%s: there is no trial %lld: the record has %zu", path,
                         (long long)trial, n);
     }
     if (trial >= 0) {
@@ -24,7 +24,7 @@ static enum msc_status find_trial(struct msc_record_plan *plan, int64_t trial) {
         MSC_TRY(msc_reranked_winner(&is_there, &line, plan->record, plan->log));
     }
     if (!is_there) {
-        return MSC_FAIL(MSC_E_STATE, "%s: no trial of it has a result yet", path);
+        return MSC_FAIL(MSC_E_STATE, "%s: no trial has a result yet", path);
     }
     plan->trial = line.trial;
     plan->is_delivered = trial < 0;
@@ -40,7 +40,7 @@ enum msc_status msc_record_plan_open(struct msc_record_plan *plan, const char *p
     return msc_processor_open_record(&plan->processor, path, options);
 }
 
-// Scales beside a record are, like those of a strategy, for the weights that they were found with.
+// Like those of a strategy, the scales next to a record fit only the weights they were found with.
 static enum msc_status check_weights(const struct msc_record_plan *plan) {
     static const char key[] = "weights";
     const cJSON *header = msc_record_header(plan->record);
@@ -51,19 +51,19 @@ static enum msc_status check_weights(const struct msc_record_plan *plan) {
     const cJSON *new = msc_json_get(now, key);
     if (status == MSC_OK && cJSON_IsString(old) && cJSON_IsString(new) &&
         strcmp(old->valuestring, new->valuestring) != 0) {
-        status =
-            MSC_FAIL(MSC_E_STATE,
-                     "%s: found with other weights than %s has, or this version of the program "
-                     "reads it otherwise; put that model back, or keep the choices of its "
-                     "strategy file: mscgym export --model MODEL --strategy FILE "
-                     "--recalibrate --dataset INPUTS -o FILE",
-                     msc_record_path(plan->record), msc_processor_config(plan->processor)->model);
+        status = MSC_FAIL(
+            MSC_E_STATE,
+            "%s: the weights of %s have changed since the search, or this version of the "
+            "program reads them differently; restore the model, or keep the choices of the "
+            "strategy file: mscgym export --model MODEL --strategy FILE "
+            "--recalibrate --dataset INPUTS -o FILE",
+            msc_record_path(plan->record), msc_processor_config(plan->processor)->model);
     }
     cJSON_Delete(now);
     return status;
 }
 
-// What the winner has become, or the plan of its choices.
+// The delivered form of the winner, or the plan of the trial's choices.
 static enum msc_status make_strategy(struct msc_record_plan *plan) {
     cJSON *json = NULL;
     if (plan->is_delivered) {

@@ -1,4 +1,4 @@
-// A plan out of a record, as a strategy: what was delivered of it, or that of any trial.
+// Makes a strategy from a record: the delivered result, or the plan of any trial.
 //
 //     struct msc_record_plan plan = {0};
 //     MSC_TRY_OUT(msc_record_plan_open(&plan, "digits.jsonl", -1, &options));
@@ -17,17 +17,17 @@ struct msc_record_plan {
     struct msc_processor *processor;
     struct msc_trial trial;        // the record's
     struct msc_strategy *strategy; // NULL until it is made
-    bool is_delivered;             // the winner, with what the stages after the search made of it
+    bool is_delivered;             // the winner, as changed by the stages after the search
     const struct msc_log *log;
 };
 
-// Reads the record alone. `trial` < 0: the winner. MSC_E_STATE: no trial has a result; MSC_E_INVALID:
-// there is no such trial. On failure, too, it is to be closed.
+// Reads only the record. `trial` < 0: the winner. MSC_E_STATE: no trial has a result.
+// MSC_E_INVALID: there is no such trial. Close the plan even if this fails.
 enum msc_status msc_record_plan_open(struct msc_record_plan *plan, const char *path, int64_t trial,
                                      const struct msc_processor_options *options);
-// Loads the model and makes the strategy, warning of a trial that does not meet its bounds.
-// MSC_E_UNSUPPORTED: the record's environment has no model; MSC_E_STATE: the model has other weights
-// now.
+// Loads the model and makes the strategy. Warns if the trial does not meet its bounds.
+// MSC_E_UNSUPPORTED: the record's environment has no model. MSC_E_STATE: the model's weights have
+// changed.
 enum msc_status msc_record_plan_make(struct msc_record_plan *plan);
 void msc_record_plan_close(struct msc_record_plan *plan); // accepts a zeroed one
 

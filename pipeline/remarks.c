@@ -40,7 +40,7 @@ static bool cost_differs(const struct msc_space *space, const struct msc_cost *c
     return false;
 }
 
-// Whose choices differ in costs, and whose in costs that the goal uses.
+// COUNTED: the task's choices differ in a cost. USED: they differ in a cost that the goal uses.
 enum { COUNTED = 1, USED = 2 };
 
 static void mark_tasks(unsigned char marks[], const struct msc_space *space,
@@ -79,8 +79,8 @@ enum msc_status msc_remark_costs(const struct msc_space *space, const struct msc
     }
     if (n_tasks > 0) {
         msc_log(log, MSC_LOG_WARNING,
-                "the choices of %zu of %zu tasks (%s first) differ in %s, which no objective or "
-                "bound uses: nothing speaks for a cheaper choice there; set env.bounds",
+                "the choices of %zu of %zu tasks (such as %s) differ in %s, which no objective or "
+                "bound uses, so cheaper choices have no advantage; set env.bounds",
                 n_tasks, space->n_tasks, space->tasks[first].name, msc_str_text(&names));
     }
     enum msc_status status = msc_str_status(&names);

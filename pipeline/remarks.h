@@ -1,12 +1,12 @@
-// What a user should hear about a space before a long search starts.
+// Warnings about a space, given before a long search starts.
 #ifndef MSC_PIPELINE_REMARKS_H
 #define MSC_PIPELINE_REMARKS_H
 
 #include "base/log.h"
 #include "env/api/trial.h"
 
-// Warns of tasks whose choices differ in cost when neither objective nor bound uses any cost in
-// which they do: such a search can only take the most expensive choices.
+// Warns of tasks whose choices differ in costs that neither an objective nor a bound uses: such a
+// search only takes the most expensive choices.
 enum msc_status msc_remark_costs(const struct msc_space *space, const struct msc_goal *goal,
                                  const struct msc_log *log);
 

@@ -13,7 +13,7 @@
 #include "cluster/pool.h"
 #include "search/warm.h"
 
-// ---- Points of other records ------------------------------------------------------------------
+// ---- Warm start from other records ------------------------------------------------------------
 
 static enum msc_status check_warm(const struct msc_session *s) {
     const struct msc_processor_options *o = &s->setup->options;
@@ -26,8 +26,8 @@ static enum msc_status check_warm(const struct msc_session *s) {
     return status;
 }
 
-// Points of other records. *out, owned by the caller, stays NULL if there are none, or the record
-// has them already.
+// Collects the points of other records. *out, owned by the caller, remains NULL if there are none
+// or the record already has them.
 static enum msc_status take_warm(cJSON **out, const struct msc_session *s, bool has_record) {
     const struct msc_warm_options o = {
         .env = s->env,
@@ -55,7 +55,7 @@ static void tell_endless(const struct msc_session *s) {
     }
 }
 
-// Names of files in the workspace may contain folders.
+// File names in the workspace may contain folders.
 static enum msc_status make_folders(const struct msc_session *s) {
     const struct msc_config_entry *e = s->entry;
     const char *const paths[] = {e->record, e->strategy_file};
@@ -101,7 +101,7 @@ enum msc_status msc_run_search(struct msc_session *s, struct msc_processor_resul
     MSC_TRY_OUT(msc_record_has_header(&has_record, o.record_path));
     MSC_TRY_OUT(take_warm(&warm, s, has_record));
     o.warm = warm;
-    if (!has_record || options->is_dry_run) { // only before the first trial
+    if (!has_record || options->is_dry_run) { // warns only before the first trial
         MSC_TRY_OUT(msc_remark_costs(msc_env_space(s->env), &s->goal, s->setup->log));
     }
     if (options->is_dry_run) {

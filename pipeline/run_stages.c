@@ -19,18 +19,18 @@ struct run {
     struct msc_setup *setup;
     struct msc_processor_result *result;
     struct msc_stages *stages;
-    struct msc_hash chain;    // of all that the next stage depends on, except its own keys
-    struct msc_hash *entries; // [n_entries] of the configuration of each search
-    size_t n_recalled;        // first searches that `found` includes
+    struct msc_hash chain;    // of everything the next stage depends on, except its own keys
+    struct msc_hash *entries; // [n_entries] hash of the configuration of each search
+    size_t n_recalled;        // the first searches, whose results are in `found`
     size_t n_done, n_kept;
 };
 
-// ---- What stages rest on ----------------------------------------------------------------------
+// ---- Dependencies of stages -------------------------------------------------------------------
 
-// Keys of a search's configuration that belong to other stages, or change no result.
+// Keys of a search's configuration that belong to other stages, or do not affect results.
 static const char *const others[] = {"workspace", "verbose", "log_file", "log_every", "baseline"};
 
-// Must come before the model is loaded, which fills in what the configuration leaves open.
+// Call before the model is loaded, which fills in values that the configuration leaves open.
 static enum msc_status hash_entries(struct run *r) {
     const struct msc_config *c = r->setup->config;
     r->entries = msc_arena_array(&r->setup->arena, c->n_entries + 1, sizeof *r->entries);
@@ -74,13 +74,13 @@ static struct msc_hash key_of(const struct run *r, const char *stage) {
     return msc_hash_add_text(r->chain, stage);
 }
 
-// ---- What they need ---------------------------------------------------------------------------
+// ---- Loading what they need -------------------------------------------------------------------
 
 static enum msc_status require_model(struct run *r) {
     return r->setup->model ? MSC_OK : msc_setup_load_model(r->setup);
 }
 
-// Recalls what those searches before `end` have found that are not run now.
+// Recalls the results of the searches before `end` that do not run now.
 static enum msc_status require_plans(struct run *r, size_t end) {
     MSC_TRY(require_model(r));
     for (; r->n_recalled < end; r->n_recalled++) {
@@ -91,7 +91,7 @@ static enum msc_status require_plans(struct run *r, size_t end) {
     return MSC_OK;
 }
 
-// The result of a stage that is done already. NULL: it is not done, or is wanted once more.
+// The result of a stage that is already done. NULL: it is not done, or must run again.
 static const cJSON *find_done(struct run *r, const char *stage, struct msc_hash key,
                               bool is_wanted) {
     const cJSON *result = is_wanted ? NULL : msc_stages_find(r->stages, stage, key);
@@ -174,7 +174,7 @@ static enum msc_status stage_baseline(struct run *r) {
 
 // ---- Searches ---------------------------------------------------------------------------------
 
-// The last search of a section leaves the section's strategy file, the last one that has plans the
+// True if no later search writes the same file: the section's strategy file (`of_section`), or the
 // model.
 static bool is_last(const struct msc_config *c, size_t i, bool of_section) {
     for (size_t k = i + 1; k < c->n_entries; k++) {
@@ -212,7 +212,7 @@ static enum msc_status keep_search(struct run *r, size_t i, struct msc_hash key)
     return msc_stages_put(r->stages, e->name, key, files, sizeof files / sizeof files[0], result);
 }
 
-// Can later stages start from the result?
+// True if later stages can start from the result.
 static bool is_whole(const struct msc_processor_result *result) {
     return !result->was_cancelled && result->is_feasible && result->export_status == MSC_OK;
 }
@@ -222,7 +222,7 @@ static void extend_chain(struct run *r, const cJSON *done) {
     r->chain = msc_hash_add_text(r->chain, cJSON_IsString(plan) ? plan->valuestring : NULL);
 }
 
-// The hash of a given strategy.
+// Hash of a given strategy.
 static enum msc_status hash_given(struct msc_hash *out, const char *path) {
     struct msc_strategy *s = NULL;
     MSC_TRY(msc_strategy_load(&s, path));
@@ -251,7 +251,7 @@ static enum msc_status keep_given(struct run *r, size_t i, struct msc_hash key) 
     return msc_stages_put(r->stages, r->setup->config->entries[i].name, key, &model, 1, result);
 }
 
-// A given strategy is applied again when it has changed.
+// Applies a given strategy again only if it has changed.
 static enum msc_status stage_given(struct run *r, size_t i) {
     const struct msc_config_entry *e = &r->setup->config->entries[i];
     struct msc_hash given, key = msc_hash_combine(key_of(r, e->name), r->entries[i]);
@@ -275,7 +275,7 @@ static enum msc_status stage_given(struct run *r, size_t i) {
     return MSC_OK;
 }
 
-// If only the strategy file has changed, not the record, somebody else has edited it.
+// If only the strategy file has changed, and not the record, the user has edited it: renames it.
 static enum msc_status keep_changed(struct run *r, const struct msc_config_entry *e) {
     const char *path = e->strategy_file, *kept = NULL;
     if (!path || !msc_file_exists(path) || !msc_stages_is_changed(r->stages, e->name, path) ||
@@ -283,8 +283,10 @@ static enum msc_status keep_changed(struct run *r, const struct msc_config_entry
         return MSC_OK;
     }
     MSC_TRY(msc_file_set_aside(&kept, &r->setup->arena, path));
-    msc_log(r->setup->log, MSC_LOG_WARNING,
-            "%s: it is not what %s left, and is made again; it is now %s", path, e->name, kept);
+    msc_log(
+        r->setup->log, MSC_LOG_WARNING,
+        "%s: the file has changed since %s wrote it, and is written again; the old one is now %s",
+        path, e->name, kept);
     return MSC_OK;
 }
 
@@ -316,7 +318,7 @@ static enum msc_status stage_search(struct run *r, size_t i) {
     return MSC_OK;
 }
 
-// ---- After them -------------------------------------------------------------------------------
+// ---- After the searches -----------------------------------------------------------------------
 
 static enum msc_status run_export(struct run *r) {
     static const char name[] = "export";
@@ -345,7 +347,7 @@ static enum msc_status write_track(const struct run *r, const cJSON *json) {
     return status;
 }
 
-// Runs sample by sample, which any model allows; sequences run whole.
+// Runs sample by sample, as every model allows that; sequences run as a whole.
 static enum msc_status open_tracked(struct msc_model **out, const struct msc_setup *setup) {
     const struct msc_config *c = setup->config;
     struct msc_config_dataset dataset = c->dataset;
@@ -360,7 +362,7 @@ static enum msc_status open_tracked(struct msc_model **out, const struct msc_set
     return msc_model_load_dataset(*out, &dataset);
 }
 
-// {"stage", "worst", "fall_db", "file"}; the file has all tensors.
+// Fills {"stage", "worst", "fall_db", "file"}; the file has all tensors.
 static enum msc_status track_plan(struct run *r, cJSON *result) {
     struct msc_model *model = NULL;
     struct msc_track *track = NULL;
@@ -409,7 +411,7 @@ static enum msc_status run_track(struct run *r) {
     return msc_json_push(r->result->reports, cJSON_Duplicate(done, true));
 }
 
-// ---- All of them ------------------------------------------------------------------------------
+// ---- All stages -------------------------------------------------------------------------------
 
 static enum msc_status run_each(struct run *r) {
     MSC_TRY(run_prepare(r));

@@ -12,19 +12,19 @@
 
 #include <string.h>
 
-// Was the record, and with it its parameters, made under other numerics?
+// True if the record and its parameters were made under other numerics.
 static bool is_foreign(const struct msc_session *s, const struct msc_record *record) {
     const cJSON *made_by = msc_json_get(msc_record_header(record), "numerics");
-    return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0; // every record has it
+    return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0; // in every record
 }
 
-// Do its parameters include latencies, which would not be measured the same again?
+// True if the parameters include latencies: measuring them again would give other values.
 static bool is_measured(const struct msc_record *record) {
     const cJSON *env = msc_json_get(msc_record_header(record), "env");
     return msc_json_get(env, "latency_of") != NULL;
 }
 
-// Parameters that were lost and made again must be the same; else they are not kept.
+// Parameters that were lost and computed again must be the same, else they are removed.
 static enum msc_status check_parameters(const struct msc_session *s, const char *path,
                                         const struct msc_record *record, bool was_there) {
     static const char key[] = "params_hash";
@@ -40,9 +40,9 @@ static enum msc_status check_parameters(const struct msc_session *s, const char 
             (void)msc_file_remove(path);
         }
         status = MSC_FAIL(MSC_E_STATE,
-                          was_there ? "%s.params: it is not that of this record; put the right one "
-                                      "back"
-                                    : "%s: its .params file is missing, and the scales made again "
+                          was_there ? "%s.params: the file belongs to another record; restore the "
+                                      "right one"
+                                    : "%s: its .params file is missing, and newly computed scales "
                                       "differ: the model, the samples or their order have changed",
                           msc_record_path(record));
     }
@@ -50,7 +50,7 @@ static enum msc_status check_parameters(const struct msc_session *s, const char 
     return status;
 }
 
-// Parameters are stored next to the record, so that they are computed only once.
+// Parameters are stored next to the record, so they are computed only once.
 static enum msc_status set_parameters(struct msc_env_host *host, const char **prepared_path,
                                       struct msc_session *s, const struct msc_record *record,
                                       enum msc_setup_mode mode) {
@@ -61,13 +61,13 @@ static enum msc_status set_parameters(struct msc_env_host *host, const char **pr
     MSC_TRY(MSC_ALLOCATED(*prepared_path && path));
     host->parameters_required = record && (is_foreign(s, record) || is_measured(record));
     if (!record && mode == MSC_SETUP_RUN) {
-        // Parameters left by a record that is gone, or was never begun: the environment takes those
-        // that still fit.
+        // These parameters belong to a record that was removed or never begun. The environment uses
+        // those that still fit.
         MSC_TRY(msc_file_rename(path, *prepared_path));
     }
     bool is_there = record && msc_file_exists(path);
     if (mode == MSC_SETUP_LOOK && !is_there && !host->parameters_required) {
-        path = NULL; // computed, but not kept
+        path = NULL; // computed, but not stored
     }
     host->parameters_path = path;
     return MSC_OK;
@@ -88,7 +88,7 @@ static void fill_host(struct msc_env_host *host, const struct msc_session *s) {
     host->cancel = s->setup->options.cancel;
 }
 
-// A record keeps its rungs, even if they were defaults that have changed since.
+// A record keeps its rungs, even if they were defaults and the defaults have changed.
 static enum msc_status read_race(struct msc_session *s, const struct msc_config_entry *e,
                                  const struct msc_record *record) {
     size_t n_batches = msc_env_n_batches(s->env);
@@ -98,13 +98,14 @@ static enum msc_status read_race(struct msc_session *s, const struct msc_config_
     }
     if (n_batches == 0) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "race: environment %s measures a trial at once, and cannot race it; "
-                        "quantize, prune and joint can",
+                        "race: environment %s measures each trial as a whole and cannot end it "
+                        "early; remove race, or use quantize, prune or joint",
                         msc_env_definition(s->env)->name);
     }
     if (!msc_goal_takes_bound(&s->goal, msc_env_space(s->env))) {
-        return MSC_FAIL(MSC_E_INVALID, "race: trials are raced by distill_loss; make it the only "
-                                       "objective, or leave the race out");
+        return MSC_FAIL(MSC_E_INVALID,
+                        "race: trials are compared by distill_loss; make it the only "
+                        "objective, or remove race");
     }
     MSC_TRY(msc_race_read(&s->race, e->race, n_batches, "race"));
     if (record) {
@@ -113,7 +114,7 @@ static enum msc_status read_race(struct msc_session *s, const struct msc_config_
     return MSC_OK;
 }
 
-// `record` NULL: there is none yet.
+// `record` NULL: the search has no record yet.
 static enum msc_status make_env(struct msc_session *s, const struct msc_record *record,
                                 enum msc_setup_mode mode) {
     const struct msc_config_entry *e = s->entry;
@@ -148,8 +149,8 @@ static void close_record(struct msc_session *s) {
     s->record = NULL;
 }
 
-// A record to continue is read in full before anything is computed for it, and stays open until the
-// search takes it over. For a look its header is enough.
+// A record to continue is read in full before anything is computed, and stays open until the search
+// takes it over. MSC_SETUP_LOOK reads only the header.
 static enum msc_status open_record(struct msc_session *s, enum msc_setup_mode mode) {
     const char *path = s->entry->record;
     // With --restart a dry run ignores the old record.

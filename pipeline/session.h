@@ -1,5 +1,5 @@
-// A session: one entry of a configuration, opened. It owns the environment, what that starts from,
-// and the record, and releases them in reverse order.
+// A session is one opened entry of a configuration. It owns the environment, its base strategy and
+// the record, and releases them in reverse order.
 //
 //     struct msc_session s;
 //     MSC_TRY_OUT(msc_session_open(&s, setup, i, MSC_SETUP_RUN));
@@ -13,23 +13,23 @@
 
 struct msc_session {
     struct msc_setup *setup;        // borrowed
-    struct msc_config_entry *entry; // of the configuration; takes on what its record has
+    struct msc_config_entry *entry; // of the configuration; takes over values of its record
     struct msc_record *record;      // to continue, until the search takes it over; or NULL
-    struct msc_strategy *base;      // that the entry starts from; NULL: the model as it is
+    struct msc_strategy *base;      // where the entry starts; NULL: the unmodified model
     struct msc_env *env;
     struct msc_goal goal;
-    struct msc_race race;   // of the rounds; without rungs: none
+    struct msc_race race;   // no rungs: no race
     struct cJSON *sameness; // {"sameness"}: remarks on the samples (model/sameness.h), or NULL
 };
 
-// Opens the entry: its record (in MSC_SETUP_LOOK only to compare), base, parameters, environment
-// and goal. On failure, too, the session is to be closed.
+// Opens the entry: its record (in MSC_SETUP_LOOK only to compare it), base, parameters, environment
+// and goal. Close the session even if this fails.
 enum msc_status msc_session_open(struct msc_session *s, struct msc_setup *setup, size_t entry,
                                  enum msc_setup_mode mode);
 void msc_session_close(struct msc_session *s); // accepts a zeroed one
 
-// Fills `sameness`: whether the samples, and the outputs on them, differ at all. This is logged at
-// each start.
+// Checks whether the samples, and the outputs on them, differ at all. Fills `sameness` and logs
+// warnings, at each start.
 enum msc_status msc_session_look_at_samples(struct msc_session *s);
 
 #endif

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <unistd.h>
 
-// The least memory that the search needs, in bytes; 0: the environment does not say. A margin
-// covers what the rest of the program will hold.
+// The least memory in bytes that the search needs; 0: the environment does not know. Includes a
+// margin for the rest of the program.
 static enum msc_status measure_memory(double *out, const struct msc_session *s) {
     const struct msc_space *space = msc_env_space(s->env);
     uint32_t *first = msc_alloc_zero(space->n_tasks + 1, sizeof *first);
@@ -38,13 +38,13 @@ enum msc_status msc_session_check_memory(const struct msc_session *s) {
     return least <= (double)s->setup->options.memory_bytes
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "--memory: %.0f MB are too few, this search needs at "
+                          "--memory: %.0f MB is too little: this search needs at "
                           "least %.0f MB",
                           (double)s->setup->options.memory_bytes * 1e-6, ceil(least * 1e-6));
 }
 
-// The accuracy of the float model shows before the search starts if its inputs are not prepared as
-// in training.
+// A low accuracy of the float model shows, before the search starts, that its inputs are not
+// prepared as in training.
 static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
                                          const struct msc_session *s) {
     double metrics[MSC_MAX_METRICS];
@@ -52,7 +52,7 @@ static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
     int64_t n = msc_dataset_n_samples(s->setup->model->dataset);
     MSC_TRY(msc_json_add_number(object, "calibration_samples", (double)n));
     if (!msc_dataset_has_labels(s->setup->model->dataset)) {
-        msc_str_append(text, "accuracy: not known, the samples have no labels (dataset.labels)\n");
+        msc_str_append(text, "accuracy: unknown, as the samples have no labels (dataset.labels)\n");
         return msc_json_add(object, "float_accuracy", cJSON_CreateNull());
     }
     if (metric < 0) { // this environment does not measure it
@@ -64,8 +64,8 @@ static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
     return msc_json_add_number(object, "float_accuracy", metrics[metric]);
 }
 
-// Measured (docs/cluster.md): a pipe; Ray's calls; srun, which takes 92 ms for a message over a
-// kilobyte.
+// Measured costs (docs/cluster.md) of a pipe, of calls through Ray, and of srun, which takes 92 ms
+// for a message of more than a kilobyte.
 static struct msc_pool_costs costs_of(enum msc_cluster_kind kind) {
     static const double messages_s[] = {
         [MSC_CLUSTER_LOCAL] = 0.1e-3, [MSC_CLUSTER_RAY] = 3e-3, [MSC_CLUSTER_SLURM] = 0.184};
@@ -80,7 +80,7 @@ static struct msc_pool_costs costs_of(enum msc_cluster_kind kind) {
         .most = kind == MSC_CLUSTER_LOCAL && n_processors > 0 ? (size_t)n_processors : 0};
 }
 
-// With --cluster: how many workers are worth having, and the figures behind that.
+// With --cluster: estimates how many workers are worth having, and gives the figures for that.
 static enum msc_status estimate_workers(struct msc_str *text, cJSON *object,
                                         const struct msc_session *s, const struct msc_estimate *e) {
     size_t n_trials = s->entry->parallel;
@@ -92,8 +92,8 @@ static enum msc_status estimate_workers(struct msc_str *text, cJSON *object,
     MSC_TRY(msc_cluster_read(&c, &s->setup->arena, s->setup->options.cluster));
     if (c.kind == MSC_CLUSTER_LOCAL && s->setup->model) {
         msc_str_printf(text,
-                       "workers: those of this machine share its %d threads, and measure no more "
-                       "than one process does: none are worth having\n",
+                       "workers: local ones share the %d threads of this machine, and are not "
+                       "faster than one process: none are worth having\n",
                        s->setup->model->n_threads);
         return msc_json_add_number(object, "workers_worth_having", 0);
     }
@@ -103,11 +103,12 @@ static enum msc_status estimate_workers(struct msc_str *text, cJSON *object,
         msc_pool_worth(&worth_s, &costs, round_s, left_s, n_trials, msc_env_n_batches(s->env));
     msc_str_printf(text, "workers: a round of %zu trials takes ", n_trials);
     msc_str_append_duration(text, round_s);
-    msc_str_printf(text, " on this machine, with %zu as fast as it ", n > 0 ? n : 2);
+    msc_str_printf(text, " on this machine; with %zu equally fast workers it takes ",
+                   n > 0 ? n : 2);
     msc_str_append_duration(text, worth_s);
     msc_str_append(text, ", of which messages take ");
     msc_str_append_duration(text, costs.message_s);
-    msc_str_append(text, ", and they start in ");
+    msc_str_append(text, "; workers start in ");
     msc_str_append_duration(text, costs.start_s);
     if (n > 0) {
         msc_str_printf(text, ": up to %zu are worth having\n", n);
@@ -117,7 +118,7 @@ static enum msc_status estimate_workers(struct msc_str *text, cJSON *object,
     return msc_json_add_number(object, "workers_worth_having", (double)n);
 }
 
-// The device may have less than was asked for.
+// The memory limit; the device may have less than was requested.
 static double most_memory(const struct msc_model *m) {
     uint64_t room = msc_backend_get_memory(m->backend).room_bytes;
     return (double)(room < m->memory_bytes ? room : m->memory_bytes);

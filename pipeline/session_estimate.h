@@ -1,5 +1,5 @@
-// What the search of a session will cost, before it starts: time, memory, and how many workers are
-// worth having.
+// Estimates the costs of a session's search before it starts: time, memory, and how many workers
+// are worth having.
 #ifndef MSC_PIPELINE_SESSION_ESTIMATE_H
 #define MSC_PIPELINE_SESSION_ESTIMATE_H
 

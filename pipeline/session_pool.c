@@ -23,8 +23,8 @@ static void write_text(struct msc_str *out, const char *key, const char *text) {
     }
 }
 
-// The device of workers on other machines. A name of a GPU of this machine means nothing there, and
-// trials that the CPU computes here must not use a GPU there. NULL: as the configuration says.
+// The device for workers on other machines; NULL: the configuration's. Names of this machine's GPUs
+// do not apply there, and trials that the CPU computes here must not use a GPU there.
 static const char *device_elsewhere(const struct msc_session *s) {
     const char *device = s->setup->config->device;
     const char *numerics = msc_trial_numerics(s->setup);
@@ -60,18 +60,19 @@ enum msc_status msc_session_check_cluster(const struct msc_session *s) {
     MSC_TRY(check_absolute("--node-path", o->node_path));
     MSC_TRY(check_absolute("--copy-to", o->copy_to));
     if (o->copy_to && c.kind != MSC_CLUSTER_SLURM) {
-        return MSC_FAIL(MSC_E_INVALID, "--copy-to is for --cluster slurm: workers of other kinds "
-                                       "have their files without");
+        return MSC_FAIL(MSC_E_INVALID,
+                        "--copy-to works only with --cluster slurm; other workers get "
+                        "their files without it");
     }
     return o->node_path || c.kind == MSC_CLUSTER_LOCAL || !msc_worker_code_is_needed(s->entry)
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: its environment is code, which workers elsewhere need, too: "
-                          "--node-path names the folder in which all nodes have it",
+                          "%s: its environment is a library or program, which workers on other "
+                          "machines need too: name its folder on all nodes with --node-path",
                           s->entry->name);
 }
 
-// Tells a worker in which folder the code is: on this machine, that of the entry.
+// Adds the folder of the code: on this machine, the entry's.
 static enum msc_status write_code(struct msc_str *init, struct msc_session *s, bool is_elsewhere) {
     const char *library;
     char *folder;
@@ -85,10 +86,10 @@ static enum msc_status write_code(struct msc_str *init, struct msc_session *s, b
     return MSC_OK;
 }
 
-// ---- What a worker is told ---------------------------------------------------------------------
+// ---- Messages to workers -----------------------------------------------------------------------
 
-// The first message to a worker: the path of the record, whose header has the rest, and the
-// worker's share of the machine (0: all of it).
+// Writes the first message to a worker: the path of the record, whose header has everything else,
+// and the worker's share of the machine (0: all of it).
 static enum msc_status write_init(char **out, struct msc_session *s, int n_threads,
                                   uint64_t n_bytes, bool is_elsewhere) {
     struct msc_str init = {0};
@@ -116,7 +117,7 @@ static enum msc_status make_local_init(char **out, struct msc_session *s, int64_
                       m ? m->memory_bytes / (uint64_t)n_workers : 0, false);
 }
 
-// Without options each worker uses all that its job has of a node.
+// By default, each worker uses everything that its job has on a node.
 static enum msc_status make_node_init(char **out, struct msc_session *s) {
     return write_init(out, s, s->setup->options.n_threads, s->setup->options.memory_bytes, true);
 }
@@ -165,8 +166,8 @@ static enum msc_status open_slurm(struct msc_bridge **out, struct msc_session *s
     return msc_slurm_open(out, slurm);
 }
 
-// The first message to the program that connects to Ray. Threads and memory default to those of a
-// node.
+// Writes the first message to the program that connects to Ray. Threads and memory default to those
+// of a node.
 static enum msc_status make_start(char **out, struct msc_session *s, const struct msc_cluster *c) {
     const struct msc_processor_options *o = &s->setup->options;
     struct msc_str start = {0};
@@ -183,8 +184,8 @@ static enum msc_status make_start(char **out, struct msc_session *s, const struc
 
 static enum msc_status open_ray(struct msc_bridge **out, struct msc_session *s,
                                 const struct msc_cluster *c) {
-    static const char hint[] = ": is Python's package mscgym_ray installed (docs/cluster.md)?";
-    // The Python that has the package, set by the script `mscgym` of a wheel.
+    static const char hint[] = ": is the Python package mscgym_ray installed (docs/cluster.md)?";
+    // The Python that has the package; the script `mscgym` of a wheel sets it.
     const char *python = getenv("MSCGYM_PYTHON");
     const char **argv = msc_arena_array(&s->setup->arena, 5, sizeof *argv);
     char *start;

@@ -1,5 +1,5 @@
-// The workers that measure the trials of a session (--cluster): processes of this machine, of Ray,
-// or jobs of Slurm.
+// Opens the workers that measure the trials of a session (--cluster): processes on this machine or
+// in Ray, or jobs of Slurm.
 #ifndef MSC_PIPELINE_SESSION_POOL_H
 #define MSC_PIPELINE_SESSION_POOL_H
 
@@ -7,10 +7,10 @@
 
 struct msc_pool;
 
-// MSC_E_INVALID: the options that go with --cluster do not fit it, or the environment.
+// MSC_E_INVALID: the options for --cluster do not fit its kind or the environment.
 enum msc_status msc_session_check_cluster(const struct msc_session *s);
-// *out, owned by the caller, stays NULL without --cluster. The session is borrowed until it is
-// closed.
+// *out, owned by the caller, remains NULL without --cluster. The session is borrowed until the pool
+// is closed.
 enum msc_status msc_session_open_pool(struct msc_pool **out, struct msc_session *s);
 
 #endif

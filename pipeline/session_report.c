@@ -20,7 +20,7 @@ static enum msc_status announce_report(const struct msc_session *s, struct msc_n
     if (!isnan(seconds)) {
         msc_str_append_duration(&text, seconds);
         msc_log(s->setup->log, MSC_LOG_INFO,
-                "%s: the winner and the uniform plans are measured once more: about %s",
+                "%s: measuring the winner and the uniform plans again takes about %s",
                 s->entry->name, msc_str_text(&text));
         msc_str_finish(&text);
     }
@@ -30,15 +30,14 @@ static enum msc_status announce_report(const struct msc_session *s, struct msc_n
 enum msc_status msc_session_keep_report(const struct msc_session *s,
                                         const struct msc_record *record, const cJSON *report) {
     enum msc_status status = msc_kept_save(record, report);
-    if (status != MSC_OK && status != MSC_E_NOMEM) { // only the copy is lost
+    if (status != MSC_OK && status != MSC_E_NOMEM) { // only the copy is missing
         msc_log(s->setup->log, MSC_LOG_WARNING, "%s", msc_status_message());
         status = MSC_OK;
     }
     return status;
 }
 
-// Evaluates the winner once more, measures it and the uniform plans, and keeps a copy of the
-// report.
+// Evaluates the winner again, measures it and the uniform plans, and stores a copy of the report.
 static enum msc_status make_whole_report(cJSON **out, const struct msc_session *s,
                                          const struct msc_report_options *o,
                                          struct msc_record *record) {

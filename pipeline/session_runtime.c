@@ -6,7 +6,7 @@
 
 static void tell_step(void *payload, const char *what) {
     struct msc_news *n = payload;
-    n->measured_s = NAN; // how long the runtime takes is not known
+    n->measured_s = NAN; // the time in the runtime is unknown
     msc_news_measuring(n, what);
 }
 
@@ -29,7 +29,7 @@ enum msc_status msc_session_open_delivery(struct msc_delivery **out, const struc
 
 void msc_session_tell_refused(const struct msc_session *s, const struct msc_delivery_plan *plan) {
     if (plan->failure) {
-        msc_log(s->setup->log, MSC_LOG_WARNING, "%s: %s is not measured: %s", s->entry->name,
+        msc_log(s->setup->log, MSC_LOG_WARNING, "%s: %s cannot be measured: %s", s->entry->name,
                 plan->name, plan->failure);
     }
 }
@@ -55,7 +55,7 @@ enum msc_status msc_session_start_runtime(bool *is_there, cJSON *runtime,
 
 enum msc_status msc_session_settle_measuring(const struct msc_session *s, enum msc_status status) {
     if (status != MSC_OK && status != MSC_E_CANCELLED && status != MSC_E_LOST) {
-        msc_log(s->setup->log, MSC_LOG_WARNING, "%s: not measured to the end: %s", s->entry->name,
+        msc_log(s->setup->log, MSC_LOG_WARNING, "%s: the measurement failed: %s", s->entry->name,
                 msc_status_message());
         return MSC_OK;
     }
@@ -65,7 +65,7 @@ enum msc_status msc_session_settle_measuring(const struct msc_session *s, enum m
 enum msc_status msc_session_report_runtime(cJSON *report, cJSON *runtime,
                                            const struct msc_delivery_plans *list) {
     enum msc_status status = msc_delivery_plans_report(list, report);
-    if (status != MSC_OK || !runtime->child) { // nothing is known of the runtime
+    if (status != MSC_OK || !runtime->child) { // nothing is known about the runtime
         cJSON_Delete(runtime);
         return status;
     }

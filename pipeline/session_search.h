@@ -1,4 +1,4 @@
-// How a session is searched: the options of search/search.h, with those who observe the search.
+// Options for searching a session (search/search.h), with the observers of the search.
 #ifndef MSC_PIPELINE_SESSION_SEARCH_H
 #define MSC_PIPELINE_SESSION_SEARCH_H
 

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-// ---- Options over the configuration -----------------------------------------------------------
+// ---- Options that override the configuration --------------------------------------------------
 
 static enum msc_status add_bindings(struct msc_setup *setup) {
     struct msc_config *c = setup->config;
@@ -47,10 +47,11 @@ static enum msc_status select_entries(struct msc_setup *setup) {
         MSC_TRY(msc_config_find_entry(&setup->first, c, o->entry));
         setup->end = setup->first + 1;
     } else if (needs_one && c->n_entries > 1) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: it has %zu searches: %s --entry, such as --entry %s",
-                        c->path, c->n_entries,
-                        o->agent ? "it needs" : "--record, --trials, --time and --warm-from need",
-                        c->entries[0].name);
+        return MSC_FAIL(
+            MSC_E_INVALID, "%s: there are %zu searches, so %s --entry, such as --entry %s", c->path,
+            c->n_entries,
+            o->agent ? "name one with" : "--record, --trials, --time and --warm-from need",
+            c->entries[0].name);
     }
     return MSC_OK;
 }
@@ -68,7 +69,7 @@ static void apply_options(struct msc_setup *setup) {
     }
 }
 
-// The agent of the options replaces that of the entry, which then delivers nothing.
+// The agent of the options replaces the entry's, and its results are not delivered.
 static enum msc_status set_agent_beside(struct msc_setup *setup) {
     const struct msc_processor_options *o = &setup->options;
     struct msc_config_entry *e = &setup->config->entries[setup->first];
@@ -195,7 +196,7 @@ const char *msc_setup_numerics(const struct msc_setup *setup) {
     return setup->model ? msc_model_numerics(setup->model) : "none";
 }
 
-// ---- Found so far -----------------------------------------------------------------------------
+// ---- Results so far ---------------------------------------------------------------------------
 
 enum msc_status msc_setup_keep(struct msc_setup *setup, struct msc_env *env,
                                const uint32_t choices[]) {

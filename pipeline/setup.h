@@ -1,5 +1,5 @@
-// The setup of a processor: what all searches of a configuration share. It has the configuration
-// with the options applied, the log, the model with its samples, and the strategy found so far.
+// The setup of a processor is shared by all searches of a configuration: the configuration with the
+// options applied, the log, the model with its samples, and the strategy found so far.
 //
 //     MSC_TRY(msc_setup_create(&setup, config, &options));
 //     MSC_TRY_OUT(msc_setup_load(setup, MSC_SETUP_RUN));
@@ -20,7 +20,7 @@ enum msc_setup_mode {
     MSC_SETUP_LOOK, // nothing is written
 };
 
-// Open structure, to be read only; entries take on what their records have.
+// Open structure; only read it. Entries take over values of their records.
 struct msc_setup {
     struct msc_arena arena;
     struct msc_processor_options options;
@@ -28,13 +28,13 @@ struct msc_setup {
     size_t first, end; // entries to run
     struct msc_log_file *log_file;
     const struct msc_log *log;
-    const struct msc_log *news; // progress lines: not for a console that shows progress itself
+    const struct msc_log *news; // progress lines: not to a console that shows progress itself
     struct msc_model *model;    // NULL: no entry needs one
     const char *model_output;   // path of the compressed model; NULL: none is written
-    struct msc_strategy *found; // by the entries so far; NULL: nothing
+    struct msc_strategy *found; // result of the entries so far; NULL: none
 };
 
-// Takes the ownership of the configuration, also on failure. *out is owned by the caller.
+// Takes ownership of the configuration, also on failure. *out is owned by the caller.
 enum msc_status msc_setup_create(struct msc_setup **out, struct msc_config *config,
                                  const struct msc_processor_options *options);
 // The same with the configuration in the header of a record.
@@ -42,22 +42,22 @@ enum msc_status msc_setup_open_record(struct msc_setup **out, const char *path,
                                       const struct msc_processor_options *options);
 void msc_setup_destroy(struct msc_setup *setup); // accepts NULL
 
-// Opens the log file, and makes the workspace.
+// Opens the log file and creates the workspace.
 enum msc_status msc_setup_open_log(struct msc_setup *setup, enum msc_setup_mode mode);
-// The configuration's model, without samples. *out is owned by the caller.
+// Opens the configuration's model, without samples. *out is owned by the caller.
 enum msc_status msc_setup_open_model(struct msc_model **out, const struct msc_setup *setup,
                                      const struct msc_log *log);
 // Loads model and samples.
 enum msc_status msc_setup_load_model(struct msc_setup *setup);
-// Both; the model only if an entry needs it.
+// Opens the log; loads model and samples if an entry needs them.
 enum msc_status msc_setup_load(struct msc_setup *setup, enum msc_setup_mode mode);
 // The numerics id of this process; "none" without a model.
 const char *msc_setup_numerics(const struct msc_setup *setup);
 
-// The next entries start from the edits of this point, if the environment has edits.
+// Makes the next entries start from the edits of this point, if the environment has edits.
 enum msc_status msc_setup_keep(struct msc_setup *setup, struct msc_env *env,
                                const uint32_t choices[]);
-// The next entries start from this plan, a strategy's JSON.
+// Makes the next entries start from this plan, a strategy's JSON.
 enum msc_status msc_setup_keep_plan(struct msc_setup *setup, const struct cJSON *plan);
 
 #endif

@@ -18,7 +18,7 @@ struct stage {
     const struct msc_session *session;
     struct msc_news *news;
     const struct msc_record *record;
-    const struct msc_trial *trial; // whose plan it is
+    const struct msc_trial *trial; // the plan to improve
     double began_s;
 };
 
@@ -31,7 +31,7 @@ static void tell_weight(void *payload, size_t done, size_t n) {
     char text[64];
     double now = msc_clock_seconds();
     snprintf(text, sizeof text, "better weights, %zu of %zu done", done, n);
-    // Later weights have less of the network after them, and take less time.
+    // Later weights take less time, since less of the network comes after them.
     double per_weight = done > 0 ? (now - s->began_s) / (double)done : NAN;
     s->news->measured_s = now + per_weight * (double)(n - done);
     msc_news_measuring(s->news, text);
@@ -47,7 +47,7 @@ void msc_stage_distill_options(struct msc_quantize_distill_options *o,
     }
 }
 
-// ---- What is kept -----------------------------------------------------------------------------
+// ---- The stored result ------------------------------------------------------------------------
 
 static enum msc_status stage_add_weights(cJSON *object, const struct msc_quantize_distilled *d) {
     cJSON *list = cJSON_CreateArray();
@@ -83,7 +83,7 @@ static enum msc_status stage_add_metrics(cJSON *object, const struct stage *s,
                : MSC_OK;
 }
 
-// The reason to deliver the trial's own plan, or NULL.
+// Why the trial's own plan is delivered instead, or NULL.
 static const char *find_objection(const struct stage *s, const struct msc_quantize_distilled *d) {
     char reason[MSC_REASON_BYTES] = "";
     struct msc_outcome outcome = {
@@ -114,7 +114,7 @@ static enum msc_status describe_distilled(cJSON *object, const struct stage *s,
     return msc_json_add(object, "plan", plan);
 }
 
-// ---- In its runtime ---------------------------------------------------------------------------
+// ---- In the runtime ---------------------------------------------------------------------------
 
 static enum msc_status measure_delivered(struct msc_delivery_plan *plan, struct stage *s) {
     struct msc_delivery *d = NULL;
@@ -135,7 +135,7 @@ out:
     return status;
 }
 
-// File size and loss in the runtime, if there is one. The latency is that of the winner.
+// Adds file size and loss in the runtime, if there is one. The latency is the same as the winner's.
 static enum msc_status add_delivered(cJSON *examined, struct stage *s,
                                      const struct msc_quantize_distilled *distilled) {
     struct msc_delivery_plan plan = {
@@ -182,7 +182,7 @@ static enum msc_status run_stage(cJSON **out, struct stage *s) {
     return MSC_OK;
 }
 
-// The result of an earlier launch with the same options.
+// The result of an earlier launch with the same options, if any.
 static enum msc_status stage_recall(cJSON **out, const struct stage *s) {
     MSC_TRY(msc_distilled_load(out, s->record, s->trial->id, s->session->setup->log));
     if (*out && !cJSON_Compare(msc_json_get(*out, "options"), options_of(s), true)) {

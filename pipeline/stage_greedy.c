@@ -9,7 +9,7 @@
 #include "pipeline/session_search.h"
 #include "records/record_query.h"
 
-// With every parameter, as the record's header needs them.
+// Makes the greedy agent with all its parameters, as the record's header needs them.
 static enum msc_status make_agent(struct msc_config_entry *e, struct msc_config *c) {
     e->agent_said = cJSON_CreateObject();
     MSC_TRY(msc_json_add_text(e->agent_said, "type", "grid_search"));
@@ -17,7 +17,7 @@ static enum msc_status make_agent(struct msc_config_entry *e, struct msc_config 
     return msc_config_resolve_agent(c, e->name, e->agent_said, &e->agent);
 }
 
-// A record that exists keeps its agent.
+// An existing record keeps its agent.
 static enum msc_status keep_agent(struct msc_config_entry *e) {
     struct msc_record *record = NULL;
     if (!msc_file_exists(e->record)) {
@@ -42,14 +42,14 @@ static void compare_with_record(const struct msc_session *s, const struct msc_re
         gain = s->goal.objectives[0].is_maximised ? gain : -gain;
         if (gain > 0) {
             msc_log(s->setup->log, MSC_LOG_WARNING,
-                    "the greedy search beside it found a better plan: %s %.6g against %.6g",
+                    "the greedy baseline search found a better plan: %s %.6g against %.6g",
                     msc_env_space(s->env)->metrics[metric].name, metrics[metric],
                     winner->outcome.metrics[metric]);
         }
     }
 }
 
-// Searches the greedy entry, and adds its report to that of the winner.
+// Searches the greedy entry and adds its report to the winner's.
 static enum msc_status search_greedily(const struct msc_session *s, struct msc_news *news,
                                        struct msc_processor_result *result, cJSON *report,
                                        const struct msc_trial *winner) {
@@ -94,7 +94,7 @@ enum msc_status msc_stage_greedy(const struct msc_session *s, const struct msc_n
     MSC_TRY_OUT(make_agent(&e, setup->config));
     MSC_TRY_OUT(keep_agent(&e));
     MSC_TRY_OUT(msc_base_strategy_copy(setup, &e, s->base, s->entry->record));
-    msc_log(setup->log, MSC_LOG_INFO, "%s: a greedy search beside it, %s", e.name, e.record);
+    msc_log(setup->log, MSC_LOG_INFO, "%s: greedy baseline search, %s", e.name, e.record);
     status = search_greedily(&greedy, &own, result, report, winner);
 out:
     msc_news_close(&own);

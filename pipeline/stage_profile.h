@@ -1,5 +1,5 @@
-// The stage `profile`: the latency of one sample, of the float model and of the plan that is
-// delivered.
+// The stage `profile`: measures the latency of one sample, for the float model and for the
+// delivered plan.
 #ifndef MSC_PIPELINE_STAGE_PROFILE_H
 #define MSC_PIPELINE_STAGE_PROFILE_H
 

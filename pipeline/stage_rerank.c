@@ -19,7 +19,7 @@ struct rerank {
     const struct msc_record *record;
     struct msc_arena arena;
     size_t top;
-    const cJSON *command_json; // NULL: there is none
+    const cJSON *command_json; // NULL: no command
     struct msc_command command;
     struct msc_delivery *delivery;
     bool has_runtime;
@@ -33,7 +33,7 @@ static const struct msc_config_entry *entry_of(const struct rerank *r) {
     return r->session->entry;
 }
 
-// Are both equal, or both absent?
+// True if both are equal, or both absent.
 static bool is_equal(const cJSON *a, const cJSON *b) {
     return a && b ? cJSON_Compare(a, b, true) : !a && !b;
 }
@@ -62,7 +62,7 @@ static void rerank_finish(struct rerank *r) {
     msc_arena_finish(&r->arena);
 }
 
-// ---- The file ---------------------------------------------------------------------------------
+// ---- RECORD.rerank.json -----------------------------------------------------------------------
 
 static enum msc_status add_row(cJSON *rows, const struct rerank *r,
                                const struct msc_delivery_plan *plan,
@@ -114,8 +114,8 @@ static enum msc_status fill_reranked(cJSON *object, const struct rerank *r,
     return MSC_OK;
 }
 
-// Writes what is known so far; `by` NULL: the order is not known yet. *out (may be NULL) gets it,
-// too.
+// Writes the results so far; `by` NULL: the order is not known yet. If `out` is not NULL, *out also
+// gets them.
 static enum msc_status keep_reranked(cJSON **out, const struct rerank *r,
                                      const struct msc_rerank_by *by,
                                      const struct msc_rerank_row rows[]) {
@@ -149,8 +149,8 @@ static const cJSON *find_row(const cJSON *old, int64_t id) {
     return NULL;
 }
 
-// Takes the measurements that still hold: the file size always, the others if runtime and command
-// are the same.
+// Takes over the measurements that still hold: the file size always, the others if runtime or
+// command are the same.
 static enum msc_status recall_plan(struct msc_delivery_plan *plan, const cJSON *row,
                                    bool same_runtime, bool same_command) {
     const struct {
@@ -204,7 +204,7 @@ static bool lacks_in_runtime(const struct rerank *r, const struct msc_delivery_p
     return r->has_runtime && !msc_json_get(msc_json_get(plan->found, "runtime"), key);
 }
 
-// Latencies are comparable only within one measurement: if one is missing, all are measured.
+// Latencies can be compared only within one measurement: if one is missing, all are measured.
 static bool lacks_latencies(const struct rerank *r) {
     for (size_t i = 0; i < r->list.n; i++) {
         if (lacks_in_runtime(r, &r->list.plans[i], "latency_us")) {
@@ -267,19 +267,19 @@ static enum msc_status order_candidates(cJSON **out, struct rerank *r) {
     }
     if (rows[0].violation > 0.0) {
         msc_log(r->session->setup->log, MSC_LOG_WARNING,
-                "%s: by what was measured none of the %zu plans meets every bound; the nearest, "
+                "%s: by these measurements none of the %zu plans meets every bound; the nearest, "
                 "trial %lld, comes first",
                 entry_of(r)->name, r->n_candidates, (long long)rows[0].trial->id);
     }
     return keep_reranked(out, r, &by, rows);
 }
 
-// Reports that the search's order and winner stay.
+// Reports that the search's order and winner are kept.
 static enum msc_status tell_unmeasured(const struct rerank *r) {
     const struct msc_delivery_plan *first = &r->list.plans[0];
     struct msc_str text = {0};
     msc_str_printf(&text,
-                   "of %zu plans none could be measured, so that the search's own winner is "
+                   "none of %zu plans could be measured, so the search's own winner is "
                    "delivered: %s",
                    r->n_candidates, r->unmeasured);
     if (first->failure) {
@@ -292,7 +292,7 @@ static enum msc_status tell_unmeasured(const struct rerank *r) {
     return status;
 }
 
-// Without the runtime, uses what it gave in an earlier launch.
+// If the runtime is missing, uses its results of an earlier launch.
 static enum msc_status recall_whole(cJSON **out, struct rerank *r) {
     cJSON *old = NULL;
     MSC_TRY(msc_reranked_load(&old, r->record, r->session->setup->log));
@@ -309,14 +309,13 @@ static enum msc_status recall_whole(cJSON **out, struct rerank *r) {
 
 static void tell_nothing_to_measure_by(const struct rerank *r) {
     const cJSON *missing = msc_json_get(r->runtime, "missing");
-    msc_log(
-        r->session->setup->log, MSC_LOG_WARNING,
-        "%s: rerank: the order stays that of the search, as there is neither a command nor %s%s",
-        entry_of(r)->name, missing ? "the runtime: " : "a runtime to ask",
-        missing ? missing->valuestring : "");
+    msc_log(r->session->setup->log, MSC_LOG_WARNING,
+            "%s: rerank: the order of the search is kept, as there is neither a command nor %s%s",
+            entry_of(r)->name, missing ? "the runtime: " : "a runtime",
+            missing ? missing->valuestring : "");
 }
 
-// *out stays NULL if there is nothing to measure by.
+// *out remains NULL if there is nothing to measure by.
 static enum msc_status rerank_measure(cJSON **out, struct rerank *r) {
     cJSON *old = NULL;
     if (msc_session_has_runtime(r->session) || r->command_json) {

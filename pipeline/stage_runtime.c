@@ -15,7 +15,7 @@ static enum msc_status measure_plans(const struct msc_session *s, struct msc_del
     return msc_delivery_latency(d, list->order, list->n);
 }
 
-// Notes that the runtime refuses the winner, though it takes the float model.
+// Notes that the runtime refuses the winner but accepts the float model.
 static enum msc_status note_winner_refused(cJSON *runtime, const struct msc_delivery_plans *list) {
     const struct msc_delivery_plan *winner = &list->plans[0];
     if (!winner->is_refused || list->plans[list->n - 1].failure) {
@@ -35,7 +35,7 @@ static enum msc_status measure_in_runtime(const struct msc_session *s, struct ms
         status = measure_plans(s, d, list);
     }
     if (status == MSC_OK) {
-        status = note_winner_refused(runtime, list); // before the delivery frees the reason
+        status = note_winner_refused(runtime, list); // closing the delivery frees the message
     }
     msc_delivery_close(d);
     return status;
@@ -65,8 +65,8 @@ void msc_stage_runtime_check(const struct msc_session *s, const cJSON *report,
     if (why && result->export_status == MSC_OK) {
         result->export_status = MSC_E_UNSUPPORTED;
         snprintf(result->export_message, sizeof result->export_message,
-                 "%s: the model of the winner is refused by its runtime; use rerank to deliver one "
-                 "that it takes: %s",
+                 "%s: the runtime refuses the winner's model; use rerank to deliver one that it "
+                 "accepts: %s",
                  s->entry->name, why);
     }
 }

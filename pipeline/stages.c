@@ -29,7 +29,7 @@ static enum msc_status stages_begin(struct msc_stages *s) {
     return msc_json_add(s->json, "stages", s->rows);
 }
 
-// False: nothing in it counts.
+// False: the file is not used.
 static bool is_known(struct msc_stages *s) {
     const cJSON *schema = msc_json_get(s->json, "schema");
     s->rows = msc_json_get(s->json, "stages");
@@ -44,7 +44,7 @@ static enum msc_status stages_load(struct msc_stages *s, const struct msc_log *l
     }
     if (status != MSC_E_NOT_FOUND) {
         msc_log(log, MSC_LOG_WARNING,
-                "%s: it does not tell which stages were done; all are looked at again", s->path);
+                "%s: the file is not a valid record of stages, so all stages run again", s->path);
     }
     cJSON_Delete(s->json);
     return stages_begin(s);
@@ -161,7 +161,7 @@ const cJSON *msc_stages_find(const struct msc_stages *s, const char *stage, stru
     return msc_json_get(row, "result");
 }
 
-// The file of a row that has this path, or NULL.
+// The file of a row with this path, or NULL.
 static const cJSON *find_file(const struct msc_stages *s, const cJSON *row, const char *path) {
     struct msc_arena arena = {0};
     char *name = NULL;

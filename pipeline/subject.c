@@ -13,13 +13,13 @@
 
 enum kind { KIND_MODEL, KIND_STRATEGY, KIND_RECORD, KIND_CONFIG };
 
-// ---- What it is -------------------------------------------------------------------------------
+// ---- Kind of the file -------------------------------------------------------------------------
 
 static bool has_member(const cJSON *json, const char *key) {
     return msc_json_get(json, key) != NULL;
 }
 
-// What is no JSON is for those to complain of who read models.
+// Files that are not JSON count as models: reading the model then reports the error.
 static enum msc_status kind_of(enum kind *out, const char *path) {
     static const char record[] = "{\"kind\":\"header\"";
     const void *data = NULL;
@@ -44,7 +44,8 @@ static enum msc_status kind_of(enum kind *out, const char *path) {
     return status;
 }
 
-// The path, and what is said behind it: NULL where the whole word is one.
+// Splits at the last colon: the path, and *behind, the text after the colon. *behind is NULL if the
+// whole word is an existing file or has no colon.
 static enum msc_status split(char **path, const char **behind, struct msc_arena *arena,
                              const char *word) {
     const char *colon = msc_file_exists(word) ? NULL : strrchr(word, ':');
@@ -63,7 +64,7 @@ static enum msc_status subject_open_record(struct msc_subject *s, const char *pa
     s->strategy = s->plan.strategy;
     s->config = msc_processor_config(s->plan.processor);
     s->model = s->config->model;
-    // What made the strategy is not needed any more.
+    // Frees environment, model and samples, which are needed only to make the strategy.
     msc_processor__release(s->plan.processor);
     return MSC_OK;
 }
@@ -72,7 +73,7 @@ static enum msc_status open_trial(struct msc_subject *s, const char *path, const
                                   const struct msc_processor_options *options) {
     int64_t trial = -1;
     if (behind && (!msc_parse_i64(&trial, behind) || trial < 0)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s:%s: expected the number of a trial behind the colon",
+        return MSC_FAIL(MSC_E_INVALID, "%s:%s: expected the number of a trial after the colon",
                         path, behind);
     }
     return subject_open_record(s, path, trial, options);
@@ -80,7 +81,7 @@ static enum msc_status open_trial(struct msc_subject *s, const char *path, const
 
 // ---- Stages -----------------------------------------------------------------------------------
 
-// The last search of that name, or of the section of that name; all, where none is named.
+// The last search with this name, or in the section of this name; `name` NULL: the last of all.
 static const struct msc_config_entry *find_search(const struct msc_config *c, const char *name) {
     for (size_t i = c->n_entries; i > 0; i--) {
         const struct msc_config_entry *e = &c->entries[i - 1];
@@ -100,8 +101,8 @@ static enum msc_status fail_stage(const struct msc_config *c, const char *stage)
     msc_str_item(&names, "export");
     enum msc_status status = msc_str_status(&names);
     if (status == MSC_OK) {
-        status = MSC_FAIL(MSC_E_INVALID, "%s: it has no stage \"%s\", there are %s", c->path, stage,
-                          msc_str_text(&names));
+        status = MSC_FAIL(MSC_E_INVALID, "%s: unknown stage \"%s\": expected one of %s", c->path,
+                          stage, msc_str_text(&names));
     }
     msc_str_finish(&names);
     return status;
@@ -115,7 +116,7 @@ static enum msc_status subject_open_stage(struct msc_subject *s, const char *pat
     const struct msc_config *c = s->config = setup->config;
     s->model = c->model;
     if (!c->model) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its searches have no model", path);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: the configuration has no model", path);
     }
     if (stage && strcmp(stage, "baseline") == 0) {
         return MSC_OK;
@@ -139,7 +140,7 @@ static enum msc_status subject_open_stage(struct msc_subject *s, const char *pat
     return subject_open_record(s, e->record, -1, options);
 }
 
-// ---- All of them ------------------------------------------------------------------------------
+// ---- Any kind ---------------------------------------------------------------------------------
 
 enum msc_status msc_subject_open(struct msc_subject *s, const char *word,
                                  const struct msc_processor_options *options) {

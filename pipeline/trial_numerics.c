@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// Drivers that compute on the processor have these names.
+// The excluded names are drivers that compute on the processor.
 bool msc_trial_numerics_is_gpu(const char *numerics) {
     return strncmp(numerics, "vulkan/", strlen("vulkan/")) == 0 && !strstr(numerics, "llvmpipe") &&
            !strstr(numerics, "SwiftShader");
@@ -24,7 +24,7 @@ enum msc_status msc_trial_numerics_check(const struct msc_setup *setup) {
     return setup->options.cluster || !msc_trial_numerics_are_foreign(setup)
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "--numerics is \"%s\", this machine computes by \"%s\": others need "
-                          "workers (--cluster)",
+                          "--numerics is \"%s\", but this machine computes with \"%s\": other "
+                          "numerics need workers (--cluster)",
                           setup->options.numerics, msc_setup_numerics(setup));
 }

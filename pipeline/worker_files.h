@@ -1,5 +1,5 @@
-// The files that workers on other machines read: the record of the search, and all that its header
-// names.
+// The files that workers on other machines read: the record of the search and the files that its
+// header names.
 #ifndef MSC_PIPELINE_WORKER_FILES_H
 #define MSC_PIPELINE_WORKER_FILES_H
 
@@ -7,7 +7,7 @@
 
 struct msc_bridge;
 
-// Names them to a bridge, with the paths of the record's header, which workers use.
+// Passes them to a bridge, under the paths of the record's header, which workers use.
 enum msc_status msc_worker_files_name(const struct msc_session *s, struct msc_bridge *bridge);
 
 #endif

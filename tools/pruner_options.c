@@ -44,7 +44,7 @@ static enum msc_status find_criterion(enum msc_criterion *out, const char *name,
         }
     }
     return MSC_FAIL(MSC_E_INVALID,
-                    "%s: unknown criterion \"%s\", expected l1, l2, energy, hessian or loss", where,
+                    "%s: unknown criterion \"%s\": expected l1, l2, energy, hessian or loss", where,
                     name);
 }
 

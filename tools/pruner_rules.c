@@ -16,7 +16,7 @@ static enum msc_status fail_label(const struct msc_pruner_options *o, const cJSO
     msc_str_append(&labels, is_fixed ? ", \"whole\", or any density as a number" : "");
     enum msc_status status =
         cJSON_IsString(found)
-            ? MSC_FAIL(MSC_E_INVALID, "%s: unknown choice \"%s\", expected one of %s", where,
+            ? MSC_FAIL(MSC_E_INVALID, "%s: unknown choice \"%s\": expected one of %s", where,
                        found->valuestring, msc_str_text(&labels))
             : MSC_FAIL(MSC_E_INVALID, "%s: expected labels of choices: %s", where,
                        msc_str_text(&labels));

@@ -98,7 +98,7 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
     c->type = msc_dtype_find(name);
     if (c->type != MSC_DTYPE_F16 && c->type != MSC_DTYPE_BF16) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: unknown type \"%s\", expected float16 or bfloat16",
+        return MSC_FAIL(MSC_E_INVALID, "%s: unknown type \"%s\": expected float16 or bfloat16",
                         where, name);
     }
     bool has_bits = msc_json_get(object, "bits") != NULL;
@@ -138,7 +138,7 @@ static enum msc_status read_rounding(struct msc_choice *c, const cJSON *object, 
     MSC_TRY(msc_json_get_text(&name, object, "rounding", where));
     if (!msc_rounding_find(&c->rounding, name)) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: unknown rounding \"%s\", expected nearest, gptq or descent", where,
+                        "%s: unknown rounding \"%s\": expected nearest, gptq or descent", where,
                         name);
     }
     return c->bits <= 8 || c->rounding == MSC_ROUNDING_NEAREST
@@ -155,7 +155,7 @@ static enum msc_status read_correction(struct msc_choice *c, const cJSON *object
     }
     MSC_TRY(msc_json_get_text(&name, object, "correct", where));
     if (!msc_correction_find(&c->correction, name)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: unknown correct \"%s\", expected none or affine", where,
+        return MSC_FAIL(MSC_E_INVALID, "%s: unknown correct \"%s\": expected none or affine", where,
                         name);
     }
     return c->bits <= 8 || c->correction == MSC_CORRECTION_NONE
@@ -172,7 +172,7 @@ static enum msc_status read_observer(enum msc_observer *out, const cJSON *object
                ? MSC_OK
                : MSC_FAIL(
                      MSC_E_INVALID,
-                     "%s: unknown observer \"%s\", expected minmax, percentile, mse or hessian",
+                     "%s: unknown observer \"%s\": expected minmax, percentile, mse or hessian",
                      where, name);
 }
 
@@ -357,7 +357,7 @@ static enum msc_status read_group(struct msc_quantizer_options *out, const cJSON
         }
     }
     return MSC_FAIL(MSC_E_INVALID,
-                    "env.group: unknown value \"%s\", expected tensor, site or joint", name);
+                    "env.group: unknown value \"%s\": expected tensor, site or joint", name);
 }
 
 static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON *config) {
@@ -367,7 +367,7 @@ static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON
     }
     out->all_sites = strcmp(name, "all") == 0;
     if (!out->all_sites && strcmp(name, "inputs") != 0) {
-        return MSC_FAIL(MSC_E_INVALID, "env.sites: unknown value \"%s\", expected all or inputs",
+        return MSC_FAIL(MSC_E_INVALID, "env.sites: unknown value \"%s\": expected all or inputs",
                         name);
     }
     if (out->all_sites && !out->target->requantises) {

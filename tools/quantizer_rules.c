@@ -36,7 +36,7 @@ static enum msc_status read_kind(struct msc_choice_rule *rule, const cJSON *obje
     return is_weight || strcmp(name, "activation") == 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s.kind: unknown kind \"%s\", expected weight or activation", where,
+                          "%s.kind: unknown kind \"%s\": expected weight or activation", where,
                           name);
 }
 
@@ -49,7 +49,7 @@ enum msc_status msc_quantizer__fail_label(const struct msc_quantizer_options *o,
     msc_str_append(&labels, takes_float ? ", \"float\"" : "");
     enum msc_status status =
         cJSON_IsString(found)
-            ? MSC_FAIL(MSC_E_INVALID, "%s: unknown choice \"%s\", expected one of %s", where,
+            ? MSC_FAIL(MSC_E_INVALID, "%s: unknown choice \"%s\": expected one of %s", where,
                        found->valuestring, msc_str_text(&labels))
             : MSC_FAIL(MSC_E_INVALID, "%s: expected labels of choices: %s", where,
                        msc_str_text(&labels));

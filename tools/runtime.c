@@ -279,7 +279,7 @@ enum msc_status msc_runtime_find(const struct msc_runtime_found **out,
     for (size_t i = 0; i < host->n_found; i++) {
         msc_str_item(&names, host->found[i].name);
     }
-    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "unknown runtime \"%s\", expected one of %s",
+    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "unknown runtime \"%s\": expected one of %s",
                                       name, msc_str_text(&names));
     msc_str_finish(&names);
     return status;

@@ -278,7 +278,7 @@ static enum msc_status edit_read_float_type(struct msc_quant *q, const cJSON *ob
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
     enum msc_dtype type = msc_dtype_find(name);
     if (type != MSC_DTYPE_F16 && type != MSC_DTYPE_BF16) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: unknown type \"%s\", expected float16 or bfloat16",
+        return MSC_FAIL(MSC_E_FORMAT, "%s: unknown type \"%s\": expected float16 or bfloat16",
                         where, name);
     }
     for (size_t i = 0; i < sizeof(of_integers) / sizeof(of_integers[0]); i++) {
@@ -310,7 +310,7 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
     MSC_TRY(msc_json_get_text(&name, object, "observer", where));
     if (!msc_observer_find(&o->observer, name)) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: unknown observer \"%s\", expected minmax, percentile, mse or "
+                        "%s: unknown observer \"%s\": expected minmax, percentile, mse or "
                         "hessian",
                         where, name);
     }
@@ -324,14 +324,14 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
         MSC_TRY(msc_json_get_text(&name, object, "rounding", where));
         if (!msc_rounding_find(&o->rounding, name)) {
             return MSC_FAIL(MSC_E_FORMAT,
-                            "%s: unknown rounding \"%s\", expected nearest, gptq or descent", where,
+                            "%s: unknown rounding \"%s\": expected nearest, gptq or descent", where,
                             name);
         }
     }
     if (msc_json_get(object, "correct")) {
         MSC_TRY(msc_json_get_text(&name, object, "correct", where));
         if (!msc_correction_find(&o->correction, name)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: unknown correct \"%s\", expected none or affine",
+            return MSC_FAIL(MSC_E_FORMAT, "%s: unknown correct \"%s\": expected none or affine",
                             where, name);
         }
     }

@@ -1,4 +1,4 @@
-// The configuration of msc_quick_quantize: options as a configuration has them.
+// Builds the configuration for msc_quick_quantize from its options, and checks names of tensors.
 #include "pipeline/quick/quick_internal.h"
 
 #include "base/json.h"
@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-// What there is to choose from, as enum msc_quick_choice has it. Without an observer weights have the
-// range from the least to the greatest value, or with a rounding the one that suits it; activations
-// that of the least squared error.
+// The choices of the space, in the order of enum msc_quick_choice. Without an observer, weights get
+// the range of their values, or with a rounding method the range that suits it; activations get the
+// range of least squared error.
 static const char choices[] =
     "[{\"bits\": 8}, {\"bits\": 8, \"rounding\": \"descent\"},"
     " {\"bits\": 8, \"rounding\": \"descent\", \"correct\": \"affine\"},"
@@ -29,11 +29,11 @@ static enum msc_status take_json(cJSON **out, const struct msc_quick_names *name
                                  const char *option) {
     *out = cJSON_Parse(names->items[0]);
     return *out ? MSC_OK
-                : MSC_FAIL(MSC_E_INVALID, "quantize: %s: \"%s\" is no JSON", option,
+                : MSC_FAIL(MSC_E_INVALID, "quantize: %s: \"%s\" is not JSON", option,
                            names->items[0]);
 }
 
-// Appends the names of a text, between commas.
+// Appends the names in a comma-separated string.
 static enum msc_status split_names(cJSON *list, const char *text, const char *option) {
     for (const char *next = text; next; text = next + 1) {
         next = strchr(text, ',');
@@ -53,7 +53,7 @@ static enum msc_status split_names(cJSON *list, const char *text, const char *op
     return MSC_OK;
 }
 
-// Adds a list, or what the JSON is, unless nothing is given.
+// Adds the names as a list, or the given JSON; nothing if there are none.
 static enum msc_status add_names(cJSON *env, const char *key, const struct msc_quick_names *names,
                                  const char *option) {
     cJSON *list = NULL;
@@ -127,14 +127,14 @@ static enum msc_status add_section(cJSON *config, const struct msc_quick_options
     return add_env(entry, o);
 }
 
-// In the words of who gave them: there is no configuration to speak of.
+// Checked here so that errors name the options, not keys of a configuration.
 static enum msc_status check_options(const struct msc_quick_options *o) {
     const struct msc_target *target = NULL;
     MSC_TRY(o->target ? msc_target_get(&target, o->target, "quantize: --target") : MSC_OK);
     return !o->sites || strcmp(o->sites, "all") == 0 || strcmp(o->sites, "inputs") == 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "quantize: --sites: \"%s\" is not known; there are all, inputs",
+                          "quantize: --sites: unknown sites \"%s\": expected all or inputs",
                           o->sites);
 }
 
@@ -161,7 +161,7 @@ enum msc_status msc_quick__make_config(struct msc_config **out,
     return MSC_OK;
 }
 
-// ---- What the model has to have ---------------------------------------------------------------
+// ---- Names in the model -----------------------------------------------------------------------
 
 static enum msc_status check_name(const struct msc_quick *q, const char *name, const char *option) {
     return msc_graph_find_tensor(q->setup->model->graph, name) != MSC_NO_ID

@@ -1,6 +1,6 @@
-// Finds the best plans: the choices for activations, one after the other, then the choices for
-// weights with the best of them. From the best pair on, tensors are left float, slow plans are
-// passed over, and weights are improved.
+// Finds the best plans: tries the choices for activations in turn, then the choices for weights
+// with the best of those. Starting from the best pair, tensors are left float, slow plans are
+// rejected, and weights are improved.
 #include "pipeline/quick/quick_internal.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static bool is_weight(const struct msc_space *space, size_t task) {
     return false;
 }
 
-// Adds a plan with one choice for weights and one for activations, unless there is an equal one.
+// Adds a plan with one choice for weights and one for activations, unless it is already listed.
 static enum msc_status add_pair(struct msc_quick *q, enum msc_quick_choice weights,
                                 enum msc_quick_choice activations) {
     const struct msc_space *space = msc_quick__space(q);
@@ -37,7 +37,7 @@ static enum msc_status add_pair(struct msc_quick *q, enum msc_quick_choice weigh
 }
 
 static enum msc_status try_pairs(struct msc_quick *q) {
-    msc_news_measuring(&q->news, "plans of 8 bits");
+    msc_news_measuring(&q->news, "8-bit plans");
     for (size_t i = 0; i < N_OF(of_activations); i++) {
         MSC_TRY(add_pair(q, MSC_QUICK_NEAREST, of_activations[i]));
     }
@@ -59,7 +59,7 @@ enum msc_status msc_quick__find_plans(struct msc_quick *q) {
     MSC_TRY(msc_quantize_predictor_create(&q->predictor, q->session.env));
     MSC_TRY(try_pairs(q));
     if (q->plans[0].loss == INFINITY) {
-        return MSC_FAIL(MSC_E_STATE, "the loss of no plan of 8 bits is a finite number");
+        return MSC_FAIL(MSC_E_STATE, "no 8-bit plan has a finite loss");
     }
     size_t n_before = q->n;
     MSC_TRY(msc_quick__leave_float(q));

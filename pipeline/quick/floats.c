@@ -1,4 +1,4 @@
-// What is left float: those tensors that lose most by 8 bits, 1, 2, 4, ... of them.
+// Leaves tensors float: the 1, 2, 4, ... tensors that lose most by 8 bits.
 #include "pipeline/quick/quick_internal.h"
 
 #include "env/quantize/losses.h"
@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What leaving tensors float may cost at most, as a factor on bytes and on bit operations, and what a
-// tensor has to gain alone, as a part of the loss.
+// Limits for leaving tensors float: the greatest factor on bytes and on bit operations, and the
+// least gain of a single tensor, as a fraction of the loss.
 #define MOST_COST 1.25
 #define LEAST_GAIN 0.005
 
-// What a tensor gains is asked on so many samples: of those that count it is most of the loss, and
-// whether they pay is then asked on the samples held back.
+// Gains are measured on this many samples, as the tensors that matter cause most of the loss.
+// Whether the plans are better is then measured on the samples held back.
 enum { N_GAIN_SAMPLES = 16 };
 
 // A task, and by how much the loss falls if it is left float.
@@ -35,11 +35,11 @@ static void set_float(const struct msc_space *space, uint32_t point[], size_t ta
 static void tell_gain(void *payload, size_t n_done, size_t n) {
     struct msc_quick *q = payload;
     char text[80];
-    snprintf(text, sizeof text, "what each tensor loses by 8 bits, %zu of %zu", n_done, n);
+    snprintf(text, sizeof text, "the loss of each tensor by 8 bits, %zu of %zu", n_done, n);
     msc_news_measuring(&q->news, text);
 }
 
-// The best plan, and the same with each of the tasks float.
+// Measures the best plan, and the same plan with each of the tasks float.
 static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
     const struct msc_space *space = msc_quick__space(q);
     const struct msc_quantize_losses_of some = {.samples = MSC_QUANTIZE_CALIBRATION,
@@ -74,8 +74,8 @@ static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
     return status == MSC_OK ? msc_quick__check_stop(q) : status;
 }
 
-// Does a plan of floats cost no more bytes and bit operations than it may beside the best one, and, if
-// `is_quick`, no more of the time that is predicted?
+// True if a plan with floats does not cost too many bytes and bit operations, compared with the
+// best plan, and, if `is_quick`, not too much predicted time.
 static bool is_affordable(const struct msc_quick *q, const uint32_t point[], bool is_quick) {
     static const char *const costs[] = {"size_bytes", "bit_ops"};
     const struct msc_space *space = msc_quick__space(q);
@@ -93,7 +93,8 @@ static bool is_affordable(const struct msc_quick *q, const uint32_t point[], boo
     return true;
 }
 
-// Adds the tasks that gain most, as far as they can be afforded, until `n` are float or none is left.
+// Leaves the tasks of greatest gain float, as far as affordable, until `n` are float or none is
+// left.
 static void add_floats(const struct msc_quick *q, struct msc_quick_plan *plan, size_t n,
                        const struct gain gains[], bool is_quick) {
     const struct msc_space *space = msc_quick__space(q);
@@ -109,7 +110,7 @@ static void add_floats(const struct msc_quick *q, struct msc_quick_plan *plan, s
     }
 }
 
-// Plans with 1, 2, 4, ... tensors left float, up to `most`.
+// Adds plans with 1, 2, 4, ... tensors left float, up to `most`.
 static enum msc_status add_plans(struct msc_quick *q, size_t most, const struct gain gains[],
                                  bool is_quick) {
     for (size_t n = 1; n <= most; n *= 2) {
@@ -117,7 +118,7 @@ static enum msc_status add_plans(struct msc_quick *q, size_t most, const struct 
         MSC_TRY(msc_quick__begin_plan(&plan, q, &q->plans[0]));
         add_floats(q, plan, n, gains, is_quick);
         if (plan->n_float < n) {
-            break; // nothing more that gains, and can be afforded
+            break; // no other tensor gains enough and is affordable
         }
         q->n += !msc_quick__is_known(q, plan->choices);
     }
@@ -135,7 +136,7 @@ enum msc_status msc_quick__leave_float(struct msc_quick *q) {
     MSC_TRY(MSC_ALLOCATED(gains));
     enum msc_status status = measure_gains(q, gains);
     status = status == MSC_OK ? add_plans(q, most, gains, false) : status;
-    // The runtime, where it is there, has the last word: so both are tried.
+    // The runtime, if there is one, decides in the end, so both kinds are tried.
     status =
         status == MSC_OK && !is_asked && q->predictor ? add_plans(q, most, gains, true) : status;
     msc_free(gains);

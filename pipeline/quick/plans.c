@@ -1,4 +1,4 @@
-// The list of plans: a new plan, the losses and times of plans, and their order.
+// The list of plans: creating them, their losses and times, and their order.
 #include "pipeline/quick/quick_internal.h"
 
 #include "env/quantize/losses.h"
@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// What twice as many tensors left float have to gain, as a part of the loss: joints on both sides of such
-// a tensor are computed in float, which bytes and bit operations hardly tell.
+// The least gain for leaving twice as many tensors float, as a fraction of the loss. Joints before
+// and after such a tensor then compute in float, which bytes and bit operations hardly show.
 #define LEAST_STEP 0.25
 
 enum msc_status msc_quick__check_stop(const struct msc_quick *q) {
@@ -37,7 +37,7 @@ enum msc_status msc_quick__begin_plan(struct msc_quick_plan **out, struct msc_qu
     return MSC_OK;
 }
 
-// What is known without running the network.
+// Fills the metrics that are known without running the network.
 static void fill_costs(struct msc_quick_plan *plan, const struct msc_space *space) {
     for (size_t i = 0; i < space->n_metrics; i++) {
         plan->metrics[i] = NAN;
@@ -48,7 +48,7 @@ static void fill_costs(struct msc_quick_plan *plan, const struct msc_space *spac
     }
 }
 
-// {"validation": {"distill_loss": ...}}; where no samples were held back it is the loss on the others.
+// Stores {"validation": {"distill_loss": ...}}; without held-back samples, sets the metric instead.
 static enum msc_status note_loss(struct msc_quick_plan *plan, const struct msc_quick *q) {
     if (!q->setup->model->validation) {
         plan->metrics[msc_space_find_metric(msc_quick__space(q), "distill_loss")] = plan->loss;
@@ -102,7 +102,7 @@ bool msc_quick__is_known(const struct msc_quick *q, const uint32_t point[]) {
 
 // ---- Their order ------------------------------------------------------------------------------
 
-// The loss that a plan is ranked by: 1, 2, 4, ... tensors left float have to pay, step by step.
+// The loss by which a plan is ranked: each doubling of the number of float tensors must pay off.
 static double rank_of(const struct msc_quick_plan *plan) {
     double n_steps = plan->n_float > 0 ? 1.0 + log2((double)plan->n_float) : 0.0;
     return plan->loss / pow(1.0 - LEAST_STEP, n_steps);

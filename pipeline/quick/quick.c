@@ -16,7 +16,7 @@ static enum msc_status open_setup(struct msc_quick *q) {
     struct msc_config *config = NULL;
     struct msc_processor_options o = q->options->host;
     MSC_TRY(msc_quick__make_config(&config, q->options));
-    o.is_dry_run = true; // with `restart`: whatever record there is has no part in it
+    o.is_dry_run = true; // together with `restart`: ignores any existing record
     o.restart = true;
     return msc_setup_create(&q->setup, config, &o);
 }
@@ -43,7 +43,7 @@ static struct msc_quick_plan *find_plain(const struct msc_quick *q) {
     return NULL;
 }
 
-// ---- The file, and what the runtime makes of it -----------------------------------------------
+// ---- The file, and its measurement in the runtime ---------------------------------------------
 
 static enum msc_status write_model(const struct msc_quick *q) {
     const struct msc_quick_plan *best = &q->plans[0];
@@ -59,18 +59,19 @@ static enum msc_status write_model(const struct msc_quick *q) {
     return status;
 }
 
-// What the runtime does not take is no result, unless it does not take the float model (the last
-// one) either.
+// Fails if the runtime refuses the model, unless it also refuses the float model, the last of the
+// plans.
 static enum msc_status check_loads(const struct msc_quick *q,
                                    const struct msc_delivery_plan plans[], size_t n) {
     if (!plans[0].is_refused || plans[n - 1].failure) {
         return MSC_OK;
     }
     remove(q->options->output);
-    return MSC_FAIL(MSC_E_UNSUPPORTED,
-                    "quantize: %s would be refused by its runtime, and is not left: %s; leave more "
-                    "tensors float (--float), or name another --target",
-                    q->options->output, plans[0].failure);
+    return MSC_FAIL(
+        MSC_E_UNSUPPORTED,
+        "quantize: %s is removed because its runtime refuses it: %s; leave more tensors "
+        "float (--float), or name another --target",
+        q->options->output, plans[0].failure);
 }
 
 static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
@@ -92,13 +93,13 @@ static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
     }
     status = msc_session_settle_measuring(&q->session, status);
     if (status == MSC_OK && is_there) {
-        status = check_loads(q, plans, n); // while the runtime's words are there
+        status = check_loads(q, plans, n); // closing the delivery frees the messages
     }
     msc_delivery_close(d);
     return status;
 }
 
-// The best plan, the plain one and the float model.
+// Delivers the best plan, and measures it with the plain one and the float model.
 static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
     struct msc_quick_plan *plain = find_plain(q);
     cJSON *reference = msc_json_get(report, "reference");
@@ -120,9 +121,9 @@ static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
     return measure_delivered(q, runtime, plans, plain ? 3 : 2);
 }
 
-// ---- What is known of the plans that are shown ------------------------------------------------
+// ---- Metrics of the plans that are shown ------------------------------------------------------
 
-// All metrics on the samples, and on those held back.
+// Measures all metrics, on the calibration samples and on those held back.
 static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *plan) {
     struct msc_trial trial, *list[] = {&trial};
     const struct msc_evaluation e = {.trials = list, .n = 1};
@@ -216,7 +217,7 @@ static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
     return report_plans(report, q);
 }
 
-// ---- All of it --------------------------------------------------------------------------------
+// ---- Quantising -------------------------------------------------------------------------------
 
 static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     MSC_TRY(open_setup(q));

@@ -1,12 +1,13 @@
-// What floats do to a plan's time: each end of a float stretch costs a conversion, and so one tensor left
-// alone may cost more than all integers gain. Where the runtime is there it is asked; else predicted.
+// Rejects plans that float tensors slow down. Each end of a float section needs a conversion, so a
+// single float tensor may cost more time than all integers save. The runtime is measured if it is
+// available, otherwise times are predicted.
 #include "pipeline/delivery.h"
 #include "pipeline/quick/quick_internal.h"
 #include "pipeline/session_runtime.h"
 
 #include <math.h>
 
-// What floats may add to the time without them; and what no measurement tells from nothing.
+// The greatest slowdown by float tensors, and the least difference that measurements can show.
 #define MOST_SLOWER 1.05
 #define TIME_MARGIN 1.01
 
@@ -18,7 +19,7 @@ bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
 
 // ---- The runtime ------------------------------------------------------------------------------
 
-// The plans that are asked about: the best one of each number of floats, down to none.
+// Picks the plans to measure: the best one for each number of float tensors, down to none.
 static size_t pick_plans(size_t picked[], const struct msc_quick *q) {
     size_t n = 0;
     for (size_t i = 0; i < q->n && (n == 0 || q->plans[picked[n - 1]].n_float > 0); i++) {
@@ -27,7 +28,7 @@ static size_t pick_plans(size_t picked[], const struct msc_quick *q) {
     return n;
 }
 
-// ratios [n], as they were; or as the runtime has them.
+// Replaces the predicted ratios [n] by measured ones.
 static enum msc_status measure_ratios(double ratios[], struct msc_quick *q, const size_t picked[],
                                       size_t n, struct msc_delivery *d) {
     struct msc_delivery_plan plans[MSC_QUICK_MOST_PLANS + 1] = {{0}};

@@ -1,4 +1,4 @@
-// Better weights for the best plan: the stage `distill` (env/quantize/distill.h), once.
+// Improves the weights of the best plan by the stage `distill` (env/quantize/distill.h), once.
 #include "pipeline/quick/quick_internal.h"
 
 #include "env/quantize/distill.h"
@@ -15,7 +15,7 @@ static void quick_tell_weight(void *payload, size_t done, size_t n) {
     msc_news_measuring(&q->news, text);
 }
 
-// On the samples held back; where these have none, on the others, as the loss of the plan is.
+// The loss on the samples held back, or without those on the others, as for the plan's loss.
 static double loss_of(const struct msc_quick *q, const struct msc_quantize_distilled *d) {
     const cJSON *loss = msc_json_get(d->validation, "distill_loss");
     int metric = msc_space_find_metric(msc_quick__space(q), "distill_loss");
@@ -37,7 +37,7 @@ static enum msc_status take_distilled(struct msc_quick *q, struct msc_quantize_d
         MSC_TRY(msc_json_add(plan->found, "validation", d->validation));
         d->validation = NULL;
     }
-    msc_quick__put_first(q, q->n - 1); // it loses less than the one that was
+    msc_quick__put_first(q, q->n - 1); // its loss is lower than the previous best's
     return MSC_OK;
 }
 

@@ -226,8 +226,8 @@ static void test_pipeline_config__refused(void **state) {
         {"{\"model\": \"m\", \"dataset\": {\"inputs\": \"x\"}, \"quantize\": {\"strategy_file\":"
          " \"a\", \"gym\": [{\"record\": \"a\"}]}}",
          "\"a\" is the strategy file of quantize and the record of quantize[0]"},
-        {"{\"distill\": {}}", "\"model\" is missing: its stages need it"},
-        {"{\"prune\": {}, \"optimize\": {\"prune\": {}}}", "\"prune\" is said twice"},
+        {"{\"distill\": {}}", "\"model\" is missing: the stages need it"},
+        {"{\"prune\": {}, \"optimize\": {\"prune\": {}}}", "\"prune\" is given twice"},
         {"{\"quantize\": {}}", "\"model\" is missing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

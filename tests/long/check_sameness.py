@@ -90,7 +90,7 @@ HELD_OUT = "nothing was chosen by"
 
 def check_all_shared(m, name, model, **dataset):
     code, out, err = m.search(model, **dataset)
-    check(f"{name}: all are left out", code == 0 and "samples for validation are among" in err and "all " in err, err)
+    check(f"{name}: all are left out", code == 0 and "validation samples are also" in err and "all " in err, err)
     check(f"{name}: no numbers of validation", "validation." not in out, out)
     check(f"{name}: none in the record", "validation" not in m.winner().get("examined", {}), m.winner())
     reasons = " ".join(m.verdict()["reasons"])

@@ -141,7 +141,7 @@ static void test_pipeline_collect__refused(void **state) {
     patterns[0] = "x";
     c.path = msc_path_join(&arena, *state, "all.npz");
     assert_int_equal(msc_collect(m, &c), MSC_E_INVALID);
-    assert_non_null(strstr(msc_status_message(), "but scaled"));
+    assert_non_null(strstr(msc_status_message(), "such as scaled"));
     msc_model_close(m);
     msc_arena_finish(&arena);
 }

@@ -146,7 +146,7 @@ static void test_tools_quantizer_options__bad_options(void **state) {
         {"{\"target\":\"openvino\",\"choices\":[{\"bits\":8,\"group_size\":32}]}",
          "remove env.choices[0] (\"8 g32\")"},
         {"{\"choices\":[{\"type\":\"float8\"}]}",
-         "unknown type \"float8\", expected float16 or bfloat16"},
+         "unknown type \"float8\": expected float16 or bfloat16"},
         {"{\"choices\":[{\"type\":\"float16\",\"bits\":8}]}", "bits is 8, but float16 has 16"},
         {"{\"choices\":[{\"type\":\"bfloat16\",\"scale\":2}]}",
          "a choice of type bfloat16 allows no other key than bits"},
@@ -169,9 +169,9 @@ static void test_tools_quantizer_options__bad_options(void **state) {
          "env.choices[1]: the same as env.choices[0] (\"8 mse\")"},
         {"{\"choices\":[{\"float\":true,\"bits\":8}]}", "a float choice allows no other key"},
         {"{\"group\":\"layer\"}", "unknown value \"layer\""},
-        {"{\"target\":\"tpu\"}", "\"tpu\" is not known; there are onnxruntime, onnxruntime_avx2, "
-                                 "openvino, tensorrt, tflite, generic"},
-        {"{\"sites\":\"some\"}", "env.sites: unknown value \"some\", expected all or inputs"},
+        {"{\"target\":\"tpu\"}", "unknown target \"tpu\": expected one of onnxruntime, "
+                                 "onnxruntime_avx2, openvino, tensorrt, tflite, generic"},
+        {"{\"sites\":\"some\"}", "env.sites: unknown value \"some\": expected all or inputs"},
         {"{\"sites\":\"all\"}", "target generic requantises nothing"},
         {"{\"sites\":\"all\",\"target\":\"onnxruntime\",\"group\":\"site\"}",
          "one scale for all its readers"},

@@ -42,7 +42,7 @@ static void test_tools_runtime__says_what_there_is(void **state) {
     assert_int_equal(msc_runtime_find(&found, runtime, "openvino"), MSC_E_DEVICE);
     assert_string_equal(msc_status_message(), "runtime openvino: pip install openvino");
     assert_int_equal(msc_runtime_find(&found, runtime, "tvm"), MSC_E_INVALID);
-    assert_message("unknown runtime \"tvm\", expected one of onnxruntime, openvino");
+    assert_message("unknown runtime \"tvm\": expected one of onnxruntime, openvino");
     msc_runtime_stop(runtime);
     assert_no_children();
 }

@@ -1,7 +1,7 @@
 # --baseline greedy adds a second search whose record can be used like any other.
 . "$(dirname "$0")/../lib.sh"
 tiny g
-try mscgym search g.json --baseline greedy | grep -c 'the greedy search beside it'
+try mscgym search g.json --baseline greedy | grep -c 'the greedy baseline search'
 sed 's/.*\("agent":{"type":"grid_search"[^}]*}\).*/\1/;q' g/tiny.greedy.jsonl
 try mscgym verify g/tiny.greedy.jsonl --sample 3
 try mscgym export g/tiny.greedy.jsonl -o greedy.onnx >/dev/null

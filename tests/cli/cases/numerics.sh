@@ -42,6 +42,6 @@ else
 fi
 try mscgym search d.json --restart --quiet --numerics none --cluster ray:auto:2 --worker-program "$program" |
     short | sed 's/"avx"\|"sse41"/…/' # depends on which worker came last
-try mscgym search d.json --numerics none | short | sed "s/by \"$level\"/by its own/"
+try mscgym search d.json --numerics none | short | sed "s/with \"$level\"/with its own/"
 # The numerics of this machine are not foreign: the record has no new segment.
 mscgym search d.json --restart --quiet --numerics "$(id)" --trials 3 >/dev/null && ! grep segment d/tiny.jsonl

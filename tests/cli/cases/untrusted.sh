@@ -79,4 +79,4 @@ done
 kill -TERM $search
 wait $search
 echo "exit $?"
-grep "goes on$" err.txt
+grep "continues$" err.txt
