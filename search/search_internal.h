@@ -21,7 +21,7 @@ struct msc_search_item {
     bool is_recorded;            // the line is in the record
 };
 
-// Did it fail for lack of memory, device or time?
+// True if the trial failed for lack of memory, device or time.
 static inline bool msc_search__may_succeed_later(const struct msc_outcome *outcome) {
     return outcome->state == MSC_TRIAL_FAILED && outcome->cause == MSC_CAUSE_ENVIRONMENT;
 }
@@ -104,10 +104,9 @@ void msc_search__close(struct msc_search *s);
 // Lets the agent observe the round's items before the n-th, except those outside its sequence.
 enum msc_status msc_search__tell(struct msc_search *s, size_t n);
 
-// search_item.c
-// Adds an item for the trial s->next_id. A recorded line is used as it is. A new item points to the
-// proposal's choices, which remain valid for the round; if an earlier trial answers it, it is a
-// repeat.
+// search_item.c Adds an item for the trial s->next_id. A recorded line is used as it is. A new item
+// points to the proposal's choices, which remain valid for the round; if an earlier trial answers
+// the proposal, the item is a repeat.
 enum msc_status msc_search__add_recorded(struct msc_search *s, const struct msc_record_line *line);
 enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal,
                                     enum msc_record_warm warm);
