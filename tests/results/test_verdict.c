@@ -261,8 +261,9 @@ static void test_report_verdict__a_winner_may_not_be_better_than_uniform_8(void 
         ",\"baselines\":[" ROW("0", more "\"label\":\"8\",", state, "0.1", "0.27") EXAMINED "]"
     cJSON *v = verdict_of(BESIDE_8("infeasible", ""), NULL);
     assert_string_equal(text_of(v, "kind"), "caution");
-    assert_string_equal(text_of(v, "headline"),
-                        "Trial 5 is not better than uniform 8, but that plan does not meet the bounds.");
+    assert_string_equal(
+        text_of(v, "headline"),
+        "Trial 5 is not better than uniform 8, but that plan does not meet the bounds.");
     assert_string_equal(text_of(v, "command"), "mscgym export a.jsonl -o compressed.onnx");
     cJSON_Delete(v);
     v = verdict_of(BESIDE_8("complete", ""), NULL);
