@@ -36,8 +36,8 @@ static enum msc_status fail_graph(const struct comparison *c, const char *stored
     return MSC_FAIL(MSC_E_STATE,
                     "%s: it is the record of another search: %s is %s there and %s here: the model "
                     "differs, or another version of the program read it and folded constants "
-                    "differently (%s there, %s here); restore that, name another record, or start "
-                    "afresh with --restart",
+                    "differently (%s there, %s here); restore what differs, name another record, "
+                    "or start afresh with --restart",
                     c->file, c->path, stored, wanted, c->programs[0], c->programs[1]);
 }
 

@@ -248,7 +248,8 @@ static enum msc_status open_page(struct msc_attempt *attempt, const char *record
             snprintf(reason, sizeof reason, "error %d", errno);
         }
         msc_log(attempt->log, MSC_LOG_WARNING,
-                "%s: cannot be created (%s): a trial that crashes will crash again after a resume",
+                "%s: cannot be created (%s): after a resume, a trial that crashed the process will "
+                "crash it again",
                 attempt->path, reason);
         attempt->page = msc_alloc_zero(1, sizeof *attempt->page);
     }

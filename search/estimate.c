@@ -297,10 +297,10 @@ static void write_race(struct msc_str *out, const struct msc_estimate *e) {
         msc_str_printf(out, "%u", e->race.rungs[i]);
     }
     if (e->race.n_rungs > 0 && e->race.margin > 0.0) {
-        msc_str_printf(out, " of %zu batches; from %zu on, at most %.3g of a round\n", e->n_batches,
-                       msc_race_halves_from(&e->race), e->race.keep);
+        msc_str_printf(out, " of %zu batches; from %zu batches on, at most %.3g of a round\n",
+                       e->n_batches, msc_race_halves_from(&e->race), e->race.keep);
     } else if (e->race.n_rungs > 0) {
-        msc_str_printf(out, " of %zu batches, %.3g of them each time\n", e->n_batches,
+        msc_str_printf(out, " of %zu batches, %.3g of the trials each time\n", e->n_batches,
                        e->race.keep);
     }
 }

@@ -262,7 +262,7 @@ enum msc_status msc_warm_check(const struct cJSON *warm, const char *const paths
         if (!is_known) {
             return MSC_FAIL(MSC_E_STATE,
                             "%s: this search did not begin with %s; continue without --warm-from, "
-                            "name another record, or start over with --restart",
+                            "name another record, or start afresh with --restart",
                             record_path, paths[i]);
         }
     }
