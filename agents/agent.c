@@ -9,7 +9,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-// Stream of the agents' random numbers; environments draw from others of the same seed.
+// Agents and environments share a seed but draw from different streams of it; this is the agents'.
 #define AGENT_STREAM 0x6167656e74u
 
 struct msc_agent {
@@ -68,7 +68,7 @@ static enum msc_status agent_start(struct msc_agent *agent, const struct msc_age
     const struct msc_agent_def *def = agent->def;
     if (def->abi != MSC_AGENT_ABI) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "agent %s was built for ABI %u, expected %u; build it anew against the "
+                        "agent %s was built for ABI %u, expected %u; rebuild it with the "
                         "installed headers",
                         def->name, def->abi, MSC_AGENT_ABI);
     }
@@ -138,7 +138,9 @@ static enum msc_status check_proposal(const struct msc_agent *agent,
         }
     }
     if (isnan(proposal->bound) || proposal->parent < -1) {
-        return MSC_FAIL(MSC_E_INVALID, "agent %s: proposal %zu has bound %g and parent %lld",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "agent %s: proposal %zu has bound %g and parent %lld, expected a bound "
+                        "that is a number and a parent of at least -1",
                         agent->def->name, index, proposal->bound, (long long)proposal->parent);
     }
     return MSC_OK;
@@ -155,7 +157,7 @@ enum msc_status msc_agent_ask(struct msc_agent *agent, struct msc_proposal out[]
     *n = 0;
     MSC_TRY(agent->def->ask(agent, out, max, n));
     if (*n > max) {
-        return MSC_FAIL(MSC_E_INVALID, "agent %s: %zu proposals, asked for at most %zu",
+        return MSC_FAIL(MSC_E_INVALID, "agent %s: made %zu proposals, expected at most %zu",
                         agent->def->name, *n, max);
     }
     for (size_t i = 0; i < *n; i++) {

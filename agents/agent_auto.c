@@ -1,35 +1,37 @@
-// The agent for those who do not want to choose one. It learns what each choice loses alone, and how
-// choices act together, from whatever it is told, and proposes what that promises most of:
+// The default agent. It fits a model of the loss of each choice and each pair of choices to all
+// observed trials, and mixes four kinds of proposals:
 //
-//   probes     one task changed from the most expensive plan: first the cheapest choice of every
-//              task that bounded costs depend on, then those next to the plan that looks best;
-//   plans      the best point within the bounds by a draw from a model of the losses with terms for
-//              choices and for pairs of them (agents/pair_model.h; Thompson sampling), or by its mean;
-//   hopes      the point that may be best by that model (agents/hope.h);
-//   children   of the best points told (agents/population.h), which trust no model.
+//   probes     change one task of the most expensive plan: first to the cheapest choice of every
+//              task that bounded costs depend on, then to the choices nearest to the best plan so
+//              far;
+//   plans      the best point within the bounds by the model (agents/pair_model.h): either by its
+//              mean or by a random draw from its posterior (Thompson sampling);
+//   hopes      the point of highest expected improvement, or of lowest confidence bound, by the
+//              same model (agents/hope.h);
+//   children   of the best observed points (agents/population.h), which do not depend on the model.
 //
-// In a space of many tasks the search radius of plans and the width of draws adapt: both grow when a
-// proposal lands among the better half of the best points, and shrink when it does not. They settle
-// where about a third succeed, after the one-fifth rule (Rechenberg 1973). Far from all observed points
-// the model only extrapolates. The spread that hopes assume adapts by the same rule, and hopes are
-// proposed less often there. In a space of few tasks plans are also searched for from random points,
-// more of them as more trials are observed: all of the best points may share a choice that keeps the
-// search from better ones.
+// In a space of many tasks the search radius of plans and the width of draws adapt: both grow when
+// a proposal lands among the better half of the best points, and shrink when it does not. They
+// settle when about a third succeed, after the one-fifth rule (Rechenberg 1973). Far from all
+// observed points the model only extrapolates. The width of hopes adapts by the same rule, and
+// hopes are proposed less often there. In a space of few tasks, searches for plans also start at
+// random points, more of them as more trials are observed: all of the best points may share a
+// choice that keeps the search from better ones.
 //
-// The loss of a trial that was raced out is an estimate: it has less weight, and the loss of a single
-// choice that follows from it is a guess. A choice that failed alone is kept out of plans until another
-// point with it gives a result.
+// The loss of a trial that was eliminated early is an estimate. It has less weight, and a single
+// choice's loss taken from it counts as a guess. A choice that failed in isolation is kept out of
+// plans until another point with it gives a result.
 //
-// What is proposed how often depends on the phase: at first mostly probes; while losses are found to
-// add up, still so until none is left, as the plan of least summed loss is then the optimum; else mostly
-// hopes (not in spaces of many choices, nor if a measured metric is bounded), and plans by the mean,
-// plans by draws, and children, each as often as its last ones turned out well (probability matching:
-// Goldberg 1990). How often hopes are proposed does not depend on that: if choices act together few of
-// them turn out well, but the model learns from all of them.
+// The mix depends on the phase. The first trials are mostly probes. While losses appear to be
+// additive, the agent probes until no choice is left, because the plan of least summed loss is then
+// the optimum. Later it proposes mostly hopes, except in spaces of many choices or if a measured
+// metric is bounded. Plans by the mean, plans by draws and children share the other trials in
+// proportion to their recent success (probability matching: Goldberg 1990). The share of hopes is
+// fixed: if choices interact, few hopes succeed, but the model learns from all of them.
 //
-// The model is of the objective, and of each metric that a bound is on and that needs a run. Where
-// there are several objectives, or the most expensive plan cannot be measured, only children are
-// proposed. It does not know how many trials there will be.
+// One model is fitted to the objective, and one to each bounded metric that needs a run. With
+// several objectives, or if the most expensive plan cannot be measured, the agent proposes only
+// children. It does not know the number of trials.
 #include "agents/auto.h"
 
 #include "agents/agent_internal.h"
@@ -39,30 +41,31 @@
 #include <string.h>
 
 #define TURNS 16
-// Of how a kind's proposals turned out the latest counts for so much; and the least chance of a kind.
+// Weight of the latest proposal in a kind's success rate, and the least rate that is used.
 #define LATEST 0.1
 #define LEAST_CHANCE 0.1
-// What width and radius are multiplied by when a plan turned out well, and when not.
+// Width and radius are multiplied by these after a successful plan and after an unsuccessful one.
 #define WIDER 1.2
 #define NARROWER 0.93
 #define LEAST_WIDTH 0.01
 #define LEAST_RADIUS 2.0
-// Up to so many tasks plans may be anywhere, and draws are of the whole posterior; of more, the first
-// plans change so many.
+// In a space of at most this many tasks, plans may change all tasks and draws have the posterior's
+// full width. In larger spaces this is the number of tasks that the first plans may change.
 #define FEW_TASKS 16.0
-// The standard error of estimates of trials that were raced out: races stop none for less than 0.25.
+// Standard error of the loss of a trial that was eliminated early, in the unit of
+// msc_pair_model_tell_estimate. Races eliminate no trial for a difference below 0.25.
 #define ESTIMATE_ERROR 0.2
-// How often a hope is tried in a space of few tasks, and of many.
+// Share of hopes among the proposals in a space of few tasks, and of many.
 #define HOPE_CHANCE 0.85
 #define HOPE_CHANCE_MANY 0.5
-// Up to so many members of the population stay as they were told: searches for a plan then begin at the
-// first, mostly the most expensive plan, from where they find more, while little is known, than from the
-// best so far.
+// A population of at most this many members keeps the order of observation. Searches for a plan
+// then start at the first member, mostly the most expensive plan. While little is known, that finds
+// better plans than a start at the best member.
 #define FIRST_MEMBERS 12
 
 static const struct msc_param auto_params[] = {
     {.name = "population",
-     .help = "best points that children are made of",
+     .help = "best points kept as parents; more explore more and converge later",
      .offset = offsetof(struct msc_auto, population),
      .type = MSC_PARAM_I64,
      .number = 12,
@@ -114,7 +117,8 @@ static enum msc_status add_parts(struct msc_agent *agent, struct msc_auto *a) {
     return MSC_OK;
 }
 
-// What each choice adds to an exact objective with all others at their most expensive.
+// Sets what each choice adds to an exact objective if all other tasks have their most expensive
+// choice.
 static enum msc_status set_weights(struct msc_agent *agent, struct msc_auto *a) {
     const struct msc_goal *goal = msc_agent_goal(agent);
     const struct msc_space *space = msc_agent_space(agent);
@@ -197,7 +201,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
 
 // ---- Learning ---------------------------------------------------------------------------------
 
-// In a space of many choices one plan is assembled, once all that they lose alone was asked for.
+// In a space of many choices only one plan is assembled, after all probes were proposed.
 static bool lacks_plan(const struct msc_auto *a) {
     return is_large(a) && a->n_probes_left == 0 && !a->has_plan && a->has_objective_part;
 }
@@ -223,7 +227,7 @@ static bool is_due(const struct msc_auto *a) {
     return !a->is_ready || a->n_told > a->n_fitted + a->n_told / 32 || is_stale || lacks_plan(a);
 }
 
-// Fits the models to what was told, once there is enough of it that is new.
+// Fits the models to all observed trials if enough of them are new.
 static void learn(struct msc_auto *a) {
     const struct msc_exact_bounds *bounds = &a->sampler.bounds;
     if (a->n_parts == 0 || a->n_told == a->n_fitted || !is_due(a)) {
@@ -259,7 +263,7 @@ static void await(struct msc_auto *a, enum msc_auto_kind kind, const uint32_t ch
     a->kinds[at] = kind;
 }
 
-// How often a kind comes next, and how far plans reach, follows from how the kind's proposals turned out.
+// Updates the success rate of a kind, and the width and radius, after one of its proposals.
 static void judge_kind(struct msc_auto *a, enum msc_auto_kind kind, bool is_good) {
     double n_tasks = (double)a->sampler.bounds.space->n_tasks, factor = is_good ? WIDER : NARROWER;
     if (kind == MSC_AUTO_HOPE) {
@@ -293,12 +297,12 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
 
 // ---- Ask and tell -----------------------------------------------------------------------------
 
-// P: probe, C: child, H: hope; of plans their temperature: 0, 3 and 6 tenths, A: 1.
+// P: probe, C: child, H: hope. 0, 3, 6 and A: a plan of temperature 0, 0.3, 0.6 and 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 static const char draw_turns[] = "36A";
 
-// A hope, or a kind by its chance.
+// A hope with the fixed chance of hopes; else a kind drawn in proportion to its success rate.
 static char usual_turn(struct msc_auto *a) {
     if (a->has_hopes && a->is_ready && !msc_auto_looks_additive(a) &&
         msc_rng_double(a->sampler.rng) < a->hope_chance) {
@@ -327,7 +331,7 @@ static char next_turn(struct msc_auto *a) {
     if (!msc_auto_is_opening(a) && !is_additive) {
         return is_large(a) && !a->is_news ? 'C' : usual_turn(a);
     }
-    // Between probes a plan is worth a trial only where something was learnt.
+    // A plan among the probes is worth a trial only if the models changed since the last plan.
     char wanted = is_additive ? additive_turns[turn] : opening_turns[turn];
     return a->is_news ? wanted : 'P';
 }
@@ -415,7 +419,7 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
         double measured =
             is_objective ? learnt.objectives[0] : part->sign * learnt.metrics[part->metric];
         if (is_estimate && !is_objective && isnan(measured)) {
-            continue; // some of the batches do not tell
+            continue; // the batches that were evaluated do not give this metric
         }
         double value = (is_usable || is_estimate) && isfinite(measured) ? measured : NAN;
         tell_part(part, choices, value, is_estimate);
@@ -437,7 +441,7 @@ static struct msc_agent_left auto_left(const struct msc_agent *agent) {
 const struct msc_agent_def msc_agent_auto = {
     .abi = MSC_AGENT_ABI,
     .name = "auto",
-    .summary = "learns what choices lose alone and together, and tries what that promises most of",
+    .summary = "models losses of choices and of pairs of them; proposes the most promising points",
     .version = 1,
     .state_size = sizeof(struct msc_auto),
     .params = auto_params,

@@ -1,17 +1,20 @@
-// Evolutionary search: (mu + lambda) with the order of NSGA-II, which for one objective is simply
+// Evolutionary search: (mu + lambda) selection in the order of NSGA-II, which for one objective is
 // the order of that objective.
 //
-// The population begins with the baselines told, the plan of least summed losses where each choice's
-// own is known (from another search, say: a knapsack), and random feasible points until it is full. It
-// is small unless it has to spread along a front: with 8 points losses fall faster than with 32, within
-// 50, 150 and 500 trials, in rounds of 8 and of 32. A child is a uniform crossover of two tournament
-// winners, mutated task by task, repaired until its exact costs meet the bounds, half the time made
-// more expensive as far as these allow, and never proposed twice. Whatever was told since the last ask
-// joins the population, which is then cut back to its size.
+// The first population consists of the baselines, one plan, and random feasible points until it is
+// full. The plan is the one of least summed isolated losses (a knapsack). It is proposed only if
+// the isolated loss of every choice was observed before the first ask, for example from another
+// record. A population for one objective is small: with 8 points losses fall faster than with 32,
+// within 50, 150 and 500 trials, in rounds of 8 and of 32.
 //
-// Bounded, a proposal says above which loss it will not survive: the worst of a full population's,
-// all of it feasible. A trial that is stopped there would have been cut at the next ask, so that
-// but for ties of equal losses the search goes the same way.
+// A child is a uniform crossover of two tournament winners. It is mutated task by task and repaired
+// until its exact costs meet the bounds. Half of the children are then made more expensive as far
+// as the bounds allow. No point is proposed twice. All trials observed since the last ask join the
+// population, which is then cut back to its size.
+//
+// With `bounded`, a proposal's bound is the worst loss of a full population whose points are all
+// feasible. A trial stopped there would have been cut at the next ask. The search therefore takes
+// the same course, except for ties of equal losses.
 #include "agents/agent.h"
 #include "agents/knapsack.h"
 #include "agents/population.h"
@@ -30,9 +33,9 @@ struct evolution {
     struct msc_population members;
     struct msc_sensitivity sensitivity;
     struct msc_knapsack knapsack;
-    bool has_begun; // no plan of the knapsack is proposed any more
+    bool has_begun; // the plan of the knapsack was proposed or given up
     bool is_done;
-    uint64_t n_begun; // members told before, and random points proposed, for the first population
+    uint64_t n_begun; // points of the first population: members so far, and random points proposed
 };
 
 #define SMALL_POPULATION 8
@@ -40,26 +43,28 @@ struct evolution {
 
 static const struct msc_param evolutionary_params[] = {
     {.name = "population",
-     .help = "points kept, at least 2 (0: 8, and 32 with several objectives)",
+     .help = "best points kept as parents, at least 2; more explore more and converge later "
+             "(0: 8, or 32 with several objectives)",
      .offset = offsetof(struct evolution, population),
      .type = MSC_PARAM_I64,
      .max = 4096},
     {.name = "crossover",
-     .help = "probability that a child has two parents",
+     .help = "probability that a child combines two parents instead of copying one",
      .offset = offsetof(struct evolution, crossover),
      .type = MSC_PARAM_F64,
      .number = 0.9,
      .min = 0,
      .max = 1},
     {.name = "mutation",
-     .help = "probability that a task's choice changes (0: one task on average)",
+     .help = "probability that a child's choice for a task changes; more explore more "
+             "(0: one task on average)",
      .offset = offsetof(struct evolution, mutation),
      .type = MSC_PARAM_F64,
      .number = 0,
      .min = 0,
      .max = 1},
     {.name = "bounded",
-     .help = "stop a trial once its loss exceeds that of every point kept",
+     .help = "stop a trial once its loss exceeds that of every point kept; saves time",
      .offset = offsetof(struct evolution, bounded),
      .type = MSC_PARAM_BOOL},
     {0},
@@ -69,7 +74,7 @@ static enum msc_status set_population(struct msc_agent *agent, struct evolution 
     bool is_large = msc_agent_goal(agent)->n_objectives > 1;
     if (e->population == 1) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "agent evolutionary: population is 1, expected 0 or 2 to 4096");
+                        "agent evolutionary: population is 1, expected 2 to 4096, or 0 (default)");
     }
     if (e->population == 0) {
         e->population = is_large ? FRONT_POPULATION : SMALL_POPULATION;
@@ -95,7 +100,8 @@ static enum msc_status evolutionary_init(struct msc_agent *agent) {
                                e->mutation);
 }
 
-// The plan of least summed losses, where all were told before the first ask.
+// Proposes the plan of least summed isolated losses if all of them were observed before the first
+// ask.
 static bool propose_plan(struct evolution *e, uint32_t choices[]) {
     bool is_known = !e->has_begun && msc_sensitivity_is_complete(&e->sensitivity) &&
                     msc_sensitivity_guess(&e->sensitivity);
@@ -108,7 +114,7 @@ static bool propose_plan(struct evolution *e, uint32_t choices[]) {
     return msc_sampler_note(&e->sampler, choices);
 }
 
-// The greatest loss that survives; +inf when the population is not full of feasible points.
+// The greatest loss that survives selection; +inf unless the population is full of feasible points.
 static double worst_loss(const struct evolution *e) {
     const struct msc_population *p = &e->members;
     double worst = -INFINITY;

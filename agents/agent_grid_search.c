@@ -1,11 +1,13 @@
 // Grid search in three modes; each mode is a file of its own (grid_<mode>.c).
 //
-// Bounded, a proposal says above which loss its mode has no use for it, as far as outcomes told
-// before show: such a trial may be stopped. All else is the same with and without: the sequence of
-// points, since no mode makes use of more of a loss than that it is above its bound; so the plan
-// that the mode arrives at; and the search's best trial, since a point that may be feasible is not
-// stopped below the best feasible loss, and another one only where an earlier trial is sure to go
-// before it.
+// With `bounded`, a proposal's bound is the loss above which its mode has no use for it, judged by
+// the outcomes so far. Such a trial may be stopped. The result is the same with and without bounds:
+//
+//   - The sequence of points and the resulting plan are the same, because a mode uses a loss above
+//     the bound only as "above the bound".
+//   - The search's best trial is the same. A point that may be feasible is not stopped below the
+//     best feasible loss. Any other point is stopped only if an earlier trial is certain to rank
+//     before it.
 #include "agents/agent.h"
 #include "agents/grid_search.h"
 
@@ -21,27 +23,28 @@ static const struct msc_grid_mode *const modes[] = {
 static const struct msc_param grid_params[] = {
     {.name = "mode",
      .help =
-         "each task alone, then the best of them together (a knapsack); change by change from the "
-         "most expensive plan; or every point",
+         "per_task: measure each choice in isolation, then solve for the best plan (a knapsack); "
+         "greedy: change the most expensive plan step by step; full: evaluate every point",
      .offset = offsetof(struct msc_grid, mode),
      .type = MSC_PARAM_ENUM,
      .text = "per_task",
      .names = "per_task|greedy|full"},
     {.name = "changes",
-     .help = "what greedy tries once within the bounds: the next more expensive and cheaper "
-             "choice of each task, or all its choices",
+     .help = "changes that greedy tries as soon as its plan is within the bounds: the next more "
+             "expensive and the next cheaper choice of each task, or all of its choices",
      .offset = offsetof(struct msc_grid, changes),
      .type = MSC_PARAM_ENUM,
      .text = "neighbours",
      .names = "neighbours|all"},
     {.name = "bounded",
-     .help = "stop a trial once its loss rules it out; finds the same plan, sooner",
+     .help = "stop a trial once its loss rules it out; finds the same plan in less time",
      .offset = offsetof(struct msc_grid, bounded),
      .type = MSC_PARAM_BOOL,
      .number = 1},
     {.name = "around",
-     .help = "under bounds, after the plan of per_task or greedy, points of one or two tasks "
-             "changed are tried until so many trials were in vain (0: none)",
+     .help = "if the goal has bounds, per_task and greedy go on with points that differ from the "
+             "best one in one or two tasks, until this many trials in a row bring no improvement "
+             "(0: end with the plan)",
      .offset = offsetof(struct msc_grid, around),
      .type = MSC_PARAM_I64,
      .number = 100,
@@ -121,7 +124,7 @@ static enum msc_status grid_search_tell(struct msc_agent *agent, const struct ms
     if (grid->goes_around) {
         msc_grid_around_tell(&grid->neighbours, trial);
     }
-    // What bounds are made of was measured in full; the modes take an estimate for want of more.
+    // Bounds use only losses that were measured in full. The modes also use estimates.
     struct msc_trial learnt = *trial;
     learnt.outcome = msc_goal_learn(msc_agent_goal(agent), trial);
     modes[grid->mode]->tell(agent, grid, &learnt);
@@ -143,7 +146,7 @@ static double grid_search_effort(const struct msc_agent *agent, double n) {
     return modes[grid->mode]->effort ? modes[grid->mode]->effort(grid, n) : n;
 }
 
-// Modes without such a plan say so in what is left.
+// Only called if n_plan of msc_agent_left is above 0; modes without `assemble` keep it at 0.
 static void grid_search_assemble(struct msc_agent *agent, uint32_t choices[]) {
     struct msc_grid *grid = msc_agent_state(agent);
     modes[grid->mode]->assemble(grid, choices);
@@ -152,7 +155,7 @@ static void grid_search_assemble(struct msc_agent *agent, uint32_t choices[]) {
 const struct msc_agent_def msc_agent_grid_search = {
     .abi = MSC_AGENT_ABI,
     .name = "grid_search",
-    .summary = "each task alone and a knapsack of them, greedy steps, or every point",
+    .summary = "choices in isolation and a knapsack, greedy steps, or every point",
     .version = 1,
     .state_size = sizeof(struct msc_grid),
     .params = grid_params,

@@ -1,10 +1,11 @@
-// What agent.c shares with the ways of opening an agent.
+// Internals of struct msc_agent (agent.c) for agent_library.c, which opens agents, and for agents
+// that need their host or seed.
 #ifndef MSC_AGENTS_AGENT_INTERNAL_H
 #define MSC_AGENTS_AGENT_INTERNAL_H
 
 #include "agents/agent.h"
 
-// How to make an agent: the arguments of msc_agent_create, and what only msc_agent_open knows.
+// The arguments of msc_agent_create, plus the host and library that only msc_agent_open knows.
 struct msc_agent_setup {
     const struct msc_agent_def *def;
     const struct cJSON *config; // may be NULL
@@ -12,7 +13,7 @@ struct msc_agent_setup {
     const struct msc_goal *goal;
     uint64_t seed;
     struct msc_agent_host host;
-    void *library;      // closed after the agent's finish, or at once on failure; may be NULL
+    void *library; // closed after the agent's finish, or at once on failure; may be NULL
 };
 
 enum msc_status msc_agent__create(struct msc_agent **out, const struct msc_agent_setup *setup);

@@ -1,4 +1,4 @@
-// What a config's agent means: a built-in one, a program, or a shared library.
+// Opens the agent that a config names: a built-in one, a program, or a shared library.
 #include "agents/agent.h"
 #include "agents/agent_internal.h"
 #include "base/json.h"

@@ -1,14 +1,14 @@
-// Agents in any language: a program that reads one JSON object a line from its standard input and
-// answers each with one line on its standard output.
+// Agents in any language. An agent is a program that reads one JSON object per line from its
+// standard input and answers each with one line on its standard output:
 //
 //     {"method":"init","protocol":1,"seed":"0","params":{…},"space":{…},"goal":{…}}   {}
 //     {"method":"ask","max":8}                     {"proposals":[{"choices":[0,1]}],"done":false}
 //     {"method":"tell","trial":{…},"outcome":{…}}                                     {}
 //     {"method":"done"}                                         no answer: the program ends
 //
-// An answer {"error":"text"} stops the search with that text. A proposal may also carry "parent",
-// "bound" and "probe"; "done" true means that nothing is left to ask, "left" that at most so many
-// more will be proposed after these.
+// An answer {"error":"text"} stops the search with that text. A proposal may also have "parent",
+// "bound" and "probe". "done" true means that the agent has nothing more to propose; the optional
+// number "left" is the most that it will propose after these.
 #include "agents/agent.h"
 #include "agents/agent_internal.h"
 #include "agents/process_messages.h"
@@ -23,24 +23,24 @@ struct process_agent {
 
     struct msc_program program;
     bool is_done;
-    bool has_left; // it has said how many there are
+    bool has_left; // the last answer had "left"
     double n_left;
 };
 
 static const struct msc_param process_params[] = {
     {.name = "command",
-     .help = "program and arguments, a list of texts; no shell is involved",
+     .help = "program and its arguments, a list of strings; run directly, without a shell",
      .offset = offsetof(struct process_agent, command),
      .type = MSC_PARAM_JSON},
     {.name = "timeout",
-     .help = "time that one answer may take",
+     .help = "time allowed for one answer; a program that takes longer ends the search",
      .offset = offsetof(struct process_agent, timeout_s),
      .type = MSC_PARAM_DURATION,
      .number = 60,
      .min = 0.001,
      .max = 1e9},
     {.name = "params",
-     .help = "handed to the program as it is",
+     .help = "any JSON value; passed unchanged to the program in \"init\"",
      .offset = offsetof(struct process_agent, params),
      .type = MSC_PARAM_JSON},
     {0},
@@ -69,7 +69,8 @@ static enum msc_status process_init(struct msc_agent *agent) {
 static enum msc_status read_left(struct process_agent *p, const cJSON *answer) {
     const cJSON *left = msc_json_get(answer, "left");
     if (left && (!cJSON_IsNumber(left) || !(left->valuedouble >= 0.0))) {
-        return MSC_FAIL(MSC_E_FORMAT, "answer: \"left\" is no number of proposals");
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "answer: \"left\" is not a number of proposals, expected at least 0");
     }
     p->has_left = left != NULL;
     p->n_left = left ? left->valuedouble : 0.0;

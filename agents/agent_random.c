@@ -1,4 +1,4 @@
-// Random search: distinct feasible points, whatever the outcomes.
+// Random search: proposes distinct feasible points and ignores outcomes.
 #include "agents/agent.h"
 #include "agents/sampler.h"
 
@@ -28,7 +28,7 @@ static enum msc_status random_ask(struct msc_agent *agent, struct msc_proposal o
     return MSC_OK;
 }
 
-// Only the baselines are news: everything else was noted when it was drawn.
+// Notes the baselines, so that they are not proposed again; other points were noted when drawn.
 static enum msc_status random_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct random_search *search = msc_agent_state(agent);
     msc_sampler_note(&search->sampler, trial->proposal.choices);
@@ -48,7 +48,7 @@ static struct msc_agent_left random_left(const struct msc_agent *agent) {
 const struct msc_agent_def msc_agent_random = {
     .abi = MSC_AGENT_ABI,
     .name = "random",
-    .summary = "distinct random points within the bounds; the yardstick for every other agent",
+    .summary = "distinct random points within the bounds; the baseline for every other agent",
     .version = 1,
     .state_size = sizeof(struct random_search),
     .params = random_params,

@@ -1,8 +1,8 @@
 // The built-in agents.
 //
 // To add one: 1. write agents/agent_<name>.c ending in its definition, 2. declare it below and add
-// it to the list, in the order users see, and to agents/CMakeLists.txt, 3. run `ctest -R
-// conformance`.
+// it to the list, which is in the order of `mscgym agents`, and to agents/CMakeLists.txt, 3. run
+// `ctest -R conformance`.
 #include "agents/agent.h"
 
 #include <string.h>

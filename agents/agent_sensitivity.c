@@ -1,15 +1,15 @@
-// Sensitivity analysis: what each choice does alone, then what pairs of them do together, then the plan
-// that this promises most of.
+// Sensitivity analysis. The agent proposes, in this order:
 //
-//   alone   every choice of every task, all other tasks at their most expensive choice (the reference)
-//   plan    the one of least summed loss within the bounds (agents/knapsack.h)
-//   pairs   of each two tasks the choices that change the objective most alone, both at once; those
-//           pairs first whose changes have the greatest product: where the loss is a mean square of
-//           errors that add up, a pair's joint loss differs from the sum of the two by
-//           2 mean(e_1 e_2), which is at most 2 sqrt(loss_1 loss_2) (Cauchy-Schwarz)
+//   alone   each choice of each task, with all other tasks at their most expensive choice
+//           (reference)
+//   plan    the point of least summed loss within the bounds (agents/knapsack.h)
+//   pairs   for two tasks at once, the choice of each that changes the objective most in isolation.
+//           Pairs with the greatest product of changes come first: if the loss is a mean square of
+//           errors that add up, a pair's loss differs from the sum of the two by 2 mean(e_1 e_2),
+//           which is at most 2 sqrt(loss_1 loss_2) (Cauchy-Schwarz)
 //
-// All but the plan are probes. What was told before, by baselines or another record, is not asked
-// again. results/analysis.h reads the record.
+// All except the plan are probes. Isolated losses already observed, from baselines or another
+// record, are not proposed again. results/analysis.h reads the record.
 #include "agents/agent.h"
 #include "agents/guess.h"
 #include "agents/knapsack.h"
@@ -28,22 +28,22 @@ struct sensitivity {
 
     struct msc_exact_bounds exact;
     struct msc_knapsack knapsack;
-    double *losses;  // [n_entries], NaN: not told, or failed
+    double *losses;  // [n_entries], NaN: not observed, or failed
     bool *was_asked; // [n_entries]
-    bool *is_open;   // [n_entries], not told
+    bool *is_open;   // [n_entries], not observed
     struct msc_guess guess;
     uint32_t *worst;   // [n_tasks], the choice that changes the objective most
-    double *changes;   // [n_tasks], by how much; 0: nothing is known
-    size_t task;       // the next one to ask for
-    uint32_t position; // its choice, by place in most_expensive_first
+    double *changes;   // [n_tasks], by how much; 0: unknown
+    size_t task;       // the next one to propose
+    uint32_t position; // its choice, by position in most_expensive_first
     struct pair *pairs;
     size_t n_pairs, max_pairs, next_pair;
-    bool has_pairs; // they were chosen, and the plan was proposed
+    bool has_pairs; // the pairs were chosen and the plan was proposed
 };
 
 static const struct msc_param sensitivity_params[] = {
     {.name = "pairs",
-     .help = "most pairs of tasks that are measured together",
+     .help = "pairs of tasks that are measured together, at most; 0 measures single choices only",
      .offset = offsetof(struct sensitivity, most_pairs),
      .type = MSC_PARAM_I64,
      .number = 64,
@@ -121,7 +121,7 @@ static void find_worst(struct sensitivity *s) {
         for (uint32_t p = 1; p < space->tasks[t].n_choices; p++) {
             uint32_t c = space->tasks[t].most_expensive_first[p];
             double change = fabs(s->losses[msc_exact_bounds_entry(&s->exact, t, c)] - base);
-            if (change > s->changes[t]) { // not where it is NaN
+            if (change > s->changes[t]) { // false for NaN
                 s->changes[t] = change;
                 s->worst[t] = c;
             }
@@ -135,7 +135,7 @@ static void choose_pairs(struct sensitivity *s) {
                                   .element_bytes = sizeof *s->pairs,
                                   .spare = &spare,
                                   .is_before = comes_first};
-    // Of the pairs kept the heap's first is the one that all others come before.
+    // The heap's first element is the last of the pairs kept: it is the next to be replaced.
     uint32_t n_tasks = (uint32_t)s->exact.space->n_tasks;
     find_worst(s);
     for (uint32_t i = 0; s->max_pairs > 0 && i < n_tasks; i++) {
@@ -184,7 +184,7 @@ static enum msc_status sensitivity_ask(struct msc_agent *agent, struct msc_propo
         out[(*n)++].probe = true;
     }
     if (*n > 0 || max == 0) {
-        return MSC_OK; // the rest follows once all of these are told
+        return MSC_OK; // the plan and the pairs follow after these outcomes
     }
     if (!s->has_pairs) {
         choose_pairs(s);
@@ -232,7 +232,7 @@ static bool sensitivity_done(const struct msc_agent *agent) {
     return s->has_pairs && s->next_pair == s->n_pairs;
 }
 
-// How many pairs there will be is known once they are chosen.
+// Before the pairs are chosen, their number is an upper limit.
 static struct msc_agent_left sensitivity_left(const struct msc_agent *agent) {
     const struct sensitivity *s = msc_agent_state(agent);
     size_t n = s->has_pairs ? 0 : 1; // the plan
@@ -250,8 +250,7 @@ static struct msc_agent_left sensitivity_left(const struct msc_agent *agent) {
 const struct msc_agent_def msc_agent_sensitivity = {
     .abi = MSC_AGENT_ABI,
     .name = "sensitivity",
-    .summary =
-        "each choice alone, then pairs of those that lose most: what mscgym sensitivity runs",
+    .summary = "each choice in isolation, then pairs of the worst; used by mscgym sensitivity",
     .version = 1,
     .state_size = sizeof(struct sensitivity),
     .params = sensitivity_params,

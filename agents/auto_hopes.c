@@ -1,17 +1,19 @@
+// Hopes of the agent `auto`: candidates are gathered once a fit, by local searches in several draws
+// of the model; each hope is the best unseen candidate, improved by a descent.
 #include "agents/auto.h"
 #include "agents/hope.h"
 
 #include <math.h>
 #include <string.h>
 
-// Draws that hopes are searched in, one by the mean and some at temperatures from the least on, each from
-// so many places.
+// Draws of the model in which candidates are searched: the first is the mean, the others have
+// rising temperatures. In each draw, searches begin at STARTS of the usual starts.
 #define DRAWS 6
 #define LEAST_TEMPERATURE 0.8
 #define TEMPERATURE_STEP 0.3
 #define STARTS (MSC_AUTO_HOPES / DRAWS)
 
-// Collects the unseen points at which searches from the usual places end, by the model's current draw.
+// Collects the unseen points at which searches in the model's current draw end.
 static void search_draw(struct msc_auto *a) {
     size_t n_tasks = a->sampler.bounds.space->n_tasks;
     for (size_t which = 0; which < STARTS; which++) {
@@ -36,7 +38,7 @@ static void gather(struct msc_auto *a, struct msc_pair_model *model) {
     a->hoped_at = a->n_fitted;
 }
 
-// By the bound and by the improvement in turn; the latter needs a loss that can be improved on.
+// Alternates between the bound and the expected improvement; the latter needs a feasible best loss.
 static struct msc_hope next_hope(struct msc_auto *a) {
     const struct msc_outcome *best =
         a->members.n_members > 0 ? msc_population_outcome(&a->members, 0) : NULL;

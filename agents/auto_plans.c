@@ -1,9 +1,12 @@
+// Plans of the agent `auto`: the best point within the bounds by the model, found by local searches
+// from several starts.
 #include "agents/auto.h"
 
 #include <math.h>
 #include <string.h>
 
-// Random points at which searches for a plan begin: one for so many points told, and at most.
+// Searches for a plan start at one random point for each POINTS_PER_START observed points, and at
+// MOST_STARTS of them at most.
 #define POINTS_PER_START 8
 #define MOST_STARTS 12
 
@@ -39,8 +42,7 @@ static void start_anywhere(struct msc_auto *a) {
     }
 }
 
-// Where local searches begin: the best point told, another good one, the assembled plan; what the last
-// plan is relaxed to; random points.
+// Sets a->start to one of the starts that msc_auto_search_from lists.
 static bool start_plan(struct msc_auto *a, size_t which) {
     size_t n_bytes = a->sampler.bounds.space->n_tasks * sizeof *a->start;
     size_t n = a->members.n_members;
@@ -72,7 +74,7 @@ bool msc_auto_search_from(struct msc_auto *a, size_t which, double *value) {
     return !(violation > 0.0);
 }
 
-// How many local searches a plan is worth that may be anywhere.
+// The number of local searches for a plan that may change all tasks.
 static size_t starts_anywhere(const struct msc_auto *a) {
     size_t n = a->parts[0].model.n_points / POINTS_PER_START;
     bool is_large = a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
@@ -81,7 +83,7 @@ static size_t starts_anywhere(const struct msc_auto *a) {
                : 4 + (n < MOST_STARTS ? n : MOST_STARTS);
 }
 
-// In a space of many choices not every place is worth a search.
+// In a space of many choices only some starts are worth a search.
 static bool is_too_much(const struct msc_auto *a, size_t which) {
     bool is_large = a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
     return is_large && which % 3 != 0 && !(which == 2 && a->is_assembled);

@@ -1,3 +1,4 @@
+// Probes of the agent `auto`: points that differ from the most expensive plan in one task.
 #include "agents/auto.h"
 
 #include <string.h>
@@ -13,8 +14,8 @@ static bool take_probe(struct msc_auto *a, size_t task, uint32_t choice, struct 
     return out->probe;
 }
 
-// The base, then the cheapest choice of every task that a bounded cost depends on, those first that
-// change it most.
+// The base, then the cheapest choice of every task that a bounded cost depends on. Tasks that
+// change the cost most come first.
 static bool first_probe(struct msc_auto *a, struct msc_proposal *out) {
     const struct msc_exact_bounds *bounds = &a->sampler.bounds;
     const struct msc_sensitivity *s = &a->parts[0].sensitivity;
@@ -32,7 +33,7 @@ static bool first_probe(struct msc_auto *a, struct msc_proposal *out) {
     return false;
 }
 
-// Of the choices that were not probed the one that lies nearest to the plan's.
+// The choice not yet probed that is nearest to the plan's choice of its task, in the order of cost.
 static bool next_probe(struct msc_auto *a, struct msc_proposal *out) {
     const struct msc_exact_bounds *bounds = &a->sampler.bounds;
     const struct msc_sensitivity *s = &a->parts[0].sensitivity;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// Partial points looked at when an anchor is sought.
+// Partial points that the search for an anchor visits, at most.
 #define ANCHOR_NODES 200000
 
 static size_t count_cost_factors(const struct msc_cost *cost) {
@@ -137,7 +137,7 @@ bool msc_exact_bounds_may_hold(const struct msc_exact_bounds *bounds, const uint
         double low;
         double high;
         exact_bound_range(bound, choices, ranks, n_fixed, &low, &high);
-        // Sums of free tasks are rounded in another order than a point's value.
+        // These sums are rounded in another order than a point's value, so allow for rounding.
         double slack = 1e-9 * (fabs(low) + fabs(high));
         if (low > bound->max + slack || high < bound->min - slack) {
             return false;
@@ -160,7 +160,7 @@ static void walk_choose(const struct msc_walk *walk, uint32_t choices[], size_t 
         walk->cheapest_first ? task->most_expensive_first[task->n_choices - 1 - rank] : rank;
 }
 
-// The first point of the present subtree, whatever it costs; the walk goes on after it.
+// Completes `choices` to the first point of the current subtree, feasible or not.
 static void complete_point(struct msc_walk *walk, uint32_t choices[], size_t t) {
     for (size_t i = t + 1; i < walk->bounds->space->n_tasks; i++) {
         walk->ranks[i] = 0;
@@ -178,7 +178,8 @@ bool msc_walk_next(struct msc_walk *walk, uint32_t choices[], uint64_t max_nodes
         walk_choose(walk, choices, i);
     }
     if (t == 0 && walk->ranks[t] == 0) {
-        // What holds as a whole holds up to each task: nothing is left out on the way to it.
+        // If the first point is feasible, so are all partial points on the way to it: no need to
+        // check.
         walk_choose(walk, choices, t);
         complete_point(walk, choices, t);
         if (msc_exact_bounds_hold(bounds, choices)) {
@@ -211,7 +212,7 @@ bool msc_walk_next(struct msc_walk *walk, uint32_t choices[], uint64_t max_nodes
 
 double msc_walk_n_left(const struct msc_walk *walk) {
     const struct msc_space *space = walk->bounds->space;
-    double n_points = 1.0; // of the tasks from t on
+    double n_points = 1.0; // points of the subspace of the tasks from t on
     double n_left = 0.0;
     for (size_t t = space->n_tasks; t-- > 0;) {
         double n_choices = space->tasks[t].n_choices;

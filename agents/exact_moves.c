@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// Nearer to a limit a value is summed anew.
+// A value this close to a limit, relative to both, is summed again exactly.
 #define NEAR 1e-9
 
 static bool stands_before(const struct msc_cost_term *term, uint32_t factor) {
@@ -15,7 +15,8 @@ static bool stands_before(const struct msc_cost_term *term, uint32_t factor) {
     return false;
 }
 
-// Calls for each task of each term once: counts, or writes, by `next` [n_tasks].
+// Goes over each task of each term once. `next` [n_tasks] counts a task's uses and, with `uses`, is
+// the index where its next use is written.
 static void list_uses(struct msc_exact_moves *moves, size_t next[], struct msc_term_use uses[]) {
     size_t product = 0;
     for (size_t i = 0; i < moves->bounds->n_items; i++) {
@@ -63,7 +64,7 @@ enum msc_status msc_exact_moves_init(struct msc_exact_moves *moves, struct msc_a
     return MSC_OK;
 }
 
-// As msc_cost_value multiplies, with `task` at another choice.
+// The term's product, in the order of msc_cost_value, with `task` at another choice.
 static double term_product(const struct msc_cost_term *term, const uint32_t point[], size_t task,
                            uint32_t choice) {
     double product = term->scale;
@@ -143,7 +144,7 @@ bool msc_exact_moves_hold(const struct msc_exact_moves *moves) {
 
 // ---- Repair -----------------------------------------------------------------------------------
 
-// The task's next choice in its order that lowers the violation, or -1.
+// The task's next cheaper choice that lowers the violation, or -1.
 static int64_t next_cheaper(const struct msc_exact_moves *moves, size_t task) {
     const double none[MSC_MAX_BOUNDS] = {0};
     const struct msc_exact_bounds *bounds = moves->bounds;

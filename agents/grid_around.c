@@ -49,7 +49,8 @@ static bool is_more(const void *context, const void *left, const void *right) {
                                           : a->entries[1] < b->entries[1];
 }
 
-// What a choice adds to the sum in place of the centre's; NaN: not known, or the centre's own.
+// The change of the summed loss if the choice replaces the centre's; NaN: unknown, or the centre's
+// own.
 static double added(const struct msc_grid_around *around, const double losses[], size_t entry) {
     size_t t = around->tasks[entry];
     size_t here = msc_exact_bounds_entry(around->bounds, t, around->centre[t]);
@@ -66,7 +67,7 @@ static struct msc_heap heap_of(void *elements, struct msc_around_move *spare) {
         .elements = elements, .element_bytes = sizeof *spare, .spare = spare, .is_before = is_more};
 }
 
-// Offers the first change alone, and with each of another task, as far as the bounds hold.
+// Offers the pairs of the first change and a change of another task that meet the bounds.
 static void list_first(struct msc_grid_around *around, const double losses[],
                        const struct msc_around_move *first, const struct msc_heap *heap) {
     struct msc_exact_moves *moves = &around->seen.moves;
@@ -88,7 +89,8 @@ static void list_first(struct msc_grid_around *around, const double losses[],
     }
 }
 
-// The best neighbours of the centre, in order. Of two tasks' changes one is among the best alone.
+// Lists the best neighbours of the centre in order. At least one change of a pair is among the
+// MSC_AROUND_FIRSTS best single changes.
 static void list_moves(struct msc_grid_around *around, const double losses[]) {
     struct msc_around_move firsts[MSC_AROUND_FIRSTS], spare, first_spare;
     const struct msc_heap heap = heap_of(around->moves, &spare);

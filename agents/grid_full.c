@@ -1,12 +1,12 @@
-// Grid search, mode full: every point in order, the last task's choice changing fastest. Points
-// that break a bound by their exact costs are left out, whole subtrees at a time. A point is of no
-// use above the best loss so far.
+// Grid search, mode full: every point in order; the last task's choice changes fastest. Points
+// whose exact costs break a bound are skipped, whole subtrees at a time. A proposal's bound is the
+// best loss so far.
 #include "agents/grid_search.h"
 
 #include <math.h>
 
-// Partial points looked at for one proposal. Where the costs' ranges say too little to leave out
-// more, an infeasible point is proposed; the search counts it without measuring it.
+// Partial points visited for one proposal, at most. After that an infeasible point is proposed; the
+// search counts it without measuring it.
 #define NODE_LIMIT 1000000
 
 static enum msc_status full_init(struct msc_agent *agent, struct msc_grid *grid) {
@@ -20,7 +20,7 @@ static enum msc_status full_ask(struct msc_agent *agent, struct msc_grid *grid,
     while (*n < max && !walk->is_over) {
         bool is_feasible = msc_walk_next(walk, out[*n].choices, NODE_LIMIT);
         if (!is_feasible && walk->is_over) {
-            break; // there is no point
+            break; // no feasible point is left
         }
         double violation =
             is_feasible ? 0.0 : msc_exact_bounds_violation(&grid->exact, out[*n].choices);
@@ -41,7 +41,7 @@ static bool full_done(const struct msc_grid *grid) {
     return grid->full.walk.is_over;
 }
 
-// Where there are bounds nobody knows beforehand how many points they rule out.
+// Exact only without bounds: the number of points that bounds rule out is not known in advance.
 static struct msc_agent_left full_left(const struct msc_grid *grid) {
     return (struct msc_agent_left){.n = msc_walk_n_left(&grid->full.walk),
                                    .is_exact = grid->exact.n_items == 0};

@@ -1,34 +1,40 @@
-// Grid search, mode greedy: from the most expensive plan, change by change.
+// Grid search, mode greedy: changes the most expensive plan step by step.
 //
-// While the plan breaks a bound, a step tries cheaper choices of tasks, those first that were not
-// tried and lower the violation most: a sixteenth of the tasks, so that a space of a thousand is
-// within its bounds after as many trials. Of all that was tried, in steps before too, it takes those
-// changes with the least (loss gained) / (violation removed) that remove an eighth of the violation
-// that there was at first. Where no such change helps, a step tries all cheaper choices; where none
-// does, the search ends. Where the most expensive plan cannot be measured, it begins with the best
-// point told, or a random one. Once within the bounds, a step tries the neighbours of every task's choice
-// in its order, more expensive and cheaper, that stay within the bounds, and takes the one of least
-// loss, until none lowers it. The plans of a step are proposed over as many asks as they need; the
-// step is decided at the ask after the last of them.
+// While the plan breaks a bound, a step tries cheaper choices for a sixteenth of the tasks. Changes
+// not tried before come first, in the order of the violation that they remove. The step then takes,
+// among all changes tried in this or an earlier step, those with the least (loss gained) /
+// (violation removed) until an eighth of the initial violation is removed. A space of a thousand
+// tasks thus gets within its bounds after about as many trials. If no tried change helps, a wide
+// step tries all cheaper choices; if none of these helps, the search ends.
 //
-// What promises most by the steps before is tried first: the best of what was told so far bounds
-// the rest. Where a step has nothing yet to bound its plans with, its first ask is for a few only.
+// Within the bounds, a step tries the next more expensive and the next cheaper choice of every task
+// that keep within the bounds. It takes the one of least loss. The search ends when none lowers the
+// loss.
+//
+// If the most expensive plan cannot be measured, the search begins with the best observed point or
+// a random one. The plans of a step are proposed over as many asks as needed; the ask after the
+// last of them decides the step.
+//
+// Changes with the best rating in earlier steps are tried first, because the best outcome of a step
+// bounds the others. As long as a step has no such outcome, its first ask proposes only a few
+// plans.
 #include "agents/grid_greedy.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-// Of so many plans one is asked for before a step has a bound.
+// The first ask of a step that has no bound yet proposes this fraction (1 / n) of its plans.
 #define PILOT_PART 16
-// Of a step towards the bounds: what it removes of the violation at first, the tasks that it tries,
-// and at least so many.
+// A step towards the bounds removes QUOTA of the initial violation, and tries 1 / TRIED_PART of the
+// tasks but at least LEAST_TRIES.
 #define QUOTA 0.125
 #define TRIED_PART 16
 #define LEAST_TRIES 8
 #define MOST_DRAWS 256
 
-// Losses of choices are counted from those of the plan where it stands.
+// Sets the summed loss of the current plan's choices to 0; those of other choices are relative to
+// them.
 static void greedy_count_from_here(struct msc_grid *grid) {
     for (size_t t = 0; t < grid->exact.space->n_tasks; t++) {
         size_t entry = msc_exact_bounds_entry(&grid->exact, t, grid->greedy.choices[t]);
@@ -83,8 +89,8 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
 }
 
-// A loss from which on the rating, computed as in grid_greedy_take.c, is above `rating`. It rises with the
-// loss, so rounding is made up for by going up until it is.
+// A loss from which on the rating, computed as in grid_greedy_take.c, is above `rating`. The rating
+// rises with the loss, so the loss is raised until rounding no longer matters.
 static double loss_rated_above(double before, double removed, double rating) {
     double loss = before + rating * removed;
     double step = fmax(DBL_EPSILON * (fabs(before) + fabs(rating * removed)), DBL_MIN);
@@ -108,14 +114,14 @@ static double greedy_useless_loss(const struct msc_grid *grid,
     if (!(candidate->removed > 0.0)) {
         return -INFINITY;
     }
-    // With bounds on measured metrics less may be removed, which makes a fall in loss rate better.
+    // A bounded measured metric may remove less of the violation, which improves a negative rating.
     bool is_known = grid->exact.n_items == grid->exact.goal->n_bounds;
     return best < 0.0 && !is_known
                ? msc_grid_greedy_loss_before(g)
                : loss_rated_above(msc_grid_greedy_loss_before(g), candidate->removed, best);
 }
 
-// How many of `max` proposals to make now.
+// The number of proposals to make now, at most `max`.
 static size_t greedy_ask_size(const struct msc_grid *grid, size_t max) {
     const struct msc_grid_greedy *g = &grid->greedy;
     bool has_bound = g->violation == 0.0 || g->n_asked > 0;
@@ -143,7 +149,7 @@ static void greedy_propose(struct msc_grid *grid, struct msc_proposal *proposal,
     g->bounds[msc_grid_greedy_entry(grid, candidate)] = proposal->bound;
 }
 
-// Another point to begin with: the best one told, else a random one.
+// Begins at another point: the best observed one, else a random one.
 static void greedy_begin_again(struct msc_agent *agent, struct msc_grid *grid) {
     struct msc_grid_greedy *g = &grid->greedy;
     const struct msc_space *space = msc_agent_space(agent);
@@ -165,7 +171,7 @@ static void greedy_begin_again(struct msc_agent *agent, struct msc_grid *grid) {
     g->is_done = ++g->n_draws > MOST_DRAWS;
 }
 
-// Goes on until there is something to ask for: the plan where it stands, or a step's candidates.
+// Advances until there is something to propose: the current plan or a step's candidates.
 static void greedy_go_on(struct msc_agent *agent, struct msc_grid *grid) {
     struct msc_grid_greedy *g = &grid->greedy;
     if (g->is_lost) {
@@ -212,7 +218,7 @@ static enum msc_status greedy_ask(struct msc_agent *agent, struct msc_grid *grid
     return MSC_OK;
 }
 
-// Keeps the point nearest to the bounds, of these the best.
+// Keeps the point of least violation and, among equals, of least loss.
 static void greedy_keep_best(struct msc_grid_greedy *g, const struct msc_trial *trial,
                              size_t n_tasks) {
     double loss = msc_grid_loss(&trial->outcome);
@@ -254,7 +260,7 @@ static void greedy_tell(struct msc_agent *agent, struct msc_grid *grid,
         if (outcome->state == MSC_TRIAL_FAILED) {
             g->gains[entry] = INFINITY;
         }
-        // Beyond its bound a loss is not made use of: a trial that is stopped does not tell it.
+        // A loss above its bound is ignored, because a stopped trial would not report it.
         if (g->losses[entry] <= g->bounds[entry]) {
             size_t here = msc_exact_bounds_entry(&grid->exact, changed, g->choices[changed]);
             g->gains[entry] = g->losses[entry] - msc_grid_greedy_loss_before(g);
@@ -267,8 +273,8 @@ static bool greedy_done(const struct msc_grid *grid) {
     return grid->greedy.is_done && (!grid->goes_around || grid->greedy.is_over);
 }
 
-// How many steps will help is what the search finds out. As long as it has not come within the bounds, all
-// that it has tried is of no use by itself.
+// The number of steps is unknown in advance. Before the plan is within the bounds, the trials so
+// far are of no use by themselves, so a plan made early is worth reporting (n_plan).
 static struct msc_agent_left greedy_left(const struct msc_grid *grid) {
     struct msc_agent_left left = MSC_AGENT_LEFT_UNKNOWN;
     const struct msc_grid_greedy *g = &grid->greedy;
@@ -276,7 +282,8 @@ static struct msc_agent_left greedy_left(const struct msc_grid *grid) {
     return left;
 }
 
-// By what choices gained when they were last measured, beside those that were the task's then.
+// Solves a knapsack of the summed losses: each choice's loss relative to the task's choice at the
+// time it was last measured.
 static void greedy_assemble(struct msc_grid *grid, uint32_t choices[]) {
     struct msc_grid_greedy *g = &grid->greedy;
     for (size_t e = 0; e < grid->exact.n_entries; e++) {

@@ -1,5 +1,6 @@
-// Mode greedy of grid search in three parts: what a step tries (grid_greedy_step.c), what it takes
-// (grid_greedy_take.c), and how both go on by asking and being told (grid_greedy.c).
+// Mode greedy of grid search in three files: grid_greedy_step.c lists the changes that a step
+// tries, grid_greedy_take.c chooses those that it takes, and grid_greedy.c drives both by ask and
+// tell.
 #ifndef MSC_AGENTS_GRID_GREEDY_H
 #define MSC_AGENTS_GRID_GREEDY_H
 
@@ -7,7 +8,7 @@
 
 #include <math.h>
 
-// Does a step try a part of what there is, and take several changes?
+// Whether the step tries only a part of the cheaper choices and may take several of them.
 static inline bool msc_grid_greedy_takes_several(const struct msc_grid_greedy *g) {
     return g->violation > 0.0 && !g->is_wide;
 }
@@ -21,16 +22,16 @@ static inline double msc_grid_greedy_loss_before(const struct msc_grid_greedy *g
     return isnan(g->loss) ? 0.0 : g->loss;
 }
 
-// Lists the candidates of the next step, in their order. `is_wide`: all cheaper choices. Where there
-// are none the search is done.
+// Lists the candidates of the next step in order. `is_wide`: all cheaper choices. Without
+// candidates the search is done.
 void msc_grid_greedy_begin_step(struct msc_grid *grid, bool is_wide);
-// Puts the candidates in the order of asking.
+// Sorts the candidates into the order in which they are proposed.
 void msc_grid_greedy_sort(struct msc_grid_greedy *g);
 
-// The best rating of the step so far, +inf when nothing told is of use, and whose it is: the first
-// one's of equals.
+// The best rating of the step so far, +inf if no outcome is useful, and the candidate that has it
+// (the first of equals).
 double msc_grid_greedy_find_best(const struct msc_grid *grid, size_t *chosen);
-// Takes what is best of a step whose outcomes are all told, and begins the next step.
+// Takes the best changes of a step whose outcomes were all observed, and begins the next step.
 void msc_grid_greedy_decide(struct msc_grid *grid);
 
 #endif

@@ -1,8 +1,9 @@
-// What a step of mode greedy tries: towards the bounds cheaper choices, within them neighbours.
+// Lists the changes that a step of mode greedy tries: cheaper choices while the plan breaks a
+// bound, neighbouring choices when it is within the bounds.
 #include "agents/grid_greedy.h"
 #include "base/heap.h"
 
-// `violation` is that of the exact costs.
+// `violation` is the violation of the exact costs after the change.
 static void add_candidate(struct msc_grid *grid, size_t task, uint32_t choice, double violation) {
     struct msc_grid_greedy *g = &grid->greedy;
     struct msc_grid_candidate *candidate = &g->candidates[g->n_candidates++];
@@ -22,8 +23,9 @@ static void add_candidate(struct msc_grid *grid, size_t task, uint32_t choice, d
     }
 }
 
-// The task's choices that lower the violation: the next one, or all after it. Where a step takes
-// several, the next one by which half of what it tries would be enough.
+// Adds the task's next choice that lowers the violation; in a wide step, all such choices. If a
+// step takes several changes, the choice must remove so much that half of the step's changes meet
+// the quota.
 static void add_cheaper(struct msc_grid *grid, size_t t) {
     struct msc_grid_greedy *g = &grid->greedy;
     const struct msc_task *task = &grid->exact.space->tasks[t];
@@ -35,7 +37,7 @@ static void add_cheaper(struct msc_grid *grid, size_t t) {
         g->choices[t] = task->most_expensive_first[i];
         double after = msc_exact_bounds_violation(&grid->exact, g->choices);
         bool is_enough = violation - after >= least || i + 1 == task->n_choices;
-        // A bound on a measured metric says nothing beforehand: any choice may help.
+        // If only measured metrics break a bound, any choice may help.
         if (violation == 0.0 || (after < violation && is_enough)) {
             add_candidate(grid, t, task->most_expensive_first[i], after);
             if (!g->is_wide) {
@@ -73,7 +75,8 @@ static bool is_expected_before(const void *context, const void *left, const void
     return first < second || (first == second && a < b);
 }
 
-// What was not tried, most violation removed first; then what was, by what it would be rated.
+// Untried candidates first, those that remove most violation leading; then tried ones by expected
+// rating.
 static bool is_tried_before(const void *context, const void *left, const void *right) {
     const struct msc_grid_greedy *g = context;
     const struct msc_grid_candidate *a = &g->candidates[*(const uint32_t *)left];

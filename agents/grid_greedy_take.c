@@ -1,7 +1,8 @@
-// What a step of mode greedy takes: the best change, or several towards the bounds.
+// Takes the changes of a step of mode greedy: the best one, or several while the plan breaks a
+// bound.
 #include "agents/grid_greedy.h"
 
-// How much a candidate is to be preferred: the smaller the better, +inf when it is of no use.
+// Rating of a candidate; smaller is better, +inf if it is useless.
 static double greedy_rate(const struct msc_grid_greedy *g, size_t entry) {
     double loss = g->losses[entry];
     if (isnan(loss)) {
@@ -28,8 +29,8 @@ double msc_grid_greedy_find_best(const struct msc_grid *grid, size_t *chosen) {
     return best;
 }
 
-// Takes a change: the task's gains were measured from its choice before, and are forgotten but for
-// that of changing it back.
+// Takes a change. The task's gains are relative to its old choice, so they are forgotten, except
+// that the way back gains the opposite.
 static void greedy_take(struct msc_grid *grid, const struct msc_grid_candidate *candidate) {
     struct msc_grid_greedy *g = &grid->greedy;
     size_t entry = msc_grid_greedy_entry(grid, candidate);
@@ -46,7 +47,8 @@ static void greedy_take(struct msc_grid *grid, const struct msc_grid_candidate *
     g->violation = g->violations[entry];
 }
 
-// Where it stands is another plan, whose loss is what its changes gained each alone until it is told.
+// Takes a change without a measured result: until the new plan is observed, its loss is estimated
+// as the sum of the gains.
 static void greedy_change(struct msc_grid *grid, const struct msc_grid_candidate *candidate) {
     struct msc_grid_greedy *g = &grid->greedy;
     size_t entry = msc_grid_greedy_entry(grid, candidate);
@@ -57,8 +59,8 @@ static void greedy_change(struct msc_grid *grid, const struct msc_grid_candidate
     g->is_asked = false;
 }
 
-// Takes what was tried, by its rating, until as much of the violation is removed as a step should.
-// False where nothing helps.
+// Takes tried changes in the order of rating until the quota of the violation is removed. False if
+// no change helps.
 static bool greedy_take_several(struct msc_grid *grid) {
     struct msc_grid_greedy *g = &grid->greedy;
     double before = g->violation;

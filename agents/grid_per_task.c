@@ -1,19 +1,21 @@
-// Grid search, mode per_task: as MSC's, each task's choices alone with every other task at its most
-// expensive; then the plan of least summed loss within the bounds (a knapsack), and points around it
-// (agents/grid_around.h). The plans with one task changed usually break a bound on size: they are
-// proposed as probes, so that they are measured all the same. Under bounds what comes last depends on
-// every loss. Where the goal has none the plan is made of each task's best choice, and a choice is of
-// no use above the least loss of its task so far, which is that of the most expensive plan to begin
-// with. A trial that was raced out has its estimated loss; a bounded metric that it did not measure
-// is taken to be that of the most expensive plan.
+// Grid search, mode per_task, as in MSC: first each choice in isolation, with every other task at
+// its most expensive choice; then the plan of least summed loss within the bounds (a knapsack);
+// then points around it (agents/grid_around.h).
+//
+// Isolated plans usually break a bound on size. They are proposed as probes, so that they are
+// measured nevertheless. If the goal has bounds, the final plan depends on every loss, so no trial
+// is stopped. Without bounds the plan consists of each task's best choice. A choice is then useless
+// above the least loss of its task so far; the first such loss is the most expensive plan's. A
+// trial that was eliminated early has its estimated loss. If it did not measure a bounded metric,
+// the value of the most expensive plan is assumed.
 #include "agents/grid_search.h"
 
 #include <math.h>
 #include <string.h>
 
-// So many plans are what was asked for last.
+// The cost of a recent plan is averaged over at most this many plans.
 #define RECENT_PLANS 32.0
-// Whatever is changed, the outputs are compared.
+// Least relative cost of a trial: even a change in the last layer compares outputs.
 #define LEAST_EFFORT 0.05
 
 static double *per_task_new_row(struct msc_arena *arena, size_t n) {
@@ -47,7 +49,7 @@ static enum msc_status per_task_init(struct msc_agent *agent, struct msc_grid *g
     return is_short ? MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n_entries) : MSC_OK;
 }
 
-// Writes the next isolated plan; false when all were proposed.
+// Writes the next isolated plan; false if all were proposed.
 static bool per_task_next_plan(const struct msc_space *space, struct msc_grid *grid,
                                uint32_t choices[]) {
     struct msc_grid_per_task *p = &grid->per_task;
@@ -68,12 +70,12 @@ static double per_task_useless_loss(const struct msc_grid *grid, size_t t) {
     const double *losses = grid->per_task.losses + grid->exact.offsets[t];
     double least = INFINITY;
     for (uint32_t c = 0; c < grid->exact.space->tasks[t].n_choices; c++) {
-        least = fmin(least, losses[c]); // NaN is passed over
+        least = fmin(least, losses[c]); // ignores NaN
     }
     return least;
 }
 
-// The most expensive plan is asked for alone where its loss will bound the others.
+// Whether the most expensive plan must be the only proposal of its ask: its loss bounds all others.
 static bool per_task_must_wait(const struct msc_grid *grid) {
     const struct msc_grid_per_task *p = &grid->per_task;
     bool is_first = p->task == 0 && p->position == 1;
@@ -81,7 +83,7 @@ static bool per_task_must_wait(const struct msc_grid *grid) {
            isinf(per_task_useless_loss(grid, 0));
 }
 
-// The plan of least summed loss. `is_early`: what is not told yet is guessed.
+// The plan of least summed loss. `is_early`: losses not yet observed are guessed.
 static void per_task_solve(struct msc_grid *grid, bool is_early, uint32_t choices[]) {
     struct msc_grid_per_task *p = &grid->per_task;
     struct msc_isolated isolated = {
@@ -148,7 +150,7 @@ static void per_task_tell(struct msc_agent *agent, struct msc_grid *grid,
         per_task_note(agent, grid, msc_exact_bounds_entry(&grid->exact, changed, choices[changed]),
                       trial);
     } else if (changed == n_tasks) {
-        // The most expensive plan is what every task's most expensive choice gives alone.
+        // The most expensive plan is the isolated plan of every task's most expensive choice.
         for (size_t t = 0; t < n_tasks; t++) {
             per_task_note(agent, grid,
                           msc_exact_bounds_entry(&grid->exact, t, grid->exact.most_expensive[t]),
@@ -161,7 +163,7 @@ static bool per_task_done(const struct msc_grid *grid) {
     return grid->per_task.is_over;
 }
 
-// The most expensive plan, which is proposed for the first task alone, every task's other choices,
+// Counts the most expensive plan (proposed once, for the first task), every task's other choices,
 // and the plan of the knapsack.
 static double n_plans_left(const struct msc_grid *grid) {
     const struct msc_grid_per_task *p = &grid->per_task;
@@ -175,7 +177,7 @@ static double n_plans_left(const struct msc_grid *grid) {
     return n;
 }
 
-// How many points around that plan turn out well nobody knows beforehand.
+// The number of points around the plan is unknown in advance.
 static struct msc_agent_left per_task_left(const struct msc_grid *grid) {
     struct msc_agent_left left = MSC_AGENT_LEFT_UNKNOWN;
     double n_plans = grid->per_task.is_solved ? 0.0 : n_plans_left(grid);
@@ -186,7 +188,8 @@ static struct msc_agent_left per_task_left(const struct msc_grid *grid) {
     return left;
 }
 
-// A change of a task costs what lies behind it; where that is known, the later the cheaper.
+// A trial recomputes what follows the changed task. If the feature "position" is known, a change of
+// a later task is therefore cheaper.
 static double task_effort(const struct msc_space *space, size_t t) {
     for (size_t i = 0; i < space->n_features; i++) {
         if (strcmp(space->feature_names[i], "position") == 0) {
@@ -196,7 +199,7 @@ static double task_effort(const struct msc_space *space, size_t t) {
     return 1.0;
 }
 
-// Of the plans from number `first` on, `n` of them. That of the knapsack comes last.
+// The effort of `n` plans from number `first` on. The knapsack's plan is the last one.
 static double plans_effort(const struct msc_space *space, double first, double n) {
     double effort = 0.0;
     double n_before = 0.0; // plans of the tasks before

@@ -1,4 +1,5 @@
-// What the modes of agent_grid_search.c share.
+// State of the agent `grid_search` and the interface of its modes. agent_grid_search.c selects the
+// mode; grid_per_task.c, grid_greedy.c and grid_full.c implement one each.
 #ifndef MSC_AGENTS_GRID_SEARCH_H
 #define MSC_AGENTS_GRID_SEARCH_H
 
@@ -9,61 +10,61 @@
 #include "agents/guess.h"
 #include "agents/knapsack.h"
 
-// Each task alone with the others at their most expensive, then the knapsack of them.
+// Mode per_task: each choice in isolation, then a knapsack.
 struct msc_grid_per_task {
     struct msc_knapsack knapsack;
-    double *losses;                  // [n_entries], NaN: not told, or failed
-    bool *is_open;                   // [n_entries], not told
+    double *losses;                  // [n_entries], NaN: not observed, or failed
+    bool *is_open;                   // [n_entries], not observed
     double *metrics[MSC_MAX_BOUNDS]; // [n_entries] for bounds on measured metrics, else NULL
     struct msc_guess guess, metric_guesses[MSC_MAX_BOUNDS];
-    size_t task;       // the next one to propose for
-    uint32_t position; // its choice, by place in most_expensive_first; 0: the most expensive plan
-    bool is_solved;
-    bool is_over; // around its plan, too
+    size_t task;       // the next one to propose
+    uint32_t position; // its choice's position in most_expensive_first; 0: the most expensive plan
+    bool is_solved;    // the plan was proposed
+    bool is_over;      // points around the plan are exhausted, too
 };
 
 struct msc_grid_candidate {
     uint32_t task;
     uint32_t choice; // the task's new one
-    double removed;  // how much of the violation it removes, at most; 0 within the bounds
-    bool is_known;   // its gain was measured, in this step or before
-    double expected; // rating that its latest gain would give; +inf: nothing is known
+    double removed;  // violation that it removes, at most; 0 within the bounds
+    bool is_known;   // its gain was measured in this step or before
+    double expected; // rating by its latest gain; +inf: unknown
 };
 
-// Changes, step by step, from the most expensive plan.
+// Mode greedy: changes from the most expensive plan, step by step.
 struct msc_grid_greedy {
-    uint32_t *choices; // [n_tasks], where the search stands
-    int64_t id;        // the trial that told of it, or -1
-    double loss;       // NaN: not known
+    uint32_t *choices; // [n_tasks], the current plan
+    int64_t id;        // the trial of the current plan, or -1
+    double loss;       // NaN: unknown
     double violation;
     double quota;     // violation that a step towards the bounds removes
     size_t n_tries;   // changes that a step towards the bounds tries, unless it is wide
-    bool is_asked;    // the plan where it stands was proposed
-    bool is_lost;     // it is the most expensive one, and failed
-    uint32_t *best;   // [n_tasks], of the points told the one to begin with instead
-    double best_loss; // NaN: none was told
+    bool is_asked;    // the current plan was proposed
+    bool is_lost;     // the current plan is the first one, and it failed
+    uint32_t *best;   // [n_tasks], the observed point to begin with instead
+    double best_loss; // NaN: no usable point was observed
     double best_violation;
     struct msc_exact_moves moves;
-    uint64_t n_draws; // of random points to begin with
-    bool is_wide;     // the step tries all cheaper choices, the next ones were in vain
-    bool is_done;     // no step helps any more
-    bool is_over;     // around where it ended, too
+    uint64_t n_draws; // random points to begin with so far
+    bool is_wide;     // the step tries all cheaper choices, since the next ones did not help
+    bool is_done;     // no step helps
+    bool is_over;     // points around the final plan are exhausted, too
     size_t n_candidates;
-    size_t n_asked_of; // of them, in their order
-    size_t n_asked;
+    size_t n_asked_of; // candidates that the step proposes, the first of `order`
+    size_t n_asked;    // candidates proposed so far
     struct msc_grid_candidate *candidates; // [n_entries], in the order of tasks
-    uint32_t *order;                       // [n_entries], of asking: by what is expected
+    uint32_t *order;                       // [n_entries], the order of proposals
     // By entry:
-    double *losses; // [n_entries], NaN: not told, or failed, or stopped at a bound
+    double *losses; // [n_entries], NaN: not observed, failed, or stopped at a bound
     double *violations;
-    double *gains; // what it added to the loss when last measured to the end; NaN: not known
-    double *sums; // what it adds, beside the task's other choices, when last measured; NaN: unknown
-    double *bounds; // above which its loss is useless in this step
-    int64_t *ids;   // the trial that told of it
-    // Under bounds, of the plan that is made where there is no time for all the steps to them:
+    double *gains;  // loss added when last measured completely; NaN: unknown
+    double *sums;   // loss relative to the task's other choices when last measured; NaN: unknown
+    double *bounds; // the loss is useless above this in the current step
+    int64_t *ids;   // the trial of the entry
+    // For a plan made early, if the goal has bounds:
     struct msc_knapsack knapsack;
     struct msc_guess guess;
-    bool *is_open; // [n_entries], by entry: not told
+    bool *is_open; // [n_entries], not observed
 };
 
 struct msc_grid_full {
@@ -75,11 +76,11 @@ struct msc_grid {
     int changes;
     bool bounded;
     int64_t around;
-    bool goes_around;                  // there are bounds to go around within
-    struct msc_grid_around neighbours; // of the best point, once the mode has its plan
-    bool takes_bounds;                 // the goal is one whose trials can be stopped
-    double best_loss;                  // of the feasible trials told; +inf: none
-    double least_violation;            // of all trials told that may win; +inf: none
+    bool goes_around;                  // proposes points around the best one: needs bounds
+    struct msc_grid_around neighbours; // of the best point, after the mode has its plan
+    bool takes_bounds;                 // trials for this goal can be stopped at a bound
+    double best_loss;                  // of the feasible trials so far; +inf: none
+    double least_violation;            // of the usable trials so far; +inf: none
     struct msc_exact_bounds exact;
     struct msc_grid_per_task per_task;
     struct msc_grid_greedy greedy;
@@ -99,24 +100,24 @@ struct msc_grid_mode {
     bool (*done)(const struct msc_grid *grid);
     struct msc_agent_left (*left)(const struct msc_grid *grid);
     double (*effort)(const struct msc_grid *grid, double n);     // NULL: n
-    void (*assemble)(struct msc_grid *grid, uint32_t choices[]); // NULL: there is no such plan
+    void (*assemble)(struct msc_grid *grid, uint32_t choices[]); // NULL: no plan can be made early
 };
 
 extern const struct msc_grid_mode msc_grid_mode_per_task;
 extern const struct msc_grid_mode msc_grid_mode_greedy;
 extern const struct msc_grid_mode msc_grid_mode_full;
 
-// Proposes points around the best one, `losses` [n_entries] as msc_grid_around_next has them.
-// False where there is none.
+// Proposes points around the best one. `losses` [n_entries] as for msc_grid_around_next. False if
+// none is left.
 bool msc_grid_go_around(struct msc_grid *grid, const double losses[], struct msc_proposal out[],
                         size_t max, size_t *n);
-// The first objective of an outcome that can be used, else NaN.
+// The first objective of a usable outcome, else NaN.
 double msc_grid_loss(const struct msc_outcome *outcome);
-// The bound of a proposal that the mode has no use for when its loss exceeds `useless`: as high as
-// needed that no trial is stopped which could still come to be the search's best. +inf when the
-// goal takes no bounds. `violation` is that of the exact costs.
+// The bound of a proposal that is useless to the mode above the loss `useless`. It is raised so
+// that no trial is stopped that could become the search's best. +inf if the goal takes no bounds.
+// `violation` is the proposal's violation by exact costs.
 double msc_grid_bound(const struct msc_grid *grid, double useless, double violation);
-// The one task in which the point differs from `base`; n_tasks when none does, SIZE_MAX when
+// The only task in which the point differs from `base`; n_tasks if none differs, SIZE_MAX if
 // several do.
 size_t msc_grid_difference(size_t n_tasks, const uint32_t base[], const uint32_t choices[]);
 

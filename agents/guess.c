@@ -25,9 +25,9 @@ enum msc_status msc_guess_init(struct msc_guess *guess, struct msc_arena *arena,
     return MSC_OK;
 }
 
-// Fills row[order[k]] between the places that are known.
+// Interpolates row[order[k]] linearly between known positions.
 static void fill_between(double row[], const uint32_t order[], uint32_t n, const bool is_open[]) {
-    uint32_t first = n; // the last place that is known
+    uint32_t first = n; // the last known position
     for (uint32_t i = 0; i < n; i++) {
         double here = row[order[i]];
         if (isnan(here)) {
@@ -54,7 +54,7 @@ void msc_guess_between(double losses[], const bool is_open[],
     }
 }
 
-// Means of what is known, by place.
+// Averages known values by position, and extrapolates positions without any.
 static void average_places(struct msc_guess *guess) {
     memset(guess->sums, 0, guess->n_places * sizeof *guess->sums);
     memset(guess->counts, 0, guess->n_places * sizeof *guess->counts);

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-// Standard deviations.
+// Standard deviations that the lower confidence bound subtracts from the mean.
 #define SPREADS 2.0
-// Multiplications that a descent may take, about.
+// Multiplications that one descent may take, approximately.
 #define MOST_WORK 2e6
 
 double msc_hope_of(const struct msc_hope *h, double mean, double spread) {
@@ -19,8 +19,8 @@ double msc_hope_of(const struct msc_hope *h, double mean, double spread) {
     return gain > 0.0 ? -gain : INFINITY;
 }
 
-// The spread that a point of this mean must have to be below `least`, or less: an improvement is at most
-// that of the mean, and msc_agent_gain(0) standard deviations.
+// A lower limit of the standard deviation that a point of this mean needs to get below `least`. The
+// expected improvement is at most that of the mean plus msc_agent_gain(0) standard deviations.
 static double least_spread(const struct msc_hope *h, double mean, double least) {
     double missing = h->way == MSC_HOPE_BOUND
                          ? (mean - least) / SPREADS
@@ -40,9 +40,9 @@ struct descent {
     bool (*is_wanted)(const void *context, const uint32_t choices[]);
     const void *context;
     uint32_t *choices;
-    double work;             // that may yet be done
-    double to_ask, to_value; // what it takes of that to ask for a point, and to value it
-    // The best change so far: of one task, or of two.
+    double work;             // multiplications left
+    double to_ask, to_value; // multiplications that is_wanted and a value take
+    // The best change of one or two tasks so far.
     double least;
     size_t n, tasks[2];
     uint32_t to[2];
@@ -65,7 +65,8 @@ static void rate(struct descent *d, size_t n, const size_t tasks[]) {
     }
 }
 
-// Each other choice of the task; with `n` 2, with each of every later task.
+// Rates each other choice of the task tasks[at]; if `n` is 2, together with each choice of later
+// tasks.
 static void rate_task(struct descent *d, size_t n, size_t tasks[], size_t at) {
     const struct msc_space *space = d->hope->model->bounds->space;
     uint32_t before = d->choices[tasks[at]];

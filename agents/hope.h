@@ -1,14 +1,15 @@
-// How good a point may be, by a model of the losses (agents/pair_model.h), in one of two ways; less is
-// better:
+// Acquisition functions: how promising a point is by a model of the losses (agents/pair_model.h). A
+// "hope" is a point at which one of them is least:
 //
-//   MSC_HOPE_BOUND        the lower confidence bound, the mean less some standard deviations of the
-//                         posterior (Auer 2002; of Gaussian processes: Srinivas et al. 2010);
-//   MSC_HOPE_IMPROVEMENT  less the expected improvement on the best loss so far (Jones et al. 1998).
+//   MSC_HOPE_BOUND        the lower confidence bound: the mean less some standard deviations of the
+//                         posterior (Auer 2002; for Gaussian processes: Srinivas et al. 2010);
+//   MSC_HOPE_IMPROVEMENT  the negative expected improvement on the best loss so far (Jones et al.
+//                         1998).
 //
-// Measuring where that is least either finds a good point or teaches the model most where it matters.
-// The bound explores more, the improvement looks closer at what is good: neither is best everywhere, so
-// who asks for several hopes takes both in turn (Hoffman et al. 2011). The model is to be drawn at
-// temperature 0. Nothing is allocated.
+// Such a point is either good or teaches the model most about good points. The bound explores more;
+// the improvement looks closer at good points. Neither is best everywhere, so alternate between
+// them when several hopes are proposed (Hoffman et al. 2011). Draw the model at temperature 0
+// before use. Nothing is allocated.
 #ifndef MSC_AGENTS_HOPE_H
 #define MSC_AGENTS_HOPE_H
 
@@ -19,16 +20,17 @@ enum msc_hope_way { MSC_HOPE_BOUND, MSC_HOPE_IMPROVEMENT };
 struct msc_hope {
     struct msc_pair_model *model;
     enum msc_hope_way way;
-    double width;     // what spreads are multiplied by
-    double best_loss; // so far; finite where the way is MSC_HOPE_IMPROVEMENT
+    double width;     // factor on standard deviations
+    double best_loss; // so far; must be finite for MSC_HOPE_IMPROVEMENT
 };
 
-// Of a point of this mean and spread; +inf where nothing is expected of it at all.
+// Value of a point of this mean and standard deviation; +inf if no improvement is expected.
 double msc_hope_of(const struct msc_hope *h, double mean, double spread);
-// The same, or +inf where it is not below `least`, which is sooner said.
+// Value of a point, or +inf if it is not below `least`; that is decided early if possible.
 double msc_hope_value(const struct msc_hope *h, const uint32_t choices[], double least);
-// Changes `choices`, of such a value, to the lowest one that differs in one task or two, over and over, as
-// long as `is_wanted` holds; with many points to reckon with it ends before none is lower.
+// Improves `choices`, whose value is `value`, by steepest descent: each step moves to the best
+// point that differs in one or two tasks and satisfies `is_wanted`. Work is limited, so with many
+// observed points it may end before a local minimum.
 void msc_hope_descend(const struct msc_hope *h, uint32_t choices[], double value,
                       bool (*is_wanted)(const void *context, const uint32_t choices[]),
                       const void *context);

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #define NODE_LIMIT 5000000
-// Where nodes count by their time: a term takes that of so many when its bound is asked whether it may
-// hold, and so many terms of a complete plan take that of one.
+// If work is counted by time, in nodes: each term of a bounded cost that is checked for a partial
+// plan counts as NODES_OF_TERM nodes; TERMS_OF_NODE terms of a complete plan count as one node.
 #define NODES_OF_TERM 2
 #define TERMS_OF_NODE 8
-// With so many tasks nodes always count by their time.
+// From this many tasks on, work is always counted by time.
 #define MANY_TASKS 1000
 // Sums taken in different orders differ by rounding.
 #define SLACK 1e-12
@@ -52,7 +52,7 @@ void msc_knapsack_count_time(struct msc_knapsack *ks) {
     ks->plan_work = (n_terms + (n_tasks >= MANY_TASKS ? n_tasks : 0)) / TERMS_OF_NODE;
 }
 
-// A task's choices by reduced loss, the most expensive of equal ones first.
+// Orders a task's choices by reduced loss; among equals the most expensive comes first.
 static void knapsack_order_choices(struct msc_knapsack *ks, size_t t) {
     uint32_t *children = ks->children + ks->bounds->offsets[t];
     const double *row = ks->reduced + ks->bounds->offsets[t];
@@ -66,17 +66,17 @@ static void knapsack_order_choices(struct msc_knapsack *ks, size_t t) {
     }
 }
 
-// By gap [n_tasks], the greatest first.
+// `context` is gaps [n_tasks]: the greatest gap comes first.
 static bool is_task_before(const void *context, const void *a, const void *b) {
     const double *gaps = context;
     uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
     return gaps[s] > gaps[t] || (!(gaps[s] < gaps[t]) && s < t);
 }
 
-// Tasks whose second best choice is far behind come first: their other choices are soon refuted.
+// Tasks whose second best choice is much worse come first: their other choices are soon cut off.
 static void knapsack_order_tasks(struct msc_knapsack *ks) {
     size_t n_tasks = ks->bounds->space->n_tasks;
-    double *gaps = ks->spent; // not yet in use
+    double *gaps = ks->spent; // not in use yet
     uint32_t spare;
     const struct msc_heap heap = {.elements = ks->tasks,
                                   .element_bytes = sizeof ks->tasks[0],
@@ -118,7 +118,7 @@ static void knapsack_sum_rest(struct msc_knapsack *ks) {
     }
 }
 
-// Adds the choice to what depth d spent. False when some resource cannot suffice any more.
+// Computes the sums after the choice at depth d. False if some resource can no longer suffice.
 static bool knapsack_spend(struct msc_knapsack *ks, size_t d, size_t entry) {
     const double *before = ks->spent + d * (1 + MSC_KNAPSACK_RESOURCES);
     double *after = ks->spent + (d + 1) * (1 + MSC_KNAPSACK_RESOURCES);
@@ -133,7 +133,8 @@ static bool knapsack_spend(struct msc_knapsack *ks, size_t d, size_t entry) {
     return true;
 }
 
-// Tries the next child at depth d. Returns the depth to go on at; SIZE_MAX when all is done.
+// Tries the next child at depth d. Returns the depth to continue at; SIZE_MAX at the end of the
+// tree.
 static size_t knapsack_visit(struct msc_knapsack *ks, size_t d, double offset, uint32_t choices[]) {
     size_t n_tasks = ks->bounds->space->n_tasks;
     size_t t = ks->tasks[d];
@@ -146,7 +147,7 @@ static size_t knapsack_visit(struct msc_knapsack *ks, size_t d, double offset, u
     ks->work++;
     double bound = spent[0] + ks->reduced[first + choice] + ks->rest[d + 1] - offset;
     if (bound >= ks->best_loss - SLACK * (fabs(ks->best_loss) + fabs(offset))) {
-        return d > 0 ? d - 1 : SIZE_MAX; // the children after it are no better
+        return d > 0 ? d - 1 : SIZE_MAX; // later children are not better
     }
     ks->point[t] = choice;
     if (!knapsack_spend(ks, d, first + choice)) {
@@ -168,7 +169,7 @@ static size_t knapsack_visit(struct msc_knapsack *ks, size_t d, double offset, u
     return d;
 }
 
-// True when the whole tree was seen.
+// True if the whole tree was searched.
 static bool knapsack_search_tree(struct msc_knapsack *ks, uint32_t choices[]) {
     double offset = 0.0;
     for (size_t k = 0; k < ks->n_resources; k++) {

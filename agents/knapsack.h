@@ -1,13 +1,16 @@
-// A multiple-choice knapsack: one plan from what every choice costs and loses alone, the point of
-// least summed loss that meets the bounds.
+// A multiple-choice knapsack: finds the point of least summed loss that meets the bounds, given the
+// cost and the isolated loss of every choice.
 //
-// Branch and bound over the tasks. Lower bounds are Lagrangian: every bound, weighted by a
-// multiplier found by dual ascent, joins the objective, which then splits by task. Costs that are
-// sums over tasks enter exactly; products of several tasks enter by their tangent at the smallest
-// factors, which never overestimates them. Leaves are checked with the exact costs. When its limit
-// ends it early the best plan found stands: at least as good as the greedy one that it
-// starts from (from the least reduced loss, change by change, the least loss gained for the
-// violation removed; then every single change that lowers the loss). Nothing allocates after init.
+// It is solved by branch and bound over the tasks. Lower bounds are Lagrangian: each bound is
+// weighted by a multiplier, found by dual ascent, and added to the objective, which then splits by
+// task. Costs that are sums over tasks are included exactly. Products of several tasks are replaced
+// by their tangent at the smallest factors, which never overestimates them. Leaves are checked with
+// the exact costs.
+//
+// The search starts from a greedy plan: from the least reduced losses, the change of least (loss
+// gained) / (violation removed) is made until the bounds hold; then every single change that lowers
+// the loss is made. If the limit on work ends the search, the result is the best plan so far, which
+// is at least as good as the greedy one. Only init allocates.
 #ifndef MSC_AGENTS_KNAPSACK_H
 #define MSC_AGENTS_KNAPSACK_H
 
@@ -17,9 +20,9 @@
 struct msc_resource {
     double *weights; // [n_entries], scaled so that capacities are comparable
     double capacity;
-    double *least; // [n_tasks + 1], by depth: what the tasks not yet chosen take at least
+    double *least; // [n_tasks + 1], by depth: least use by the tasks not yet chosen
     double multiplier;
-    bool is_measured; // not covered by the exact check of leaves
+    bool is_measured; // a measured metric: the exact check of leaves does not cover it
 };
 
 #define MSC_KNAPSACK_RESOURCES (2 * MSC_MAX_BOUNDS)
@@ -30,7 +33,7 @@ struct msc_knapsack {
     struct msc_resource resources[MSC_KNAPSACK_RESOURCES];
     double *weight_rows; // [MSC_KNAPSACK_RESOURCES, n_entries]
     double *least_rows;  // [MSC_KNAPSACK_RESOURCES, n_tasks + 1]
-    double *losses;      // [n_entries], unusable ones replaced by a large one
+    double *losses;      // [n_entries], unusable ones replaced by a large loss
     double *reduced;     // [n_entries], loss + multipliers * weights
     double *rest;        // [n_tasks + 1], by depth: the least reduced sum of tasks not yet chosen
     uint32_t *children;  // [n_entries], each task's choices by reduced loss
@@ -38,52 +41,53 @@ struct msc_knapsack {
     uint32_t *depths;    // [n_tasks], by task
     uint32_t *next;      // [n_tasks], by depth: the child to try next
     double *spent;       // [n_tasks + 1, 1 + MSC_KNAPSACK_RESOURCES], by depth
-    uint32_t *point;     // [n_tasks], being built
-    struct msc_exact_moves moves;         // the plan to start from
-    double taken[MSC_KNAPSACK_RESOURCES]; // by it, of measured resources
+    uint32_t *point;     // [n_tasks], the partial plan of the current node
+    struct msc_exact_moves moves;         // the greedy plan to start from
+    double taken[MSC_KNAPSACK_RESOURCES]; // use of measured resources by that plan
     bool has_products;                    // some bounded cost multiplies factors
     double best_loss;
-    // Of branch and bound: nodes, and for each that the bounds were asked of, and each complete plan, so
-    // many more.
+    // Work so far, in nodes. A node whose bounds are checked adds bounds_work; a complete plan adds
+    // plan_work.
     uint64_t work, bounds_work, plan_work;
 };
 
-// What the tasks' choices give alone. A loss that is not finite means: unusable.
+// Isolated results of the choices. A choice whose loss is not finite is unusable.
 struct msc_isolated {
     const double *losses; // [n_entries]
-    // For each bound of the goal on a metric that needs a run: that metric, which is taken to add
-    // up like the loss. Entries by bound; NULL: ignore the bound, or it is on an exact cost.
+    // For each bound of the goal: the values of a metric that needs a run, assumed to be additive
+    // like the loss. NULL: the bound is ignored, or is on an exact cost.
     const double *metrics[MSC_MAX_BOUNDS]; // [n_entries] or NULL
-    double most_expensive[MSC_MAX_BOUNDS]; // the same of the most expensive plan
+    double most_expensive[MSC_MAX_BOUNDS]; // the metric's value of the most expensive plan
 };
 
 enum msc_status msc_knapsack_init(struct msc_knapsack *knapsack, struct msc_arena *arena,
                                   struct msc_exact_bounds *bounds);
-// From then on nodes count for as many as they take the time of: branch and bound ends after some 50 ms.
-// With 1,000 tasks and more they always do.
+// From now on, work is counted by the time it takes, so that branch and bound ends after about 50
+// ms. With 1,000 tasks and more it always is.
 void msc_knapsack_count_time(struct msc_knapsack *knapsack);
-// Writes the plan to `choices`. False when no plan within the bounds was found: `choices` then
-// holds the nearest. *is_proved (may be NULL): no plan within the bounds has a smaller sum.
+// Writes the plan to `choices`. False if no plan within the bounds was found; `choices` is then the
+// nearest. *is_proved (may be NULL) is set if the plan is proved optimal.
 bool msc_knapsack_solve(struct msc_knapsack *knapsack, const struct msc_isolated *isolated,
                         uint32_t choices[], bool *is_proved);
 
-// Between knapsack.c, knapsack_start.c and knapsack_dual.c.
+// Shared by knapsack.c, knapsack_start.c and knapsack_dual.c.
 static inline uint32_t msc_knapsack__n_choices(const struct msc_knapsack *ks, size_t task) {
     return ks->bounds->space->tasks[task].n_choices;
 }
 void msc_knapsack__set_losses(struct msc_knapsack *ks, const double losses[]);
 void msc_knapsack__set_resources(struct msc_knapsack *ks, const struct msc_isolated *isolated);
 void msc_knapsack__set_multipliers(struct msc_knapsack *ks);
-// The task's choice whose value [n_entries] is least; the most expensive of equal ones.
+// The task's choice with the least of `values` [n_entries]; the most expensive among equals.
 uint32_t msc_knapsack__least_choice(const struct msc_knapsack *ks, const double values[],
                                     size_t task);
-// How far a point is outside the bounds; 0 within. Measured bounds count by their resources.
+// The violation of the bounds by a point; 0 within them. Measured metrics count by their resources.
 double msc_knapsack__violation(const struct msc_knapsack *ks, const uint32_t choices[]);
 void msc_knapsack__keep_if_better(struct msc_knapsack *ks, const uint32_t point[],
                                   uint32_t choices[]);
-// A plan from a point within the bounds, by changes that lower the loss.
+// Improves a point within the bounds by changes that lower the loss, and offers it as best plan.
 void msc_knapsack__start_at(struct msc_knapsack *ks, const uint32_t point[], uint32_t choices[]);
-// A plan from where `values` [n_entries] are least. False where none within the bounds is reached.
+// The same from the choices of least `values` [n_entries], after moving them within the bounds.
+// False if that fails.
 bool msc_knapsack__start_from(struct msc_knapsack *ks, const double values[], uint32_t choices[]);
 
 #endif

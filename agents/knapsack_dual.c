@@ -1,4 +1,5 @@
-// The bounds as resources that add up over tasks, and the multipliers of the dual problem.
+// Writes the bounds as resources, which are sums over tasks, and finds the multipliers of the dual
+// problem.
 #include "agents/knapsack.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 #define DUAL_PASSES 8
 #define BISECTIONS 60
 
-// A loss that no sensible plan has takes the place of unusable ones.
+// Unusable choices get a loss greater than that of any plan of usable choices.
 void msc_knapsack__set_losses(struct msc_knapsack *ks, const double losses[]) {
     double least = INFINITY;
     double greatest = -INFINITY;
@@ -37,7 +38,7 @@ static struct msc_resource *new_resource(struct msc_knapsack *ks, bool is_measur
     return r;
 }
 
-// Scales weights and capacity so that multipliers of all resources are of one magnitude.
+// Scales weights and capacity so that the multipliers of all resources have the same magnitude.
 static void finish_resource(struct msc_knapsack *ks, struct msc_resource *r, double capacity) {
     double scale = 0.0;
     for (size_t t = 0; t < ks->bounds->space->n_tasks; t++) {
@@ -57,8 +58,9 @@ static void finish_resource(struct msc_knapsack *ks, struct msc_resource *r, dou
     }
 }
 
-// Splits `sign` times a term by task. With several factors, none negative, the product is at least
-// its tangent at the smallest factors; only a positive multiple may be so replaced.
+// Adds `sign` times a term to the resource, split by task. A product of several non-negative
+// factors is at least its tangent at the smallest factors, which replaces it. False if a factor or
+// the scale is negative, because the tangent is then not a lower bound.
 static bool add_term_to_resource(struct msc_knapsack *ks, struct msc_resource *r, double *constant,
                                  const struct msc_cost_term *term, const double low[],
                                  double sign) {
@@ -85,7 +87,7 @@ static bool add_term_to_resource(struct msc_knapsack *ks, struct msc_resource *r
     return true;
 }
 
-// sign * cost <= sign * bound, as a resource; left out when the cost does not allow it.
+// Adds sign * cost <= sign * bound as a resource, unless the cost cannot be split by task.
 static void add_cost_resource(struct msc_knapsack *ks, const struct msc_exact_bound *bound,
                               double sign) {
     double most = sign > 0.0 ? bound->max : bound->min;
@@ -158,7 +160,7 @@ uint32_t msc_knapsack__least_choice(const struct msc_knapsack *ks, const double 
     return best;
 }
 
-// What the choices of least reduced loss take of a resource.
+// Use of a resource by the choices of least reduced loss.
 static double dual_taken(const struct msc_knapsack *ks, const struct msc_resource *r) {
     double sum = 0.0;
     for (size_t t = 0; t < ks->bounds->space->n_tasks; t++) {
@@ -174,9 +176,9 @@ static bool dual_is_overspent(struct msc_knapsack *ks, struct msc_resource *r, d
     return dual_taken(ks, r) > r->capacity;
 }
 
-// The dual function is concave in each multiplier, with slope taken - capacity: its maximum is where
-// the slope changes sign. The upper end is kept, where the plan of least reduced loss is within the
-// capacity.
+// Maximises the dual function in one multiplier. It is concave with slope taken - capacity, so the
+// maximum is where the slope changes sign. The upper end of the interval is kept: there the plan of
+// least reduced loss is within the capacity.
 static void dual_ascend(struct msc_knapsack *ks, struct msc_resource *r) {
     if (!dual_is_overspent(ks, r, 0.0)) {
         return;

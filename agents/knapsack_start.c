@@ -1,12 +1,12 @@
-// The plans that branch and bound starts from: greedy ones, changed task by task.
+// The greedy plans that branch and bound starts from.
 #include "agents/knapsack.h"
 
 #include <math.h>
 #include <string.h>
 
-// Nearer to a limit a sum is taken anew.
+// A sum this close to a limit is computed again.
 #define NEAR 1e-9
-// A ratio is smaller than another if it is so by more than rounding.
+// A ratio counts as smaller than another only if the difference exceeds rounding.
 #define ROUNDING 1e-12
 
 static size_t knapsack_entry(const struct msc_knapsack *ks, size_t task, uint32_t choice) {
@@ -54,7 +54,7 @@ static void knapsack_stand_at(struct msc_knapsack *ks, const uint32_t choices[])
     }
 }
 
-// What a measured resource is taken of with the task at another choice.
+// Use of a measured resource with the task at another choice.
 static double taken_after(const struct msc_knapsack *ks, size_t k, size_t task, uint32_t choice) {
     const double *row = ks->resources[k].weights + ks->bounds->offsets[task];
     return ks->taken[k] + (row[choice] - row[ks->moves.point[task]]);
@@ -80,7 +80,8 @@ static double violation_after(const struct msc_knapsack *ks, size_t task, uint32
     return sum;
 }
 
-// Is the point within what may be taken of the measured resources? Near a limit by a new sum.
+// Whether the point is within the capacities of measured resources. Near a limit the sum is taken
+// again.
 static bool is_within_measured(const struct msc_knapsack *ks) {
     for (size_t k = 0; k < ks->n_resources; k++) {
         const struct msc_resource *r = &ks->resources[k];
@@ -94,7 +95,7 @@ static bool is_within_measured(const struct msc_knapsack *ks) {
     return true;
 }
 
-// Changes the task where the point then is within the bounds.
+// Changes the task, unless the changed point is outside the bounds.
 static bool change_within(struct msc_knapsack *ks, size_t task, uint32_t choice) {
     uint32_t before = ks->moves.point[task];
     knapsack_change(ks, task, choice);
@@ -107,9 +108,10 @@ static bool change_within(struct msc_knapsack *ks, size_t task, uint32_t choice)
 
 // ---- Plans ------------------------------------------------------------------------------------
 
-// The change with the least loss gained for the violation removed; the first of equal ones.
+// Makes the change of least (loss gained) / (violation removed); the first among equals.
 static bool remove_violation(struct msc_knapsack *ks) {
-    // Summed as those after a change are: a change that removes nothing leaves it as it is.
+    // Summed in the same way as after a change, so that a change without effect gives the same
+    // number.
     double violation = violation_after(ks, 0, ks->moves.point[0]);
     double best_ratio = INFINITY;
     size_t best_task = 0;
@@ -135,7 +137,7 @@ static bool remove_violation(struct msc_knapsack *ks) {
     return true;
 }
 
-// Takes single changes that lower the loss within the bounds until none is left.
+// Makes single changes that lower the loss within the bounds until none is left.
 static void lower_loss(struct msc_knapsack *ks) {
     bool has_changed = true;
     while (has_changed) {

@@ -1,5 +1,5 @@
-// Logarithm, power, normal distribution and draws that give the same bits on every machine: an agent's
-// proposals must not depend on the C library.
+// Logarithm, exponential, normal distribution and random draws that give the same bits on every
+// machine: an agent's proposals must not depend on the C library.
 #ifndef MSC_AGENTS_NUMBERS_H
 #define MSC_AGENTS_NUMBERS_H
 
@@ -22,8 +22,8 @@ static inline double msc_agent_log(double x) {
     return 2.0 * z * sum + exponent * 0.69314718055994531;
 }
 
-// e^x, by the Taylor series of what is left of a power of two. Within 1e-13 of it; 0 and +inf
-// beyond the range of double; of NaN that.
+// e^x: a power of two times the Taylor series of the remainder. Relative error below 1e-13; 0 or
+// +inf outside the range of double; NaN for NaN.
 static inline double msc_agent_exp(double x) {
     if (isnan(x)) {
         return x;
@@ -36,12 +36,13 @@ static inline double msc_agent_exp(double x) {
     return n < -1080.0 ? 0.0 : n > 1080.0 ? INFINITY : ldexp(sum, (int)n);
 }
 
-// The density of the standard normal distribution, and over that what it has beyond x >= 0 (Mills' ratio): by
-// the series of what it has before (Marsaglia 2004), further out by Laplace's continued fraction. Within 1e-12.
+// Density of the standard normal distribution.
 static inline double msc_agent_density(double x) {
     return 0.39894228040143268 * msc_agent_exp(-0.5 * x * x);
 }
 
+// Mills' ratio for x >= 0: upper tail probability over density. By the series of the lower part
+// (Marsaglia 2004) and, for large x, Laplace's continued fraction. Within 1e-12.
 static inline double msc_agent_mills_ratio(double x) {
     if (x > 3.0) {
         double ratio = x;
@@ -58,14 +59,14 @@ static inline double msc_agent_mills_ratio(double x) {
     return 0.5 / msc_agent_density(x) - sum;
 }
 
-// The mean of max(z + n, 0) over standard normal n: the expected improvement, in standard deviations, of
-// what is better by z of them on average (Jones et al. 1998).
+// The mean of max(z + n, 0) over standard normal n: the expected improvement, in standard
+// deviations, of a point whose mean is better by z standard deviations (Jones et al. 1998).
 static inline double msc_agent_gain(double z) {
     double x = fabs(z);
     return fmax(z, 0.0) + msc_agent_density(x) * (1.0 - x * msc_agent_mills_ratio(x));
 }
 
-// Mean 0, variance 1: a sum of 12 uniform numbers.
+// An approximately normal number of mean 0 and variance 1: a sum of 12 uniform numbers.
 static inline double msc_agent_normal(struct msc_rng *rng) {
     double sum = -6.0;
     for (int i = 0; i < 12; i++) {

@@ -1,3 +1,5 @@
+// Draws from the posterior of the pair model, and the values of points by a draw (Matheron's rule;
+// see pair_model.h).
 #include "agents/cholesky.h"
 #include "agents/numbers.h"
 #include "agents/pair_model_internal.h"
@@ -5,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// With fewer points nothing is said of how choices act together.
+// With fewer points, losses are not reported as additive.
 #define ENOUGH_POINTS 6
 
 static void draw_prior(struct msc_pair_model *m, struct msc_rng *rng, double temperature) {
@@ -20,7 +22,8 @@ static void draw_prior(struct msc_pair_model *m, struct msc_rng *rng, double tem
     if (temperature == 0.0) {
         return;
     }
-    // Between two tasks: one number for both, one for each choice, one for each pair of choices.
+    // A term of two tasks is a sum of independent numbers: one for both tasks, one for each choice,
+    // and one for the pair of choices.
     double of_both = m->correlation, of_pair = 1.0 - m->correlation;
     double of_one = sqrt(m->correlation * (1.0 - m->correlation));
     for (size_t i = 0, i_end; i < n; i = i_end) {
@@ -46,7 +49,7 @@ static void draw_prior(struct msc_pair_model *m, struct msc_rng *rng, double tem
     }
 }
 
-// What the terms give at a point, without base and means.
+// The sum of a point's terms in the draw.
 static double sum_of_terms(const struct msc_pair_model *m, const uint32_t x[]) {
     size_t n = m->n_pair_entries, p = 0;
     double sum = 0.0;
@@ -66,11 +69,12 @@ static double sum_of_terms(const struct msc_pair_model *m, const uint32_t x[]) {
     return sum;
 }
 
-// Terms of so many choices with as many others are summed at once, in registers; MSC_PAIR_ENTRIES is a multiple
-// of it, so that rows of features have them even where there are fewer.
+// Terms of TILE x TILE choices are summed at once, in registers. MSC_PAIR_ENTRIES is a multiple of
+// it, so reading past n_pair_entries stays within a row of features.
 #define TILE 4
 
-// Adds to pair_terms[a.., b..] what `n_rows` x `n_columns` of them get of every point, one after the other.
+// Adds the contribution of every point, in order, to the `n_rows` x `n_columns` terms from
+// pair_terms[a, b] on.
 static void add_tile(struct msc_pair_model *m, size_t a, size_t n_rows, size_t b,
                      size_t n_columns) {
     size_t n = m->n_pair_entries;
@@ -93,7 +97,7 @@ static void add_tile(struct msc_pair_model *m, size_t a, size_t n_rows, size_t b
     }
 }
 
-// Adds what the weights of the points make of their covariances with each term.
+// Adds the points' covariances with each term, multiplied by their weights.
 static void add_data(struct msc_pair_model *m) {
     double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN);
     size_t n = m->n_pair_entries;

@@ -8,19 +8,19 @@
 #include <math.h>
 #include <string.h>
 
-// What the pair terms of a task's choices are correlated by, unless that is learnt.
+// Correlation of the pair terms of one task's choices, unless it is learnt.
 #define CORRELATION 0.5
-// Scales are at least this part of the median one.
+// Scales are at least this fraction of the median scale.
 #define LEAST_SCALE 0.02
-// Strengths are chosen anew once there are so many times the points; or, where all places are taken,
-// once this part of as many was told.
+// Strengths are chosen again when the number of points has grown by this factor. If no more points
+// fit, they are chosen again after this fraction of max_points new observations.
 #define CHOOSE_AGAIN 1.25
 #define REPLACED 0.5
-// An unusable choice loses so many times what the worst choices of all tasks do.
+// Loss of an unusable choice, relative to the sum of the worst losses of all tasks.
 #define UNUSABLE 10.0
-// With so many, strengths are chosen at every fit, from the whole grid.
+// With at most this many points, every fit chooses strengths from the whole grid.
 #define FEW_POINTS 40
-// What a fit may take: covariances of all points over all tasks.
+// Limit on the work of a fit: points times tasks.
 #define POINTS_TIMES_TASKS 100000
 #define LEAST_POINTS 64
 
@@ -82,7 +82,7 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
     return MSC_OK;
 }
 
-// Which of the points goes, all places being taken: that of greatest value, but for the latest
+// The point to replace if no more points fit: the one of greatest value, except for the latest
 // quarter.
 static size_t point_to_drop(const struct msc_pair_model *m) {
     size_t worst = 0;
@@ -269,7 +269,7 @@ bool msc_pair__set_unknown(struct msc_pair_model *m, const uint32_t x[]) {
     return is_any;
 }
 
-// What point i shares with MSC_PAIR_LANES others: sums that do not wait for one another.
+// Adds the covariance by shared choices of point i with MSC_PAIR_LANES others, in independent sums.
 static void add_shared(const struct msc_pair_model *m, size_t i, size_t first, double sums[]) {
     size_t n_tasks = m->bounds->space->n_tasks;
     const uint32_t *x = msc_pair__point(m, i), *z = msc_pair__point(m, first);
@@ -281,7 +281,7 @@ static void add_shared(const struct msc_pair_model *m, size_t i, size_t first, d
     }
 }
 
-// Over all pairs of tasks the products k_i k_j sum to ((sum of k)^2 - sum of k^2) / 2.
+// The sum of k_i k_j over all pairs of tasks is ((sum of k)^2 - sum of k^2) / 2.
 void msc_pair__pair_covariances(const struct msc_pair_model *m, size_t i, double out[]) {
     const double *row = m->features + i * MSC_PAIR_ENTRIES;
     double sums[MSC_PAIR_LANES] = {0.0}, squares[MSC_PAIR_LANES] = {0.0};
@@ -297,7 +297,8 @@ void msc_pair__pair_covariances(const struct msc_pair_model *m, size_t i, double
     }
 }
 
-// Covariances of points, without strengths: of choices that are not known, and of pairs.
+// Covariances of all points without strengths: `alone` from choices of unknown loss, `pairs` from
+// pairs.
 static void set_covariances(struct msc_pair_model *m) {
     for (size_t i = 0; i < m->n_points; i++) {
         double *alone = m->alone + i * MSC_PAIR_POINTS;
@@ -331,7 +332,8 @@ static void set_residuals(struct msc_pair_model *m) {
 
 // ---- Posterior --------------------------------------------------------------------------------
 
-// The least distance to the base that noise is a part of: the best points are not taken for exact.
+// The least distance to the base for computing noise, so that the best points do not count as
+// exact.
 static double least_distance(const struct msc_pair_model *m) {
     double least = INFINITY;
     for (size_t i = 0; i < m->n_points; i++) {
@@ -346,8 +348,8 @@ double msc_pair__strength(const int places[], int which) {
     return grids[which][places[which]];
 }
 
-// Factorises the covariance of the points under these strengths. Returns the logarithm of the
-// marginal likelihood, but for a constant; -inf when it cannot be had.
+// Factorises the covariance of the points for these strengths. Returns the logarithm of the
+// marginal likelihood up to a constant; -inf if the matrix is not positive definite.
 static double likelihood(struct msc_pair_model *m, const int places[]) {
     size_t n = m->n_points;
     double unknown = msc_pair__strength(places, MSC_PAIR_UNKNOWN),
@@ -401,7 +403,7 @@ static void try_all_strengths(struct msc_pair_model *m, int best[], double *grea
     }
 }
 
-// From where it stood along one strength after the other, as long as the likelihood grows.
+// Coordinate ascent from the current strengths, as long as the likelihood grows.
 static void climb_strengths(struct msc_pair_model *m, int best[], double *greatest) {
     double before = -INFINITY;
     while (*greatest > before) {
@@ -437,7 +439,7 @@ static bool is_due_to_choose(const struct msc_pair_model *m) {
     return has_grown || is_replaced || m->n_points <= FEW_POINTS;
 }
 
-// As likely a correlation as there is, and the strengths with it.
+// Chooses the correlation of greatest likelihood together with the strengths.
 static void choose_correlation(struct msc_pair_model *m) {
     int best[MSC_PAIR_STRENGTHS] = {0};
     double chosen = m->correlation, greatest = -INFINITY;
@@ -481,6 +483,6 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
         (m->learns_correlation ? choose_correlation : choose_strengths)(m);
     }
     while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
-        m->n_points--; // rounding left no positive definite matrix
+        m->n_points--; // by rounding, the matrix was not positive definite
     }
 }

@@ -1,9 +1,10 @@
+// Standard deviations of points by the posterior of the pair model, and pending proposals.
 #include "agents/pair_model_internal.h"
 
 #include <math.h>
 #include <string.h>
 
-// A point is known of whose variance no more than this part is left.
+// A point counts as known if at most this fraction of its prior variance is left.
 #define LEAST_LEFT 1e-9
 
 static const uint32_t *point_or_believed(const struct msc_pair_model *m, size_t i) {
@@ -11,7 +12,8 @@ static const uint32_t *point_or_believed(const struct msc_pair_model *m, size_t 
                            : m->believed + (i - m->n_points) * m->bounds->space->n_tasks;
 }
 
-// Of `x`, whose unknown parts and places are set, with points i to i + MSC_PAIR_LANES - 1, or as many as there are.
+// Covariances of `x`, whose `unknown` and `places` are set, with points i to i + MSC_PAIR_LANES -
+// 1. Lanes past the last point repeat it.
 static void covariances_with(const struct msc_pair_model *m, size_t i, const uint32_t x[],
                              bool has_unknown, double out[]) {
     double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
@@ -33,7 +35,8 @@ static void covariances_with(const struct msc_pair_model *m, size_t i, const uin
     }
 }
 
-// The variance of a point, and `sums` its covariances with all that the factor has.
+// Returns the prior variance of a point and sets `sums` to its covariances with all points of the
+// factor.
 static double set_sums(struct msc_pair_model *m, const uint32_t x[]) {
     double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
            pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS);
@@ -53,8 +56,8 @@ static double set_sums(struct msc_pair_model *m, const uint32_t x[]) {
     return unknown * unknown * alone + pairs * pairs * 0.5 * (sum * sum - squares);
 }
 
-// What is left of the variance once all is known that the factor has, and `sums` U^-T of what they were;
-// or 0, as soon as it is seen to be no more than `least`.
+// Returns the variance that is left given all points of the factor, and multiplies `sums` by U^-T.
+// Returns 0 as soon as the variance is at most `least`.
 static double left_variance(struct msc_pair_model *m, double variance, double least) {
     size_t n = m->n_points + m->n_believed;
     for (size_t k = 0; k < n && variance > least; k++) {

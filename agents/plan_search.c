@@ -5,13 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-// A change must gain more than rounding can.
+// Least gain of a change, above rounding.
 #define LEAST_GAIN 1e-12
-// Pairs of changes that a step may look at.
+// Pairs of changes that a step may examine.
 #define MOST_PAIRS 20000
-// Tasks whose least price is kept together.
+// Tasks in a block; a block's least price is kept.
 #define BLOCK_TASKS 256
-// By how much, at most, rounding moves a price that is steady, as a part of it.
+// Relative change of a steady price by rounding, at most.
 #define PRICE_SLACK 1e-7
 
 static size_t count_blocks(const struct msc_exact_bounds *bounds) {
@@ -112,7 +112,7 @@ struct change {
     size_t n;
     size_t tasks[2];
     uint32_t choices[2];
-    double value; // by how much the minimised value grows
+    double value; // increase of the minimised value
     double violation;
 };
 
@@ -133,7 +133,7 @@ static double limits_violation(const struct msc_plan_search *s, const struct cha
     return sum;
 }
 
-// What the pair terms of both new choices add to what the fields say of each.
+// The interaction of the two changes: what their pair terms add to the two single gains.
 static double pair_gain(const struct msc_plan_search *s, const struct change *c) {
     const struct msc_pair_model *m = s->model;
     size_t a = entry_of(s, c->tasks[0], c->choices[0]);
@@ -150,7 +150,7 @@ static double pair_gain(const struct msc_plan_search *s, const struct change *c)
     return row[to] - row[to_now] - row_now[to] + row_now[to_now];
 }
 
-// How many tasks would differ from where the search began, more than now.
+// The change in the number of tasks that differ from the start.
 static int changes_more(const struct msc_plan_search *s, const struct change *c) {
     int more = 0;
     for (size_t k = 0; k < c->n; k++) {
@@ -165,7 +165,7 @@ static bool is_too_far(const struct msc_plan_search *s, const struct change *c) 
     return more > 0 && s->n_changed + (size_t)more > s->max_changed;
 }
 
-// How much it gains, without what it breaks.
+// Sets the change's value, not its violation.
 static void rate_value(const struct msc_plan_search *s, struct change *c) {
     c->value = c->n == 2 ? pair_gain(s, c) : 0.0;
     for (size_t k = 0; k < c->n; k++) {
@@ -185,12 +185,12 @@ static void rate_violation(const struct msc_plan_search *s, struct change *c) {
     c->violation = msc_exact_moves_violation(&s->moves, deltas) + limits_violation(s, c);
 }
 
-// From a point that breaks bounds: what gains least for what it takes off them.
+// The change's price at a point that breaks bounds: value gained per violation removed.
 static double price(const struct change *c, double violation) {
     return c->value / (violation - c->violation);
 }
 
-// What the change takes of the bounds: each cost's growth over its limit.
+// The change's load: the sum of each bounded cost's increase relative to its limit.
 static double load_of(const struct msc_plan_search *s, size_t task, uint32_t choice) {
     const double *deltas = s->deltas + entry_of(s, task, choice) * MSC_MAX_BOUNDS;
     double sum = 0.0;
@@ -203,7 +203,7 @@ static double load_of(const struct msc_plan_search *s, size_t task, uint32_t cho
     return sum;
 }
 
-// Keeps the changes of least value, whatever they break, for pairs.
+// Keeps the changes of least value for pairs, even if they break bounds.
 static void offer_first(struct msc_plan_search *s, size_t *n, const struct change *c) {
     size_t at = *n < MSC_PLAN_FIRSTS ? (*n)++ : *n;
     if (at == MSC_PLAN_FIRSTS) {
@@ -222,8 +222,8 @@ static void offer_first(struct msc_plan_search *s, size_t *n, const struct chang
     s->first_choices[at] = c->choices[0];
 }
 
-// Looks for a change of less price than `best`, and keeps the least price of the block. Where prices are
-// steady a change breaks nothing but the first bound.
+// Looks for a change of lower price than `best`, and keeps the least price of the block. With
+// steady prices only the first bound can be broken.
 static void look_at_block(struct msc_plan_search *s, size_t block, double violation,
                           struct change *best) {
     const struct msc_space *space = s->moves.bounds->space;
@@ -255,8 +255,8 @@ static void look_at_block(struct msc_plan_search *s, size_t block, double violat
     s->block_prices[block] = least;
 }
 
-// Does each change cost now what it cost before, but for rounding? So it is with one bound, which no
-// single task reaches, on a cost that adds up.
+// Whether the price of each change stays the same from step to step, up to rounding. It does with a
+// single bound on an additive cost, if no single change can reach the bound.
 static bool has_steady_prices(const struct msc_plan_search *s) {
     const struct msc_exact_bound *bound = &s->moves.bounds->items[0];
     return s->moves.bounds->n_items == 1 && isinf(bound->min) && s->n_limits == 0 &&
@@ -264,7 +264,7 @@ static bool has_steady_prices(const struct msc_plan_search *s) {
            s->moves.values[0] - bound->max > s->most_delta * (1.0 + PRICE_SLACK);
 }
 
-// The change of the least price of those that bring a point nearer to the bounds, or none.
+// The change of least price among those that lower the violation, or none.
 static struct change cheapest_of_all(const struct msc_plan_search *s, double violation) {
     const struct msc_space *space = s->moves.bounds->space;
     struct change best = {.violation = violation};
@@ -284,7 +284,8 @@ static struct change cheapest_of_all(const struct msc_plan_search *s, double vio
     return best;
 }
 
-// The same where prices are steady: only blocks that may have the least are looked at again.
+// The same, faster with steady prices: only blocks that may have the least price are examined
+// again.
 static struct change cheapest_single(struct msc_plan_search *s, double violation) {
     struct change best = {.violation = violation}, ignored = best;
     size_t n_blocks = count_blocks(s->moves.bounds);
@@ -306,8 +307,8 @@ static struct change cheapest_single(struct msc_plan_search *s, double violation
     return best;
 }
 
-// From a point that breaks none: the best change of one task that keeps to that, or none; and all that
-// lower the value, for pairs.
+// At a point within the bounds: the best change of one task that keeps within them, or none.
+// Changes that lower the value are also offered for pairs.
 static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
     const struct msc_space *space = s->moves.bounds->space;
     struct change best = {.value = -LEAST_GAIN};
@@ -316,7 +317,7 @@ static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
         const double *field = s->fields[0] + entry_of(s, t, 0);
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
             if (!(field[c] - field[s->moves.point[t]] < -LEAST_GAIN)) {
-                continue; // most of them, its present choice among them
+                continue; // true of most choices, the current one included
             }
             struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
             rate_value(s, &change);
@@ -422,7 +423,7 @@ static uint32_t least_choice(const struct msc_plan_search *s, size_t task, doubl
     return best;
 }
 
-// Do the bounds hold at the choices of least value at this price, as far as costs add up?
+// Whether the bounds hold at the choices of least value at this price, if costs are additive.
 static bool holds_at(const struct msc_plan_search *s, double price) {
     double deltas[MSC_MAX_BOUNDS] = {0};
     for (size_t t = 0; t < s->moves.bounds->space->n_tasks; t++) {

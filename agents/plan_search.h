@@ -1,6 +1,6 @@
-// The point that a model of the losses (agents/pair_model.h) expects most of, within the exact bounds
-// and such as further models set on measured metrics: by local search over changes of one task, and
-// of two where one does not help. Nothing allocates after init.
+// Finds the best point by a model of the losses (agents/pair_model.h), within the exact bounds and
+// within limits on measured metrics given by further models. It is a local search over changes of
+// one task, and of two tasks if one does not help. Only init allocates.
 #ifndef MSC_AGENTS_PLAN_SEARCH_H
 #define MSC_AGENTS_PLAN_SEARCH_H
 
@@ -9,10 +9,10 @@
 
 struct msc_cancel;
 
-// Changes of one task that are tried together with every other.
+// Changes of one task that are paired with every other change.
 #define MSC_PLAN_FIRSTS 24
 
-// A metric whose draw is to stay within limits.
+// Limits on a metric, by the current draw of its model.
 struct msc_plan_limit {
     const struct msc_pair_model *model;
     double min, max;
@@ -20,46 +20,44 @@ struct msc_plan_limit {
 
 struct msc_plan_search {
     struct msc_exact_moves moves;
-    const struct msc_pair_model *model; // of what is minimised; NULL: nothing is
+    const struct msc_pair_model *model; // of the minimised value; NULL: only `weights` count
     const double *weights;              // [n_entries], added to the model's terms; NULL: none
-    // Cuts a search short, whose plan then counts for nothing; NULL: nobody does.
+    // Stops a search early; its result must then be discarded. May be NULL.
     const struct msc_cancel *cancel;
     size_t n_limits;
     struct msc_plan_limit limits[MSC_MAX_BOUNDS];
-    // Of the point that `moves` holds, by model (the first: of what is minimised):
+    // For the current point (`moves`), by model; the first model is the minimised value's:
     double values[1 + MSC_MAX_BOUNDS];
-    double *fields[1 + MSC_MAX_BOUNDS]; // [n_entries], what a choice adds there, given the others
-    // Of each change: the minimised value's, and that of the costs and limits.
-    double *deltas;        // [n_entries, MSC_MAX_BOUNDS], of exact costs
-    size_t max_changed;    // tasks that may differ from where a search begins
-    const uint32_t *start; // [n_tasks], there; borrowed during a search
+    double *fields[1 + MSC_MAX_BOUNDS]; // [n_entries], what a choice adds given the other tasks'
+    double *deltas;                     // [n_entries, MSC_MAX_BOUNDS], change of each exact cost
+    size_t max_changed;                 // tasks that may differ from the start of a search
+    const uint32_t *start;              // [n_tasks], the start; borrowed during a search
     size_t n_changed;
-    // Steps towards the bounds look only at blocks of tasks that may have the least price.
+    // Steps towards the bounds examine only blocks of tasks that may have the least price.
     double *first_deltas; // [n_entries], `deltas` of the first bounded cost
-    double
-        *block_prices; // [n_blocks], the least of each when it was last looked at; NaN: look again
-    double most_delta; // by which any one task can change the first bounded cost
-    double price;      // of what a choice takes of the bounds (msc_plan_search_relax)
-    double *loads;     // [n_entries], that, more than the point's own choice
-    uint32_t *first_tasks; // [MSC_PLAN_FIRSTS], of least value, with what they take at its price
+    double *block_prices; // [n_blocks], least price when last examined; NaN: must be examined again
+    double most_delta;    // most that any one task can change the first bounded cost
+    double price;         // of load (msc_plan_search_relax)
+    double *loads;        // [n_entries], use of the bounds relative to the point's own choice
+    uint32_t *first_tasks; // [MSC_PLAN_FIRSTS], changes of least value, loads at `price` included
     uint32_t *first_choices;
     double *first_values;
 };
 
 enum msc_status msc_plan_search_init(struct msc_plan_search *s, struct msc_arena *arena,
                                      const struct msc_exact_bounds *bounds, size_t n_limits);
-// Changes `choices` to the point of least value when what it takes of the bounds has the least price
-// at which they hold, as far as that adds up around `choices`: a Lagrangian relaxation, which is where
-// a search from nowhere begins. The price serves later searches, too.
+// Lagrangian relaxation: changes `choices` to the point of least value plus price times load, with
+// the least price at which the bounds hold. Values and costs are treated as additive around
+// `choices`. The result is a good start for a search. The price is kept for later searches.
 void msc_plan_search_relax(struct msc_plan_search *s, uint32_t choices[]);
-// Changes `choices` until no change of one task or, as far as tried, of two lowers the violation or,
-// with no more of it, the value; at most `max_steps` of them, and as long as at most max_changed tasks
-// differ from what they were, but for the sake of bounds. Returns the value; *violation may be
-// NULL.
+// Improves `choices` by at most `max_steps` changes of one task or two. A change lowers the
+// violation of the bounds or, within them, the value; it ends when no change does, as far as
+// changes of two tasks are tried. At most max_changed tasks may differ from the start, unless the
+// bounds require more. Returns the value; `violation` may be NULL.
 double msc_plan_search_run(struct msc_plan_search *s, uint32_t choices[], size_t max_steps,
                            double *violation);
-// Changes one task of `choices` such that no bound is broken, `is_wanted` holds, and the value is the
-// least there is. False when there is none.
+// Changes one task of `choices` so that the value is least while all bounds and `is_wanted` hold.
+// False if no change does.
 bool msc_plan_search_neighbour(struct msc_plan_search *s, uint32_t choices[],
                                bool (*is_wanted)(const void *context, const uint32_t choices[]),
                                const void *context);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-// Attempts at an unseen child before a random point is taken; each mutates more than the last.
+// Attempts at an unseen child before a random point is used; each mutates more than the last.
 #define CHILD_TRIES 16
 
 static bool has_exact_objective(const struct msc_population *p) {
@@ -105,7 +105,7 @@ static size_t pick_parent(const struct msc_population *p, struct msc_rng *rng) {
     return msc_nsga_before(p->ranks, p->crowding, b, a) ? b : a;
 }
 
-// Half the time to the next more expensive or cheaper choice, else to any other.
+// With probability 1/2 the next more expensive or cheaper choice, else any other choice.
 static uint32_t mutated_choice(const struct msc_exact_bounds *bounds, struct msc_rng *rng, size_t t,
                                uint32_t choice) {
     const struct msc_task *task = &bounds->space->tasks[t];
@@ -124,7 +124,7 @@ static uint32_t mutated_choice(const struct msc_exact_bounds *bounds, struct msc
     return task->most_expensive_first[position - 1];
 }
 
-// Spends what the bounds leave: more expensive choices of random tasks, as long as they fit.
+// Makes random tasks more expensive as far as the bounds allow.
 static void spend_what_is_left(struct msc_exact_moves *moves, struct msc_rng *rng,
                                uint32_t choices[]) {
     const struct msc_exact_bounds *bounds = moves->bounds;
@@ -202,7 +202,7 @@ bool msc_population_tell(struct msc_population *p, const struct msc_trial *trial
     size_t slot = p->order[member];
     memcpy(member_point(p, member), choices, p->space->n_tasks * sizeof *choices);
     p->outcomes[slot] = learnt;
-    p->outcomes[slot].metrics = NULL; // only lent
+    p->outcomes[slot].metrics = NULL; // borrowed for the call only
     p->outcomes[slot].reason = NULL;
     p->ids[slot] = trial->id;
     p->is_ranked = false;

@@ -70,7 +70,7 @@ static enum msc_status message_read_proposal(struct msc_proposal *out, const cJS
     static const char *const known[] = {"choices", "parent", "bound", "probe"};
     const cJSON *choices = NULL;
     if (!cJSON_IsObject(item)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s is no object", where);
+        return MSC_FAIL(MSC_E_FORMAT, "%s is not an object, expected {\"choices\": [0, 1]}", where);
     }
     MSC_TRY(msc_json_check_keys(item, known, 4, where));
     MSC_TRY(msc_json_get_array(&choices, item, "choices", where));
@@ -99,7 +99,7 @@ enum msc_status msc_process_read_proposals(const struct cJSON *answer,
         char where[64];
         snprintf(where, sizeof where, "proposal %zu", *n);
         if (*n == max) {
-            return MSC_FAIL(MSC_E_FORMAT, "answer: it has %d proposals, asked for at most %zu",
+            return MSC_FAIL(MSC_E_FORMAT, "answer: it has %d proposals, expected at most %zu",
                             cJSON_GetArraySize(proposals), max);
         }
         MSC_TRY(message_read_proposal(&out[*n], item, space, where));

@@ -6,7 +6,7 @@
 #define SMALL_POINTS (UINT64_C(1) << 20)
 #define COUNTED_POINTS (UINT64_C(1) << 62)
 #define TABLE_BITS 17
-// Tries of one draw in a large space: as drawn, then with repair.
+// Attempts of one draw in a large space: first without, then with repair.
 #define PLAIN_TRIES 32
 #define REPAIR_TRIES 32
 
@@ -50,8 +50,8 @@ static uint64_t sampler_mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-// A Feistel network permutes the numbers of 2 * half_bits bits; walking on from a result outside
-// the space until one lies inside permutes the space.
+// Permutes the points of the space. A Feistel network permutes the numbers of 2 * half_bits bits;
+// it is applied again until the result is inside the space (cycle walking).
 static uint64_t permute_points(const struct msc_sampler *sampler, uint64_t index) {
     uint64_t mask = (UINT64_C(1) << sampler->half_bits) - 1;
     do {
@@ -82,7 +82,8 @@ static uint64_t encode_point(const struct msc_space *space, const uint32_t choic
     return index;
 }
 
-// The word that remembers the point, and what is in it then: small: a bit of it; else the whole.
+// The word that remembers the point, and the mark it then has: one bit in a small space, else the
+// whole word.
 static uint64_t *word_of(const struct msc_sampler *sampler, const uint32_t choices[],
                          uint64_t *mark) {
     const struct msc_space *space = sampler->bounds.space;

@@ -1,9 +1,9 @@
-// Random feasible points, each at most once: what `random` proposes and `evolutionary` begins with.
+// Draws random feasible points, each at most once, and remembers points seen elsewhere.
 //
-// Points are taken along a seeded permutation of the whole space, so that none comes twice and
-// small spaces (up to 2^20 points) are gone through to the end. In larger ones an infeasible point
-// is repaired after some tries, and points seen are remembered in a table of fixed size: a repeat
-// is unlikely, and answered from the record. Nothing allocates after init.
+// Points are taken along a seeded permutation of the whole space, so that none is drawn twice.
+// Small spaces (up to 2^20 points) are enumerated completely. In larger ones points are repaired
+// after some infeasible draws, and points seen are remembered in a hash table of fixed size: a
+// repeat is unlikely, and the search answers it from the record. Only init allocates.
 #ifndef MSC_AGENTS_SAMPLER_H
 #define MSC_AGENTS_SAMPLER_H
 
@@ -15,29 +15,29 @@
 
 struct msc_sampler {
     struct msc_exact_bounds bounds;
-    struct msc_exact_moves moves; // for whoever changes a point
+    struct msc_exact_moves moves; // scratch, also for owners that change a point
     struct msc_rng *rng;
     uint64_t n_points; // 0: too many to count
     bool is_small;
-    unsigned half_bits; // of the permutation's two halves
+    unsigned half_bits; // bits of each half of the permutation's numbers
     uint64_t keys[MSC_SAMPLER_ROUNDS];
-    uint64_t cursor; // place in the permutation
-    uint64_t *seen;  // small: one bit a point; else a table of hashes
-    uint64_t n_seen; // small: points remembered
+    uint64_t cursor; // position in the permutation
+    uint64_t *seen;  // small space: one bit per point; else a table of hashes
+    uint64_t n_seen; // small space: points remembered
 };
 
-// `rng` is borrowed: the agent's own.
+// `rng` is borrowed: the agent's.
 enum msc_status msc_sampler_init(struct msc_sampler *sampler, struct msc_arena *arena,
                                  const struct msc_space *space, const struct msc_goal *goal,
                                  struct msc_rng *rng);
-// Remembers a point; false when it was remembered before.
+// Remembers a point; false if it was remembered before.
 bool msc_sampler_note(struct msc_sampler *sampler, const uint32_t choices[]);
-// Was it remembered?
+// Whether the point is remembered.
 bool msc_sampler_has(const struct msc_sampler *sampler, const uint32_t choices[]);
-// A feasible point not seen before, and notes it. False when none is left, or none was found in
-// many tries. When no point at all is feasible, infeasible ones are given.
+// Draws and notes a feasible point not seen before. False if none is left, or none was found in
+// many attempts. If no feasible point is known, infeasible ones are drawn.
 bool msc_sampler_draw(struct msc_sampler *sampler, uint32_t choices[]);
-// How many points it can still give: in a large space no end is in sight.
+// The number of points that can still be drawn; +inf in a large space.
 struct msc_agent_left msc_sampler_left(const struct msc_sampler *sampler);
 
 #endif

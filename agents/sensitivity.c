@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-// Growth of losses from one choice to the next cheaper one where nothing tells; and its limits.
+// Growth of losses from one choice to the next cheaper one if nothing is known, and its limits.
 #define USUAL_FACTOR 3.0
 #define LEAST_FACTOR 1.05
 #define MOST_FACTOR 8.0
@@ -22,7 +22,7 @@ static bool stands_before(const struct msc_cost_term *term, uint32_t factor) {
     return false;
 }
 
-// How far a task's choices can move the term.
+// How much a task's choices can change the term.
 static double term_span(const struct msc_space *space, const struct msc_cost_term *term,
                         uint32_t task) {
     double least = fabs(term->scale), most = least;
@@ -37,7 +37,7 @@ static double term_span(const struct msc_space *space, const struct msc_cost_ter
     return most - least;
 }
 
-// How far each task's choices can move the bounded costs, each over its limit.
+// Adds how much each task's choices can change the bounded costs, relative to their limits.
 static void add_cost_shares(double shares[], const struct msc_exact_bounds *bounds) {
     for (size_t i = 0; i < bounds->n_items; i++) {
         const struct msc_exact_bound *item = &bounds->items[i];
@@ -111,7 +111,7 @@ static uint32_t place_of(const struct msc_sensitivity *s, size_t task, uint32_t 
     return s->bounds->positions[msc_exact_bounds_entry(s->bounds, task, choice)];
 }
 
-// The place of all tasks' choices, each in its own order; SIZE_MAX when they differ.
+// The common position of all tasks' choices in most_expensive_first; SIZE_MAX if they differ.
 static size_t uniform_place(const struct msc_sensitivity *s, const uint32_t choices[]) {
     size_t place = place_of(s, 0, choices[0]);
     for (size_t t = 1; t < s->bounds->space->n_tasks; t++) {
@@ -128,7 +128,7 @@ static void note_entry(struct msc_sensitivity *s, size_t entry, double loss, boo
     s->is_estimate[entry] = is_estimate;
 }
 
-// What a point that came to a result says of the choices in it that failed alone.
+// Notes that a point gave a result: its choices work, even those that failed in isolation.
 static void note_working(struct msc_sensitivity *s, const uint32_t choices[]) {
     for (size_t t = 0; t < s->bounds->space->n_tasks; t++) {
         size_t entry = msc_exact_bounds_entry(s->bounds, t, choices[t]);
@@ -201,7 +201,7 @@ static size_t entry_at(const struct msc_sensitivity *s, size_t task, uint32_t pl
                                   s->bounds->space->tasks[task].most_expensive_first[place]);
 }
 
-// What is known of a choice and can be compared by factors; else NaN.
+// The known isolated loss of a choice if it is positive and finite; else NaN.
 static double known_loss(const struct msc_sensitivity *s, size_t task, uint32_t place) {
     double above = msc_sensitivity_above(s, entry_at(s, task, place));
     return isfinite(above) && above > 0.0 ? above : NAN;
@@ -212,7 +212,7 @@ static double factor_between(double a, double b, uint32_t n) {
     return msc_agent_exp((msc_agent_log(b) - msc_agent_log(a)) / n);
 }
 
-// The median growth over all tasks' known choices that follow one another.
+// The median growth between successive known choices over all tasks.
 static double median_factor(struct msc_sensitivity *s) {
     size_t n = 0;
     for (size_t t = 0; t < s->bounds->space->n_tasks; t++) {
@@ -240,7 +240,7 @@ static void set_factors(struct msc_sensitivity *s) {
     }
 }
 
-// From the known losses on either side.
+// Guesses a loss from the nearest known losses of the task; NaN if there are none.
 static double guess_from(const struct msc_sensitivity *s, size_t task, uint32_t place) {
     uint32_t n_choices = s->bounds->space->tasks[task].n_choices;
     uint32_t before = place - 1, after = place + 1;
@@ -278,8 +278,8 @@ static void fill_known(struct msc_sensitivity *s) {
     }
 }
 
-// What a task of which nothing is known loses at `place`: the mean of what the uniform plan leaves
-// to such tasks, or the median of those known; NaN when neither tells.
+// The loss of a task without known losses at `place`: the uniform plan's loss, less all known
+// losses, divided among such tasks; else the median of known losses; NaN if neither is known.
 static double usual_loss(struct msc_sensitivity *s, uint32_t place) {
     size_t n_unknown = 0, n = 0;
     double rest = s->uniform[place] - s->base_loss;

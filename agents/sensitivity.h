@@ -1,15 +1,18 @@
-// What each choice loses alone: the base is every task's most expensive choice, and a choice's loss is
-// that of the base with it in its place, above the base's own. Those not told are guessed:
+// The isolated loss of each choice. The base is the point with every task's most expensive choice.
+// A choice's isolated loss is the loss of the base with only that choice changed, minus the base's
+// loss. Isolated losses that were not observed are guessed:
 //
-//   - Along a task's choices, from the most expensive to the cheapest, losses are taken to grow by a
-//     constant factor: between two that are known by that of their own, beyond them by the median over
-//     tasks, or, where uniform plans were told, by how the losses of these grow.
-//   - A choice that failed alone is unusable. Where failures are doubted, that is so until another point
-//     with it has come to a result; from then on it is one that was not told.
-//   - A task of which nothing is known is taken to lose as much as the others do on average, which is
-//     what uniform plans lose beyond those known; else their median.
+//   - Along a task's choices, from the most expensive to the cheapest, losses are assumed to grow
+//     by a constant factor. Between two known losses it is their own factor. Beyond them it is the
+//     median factor over tasks or, if uniform plans were observed, the growth of the losses of
+//     these plans.
+//   - A choice that failed in isolation is unusable. With `doubts_failures` it counts as not
+//     observed as soon as another point with it gives a result.
+//   - A task without any known loss is assumed to lose the average of such tasks. The average
+//     follows from the losses of uniform plans, less the known losses. Without uniform plans it is
+//     the median.
 //
-// Nothing allocates after init.
+// Call init once, tell for each trial, then guess before reading `guesses`. Only init allocates.
 #ifndef MSC_AGENTS_SENSITIVITY_H
 #define MSC_AGENTS_SENSITIVITY_H
 
@@ -19,29 +22,30 @@
 
 struct msc_sensitivity {
     const struct msc_exact_bounds *bounds; // borrowed
-    double base_loss;                      // NaN: not told, or failed
-    double *told;         // [n_entries], with the base's in it; NaN: not told; +inf: failed
-    double *guesses;      // [n_entries], above the base's; those known as they are
+    double base_loss;                      // NaN: not observed, or failed
+    double *told;         // [n_entries], observed loss, base's included; NaN: none; +inf: failed
+    double *guesses;      // [n_entries], isolated losses: known ones as observed, others guessed
     bool *was_asked;      // [n_entries]
-    bool *is_estimate;    // [n_entries], of what is told
-    bool *works;          // [n_entries]: some point that it is in came to a result
-    bool doubts_failures; // of choices that work: set by whoever owns it
-    size_t n_positions;   // of the task with most choices
-    double *uniform;      // [n_positions], loss of the uniform plan of that place; NaN: not told
-    double *factors;      // [n_positions], growth from the place before
+    bool *is_estimate;    // [n_entries], `told` is an estimate
+    bool *works;          // [n_entries], some point with this choice gave a result
+    bool doubts_failures; // see above; set by the owner after init
+    size_t n_positions;   // choices of the task with most of them
+    double *uniform;      // [n_positions], loss of a position's uniform plan; NaN: not observed
+    double *factors;      // [n_positions], growth from the position before
     double *sorted;       // [n_entries], scratch
-    uint32_t *order;      // [n_tasks], those first whose choices change bounded costs most
-    size_t n_bounded;     // tasks that change any; where none does, all
+    uint32_t *order;      // [n_tasks], tasks whose choices change bounded costs most come first
+    size_t n_bounded;     // tasks that change any bounded cost; all tasks if none does
 };
 
 enum msc_status msc_sensitivity_init(struct msc_sensitivity *s, struct msc_arena *arena,
                                      const struct msc_exact_bounds *bounds);
-// `loss` NaN: failed. True when the point is the base or one task away from it.
+// Observes a loss; NaN: the trial failed. True if the point is the base or differs from it in one
+// task.
 bool msc_sensitivity_tell(struct msc_sensitivity *s, const uint32_t choices[], double loss);
-// The same of a loss that was estimated: it is a guess from now on.
+// The same for an estimated loss, which counts as a guess.
 bool msc_sensitivity_tell_estimate(struct msc_sensitivity *s, const uint32_t choices[],
                                    double loss);
-// Fills the guesses. False while the base's loss is not known.
+// Fills the guesses. False if the base's loss is not known yet.
 bool msc_sensitivity_guess(struct msc_sensitivity *s);
 static inline bool msc_sensitivity_is_known(const struct msc_sensitivity *s, size_t entry) {
     return !isnan(s->told[entry]);
@@ -56,7 +60,7 @@ static inline bool msc_sensitivity_is_complete(const struct msc_sensitivity *s) 
     }
     return n == s->bounds->n_entries;
 }
-// The loss of a task's choice above the base's, as told.
+// The observed isolated loss of a choice.
 static inline double msc_sensitivity_above(const struct msc_sensitivity *s, size_t entry) {
     return s->told[entry] - s->base_loss;
 }

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""How many of the characters that a text recogniser reads stay what they are: characters.py FLOAT INPUTS
-MODEL, models with one output of scores [samples, steps, classes], class 0 being none. INPUTS is an .npy
-for the only input. The last line is the share in percent, as a search's `command` wants it:
+"""Prints the share of characters that a text recogniser still reads like its float model, in percent.
+
+    characters.py FLOAT INPUTS MODEL
+
+The models have one output of scores [samples, steps, classes]; class 0 means no character. INPUTS
+is an .npy for the only input. The share is the last line, so that a search's `command` can use it:
 
     "command": {"argv": ["bench/characters.py", "ocr-rec.onnx", "lines.npy", "{model}"], "maximise": true}
 """

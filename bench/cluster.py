@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Trials a second of a search by workers beside one process with as many threads.
+"""Trials per second of a search with workers, compared with one process with as many threads.
 
     cluster.py MSCGYM [--cluster local:2 | ray] [--repeats 5] [--trials 600] [--parallel 256] [--json FILE]
-               [--memory 4G] [MODEL ...]
+               [--memory 4G] [--clock process] [MODEL ...]
     cluster.py MSCGYM --coordinator [--cluster ray]
 
-Both run the same trials, interleaved, and their records must be the same. By the records' own clock:
-from the last baseline to the last trial, so that the start of workers does not count. `ray` is a cluster
-of its own with two nodes of one processor, as tests/long/ray_cluster.py starts it. --clock process, for a
-machine that others use: trials for a second of processor time, of all processes that take part, from the
-end of the first round on. It knows nothing of waiting.
+Both run the same trials alternately, and their records must be the same. Times are those of the
+records, from the last baseline to the last trial, so the start of workers does not count. `ray`
+starts its own cluster of two nodes with one processor each (tests/long/ray_cluster.py). --clock
+process is for machines that others use: it measures trials per second of processor time of all
+processes, from the end of the first round on, so waiting does not count.
 
---coordinator: the processor time that one process, and a coordinator, spend on a trial that costs
-nothing to measure (toy, 48 tasks), agent and record included; and the program that reaches Ray.
+--coordinator measures the processor time per trial of a single process, and of a coordinator and the
+program that reaches Ray, with trials that cost nothing (toy, 48 tasks). Agent and record are included.
 """
 import argparse
 import json
@@ -76,7 +76,7 @@ def toy(folder, agent, parallel, trials):
 
 
 def coordinator(options, folder, where):
-    """What more trials take more: the start does not count."""
+    """Prints the processor time of additional trials, so that the start does not count."""
     clusters = [[], *([["--cluster", f"local:{n}"] for n in (1, 2, 4)]), *([where] if where else [])]
     few, many = 2000, 22000
     print("| agent | parallel | by | coordinator | what it started first |\n|---|---|---|---|---|")
@@ -97,7 +97,7 @@ def coordinator(options, folder, where):
 # ---- The rate ---------------------------------------------------------------------------------------
 
 def of_search(going, cluster):
-    """The search, what it has started, and its workers on nodes."""
+    """Ids of the search, of the processes that it started, and of its workers on nodes."""
     found = ray_cluster.descendants(going.pid)
     for node in (2, 3) if cluster else ():
         found += [pid for pid in cluster.of_node(node)
@@ -106,7 +106,7 @@ def of_search(going, cluster):
 
 
 def spent_on_trials(search, n_wanted, more, cluster):
-    """Trials for a second of processor time, from the first round's end to the last trial's."""
+    """Trials per second of processor time, from the end of the first round to the last trial."""
     if os.path.exists(search.record):
         os.unlink(search.record)
     going = subprocess.Popen(search.command("--restart", *more), stdout=subprocess.DEVNULL)
@@ -123,7 +123,7 @@ def spent_on_trials(search, n_wanted, more, cluster):
 
 
 def measure(options, name, folder, where, cluster):
-    """Rates of both, and whether the records were the same."""
+    """The rates of both, and whether the records were the same."""
     values = common.inputs(name, options.images)
     agent = {"type": "evolutionary", "population": 32, "mutation": 0.05}
     rates, records = {"one process": [], options.cluster: []}, {}
@@ -169,7 +169,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="bench_cluster_") as folder, \
             tempfile.TemporaryDirectory(prefix="r", ignore_cleanup_errors=True) as sessions:
         cluster = ray_cluster.Cluster(sessions, (2, 3)) if options.cluster == "ray" else None
-        # Each worker has a node, and its share of the memory.
+        # Each worker has its own node, and a share of the memory.
         where = ["--cluster", f"ray:{ray_cluster.ADDRESS}:2", "--worker-program", options.mscgym] if cluster else None
         try:
             if options.coordinator:
@@ -183,7 +183,7 @@ def main():
 
 
 def halved(memory):
-    """Of "4G", "2G"; of "1G", "512M"."""
+    """Half of an amount: "2G" for "4G", "512M" for "1G"."""
     n, unit = int(memory[:-1]), memory[-1]
     return f"{n // 2}{unit}" if n % 2 == 0 else f"{n * 512}{'KMG'['KMG'.index(unit) - 1]}"
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: searches, rows and tables, and what machine this is."""
+"""Shared parts of the benchmarks: searches, rows, tables, and the description of the machine."""
 import json
 import os
 import re
@@ -15,14 +15,14 @@ sys.path.insert(0, os.path.join(HERE, "peers"))
 from model_inputs import inputs, model_path  # noqa: E402
 from plans import load_record  # noqa: E402
 
-# A bench that is stopped takes the search that it waits for with it.
+# A benchmark that is stopped also ends the search that it waits for.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 ISAS = ("amx_int8", "avx512_vnni", "avx_vnni", "avx512f", "avx2")
 
 
 def machine():
-    """Processor, and the widest instruction sets it offers."""
+    """The processor, and the widest instruction sets that it has."""
     text = subprocess.run(["lscpu"], check=True, capture_output=True, text=True,
                           env=dict(os.environ, LC_ALL="C")).stdout
     name = re.search(r"Model name:\s*(.*)", text).group(1)
@@ -34,7 +34,7 @@ def machine():
 
 
 def second_core():
-    """How much two busy processes do beside one: 2.0 where the second core is there."""
+    """Work of two busy processes relative to one: 2.0 if a second core is available."""
     import multiprocessing
     import time
     with multiprocessing.get_context("fork").Pool(2) as pool:
@@ -60,7 +60,7 @@ def version(mscgym):
 
 
 class Search:
-    """One search of a model, whose record lies in a folder of its own; `more` is of its entry."""
+    """A search of a model, with its record in a separate folder. `more` are further keys of its entry."""
 
     def __init__(self, mscgym, folder, model, values, choices, agent, trials=None, bounds=None,
                  batch=None, parallel=64, target="generic", observers=None, more=None):
@@ -99,7 +99,7 @@ class Search:
 
 
 class Run:
-    """What the record says of a search: the search proper, without its baselines."""
+    """The search itself, according to its record; baselines are left out."""
 
     def __init__(self, record):
         self.header, self.trials = load_record(record)
@@ -108,7 +108,7 @@ class Run:
         self.evaluated = [t for t in own if "repeat_of" not in t and
                           t["state"] in ("complete", "pruned")]
         self.complete = [t for t in self.evaluated if t["state"] == "complete"]
-        # The search has lasted this long when the last of them was written.
+        # the duration until the last trial was written
         self.seconds = (self.evaluated[-1]["measured"]["elapsed_s"] -
                         baselines[-1]["measured"]["elapsed_s"])
         self.rate = len(self.evaluated) / max(self.seconds, 1e-3)
@@ -125,7 +125,7 @@ def n_sites(mscgym, model, target="generic"):
 
 
 def row(bench, model, agent, peer, pairs):
-    """Medians of (ours, theirs) pairs measured together; theirs may be None."""
+    """A row with the medians of (ours, theirs) pairs that were measured together; theirs may be None."""
     ours = statistics.median(o for o, _ in pairs)
     theirs = ratio = None
     if pairs[0][1] is not None:

@@ -1,4 +1,4 @@
-"""What the programs share that measure exported models in a runtime."""
+"""Shared parts of the programs that measure exported models in a runtime."""
 import json
 import os
 import statistics
@@ -12,8 +12,9 @@ from model_inputs import feeds
 
 
 def samples_of(model, n):
-    """The first n samples, an array for each input: of the file beside the model, or of
-    tests/long/model_inputs.py, which knows those of scripts/fetch-models."""
+    """The first n samples, an array for each input. They come from the file stored with the model, or
+    from tests/long/model_inputs.py for models of scripts/fetch-models.
+    """
     stem = os.path.splitext(model)[0]
     if os.path.exists(stem + ".inputs.npz"):
         with numpy.load(stem + ".inputs.npz") as file:
@@ -25,15 +26,14 @@ UNIFORM = {"env": {"choices": [{"bits": 8}]}, "agent": {"type": "random"}, "budg
 
 
 def noise_of(mscgym, record, folder):
-    """Of the plan that a search delivered."""
+    """The noise of the plan that a search delivered."""
     out = subprocess.run([mscgym, "export", record, "-o", os.path.join(folder, "delivered.onnx"),
                           "--json", "--quiet"], check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(out.stdout).get("noise")
 
 
 def search(mscgym, folder, model, samples, target, batch, entry):
-    """What a search delivers: the exported model, what its loss is said to be, and the noise of
-    that."""
+    """Searches; returns the path of the exported model, its reported loss, and the noise of that loss."""
     os.makedirs(folder)
     inputs = os.path.join(folder, "inputs.npz")
     numpy.savez(inputs, **samples)
@@ -49,7 +49,7 @@ def search(mscgym, folder, model, samples, target, batch, entry):
     result = result[0] if isinstance(result, list) else result
     winner = result["winner"]
     noise = winner.get("examined", {}).get("noise")
-    if "reranked" in result:  # its first is the one that is delivered
+    if "reranked" in result:  # the first reranked plan is the delivered one
         winner = result["reranked"]["plans"][0]
         noise = noise_of(mscgym, result["record"], folder)
     name = os.path.splitext(os.path.basename(model))[0]
@@ -58,7 +58,7 @@ def search(mscgym, folder, model, samples, target, batch, entry):
 
 
 def float_model(mscgym, model, folder):
-    """The float model as mscgym exports it, whose names are those of its searches."""
+    """The float model as mscgym exports it, with the same tensor names as in its searches."""
     path = os.path.join(folder, "float.onnx")
     subprocess.run([mscgym, "export", "--model", model, "-o", path, "--quiet"], check=True,
                    stdout=subprocess.DEVNULL)
@@ -66,7 +66,7 @@ def float_model(mscgym, model, folder):
 
 
 def tell_loss(name, what, said, delivered, noise):
-    """A line, and whether the loss is as near to what was said as it has to be."""
+    """Prints the reported and the measured loss, and WRONG if they differ too much."""
     off = delivered / said - 1 if said else float(delivered > 1e-12)
     print(f"{name}: {what}: loss said {said:.5g}, in the runtime {delivered:.5g} "
           f"({100 * off:+.1f} %, noise {100 * noise:.1f} %)"
@@ -77,7 +77,7 @@ CLOCKS = {"wall": time.perf_counter, "process": time.process_time}
 
 
 def fastest(run, clock, seconds=0.05, least=3):
-    """The quickest run of those in so many seconds, of three at least."""
+    """The shortest run within this many seconds, out of at least `least` runs."""
     times, until = [], time.perf_counter() + seconds
     while len(times) < least or time.perf_counter() < until:
         begin = clock()
@@ -87,15 +87,16 @@ def fastest(run, clock, seconds=0.05, least=3):
 
 
 def latency(runs, rounds, clock="wall"):
-    """Seconds of each run, [round][run]; all of them in turn in every round. The clock "process"
-    counts only time that this process had, for machines that others use."""
+    """Seconds of each run, [round][run]; each round makes all runs in turn. The clock "process" counts
+    only processor time of this process, for machines that others use.
+    """
     for run in runs:
         run()
     return [[fastest(run, CLOCKS[clock]) for run in runs] for _ in range(rounds)]
 
 
 def ratios(rounds, one, other):
-    """Of the seconds of two runs, round by round."""
+    """Ratios of the seconds of two runs, by round."""
     return [times[one] / times[other] for times in rounds]
 
 

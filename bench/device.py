@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Trials a second and forward passes on a device, beside the cpu with two threads.
+"""Trials per second and float passes on a device, compared with the cpu with two threads.
 
     device.py MSCGYM [--device vulkan:0] [--threads 8] [--repeats 3] [--json FILE] [MODEL ...]
 
-A search of 8 images in batches of one, widths 8, 6 and 4 under a bound of 0.2 on `size_ratio`, by
-`evolutionary` in rounds of 64: 512 trials on the device, 64 on the cpu. Both sides run in turn; the
-first run on the device, in which its driver compiles, is not counted. `forward`: the float network,
-one image.
+The search has 8 images in batches of one, widths 8, 6 and 4 under a bound of 0.2 on `size_ratio`,
+and the agent `evolutionary` in rounds of 64: 512 trials on the device, 64 on the cpu. Both run
+alternately; the first run on the device, in which its driver compiles shaders, does not count.
+`forward` is a pass of the float network over one image.
 """
 import argparse
 import json
@@ -25,7 +25,7 @@ AGENT = {"type": "evolutionary", "population": 32, "mutation": 0.05}
 
 
 def searches(options, folder, name):
-    """Rates of the device and of the cpu, pairs in turn."""
+    """Pairs of rates of the device and the cpu."""
     values = common.inputs(name, 8)
     sides = []
     for side, trials in (("device", 512), ("cpu", 64)):
@@ -40,7 +40,7 @@ def searches(options, folder, name):
 
 
 def forward(options, folder, name):
-    """Passes a second, pairs in turn."""
+    """Pairs of passes per second on the device and the cpu."""
     command = [options.mscgym, "run", common.model_path(name), "--json", "--quiet"]
     for key, value in feeds(name, 1).items():
         file = os.path.join(folder, f"{name}_{len(command)}.npy")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Float latency on one thread beside onnxruntime on one thread, in one run.
+"""Float latency on one thread, compared with onnxruntime on one thread.
 
     forward.py MSCGYM [--json FILE] [--repeats 5] [--device cpu] [MODEL ...]
 
-Each repeat measures both sides, one after the other; the table has the medians in milliseconds and
-the median and range of the ratio theirs / ours, so that more is better.
+Each repeat measures both, one after the other. The table has medians in milliseconds, and the
+median and range of the ratio theirs / ours: higher is better.
 """
 import argparse
 import json
@@ -79,7 +79,7 @@ def main():
         ratio = statistics.median(ratios)
         print(f"| {name} | {mine:.3f} | {peer:.3f} | {ratio:.2f} | {min(ratios):.2f} … "
               f"{max(ratios):.2f} |", flush=True)
-        # As rates, so that higher is better.
+        # Rates, so that higher is better.
         rows.append({"bench": "forward", "model": name, "agent": "",
                      "peer": f"onnxruntime {onnxruntime.__version__}, 1 thread",
                      "ours": 1e3 / mine, "theirs": 1e3 / peer, "ratio": ratio})

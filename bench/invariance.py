@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Do trials come out alike whatever unit computes them? Integer units and instruction sets.
+"""Checks that trials do not depend on the instruction set or integer unit that computes them.
 
     invariance.py MSCGYM [--json FILE] [--trials 200] [--target generic] [MODEL ...]
 
-One search is run with all that the machine has. Then its header and RECORD.params alone, so that
-all have the same scales and references, are searched again under oneDNN limited to each instruction
+One search runs with all instruction sets of the machine. It is then repeated from its header and
+RECORD.params, so that scales and references are the same, with oneDNN limited to each instruction
 set (without VNNI there are no integer units). On digits and on a generated network whose sums are
-all integers, every trial line must be the same outside `measured`; on networks with float joints
-the losses must agree within the noise that the search found for its winner. Exit code 1 when they
-do not.
+all integers, every trial line must be the same except for `measured`. On networks with float
+joints, losses must agree within the noise of the winner. Exits with 1 if they do not.
 """
 import argparse
 import json
@@ -27,7 +26,7 @@ ISAS = ("AVX512_CORE_AMX", "AVX512_CORE_VNNI", "AVX512_CORE", "AVX2_VNNI", "AVX2
 CHOICES = [{"bits": b} for b in (8, 6, 5, 4, 3)]
 GENERATED = "all integers"
 EXACT = ("digits", GENERATED)
-AGENTS = {  # where lines are equal an agent may listen to losses
+AGENTS = {  # if lines are equal, the agent may depend on losses
     True: ({"type": "evolutionary", "population": 16}, {"size_ratio": {"max": 0.2}}),
     False: ({"type": "random"}, None),
 }
@@ -69,7 +68,7 @@ class Comparison:
         return (winner.get("examined") or {}).get("noise", 0.0)
 
     def again(self, isa):
-        """Numerics id and lines under an instruction set, from the same parameters."""
+        """The numerics id and the lines of a search under an instruction set, with the same parameters."""
         workspace = os.path.dirname(self.search.record)
         params = self.search.record + ".params"
         kept = os.path.join(self.folder, "params")
@@ -88,7 +87,7 @@ class Comparison:
         return (segments[-1]["numerics"] if segments else self.numerics), self.lines()
 
     def difference(self, lines):
-        """Share of lines that are not the same, and the greatest relative difference of losses."""
+        """The number of lines that differ, and the largest relative difference of losses."""
         pairs = list(zip(self.expected, lines))
         unequal = sum(a != b for a, b in pairs) + abs(len(self.expected) - len(lines))
         most = 0.0

@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""What channels and bits are worth together under a bound of bit operations: accuracies on samples that
-nothing was chosen by, in onnxruntime, of the winners of three searches without training, with as many
-trials each: for bits alone, for channels and then for bits, and for both at once.
+"""What channels and bits achieve together under a bound on bit operations, without training.
 
     joint.py MSCGYM [NETWORK...] [--trials N] [--seeds 0,...] [--bounds 0.04,...] [--target generic]
     joint.py MSCGYM [NETWORK...] --limits size_ratio=0.2,macs_ratio=0.6 [--trials N] [--seeds 0,...]
 
-Networks and samples are those of methods_data.py. Seeds draw the calibration samples anew. In turn, channels
-have a third of the trials, and go until the square root of the bound's share of 1/16 (8 bits everywhere) is
-left. Exit code 1 if by the median over seeds the joint winner at 0.04 loses more than a point of digits
-or fashion.
+Compares the winners of three searches with the same number of trials: over bits; over channels and
+then bits; over both at once (combined). It prints accuracies in onnxruntime on samples that no
+choice was based on.
 
-With --limits there is one search, for both at once: densities down to a half and bits down to 4 under these
-bounds, activations having 8 bits, as nothing is bounded that they cost. Exit code 1 if by the median over
-seeds fewer than nine tenths of the characters of ocr-rec agree with the float model's.
+Networks and samples are those of methods_data.py. Each seed draws other calibration samples. In the
+search over channels and then bits, channels get a third of the trials and a bound of the square
+root of bound / (1/16), where 1/16 is the share of 8 bits everywhere. Exits with 1 if the combined
+winner at 0.04 loses more than one point on digits or fashion, by the median over seeds.
+
+With --limits there is only the combined search, under these bounds: densities down to a half, bits
+down to 4. Activations have 8 bits, because nothing that they cost is bounded. Exits with 1 if fewer
+than nine tenths of ocr-rec's characters agree with the float model's, by the median over seeds.
 """
 import argparse
 import json
@@ -31,7 +33,7 @@ import methods_data
 BITS = [{"bits": 8}] + [{"bits": bits, "rounding": "descent", "correct": "affine"}
                         for bits in (6, 4, 3)]
 DENSITIES = [{"density": density} for density in (1, 0.75, 0.5, 0.25)]
-REQUIRED = 0.04  # of bit operations, at most a point lost
+REQUIRED = 0.04  # bound on bit operations at which at most a point may be lost
 
 
 def entry(record, env, trials):
@@ -55,7 +57,7 @@ def sections(how, bound, target, trials):
 
 
 def limited(mscgym, network, target, limits, trials):
-    """The section of a search under other bounds."""
+    """The section of a combined search under other bounds."""
     env = {"prune": {"choices": DENSITIES[:3]}, "choices": BITS[:3],
            "fix": {site["name"]: "8" for site in methods.sites(mscgym, network.path, target)
                    if site["kind"] == "activation"},
@@ -65,7 +67,7 @@ def limited(mscgym, network, target, limits, trials):
 
 
 def measure_limited(args, network, whole):
-    """Does it hold?"""
+    """Measures one network; returns whether it meets the requirement."""
     limits = {name: float(limit) for name, limit in
               (part.split("=") for part in args.limits.split(","))}
     searches, scores = limited(args.mscgym, network, args.target, limits, args.trials), []
@@ -83,8 +85,9 @@ def measure_limited(args, network, whole):
 
 
 def run(mscgym, network, samples, searches):
-    """Loss and score on unseen samples of what searches end with, and its metrics; None: nothing meets
-    the bounds."""
+    """Loss and score on unseen samples of a search's winner, and its metrics. None if nothing
+    meets the bounds.
+    """
     with tempfile.TemporaryDirectory() as folder:
         inputs = os.path.join(folder, "inputs.npy")
         numpy.save(inputs, samples)

@@ -1,14 +1,13 @@
-// What kernels reach of what the machine can do, both measured in this run.
+// Measures how close kernels come to what the machine can do, both measured in the same run.
 //
 //     bench_kernels [--device cpu] [--threads 2] [--repeats 5] [--json FILE]
 //                   [--clock wall|thread] [--only NAMES] [--peak GFLOP/S] [--bandwidth GB/S]
 //
-// Every job is measured once a round, the rounds follow each other, and the table has medians. On
-// the cpu ceilings are measured beside: the best float32 and the best u8 x s8 -> u8 rate of oneDNN
-// over all shapes, and for what only moves bytes a copy of as many bytes in the same memory
-// (without oneDNN where only some steps are measured); every array that is read or written counts
-// once, a copy's too. Elsewhere they are given. With the clock of the threads, time that other
-// programs take does not count.
+// Each round measures every job once, and the table has medians over rounds. On the cpu the ceilings
+// are measured as well. They are oneDNN's best float32 and best u8 x s8 -> u8 rate over all shapes
+// and, for steps that only move bytes, a copy of as many bytes in the same memory. Every array that
+// is read or written counts once, also for a copy. With --only, oneDNN is not measured. On other
+// devices the ceilings are given as options. --clock thread leaves out time used by other programs.
 #include "bench/kernels.h"
 
 #include "bench/rows.h"
@@ -26,7 +25,7 @@ static const double unit_sizes[] = {1e9, 1e12, 1e9};
 
 struct settings {
     const char *device, *json;
-    const char *only; // beginnings of steps' names, separated by commas; "": all
+    const char *only; // prefixes of steps' names, separated by commas; "": all
     int n_threads, n_repeats;
     bool has_thread_clock;
     double peak, bandwidth; // 0: not given
@@ -52,7 +51,7 @@ static double clock_seconds(const struct settings *s) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// Seconds of one thread; +inf when the job failed.
+// Seconds that one thread takes; +inf if the job failed.
 static double kernels_run(const struct bench_job *job, int thread, int n_calls,
                           const struct settings *s) {
     double start = clock_seconds(s);
@@ -63,7 +62,7 @@ static double kernels_run(const struct bench_job *job, int thread, int n_calls,
     return INFINITY;
 }
 
-// Seconds that n_threads threads need for n_calls each: those of the slowest.
+// Seconds until n_threads threads have made n_calls calls each.
 static double kernels_measure(const struct bench_job *job, int n_threads, int n_calls,
                               const struct settings *s) {
     double seconds = 0;
@@ -72,8 +71,8 @@ static double kernels_measure(const struct bench_job *job, int n_threads, int n_
     return seconds;
 }
 
-// As many calls as last a hundredth of a second or more. The first one does not count: shaders are
-// compiled in it.
+// Chooses as many calls as take a hundredth of a second or more. The first call does not count,
+// because it may compile shaders.
 static bool choose_calls(struct bench_job *job, int n_threads, const struct settings *s) {
     if (isinf(kernels_measure(job, n_threads, 1, s))) {
         return false;
@@ -124,7 +123,7 @@ static double kernels_median(const struct bench_job *job, int n_threads, int n) 
 // ---- Reporting --------------------------------------------------------------------------------
 
 struct ceiling {
-    double rate; // 0: not known
+    double rate; // 0: unknown
     const char *name;
 };
 
@@ -150,7 +149,7 @@ static struct ceiling ceiling_of(const struct bench_jobs *jobs, const struct ben
     return best;
 }
 
-// The rate of oneDNN on the same shape, or 0.
+// oneDNN's rate on the same shape, or 0.
 static double rate_of_same(const struct bench_jobs *jobs, const struct bench_job *job,
                            int n_threads, int n_repeats) {
     for (int i = 0; i < jobs->n; i++) {

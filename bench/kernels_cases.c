@@ -1,4 +1,4 @@
-// What bench_kernels reads of the table of kernel cases (tests/kernels/kernel_cases.def).
+// Reads the table of kernel cases (tests/kernels/kernel_cases.def) for bench_kernels.
 #include "bench/kernels.h"
 
 #include "tests/joint_attrs.h"
@@ -8,7 +8,7 @@
 
 // ---- Products ---------------------------------------------------------------------------------
 
-// The first number of an attribute, or 1.
+// The first number of an attribute; 1 without the attribute.
 static int64_t read_attribute(const struct kernel_case *row, const char *key) {
     struct joint_attrs attrs;
     joint_attrs_read(&attrs, row->attributes);
@@ -68,7 +68,7 @@ static enum msc_status build(int32_t *output, struct msc_graph *g, const struct 
     int32_t joint;
     enum msc_status status = kernel_case_build(&joint, &b, row);
     for (int i = 0; i < b.n_inputs; i++) {
-        msc_array_release(b.inputs[i]); // steps run in memory of their own
+        msc_array_release(b.inputs[i]); // steps run in their own memory
     }
     MSC_TRY(status);
     if (bench_product_of(&product, row)) {

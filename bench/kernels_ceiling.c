@@ -1,4 +1,4 @@
-// What the machine can do: oneDNN's own routines over dense shapes, and copies of memory.
+// Ceilings, that is, what the machine can do: oneDNN's own routines on dense shapes, and copies of memory.
 #include "bench/kernels.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_ARGS = 4 };
 
-// One primitive of one thread for each of our threads: threads inside a primitive are slower.
+// Each of the benchmark's threads runs a primitive on one thread, which is faster than threads within it.
 struct onednn {
     dnnl_engine_t engine;
     dnnl_primitive_t primitive;
@@ -76,7 +76,7 @@ static struct msc_gemm_desc describe_product(const struct bench_product *p, bool
     return desc;
 }
 
-// Bytes and floats that are small numbers, none of them denormal.
+// Fills with small numbers, bytes or floats, none of them denormal.
 static void kernels_ceiling_fill(void *data, size_t n_bytes, bool is_int8) {
     if (!is_int8) {
         for (size_t i = 0; i < n_bytes / sizeof(float); i++) {
@@ -179,7 +179,7 @@ static enum msc_status run_copy(void *state, int thread, int n_calls) {
     char *from = c->memory[thread], *to = from + c->n_bytes;
     for (int i = 0; i < n_calls; i++) {
         memcpy(to, from, c->n_bytes);
-        // What was copied counts as used, so that no copy is left out.
+        // Marks the copied bytes as used, so that the compiler keeps the copy.
         __asm__ volatile("" : : "r"(to) : "memory");
     }
     return MSC_OK;

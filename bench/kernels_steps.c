@@ -1,5 +1,5 @@
-// Steps of a backend as jobs: each is planned as in a search, in a small graph of its own
-// (kernels_cases.c), of which the one step in question is run.
+// Steps of a backend as jobs. Each is planned as in a search, in a small graph of its own
+// (kernels_cases.c), and only that step is run.
 #include "bench/kernels.h"
 
 #include "base/alloc.h"
@@ -10,8 +10,8 @@
 
 // ---- Memory -----------------------------------------------------------------------------------
 
-// Views of one thread lie behind each other in one block where addresses are the host's, so that a
-// copy beside them has the very same memory.
+// On the host, all views of a thread are in one contiguous block, so that the copy used as a
+// ceiling can run in the same memory.
 struct block {
     void *data;
     size_t n_bytes;
@@ -45,7 +45,7 @@ static size_t bytes_in_block(const struct msc_view *v) {
     return (msc_view_n_bytes(v) + 63) / 64 * 64;
 }
 
-// Memory for views, filled with small numbers.
+// Allocates memory for views and fills it with small numbers.
 static enum msc_status give_memory(struct msc_backend *b, struct block *block,
                                    struct msc_view *const views[], int n) {
     if (!b->def->memory_is_host) {
@@ -84,7 +84,7 @@ static void release_memory(struct msc_backend *b, struct block *block,
     }
 }
 
-// What a job of bytes is set beside; NULL on a device.
+// Adds the copy that is the ceiling of a job that moves bytes; NULL on a device.
 static enum msc_status add_copy(struct bench_job **out, struct bench_jobs *jobs,
                                 const struct block blocks[BENCH_MAX_THREADS]) {
     void *memory[BENCH_MAX_THREADS];
@@ -99,10 +99,10 @@ static enum msc_status add_copy(struct bench_job **out, struct bench_jobs *jobs,
 
 enum { MAX_INPUTS = 2 };
 
-// The variants that a step is run in.
+// Types of a step's input and output.
 enum variant {
     VARIANT_FLOAT,     // float32 in and out
-    VARIANT_BYTES,     // bytes in and out: what lies between two integer joints
+    VARIANT_BYTES,     // bytes in and out, as between two integer joints
     VARIANT_BYTES_IN,  // bytes in, float32 out
     VARIANT_BYTES_OUT, // float32 in, bytes out
 };
@@ -113,7 +113,7 @@ struct step_job {
     struct msc_plan *plan;
     const struct msc_step *step;
     struct msc_quant in, out;
-    int32_t zero_point; // of `in`
+    int32_t zero_point; // zero point of `in`
     struct msc_edit weight;
     float *weight_scales;
     int32_t *weight_zeros;
@@ -121,8 +121,8 @@ struct step_job {
     struct msc_view inputs[BENCH_MAX_THREADS][MAX_INPUTS], outputs[BENCH_MAX_THREADS];
     struct msc_quantized quantized[BENCH_MAX_THREADS];
     struct block blocks[BENCH_MAX_THREADS];
-    bool is_movement;  // elements of any type
-    bool is_quantised; // by msc_call.quantized
+    bool is_movement;  // copies elements of any type
+    bool is_quantised; // the output is in msc_call.quantized
 };
 
 static const float in_scale = 0.02f, out_scale = 0.5f;
@@ -203,7 +203,7 @@ static enum msc_status make_weights(struct step_job *s, int64_t channels, bool i
     return s->backend->def->weights(s->backend, s->step, edits, &s->weights, &n_bytes);
 }
 
-// Views of one thread of the given variant; *n_bytes is what a call reads and writes.
+// Makes the views of one thread; *n_bytes becomes what a call reads and writes.
 static enum msc_status make_views(struct step_job *s, enum variant variant, int thread,
                                   double *n_bytes) {
     struct msc_view *views[MAX_INPUTS + 1];
@@ -237,7 +237,7 @@ static enum msc_status make_views(struct step_job *s, enum variant variant, int 
     return give_memory(s->backend, &s->blocks[thread], views, n);
 }
 
-// The step whose first joint has this operator, of a plan made for the graph.
+// Finds the step whose first joint has this operator, in a plan made for the graph.
 static enum msc_status plan_step(struct step_job *s, struct msc_graph *g, int32_t output,
                                  enum msc_op op) {
     enum msc_status status = msc_graph_set_outputs(g, 1, &output);
@@ -285,7 +285,7 @@ static enum msc_status kernels_steps_prepare(struct step_job *s, const struct ke
     return MSC_OK;
 }
 
-// 0: the step moves bytes.
+// 0 if the step only moves bytes.
 static double count_operations(const struct step_job *s, const struct kernel_case *row) {
     struct bench_product p;
     return bench_product_of(&p, row) ? bench_product_operations(&p) : 2.0 * s->step->macs;
@@ -379,7 +379,7 @@ static enum msc_status add_quantise(struct bench_jobs *jobs, struct msc_backend 
     return MSC_OK;
 }
 
-// Does the name begin with one of the words, which commas separate?
+// True if the name starts with one of the words, which are separated by commas.
 static bool is_wanted(const char *name, const char *words) {
     for (const char *word = words;; word++) {
         size_t length = strcspn(word, ",");
@@ -393,7 +393,7 @@ static bool is_wanted(const char *name, const char *words) {
     }
 }
 
-// The next row to measure. Rows of `bench_device` fill a GPU and keep a processor too long.
+// The next row to measure. Rows of `bench_device` fill a GPU, and would take too long on a processor.
 static const struct kernel_case *next_row(const struct kernel_case *row,
                                           const struct msc_backend *backend) {
     do {
@@ -403,7 +403,7 @@ static const struct kernel_case *next_row(const struct kernel_case *row,
     return row < kernel_cases + kernel_n_cases ? row : NULL;
 }
 
-// Adds the rows of one variant whose names are wanted, either products or all others.
+// Adds the rows of one variant whose names are wanted: products, or all others.
 static enum msc_status add_variant(struct bench_jobs *jobs, struct msc_backend *backend,
                                    int n_threads, const char *only, bool of_products,
                                    enum variant variant) {

@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""What the ways to find a weight's integers are worth: losses of uniform plans on samples that nothing
-was chosen by, in onnxruntime.
+"""Compares the methods that find a weight's integers: losses of uniform plans in onnxruntime, on
+samples that no choice was based on.
 
     methods.py MSCGYM [NETWORK...] [--seeds 0,1,2] [--target generic,onnxruntime] [--rows W4A8,...]
                [--methods nearest,...,distill] [--peers aimet=PYTHON,... [--minutes 60]]
                [--beside FIGURES.json] [--save ROWS.json] [--json FILE]
 
-Networks and samples are those of methods_data.py: digits, fashion, speech-embedding, mlsd-tiny, ocr-rec.
-Each seed draws the calibration samples anew; medians are printed, with their spread, the accuracy or the
-agreement of decoded characters. Weights are per channel, and no layer is left out. --target generic
-quantises what joints read, onnxruntime all that it requantises. "distill by channel", which --methods has
-to ask for and generic alone takes, gives activations of depthwise convolutions a scale for each channel.
---peers measures other tools at the sites of generic, each in a Python that has it (peers/compress.py),
-and names the preset that lost least of those that it was through with after --minutes for a row.
---save keeps rows, which are not measured again. FIGURES.json, {network: {row: loss}}, puts those of
-another program beside them, with the ratio; --json writes rows as the other benchmarks do.
+Networks and samples are those of methods_data.py: digits, fashion, speech-embedding, mlsd-tiny,
+ocr-rec. Each seed draws other calibration samples. The table has medians and their spread, and the
+accuracy or the agreement of decoded characters. Weights are quantised per channel, in all layers.
+--target generic quantises the inputs of joints, onnxruntime all tensors that it requantises.
+"distill by channel" gives activations of depthwise convolutions one scale per channel; it must be
+named in --methods and needs generic.
+
+--peers measures other tools at the sites of generic, each in a Python that has it (peers/compress.py).
+A row names the preset with the least loss of those that finished within --minutes. --save stores rows,
+which are then not measured again. FIGURES.json, {network: {row: loss}}, adds another program's figures
+and the ratio; --json writes rows like those of the other benchmarks.
 """
 import argparse
 import json
@@ -30,7 +32,7 @@ import methods_data
 import methods_peers
 import outputs as ort
 
-# What is done with a weight, one after the other; of several choices the best on validation counts.
+# For each method, its choices for weights. Of several, the best on the validation samples counts.
 METHODS = {
     "nearest": [{"observer": "minmax"}, {"observer": "mse"}],
     "hessian": [{"observer": "hessian"}],
@@ -38,7 +40,8 @@ METHODS = {
     "descent": [{"rounding": "descent"}],
     "affine": [{"rounding": "descent", "correct": "affine"}],
 }
-# After a search, here one whose bounds leave the plan of "affine" alone; with what its env has besides.
+# Methods that follow a search, whose bounds here allow only the plan of "affine"; and further
+# members of its environment.
 STAGES = {"distill": {}, "distill by channel": {"activations": {"per_channel": True}}}
 PLANS = {"W8A8": (8, 8), "W6A8": (6, 8), "W4A8": (4, 8), "W4A4": (4, 4)}
 
@@ -50,8 +53,9 @@ def sites(mscgym, model, target):
 
 
 def search(mscgym, folder, model, samples, target, plan, methods):
-    """The record of uniform plans, one for each choice of the methods, in their order, from trial 1
-    on; trial 0 has the bits of activations in weights, too."""
+    """The record of uniform plans: from trial 1 on, one per choice of the methods, in their order. In
+    trial 0 weights have the bits of activations.
+    """
     weight_bits, activation_bits = PLANS[plan]
     weights = [{"bits": weight_bits, **choice} for method in methods
                for choice in METHODS["affine" if method in STAGES else method]]
@@ -82,7 +86,7 @@ def export(mscgym, record, *options):
 
 
 class Network:
-    """A network with what it gives on the validation samples."""
+    """A network and its outputs on the validation samples."""
 
     def __init__(self, name):
         self.name = name
@@ -95,7 +99,7 @@ class Network:
         return ort.outputs(model, self.samples, 8)
 
     def judge(self, found):
-        """(loss, score in percent or None) of a model's outputs"""
+        """(loss, score in percent or None) of a model's outputs."""
         score = None
         if self.labels is not None:
             score = float(numpy.mean(found[0].reshape(len(found[0]), -1).argmax(1) == self.labels))
@@ -105,7 +109,7 @@ class Network:
 
 
 def measure(mscgym, network, target, plan, seed, methods):
-    """{method: (loss, score)} of one with a stage, or of those without"""
+    """{method: (loss, score)} of one method with a stage, or of all methods without."""
     samples = methods_data.calibration(network.name, seed)
     with tempfile.TemporaryDirectory() as folder:
         record = search(mscgym, folder, network.path, samples, target, plan, methods)
@@ -143,9 +147,10 @@ def tell(rows, network, target, plan, beside):
 
 
 def pairs(rows, key, methods):
-    """(1 / loss of the best of ours, of the best peer or None) for each seed, and who the latter were.
+    """Pairs (1 / loss of our best, 1 / loss of the best peer or None) for each seed, and the names of the peers.
 
-    Where a peer has some of the seeds, those alone."""
+    If a peer was measured with only some of the seeds, only these count.
+    """
     found, names = [], set()
     measured = [row for row in rows if key.items() <= row.items() and row["loss"] is not None]
     for seed in sorted({row["seed"] for row in measured}):
@@ -161,7 +166,7 @@ def pairs(rows, key, methods):
 
 
 def result_rows(rows):
-    """In the form of bench/results: medians of seeds, beside the best peer of each seed."""
+    """Rows in the form of bench/results: medians over seeds, compared with the best peer of each seed."""
     found = []
     kinds = {**{method: [method] for method in (*METHODS, *STAGES)},
              "best": [*METHODS, *STAGES]}

@@ -1,13 +1,13 @@
-"""Samples to calibrate and to validate with, of five networks: what they have never seen, and enough
-of it to tell methods apart.
+"""Calibration and validation samples for five networks. The networks have never seen them, and there
+are enough of them to distinguish methods.
 
-    calibration(NAME, SEED), validation(NAME) -> an array; labels(NAME) -> those of validation, or None
+    calibration(NAME, SEED), validation(NAME) -> an array
+    labels(NAME) -> the labels of validation, or None
 
-Digits are scikit-learn's, fashion images those of Debian's dataset-fashion-mnist, photographs those of
-mate-backgrounds, scikit-learn and python3-scipy, speech that of asterisk-core-sounds-en-wav, and lines of
-text are rendered from licences with fonts-dejavu-core. MSC_DEBIAN names a folder that packages were
-unpacked in, where they are not installed. Calibration samples never overlap those of validation; seeds
-draw them anew.
+Digits are scikit-learn's; fashion images are from Debian's dataset-fashion-mnist; photographs from
+mate-backgrounds, scikit-learn and python3-scipy; speech from asterisk-core-sounds-en-wav. Lines of
+text are licences rendered with fonts-dejavu-core. MSC_DEBIAN names a folder with unpacked packages, if
+they are not installed. Calibration samples never overlap validation samples; each seed draws others.
 """
 import bz2
 import functools
@@ -26,7 +26,7 @@ FONTS = [os.path.join("/usr/share/fonts/truetype/dejavu", name + ".ttf") for nam
 
 
 def package_file(path, package):
-    """Where a file of a Debian package is."""
+    """The path of a file of a Debian package."""
     for root in (os.environ.get("MSC_DEBIAN", "/"), "/"):
         found = os.path.join(root, path)
         if os.path.exists(found):
@@ -41,7 +41,8 @@ def digits_calibration(seed):
         return numpy.load(os.path.join(model_inputs.DIGITS, "calibration.npz"))["image"]
     from sklearn.datasets import load_digits
     images = load_digits().images
-    order = numpy.random.RandomState(0).permutation(len(images))[:1257]  # as its train.py
+    # The same split as in its train.py.
+    order = numpy.random.RandomState(0).permutation(len(images))[:1257]
     drawn = numpy.random.RandomState(seed).choice(order, 256, replace=False)
     return (images[drawn] / 16).astype(numpy.float32)[:, None]
 
@@ -97,7 +98,7 @@ def raccoon():
 
 
 def crops(images, count, seed):
-    """Squares of 320 x 320 with an opaque alpha channel, of at least six tenths of their image."""
+    """Squares of 320 x 320 with an opaque alpha channel, cut from at least six tenths of the image."""
     generator = numpy.random.RandomState(seed)
     found = []
     for i in range(count):
@@ -147,7 +148,7 @@ def draw_line(text, font, size, generator):
 
 
 def text_lines(licence, count, seed, first=40):
-    """Lines in five fonts, in dark on light or light on dark, some of them blurred, all noisy."""
+    """Lines in five fonts, dark on light or light on dark; some are blurred, all are noisy."""
     with open(os.path.join(LICENCES, licence), errors="ignore") as file:
         words = file.read().split()
     generator = numpy.random.RandomState(seed)
@@ -192,7 +193,7 @@ def speech_validation():
     return speech()[300:812]
 
 
-NETWORKS = {  # how each is calibrated, validated and labelled
+NETWORKS = {  # functions for calibration, validation and labels
     "digits": (digits_calibration, digits_validation, digits_labels),
     "fashion": (fashion_calibration, fashion_validation, fashion_labels),
     "speech-embedding": (speech_calibration, speech_validation, lambda: None),

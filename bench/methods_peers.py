@@ -1,5 +1,6 @@
-"""Other tools for methods.py: programs of bench/peers (compress.py says how they are run), each in a
-Python that has its tool."""
+"""Other tools for methods.py: programs of bench/peers, each run by a Python that has its tool.
+compress.py describes their arguments.
+"""
 import json
 import os
 import subprocess
@@ -16,7 +17,7 @@ PEERS = {"quantize_static": "compress_static.py", "nncf": "compress_nncf.py",
 
 
 def parse(text):
-    """{peer: its Python} of "PEER=PYTHON,…"; without one, what runs this."""
+    """{peer: its Python} from "PEER=PYTHON,…"; without PYTHON, the Python that runs this."""
     found = {}
     for part in filter(None, text.split(",")):
         name, _, python = part.partition("=")
@@ -27,7 +28,7 @@ def parse(text):
 
 
 def lines(python, program, network, bits, seed, folder, minutes):
-    """(what a program prints of its presets, whether it came to its end)"""
+    """(the lines that a program printed on its presets, whether it finished)"""
     ready = os.path.join(folder, "ready.onnx")
     static.prepare(network.path, ready, folder)
     files = [os.path.join(folder, name) for name in ("calibration.npy", "validation.npy")]
@@ -47,8 +48,9 @@ def lines(python, program, network, bits, seed, folder, minutes):
 
 
 def measure(peer, python, network, bits, seed, folder, minutes):
-    """What a row says of the best of a tool's presets; its loss is None where it has none. None where
-    there was no time for any."""
+    """The row of the tool's best preset. Its loss is None if no preset has one. Returns None if no
+    preset finished in time.
+    """
     best, tried = {"loss": None, "score": None}, []
     found, is_through = lines(python, PEERS[peer], network, bits, seed, folder, minutes)
     for line in found:

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""What weights of several bits are worth under a bound of bytes: losses and accuracies on samples that
-nothing was chosen by, in onnxruntime, of the winners of two searches with as many trials.
+"""What weights with several widths achieve under a bound on bytes: losses and accuracies in
+onnxruntime, on samples that no choice was based on, of the winners of two searches with the same
+number of trials.
 
     mixed.py MSCGYM [NETWORK...] [--trials N] [--seeds 0,...] [--save ROWS.json]
 
-"bits" searches over bits alone, each weight rounded to nearest, "joint" over bits and how a weight is
-rounded. Each winner is measured as it was found, and once more with its weights improved by the stage
-`distill`. Networks and samples are those of methods_data.py: digits and fashion at a packed size of
-0.125 of the float model's, ocr-rec at 0.14. Activations have 8 bits, weights a scale per channel, and no
-layer is left out (target generic). Seeds draw the calibration samples anew. Exit code 1 if by the median
-over seeds a network loses more than it may, half a point of accuracy or 4 % of the characters, or the
-joint search is worse than that over bits, both with the stage: their losses' mean difference is above
-twice its standard error, which is that over the samples, pair by pair, or over the seeds if it is more.
+"bits" searches only over bits, with weights rounded to nearest; "joint" over bits and rounding
+methods. Each winner is measured as it was found, and after the stage `distill` has improved its
+weights. Networks and samples are those of methods_data.py: digits and fashion at a packed size of
+0.125 of the float model's, ocr-rec at 0.14. Activations have 8 bits, weights one scale per channel,
+in all layers (target generic). Each seed draws other calibration samples.
+
+Exits with 1 if, by the median over seeds, a network loses more than half a point of accuracy or 4 %
+of the characters, or if "joint" is worse than "bits", both with the stage: the mean difference of
+their losses is above twice its standard error. That is the error over samples, pair by pair, or
+over seeds if that is larger.
 """
 import argparse
 import json
@@ -35,12 +38,13 @@ SEARCHES = {
     "joint": NEAREST + [{"bits": bits, "rounding": "descent", "correct": "affine"} for bits in BITS],
 }
 SIZES = {"digits": 0.125, "fashion": 0.125, "ocr-rec": 0.14}
-MOST_LOST = {"digits": 0.5, "fashion": 0.5, "ocr-rec": 4.0}  # points beside the float model
+# Points lost relative to the float model.
+MOST_LOST = {"digits": 0.5, "fashion": 0.5, "ocr-rec": 4.0}
 STANDARD_ERRORS = 2
 
 
 def search(mscgym, folder, network, choices, samples, trials):
-    """The report of a search, the model of its winner, and that with improved weights."""
+    """The report of a search, the model of its winner, and the model with improved weights."""
     inputs = os.path.join(folder, "inputs.npy")
     numpy.save(inputs, samples)
     fix = {site["name"]: "8" for site in methods.sites(mscgym, network.path, "generic")
@@ -65,7 +69,7 @@ def search(mscgym, folder, network, choices, samples, trials):
 
 
 def measure(mscgym, network, seed, name, trials):
-    """The rows of one search: of its winner as it was found, and with improved weights."""
+    """The rows of one search: its winner as found, and with improved weights."""
     rows = []
     samples = methods_data.calibration(network.name, seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +84,7 @@ def measure(mscgym, network, seed, name, trials):
 
 
 def difference(rows):
-    """By how much the joint search's losses are above the other's, and the standard error of that."""
+    """Mean of how much larger the losses of "joint" are, and its standard error."""
     means, errors = [], []
     for seed in sorted({row["seed"] for row in rows}):
         joint, bits = (numpy.array(next(row["losses"] for row in rows if row["stage"]
@@ -102,7 +106,7 @@ def tell_row(row, whole):
 
 
 def judge(network, rows, whole):
-    """Prints the medians over seeds; whether they are as good as they have to be."""
+    """Prints the medians over seeds; returns whether they meet the requirements."""
     def median(search, stage, what):
         return statistics.median(row[what] for row in rows
                                  if (row["search"], row["stage"]) == (search, stage))

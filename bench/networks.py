@@ -1,4 +1,4 @@
-"""Networks made for measuring: their work can be counted, or their sums are all integers."""
+"""Networks made for measurements: their work can be counted, or their sums are all integers."""
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -26,7 +26,7 @@ class Builder:
         return self.value
 
     def conv(self, x, channels, out, kernel=3, stride=1, groups=1):
-        """Weights of a size that keeps the values' from joint to joint, with a relu between."""
+        """A convolution with weights that keep the range of values from joint to joint, if a relu follows."""
         fan = channels // groups * kernel * kernel
         scale = numpy.sqrt(2.0 / fan)
         w = self.random.standard_normal((out, channels // groups, kernel, kernel)) * scale
@@ -41,7 +41,7 @@ class Builder:
 
     def save(self, path):
         feed = helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)
-        # onnx's own inference fills in the shape.
+        # onnx's shape inference fills in the shape
         output = helper.make_tensor_value_info(self.value, TensorProto.FLOAT, None)
         graph = helper.make_graph(self.nodes, "bench", [feed], [output], self.initialisers)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
@@ -50,7 +50,7 @@ class Builder:
 
 
 def chain(path, length, channels, size):
-    """`length` equal convolutions, each with a relu. Returns the input's shape."""
+    """`length` equal convolutions, each followed by a relu. Returns the input's shape."""
     net = Builder((channels, size, size))
     for _ in range(length):
         net.relu(net.conv(net.value, channels, channels))

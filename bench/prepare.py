@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""What it costs to prepare choices that replace weights, and what trials cost over them.
+"""The cost of preparing choices that replace weights, and the speed of trials over them.
 
     prepare.py MSCGYM [NETWORK...] [--samples 64] [--trials 128] [--rounds 5] [--json FILE]
 
-Preparing is what a search does before its first trial: the choices are second-moment ranges,
-coordinate descent and affine fit at 8, 6 and 4 bits (target generic, inputs alone, --memory 1G). Its
-cost is in processor time until RECORD.params is there, in float passes over the samples: `mscgym run`
-on one thread, so many times as there are samples. What a search does beside, as reading the model
-and checking the backend, is taken off: it is what plain preparation (`minmax`) costs without its two
-passes. Beside that stands the most memory held, in GB.
+Preparation is what a search does before its first trial. The choices are second-moment ranges,
+coordinate descent and affine fit at 8, 6 and 4 bits (target generic, only inputs of joints,
+--memory 1G). The cost is the processor time until RECORD.params exists, in float passes over the
+samples (`mscgym run` on one thread, repeated for each sample). Other work of a search, such as
+reading the model and checking the backend, is subtracted: it is the time of a plain preparation
+(`minmax`) without its two passes. The table also has the most memory in use, in GB.
 
-Then trials a second of a random search over these choices, beside the same over plain ones, in
-turn, with 8 samples as in trials.py. --trials 0 leaves this out, --samples 0 what is before it.
+Then it measures trials per second of a random search over these choices and, alternately, over plain
+ones, with 8 samples as in trials.py. --trials 0 leaves out the second part, --samples 0 the first.
 """
 import argparse
 import os
@@ -53,7 +53,7 @@ def worker_of(pid):
 
 
 def prepare(search):
-    """Processor time and most bytes of the process that has just written RECORD.params."""
+    """Processor time and peak memory in bytes of the process that has just written RECORD.params."""
     found = None
     process = subprocess.Popen(search.command("--restart", *MEMORY), stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True)
@@ -70,7 +70,7 @@ def prepare(search):
 
 
 def float_pass(mscgym, model, values, folder):
-    """Processor time of the float model on so many samples, one by one, on one thread."""
+    """Processor time of the float model on all samples, one by one, on one thread."""
     numpy.save(os.path.join(folder, "one.npy"), values[:1])
     name = onnx.load(model).graph.input[0].name
 
@@ -87,7 +87,7 @@ def float_pass(mscgym, model, values, folder):
 
 
 def make_searches(mscgym, name, values, trials, folder):
-    """A search over plain choices and one over such as replace weights."""
+    """A search over plain choices, and one over choices that replace weights."""
     for label, choices in CHOICES.items():
         place = os.path.join(folder, f"{label} {len(values)}")
         os.makedirs(place)
@@ -96,7 +96,7 @@ def make_searches(mscgym, name, values, trials, folder):
 
 
 def measure_preparing(mscgym, name, options, folder):
-    """Float passes and most bytes, of each round."""
+    """Float passes and peak memory in bytes, by round."""
     values = common.inputs(name, options.samples)
     plain, replaced = make_searches(mscgym, name, values, 1, folder)
     passes, held = [], []
@@ -109,7 +109,7 @@ def measure_preparing(mscgym, name, options, folder):
 
 
 def measure_rates(mscgym, name, options, folder):
-    """Trials a second over such choices and over plain ones, of each round."""
+    """Trials per second over choices that replace weights and over plain ones, by round."""
     values = common.inputs(name, N_OF_TRIALS)
     plain, replaced = make_searches(mscgym, name, values, options.trials, folder)
     return [(replaced.run(*MEMORY).rate, plain.run(*MEMORY).rate) for _ in range(options.rounds)]

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""What channels are worth under a bound of multiply-accumulates: accuracies on samples that nothing was
-chosen by, in onnxruntime, of the winner of a search without training, and of uniform plans by each criterion
-with and without repair of the weights that read the channels; the same of sparse weights under a bound of size;
-and of what other tools make of the same networks, as far, without training.
+"""What pruning achieves without training: accuracies in onnxruntime, on samples that no choice was based on.
 
     prune.py MSCGYM [NETWORK...] [--trials N] [--seeds 0,...] [--plans search,channels,sparse]
              [--peers PYTHON]
 
-Networks and samples are those of methods_data.py: digits at 0.40 of the float model's multiply-accumulates,
-fashion at 0.30. Seeds draw the calibration samples anew. Exit code 1 if by the median over seeds the winner
-of digits loses more than a point, or that of fashion has an accuracy below 86 %.
+Under a bound on multiply-accumulates it measures the winner of a search, and uniform plans of
+channels by each criterion, with and without repair of the weights that read the channels. Under a
+bound on size it measures sparse weights in the same way. --peers adds what other tools make of the
+same networks at the same density.
+
+Networks and samples are those of methods_data.py: digits at 0.40 of the float model's
+multiply-accumulates, fashion at 0.30. Each seed draws other calibration samples. Exits with 1 if,
+by the median over seeds, the winner of digits loses more than a point, or that of fashion has an
+accuracy below 86 %.
 """
 import argparse
 import json
@@ -30,11 +33,11 @@ CRITERIA = ("hessian", "energy", "l2", "l1", "loss")
 DENSITIES = (1, 0.75, 0.5, 0.25)
 DENSITY = 0.5  # of uniform plans
 SPARSITIES = ({"pattern": "2:4"}, {"sparsity": 0.5}, {"sparsity": 0.7})
-SIZE = 0.335  # as 70 % of all weights gone
+SIZE = 0.335  # the size with 70 % of all weights removed
 
 
 def run(mscgym, network, samples, env, trials):
-    """Loss and score of the winner of a search on unseen samples, and its metrics."""
+    """Loss and score of a search's winner on unseen samples, and its metrics."""
     with tempfile.TemporaryDirectory() as folder:
         inputs = os.path.join(folder, "inputs.npy")
         numpy.save(inputs, samples)
@@ -80,7 +83,7 @@ def measure(mscgym, network, seed, trials, plans):
 
 
 def measure_peers(python, network):
-    """{preset, outputs or failed, ...} of peers/prune.py"""
+    """The rows that peers/prune.py prints, {preset, outputs or failed, ...}."""
     with tempfile.TemporaryDirectory() as folder:
         inputs = os.path.join(folder, "validation.npy")
         numpy.save(inputs, network.samples)

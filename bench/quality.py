@@ -1,28 +1,30 @@
 #!/usr/bin/env python3
-"""How good what agents find is: agents x problems x budgets x seeds, as regret.
+"""How good the results of agents are: agents x problems x budgets x seeds, as regret.
 
     quality.py MSCGYM [PROBLEM.problem.json...] [--agents A,B,...] [--groups WORD,...] [--seeds 10]
                [--problem-seeds 10] [--budgets 50,150,500] [--csv FILE] [--shares 0.3,...] [--table]
                [--luck OTHER.csv]
 
-Seeds are 0 ... 9 of 10, or 100 ... 109 of 100:110. Without files the problems are those of quality_problems.py,
-written to --folder and kept there; a file of one's own has {"name", "group", "env", "optimum", "reference"}, the
-environment with paths beside it.
-Regret is (loss - optimum) / (reference - optimum), cut to 0 ... 1: 0 is the optimum, 1 the median of random
-feasible points. It is that of the best feasible trial among the first so many that were evaluated: baselines
-count, what the record answers and what exact costs rule out do not (--count lines: all lines do).
+--seeds 10 means 0 to 9, and 100:110 means 100 to 109. Without files, the problems are those of
+quality_problems.py, which are written to --folder. Your own file has {"name", "group", "env",
+"optimum", "reference"}, where paths in the environment are relative to the file.
 
-The table has a row for each group and budget, of medians over problems of medians over seeds; below it stands
-in how many rows (problem x budget) an agent is within 0.01 of the best one, by how much it is behind at worst,
-and in how many by more than 0.05. An agent is a name of AGENTS below, or NAME={"type": ...}; peers, which are slow,
-run where `--agents` asks for them: a (1+1)-EA, and by a Python that has them (--optuna PYTHON) Optuna's samplers
-and pygmo's genetic algorithm.
+Regret is (loss - optimum) / (reference - optimum), cut to 0 to 1: 0 is the optimum, 1 the median of
+random feasible points. It is that of the best feasible trial among the first N that were evaluated.
+Baselines count; repeats, and points that exact costs rule out, do not (--count lines: all lines count).
 
-Every search is in the CSV as soon as it is done, seed after seed. What is there is not done again (another
-program needs another file), and is shown; `--table` shows it alone, `--rows` each row where `auto` is more than
-0.01 behind. `--luck OTHER.csv`, of the same problems with other seeds of the agents, shows what seeds alone make of
-a row: how far an agent's two medians are apart, and how far behind the best median of --csv, whosever it is, the
-same agents are with the seeds of OTHER.
+The table has a row for each group and budget, with medians over problems of medians over seeds.
+Below it are, for each agent, the number of rows (problem x budget) in which it is within 0.01 of
+the best one, the most by which it is behind, and the number of rows in which it is more than 0.05
+behind. An agent is a name of AGENTS below, or NAME={"type": ...}. Peers are slow and run only if
+--agents names them: a (1+1)-EA, and Optuna's samplers and pygmo's genetic algorithm with a Python
+that has them (--optuna PYTHON).
+
+Each search is added to the CSV when it is done, seed after seed. Searches in the CSV are not
+repeated (another program needs another file), but shown. `--table` only shows them; `--rows` lists
+each row in which `auto` is more than 0.01 behind. `--luck OTHER.csv`, with the same problems and
+other seeds of the agents, shows how much seeds change a row: how far an agent's two medians are
+apart, and how far agents with the seeds of OTHER are behind the best median of --csv, of any agent.
 """
 import argparse
 import concurrent.futures
@@ -39,7 +41,8 @@ import quality_problems
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.join(HERE, "peers")
-PYTHON = os.path.join(HERE, "..", "python")  # the package, with Optuna's samplers as agents
+# With the package mscgym, which has Optuna's samplers as agents.
+PYTHON = os.path.join(HERE, "..", "python")
 OWN = ("auto", "evolutionary", "evolutionary_32", "grid_search", "greedy", "random")
 AGENTS = {
     "auto": {"type": "auto"},
@@ -58,7 +61,7 @@ AGENTS = {
                      "command": [sys.executable, f"{PEERS}/search_one_plus_one.py"]},
     "pygmo_sga": {"type": "process", "command": ["OPTUNA", f"{PEERS}/search_pygmo.py"], "timeout": 600},
 }
-# Records are synced round by round, which is not what is measured here.
+# In memory, because syncing records after each round is not what this measures.
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 COLUMNS = ("problem", "group", "budget", "agent", "seed", "loss", "regret", "trials", "seconds")
 
@@ -72,7 +75,7 @@ def is_counted(line, count):
 
 
 def best_after(lines, objective, sign, budgets, count):
-    """For each budget the best feasible value of the first so many trials, or None."""
+    """For each budget, the best feasible value among the first trials, or None."""
     found, best, n = {}, None, 0
     for line in lines:
         if not is_counted(line, count):
@@ -82,7 +85,7 @@ def best_after(lines, objective, sign, budgets, count):
         if line["state"] == "complete" and (best is None or sign * value < sign * best):
             best = value
         found.update((b, best) for b in budgets if b == n)
-    found.update((b, best) for b in budgets if b > n)  # ended before
+    found.update((b, best) for b in budgets if b > n)  # the search ended earlier
     return found
 
 
@@ -98,7 +101,7 @@ def budgets_of(problem, options):
 
 
 def run(options, problem, name, seed, trials):
-    """Header and trials of one search, and its seconds."""
+    """The header and trials of one search, and its seconds."""
     with tempfile.TemporaryDirectory(prefix="bench_quality_", dir=MEMORY) as folder:
         config = {"workspace": folder, "verbose": "error",
                   "gym": [{"record": "r.jsonl", "env": problem["env"], "agent": options.agents[name],
@@ -112,7 +115,7 @@ def run(options, problem, name, seed, trials):
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                               env=dict(os.environ, OMP_NUM_THREADS="1", PYTHONPATH=PYTHON))
         seconds = time.perf_counter() - start
-        # 1: no trial meets every bound; the record tells as much.
+        # Exit code 1 means that no trial meets every bound, which the record shows as well.
         if done.returncode not in (0, 1) or not os.path.exists(os.path.join(folder, "r.jsonl")):
             sys.exit(f"{name}, {problem['name']}, seed {seed}: ended with {done.returncode}: {done.stderr.strip()}")
         with open(os.path.join(folder, "r.jsonl")) as file:
@@ -121,7 +124,7 @@ def run(options, problem, name, seed, trials):
 
 
 def search(options, problem, name, seed):
-    """Rows of one search. What is not counted needs lines beyond the budget, mostly a few."""
+    """The rows of one search. Lines that do not count need a somewhat larger budget."""
     budgets = budgets_of(problem, options)
     for more in (1.1, 2, 4):
         trials = round(more * max(budgets))
@@ -138,8 +141,9 @@ def search(options, problem, name, seed):
 
 
 def run_all(options, problems, rows):
-    """Every search whose rows are not there, seed after seed, agents in turn: all have come as far when it is
-    stopped."""
+    """Runs every search whose rows are missing, seed after seed and agents in turn, so that all agents
+    have progressed equally if it is stopped.
+    """
     there = {(row["problem"], row["budget"], row["agent"], row["seed"]) for row in rows}
     work = [(problem, name, seed) for seed in options.seeds for problem in problems
             for name in options.agents
@@ -191,7 +195,7 @@ def report(rows, names):
 
 
 def show_rows(rows):
-    """Where `auto` is more than 0.01 behind."""
+    """Lists the rows in which `auto` is more than 0.01 behind."""
     print("\n| problem | trials | auto | best | of |\n|---|---|---|---|---|")
     for (problem, budget), agents in medians(rows)[0].items():
         best = min(agents, key=agents.get)
@@ -200,7 +204,7 @@ def show_rows(rows):
 
 
 def show_luck(rows, other):
-    """Of agents with one lot of seeds beside the same agents with another."""
+    """Compares agents with one set of seeds and the same agents with another."""
     ours, theirs = medians(rows)[0], medians(other)[0]
     pairs = {}
     for key, agents in theirs.items():
@@ -308,7 +312,7 @@ def parse():
     parser.add_argument("--luck")
     parser.add_argument("--folder", default=os.path.expanduser("~/.cache/mscgym/quality"))
     options = parser.parse_intermixed_args()
-    # A list of names, or one definition, which has commas of its own.
+    # A list of names, or one definition, which may contain commas.
     options.names = [name for text in options.names or []
                      for name in ([text] if "=" in text else text.split(","))]
     return options

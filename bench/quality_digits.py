@@ -3,10 +3,10 @@
 
     quality_digits.py MSCGYM [--tasks 8] [--choices 8,6,4,3] [--shares 0.3,0.5] [--folder FOLDER]
 
-The space: the tasks of examples/digits that lose most at their cheapest choice, the others float; all eight of
-its four choices each are 65,536 points. Writes digits.csv, digits.json, which says what of it adds up and is
-known without a trial (size_bytes), and for each share of the range of sizes digits_SHARE.problem.json, for
-quality.py. A folder that has digits.csv keeps it.
+The space has the tasks of examples/digits that lose most at their cheapest choice; other tensors are
+float. With eight tasks of four choices it has 65,536 points. Writes digits.csv; digits.json, which
+names the cost that adds up and is known without a trial (size_bytes); and, for each share of the
+range of sizes, digits_SHARE.problem.json for quality.py. An existing digits.csv is used as it is.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 
 
 def search(options, folder, agent, more=None):
-    """Header and trials of a search of digits."""
+    """The header and trials of a search of digits."""
     env = {"choices": [{"bits": bits} for bits in options.choices], **(more or {})}
     config = {
         "workspace": os.path.join(folder, "work"), "verbose": "error",

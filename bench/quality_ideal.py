@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""How well an agent can do on the `pairwise` problems of quality.py that knows all about them but the pair terms
-themselves: where regret that `auto` has after 50 trials is its own fault, and where nobody could know better.
+"""The best possible results on the `pairwise` problems of quality.py, by an agent that knows
+everything except the pair terms themselves. Regret beyond this is `auto`'s own fault.
 
     quality_ideal.py [--trials 50] [--probes 18] [--round 8] [--problem-seeds 0:10] [--strengths 1,2]
                      [--guess] [--correlation 0]
 
-It knows what every choice loses alone and the distribution that pair terms were drawn from, so that losses of all
-feasible points are a Gaussian process whose mean and covariance are known. Of --trials the first --probes are taken to
-be spent on learning the former; with the rest, in rounds of --round, it measures the point of greatest expected
-improvement over all feasible points, or that of the least mean less two standard deviations. Within a round points count
-as measured in variance, as those of `auto` do. Regrets are those of quality.py.
+The agent knows the loss of every single choice and the distribution of the pair terms. So the
+losses of all feasible points are a Gaussian process with known mean and covariance. The first
+--probes of --trials count as spent on learning single losses. With the rest, in rounds of --round,
+it measures the point of greatest expected improvement over all feasible points, or of least mean
+minus two standard deviations. Within a round, points count as measured in the variance, as in
+`auto`. Regrets are those of quality.py.
 
-With --guess it knows only what the cheapest choices lose alone, and takes the next for a third of that; with
---correlation it takes a task's choices to act alike so far, which they do not here.
+With --guess it knows only the losses of the cheapest choices, and assumes a third of that for the
+next ones. With --correlation it assumes that choices of a task are correlated to this degree, which
+is not true here.
 """
 import argparse
 import math
@@ -22,19 +24,21 @@ import numpy
 import quality_problems
 
 BOUND_SPREADS = 2.0
-JITTER = 1e-9  # of the mean variance
+JITTER = 1e-9  # relative to the mean variance
 
 erfc = numpy.vectorize(math.erfc, otypes=[numpy.float64])
 
 
 class Posterior:
-    """Mean and variance at all feasible points [n, tasks]; each measurement adds a row of the Cholesky factor."""
+    """Mean and variance at all feasible points [n, tasks]. Each measurement adds a row to the
+    Cholesky factor.
+    """
 
     def __init__(self, alone, points, strength, correlation):
         self.points = points
-        self.scales = numpy.sqrt(alone).astype(numpy.float32)  # 0 at the base
+        self.scales = numpy.sqrt(alone).astype(numpy.float32)  # 0 at the base choice
         self.correlation = correlation
-        self.strength = 0.5 * strength  # quality_problems.pairwise
+        self.strength = 0.5 * strength  # as in quality_problems.pairwise
         own = numpy.stack([self.scales[t, points[:, t]] ** 2 for t in range(points.shape[1])])
         self.mean = sum(row[points[:, t]] for t, row in enumerate(alone))
         self.variance = self.strength ** 2 * 0.5 * (own.sum(0) ** 2 - (own ** 2).sum(0))
@@ -42,7 +46,7 @@ class Posterior:
         self.rows = numpy.empty((0, len(points)), numpy.float32)
 
     def covariance(self, at):
-        """Of point `at` with all."""
+        """Covariance of point `at` with all points."""
         total = numpy.zeros(len(self.points), numpy.float32)
         squares = numpy.zeros_like(total)
         for task, choice in enumerate(self.points[at]):
@@ -53,7 +57,7 @@ class Posterior:
         return self.strength ** 2 * 0.5 * (total ** 2 - squares)
 
     def add(self, at, value=None):
-        """Without a value only the variance knows of it."""
+        """Adds a measurement; without a value, only to the variance."""
         known = self.rows[:, at]
         left = math.sqrt(max(float(self.variance[at]), 0.0) + self.jitter)
         row = (self.covariance(at) - known @ self.rows) / left

@@ -1,29 +1,30 @@
 #!/usr/bin/env python3
-"""How good what agents find on real networks is, and how soon: losses after as many evaluated trials, and
-the time until a search has come as far as the default search of another revision had at its end.
+"""How good the results of agents on real networks are, and how soon they are reached: losses after the
+same number of evaluated trials, and the time until a search reaches the final loss of another
+revision's default search.
 
     quality_networks.py MSCGYM [NETWORK...] --csv FILE.csv [--then MSCGYM] [--agents A,B,...] [--trials 150]
                         [--shares 0.3,0.5] [--seeds 0,1,2] [--bits 8,6,4] [--race JSON] [--optuna PYTHON]
                         [--budget 500] [--rounds 8,32] [--times 2] [--samples N] [--clock batches] [--table]
 
-Networks and samples are those of methods_data.py. Searches are over widths, with ranges from least to
-greatest (an observer that means the same in all revisions), under a bound on size_bytes: at each share of the
-way from the cheapest uniform plan to the dearest. Agents are those of quality.py, at --parallel 8, on one
-thread; each seed draws other numbers for the agent, not other samples. For each network, share and seed one
-search of each kind runs after the other:
+Networks and samples are those of methods_data.py. Searches are over widths, with ranges from least
+to greatest, an observer that is the same in all revisions. size_bytes is bounded at each share of
+the way from the cheapest uniform plan to the most expensive one. Agents are those of quality.py
+with --parallel 8, on one thread. A seed changes the agent's random numbers, not the samples. For
+each network, share and seed, one search of each kind runs in turn:
 
-    then         --then's program: `evolutionary` as it is by default, 500 trials in rounds of 32
-    auto         --budget trials; what it had after --trials of them counts beside the others, and as equal to
-                 the best of all within the noise of its winner's loss (the median over seeds)
-    auto_raced, auto_raced_32    with a race, in rounds of 8 and 32 (--rounds), and --times as many trials, most of
-                 them stopped
-    others       until --trials are evaluated, baselines among them
+    then                        --then's program: `evolutionary` with its defaults, 500 trials in rounds of 32
+    auto                        --budget trials. Its loss after --trials is compared with the others', and
+                                counts as best within the noise of its winner (median over seeds)
+    auto_raced, auto_raced_32   with a race, in rounds of 8 and 32 (--rounds), and --times as many trials, most
+                                of which are stopped
+    others                      until --trials are evaluated, including baselines
 
-Every search is a row of the CSV as soon as it is done; what is there is not done again (other options need
-another file), and --table only shows it. Times are those of the records' own clocks; with `--clock batches` they are
-what trials took of the samples, in trials that take all: so a machine that is busy does not matter, and neither does
-what an agent takes. A search "reached" a loss with the first trial that is within a millionth of it; one that never
-did counts with the time of all its trials.
+Each search is added to the CSV when it is done. Searches in the CSV are not repeated (other options
+need another file), and --table only shows them. Times are those of the records. With `--clock
+batches` they are the work of trials, in units of full trials, so that neither other programs nor
+the agent's own time count. A search "reached" a loss with the first trial within a millionth of it.
+A search that never did counts with its whole time.
 """
 import argparse
 import csv
@@ -41,7 +42,7 @@ import methods_data
 import quality
 import racing
 
-NETWORKS = {  # samples, in batches of so many
+NETWORKS = {  # samples, batch size
     "digits": (256, 16),
     "fashion": (512, 16),
     "mlsd-tiny": (8, 1),
@@ -52,12 +53,12 @@ THEN = {"agent": {"type": "evolutionary"}, "parallel": 32, "trials": 500}
 RACED = {"auto_raced": 8, "auto_raced_32": 32}
 COLUMNS = ("network", "share", "bound", "search", "seed", "evaluated", "lines", "loss", "final_loss", "seconds",
            "noise", "dearest_loss", "curve")
-TARGET = "onnx"  # every revision's name of what has any bits
+TARGET = "onnx"  # the name in every revision of the target that supports any bits
 NEAR = 1e-6
 
 
 def kinds(options):
-    """What to search with: {name: program, agent, rounds, trials, and whether it runs to its end}."""
+    """The kinds of searches: {name: program, agent, rounds, trials, and whether it runs to its end}."""
     found = {"then": dict(THEN, mscgym=options.then)} if options.then else {}
     for name, agent in options.agents.items():
         own = {"mscgym": options.mscgym, "agent": agent, "parallel": options.parallel}
@@ -72,7 +73,7 @@ def kinds(options):
 
 
 def evaluated(path):
-    """How many trials the record has by now."""
+    """The number of evaluated trials in the record so far."""
     if not os.path.exists(path):
         return 0
     with open(path, "rb") as file:
@@ -82,7 +83,9 @@ def evaluated(path):
 
 
 def run(options, name, kind, bound, seed):
-    """Report, trials and curve of a search; one with `stop` is interrupted once it has as many."""
+    """Report, trials and curve of a search. A search with `stop` is interrupted after that many
+    evaluated trials.
+    """
     samples, batch = NETWORKS[name]
     samples = options.samples or samples
     choices = [{"bits": bits, "observer": "minmax"} for bits in options.bits]
@@ -111,16 +114,16 @@ def dearest(trials):
 
 
 def bounds(options, name):
-    """Of size_bytes, for each share."""
+    """The bound on size_bytes for each share."""
     random = {"mscgym": options.mscgym, "agent": {"type": "random"}, "parallel": 1,
-              "stop": len(options.bits) + 1}  # its uniform plans come first
+              "stop": len(options.bits) + 1}  # uniform plans are evaluated first
     _, trials, _ = run(options, name, random, None, 0)
     sizes = [t["metrics"]["size_bytes"] for t in trials if "baseline" in t]
     return {share: round(min(sizes) + share * (max(sizes) - min(sizes))) for share in options.shares}
 
 
 def improvements(curve):
-    """The curve without what did not improve it, as text."""
+    """The points of the curve that improved the loss, as text."""
     kept = [point for i, point in enumerate(curve) if i == 0 or point[1] < curve[i - 1][1]]
     return " ".join(f"{elapsed:.3f}:{loss:.8g}" for elapsed, loss in kept)
 
@@ -181,12 +184,12 @@ def measure_all(options):
 # ---- Tables -----------------------------------------------------------------------------------
 
 def reached(row, loss):
-    """When, or None."""
+    """The time at which the loss was reached, or None."""
     return next((elapsed for elapsed, best in row["curve"] if best <= loss * (1 + NEAR)), None)
 
 
 def median(rows, key):
-    """A search that found nothing within the bound is behind all that did."""
+    """The median of a figure. A search that found nothing within the bound counts as worst."""
     return statistics.median(float("inf") if row[key] is None else row[key] for row in rows)
 
 
@@ -216,19 +219,19 @@ def show_losses(cells, trials):
 
 
 def reach_ratio(rows, beside, loss):
-    """The median over seeds of the time until `loss` was reached, over `beside`'s whole time."""
+    """Median over seeds of the time until `loss` was reached, divided by the whole time of `beside`."""
     return statistics.median((reached(row, loss) or row["seconds"]) / other["seconds"]
                              for row, other in zip(rows, beside))
 
 
 def paired(plain, raced):
-    """Rows of the same seeds."""
+    """Pairs of rows with the same seed."""
     by_seed = {row["seed"]: row for row in plain}
     return [(by_seed[row["seed"]], row) for row in raced if row["seed"] in by_seed]
 
 
 def race_ratio(plain, raced):
-    """How much sooner the race had the worse of both final losses."""
+    """How many times sooner the race reached the worse of both final losses."""
     loss = max(plain["final_loss"], raced["final_loss"])
     return reached(plain, loss) / reached(raced, loss)
 

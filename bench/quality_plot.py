@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws what quality.py --csv found: of each group of problems the median regret of agents by trials.
+"""Plots the results of quality.py --csv: for each group of problems, the median regret of agents over trials.
 
     quality_plot.py FILE.csv -o FILE.svg [--agents A,B,...]
 
-Needs matplotlib. A panel for each group, in the order of the file; the median over problems of medians over
-seeds, as in the table of quality.py.
+Needs matplotlib. There is a panel for each group, in the order of the file; values are medians over
+problems of medians over seeds, as in the table of quality.py.
 """
 import argparse
 import statistics
@@ -17,7 +17,7 @@ matplotlib.rcParams.update({"svg.hashsalt": "mscgym", "svg.fonttype": "none"})
 from matplotlib import pyplot  # noqa: E402: the backend comes first
 
 COLUMNS = 3
-FLOOR = 1e-4  # regrets below are drawn there
+FLOOR = 1e-4  # smaller regrets are drawn at this value
 
 
 def curves(rows):
@@ -33,7 +33,7 @@ def curves(rows):
 
 
 def ticks(budgets):
-    """Those that leave room for their numbers."""
+    """Budgets that are far enough apart for their labels."""
     marks = []
     for n in sorted(budgets):
         if not marks or n >= 1.4 * marks[-1]:

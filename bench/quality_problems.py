@@ -1,18 +1,19 @@
-"""Search problems with known optima, as files of environment `table` (docs/table.md).
+"""Search problems with known optima, as files for the environment `table` (docs/table.md).
 
-A task has choices from the most expensive, with the least loss, to the cheapest. Losses add up, with terms
-of pairs; one cost adds up, too, and has an upper bound. Draws are those of
-numpy.random.default_rng(seed), in the order of the code: changing one changes a problem.
+A task's choices go from the most expensive, with the least loss, to the cheapest. Losses add up,
+with additional terms for pairs of choices. One cost adds up, too, and has an upper bound. Random
+numbers come from numpy.random.default_rng(seed), in the order of the code, so changing this order
+changes a problem.
 
-Of a point of loss v, regret = (v - optimum) / (reference - optimum), cut to 0 … 1: 0 is the optimum, 1 the
-reference, which is the median loss of 400 random feasible points.
+The regret of a point with loss v is (v - optimum) / (reference - optimum), cut to 0 … 1: 0 is the
+optimum, 1 the reference, which is the median loss of 400 random feasible points.
 """
 import json
 import os
 
 import numpy
 
-VERSION = 1  # of what is cached: rises with any change below
+VERSION = 1  # version of the cached problems: increase it with any change below
 PAIRWISE_STRENGTHS = (0.5, 1.0, 2.0)
 ADDITIVE_TASKS = (18, 50, 200)
 
@@ -28,7 +29,7 @@ class Problem:
         self.bound = float(least + share * (greatest - least))
 
     def loss(self, points):
-        """Of points [n, tasks]."""
+        """Losses of points [n, tasks]."""
         total = sum(row[points[:, t]] for t, row in enumerate(self.alone))
         for i, j, matrix in self.pairs:
             total = total + matrix[points[:, i], points[:, j]]
@@ -50,7 +51,7 @@ class Problem:
 
 
 def pairwise(seed, strength, share=0.5):
-    """Twelve tasks of three choices, any two of which interact, with random sign."""
+    """Twelve tasks of three choices. Any two tasks interact, with random sign."""
     random = numpy.random.default_rng(5000 + seed)
     sensitivity = numpy.exp(random.normal(0, 1, 12))
     sizes = numpy.exp(random.normal(0, 1, 12))
@@ -70,7 +71,9 @@ def pairwise(seed, strength, share=0.5):
 
 
 def trap(seed, share=0.45):
-    """Six couples: half look expensive alone and cancel together, half look harmless and are not."""
+    """Six pairs of tasks. In half of them each task looks expensive by itself, but together they
+    cancel; in the others each looks harmless, but together they are not.
+    """
     random = numpy.random.default_rng(6000 + seed)
     order = random.permutation(12)
     sizes = numpy.exp(random.normal(0, .5, 12))
@@ -98,7 +101,7 @@ def trap(seed, share=0.45):
 
 
 def additive(seed, n_tasks, n_choices=8, share=0.35):
-    """No interaction; a bit more has a quarter of the loss."""
+    """Tasks without interaction; each additional bit divides the loss by four."""
     random = numpy.random.default_rng(7000 + seed)
     scale = numpy.exp(random.normal(0, 1.2, n_tasks))
     sizes = numpy.exp(random.normal(0, 1, n_tasks))
@@ -109,7 +112,7 @@ def additive(seed, n_tasks, n_choices=8, share=0.35):
 
 
 def optimum_of_all(problem):
-    """By trying every point, a million at a time."""
+    """The optimum by trying every point, a million at a time."""
     counts = [len(row) for row in problem.alone]
     n_points = int(numpy.prod(counts))
     best = numpy.inf
@@ -122,7 +125,7 @@ def optimum_of_all(problem):
 
 
 def optimum_of_sums(problem):
-    """Of a problem without pairs: a multiple-choice knapsack, as an integer programme."""
+    """The optimum of a problem without pairs: a multiple-choice knapsack, solved as an integer programme."""
     import scipy.optimize
     import scipy.sparse
     counts = [len(row) for row in problem.alone]
@@ -142,8 +145,9 @@ def optimum_of_sums(problem):
 
 
 def reference(problem):
-    """Median loss of 400 random feasible points. Where 100 draws break the bound, random tasks of the last
-    become cheaper by one choice until it is met."""
+    """Median loss of 400 random feasible points. If 100 draws break the bound, random tasks of the
+    last one are made cheaper by one choice until it meets the bound.
+    """
     random = numpy.random.default_rng(12345)
     counts = numpy.array([len(row) for row in problem.alone])
     points = []
@@ -160,7 +164,9 @@ def reference(problem):
 
 
 def make_all(seeds, shares=()):
-    """All of these seeds, each by its own bound, and by those of `shares`; additive ones of the first three."""
+    """All problems of these seeds, with their own bounds and those of `shares`. Additive ones only for
+    the first three seeds.
+    """
     made = []
     for seed in seeds:
         makers = [lambda strength=s, **kw: pairwise(seed, strength, **kw) for s in PAIRWISE_STRENGTHS]
@@ -178,7 +184,7 @@ def make_all(seeds, shares=()):
 
 
 def write(problem, folder):
-    """The table, and NAME.problem.json with environment, optimum and reference, unless they are there."""
+    """Writes the table, and NAME.problem.json with environment, optimum and reference, unless they exist."""
     path = os.path.join(folder, problem.name + ".problem.json")
     if os.path.exists(path):
         with open(path) as file:
@@ -194,7 +200,7 @@ def write(problem, folder):
         "optimum": optimum_of_all(problem) if problem.pairs else optimum_of_sums(problem),
         "reference": reference(problem),
     }
-    if not problem.pairs:  # what a knapsack of measured losses needs
+    if not problem.pairs:  # the budget that solving a knapsack of measured losses needs
         about["more_budgets"] = [sum(len(row) for row in problem.alone) + 20]
     with open(path + ".part", "w") as file:
         json.dump(about, file, indent=1)

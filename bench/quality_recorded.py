@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""Records problems of additive and pair terms from real networks, so that searches of them can be judged by
-their regret.
+"""Makes problems of additive and pair terms from real networks, so that searches of them can be judged
+by regret.
 
     quality_recorded.py MSCGYM [NETWORK...] [--tasks 12] [--choices 8,6,4] [--shares 0.3,0.5] [--folder FOLDER]
 
-`mscgym sensitivity` measures what each choice of each task loses alone; then, of the tasks that lose most, those
-whose choices change the size first, the choices and every pair again, with all other tasks float. Writes
-NETWORK.json (docs/table.md), and for each share of the range of sizes NETWORK_SHARE.problem.json, for quality.py.
-Networks and samples are those of methods_data.py. A folder that has NETWORK.json keeps it.
+`mscgym sensitivity` measures the loss of each single choice. Then the tasks that lose most are
+selected, preferring those whose choices change the size. Their choices and every pair are measured
+again, with all other tasks float. Writes NETWORK.json (docs/table.md) and, for each share of the
+range of sizes, NETWORK_SHARE.problem.json for quality.py. Networks and samples are those of
+methods_data.py. An existing NETWORK.json is used as it is.
 
-Of a pair of tasks the choices that lose most are measured. For small errors the loss is a mean square of errors that
-add up, mean((e1 + e2 + ...)^2), so that what a pair loses more than both alone is 2 mean(e1 e2) = 2 r sqrt(l1 l2),
-r the correlation of the two errors; a task's other choices are taken to err in the same direction, r being that of
-the pair. Errors that are not small saturate, and r as measured is then no correlation: sums over many pairs can fall far
-below 0, which no loss does. So the correlations of all tasks are made a matrix that errors can have: the nearest with
-ones on its diagonal and no negative eigenvalue (alternating projections: Higham 2002). The sum of any plan is then a
-mean square, and never below 0; what each choice loses alone stays as it was measured.
+For a pair of tasks, the choices that lose most are measured. If errors are small, the loss is a
+mean square of errors that add up, mean((e1 + e2 + ...)^2). Then a pair loses 2 mean(e1 e2) = 2 r
+sqrt(l1 l2) more than both choices by themselves, where r is the correlation of the two errors. A
+task's other choices are assumed to err in the same direction, so r is that of the measured pair.
+Larger errors saturate, and the measured r is then not a correlation: sums over many pairs can be
+far below 0, which a loss cannot. So the matrix of correlations is replaced by the nearest valid
+one, with ones on its diagonal and no negative eigenvalue (alternating projections: Higham 2002).
+The loss of any plan is then a mean square and never below 0, and the losses of single choices
+remain as measured.
 """
 import argparse
 import csv
@@ -32,15 +35,17 @@ import common
 import methods_data
 import quality_problems
 
-NETWORKS = {"fashion": (128, 64), "mlsd-tiny": (4, 1), "ocr-rec": (4, 1)}  # samples, in batches of so many
+NETWORKS = {"fashion": (128, 64), "mlsd-tiny": (4, 1), "ocr-rec": (4, 1)}  # samples, batch size
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 ROUND = 64
 PROJECTIONS = 500
 
 
 class Sensitivity:
-    """What `mscgym sensitivity` found: `labels` and `sizes` of each task's choices, {(task, choice): loss}, each
-    beyond the reference's, and {((task, choice), (task, choice)): loss}."""
+    """The results of `mscgym sensitivity`: `labels` and `sizes` of each task's choices, {(task,
+    choice): loss}, and {((task, choice), (task, choice)): loss}. Sizes and losses are differences
+    from the reference.
+    """
 
     def __init__(self, options, name, pairs, names=None):
         samples, batch = NETWORKS[name]
@@ -77,7 +82,7 @@ class Sensitivity:
             json.dump(config, file)
 
     def read(self, header, trials):
-        """Labels, and what each choice alone makes of the size."""
+        """Reads labels, and the effect of each single choice on the size."""
         tasks = header["space"]["tasks"]
         self.labels = {task["name"]: task["choices"] for task in tasks}
         sizes = {tuple(t["choices"]): t["metrics"]["size_bytes"] for t in trials}
@@ -87,7 +92,7 @@ class Sensitivity:
                                      for c in range(len(task["choices"]))] for t, task in enumerate(tasks)}
 
     def most(self, task):
-        """What it loses at most, and at which choice."""
+        """The largest loss of a task's choices, and the choice."""
         return max((self.alone.get((task, label), 0.0), c) for c, label in enumerate(self.labels[task]))
 
 
@@ -97,7 +102,9 @@ def choose_tasks(found, n):
 
 
 def nearest_correlations(matrix):
-    """Alternating projections onto matrices without negative eigenvalues and those of ones on the diagonal."""
+    """Alternates projections onto matrices without negative eigenvalues and onto matrices with a
+    diagonal of ones.
+    """
     correction = numpy.zeros_like(matrix)
     nearest = matrix.copy()
     for _ in range(PROJECTIONS):
@@ -107,14 +114,14 @@ def nearest_correlations(matrix):
         correction = positive - shifted
         nearest = positive.copy()
         numpy.fill_diagonal(nearest, 1.0)
-    values, vectors = numpy.linalg.eigh(nearest)  # what is left of negative ones
+    values, vectors = numpy.linalg.eigh(nearest)  # removes small negative eigenvalues that remain
     nearest = (vectors * numpy.maximum(values, 0.0)) @ vectors.T
     scale = numpy.sqrt(numpy.diag(nearest))
     return nearest / scale / scale[:, None]
 
 
 def correlations(found, tasks):
-    """Of the errors of any two tasks, as far as measured."""
+    """Correlations of the errors of any two tasks, as far as they were measured."""
     at = {task: t for t, task in enumerate(tasks)}
     matrix = numpy.eye(len(tasks))
     for ((first, a), (second, b)), difference in found.pairs.items():
@@ -129,7 +136,7 @@ def record_table(options, name):
     everything = Sensitivity(options, name, 0)
     tasks = choose_tasks(everything, options.tasks)
     found = Sensitivity(options, name, len(tasks) * (len(tasks) - 1) // 2, tasks)
-    # An improvement by chance is none.
+    # An improvement by chance counts as no loss.
     alone = [[max(0.0, found.alone.get((task, label), 0.0)) for label in found.labels[task]] for task in tasks]
     raw = correlations(found, tasks)
     nearest = nearest_correlations(raw)

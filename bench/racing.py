@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What racing saves: the time until a search with `race` has found a plan as good as the same search
-without, beside that search's own.
+"""What a race saves: the time until a search with `race` has found a plan as good as that of the same
+search without, compared with that search's own time.
 
     racing.py MSCGYM [NETWORK ...] [--trials 300] [--seeds 0,1,2] [--agent auto] [--parallel 32]
               [--race JSON] [--samples N] [--save ROWS.json]
 
-Networks and samples are those of methods_data.py. Both searches are over 8, 6 and 4 bits under a bound on
-the packed size (target generic), on one thread, one after the other; the raced one may take twice as
-many trials. "same loss" is the worse of the two final ones, and times are those of the records' own clocks
-when each first had a complete trial as good as that. The table has the median ratio over seeds with the
-least and the greatest.
+Networks and samples are those of methods_data.py. Both searches are over 8, 6 and 4 bits under a
+bound on the packed size (target generic), on one thread, one after the other. The raced one may
+have twice as many trials. "same loss" is the worse of the two final losses. Times are those of the
+records when each search first had a complete trial that was as good. The table has the median ratio
+over seeds, with the least and the greatest.
 """
 import argparse
 import json
@@ -29,7 +29,7 @@ MORE_TRIALS = 2
 
 
 def search(options, folder, name, samples, seed, race):
-    """(elapsed, best loss so far) of each complete trial, and how many trials there were."""
+    """(elapsed, best loss so far) of each complete trial, and the number of trials."""
     os.makedirs(folder)
     inputs = os.path.join(folder, "inputs.npy")
     numpy.save(inputs, samples)
@@ -53,15 +53,16 @@ def search(options, folder, name, samples, seed, race):
 
 
 def work(line, rungs, n_batches):
-    """What a trial took, as a part of one that is measured on all batches."""
+    """The work of a trial, as a share of one that is measured on all batches."""
     if "repeat_of" in line:
         return 0.0
     return rungs[len(line["rungs"]) - 1] / n_batches if line["state"] == "pruned" else 1.0
 
 
 def curve(path, n_batches=None):
-    """(elapsed seconds, best loss so far) of each complete trial, and all lines. With `n_batches` time is what the
-    trials so far took, in trials that are measured on so many: the same on any machine, however busy."""
+    """(elapsed seconds, best loss so far) of each complete trial, and all lines. With `n_batches`, time is
+    the work of the trials so far in units of full trials, which is the same on any machine, however busy.
+    """
     best, found, done = float("inf"), [], 0.0
     with open(path) as file:
         lines = [json.loads(line) for line in file]

@@ -1,4 +1,4 @@
-// What benchmarks in C write with --json: rows as bench/README.md describes them.
+// Rows that benchmarks in C write with --json. bench/README.md describes their format.
 //
 //     cJSON *rows = cJSON_CreateArray();
 //     MSC_TRY_OUT(bench_row_add(rows, &(struct bench_row){.bench = "engine", .ours = rate, ...}));
@@ -10,7 +10,7 @@
 
 struct bench_row {
     const char *bench, *model, *agent, *peer;
-    double ours, theirs; // theirs is 0 where there is no peer
+    double ours, theirs; // theirs: 0 without a peer
 };
 
 enum msc_status bench_row_add(cJSON *rows, const struct bench_row *row);

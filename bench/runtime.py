@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Models as mscgym exports them in ONNX Runtime, beside the float model and other quantisers.
+"""Exported models in ONNX Runtime, compared with the float model and other quantisers.
 
     runtime.py MSCGYM MODEL... [--samples N] [--batch N] [--rounds N] [--trials N]
                [--outputs TENSOR...] [--json FILE]
 
-MODEL is a name of scripts/fetch-models, or a file with NAME.inputs.npz beside it. For each, uniform
-8 bits: the loss that mscgym foretells and that of its exported model in the runtime, on the same
-samples and batches (of the model's own size, where that is fixed); latency at batch 1 on one
-thread, in interleaved rounds, as ratios. Beside it quantize_static, whose loss is the least of
+MODEL is a name of scripts/fetch-models, or a file with NAME.inputs.npz next to it. For uniform 8 bits
+it compares the loss that mscgym predicts with that of the exported model in the runtime, on the same
+samples and batches (of the model's own size, if that is fixed). It also measures latency at batch 1
+on one thread, in interleaved rounds, as ratios. Peers are quantize_static, with the least loss of
 minmax, entropy and percentile, and for the networks of trials.py the fused form of peers/wide.py.
-With --trials two searches of so many: the least loss in a quarter of the bytes, over 8 and 4 bits
-and float; and the least latency at twice the loss of uniform 8, over 8 bits and float. --outputs
-measures the network up to these tensors, as those before a softmax, in which one step of an integer
-may change everything. A line that says WRONG has missed what the project promises.
+
+--trials N adds two searches of N trials: for the least loss in a quarter of the bytes, over 8 and 4
+bits and float; and for the least latency at twice the loss of uniform 8, over 8 bits and float.
+--outputs measures the network up to these tensors, for example before a softmax, where a step of
+one integer may change everything. A line with WRONG misses a requirement of the project.
 """
 import argparse
 import os
@@ -34,7 +35,7 @@ from wide import WideSession
 
 
 def session(model):
-    """Of a path or of a model's bytes."""
+    """A session for a path or for a model's bytes."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -56,7 +57,7 @@ def loss(base, other, samples, batch):
 
 
 def islands(n):
-    """A search that may give weights 4 bits and leave what loses most in float."""
+    """A search that may give weights 4 bits, and leave tensors that lose most in float."""
     return {"env": {"choices": [{"float": True}, {"bits": 8}, {"bits": 8, "observer": "mse"},
                                 {"bits": 4, "observer": "mse"}],
                     "bounds": {"size_ratio": {"max": 0.25}}},
@@ -64,7 +65,7 @@ def islands(n):
 
 
 def quickest(n, most):
-    """A search for the least latency at a loss of so much at most, as it is measured in the end."""
+    """A search for the least latency with at most this loss, as measured in the end."""
     return {"env": {"choices": [{"bits": 8}, {"float": True}], "objectives": ["latency_us"],
                     "bounds": {"distill_loss": {"max": most}}},
             "agent": {"type": "evolutionary", "population": 16}, "budget": {"trials": n},
@@ -72,7 +73,7 @@ def quickest(n, most):
 
 
 def cut(model, folder, outputs):
-    """The network up to these tensors, under the same name."""
+    """The network up to these tensors, in a file of the same name."""
     path = os.path.join(folder, os.path.basename(model))
     inputs = [value.name for value in session(model).get_inputs()]
     onnx.utils.extract_model(model, path, inputs, outputs, check_model=False)
@@ -80,7 +81,7 @@ def cut(model, folder, outputs):
 
 
 class Network:
-    """One network, its samples, and the models that came of it by name."""
+    """A network, its samples, and the models made from it, by name."""
 
     def __init__(self, args, model, folder):
         self.args, self.folder = args, folder
@@ -100,7 +101,7 @@ class Network:
                                 self.samples, target, self.batch, entry)
 
     def deliver(self, what, entry):
-        """A search's winner in the runtime: its path and what the search says."""
+        """The winner of a search in the runtime: its path, and the reported loss."""
         path, said, noise = self.search(what, entry)
         self.losses[what] = self.loss_of(path)
         delivered.tell_loss(self.name, what, said, self.losses[what], noise)
@@ -113,7 +114,7 @@ class Network:
                 path = static.quantize(self.folder, self.model, self.samples, method)
                 found[method] = self.loss_of(path)
                 self.sessions["quantize_static"] = session(path)
-            except Exception as error:  # what it cannot quantise is a result, too
+            except Exception as error:  # a failure to quantise is a result, too
                 print(f"{self.name}: quantize_static, {method}: {str(error).splitlines()[0][:100]}")
         if not found:
             return
@@ -125,7 +126,9 @@ class Network:
                                     [(1 / ours, 1 / least)]))
 
     def fused_form(self):
-        """peers/wide.py takes the ranges of a search over the inputs of weighted joints."""
+        """Measures peers/wide.py, which takes its ranges from a search over the inputs of
+        weighted joints.
+        """
         entry = dict(delivered.UNIFORM, record="ranges.jsonl")
         path, _, _ = self.search("wide", entry, "generic")
         plans = Plans(os.path.join(os.path.dirname(path), "ranges.jsonl"))
@@ -165,14 +168,14 @@ class Network:
                               1.08)
 
     def tell_latency(self, rounds, what, others, most=None):
-        """Ratios to the quickest of others, which is that by its median."""
+        """Prints the ratios to the fastest of the others, by median."""
         other = min(others, key=lambda o: statistics.median(times[o] for times in rounds))
         ratios = delivered.ratios(rounds, what, other)
         wrong = most and statistics.quantiles(ratios, n=4)[0] > most
         print(f"{self.name}: {what}: latency / {other} {delivered.quartiles(ratios)}"
               f"{' WRONG' if wrong else ''}", flush=True)
         peer = " or ".join(others) if len(others) > 1 else other
-        # Higher is better.
+        # Rates, so that higher is better.
         self.rows.append(common.row("runtime", self.name, f"speed of {what}", peer,
                                     [(1 / times[what], 1 / times[other]) for times in rounds]))
 

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Uniform 8 bits in OpenVINO beside the float model and NNCF's nncf.quantize.
+"""Uniform 8 bits in OpenVINO, compared with the float model and NNCF's nncf.quantize.
 
     runtime_openvino.py MSCGYM MODEL... [--samples N] [--rounds N] [--presets A,B]
                         [--clock wall|process] [--json FILE]
 
-MODEL is a name of scripts/fetch-models, or a file with NAME.inputs.npz beside it. For each: the
-loss that mscgym foretells and that of its exported model in OpenVINO, on the same samples; how many
-convolutions and products its executed graph runs over integers; latency at batch 1 on one thread in
-one stream, in interleaved rounds, beside the float model and NNCF's. All are compiled with
-INFERENCE_PRECISION_HINT=f32. NNCF has the same samples and its presets: performance (its default:
-symmetric activations), mixed (activations with a zero point) and transformer (mixed, with
-model_type TRANSFORMER); its models are saved as IR with floats of 32 bits, and loaded as ours.
+MODEL is a name of scripts/fetch-models, or a file with NAME.inputs.npz next to it. It compares the
+loss that mscgym predicts with that of the exported model in OpenVINO, on the same samples; counts
+the convolutions and products that its executed graph computes in integers; and measures latency at
+batch 1 on one thread in one stream, in interleaved rounds, compared with the float model and NNCF's
+models. All are compiled with INFERENCE_PRECISION_HINT=f32. NNCF gets the same samples and its
+presets performance (its default: symmetric activations), mixed (activations with a zero point) and
+transformer (mixed with model_type TRANSFORMER). Its models are saved as IR with 32-bit floats, and
+loaded like mscgym's.
 """
 import argparse
 import contextlib
@@ -31,15 +32,15 @@ PRESETS = {"performance": {}, "mixed": {"preset": nncf.QuantizationPreset.MIXED}
            "transformer": {"model_type": nncf.ModelType.TRANSFORMER}}
 SETTINGS = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": "f32"}
-# Joints that are sums of products, by their type in an executed graph.
+# Layer types in an executed graph that are sums of products.
 PRODUCTS = ("Convolution", "Deconvolution", "FullyConnected", "MatMul")
-# What is compared where not all outputs are: those behind a discontinuity, and inputs handed on.
+# The tensors to compare, for models with outputs after a discontinuity or inputs passed on as outputs.
 COMPARED = {"gpt": ["scores"],
             "mlsd-tiny": ["offsets", "WireFrameModel_with_alpha/Decoder/Sigmoid_4:0"]}
 
 
 class Network:
-    """A model that OpenVINO runs, for the shapes of one sample."""
+    """A model in OpenVINO, compiled for the shapes of one sample."""
 
     def __init__(self, path, sample):
         core = openvino.Core()
@@ -61,7 +62,7 @@ class Network:
         return [self.request.get_tensor(name).data.astype(numpy.float64) for name in names]
 
     def products(self):
-        """How many convolutions and products run over integers, and of how many."""
+        """The number of convolutions and products that run in integers, and of all of them."""
         nodes = [node.get_rt_info() for node in self.compiled.get_runtime_model().get_ops()]
         kernels = [node["primitiveType"].astype(str) for node in nodes
                    if node["layerType"].astype(str) in PRODUCTS]
@@ -79,7 +80,7 @@ def loss(base, other, samples, names):
 
 
 def without_dropout(model):
-    """OpenVINO refuses Dropout in training mode, which some exporters write with a ratio of 0."""
+    """Removes Dropout in training mode, which OpenVINO refuses; some exporters write it with ratio 0."""
     dropped = {n.output[0]: n.input[0] for n in model.graph.node if n.op_type == "Dropout"}
     for node in model.graph.node:
         node.input[:] = [dropped.get(name, name) for name in node.input]
@@ -90,9 +91,9 @@ def without_dropout(model):
 
 
 def prepare(folder, path, compared):
-    """The model as it is measured, and the names of what is compared.
+    """The model to be measured, and the names of the tensors to compare.
 
-    It is cut off where it is compared if that is none of its outputs.
+    The model is cut at these tensors if they are not outputs.
     """
     model = onnx.load(path)
     inputs = [i.name for i in model.graph.input]
@@ -110,7 +111,7 @@ def prepare(folder, path, compared):
 
 
 def one_by_one(path, arrays):
-    """Samples as the model takes them: with an axis for samples, or in its own shapes."""
+    """Samples in the form that the model takes: with a batch axis, or in its own shapes."""
     n_dims = {i.name: len(i.type.tensor_type.shape.dim) for i in onnx.load(path).graph.input}
     n = max(len(array) for array in arrays.values() if array.ndim > 0)
     return [{name: array[i:i + 1] if array.ndim == n_dims[name] else array[i]
@@ -118,7 +119,7 @@ def one_by_one(path, arrays):
 
 
 def quantize(folder, path, samples, preset):
-    """NNCF's model in a file."""
+    """Quantises by NNCF; returns the path of the model."""
     model = openvino.Core().read_model(path)
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         quantized = nncf.quantize(model, nncf.Dataset(samples), subset_size=len(samples),
@@ -129,12 +130,12 @@ def quantize(folder, path, samples, preset):
 
 
 def theirs(folder, path, samples, presets):
-    """{preset: its network}."""
+    """{preset: NNCF's network}"""
     found = {}
     for preset in presets:
         try:
             found[preset] = Network(quantize(folder, path, samples, preset), samples[0])
-        except Exception as error:  # what it cannot quantise is a result, too
+        except Exception as error:  # a failure to quantise is a result, too
             print(f"{os.path.basename(path)}: nncf {preset}: {' '.join(str(error).split())[:200]}")
     return found
 
@@ -164,7 +165,7 @@ def measure(args, model, folder):
               f"{'%d of %d' % peer.products()}; latency / float "
               f"{statistics.median(delivered.ratios(rounds, i + 2, 0)):.3f}; ours / theirs "
               f"{delivered.quartiles(delivered.ratios(rounds, 1, i + 2))}", flush=True)
-        # Higher is better in both.
+        # Rates, so that higher is better.
         rows += [common.row("openvino", name, "speed", f"nncf {preset}",
                             [(times[0] / times[1], times[0] / times[i + 2]) for times in rounds]),
                  common.row("openvino", name, "1 / loss", f"nncf {preset}",

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""How speed follows threads, rounds, tasks, calibration images and memory.
+"""How speed depends on threads, rounds, tasks, calibration images and memory.
 
     scaling.py MSCGYM [--json FILE] [--repeats 5] [--parts threads,rounds,tasks,calibration,memory]
                [--model resnet18] [--lengths 10,100,1000]
 
-threads, rounds   one greedy pass over the model's sites with 1 and 2 threads, in rounds of 1 … 64
-tasks             the same on chains of equal convolutions: reuse beside what counting gives, and
-                  whether the cost of trials is a straight line over the convolutions they change
-calibration       digits with 8 … 256 images: images times trials a second
-memory            ocr-det at 640 x 640 with --memory 256M … 4G (from the least that --dry-run
-                  names): peak of resident memory, speed
+    threads, rounds   one greedy pass over the model's sites with 1 and 2 threads, in rounds of 1 … 64
+    tasks             the same on chains of equal convolutions: reuse compared with counting, and whether
+                      the cost of trials is proportional to the number of convolutions that they change
+    calibration       digits with 8 … 256 images: images times trials per second
+    memory            ocr-det at 640 x 640 with --memory 256M … 4G (from the least that --dry-run names):
+                      peak of resident memory, speed
 """
 import argparse
 import math
@@ -52,7 +52,7 @@ class Part:
                              parallel)
 
     def compare(self, bench, name, runs, unit="trials/s"):
-        """Interleaved runs of {label: function giving a rate}, beside the first of them."""
+        """Runs each of {label: function that returns a rate} in turn; prints rates relative to the first."""
         rates = {label: [] for label in runs}
         for _ in range(self.options.repeats):
             for label, function in runs.items():
@@ -98,13 +98,13 @@ class Part:
         model = os.path.join(folder, "chain.onnx")
         shape = networks.chain(model, length, channels, size)
         values = numpy.random.RandomState(3).uniform(0, 1, (4, *shape)).astype(numpy.float32)
-        # Ten rounds: each changes neighbouring convolutions.
+        # Ten rounds, each of which changes neighbouring convolutions.
         search = common.Search(self.options.mscgym, folder, model, values, PAIR, PASS,
                                1 + 2 * length, None, None, max(2, length // 5))
         runs = [search.run("--threads", "2", "--memory", "4G")
                 for _ in range(self.options.repeats)]
-        # Task 2 i is the activation that convolution i reads, task 2 i + 1 its weight: both change
-        # the convolutions from i on, all of one size.
+        # Task 2 i is the activation that convolution i reads, task 2 i + 1 its weight. Both change
+        # the convolutions from i on, which all have the same size.
         suffixes = [length - next(t for t, c in enumerate(trial["choices"]) if c) // 2
                     for trial in runs[0].evaluated]
         counted = 1 - statistics.mean(suffixes) / length
@@ -120,8 +120,9 @@ class Part:
 
     @staticmethod
     def straight(runs, suffixes):
-        """Seconds of rounds over the convolutions they changed: R² of the line through zero work
-        that fits best, and how far the furthest round is off the mean cost."""
+        """Fits seconds of rounds by a line through zero over the number of changed convolutions.
+        Returns R², and how far the furthest round is from the mean cost.
+        """
         work, ends = [], []
         for k, trial in enumerate(runs[0].evaluated):
             stamp = trial["measured"]["elapsed_s"]
@@ -155,7 +156,7 @@ class Part:
             self.one_size(search, name, size)
 
     def one_size(self, search, name, size):
-        """Speed and peak under --memory of this many MiB."""
+        """Measures speed and peak memory with --memory of this many MiB."""
         rates, peaks, failed = [], [], 0
         for _ in range(self.options.repeats):
             resident, code, text = peak(search.command("--restart", "--threads", "2",
@@ -178,14 +179,14 @@ class Part:
 
     @staticmethod
     def least_memory(search):
-        """MiB that --dry-run names as the least; 0 when it names none."""
+        """The least MiB that --dry-run names, or 0 if it names none."""
         text = subprocess.run(search.command("--dry-run"), capture_output=True, text=True)
         found = re.search(r"at least (\d+) MB", text.stdout + text.stderr)
         return math.ceil(int(found.group(1)) * 1e6 / 2**20) if found else 0
 
 
 def processes(pid):
-    """A process and those that come from it."""
+    """A process and its descendants."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children") as file:
             children = file.read().split()
@@ -195,7 +196,7 @@ def processes(pid):
 
 
 def high_water(pid):
-    """Peak of resident bytes of a process since it began its program."""
+    """Peak of a process's resident bytes since its program started."""
     try:
         with open(f"/proc/{pid}/status") as file:
             found = re.search(r"VmHWM:\s*(\d+) kB", file.read())
@@ -205,7 +206,7 @@ def high_water(pid):
 
 
 def peak(command):
-    """Peak of resident bytes of the largest process of a program; exit code and last line."""
+    """Peak of resident bytes of a program's largest process, its exit code and its last line."""
     most = 0
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Trials a second, beside five ways to run the same trials by hand, in one run on both cores.
+"""Trials per second, compared with five ways to run the same trials by hand, on both cores.
 
     trials.py MSCGYM [--json FILE] [--repeats 5] [--sample 40] [--agents greedy,evolutionary]
               [--peers wide,narrow,weights,plain,PyTorch] [--target generic] [MODEL ...]
 
-Ours: from the record's own clock, the time between the last baseline and the last trial, over the
-trials in between that were evaluated. Theirs: a seeded sample of the very same trials, with the
-scales of RECORD.params (bench/README.md tells how each peer is run). Runs are interleaved; the
-table has medians, and the losses of both sides beside each other. With --target onnxruntime all
-that the runtime requantises is searched, and the peer is a session of each trial's exported model.
+mscgym's rate is the number of trials evaluated between the last baseline and the last trial, by the
+record's own times. The peers run a seeded sample of the same trials with the scales of
+RECORD.params; bench/README.md describes each peer. Runs are interleaved. The table has medians and
+the losses of both sides. With --target onnxruntime, all tensors that the runtime requantises are
+searched, and the peer is a session with each trial's exported model.
 """
 import argparse
 import os
@@ -24,10 +24,10 @@ import common
 import delivered
 import worker
 
-# One pass over the sites is over at once where the network is small: digits gets more choices.
+# A pass over the sites of a small network takes almost no time, so digits gets more choices.
 FEW = [{"bits": b} for b in (8, 6, 4)]
 MANY = [{"bits": b, "scale": s} for b in range(8, 1, -1) for s in (1.0, 1.05, 1.1, 1.15, 1.2)]
-MODELS = {  # images, our batch (None: the default), batches the peers may take, choices
+MODELS = {  # images, our batch (None: the default), batches that peers may use, choices
     "mlsd-tiny": (8, None, (8, 1), FEW),
     "ocr-rec": (8, None, (8, 1), FEW),
     "resnet18": (8, None, (8, 1), FEW),
@@ -44,7 +44,7 @@ DIGITS_TRIALS = {"greedy": 100000, "evolutionary": 8000}
 
 
 class Bench:
-    """One model under one agent."""
+    """One model with one agent."""
 
     def __init__(self, options, folder, name, agent):
         self.options, self.name, self.agent = options, name, agent
@@ -57,7 +57,7 @@ class Bench:
             trials = DIGITS_TRIALS[agent]
         elif trials is None:
             sites = common.n_sites(options.mscgym, common.model_path(name), options.target)
-            # The plan that the changes start from comes first, as a repeat of its baseline.
+            # The plan from which changes start comes first, as a repeat of its baseline.
             trials = 1 + sites * (len(choices) - 1)
         self.parts = (options.mscgym, common.model_path(name), self.values, choices, trials, bounds,
                       batch)
@@ -72,14 +72,14 @@ class Bench:
         return self.search.run("--threads", "2")
 
     def bounded(self):
-        """The same pass, each trial stopped once it cannot be the best."""
+        """The same pass, with trials that stop once they cannot be the best."""
         folder = os.path.join(self.folder, "bounded")
         os.makedirs(folder, exist_ok=True)
         search = self.make(folder, dict(AGENTS[self.agent][0], bounded=True))
         return search.run("--threads", "2")
 
     def job(self):
-        """What a peer needs: the float model as exported, inputs, record with its parameters."""
+        """The input of a peer: the exported float model, samples, and the record with its parameters."""
         model = delivered.float_model(self.options.mscgym, common.model_path(self.name),
                                       self.folder)
         data = os.path.join(self.folder, "peer.npy")
@@ -88,7 +88,7 @@ class Bench:
                 "record": self.search.record}
 
     def export(self, trials):
-        """The models of trials, for the peer that runs them."""
+        """Exports the models of trials, for the peer that runs them."""
         folder = os.path.join(self.folder, "exported")
         os.makedirs(folder, exist_ok=True)
         for trial in trials:
@@ -97,8 +97,8 @@ class Bench:
                             "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
     def measure(self):
-        """Rows of this model and agent."""
-        first = self.ours()  # also our warm-up, and what the peers read
+        """The rows of this model and agent."""
+        first = self.ours()  # the warm-up, and the record that the peers read
         sample = random.Random(0).sample(first.complete,
                                          min(self.options.sample, len(first.complete)))
         plans = [t["choices"] for t in sample]
@@ -158,7 +158,7 @@ class Bench:
 
 
 def summarise(rows):
-    """Geometric means and least ratios over the networks, digits apart."""
+    """Geometric means and least ratios over the networks, without digits."""
     groups = {}
     for r in rows:
         if r["model"] != "digits" and r["ratio"] is not None:
@@ -185,7 +185,7 @@ def parse():
     if options.peers is None:
         options.peers = ("wide,narrow,weights,plain,PyTorch" if options.target == "generic"
                          else "exported")
-    options.ways = {}  # of peers, found with the first agent
+    options.ways = {}  # how each peer is run, chosen with the first agent
     options.kinds = [k for k in worker.KINDS if any(w in k for w in options.peers.split(",") if w)]
     return options
 

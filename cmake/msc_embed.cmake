@@ -1,12 +1,11 @@
 # cmake -DIN=page.css -DNAME=style -DOUT=asset_style.c -P msc_embed.cmake
 #
-# Writes the bytes of files, one behind the other, as a struct msc_asset (report/assets.h), with the SHA-256
-# of all of them as base64, the form in which a content-security policy names a script. IN, a list, empty: an
-# asset without bytes.
+# Writes the concatenated bytes of files as a struct msc_asset (report/assets.h), with their SHA-256 in base64,
+# as content-security policies name scripts. IN is a list of files; if it is empty, so is the asset.
 function(msc_base64 out hex)
     set(alphabet "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     set(text "")
-    foreach(begin RANGE 0 54 6) # 24 bits are four characters; of the last 16 bits three
+    foreach(begin RANGE 0 54 6) # 24 bits make four characters; the last 16 bits make three
         string(SUBSTRING "${hex}" ${begin} 6 group)
         foreach(shift IN ITEMS 18 12 6 0)
             math(EXPR at "(0x${group} >> ${shift}) & 63")

@@ -1,7 +1,7 @@
 # msc_add_library(msc_graph SOURCES graph.c ... LIBS msc_data ...)
 #
-# One static library a folder. Libraries and the outside libraries they need are noted, so that
-# libmscgym can be put together from them; what it shows outside stands in base/public.h.
+# Adds the static library of a folder. It and the external libraries that it needs are recorded, so that
+# libmscgym can be made of them. base/public.h defines what libmscgym exports.
 function(msc_add_library name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
     if(arg_UNPARSED_ARGUMENTS)
@@ -20,8 +20,8 @@ endfunction()
 
 # msc_add_skipped(tree_length quick "no Python 3")
 #
-# In place of a test that this machine lacks something for: ctest lists it as skipped, and its output
-# says why. scripts/test gathers such lines.
+# Stands in for a test for which this machine lacks something. ctest lists it as skipped, and its output
+# says why. scripts/test collects such lines.
 function(msc_add_skipped name label reason)
     add_test(NAME ${name} COMMAND "${CMAKE_COMMAND}" -E echo "skipped: ${reason}")
     set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_REGULAR_EXPRESSION "^skipped: ")
@@ -29,7 +29,7 @@ endfunction()
 
 # msc_add_test(graph_names SOURCES test_names.c LIBS msc_graph LABELS quick ENV NAME=value)
 #
-# A cmocka program test_<name> and the ctest of that name. LABELS defaults to quick.
+# Adds a cmocka program test_<name> and a ctest <name>. LABELS defaults to quick.
 function(msc_add_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;LABELS;ENV")
     if(arg_UNPARSED_ARGUMENTS)

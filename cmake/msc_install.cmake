@@ -1,5 +1,4 @@
-# libmscgym: one shared library made of every folder's objects, with headers, package files and the
-# command.
+# Installs libmscgym, a shared library of all folders' objects, with headers, package files and the program.
 
 get_property(libraries GLOBAL PROPERTY MSC_LIBRARIES)
 get_property(outside_libraries GLOBAL PROPERTY MSC_OUTSIDE_LIBRARIES)
@@ -10,8 +9,8 @@ foreach(library IN LISTS libraries)
     target_sources(libmscgym PRIVATE "$<TARGET_OBJECTS:${library}>")
 endforeach()
 target_link_libraries(libmscgym PRIVATE msc_options ${outside_libraries})
-# Plug-ins call functions of the program that loads them: they take the headers alone. Headers show
-# trees of cJSON, which users walk and free with its own functions.
+# Plug-ins call functions of the program that loads them, so they need only the headers. Headers use cJSON's
+# types, which users read and free with cJSON's own functions.
 add_library(libmscgym_headers INTERFACE)
 target_include_directories(libmscgym_headers INTERFACE
     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
@@ -47,7 +46,7 @@ install(FILES
     DESTINATION "${package_folder}" COMPONENT development)
 install(EXPORT mscgym-targets NAMESPACE mscgym:: DESTINATION "${package_folder}" COMPONENT development)
 
-# Found from where the file lies, so that a tree installed or moved elsewhere works.
+# The prefix is relative to the package file, so that an installed tree can be moved.
 file(RELATIVE_PATH MSC_PREFIX_FROM_PC
     "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/mscgym.pc.in" "${PROJECT_BINARY_DIR}/mscgym.pc" @ONLY)

@@ -1,4 +1,4 @@
-# What the user can choose, and the interface target `msc_options` that carries every flag.
+# Options of the build, and the interface target `msc_options` that carries every compiler flag.
 
 set(MSC_SANITIZE "" CACHE STRING "Sanitizer: empty, address (with undefined) or thread")
 set_property(CACHE MSC_SANITIZE PROPERTY STRINGS "" address thread)
@@ -17,7 +17,7 @@ option(MSC_WERROR "Treat warnings as errors" OFF)
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
-# Asserts stay on in releases: after hours of search a wrong result costs more than a restart.
+# Releases keep asserts: after hours of search, a wrong result costs more than a restart.
 set(CMAKE_C_FLAGS_RELEASE "-O3 -g")
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 
@@ -42,8 +42,8 @@ target_link_libraries(msc_options INTERFACE msc_flags)
 target_include_directories(msc_options INTERFACE "${PROJECT_SOURCE_DIR}")
 # X/Open 7 includes POSIX.1-2008.
 target_compile_definitions(msc_flags INTERFACE _XOPEN_SOURCE=700)
-# The first flag keeps a*b+c two roundings on every machine. The others change no result: nothing
-# here reads errno after a maths function or floating-point exception flags.
+# The first flag makes a*b+c two roundings on every machine. The others change no result, because the code reads
+# neither errno after a maths function nor floating-point exception flags.
 target_compile_options(msc_flags INTERFACE
     -ffp-contract=off -fno-math-errno -fno-trapping-math
     -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
@@ -52,7 +52,7 @@ if(MSC_WERROR)
     target_compile_options(msc_flags INTERFACE -Werror)
 endif()
 
-# Environment of a test that leaves devices alone: what their drivers lose would be told of it.
+# Environment of a test that uses no Vulkan device, so that leaks of drivers are not reported for it.
 set(MSC_NO_DEVICE_ENV "VK_DRIVER_FILES=/dev/null;VK_ICD_FILENAMES=/dev/null")
 # Environment that every test needs under the chosen sanitizer.
 set(MSC_SANITIZE_ENV "")
@@ -63,12 +63,12 @@ endif()
 if(MSC_SANITIZE STREQUAL "address")
     set(MSC_SANITIZE_FLAGS -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
         -fno-omit-frame-pointer)
-    # Damaged files ask for absurd sizes; the answer is NULL, as without the sanitizer.
+    # Damaged files may request huge sizes, for which malloc returns NULL, as without the sanitizer.
     set(MSC_SANITIZE_ENV "ASAN_OPTIONS=allocator_may_return_null=1;UBSAN_OPTIONS=print_stacktrace=1")
 elseif(MSC_SANITIZE STREQUAL "thread")
     set(MSC_TEST_TIMEOUT 3600)
     set(MSC_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer)
-    # The OpenMP runtime of the distribution is not instrumented; its own locks look like races.
+    # The distribution's OpenMP runtime is not instrumented, so its locks look like races.
     set(MSC_SANITIZE_ENV "TSAN_OPTIONS=ignore_noninstrumented_modules=1:allocator_may_return_null=1")
 elseif(NOT MSC_SANITIZE STREQUAL "")
     message(FATAL_ERROR "MSC_SANITIZE is '${MSC_SANITIZE}', expected '', 'address' or 'thread'")
@@ -92,7 +92,7 @@ if(MSC_FUZZ)
     set(MSC_SANITIZE_FLAGS -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow
         -fno-sanitize-recover=all -fno-omit-frame-pointer)
     set(MSC_SANITIZE_ENV "ASAN_OPTIONS=allocator_may_return_null=1;UBSAN_OPTIONS=print_stacktrace=1")
-    # Loops with counters in them cannot be vectorised where the code asks for it.
+    # Fuzzers put counters into loops, which clang then cannot vectorise as the code requests.
     target_compile_options(msc_flags INTERFACE -Wno-pass-failed)
 endif()
 if(MSC_SANITIZE_FLAGS)
@@ -100,8 +100,8 @@ if(MSC_SANITIZE_FLAGS)
     target_link_options(msc_flags INTERFACE ${MSC_SANITIZE_FLAGS})
 endif()
 
-# Releases read models and records from anywhere: full RELRO, the stack protector, checked functions.
-# Sanitizers bring stronger checks of their own.
+# Releases may read models and records from untrusted sources, so they are hardened: full RELRO, the stack
+# protector, checked functions. Sanitizers have stronger checks of their own.
 set(MSC_IS_HARDENED OFF)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MSC_SANITIZE_FLAGS)
     set(MSC_IS_HARDENED ON)
@@ -112,7 +112,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MSC_SANITIZE_FLAGS)
     check_pie_supported(LANGUAGES C)
 endif()
 
-# MSC_WITH_VULKAN and MSC_WITH_ONEDNN: what this build really has.
+# MSC_WITH_VULKAN and MSC_WITH_ONEDNN say what this build has, after looking for it.
 set(MSC_WITH_VULKAN OFF)
 if(MSC_VULKAN STREQUAL "AUTO" OR MSC_VULKAN)
     find_package(Vulkan 1.2 COMPONENTS glslc QUIET)
@@ -149,7 +149,7 @@ if(MSC_ONEDNN)
         IMPORTED_LOCATION "${MSC_ONEDNN_LIBRARY}"
         INTERFACE_INCLUDE_DIRECTORIES "${MSC_ONEDNN_INCLUDE_DIR}")
 endif()
-# Products and factors of matrices, for tools/linear_algebra.h.
+# Matrix products and factorisations, for tools/linear_algebra.h.
 find_path(MSC_OPENBLAS_INCLUDE_DIR cblas.h)
 find_path(MSC_LAPACKE_INCLUDE_DIR lapacke.h)
 find_library(MSC_OPENBLAS_LIBRARY openblas)
@@ -167,7 +167,7 @@ set_target_properties(lapacke PROPERTIES
     IMPORTED_LOCATION "${MSC_LAPACKE_LIBRARY}"
     INTERFACE_INCLUDE_DIRECTORIES "${MSC_LAPACKE_INCLUDE_DIR}"
     INTERFACE_LINK_LIBRARIES openblas)
-# Chart.js, which pages of `mscgym report` hold. MSC_CHART_JS empty: they have tables alone.
+# Chart.js, which is embedded in pages of `mscgym report`. If MSC_CHART_JS is empty, pages have only tables.
 set(MSC_CHART_JS "")
 if(MSC_REPORT STREQUAL "AUTO" OR MSC_REPORT)
     find_file(MSC_CHART_JS_FILE NAMES chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH)

@@ -1,4 +1,4 @@
-# What protocol buffers need at build time: a compiler for C and its library.
+# Finds protobuf-c: the compiler protoc-c and its library.
 function(msc_find_protobuf)
     find_program(MSC_PROTOC_C protoc-c)
     find_path(MSC_PROTOBUF_C_INCLUDE_DIR protobuf-c/protobuf-c.h)
@@ -8,8 +8,8 @@ function(msc_find_protobuf)
     endif()
 endfunction()
 
-# msc_add_proto(target FILE.proto): a library of its C form, made in the build folder. Generated code
-# is not held to our warnings.
+# msc_add_proto(target FILE.proto): adds a library of the C code generated in the build folder, which is compiled
+# without the project's warnings.
 function(msc_add_proto target proto)
     msc_find_protobuf()
     get_filename_component(folder_of_proto "${proto}" DIRECTORY)
@@ -30,7 +30,7 @@ function(msc_add_proto target proto)
     set_property(GLOBAL APPEND PROPERTY MSC_OUTSIDE_LIBRARIES protobuf-c)
 endfunction()
 
-# msc_add_onnx_proto(target): the same of Debian's onnx.proto.
+# msc_add_onnx_proto(target): does the same for Debian's onnx.proto.
 function(msc_add_onnx_proto target)
     find_file(MSC_ONNX_PROTO onnx/onnx.proto PATHS /usr/include /usr/local/include)
     if(NOT MSC_ONNX_PROTO)

@@ -1,5 +1,4 @@
-# Compiles kernels/vulkan/shaders/<source> into a list of words under <name>; further arguments are
-# macros.
+# Compiles kernels/vulkan/shaders/<source> into <name>.inc, a list of words; further arguments are macros.
 function(msc_add_shader name source)
     set(path "${PROJECT_SOURCE_DIR}/kernels/vulkan/shaders/${source}")
     set(out "${CMAKE_CURRENT_BINARY_DIR}/shaders/${name}.inc")
@@ -18,8 +17,7 @@ endfunction()
 
 # msc_add_shaders(<out> <shaders.def>)
 #
-# Compiles every shader of the list, and writes the table of their words; sets <out> to its source
-# file.
+# Compiles every shader of the list and writes a table of their words; sets <out> to its source file.
 function(msc_add_shaders out list)
     set(table "${CMAKE_CURRENT_BINARY_DIR}/shaders/shader_table.c")
     set(text "#include \"kernels/vulkan/vk_shaders.h\"\n\n")

@@ -19,7 +19,7 @@ exec \"\${MSCGYM_PYTHON:-python3}\" -m mscgym.runtime \"$@\"
 install(PROGRAMS "${launcher}" DESTINATION mscgym/bin)
 install(FILES "${PROJECT_SOURCE_DIR}/tools/mscgym-runtime" DESTINATION mscgym RENAME runtime.py)
 
-# Our headers include it, and machines that install wheels may lack it.
+# The headers include cJSON.h, which machines that install wheels may lack.
 find_path(MSC_CJSON_INCLUDE_DIR cjson/cJSON.h REQUIRED)
 install(FILES "${MSC_CJSON_INCLUDE_DIR}/cjson/cJSON.h" DESTINATION mscgym/include/cjson)
 

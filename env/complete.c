@@ -1,8 +1,8 @@
-// Completing an environment's configuration.
+// Completes an environment's configuration with its defaults (msc_env_complete).
 #include "base/json.h"
 #include "env/env.h"
 
-// The space says its first metric, and it is known once the environment is made.
+// The default objective is the space's first metric, so the environment must be created to find it.
 static enum msc_status add_first_metric(const struct msc_env_def *def, cJSON *config,
                                         const char *folder) {
     const struct msc_env_host host = {.n_threads = 1, .folder = folder};

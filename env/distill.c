@@ -10,7 +10,7 @@
 
 // ---- Creation ---------------------------------------------------------------------------------
 
-// Splits one sample of a compared tensor at the axis that kl runs along.
+// Splits one sample of a compared tensor at the axis of kl.
 static enum msc_status shape_sample(const struct msc_distill *d, const struct msc_distill_tensor *c,
                                     size_t batch, const struct msc_tensor *v,
                                     struct msc_distill_part *out) {
@@ -19,7 +19,8 @@ static enum msc_status shape_sample(const struct msc_distill *d, const struct ms
     int axis = d->options.kl_axis < 0 ? d->options.kl_axis + v->n_dims : d->options.kl_axis;
     if (d->options.kind == MSC_LOSS_KL &&
         (axis < 0 || axis >= v->n_dims || (has_samples && axis == c->axis))) {
-        return MSC_FAIL(MSC_E_INVALID, "env.kl_axis: %d is no axis of a sample of %s",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "env.kl_axis: %d is not an axis of a sample of %s; set the axis of classes",
                         d->options.kl_axis, c->name);
     }
     out->shape = (struct msc_loss_shape){1, 1, 1};
@@ -37,7 +38,8 @@ static enum msc_status shape_sample(const struct msc_distill *d, const struct ms
     return MSC_OK;
 }
 
-// Where each batch of a compared tensor is in its reference, and how its samples are shaped.
+// Sets the position of each batch of a compared tensor in the reference, and the shape of its
+// samples.
 static enum msc_status shape_samples(struct msc_distill *d, size_t index) {
     struct msc_distill_tensor *c = &d->compared[index];
     size_t n_batches = msc_dataset_n_batches(d->dataset);
@@ -53,7 +55,7 @@ static enum msc_status shape_samples(struct msc_distill *d, size_t index) {
     return MSC_OK;
 }
 
-// Such a sample is wrong whatever the plan.
+// Warns of labels that are not classes: such samples count as wrong in every trial.
 static void warn_of_labels(const struct msc_distill *d) {
     int64_t sample = 0, n_outside = 0;
     if (d->class_scores == SIZE_MAX) {
@@ -69,9 +71,8 @@ static void warn_of_labels(const struct msc_distill *d) {
     }
     if (n_outside > 0) {
         msc_log(d->host->log, MSC_LOG_WARNING,
-                "%" PRId64 " of %" PRId64
-                " labels are no class of %s, whose scores are 0 to %" PRId64
-                ": they count as wrong",
+                "%" PRId64 " of %" PRId64 " labels are not classes of %s, expected 0 to %" PRId64
+                "; they count as wrong",
                 n_outside, sample, scores->name, scores->parts[0].n - 1);
     }
 }
@@ -158,7 +159,7 @@ static enum msc_status create_reference(struct msc_distill_tensor *c) {
     return msc_array_create(&c->reference, MSC_DTYPE_F32, 1, &c->n_elements);
 }
 
-// Sums of squares, sample by sample.
+// Sums squares sample by sample.
 static double sum_squares(const struct msc_distill *d, const struct msc_distill_tensor *c) {
     double sum = 0;
     for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
@@ -169,7 +170,7 @@ static double sum_squares(const struct msc_distill *d, const struct msc_distill_
     return sum;
 }
 
-// The first sample of which a tensor holds NaN or infinity; n_samples: there is none.
+// The first sample whose tensor contains NaN or infinity; n_samples if there is none.
 static int64_t first_infinite(const struct msc_distill *d, const struct msc_distill_tensor *c) {
     int64_t sample = 0;
     for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
@@ -185,13 +186,13 @@ static int64_t first_infinite(const struct msc_distill *d, const struct msc_dist
 static enum msc_status refuse_reference(const struct msc_distill *d,
                                         const struct msc_distill_tensor *c) {
     return MSC_FAIL(MSC_E_INVALID,
-                    "the float model's output %s holds NaN or infinity on this dataset, first of "
-                    "sample %" PRId64 ": repair the sample, or compare what is finite "
+                    "the float model's output %s contains NaN or infinity on this dataset, first "
+                    "in sample %" PRId64 ": repair the sample, or compare other tensors "
                     "(env.loss_tensors)",
                     c->name, first_infinite(d, c));
 }
 
-// What normalises the loss; and a float model that gives NaN is no reference.
+// Computes the mean squares that normalise the loss, and refuses a reference that is not finite.
 static enum msc_status finish_reference(struct msc_distill *d) {
     for (size_t i = 0; i < d->n_compared; i++) {
         struct msc_distill_tensor *c = &d->compared[i];

@@ -1,10 +1,10 @@
-// Where the samples of a batch are in a tensor that the loss compares: on the axis that carries the
-// symbol of the inputs' samples, first or not; h_n of an LSTM is [layers, samples, hidden].
+// Finds the axis of a batch's samples in each compared tensor. It is the axis with the symbol of
+// the inputs' samples, which need not be the first: h_n of an LSTM is [layers, samples, hidden].
 #include "env/distill_internal.h"
 
 #include "graph/passes/bind.h"
 
-// The first axis that is as long as there are samples, by the symbols of the model.
+// The first axis whose length is the model's symbol for the number of samples.
 static int axis_of_symbol(const struct msc_graph *g, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
     int32_t symbol = msc_graph_sample_symbol(g);
@@ -16,9 +16,9 @@ static int axis_of_symbol(const struct msc_graph *g, int32_t tensor) {
     return MSC_DISTILL_NO_AXIS;
 }
 
-// ---- Where symbols do not say it ----------------------------------------------------------------
+// ---- Without symbols ----------------------------------------------------------------------------
 
-// The network as it is for one sample fewer than the first batch has; NULL where it cannot be made.
+// The network bound to one sample fewer than the first batch has; NULL if that is impossible.
 static enum msc_status bind_fewer(struct msc_graph **out, const struct msc_distill *d) {
     int64_t n = msc_dataset_batch_samples(d->dataset, 0) - 1;
     size_t n_inputs = msc_dataset_n_inputs(d->dataset);
@@ -38,7 +38,7 @@ static enum msc_status bind_fewer(struct msc_graph **out, const struct msc_disti
     return status == MSC_E_NOMEM ? status : MSC_OK;
 }
 
-// The axis of a tensor that has one sample fewer there, all others being the same.
+// The axis whose length is one less in `fewer` while all other lengths are equal.
 static int axis_of_lengths(const struct msc_distill *d, size_t index,
                            const struct msc_graph *fewer) {
     const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, 0);
@@ -88,7 +88,7 @@ bool msc_distill__lacks_samples(const struct msc_distill *d, size_t index) {
 
 enum msc_status msc_distill__find_axes(struct msc_distill *d) {
     bool has_several = msc_dataset_batch_samples(d->dataset, 0) > 1;
-    bool is_sequence = msc_dataset_is_sequence(d->dataset); // a row for each chunk
+    bool is_sequence = msc_dataset_is_sequence(d->dataset); // one row per chunk
     for (size_t i = 0; i < d->n_compared; i++) {
         struct msc_distill_tensor *c = &d->compared[i];
         c->axis = is_sequence ? 0 : axis_of_symbol(d->host->graph, c->tensor);
@@ -100,7 +100,7 @@ enum msc_status msc_distill__find_axes(struct msc_distill *d) {
         const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, 0);
         const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[i]);
         struct msc_distill_tensor *c = &d->compared[i];
-        // A model for one sample has it in front, if it has an axis for it.
+        // A model for one sample has the axis in front, if it has one.
         c->axis = c->axis < 0 && t->n_dims > 0 ? 0 : c->axis;
     }
     return MSC_OK;

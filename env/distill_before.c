@@ -1,10 +1,12 @@
-// What is compared where nobody has said it, and outputs lie behind joints that make steps, or are as
-// long as the data say (boxes behind NMS): what comes before these (graph/discontinuity.h).
+// Chooses the compared tensors for loss_tensors "auto". Some outputs follow a discontinuous joint
+// or have a length that depends on the data (boxes after NMS). Tensors before these joints are then
+// compared instead (graph/discontinuity.h).
 //
-// An output is replaced where it cannot be compared; and one behind a step where no product of the
-// network (convolution, linear layer) lies between what comes before it and the output: else these
-// would be measured by nothing. Of integers (a class, say) what comes before is compared where it is
-// all that measures some product.
+// An output whose length depends on the data is always replaced. An output after a discontinuous
+// joint is replaced only if no product of the network (convolution, linear layer) is between the
+// earlier tensors and the output, because that product would not be measured otherwise. For an
+// integer output (for example a class), the tensors before it are compared if nothing else measures
+// some product.
 #include "env/distill_internal.h"
 
 #include "base/str.h"
@@ -15,10 +17,10 @@
 
 struct before {
     struct msc_distill *d;
-    struct msc_graph *bound; // the model for the first samples
-    bool *measured;          // [n_joints] of it: what is compared is computed from them
-    bool *needed;            // [n_joints] room for a question
-    int32_t *found;          // [n_found] tensors of it before the output at hand, in the arena
+    struct msc_graph *bound; // the model bound to the first samples
+    bool *measured;          // [n_joints] of `bound`, a compared tensor depends on the joint
+    bool *needed;            // [n_joints], scratch
+    int32_t *found;          // [n_found] tensors of `bound` before the current output, borrowed
     size_t n_found;
 };
 
@@ -38,9 +40,9 @@ static enum msc_status bind_first(struct msc_graph **out, const struct msc_disti
     return status;
 }
 
-// ---- What is computed from what -----------------------------------------------------------------
+// ---- Dependences --------------------------------------------------------------------------------
 
-// Marks the joints that tensors are computed from, beside those that are marked.
+// Also marks the joints that the tensors depend on.
 static void mark_sources(bool marks[], const struct msc_graph *g, const int32_t tensors[],
                          size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -57,7 +59,7 @@ static void mark_sources(bool marks[], const struct msc_graph *g, const int32_t 
     }
 }
 
-// Is a product that `tensor` is computed from none of the marked joints?
+// Whether `tensor` depends on a product that is not among the marked joints.
 static bool has_other_products(struct before *b, int32_t tensor, const bool marks[]) {
     struct msc_product products[2];
     int32_t n = msc_graph_n_joints(b->bound);
@@ -85,7 +87,7 @@ static void compare_tensor(struct before *b, const char *name) {
     msc_distill__add_compared(d, tensor, 1);
 }
 
-// Compares what was found in place of an output, or beside it.
+// Compares the tensors found before an output.
 static enum msc_status compare_found(struct before *b, const struct msc_discontinuity *s,
                                      const char *output, const char *why) {
     struct msc_str names = {0};
@@ -97,7 +99,7 @@ static enum msc_status compare_found(struct before *b, const struct msc_disconti
     enum msc_status status = msc_str_status(&names);
     if (status == MSC_OK) {
         msc_log(b->d->host->log, MSC_LOG_WARNING,
-                "output %s %s: what comes before it is compared: %s", output, why,
+                "output %s %s; comparing the tensors before it: %s", output, why,
                 msc_str_text(&names));
     }
     msc_str_finish(&names);
@@ -115,7 +117,7 @@ static enum msc_status find_before(struct before *b, struct msc_discontinuity **
     return MSC_OK;
 }
 
-// A float output; *is_replaced: what comes before it is compared.
+// Handles a float output; *is_replaced is set if the tensors before it are compared instead.
 static enum msc_status replace_output(struct before *b, bool *is_replaced, int32_t tensor,
                                       const char *name) {
     struct msc_discontinuity *s = NULL;
@@ -134,14 +136,14 @@ static enum msc_status replace_output(struct before *b, bool *is_replaced, int32
     }
     if (status == MSC_OK && *is_replaced) {
         status = compare_found(b, s, name,
-                               is_open ? "is as long as the data say"
-                                       : "lies behind a joint where the smallest change can jump");
+                               is_open ? "has a length that depends on the data"
+                                       : "follows a joint that can jump at the smallest change");
     }
     msc_discontinuity_destroy(s);
     return status;
 }
 
-// An output of another type.
+// Handles an output of another type.
 static enum msc_status measure_output(struct before *b, bool *is_replaced, int32_t tensor,
                                       const char *name) {
     struct msc_discontinuity *s = NULL;
@@ -159,7 +161,7 @@ static enum msc_status measure_output(struct before *b, bool *is_replaced, int32
 
 // ---- All of them ------------------------------------------------------------------------------
 
-// An output in the bound graph.
+// The output's tensor in the bound graph.
 static int32_t bound_output(const struct before *b, int32_t i) {
     const struct msc_graph *g = b->d->host->graph;
     int32_t tensor =

@@ -1,4 +1,4 @@
-// What the loss compares: the tensors that are asked for, or the outputs that have a loss.
+// Chooses the tensors that the loss compares: the named ones, or the outputs that can have a loss.
 #include "env/distill_internal.h"
 
 #include "base/str.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_NAMES = 4 }; // of tensors that a message proposes
+enum { MAX_NAMES = 4 }; // tensors that a message proposes, at most
 
 // ---- Tensors of the network -------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ static enum msc_status compare_named(struct msc_distill *d) {
     return MSC_OK;
 }
 
-// Compares the outputs that are states, or those that are none.
+// Compares the outputs that are states, or those that are not.
 static void compare_kind(struct msc_distill *d, bool wants_states) {
     const struct msc_graph *g = d->host->graph;
     for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
@@ -49,12 +49,12 @@ static void compare_kind(struct msc_distill *d, bool wants_states) {
     }
 }
 
-// The graph as it is run on the first samples.
+// The graph of the plan for the first batch.
 static const struct msc_graph *graph_as_run(const struct msc_distill *d) {
     return msc_evaluator_plan(d->evaluator, 0)->graph;
 }
 
-// What can be compared in place of tensors of `g`: ', such as ["a", "b"]', or nothing.
+// Names tensors that can be compared in place of tensors of `g`: ', such as ["a", "b"]', or "".
 static enum msc_status name_instead(const char **text, struct msc_distill *d,
                                     const struct msc_graph *g, const int32_t tensors[], size_t n) {
     struct msc_str names = {0};
@@ -80,7 +80,8 @@ static enum msc_status fail_naming(struct msc_distill *d, const struct msc_graph
                                    const int32_t tensors[], size_t n, const char *what) {
     const char *names;
     MSC_TRY(name_instead(&names, d, g, tensors, n));
-    return MSC_FAIL(MSC_E_INVALID, "graph %s has no %s: name what to compare in env.loss_tensors%s",
+    return MSC_FAIL(MSC_E_INVALID,
+                    "graph %s has no %s: name tensors to compare in env.loss_tensors%s",
                     msc_graph_name(d->host->graph), what, names);
 }
 
@@ -147,7 +148,7 @@ static enum msc_status make_evaluator(struct msc_distill *d) {
                                 &o);
 }
 
-static const char as_long_as_data_say[] = "as long as the data say";
+static const char as_long_as_data_say[] = "of a length that depends on the data";
 static const char without_samples[] = "without an axis for the samples of a batch";
 static const char one_by_one[] = "a batch of 1 (dataset.batch, --batch of quantize)";
 
@@ -171,8 +172,8 @@ static bool is_long_as_data_say(const struct msc_distill *d, size_t index) {
     return is_open;
 }
 
-// Why a tensor that plans were made for cannot be compared sample by sample, or NULL. `first` is of the
-// first batch's plan.
+// Why a tensor cannot be compared sample by sample, or NULL. `first` belongs to the first batch's
+// plan.
 static const char *reason_in_plans(const struct msc_distill *d, size_t index,
                                    const struct msc_discontinuity *first) {
     int32_t tensor = msc_evaluator_plan(d->evaluator, 0)->wanted_tensors[index];
@@ -185,24 +186,24 @@ static const char *reason_in_plans(const struct msc_distill *d, size_t index,
     return msc_distill__lacks_samples(d, index) ? without_samples : NULL;
 }
 
-// What to do about it, in the words of a sentence's end.
+// The advice that ends a message about a tensor that cannot be compared.
 static enum msc_status advise(const char **text, struct msc_distill *d, const char *reason,
                               int32_t tensor) {
     const char *names;
     if (reason == without_samples) {
-        *text = msc_arena_printf(&d->arena, "%s has it compared", one_by_one);
+        *text = msc_arena_printf(&d->arena, "set %s to compare it", one_by_one);
     } else {
         MSC_TRY(name_instead(&names, d, graph_as_run(d), &tensor, 1));
         *text = msc_arena_printf(&d->arena,
                                  d->options.n_tensors > 0
-                                     ? "name what comes before it%s"
-                                     : "env.loss_tensors can name what comes before it%s",
+                                     ? "name tensors before it%s"
+                                     : "env.loss_tensors can name tensors before it%s",
                                  names);
     }
     return MSC_ALLOCATED(*text);
 }
 
-// Why the samples of a batch are on none of its axes: " (a batch has 4 samples, it is [3,5])".
+// Explains why no axis has the samples of a batch: " (a batch has 4 samples, it is [3,5])".
 static const char *lengths_of(struct msc_distill *d, size_t index) {
     const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, 0);
     const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[index]);
@@ -250,7 +251,7 @@ static enum msc_status leave_out_tensors(struct msc_distill *d,
     return kept > 0 ? MSC_OK : fail_naming(d, graph_as_run(d), wanted, n, "output to compare");
 }
 
-// Leaves out what has no loss once the inputs are known.
+// Leaves out tensors that cannot have a loss with the given inputs.
 static enum msc_status leave_out_of_loss(struct msc_distill *d) {
     struct msc_discontinuity *first;
     MSC_TRY(msc_discontinuity_create(&first, d->host->graph, graph_as_run(d)));
@@ -262,14 +263,13 @@ static enum msc_status leave_out_of_loss(struct msc_distill *d) {
 static enum msc_status warn_of_discontinuity(struct msc_distill *d, const char *output,
                                              const struct msc_joint *j, int32_t tensor) {
     const char *names = "";
-    if (!d->options.takes_before) { // else it was left as it is, since more is measured by it
+    if (!d->options.takes_before) { // else it is compared on purpose, because it measures more
         MSC_TRY(name_instead(&names, d, graph_as_run(d), &tensor, 1));
     }
     msc_log(d->host->log, MSC_LOG_WARNING,
-            "output %s lies behind joint %s (%s), where the smallest change can jump%s%s", output,
+            "output %s follows joint %s (%s), which can jump at the smallest change%s%s", output,
             j->name, msc_op_info(j->op)->name,
-            d->options.takes_before ? "" : ": name what comes before it in env.loss_tensors",
-            names);
+            d->options.takes_before ? "" : ": name tensors before it in env.loss_tensors", names);
     return MSC_OK;
 }
 
@@ -290,8 +290,8 @@ static enum msc_status warn_of_discontinuities(struct msc_distill *d) {
     return status;
 }
 
-// What another loss compares, be it constant here or not: losses are of the same kind only if they
-// are of the same tensors.
+// Compares the tensors of another loss, even those that are constant here: losses are comparable
+// only if they compare the same tensors.
 static enum msc_status compare_as(struct msc_distill *d, const struct msc_distill *other) {
     for (size_t i = 0; i < other->n_compared; i++) {
         const struct msc_distill_tensor *c = &other->compared[i];
@@ -305,7 +305,8 @@ static enum msc_status compare_as(struct msc_distill *d, const struct msc_distil
                              : msc_distill__lacks_samples(d, i) ? without_samples
                                                                 : NULL;
         if (reason) {
-            return MSC_FAIL(MSC_E_INVALID, "tensor %s, which the loss compares, is %s here",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "on these samples tensor %s, which the loss compares, is %s",
                             d->compared[i].name, reason);
         }
     }

@@ -1,4 +1,6 @@
-// What the distill loss's sources share.
+// State and functions shared by the sources of the distill loss: distill.c (creation, reference),
+// distill_run.c (runs), distill_compared.c, distill_before.c and distill_outputs.c (which tensors
+// are compared), distill_axis.c (their axis of samples).
 #ifndef MSC_ENV_DISTILL_INTERNAL_H
 #define MSC_ENV_DISTILL_INTERNAL_H
 
@@ -7,32 +9,32 @@
 
 #include <string.h>
 
-// One batch of a tensor that is compared.
+// One batch of a compared tensor.
 struct msc_distill_part {
-    int64_t first;               // element of the reference where the batch begins
+    int64_t first;               // index in the reference of the batch's first element
     int64_t n;                   // elements of a sample
-    int64_t n_pieces;            // that a sample is in, where its axis is not the first; else 1
+    int64_t n_pieces;            // contiguous pieces of a sample; 1 if samples are the first axis
     struct msc_loss_shape shape; // of a sample
 };
 
 enum { MSC_DISTILL_NO_AXIS = -1 };
 
-// What a run has lost so far, over batches that were compared without a gap.
+// The loss of a run so far, over the leading batches that were all compared.
 struct msc_distill_sum {
-    double losses; // of samples
+    double losses; // summed over samples
     size_t n_batches;
-    bool is_over; // the run's bound
+    bool is_over; // the run's bound is exceeded
 };
 
 struct msc_distill_tensor {
     int32_t tensor;
     const char *name;
     double weight;
-    int axis;           // that has the samples of a batch; MSC_DISTILL_NO_AXIS: none is known
-    double mean_square; // of the reference, over all elements of all samples
+    int axis;                    // of the samples of a batch; MSC_DISTILL_NO_AXIS: unknown
+    double mean_square;          // of the reference, over all elements of all samples
     struct msc_array *reference; // [n_elements] sample after sample
     int64_t n_elements;
-    struct msc_distill_part *parts; // [n_batches] since samples may differ in shape
+    struct msc_distill_part *parts; // [n_batches], since samples may differ in shape
 };
 
 struct msc_distill {
@@ -43,15 +45,15 @@ struct msc_distill {
     struct msc_evaluator *evaluator;
     size_t n_compared;
     struct msc_distill_tensor *compared;
-    bool is_part;        // what comes before an output is compared in its place
+    bool is_part;        // tensors before an output are compared in place of it
     size_t class_scores; // index in compared, SIZE_MAX without labels
     int64_t n_samples;
     bool has_reference;
-    // Of the call at hand.
+    // The current call:
     size_t first_batch, end_batch;
     struct msc_distill_run *runs;
     struct msc_eval_trial *trials;
-    double *terms;     // [n_runs][msc_distill_n_terms(d)], of runs that have no room of their own
+    double *terms;     // [n_runs][msc_distill_n_terms(d)], for runs whose `terms` is NULL
     bool *is_compared; // [n_runs][n_batches]
     struct msc_distill_sum *sums; // [n_runs]
     size_t runs_capacity;
@@ -61,20 +63,20 @@ struct msc_distill {
 
 struct msc_sample {
     const struct msc_distill *distill;
-    const float *const *values; // [n_compared] of the batch, sample after sample
+    const float *const *values; // [n_compared] tensors of the batch, sample after sample
     size_t batch;
-    int64_t row;    // of the batch
-    int64_t sample; // of the dataset
+    int64_t row;    // index in the batch
+    int64_t sample; // index in the dataset
 };
 
-// The reference of row `row` of a batch.
+// The reference of sample `row` of a batch.
 static inline float *msc_distill__reference(const struct msc_distill_tensor *c, size_t batch,
                                             int64_t row) {
     const struct msc_distill_part *p = &c->parts[batch];
     return (float *)msc_array_data(c->reference) + p->first + row * p->n;
 }
 
-// Copies a batch of `n_samples`, sample after sample.
+// Copies a batch of `n_samples` so that each sample is contiguous.
 static inline void msc_distill__gather(float to[], const float from[],
                                        const struct msc_distill_part *p, int64_t n_samples) {
     int64_t length = p->n_pieces > 0 ? p->n / p->n_pieces : 0;
@@ -86,23 +88,23 @@ static inline void msc_distill__gather(float to[], const float from[],
     }
 }
 
-// distill_axis.c: finds the axis of each compared tensor that has a batch's samples, once the
-// evaluator is there.
+// distill_axis.c: finds each compared tensor's axis of the samples of a batch. Needs the evaluator.
 enum msc_status msc_distill__find_axes(struct msc_distill *d);
-// Has a compared tensor no axis for the samples of a batch that has several?
+// Whether a compared tensor lacks an axis for the samples of a batch of several.
 bool msc_distill__lacks_samples(const struct msc_distill *d, size_t index);
 
-// distill_outputs.c: adds a tensor to what is compared.
+// distill_outputs.c: adds a tensor to the compared ones.
 void msc_distill__add_compared(struct msc_distill *d, int32_t tensor, double weight);
-// Why an output has no part in the loss, or NULL.
+// Why an output cannot be part of the loss, or NULL.
 const char *msc_distill__reason_to_leave_out(const struct msc_graph *g, int32_t tensor);
-// Does an output feed an input in the next chunk?
+// Whether an output is a state: it feeds an input in the next chunk.
 bool msc_distill__is_state(const struct msc_distill *d, int32_t tensor);
 
-// distill_before.c: compares outputs, or what comes before them.
+// distill_before.c: compares outputs, or tensors before those that can jump (takes_before).
 enum msc_status msc_distill__compare_before(struct msc_distill *d);
 
-// distill_compared.c: chooses what is compared and makes the evaluator of it; what `other` compares unless that is NULL.
+// distill_compared.c: chooses the compared tensors and creates their evaluator. `other` (may be
+// NULL): the same tensors as this loss.
 enum msc_status msc_distill__compare(struct msc_distill *d, const struct msc_distill *other);
 
 #endif

@@ -1,4 +1,4 @@
-// Which outputs the loss can compare, and the list of what it compares.
+// Decides which outputs the loss can compare, and adds tensors to the list of compared ones.
 #include "env/distill_internal.h"
 
 void msc_distill__add_compared(struct msc_distill *d, int32_t tensor, double weight) {
@@ -15,7 +15,7 @@ const char *msc_distill__reason_to_leave_out(const struct msc_graph *g, int32_t 
     return msc_graph_weight_of(g, tensor) != MSC_NO_ID ? "constant" : NULL;
 }
 
-// What it loses shows in what comes later.
+// States are not compared, because their error shows in the outputs of later chunks.
 bool msc_distill__is_state(const struct msc_distill *d, int32_t tensor) {
     for (size_t i = 0; i < msc_dataset_n_inputs(d->dataset); i++) {
         const char *state = msc_dataset_state(d->dataset, i);

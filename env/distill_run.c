@@ -1,4 +1,6 @@
-// Runs and their losses, sample by sample.
+// Runs the model with edits and computes losses and metrics sample by sample. Losses are summed
+// batch by batch in the order of the dataset, so results do not depend on threads or on the
+// division into parts.
 #include "env/distill.h"
 
 #include "base/alloc.h"
@@ -8,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Of the batch after the last one: how many samples there are.
+// The index of a batch's first sample; for the batch after the last one, the number of samples.
 static int64_t first_sample(const struct msc_distill *d, size_t batch) {
     int64_t first = (int64_t)batch * msc_dataset_batch_size(d->dataset);
     return first < d->n_samples ? first : d->n_samples;
@@ -36,7 +38,7 @@ int64_t msc_sample_label(const struct msc_sample *s) {
     return msc_dataset_label(s->distill->dataset, s->sample);
 }
 
-// Weighted mean over what is compared.
+// Weighted mean over the compared tensors.
 static double sample_loss(const struct msc_sample *s) {
     const struct msc_distill *d = s->distill;
     const struct msc_loss loss = {.kind = d->options.kind, .is_logits = d->options.kl_is_logits};
@@ -60,7 +62,7 @@ size_t msc_distill_n_terms(const struct msc_distill *d) {
     return msc_distill_n_sums(d) * msc_distill_n_batches(d);
 }
 
-// The terms [n_batches] of one sum of a run: 0: of the losses, then of the metrics.
+// The terms [n_batches] of one sum of a run; sum 0 is the loss, then the metrics follow.
 static double *terms_of(const struct msc_distill *d, size_t run, size_t sum) {
     double *own = d->runs[run].terms;
     return (own ? own : d->terms + run * msc_distill_n_terms(d)) + sum * msc_distill_n_batches(d);
@@ -78,7 +80,7 @@ static void distill_begin_run(void *payload, size_t index) {
     bool *is_compared = d->is_compared + index * n_batches;
     d->sums[index] = (struct msc_distill_sum){0};
     for (size_t b = 0; b < n_batches; b++) {
-        is_compared[b] = b < d->first_batch; // by an earlier part
+        is_compared[b] = b < d->first_batch; // earlier parts have compared these
     }
 }
 
@@ -104,7 +106,7 @@ static void compare_samples(struct msc_distill *d, size_t trial, size_t batch,
     d->is_compared[trial * msc_dataset_n_batches(d->dataset) + batch] = true;
 }
 
-// Elements of a batch of a tensor whose samples do not lie one after the other.
+// The elements of a tensor's batch if its samples are not contiguous, else 0.
 static int64_t n_to_gather(const struct msc_distill *d, size_t index, size_t batch) {
     const struct msc_distill_part *p = &d->compared[index].parts[batch];
     return p->n_pieces != 1 ? p->n * msc_dataset_batch_samples(d->dataset, batch) : 0;
@@ -138,7 +140,7 @@ static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t
     return status;
 }
 
-// Adds the terms of a sum, batch by batch.
+// Adds the terms of a sum batch by batch.
 static double add_terms(const double terms[], size_t n_batches) {
     double sum = 0;
     for (size_t batch = 0; batch < n_batches; batch++) {
@@ -147,8 +149,8 @@ static double add_terms(const double terms[], size_t n_batches) {
     return sum;
 }
 
-// Adds up the losses of a run as far as its batches were compared without a gap, and no further
-// than its bound: batch by batch, so that the sum is the same whenever it is looked at.
+// Adds the losses of a run over the leading batches that were all compared, until its bound is
+// exceeded. They are added batch by batch, so the sum does not depend on when this is called.
 static void add_up_losses(struct msc_distill *d, size_t index) {
     const struct msc_distill_run *run = &d->runs[index];
     struct msc_distill_sum *sum = &d->sums[index];
@@ -178,7 +180,7 @@ static void measure_run(struct msc_distill *d, size_t index) {
     }
 }
 
-// What went wrong after the batch that a run was stopped at is nothing to it.
+// Fills a run's results. An error after the batch at which the run was stopped is ignored.
 static void distill_finish_run(void *payload, size_t index) {
     struct msc_distill *d = payload;
     struct msc_distill_run *run = &d->runs[index];
@@ -197,7 +199,7 @@ static void distill_finish_run(void *payload, size_t index) {
     }
 }
 
-// Room for n runs, kept from call to call.
+// Allocates memory for n runs, which is kept between calls.
 static enum msc_status distill_make_room(struct msc_distill *d, size_t n) {
     if (n <= d->runs_capacity) {
         return MSC_OK;
@@ -234,7 +236,7 @@ enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distil
                             .end = distill_finish_run,
                             .payload = d};
     if (!d->has_reference) {
-        return MSC_FAIL(MSC_E_STATE, "the float model's outputs are not there yet");
+        return MSC_FAIL(MSC_E_STATE, "the float model's outputs have not been computed yet");
     }
     MSC_TRY(distill_make_room(d, n));
     d->first_batch = first;
@@ -288,7 +290,7 @@ static enum msc_status create_rows(struct msc_array **out, const struct msc_dist
     for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
         if (c->parts[b].n != c->parts[0].n || t->n_dims + !has_samples > MSC_MAX_DIMS) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "samples of %s differ in shape: there is no one array of them",
+                            "samples of %s differ in shape, expected equal shapes for one array",
                             c->name);
         }
     }
@@ -341,7 +343,7 @@ enum msc_status msc_distill_outputs(struct msc_distill *d, const struct msc_edit
     return status;
 }
 
-// ---- Runs of others ---------------------------------------------------------------------------
+// ---- Runs computed elsewhere ------------------------------------------------------------------
 
 bool msc_distill_is_part(const struct msc_distill *d) {
     return d->is_part;

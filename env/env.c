@@ -14,12 +14,12 @@ struct msc_env {
     const struct msc_env_def *def;
     void *state;
     struct msc_env_host host, whole;
-    struct msc_graph *pruned; // what `base` leaves of the graph; NULL: all of it
+    struct msc_graph *pruned; // the graph without the channels that `base` removes; NULL: unchanged
     const struct cJSON *config;
-    const struct msc_env_elsewhere *elsewhere; // NULL: it measures by itself
+    const struct msc_env_elsewhere *elsewhere; // NULL: trials are measured here
     struct msc_arena arena;
-    // What one evaluation needs, kept between calls: the trials left to measure and their bounds,
-    // where each stands in the caller's list, and whether it was reported.
+    // Memory of an evaluation, kept between calls: the trials to measure, their bounds and terms,
+    // their indices in the caller's list, and whether they were reported.
     struct msc_trial **trials;
     size_t trials_capacity;
     double *bounds;
@@ -72,14 +72,14 @@ static enum msc_status check_needs(const struct msc_env_def *def, const struct m
     };
     for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
         if ((def->needs & needs[i].need) && !needs[i].is_there) {
-            return MSC_FAIL(MSC_E_INVALID, "environment %s needs %s, and the config has none",
+            return MSC_FAIL(MSC_E_INVALID, "environment %s needs %s, but the config has none",
                             def->name, needs[i].what);
         }
     }
     return MSC_OK;
 }
 
-// A search that starts from a strategy that prunes is one of what that leaves.
+// If the strategy to start from prunes channels, the search works on the pruned graph.
 static enum msc_status prune_graph(struct msc_env *env) {
     const struct msc_strategy *base = env->host.base;
     if (!base || !env->host.graph || !msc_strategy_prunes(base)) {
@@ -109,8 +109,8 @@ enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *d
     if (def->abi != MSC_ENV_ABI) {
         return MSC_FAIL(
             MSC_E_UNSUPPORTED,
-            "environment %s was built for ABI %u, expected %u; build it anew against the "
-            "installed headers",
+            "environment %s was built for ABI %u, expected %u; rebuild it with the installed "
+            "headers",
             def->name, def->abi, MSC_ENV_ABI);
     }
     struct msc_env *env = msc_alloc_zero(1, sizeof *env);
@@ -155,18 +155,18 @@ struct pass {
     const struct msc_env_part *part; // NULL: all batches
 };
 
-// A plug-in that stops a trial below its bound would make a search lose what it looks for.
+// Fails a trial that a plug-in stopped below its bound: the search could miss its best trial.
 static void check_pruned(const struct pass *pass, struct msc_outcome *outcome, double bound) {
     double loss = outcome->metrics[pass->goal->objectives[0].metric];
     if (outcome->state == MSC_TRIAL_PRUNED && !pass->part && !(loss > bound)) {
         msc_outcome_fail(
             outcome, MSC_CAUSE_TRIAL,
-            "the environment stopped it at %.17g, which does not exceed its bound of %.17g", loss,
-            bound);
+            "the environment stopped the trial at %.17g, expected more than its bound of %.17g",
+            loss, bound);
     }
 }
 
-// A plug-in may have written the reason itself.
+// Makes the reason one line of UTF-8, because a plug-in may have written it directly.
 static void tidy_reason(struct msc_outcome *outcome) {
     char text[MSC_REASON_BYTES];
     outcome->reason[MSC_REASON_BYTES - 1] = '\0';
@@ -194,7 +194,7 @@ static enum msc_status check_choices(const struct msc_space *space, const struct
     const uint32_t *choices = trial->proposal.choices;
     for (size_t t = 0; t < space->n_tasks; t++) {
         if (choices[t] >= space->tasks[t].n_choices) {
-            return MSC_FAIL(MSC_E_INVALID, "trial %lld: task %s has no choice %u of %u",
+            return MSC_FAIL(MSC_E_INVALID, "trial %lld: task %s has no choice %u, only %u choices",
                             (long long)trial->id, space->tasks[t].name, choices[t],
                             space->tasks[t].n_choices);
         }
@@ -210,7 +210,8 @@ static enum msc_status env_reserve(struct msc_env *env, size_t n) {
     return msc_grow(&env->reported, &env->reported_capacity, n, sizeof *env->reported);
 }
 
-// One that goes on keeps what was measured; that it has failed meanwhile is to be seen anew.
+// Begins a trial. If it continues after an earlier part, its metrics are kept and only an earlier
+// failure is cleared.
 static void begin_trial(struct msc_trial *trial, const struct msc_space *space, bool goes_on) {
     if (goes_on) {
         trial->outcome.state = MSC_TRIAL_COMPLETE;
@@ -221,8 +222,8 @@ static void begin_trial(struct msc_trial *trial, const struct msc_space *space, 
     }
 }
 
-// Begins every outcome and reports what needs no measuring. Returns the number of trials left,
-// gathered in env->trials.
+// Begins every trial and reports those that need not be measured. Returns the number of the others,
+// which are listed in env->trials.
 static size_t sort_out(struct pass *pass) {
     struct msc_env *env = pass->env;
     const struct msc_evaluation *e = pass->caller;
@@ -327,7 +328,7 @@ enum msc_status msc_env_evaluate_part(struct msc_env *env, const struct msc_goal
     return run_pass(&pass);
 }
 
-// ---- For others, and by them ------------------------------------------------------------------
+// ---- Measuring for other machines, and on them -------------------------------------------------
 
 enum msc_status msc_env_measure(struct msc_env *env, const struct msc_evaluation *e,
                                 const struct msc_env_part *part) {
@@ -375,7 +376,7 @@ enum msc_status msc_env_reevaluate(struct msc_env *env, const uint32_t choices[]
     return MSC_ALLOCATED(*out);
 }
 
-// Of the parameters as they are written.
+// Hashes the parameters as JSON.
 static enum msc_status hash_params(struct msc_hash *out, const struct msc_env *env) {
     struct cJSON *params = cJSON_CreateObject();
     enum msc_status status =
@@ -421,7 +422,8 @@ enum msc_status msc_env_restore(struct msc_env *env, const struct cJSON *state) 
     if (env->def->restore) {
         return env->def->restore(env, state);
     }
-    return cJSON_IsNull(state) ? MSC_OK
-                               : MSC_FAIL(MSC_E_FORMAT, "environment %s keeps no state, found some",
-                                          env->def->name);
+    return cJSON_IsNull(state)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "environment %s has no state to restore, expected null",
+                          env->def->name);
 }

@@ -1,14 +1,14 @@
-// Environments in any language: a program that reads one JSON object a line from its standard input
-// and answers on its standard output.
+// Environments in any language. An environment is a program that reads one JSON object per line
+// from its standard input and answers on its standard output:
 //
 //     {"method":"init","protocol":1,"params":{…}}      {"tasks":[…],"metrics":[…],"costs":[…]}
 //     {"method":"evaluate","trials":[{"choices":[0,1]},…]}
 //                                     a line for each: {"trial":0,"metrics":{"distill_loss":0.1}}
 //     {"method":"done"}                                     no answer: the program ends
 //
-// An answer {"error":"text"} stops the search with that text. A program that ends, or takes too long,
-// while it evaluates is started anew, and each trial that had no answer is evaluated alone; one that
-// ends it twice has failed.
+// An answer {"error":"text"} stops the search with that text. If the program ends or takes too long
+// during an evaluation, it is restarted and each unanswered trial is evaluated on its own. A trial
+// that ends the program twice has failed.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -18,9 +18,9 @@
 
 #include <string.h>
 
-// One trial, alone, may end the program so often.
+// A trial fails when it has ended the program this often.
 #define MOST_ENDS 2
-// So many trials in a row ended it, and it is not the trials.
+// If more trials than this fail in a row, the program is at fault and the search stops.
 #define MOST_FAILURES 32
 
 struct process_env {
@@ -30,10 +30,11 @@ struct process_env {
 
     struct msc_program program;
     struct msc_process_env says;
-    struct msc_hash answer; // to init
-    struct msc_hash files;  // what the command's words name, as far as they are files
+    struct msc_hash answer; // the answer to init
+    struct msc_hash files;  // the files among the command's words
     int n_failures;         // in a row
-    // Of the trials of one call: those without an answer yet, and which are done of those asked for.
+    // For one call: indices of the trials without an answer, and which trials of a request are
+    // done.
     size_t *places;
     size_t places_capacity;
     bool *is_done;
@@ -42,18 +43,18 @@ struct process_env {
 
 static const struct msc_param process_params[] = {
     {.name = "command",
-     .help = "program and arguments, a list of texts; no shell is involved",
+     .help = "program and its arguments, a list of strings; run directly, without a shell",
      .offset = offsetof(struct process_env, command),
      .type = MSC_PARAM_JSON},
     {.name = "timeout",
-     .help = "time that one answer may take, the space or a trial",
+     .help = "time allowed for one answer (the space or one trial); then the program is restarted",
      .offset = offsetof(struct process_env, timeout_s),
      .type = MSC_PARAM_DURATION,
      .number = 600,
      .min = 0.001,
      .max = 1e9},
     {.name = "params",
-     .help = "handed to the program as it is",
+     .help = "any JSON value; passed unchanged to the program in \"init\"",
      .offset = offsetof(struct process_env, params),
      .type = MSC_PARAM_JSON},
     {0},
@@ -74,7 +75,7 @@ static enum msc_status ask_space(struct process_env *p, cJSON **answer) {
     return msc_program_exchange(&p->program, answer);
 }
 
-// Starts the program and takes its space; *answer, owned by the caller, is NULL on failure.
+// Starts the program and reads its answer to init; *answer is owned by the caller, NULL on failure.
 static enum msc_status start_program(struct msc_env *env, cJSON **answer) {
     struct process_env *p = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
@@ -86,7 +87,8 @@ static enum msc_status start_program(struct msc_env *env, cJSON **answer) {
     return msc_program_name_error(&p->program, status, "init");
 }
 
-// With another program results may be others. What is found in PATH goes by its name alone.
+// Hashes the program's files, because results depend on them. A program found in PATH is not
+// hashed.
 static enum msc_status hash_files(struct msc_hash *out, const struct process_env *p,
                                   const char *folder) {
     struct msc_arena arena = {0};
@@ -137,7 +139,7 @@ static const struct msc_space *process_space(const struct msc_env *env) {
 
 // ---- Evaluating -------------------------------------------------------------------------------
 
-// Its end is no error of ours: what follows from it depends on the trial.
+// Whether the program has ended; the caller decides what that means for the trial.
 static bool has_ended(enum msc_status status) {
     return status == MSC_E_IO;
 }
@@ -146,14 +148,14 @@ static enum msc_status start_again(struct msc_env *env) {
     struct process_env *p = msc_env_state(env);
     cJSON *answer = NULL;
     struct msc_hash hash;
-    msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "%s; it is started anew",
-            msc_status_message());
+    msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "%s; restarting it", msc_status_message());
     msc_program_kill(&p->program);
     MSC_TRY(start_program(env, &answer));
     enum msc_status status = msc_json_hash(&hash, answer);
     cJSON_Delete(answer);
     if (status == MSC_OK && !msc_hash_equal(hash, p->answer)) {
-        status = MSC_FAIL(MSC_E_STATE, "started anew, it answers otherwise than before");
+        status = MSC_FAIL(MSC_E_STATE,
+                          "after a restart its answer differs, expected the same as at first");
     }
     return msc_program_name_error(&p->program, status, "init");
 }
@@ -176,8 +178,8 @@ static enum msc_status take_outcome(struct msc_env *env, const struct msc_evalua
     return MSC_OK;
 }
 
-// `n` trials, those at `places`, in one request. Of those that is_done names at the end there are
-// outcomes, whatever the status. Of its end the text says no more than how it came.
+// Evaluates the `n` trials at `places` in one request. On return, trials marked in is_done have
+// outcomes, whatever the status. If the program ended, the message says only how.
 static enum msc_status evaluate_some(struct msc_env *env, const struct msc_evaluation *e,
                                      const size_t places[], size_t n) {
     struct process_env *p = msc_env_state(env);
@@ -192,7 +194,7 @@ static enum msc_status evaluate_some(struct msc_env *env, const struct msc_evalu
     return has_ended(status) ? status : msc_program_name_error(&p->program, status, "evaluate");
 }
 
-// One at a time, so that it is known which one ends the program.
+// Evaluates one trial per request, so that a trial that ends the program is known.
 static enum msc_status evaluate_alone(struct msc_env *env, const struct msc_evaluation *e,
                                       size_t place) {
     struct process_env *p = msc_env_state(env);
@@ -203,7 +205,8 @@ static enum msc_status evaluate_alone(struct msc_env *env, const struct msc_eval
             return status;
         }
         if (n_ends == MOST_ENDS && ++p->n_failures > MOST_FAILURES) {
-            status = msc_status_prefix(status, "%d trials in a row ended it", p->n_failures);
+            status =
+                msc_status_prefix(status, "%d trials in a row ended the program", p->n_failures);
             return msc_program_name_error(&p->program, status, "evaluate");
         }
         if (n_ends == MOST_ENDS) {
@@ -246,7 +249,7 @@ static enum msc_status process_evaluate(struct msc_env *env, const struct msc_ev
     return MSC_OK;
 }
 
-// ---- What it is -------------------------------------------------------------------------------
+// ---- Description ------------------------------------------------------------------------------
 
 static enum msc_status process_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
     const struct process_env *p = msc_env_state(env);

@@ -1,8 +1,9 @@
 // The built-in environments.
 //
-// To add one: 1. write env/env_<name>.c, or a folder env/<name>/, that ends in its definition, 2. add it to
-// env/CMakeLists.txt, 3. declare it below and add it to the list, in the order users see, 4. run
-// `ctest -R conformance`. Declarations, not headers: the folders of environments are built on env/.
+// To add one: 1. write env/env_<name>.c, or a folder env/<name>/, that ends in its definition, 2.
+// add it to env/CMakeLists.txt, 3. declare it below and add it to the list, which is in the order
+// of `mscgym envs`, 4. run `ctest -R conformance`. Environments are declared here instead of
+// including their headers, because their folders depend on env/.
 #include "env/env.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-// An environment that answers from a file: points that were measured before, or terms that add up.
-// Searches are judged on it, as its optimum can be computed, and what others measured can be searched.
+// An environment that answers from a file of measured points or of additive terms. Use it to
+// compare searches, since its optimum can be computed, and to search in measurements made
+// elsewhere.
 #include "env/table_file.h"
 
 #include "base/file.h"
@@ -16,11 +17,11 @@ struct table_env {
 
 static const struct msc_param table_params[] = {
     {.name = "file",
-     .help = "the table: JSON, or a .csv file of rows (docs/table.md)",
+     .help = "file that answers trials: JSON, or .csv with one row per point (docs/table.md)",
      .offset = offsetof(struct table_env, file),
      .type = MSC_PARAM_TEXT},
     {.name = "metrics",
-     .help = "columns of a .csv file that are metrics (unless given: distill_loss)",
+     .help = "columns of a .csv file to use as metrics (default: distill_loss)",
      .offset = offsetof(struct table_env, metrics),
      .type = MSC_PARAM_OBJECT},
     {0},
@@ -31,7 +32,7 @@ static enum msc_status table_init(struct msc_env *env) {
     struct msc_arena *arena = msc_env_arena(env);
     if (!t->file) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "env: \"file\" is missing: the table that environment table answers from");
+                        "env: \"file\" is missing, expected the path of a table (docs/table.md)");
     }
     const char *path = msc_path_join(arena, msc_env_host(env)->folder, t->file);
     return path ? msc_table_file_load(&t->table, path, t->metrics, arena)
@@ -55,7 +56,7 @@ static void look_up(const struct msc_table_file *table, struct msc_trial *trial)
         }
     }
     if (table->n_measured > 0) {
-        msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "failed, says the table");
+        msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "the table lists this point as failed");
     }
 }
 
@@ -88,7 +89,7 @@ static void table_finish(struct msc_env *env) {
 const struct msc_env_def msc_env_table = {
     .abi = MSC_ENV_ABI,
     .name = "table",
-    .summary = "answers from a file: measured points, or terms that add up; needs no model",
+    .summary = "answers from a file of measured points or additive terms; needs no model",
     .version = 1,
     .state_size = sizeof(struct table_env),
     .params = table_params,

@@ -1,12 +1,12 @@
-// An analytic environment for tests, benchmarks and learning: no model, next to no evaluation
-// time, and an optimum that can be computed.
+// An analytic environment for tests, benchmarks and learning. It needs no model and almost no
+// evaluation time, and its optimum can be computed.
 //
-// Task t has `choices` widths, w = choices (most expensive, choice 0) down to 1 (cheapest), and
-// elements_t elements. A point's size is sum of elements_t * w_t / 8 bytes, exactly. Its loss is
-// the sum over tasks of a seeded table that grows as the width falls, plus, with `interaction`
-// above 0, a seeded term for each pair of neighbouring tasks, of either sign, so that the best
-// plan is not made of the best single choices. A trial with a bound is evaluated in eight
-// batches of equal loss, and stops after the first where what they sum to exceeds it.
+// Task t has elements_t elements and `choices` widths, from w = choices (most expensive, choice 0)
+// down to 1 (cheapest). A point's size is the sum of elements_t * w_t / 8 bytes. Its loss is the
+// sum over tasks of a seeded table that grows as the width falls. With `interaction` above 0, each
+// pair of neighbouring tasks adds a seeded term of either sign, so the best plan does not consist
+// of the best single choices. A trial with a bound is evaluated in eight batches of equal loss and
+// stops as soon as their sum exceeds it.
 #include "env/env_toy.h"
 
 #include "base/alloc.h"
@@ -48,20 +48,20 @@ struct toy {
     int64_t hang_at;
 
     struct msc_space space;
-    uint32_t *bytes; // [tasks], of one step of width
+    uint32_t *bytes; // [tasks], bytes of one step of width
     double *losses;  // [tasks, choices]
     double *pairs;   // [tasks - 1, choices, choices]; NULL without interaction
 };
 
 static const struct msc_metric toy_metrics[METRIC_COUNT] = {
-    [METRIC_LOSS] = {.name = "distill_loss", .unit = "", .help = "what the widths lose"},
+    [METRIC_LOSS] = {.name = "distill_loss", .unit = "", .help = "seeded loss of the widths"},
     [METRIC_SIZE] = {.name = "size_bytes",
                      .unit = "bytes",
                      .help = "size of all elements at their widths",
                      .is_exact = true},
     [METRIC_SIZE_RATIO] = {.name = "size_ratio",
                            .unit = "",
-                           .help = "size_bytes over that of 4 bytes an element",
+                           .help = "size_bytes relative to 4 bytes per element",
                            .is_exact = true},
 };
 
@@ -83,21 +83,21 @@ static const struct msc_param toy_params[] = {
      .min = 1,
      .max = 64},
     {.name = "seed",
-     .help = "seed of the losses and sizes",
+     .help = "seed of losses and sizes; each seed is another problem",
      .offset = offsetof(struct toy, seed),
      .type = MSC_PARAM_I64,
      .number = 0,
      .min = 0,
      .max = 9007199254740991.0},
     {.name = "interaction",
-     .help = "strength of the terms between neighbouring tasks",
+     .help = "strength of the terms between neighbouring tasks; 0 makes losses additive",
      .offset = offsetof(struct toy, interaction),
      .type = MSC_PARAM_F64,
      .number = 0,
      .min = 0,
      .max = 1},
     {.name = "delay_us",
-     .help = "time that each trial takes",
+     .help = "time that each trial takes, as if a model ran",
      .offset = offsetof(struct toy, delay_us),
      .type = MSC_PARAM_I64,
      .number = 0,
@@ -112,14 +112,15 @@ static const struct msc_param toy_params[] = {
      .min = -1,
      .max = 9007199254740991.0},
     {.name = "fail_every",
-     .help = "fault injection for tests: about one point in so many fails (0: none)",
+     .help = "fault injection for tests: about one point in this many fails (0: none)",
      .offset = offsetof(struct toy, fail_every),
      .type = MSC_PARAM_I64,
      .number = 0,
      .min = 0,
      .max = 1e9},
     {.name = "fail_cause",
-     .help = "fault injection for tests: a loss that is not a number, or a missing device",
+     .help = "fault injection for tests: a failure is a loss of NaN (trial) or a missing device "
+             "(environment)",
      .offset = offsetof(struct toy, fail_cause),
      .type = MSC_PARAM_ENUM,
      .text = "trial",
@@ -192,7 +193,7 @@ static enum msc_status toy_draw_tables(struct toy *toy, struct msc_arena *arena)
         for (size_t i = 0; i < n_choices * n_choices; i++) {
             double left = toy->losses[t * n_choices + i / n_choices];
             double right = toy->losses[(t + 1) * n_choices + i % n_choices];
-            // At most a quarter of what the two lose alone: no sum falls below zero.
+            // At most a quarter of the two isolated losses, so that no sum is negative.
             toy->pairs[t * n_choices * n_choices + i] =
                 toy->interaction * (msc_rng_double(&rng) - 0.5) * sqrt(left * right);
         }
@@ -301,7 +302,7 @@ static const struct msc_space *toy_space(const struct msc_env *env) {
     return &toy->space;
 }
 
-// Sleeps in short pieces, so that a request to stop at once is heard. False when it came.
+// Sleeps in short pieces, so that a request to stop is noticed. False after such a request.
 static bool wait_us(const struct msc_env *env, uint64_t duration_us) {
     const struct msc_cancel *cancel = msc_env_host(env)->cancel;
     uint64_t end_ns = msc_clock_ns() + duration_us * 1000;
@@ -335,7 +336,7 @@ static void toy_inject_failure(const struct toy *toy, struct msc_outcome *outcom
     }
 }
 
-// After how many batches a trial is over, and what its loss has come to by then.
+// The number of batches after which a trial ends, and its loss up to there.
 static int count_batches(double bound, double loss, double *partial) {
     int n = 1;
     while (n < BATCHES && !(loss * n / BATCHES > bound)) {
@@ -388,12 +389,12 @@ static enum msc_status toy_reference(struct msc_env *env, double metrics[MSC_MAX
     return MSC_OK;
 }
 
-// The dynamic programme's tables: the least loss of tasks 0 … t that end in a choice and have a
-// size, and the choice before.
+// Tables of the dynamic programme: the least loss of tasks 0 … t by the last choice and the size,
+// and the previous task's choice that gives it.
 struct programme {
     const struct toy *toy;
     size_t n_sizes;
-    double *best;  // [2, choices, n_sizes], of the task before and of this one
+    double *best;  // [2, choices, n_sizes], of the previous task and of this one
     uint8_t *from; // [tasks, choices, n_sizes]
 };
 
@@ -437,7 +438,7 @@ static enum msc_status toy_run_programme(struct programme *p, uint32_t choices[]
         end = last[i] < last[end] ? i : end;
     }
     if (isinf(last[end])) {
-        return MSC_FAIL(MSC_E_NOT_FOUND, "toy: no point is as small as the bound");
+        return MSC_FAIL(MSC_E_NOT_FOUND, "toy: every point is larger than the bound");
     }
     size_t size = end % p->n_sizes;
     size_t choice = end / p->n_sizes;

@@ -1,4 +1,4 @@
-// The goal of a search from the environment's JSON object.
+// Reads the goal of a search, "objectives" and "bounds", from the environment's JSON object.
 #include "env/env.h"
 
 #include "base/json.h"
@@ -35,13 +35,15 @@ static enum msc_status goal_find_metric(int *out, const struct msc_space *space,
 static enum msc_status goal_add_objective(struct msc_goal *goal, const struct msc_space *space,
                                           const char *name) {
     if (goal->n_objectives == MSC_MAX_OBJECTIVES) {
-        return MSC_FAIL(MSC_E_INVALID, "env.objectives: more than %d", MSC_MAX_OBJECTIVES);
+        return MSC_FAIL(MSC_E_INVALID, "env.objectives: expected at most %d metrics",
+                        MSC_MAX_OBJECTIVES);
     }
     int metric;
     MSC_TRY(goal_find_metric(&metric, space, name, "objectives"));
     for (size_t i = 0; i < goal->n_objectives; i++) {
         if (goal->objectives[i].metric == metric) {
-            return MSC_FAIL(MSC_E_INVALID, "env.objectives: \"%s\" stands there twice", name);
+            return MSC_FAIL(MSC_E_INVALID, "env.objectives: \"%s\" is listed twice; remove one",
+                            name);
         }
     }
     goal->objectives[goal->n_objectives++] = (struct msc_objective){
@@ -62,7 +64,7 @@ static enum msc_status goal_read_objectives(struct msc_goal *goal, const struct 
     const cJSON *item;
     cJSON_ArrayForEach(item, list) {
         if (!cJSON_IsString(item)) {
-            return MSC_FAIL(MSC_E_INVALID, "env.objectives: expected names of metrics");
+            return MSC_FAIL(MSC_E_INVALID, "env.objectives: expected a list of metric names");
         }
         MSC_TRY(goal_add_objective(goal, space, item->valuestring));
     }
@@ -87,7 +89,7 @@ static enum msc_status goal_read_bound(struct msc_goal *goal, const struct msc_s
     static const char *const known[] = {"min", "max"};
     const char *name = item->string;
     if (goal->n_bounds == MSC_MAX_BOUNDS) {
-        return MSC_FAIL(MSC_E_INVALID, "env.bounds: more than %d", MSC_MAX_BOUNDS);
+        return MSC_FAIL(MSC_E_INVALID, "env.bounds: expected at most %d metrics", MSC_MAX_BOUNDS);
     }
     struct msc_bound bound = {.min = -INFINITY, .max = INFINITY};
     MSC_TRY(goal_find_metric(&bound.metric, space, name, "bounds"));
@@ -111,7 +113,9 @@ enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space 
     const cJSON *bounds = msc_json_get(config, "bounds");
     MSC_TRY(goal_read_objectives(goal, space, objectives));
     if (bounds && !cJSON_IsObject(bounds)) {
-        return MSC_FAIL(MSC_E_INVALID, "env.bounds: expected an object of metrics");
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "env.bounds: expected an object such as {\"size_bytes\": {\"max\": 50000}}");
     }
     const cJSON *item;
     cJSON_ArrayForEach(item, bounds) {

@@ -12,14 +12,14 @@ struct msc_gym {
     const struct msc_goal *goal;
     const struct msc_space *space;
     uint64_t trial_budget;
-    // What save writes:
+    // Written by save:
     uint64_t seed;
     uint64_t n_trials;      // evaluated so far
-    double worst;           // the worst first objective seen, NAN before the first
+    double worst;           // the worst first objective so far, NaN before the first
     bool is_running;        // inside an episode
-    size_t task;            // the next step chooses for it
-    struct msc_trial trial; // the choices of the running episode, the outcome of the last one
-    struct msc_arena arena; // of the trial
+    size_t task;            // the task of the next step
+    struct msc_trial trial; // choices of the current episode, outcome of the last one
+    struct msc_arena arena; // memory of the trial
 };
 
 enum msc_status msc_gym_create(struct msc_gym **out, struct msc_env *env,
@@ -158,7 +158,7 @@ static enum msc_status read_u64_text(uint64_t *out, const cJSON *state, const ch
     MSC_TRY(msc_json_get_text(&text, state, key, "gym state"));
     return msc_parse_u64(out, text)
                ? MSC_OK
-               : MSC_FAIL(MSC_E_FORMAT, "gym state.%s: \"%s\" is no number", key, text);
+               : MSC_FAIL(MSC_E_FORMAT, "gym state.%s: \"%s\" is not an integer", key, text);
 }
 
 static enum msc_status gym_read_state(struct saved *saved, const struct msc_gym *gym,
@@ -181,7 +181,8 @@ static enum msc_status gym_read_state(struct saved *saved, const struct msc_gym 
         const struct msc_task *task = &gym->space->tasks[t++];
         if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0.0) ||
             item->valuedouble >= task->n_choices || item->valuedouble != floor(item->valuedouble)) {
-            return MSC_FAIL(MSC_E_FORMAT, "gym state: task %s has no such choice", task->name);
+            return MSC_FAIL(MSC_E_FORMAT, "gym state: the choice of task %s does not exist",
+                            task->name);
         }
     }
     return MSC_OK;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { LANES = 8 }; // independent sums, so that the additions can overlap; always added up alike
+enum { LANES = 8 }; // independent sums, so that additions overlap; combined in a fixed order
 
 static double add_up_lanes(const double lanes[LANES]) {
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
@@ -35,13 +35,13 @@ static double sum_squared_differences(const float y[], const float z[], int64_t 
     return add_up_lanes(lanes);
 }
 
-// The functions of the table take what msc_loss_sample does; no sample is empty.
+// The functions of the table have the arguments of msc_loss_sample; samples are not empty.
 static double loss_mse(const struct msc_loss *loss, const float y[], const float z[],
                        struct msc_loss_shape shape, double mean_square) {
     int64_t n = shape.outer * shape.axis * shape.inner;
     double error = sum_squared_differences(y, z, n) / (double)n;
     (void)loss;
-    // A float output that is zero throughout has no scale of its own.
+    // If the float output is zero everywhere, the error is not normalised.
     return mean_square > 0 ? error / mean_square : error;
 }
 
@@ -54,7 +54,7 @@ static double loss_cosine(const struct msc_loss *loss, const float y[], const fl
     for (int64_t i = 0; i < n; i++) {
         dots[i % LANES] += (double)y[i] * (double)z[i];
     }
-    // The root of the product is exact where both are equal.
+    // The root of the product is exact if both are equal.
     double norm = sqrt(msc_loss_sum_squares(y, n) * msc_loss_sum_squares(z, n));
     if (norm == 0) {
         return sum_squared_differences(y, z, n) == 0 ? 0.0 : 1.0;
@@ -88,8 +88,8 @@ static double divergence_of_logits(const float y[], const float z[], int64_t n, 
     return sum;
 }
 
-// Probabilities below the smallest normal float count as it: a network that rounds one to 0 is far
-// off, not infinitely far.
+// Probabilities below the smallest normal float are raised to it, so that a probability rounded to
+// 0 gives a large but finite loss.
 static double divergence_of_probabilities(const float y[], const float z[], int64_t n,
                                           int64_t stride) {
     const double least = 1.1754943508222875e-38;
@@ -117,7 +117,7 @@ static double loss_kl(const struct msc_loss *loss, const float y[], const float 
             double d = loss->is_logits
                            ? divergence_of_logits(y + at, z + at, s.axis, s.inner)
                            : divergence_of_probabilities(y + at, z + at, s.axis, s.inner);
-            // Rounding can leave a hair below zero, which no divergence is.
+            // A divergence is not negative; rounding can make it slightly so.
             sum += d > 0 || isnan(d) ? d : 0;
         }
     }

@@ -1,4 +1,4 @@
-// Distillation losses: how far one sample's output of the compressed model is from the float
+// Distillation losses: the distance of one sample's output of the compressed model from the float
 // model's.
 //
 //   mse     mean over elements of (y - z)^2, over the mean of y^2 over all samples
@@ -6,8 +6,8 @@
 //           themselves when they are probabilities), mean over the other axes
 //   cosine  1 - (y . z) / (|y| |z|)
 //
-// y is the float model's output, z the compressed one's. All sums are in double, in the order of
-// elements; 0 where both are equal.
+// y is the output of the float model, z that of the compressed one. All sums are in double, in a
+// fixed order. The loss is 0 if both are equal.
 #ifndef MSC_ENV_LOSS_H
 #define MSC_ENV_LOSS_H
 
@@ -18,8 +18,8 @@
 
 MSC_PUBLIC_BEGIN
 
-// The losses and their names in a configuration. To add one: a line here and above, and its function
-// in the table of env/loss.c.
+// The losses and their names in a configuration. To add one, add a line here and above, and its
+// function to the table in env/loss.c.
 #define MSC_LOSS_LIST(X)                                                                           \
     X(MSC_LOSS_MSE, "mse")                                                                         \
     X(MSC_LOSS_KL, "kl")                                                                           \
@@ -29,7 +29,7 @@ MSC_PUBLIC_BEGIN
 enum msc_loss_kind { MSC_LOSS_LIST(MSC_LOSS_ENUMERATOR) MSC_LOSS_COUNT };
 #undef MSC_LOSS_ENUMERATOR
 
-// "mse|kl|..." in the order of the kinds, as tables of parameters have it.
+// "mse|kl|..." in the order of the kinds, for tables of parameters.
 #define MSC_LOSS_NAME(kind, name) "|" name
 #define MSC_LOSS_NAMES (&(MSC_LOSS_LIST(MSC_LOSS_NAME))[1])
 
@@ -40,7 +40,7 @@ struct msc_loss_shape {
 
 struct msc_loss {
     enum msc_loss_kind kind;
-    bool is_logits; // of kl
+    bool is_logits; // for kl: y and z are logits, not probabilities
 };
 
 double msc_loss_sample(const struct msc_loss *loss, const float y[], const float z[],

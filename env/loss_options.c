@@ -25,7 +25,7 @@ static enum msc_status read_loss_tensors(struct msc_distill_options *o, const cJ
         bool fits = is_list ? cJSON_IsString(item) : cJSON_IsNumber(item) && item->valuedouble > 0;
         if (!fits) {
             return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: expected %s",
-                            is_list ? "names" : "positive weights");
+                            is_list ? "names of tensors (strings)" : "positive weights");
         }
         names[o->n_tensors] = is_list ? item->valuestring : item->string;
         weights[o->n_tensors++] = is_list ? 1 : item->valuedouble;

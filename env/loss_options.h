@@ -1,4 +1,4 @@
-// The parameters of the distill loss, which environments share that are measured by it.
+// The parameters of the distill loss, shared by the environments that use it.
 //
 //     MSC_LOSS_PARAMS(offsetof(struct state, loss)),          // rows of the table of parameters
 //     MSC_TRY(msc_loss_options_read(&options, &state->loss, arena));
@@ -23,31 +23,31 @@ struct msc_loss_options {
 // clang-format off
 #define MSC_LOSS_PARAMS(base) \
     {.name = "strategy",                                                                           \
-     .help = "what a trial is measured by",                                                        \
+     .help = "how trials are measured: by the distance of outputs from the float model's",         \
      .offset = MSC_LOSS_FIELD(base, strategy),                                                     \
      .type = MSC_PARAM_ENUM,                                                                       \
      .text = "distill_loss",                                                                       \
      .names = "distill_loss"},                                                                     \
     {.name = "loss",                                                                               \
-     .help = "distance between outputs and those of the float model",                              \
+     .help = "distance between outputs and those of the float model, which the search minimises",  \
      .offset = MSC_LOSS_FIELD(base, loss),                                                         \
      .type = MSC_PARAM_ENUM,                                                                       \
      .text = "mse",                                                                                \
      .names = MSC_LOSS_NAMES},                                                                     \
     {.name = "loss_tensors",                                                                       \
      .help = "tensors to compare: a list of names, an object of names and weights, or auto: "      \
-             "outputs, or what comes before those that jump (default: the model's outputs)",       \
+             "outputs, or tensors before outputs that can jump (default: the model's outputs)",    \
      .offset = MSC_LOSS_FIELD(base, loss_tensors),                                                 \
      .type = MSC_PARAM_JSON},                                                                      \
     {.name = "kl_axis",                                                                            \
-     .help = "axis of the classes, for kl; negative counts from the end",                          \
+     .help = "axis of the classes, for loss kl; negative counts from the end",                     \
      .offset = MSC_LOSS_FIELD(base, kl_axis),                                                      \
      .type = MSC_PARAM_I64,                                                                        \
      .number = -1,                                                                                 \
      .min = -8,                                                                                    \
      .max = 7},                                                                                    \
     {.name = "kl_input",                                                                           \
-     .help = "what the compared tensors hold, for kl",                                             \
+     .help = "content of the compared tensors, for loss kl: logits or probabilities",              \
      .offset = MSC_LOSS_FIELD(base, kl_input),                                                     \
      .type = MSC_PARAM_ENUM,                                                                       \
      .text = "logits",                                                                             \
@@ -58,10 +58,10 @@ struct msc_loss_options {
      .type = MSC_PARAM_TEXT}
 // clang-format on
 
-// Names of tensors and their weights are copied to the arena, or borrowed from the JSON.
+// Arrays are allocated in the arena; names are borrowed from the JSON.
 enum msc_status msc_loss_options_read(struct msc_distill_options *out,
                                       const struct msc_loss_options *from, struct msc_arena *arena);
-// Adds the objectives that are taken where none are given: the distill loss.
+// Adds the default objective, the distill loss, if none is given.
 enum msc_status msc_loss_options_complete(cJSON *config);
 
 #endif

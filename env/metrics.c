@@ -1,5 +1,5 @@
-// What is done with rows of metrics: choosing those of a search, building their costs, and filling outcomes
-// and reports.
+// Works on the table of metrics: chooses those of a search, builds their exact costs, and fills
+// outcomes and reports.
 #include "base/alloc.h"
 #include "base/json.h"
 #include "data/dataset.h"
@@ -14,7 +14,7 @@ static bool is_of_run(const struct msc_metric_row *row) {
     return row->of_run || row->sample;
 }
 
-// ---- Which an environment has -----------------------------------------------------------------
+// ---- Metrics of an environment ----------------------------------------------------------------
 
 static const struct msc_env_metric *find_own(const struct msc_env_metric list[],
                                              const struct msc_metric_row *row) {
@@ -38,9 +38,9 @@ const struct msc_metric *msc_metric_at(const struct msc_env_metric list[], size_
     return NULL;
 }
 
-// ---- Which a search measures ------------------------------------------------------------------
+// ---- Metrics of a search ----------------------------------------------------------------------
 
-// Does the goal name the metric?
+// Whether an objective or a bound names the metric.
 static bool asks_for(const struct cJSON *config, const char *metric) {
     const cJSON *bounds = msc_json_get(config, "bounds");
     const cJSON *item;
@@ -52,7 +52,7 @@ static bool asks_for(const struct cJSON *config, const char *metric) {
     return msc_json_get(bounds, metric) != NULL;
 }
 
-// Does it name the ratio of the metric?
+// Whether an objective or a bound names the metric's ratio.
 static bool asks_for_ratio(const struct cJSON *config, const char *metric) {
     const struct msc_metric_row *row = msc_metric_table;
     while (row->metric.name && (!row->ratio_of || strcmp(row->ratio_of, metric) != 0)) {
@@ -66,10 +66,10 @@ static enum msc_status fail_for(const struct msc_metric_row *row, unsigned lacki
         unsigned need;
         const char *text;
     } texts[] = {{MSC_METRIC_NEEDS_LABELS,
-                  "the samples have no labels; give dataset.labels, a .npy of integers, one for "
+                  "the samples have no labels; add dataset.labels, a .npy of integers, one for "
                   "each sample"},
                  {MSC_METRIC_NEEDS_COMMAND,
-                  "there is no program; name it in env.command: [\"./score.py\", \"{model}\"]"}};
+                  "env.command names no program; set it to [\"./score.py\", \"{model}\"]"}};
     size_t i = 0;
     while (!(texts[i].need & lacking)) {
         i++;
@@ -125,7 +125,7 @@ bool msc_metrics_has(const struct msc_metrics *m, const char *name) {
 
 // ---- In the space -----------------------------------------------------------------------------
 
-// Room for another term, in the arena.
+// Makes room in the arena for another term.
 static enum msc_status reserve_term(struct msc_metric_cost *cost) {
     if (cost->n_terms < cost->capacity) {
         return MSC_OK;
@@ -153,7 +153,7 @@ enum msc_status msc_metric_add_term(struct msc_metric_cost *cost, double scale, 
     return MSC_OK;
 }
 
-// Every scale and the constant divided by what the float model has.
+// Divides every scale and the constant by the float model's value.
 static enum msc_status build_ratio(struct msc_metric_cost *out, const struct msc_metric_cost *of) {
     double divisor = of->reference > 0 ? of->reference : 1;
     out->constant = of->constant / divisor;
@@ -167,7 +167,7 @@ static enum msc_status build_ratio(struct msc_metric_cost *out, const struct msc
     return MSC_OK;
 }
 
-// The exact metric whose row comes before and has this name.
+// The exact metric of this name, whose row must be earlier in the table.
 static const struct msc_metric_cost *find_cost(const struct msc_metric_cost built[],
                                                const struct msc_metrics *m, const char *name) {
     size_t i = 0;
@@ -257,7 +257,7 @@ enum msc_status msc_metrics_add(struct cJSON *object, const struct msc_metrics *
                                 const struct msc_distill_run *run) {
     for (size_t i = 0; i < m->n; i++) {
         const struct msc_metric_chosen *c = &m->chosen[i];
-        // A sample's metric is NaN where the samples lack what it needs.
+        // The metric is NaN if the samples lack labels.
         if (c->row->of_run || (c->row->sample && !isnan(value_of_run(c, run)))) {
             MSC_TRY(msc_json_add_number(object, c->row->metric.name, value_of_run(c, run)));
         }

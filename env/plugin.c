@@ -1,4 +1,5 @@
-// Environments from shared libraries, and what a config's `env.type` means.
+// Opens environments from shared libraries, and selects the environment that a config's `env.type`
+// names.
 #include "env/env.h"
 
 #include "base/alloc.h"
@@ -31,7 +32,7 @@ static const struct msc_library_function functions[] = {
     {0},
 };
 
-// What measures trials by batches.
+// The functions that measure trials by batches; all or none must be there.
 static const char *const together[] = {"batches", "evaluate_part", "partial_loss", NULL};
 
 static const struct msc_library_form form = {

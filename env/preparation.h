@@ -1,8 +1,9 @@
-// RECORD.moments: what an environment has worked out before its first trial, as far as it has come
-// (data/array_log.h). A search that is killed then goes on from there. It goes once RECORD.params is there.
+// RECORD.moments: partial results of an environment's preparation before the first trial
+// (data/array_log.h). A search that is killed continues from them. The file is removed when
+// RECORD.params is complete.
 //
-//     MSC_TRY(msc_preparation_open(&kept, env));       // NULL: nothing is kept
-//     ... msc_array_log_read(&array, kept, "a"), or work it out and msc_array_log_add ...
+//     MSC_TRY(msc_preparation_open(&kept, env));       // NULL: partial results are not kept
+//     ... msc_array_log_read(&array, kept, "a"), or compute it and msc_array_log_add ...
 //     msc_array_log_close(kept);
 //     msc_preparation_remove(env);
 #ifndef MSC_ENV_PREPARATION_H
@@ -12,23 +13,24 @@
 #include "data/npy.h"
 #include "env/api/env.h"
 
-// *out is the caller's (msc_array_log_close). NULL where nothing is kept beside a record, or the file cannot
-// be had, which the log is told. MSC_E_NOMEM.
+// *out is owned by the caller (msc_array_log_close). It is NULL if the search keeps no files next
+// to a record, or if the file cannot be opened, which is logged. MSC_E_NOMEM.
 enum msc_status msc_preparation_open(struct msc_array_log **out, const struct msc_env *env);
-// The file, if there is one, and no other.
+// Removes the file if it exists.
 void msc_preparation_remove(const struct msc_env *env);
 
-// All that can change a bit of what is kept. MSC_E_NOMEM.
+// Hash of everything that can change a bit of the parameters. MSC_E_NOMEM.
 enum msc_status msc_preparation_identity(struct msc_hash *out, const struct msc_env *env);
-// Of the arrays of RECORD.params: names and elements, in their order.
+// Hash of the arrays of RECORD.params: names and elements in order.
 struct msc_hash msc_preparation_hash(const struct msc_array_list *list);
-// Of a file beside the record. NULL: out of memory.
+// Path of a file next to the record: RECORD followed by `ending`. NULL: out of memory.
 char *msc_preparation_path(const struct msc_env *env, const char *ending, struct msc_arena *arena);
-// Without what is of no use all is worked out anew, which the log is told; only want of memory ends it.
+// Handles a failure to use a kept file: logs the last error and `consequence` and returns MSC_OK,
+// so that the caller computes the results again. MSC_E_NOMEM is returned.
 enum msc_status msc_preparation_pass_over(const struct msc_env *env, enum msc_status why,
                                           const char *consequence);
 
 #define MSC_PREPARATION_NOT_KEPT                                                                   \
-    "what is worked out before the first trial is not kept until it is done"
+    "if this search is interrupted before its first trial, the preparation starts again"
 
 #endif

@@ -78,7 +78,7 @@ static enum msc_status read_baselines(const struct msc_space_json *r, const cJSO
     return MSC_OK;
 }
 
-// Numbers of measured metrics by name, null for what is not known, over what is there.
+// Overwrites metrics by the numbers of an object of names; null means unknown.
 static enum msc_status read_metrics(double metrics[], const struct msc_space *space,
                                     const cJSON *object, bool may_be_exact, const char *where) {
     const cJSON *item;
@@ -89,14 +89,13 @@ static enum msc_status read_metrics(double metrics[], const struct msc_space *sp
                             item->string);
         }
         if (space->metrics[metric].is_exact && !may_be_exact) {
-            return MSC_FAIL(MSC_E_FORMAT,
-                            "%s: \"%s\" is one of the space's exact costs, which are known already",
+            return MSC_FAIL(MSC_E_FORMAT, "%s: \"%s\" is an exact cost of the space; leave it out",
                             where, item->string);
         }
         if (!cJSON_IsNull(item) && !(cJSON_IsNumber(item) && isfinite(item->valuedouble))) {
             return MSC_FAIL(MSC_E_FORMAT,
-                            "%s: \"%s\": expected a finite number, or null for what is not known",
-                            where, item->string);
+                            "%s: \"%s\": expected a finite number, or null if it is unknown", where,
+                            item->string);
         }
         metrics[metric] = cJSON_IsNull(item) ? NAN : item->valuedouble;
     }
@@ -119,7 +118,7 @@ static enum msc_status read_version(struct msc_process_env *out, const cJSON *an
     const cJSON *item = msc_json_get(answer, "version");
     double value = cJSON_IsNumber(item) ? item->valuedouble : item ? -1.0 : 0.0;
     if (!(value >= 0.0 && value <= MOST_VERSION) || value != floor(value)) {
-        return MSC_FAIL(MSC_E_FORMAT, "version: expected a whole number that is not negative");
+        return MSC_FAIL(MSC_E_FORMAT, "version: expected an integer of at least 0");
     }
     out->version = (int64_t)value;
     return MSC_OK;
@@ -162,16 +161,15 @@ static enum msc_status read_index(size_t *out, const cJSON *answer, const bool i
     const cJSON *item = msc_json_get(answer, "trial");
     double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
     if (!(value >= 0.0 && value < (double)n) || value != floor(value)) {
-        return MSC_FAIL(MSC_E_FORMAT,
-                        "answer: \"trial\": expected 0 to %zu, which of the trials it is", n - 1);
+        return MSC_FAIL(MSC_E_FORMAT, "answer: \"trial\": expected the index of a trial, 0 to %zu",
+                        n - 1);
     }
     *out = (size_t)value;
-    return is_done[*out]
-               ? MSC_FAIL(MSC_E_FORMAT, "answer: trial %zu has been answered before", *out)
-               : MSC_OK;
+    return is_done[*out] ? MSC_FAIL(MSC_E_FORMAT, "answer: trial %zu was answered twice", *out)
+                         : MSC_OK;
 }
 
-// complete unless it says otherwise.
+// Reads "state"; its default is "complete".
 static enum msc_status read_state(enum msc_trial_state *out, const cJSON *answer,
                                   const char *where) {
     const char *name = "complete";
@@ -200,7 +198,7 @@ static enum msc_status fill_outcome(struct msc_outcome *outcome, const cJSON *an
         MSC_TRY(msc_json_get_text(&reason, answer, "reason", where));
     }
     if (state == MSC_TRIAL_FAILED && !reason[0]) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: it failed, and \"reason\" does not say why", where);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: its state is \"failed\", expected a \"reason\"", where);
     }
     if (state == MSC_TRIAL_FAILED) {
         msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "%s", reason);

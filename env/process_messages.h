@@ -1,4 +1,5 @@
-// The JSON of environments that are programs: what they answer (docs/environments.md).
+// JSON messages for environments that are programs: writes requests and reads answers
+// (docs/environments.md).
 #ifndef MSC_ENV_PROCESS_MESSAGES_H
 #define MSC_ENV_PROCESS_MESSAGES_H
 
@@ -8,14 +9,15 @@
 struct cJSON;
 struct msc_str;
 
-// What the answer to init says.
+// The answer to init.
 struct msc_process_env {
-    int64_t version; // of what it measures, 0 where it does not say
+    int64_t version; // of the program's results; 0 by default
     struct msc_space space;
-    double reference[MSC_MAX_METRICS]; // NaN: not known
+    double reference[MSC_MAX_METRICS]; // NaN: unknown
 };
 
-// Everything lies in the arena. MSC_E_FORMAT and MSC_E_INVALID name the place: "tasks[1].choices".
+// Everything is allocated in the arena. MSC_E_FORMAT, MSC_E_INVALID: the message names the place,
+// such as "tasks[1].choices".
 enum msc_status msc_process_read_space(struct msc_process_env *out, const struct cJSON *answer,
                                        struct msc_arena *arena);
 
@@ -23,8 +25,8 @@ enum msc_status msc_process_read_space(struct msc_process_env *out, const struct
 void msc_process_write_evaluate(struct msc_str *out, const struct msc_space *space,
                                 const struct msc_evaluation *e, const size_t places[], size_t n);
 
-// Reads one line of what answers it. *index, below `n`: which of the trials it is of, whose outcome is
-// filled; one that `is_done` [n] has already is an error.
+// Reads one line of the answer and fills the outcome of the trial e->trials[places[*index]]. An
+// answer for a trial that is_done [n] marks is an error.
 enum msc_status msc_process_read_outcome(size_t *index, const struct cJSON *answer,
                                          const struct msc_space *space,
                                          const struct msc_evaluation *e, const size_t places[],

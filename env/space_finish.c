@@ -1,10 +1,11 @@
-// What a space leaves to be told from the rest: which choices are expensive, which plans are uniform.
+// Completes a space that was read from JSON or a table: derives the order of choices by cost and
+// the uniform plans (msc_space_finish).
 #include "env/space_json.h"
 
 #include <math.h>
 #include <string.h>
 
-// The greatest that the other factors of a term can make of it.
+// The greatest magnitude of a term without its factor `but`.
 static double others_of(const struct msc_space *space, const struct msc_cost_term *term,
                         uint32_t but) {
     double product = term->scale;
@@ -19,7 +20,7 @@ static double others_of(const struct msc_space *space, const struct msc_cost_ter
     return product;
 }
 
-// weights[t][c]: what choice c of task t costs where all others cost the most.
+// Adds to weights[t][c] the cost of choice c of task t if all other tasks cost the most.
 static void add_weights(const struct msc_space *space, const struct msc_cost *cost,
                         double *const weights[]) {
     for (size_t i = 0; i < cost->n_terms; i++) {
@@ -34,7 +35,7 @@ static void add_weights(const struct msc_space *space, const struct msc_cost *co
     }
 }
 
-// From the greatest weight to the least; equal ones stay as they are listed.
+// Sorts choices by decreasing weight; equal ones keep their order.
 static void sort_choices(uint32_t order[], const double weights[], uint32_t n) {
     for (uint32_t c = 0; c < n; c++) {
         uint32_t at = c;
@@ -45,7 +46,7 @@ static void sort_choices(uint32_t order[], const double weights[], uint32_t n) {
     }
 }
 
-// By the first exact cost of which less is better.
+// The cost that orders choices: the first one that is minimised.
 static const struct msc_cost *find_order(const struct msc_space *space) {
     for (size_t i = 0; i < space->n_costs; i++) {
         int metric = msc_space_find_metric(space, space->costs[i].metric);
@@ -81,7 +82,7 @@ static enum msc_status order_choices(struct msc_space *space, struct msc_arena *
     return MSC_OK;
 }
 
-// The choice of that label, or n_choices.
+// The choice with that label, or n_choices.
 static uint32_t find_label(const struct msc_task *task, const char *label) {
     uint32_t c = 0;
     while (c < task->n_choices && strcmp(task->labels[c], label) != 0) {

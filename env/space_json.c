@@ -1,4 +1,4 @@
-// The JSON form of a space: tasks, metrics, and exact costs as terms.
+// Reads the JSON form of a space: tasks, metrics, and exact costs as terms.
 #include "env/space_json.h"
 
 #include "base/json.h"
@@ -11,7 +11,6 @@
 
 #define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
 
-// A list of `n` numbers at `out`. `null` is NaN where that may be.
 enum msc_status msc_space_json_read_numbers(double out[], size_t n, const cJSON *list,
                                             bool may_fail, const char *where) {
     const cJSON *item;
@@ -24,7 +23,7 @@ enum msc_status msc_space_json_read_numbers(double out[], size_t n, const cJSON 
         bool is_failed = may_fail && cJSON_IsNull(item);
         if (!is_failed && !(cJSON_IsNumber(item) && isfinite(item->valuedouble))) {
             return MSC_FAIL(MSC_E_FORMAT, "%s[%zu]: expected a finite number%s", where, i,
-                            may_fail ? ", or null for what cannot be evaluated" : "");
+                            may_fail ? ", or null if it cannot be evaluated" : "");
         }
         out[i++] = is_failed ? NAN : item->valuedouble;
     }
@@ -42,7 +41,6 @@ enum msc_status msc_space_json_read_task(const struct msc_space_json *r, uint32_
     return MSC_OK;
 }
 
-// "alone": what each choice of each task adds; *out is NULL where there is no such key.
 enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double ***out,
                                           const cJSON *object, bool may_fail, const char *where) {
     size_t n_tasks = r->space->n_tasks;
@@ -70,7 +68,7 @@ enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double
     return MSC_OK;
 }
 
-// A factor of one task, [n_choices of it].
+// Reads a factor of one task, [n_choices] of that task.
 static enum msc_status read_factor(const struct msc_space_json *r, struct msc_cost_factor *factor,
                                    const cJSON *object, const char *where) {
     static const char *const keys[] = {"task", "values"};
@@ -108,7 +106,7 @@ static enum msc_status read_term(const struct msc_space_json *r, struct msc_cost
     return MSC_OK;
 }
 
-// "alone" as terms of one factor, then "terms".
+// Reads "alone" as terms of one factor, then "terms".
 static enum msc_status read_terms(const struct msc_space_json *r, struct msc_cost *cost,
                                   const cJSON *object, const char *where) {
     size_t n_tasks = r->space->n_tasks;
@@ -154,7 +152,6 @@ static enum msc_status copy_text(const struct msc_space_json *r, const char **ou
     return MSC_ALLOCATED(*out);
 }
 
-// What a metric and a cost have in common.
 enum msc_status msc_space_json_read_head(const struct msc_space_json *r, struct msc_metric *metric,
                                          const cJSON *object, const char *where) {
     MSC_TRY(copy_text(r, &metric->name, object, "name", where));
@@ -206,7 +203,7 @@ static enum msc_status read_features(const struct msc_space_json *r, const cJSON
     return MSC_OK;
 }
 
-// That each choice stands in it once is msc_space_check's to say.
+// Reads the order of choices. msc_space_check refuses an order that lists a choice twice.
 static enum msc_status read_order(const struct msc_space_json *r, struct msc_task *task,
                                   const cJSON *object, const char *where) {
     const cJSON *list = msc_json_get(object, "dearest_first");
@@ -320,7 +317,7 @@ enum msc_status msc_space_json_read_tasks(struct msc_space_json *r, const cJSON 
     return MSC_OK;
 }
 
-// Where a metric has its place: one named distill_loss is the first.
+// The index of the i-th metric in the space: one named distill_loss becomes the first.
 static size_t place_of(const cJSON *list, size_t i) {
     size_t first = 0;
     const cJSON *item;
@@ -334,7 +331,7 @@ static size_t place_of(const cJSON *list, size_t i) {
     return i;
 }
 
-// Room for all of them, before any is read.
+// Allocates all metrics before the first is read.
 static enum msc_status make_metrics(struct msc_space_json *r, size_t n_metrics, size_t n_costs) {
     struct msc_space *space = r->space;
     r->n_measured = n_metrics;

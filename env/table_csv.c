@@ -1,5 +1,5 @@
-// Tables of rows: RFC 4180 with a line of names, a comma between cells. A cell of a task holds the
-// label of a choice, one of a metric a number, or what stands for none.
+// Reads tables of rows: CSV by RFC 4180 with a first line of column names. A cell of a task holds
+// the label of a choice. A cell of a metric holds a number or a word for a failed measurement.
 #include "env/table_internal.h"
 
 #include "base/json.h"
@@ -12,11 +12,11 @@
 #include <strings.h>
 
 struct label {
-    struct msc_hash hash; // first: msc_hash_index finds by it
+    struct msc_hash hash; // must be first for msc_hash_index
     const char *text;     // in the arena
 };
 
-// What stands in the cells of a task.
+// The labels in the column of a task.
 struct labels {
     struct label *list;
     size_t n, capacity;
@@ -26,10 +26,10 @@ struct labels {
 enum { NO_COLUMN = -1 };
 
 struct column {
-    struct msc_hash hash; // first: msc_hash_index finds by it
+    struct msc_hash hash; // must be first for msc_hash_index
     const char *name;
     int task;   // or NO_COLUMN
-    int metric; // column of the rows' values, or NO_COLUMN
+    int metric; // column of the rows' values, or NO_COLUMN if it is not a metric
 };
 
 struct csv_reader {
@@ -46,7 +46,7 @@ struct csv_reader {
     struct msc_hash_index column_index;
     size_t n_tasks;
     struct labels *labels; // [n_tasks]
-    bool is_open;          // labels are what the file has; else the tasks have them
+    bool is_open;          // labels are taken from the file; else the tasks define them
     uint32_t *choices;     // [rows->n, n_tasks]
 };
 
@@ -64,8 +64,7 @@ static enum msc_status read_quoted(struct csv_reader *r) {
         r->line += *r->at == '\n';
         msc_str_char(&r->cell, *r->at);
     }
-    return MSC_FAIL(MSC_E_FORMAT, "%s:%u: a quote that is opened here is never closed", r->path,
-                    line);
+    return MSC_FAIL(MSC_E_FORMAT, "%s:%u: the quote opened here is never closed", r->path, line);
 }
 
 static void skip_blanks(struct csv_reader *r) {
@@ -85,15 +84,15 @@ static enum msc_status read_plain(struct csv_reader *r) {
     }
     if (memchr(begin, '\r', (size_t)(end - begin))) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s:%u: a carriage return within a cell; save the file with line feeds at "
-                        "the ends of its lines",
+                        "%s:%u: a carriage return inside a cell; save the file with line feeds as "
+                        "line ends",
                         r->path, r->line);
     }
     msc_str_append_n(&r->cell, begin, (size_t)(end - begin));
     return MSC_OK;
 }
 
-// The next cell of a line, without blanks around it, and what ends it.
+// Reads the next cell of a line without blanks around it, and the comma or line feed that ends it.
 static enum msc_status read_cell(struct csv_reader *r) {
     msc_str_clear(&r->cell);
     skip_blanks(r);
@@ -105,7 +104,7 @@ static enum msc_status read_cell(struct csv_reader *r) {
         MSC_TRY(read_plain(r));
     }
     if (r->at < r->end && *r->at != ',' && *r->at != '\n') {
-        return MSC_FAIL(MSC_E_FORMAT, "%s:%u: text behind a closed quote, expected a comma",
+        return MSC_FAIL(MSC_E_FORMAT, "%s:%u: text after a closing quote, expected a comma",
                         r->path, r->line);
     }
     r->is_last = r->at == r->end || *r->at == '\n';
@@ -149,19 +148,19 @@ static enum msc_status read_choice(struct csv_reader *r, const struct column *co
         return MSC_OK;
     }
     if (!r->is_open) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s:%u: column %s: \"%s\" is no choice of that task", r->path,
-                        line, column->name, text);
+        return MSC_FAIL(MSC_E_FORMAT, "%s:%u: column %s: \"%s\" is not a choice of that task",
+                        r->path, line, column->name, text);
     }
     if (labels->n == MSC_SPACE_JSON_MAX_CHOICES) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s:%u: column %s has more than %d different values; if it is no choice, "
-                        "name it among \"metrics\"",
+                        "%s:%u: column %s has more than %d different values; if it is a metric, "
+                        "list it in \"metrics\"",
                         r->path, line, column->name, MSC_SPACE_JSON_MAX_CHOICES);
     }
     return add_label(r, labels, hash, text);
 }
 
-// What stands for a value that is none.
+// Whether a cell marks a failed measurement.
 static bool is_failure(const char *text) {
     static const char *const words[] = {"", "failed", "nan", "inf", "+inf", "-inf"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -181,12 +180,12 @@ static enum msc_status read_value(struct csv_reader *r, const struct column *col
     }
     return MSC_FAIL(
         MSC_E_FORMAT,
-        "%s:%u: column %s: \"%s\" is no number; what could not be measured is empty, nan, "
-        "inf or failed",
+        "%s:%u: column %s: \"%s\" is not a number; leave a failed measurement empty or write "
+        "nan, inf or failed",
         r->path, line, column->name, text);
 }
 
-// The choices of its tasks, in the tasks' order.
+// Takes the labels of the space's tasks.
 static enum msc_status fill_labels(struct csv_reader *r) {
     const struct msc_space *space = &r->table->space;
     for (size_t t = 0; t < space->n_tasks; t++) {
@@ -197,8 +196,8 @@ static enum msc_status fill_labels(struct csv_reader *r) {
             if (msc_hash_index_find(&labels->index, hash, labels->list, sizeof *labels->list) >=
                 0) {
                 return MSC_FAIL(MSC_E_FORMAT,
-                                "%s: task %s has two choices \"%s\", which its rows "
-                                "do not tell apart",
+                                "%s: task %s has two choices \"%s\", expected different "
+                                "labels",
                                 r->path, task->name, task->labels[c]);
             }
             MSC_TRY(add_label(r, labels, hash, task->labels[c]));
@@ -224,7 +223,7 @@ static enum msc_status read_names(struct csv_reader *r) {
     MSC_TRY(MSC_ALLOCATED(r->columns));
     MSC_TRY(msc_hash_index_reserve(&r->column_index, capacity));
     if (r->at == r->end) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: it is empty, expected a line of names and rows",
+        return MSC_FAIL(MSC_E_FORMAT, "%s: the file is empty, expected a line of names and rows",
                         r->path);
     }
     do {
@@ -253,7 +252,7 @@ static enum msc_status fail_no_column(const struct csv_reader *r, const char *wh
         msc_str_item(&names, r->columns[i].name);
     }
     enum msc_status status =
-        MSC_FAIL(MSC_E_INVALID, "%s: it has no column of the %s %s; its columns are %s%s", r->path,
+        MSC_FAIL(MSC_E_INVALID, "%s: there is no column for %s %s; the columns are %s%s", r->path,
                  what, name, msc_str_text(&names), r->n_columns > 12 ? ", …" : "");
     msc_str_finish(&names);
     return status;
@@ -266,7 +265,7 @@ static enum msc_status match_metrics(struct csv_reader *r, const char *const nam
             return fail_no_column(r, "metric", names[i]);
         }
         if (column->metric != NO_COLUMN) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: metric %s is named twice", r->path, names[i]);
+            return MSC_FAIL(MSC_E_INVALID, "%s: metric %s is listed twice", r->path, names[i]);
         }
         column->metric = (int)i;
     }
@@ -292,9 +291,10 @@ static enum msc_status take_as_tasks(struct csv_reader *r) {
             r->columns[i].task = (int)r->n_tasks++;
         }
     }
-    return r->n_tasks > 0 ? MSC_OK
-                          : MSC_FAIL(MSC_E_INVALID,
-                                     "%s: all its columns are metrics, none is a task", r->path);
+    return r->n_tasks > 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s: all columns are metrics, expected one for each task",
+                          r->path);
 }
 
 // ---- Rows -------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ static enum msc_status read_row(struct csv_reader *r, size_t row) {
                 read_choice(r, column, line, &r->choices[row * r->n_tasks + (size_t)column->task]));
         }
         if (r->is_last != (i + 1 == r->n_columns)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s:%u: it has %s than %zu cells, one for each name",
+            return MSC_FAIL(MSC_E_FORMAT, "%s:%u: %s than %zu cells, expected one for each name",
                             r->path, line, r->is_last ? "fewer" : "more", r->n_columns);
         }
     }
@@ -337,7 +337,7 @@ static enum msc_status read_lines(struct csv_reader *r, size_t n_columns) {
         MSC_TRY(read_row(r, rows->n));
         rows->n++;
     }
-    return rows->n > 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: it has no rows", r->path);
+    return rows->n > 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: the table has no rows", r->path);
 }
 
 static enum msc_status index_rows(struct csv_reader *r) {
@@ -348,7 +348,7 @@ static enum msc_status index_rows(struct csv_reader *r) {
         struct msc_hash hash = msc_table__hash_point(r->choices + i * r->n_tasks, r->n_tasks);
         int32_t before = msc_hash_index_find(&rows->index, hash, rows->points, bytes);
         if (before >= 0) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s:%u: the point of line %u again, expected each once",
+            return MSC_FAIL(MSC_E_FORMAT, "%s:%u: same point as line %u, expected each point once",
                             r->path, rows->points[i].line, rows->points[before].line);
         }
         rows->points[i].hash = hash;
@@ -359,8 +359,8 @@ static enum msc_status index_rows(struct csv_reader *r) {
 
 // ---- A space of columns -----------------------------------------------------------------------
 
-// order[i]: which label comes i-th: numbers from the greatest to the least, else as they stand in
-// the file.
+// Sets order[i] to the label of choice i: by decreasing number if all labels are numbers, else in
+// the order of the file.
 static enum msc_status order_labels(const struct labels *labels, uint32_t order[]) {
     double *numbers = msc_alloc_zero(labels->n, sizeof *numbers);
     bool are_numbers = true;
@@ -429,7 +429,7 @@ static enum msc_status make_space(struct csv_reader *r, const char *const names[
 // ---- Both forms -------------------------------------------------------------------------------
 
 static enum msc_status read_file(struct csv_reader *r, const char *const names[], size_t n) {
-    static const char mark[] = "\xef\xbb\xbf"; // of UTF-8, which some programs begin files with
+    static const char mark[] = "\xef\xbb\xbf"; // UTF-8 byte order mark, written by some programs
     if (r->end - r->at >= 3 && memcmp(r->at, mark, 3) == 0) {
         r->at += 3;
     }
@@ -484,7 +484,7 @@ enum msc_status msc_table__read_csv(struct msc_table_file *table, const char *pa
     if (metrics && (!cJSON_IsArray(metrics) || cJSON_GetArraySize(metrics) == 0 ||
                     cJSON_GetArraySize(metrics) > MSC_MAX_METRICS)) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "env: \"metrics\": expected a list of 1 to %d names of columns of %s",
+                        "env: \"metrics\": expected a list of 1 to %d column names of %s",
                         MSC_MAX_METRICS, path);
     }
     cJSON_ArrayForEach(item, metrics) {

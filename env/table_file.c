@@ -1,4 +1,4 @@
-// Reading a table by the ending of its name, and asking it.
+// Loads a table as CSV or JSON, by the end of its name, and answers points from it.
 #include "env/table_internal.h"
 
 #include "env/space_json.h"
@@ -13,7 +13,7 @@ enum msc_status msc_table_file_load(struct msc_table_file *table, const char *pa
     bool is_csv = length > 4 && strcasecmp(path + length - 4, ".csv") == 0;
     if (!is_csv && metrics) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: \"metrics\" names columns of a .csv file; of this one, it says itself",
+                        "%s: \"metrics\" is for .csv files only; a JSON table lists its metrics",
                         path);
     }
     MSC_TRY(is_csv ? msc_table__read_csv(table, path, metrics, arena)

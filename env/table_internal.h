@@ -1,11 +1,11 @@
-// Shared by the readers of environment `table`.
+// The readers of the files of environment `table`: table_json.c and table_csv.c.
 #ifndef MSC_ENV_TABLE_INTERNAL_H
 #define MSC_ENV_TABLE_INTERNAL_H
 
 #include "base/file.h"
 #include "env/table_file.h"
 
-// The text of a file with a NUL after its end, owned by the caller; the table's hash takes it in.
+// Reads a file as text that ends in NUL, owned by the caller, and adds it to the table's hash.
 static inline enum msc_status msc_table__read(char **text, size_t *n_bytes,
                                               struct msc_table_file *table, const char *path) {
     MSC_TRY(msc_file_read(text, n_bytes, path));
@@ -14,10 +14,10 @@ static inline enum msc_status msc_table__read(char **text, size_t *n_bytes,
 }
 enum msc_status msc_table__read_json(struct msc_table_file *table, const char *path,
                                      struct msc_arena *arena);
-// The tasks are the columns that are no metrics, their choices what stands there.
+// Reads a table without JSON: columns that are not metrics are tasks, and their cells are choices.
 enum msc_status msc_table__read_csv(struct msc_table_file *table, const char *path,
                                     const struct cJSON *metrics, struct msc_arena *arena);
-// The rows of a table whose tasks are there. columns [n_columns] are those of the metrics.
+// Reads the rows of a table whose tasks are known. columns [n_columns] names those of metrics.
 enum msc_status msc_table__read_rows(struct msc_table_file *table, const char *path,
                                      const char *const columns[], size_t n_columns,
                                      struct msc_arena *arena);

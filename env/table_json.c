@@ -1,4 +1,4 @@
-// The JSON form of a table: tasks, metrics as terms that add up, exact costs.
+// Reads the JSON form of a table: tasks, metrics as sums of terms, exact costs.
 #include "env/table_internal.h"
 
 #include "base/file.h"
@@ -12,7 +12,7 @@
 #define SCHEMA "mscgym.table.1"
 #define TOP "top level" // in errors
 
-// Places that errors name, "metrics[0].pairs[3]", leave out the file: msc_table__read_json adds it.
+// Errors name a place such as "metrics[0].pairs[3]"; msc_table__read_json adds the file.
 struct json_reader {
     struct msc_table_file *table;
     const char *path;
@@ -21,7 +21,7 @@ struct json_reader {
     struct msc_table_metric *measured;    // [MSC_MAX_METRICS]
     const char *columns[MSC_MAX_METRICS]; // of the rows
     size_t n_columns;
-    const char *rows; // path of their file, or NULL
+    const char *rows; // path of the file of rows, or NULL
 };
 
 #define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
@@ -95,8 +95,8 @@ static enum msc_status read_metric(void *payload, size_t i, const cJSON *object,
     if (!has_terms(object) && !r->rows) {
         return MSC_FAIL(
             MSC_E_FORMAT,
-            "%s: it has none of \"constant\", \"alone\" and \"pairs\", and there are no "
-            "\"rows\" to take it from",
+            "%s: expected \"constant\", \"alone\" or \"pairs\", or a file of \"rows\" at the top "
+            "level",
             where);
     }
     if (!has_terms(object)) {
@@ -142,8 +142,8 @@ static enum msc_status read_root(struct json_reader *r, const cJSON *root) {
     r->table->measured = r->measured;
     if (r->rows && r->n_columns == 0) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "\"rows\" are there, and every metric has terms of its own; leave either "
-                        "out");
+                        "\"rows\" is not used, because every metric has terms of its own; remove "
+                        "either");
     }
     return MSC_OK;
 }

@@ -57,7 +57,7 @@ enum msc_status msc_trial_runs_set(struct msc_trial_runs *r, size_t i, const uin
     return r->fill(r->payload, choices, edits);
 }
 
-// ---- What environments share --------------------------------------------------------------------
+// ---- Functions of definitions -------------------------------------------------------------------
 
 const struct msc_space *msc_trial_runs_space(const struct msc_env *env) {
     return msc_trial_runs_of(env)->space;
@@ -93,16 +93,16 @@ static void finish_trial(void *payload, size_t i) {
     const struct msc_env_part *part = r->part;
     struct msc_outcome *o = &r->evaluation->trials[i]->outcome;
     msc_metrics_after(o->metrics, &r->metrics, run);
-    // Over the parts so far.
+    // The mean over all batches so far.
     o->reuse_ratio = (o->reuse_ratio * (double)part->first +
                       run->reuse_ratio * (double)(part->end - part->first)) /
                      (double)part->end;
-    // Trials share their work, so each has its share of the time that all took so far.
+    // Trials share work, so the time is divided equally among them.
     o->time_us += part->kind == MSC_PART_FOLD
                       ? part->found[i].time_us
                       : (msc_clock_ns() - r->began_ns) / 1000 / r->evaluation->n;
     if (o->state == MSC_TRIAL_FAILED) {
-        // Before it ran.
+        // It failed before it ran: keep that reason.
     } else if (run->status != MSC_OK) {
         bool is_outside = run->status == MSC_E_NOMEM || run->status == MSC_E_DEVICE;
         msc_outcome_fail(o, is_outside ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_TRIAL, "%s",
@@ -122,8 +122,8 @@ static void finish_trial(void *payload, size_t i) {
     }
 }
 
-// What a program says of a trial that it cannot do, or does too long, is that trial's failure. One that
-// cannot even be started is the machine's.
+// Fills the metrics that are measured before a run. If a program fails on a trial or takes too
+// long, the trial is the cause; if it cannot be started, the environment is.
 static enum msc_status measure_before(struct msc_env *env, const struct msc_trial_runs *r,
                                       struct msc_trial *trial,
                                       const struct msc_edit *const edits[]) {
@@ -177,7 +177,8 @@ static void begin_run(struct msc_trial_runs *r, size_t i) {
     run->terms = r->part->terms ? r->part->terms[i] : NULL;
 }
 
-// Runs were made elsewhere. Edits are needed for what is measured before these alone.
+// Fills outcomes of trials that were run elsewhere. Edits are made only for metrics measured before
+// runs.
 static enum msc_status fold_trials(struct msc_trial_runs *r, struct msc_env *env) {
     const struct msc_env_part *part = r->part;
     bool has_before = part->first == 0 && msc_metrics_has_before(&r->metrics);
@@ -240,7 +241,7 @@ enum msc_status msc_trial_runs_reference(struct msc_env *env, double metrics[MSC
         return status;
     }
     if (status != MSC_OK) {
-        msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "of the float model: %s",
+        msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "cannot measure the float model: %s",
                 msc_status_message());
     }
     if (!msc_metrics_need_float(&r->metrics)) {

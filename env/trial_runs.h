@@ -1,9 +1,10 @@
-// Trials as runs of the network: the base of environments that turn choices into edits of the network
-// and measure these by the distill loss. Such an environment has a struct msc_trial_runs in its state,
-// which its definition's `runs` returns. Its init fills the first part of the struct.
+// Trials as runs of the network: the base of environments that turn choices into edits of the
+// network and measure the result by the distill loss. Such an environment has a struct
+// msc_trial_runs in its state, which its definition's `runs` returns. Its init fills the first part
+// of the struct.
 //
 //     const struct msc_env_def msc_env_quantize = {
-//         MSC_TRIAL_RUNS_DEFINITION,            // the functions that need no more than the runs
+//         MSC_TRIAL_RUNS_DEFINITION,            // the functions that need only the runs
 //         .name = "quantize", .init = quantize_init, .runs = quantize_runs, ...};
 //
 //     struct msc_trial_runs *r = &state->runs;  // in init
@@ -21,25 +22,25 @@
 #include "env/metrics.h"
 
 struct msc_trial_runs {
-    // The environment's.
+    // Set by the environment:
     const struct msc_space *space;
-    const double *references; // of the float model, as msc_metrics_build has them
+    const double *references; // the float model's values, from msc_metrics_build
     struct msc_metrics metrics;
     struct msc_distill *distill;   // on the calibration samples; owned
-    struct msc_distill *validated; // on the validation samples; made when first asked for; owned
+    struct msc_distill *validated; // on the validation samples; created on demand; owned
     size_t n_slots;
-    // Optional: before the edits of an evaluation are filled, with the points [n] that they will be
-    // of, as far as these are known. Edits that were filled before are used no longer.
+    // Optional: called before the edits of an evaluation are filled, with the points [n] to be
+    // evaluated, as far as they are known. Edits filled earlier are no longer used.
     enum msc_status (*begin)(void *payload, const uint32_t *const points[], size_t n);
-    // The edits [n_slots] of a point; and those that the choice of one task alone makes of the float
-    // model.
+    // Fills the edits [n_slots] of a point. `fill_alone` fills those of one task's choice, with all
+    // other tasks as in the float model.
     enum msc_status (*fill)(void *payload, const uint32_t choices[],
                             const struct msc_edit *edits[]);
     enum msc_status (*fill_alone)(void *payload, const uint32_t choices[], size_t task,
                                   const struct msc_edit *edits[]);
     void *payload;
 
-    // Of the call at hand.
+    // The current call:
     const struct msc_evaluation *evaluation;
     const struct msc_env_part *part;
     uint64_t began_ns;
@@ -48,20 +49,22 @@ struct msc_trial_runs {
     size_t capacity;
 };
 
-// The runs of an environment that has any, or NULL.
+// The runs of an environment, or NULL if it has none.
 struct msc_trial_runs *msc_trial_runs_of(const struct msc_env *env);
-// Chooses the metrics of an environment with this list, and has the loss measure them.
+// Chooses the metrics of an environment with this list, and sets those that the loss must measure
+// in *o.
 enum msc_status msc_trial_runs_choose(struct msc_trial_runs *r, struct msc_distill_options *o,
                                       const struct msc_env_metric list[],
                                       const struct msc_env *env);
 void msc_trial_runs_finish(struct msc_trial_runs *r); // accepts zeroed
 
-// Begins an evaluation: makes `runs` and `edits` hold at least n runs; what they held is lost.
+// Begins an evaluation: makes room for at least n runs. Earlier contents of `runs` and `edits` are
+// lost.
 enum msc_status msc_trial_runs_make_room(struct msc_trial_runs *r, size_t n);
-// Run i applies the choices, one per task.
+// Sets run i to the edits of a point.
 enum msc_status msc_trial_runs_set(struct msc_trial_runs *r, size_t i, const uint32_t choices[]);
 
-// The functions of the definition that all these environments have.
+// The functions of MSC_TRIAL_RUNS_DEFINITION.
 const struct msc_space *msc_trial_runs_space(const struct msc_env *env);
 enum msc_status msc_trial_runs_evaluate(struct msc_env *env, const struct msc_evaluation *e);
 struct msc_env_batches msc_trial_runs_batches(const struct msc_env *env);
@@ -86,29 +89,30 @@ enum msc_status msc_trial_runs_reevaluate(struct msc_env *env, const uint32_t ch
     .reevaluate = msc_trial_runs_reevaluate
 // clang-format on
 
-// For `identity` and `describe`: the whole model, its weights and the samples of the search.
+// For `identity` and `describe`: hashes of the whole model, its weights and the samples of the
+// search.
 struct msc_hash msc_trial_runs_hash_inputs(const struct msc_env *env);
 enum msc_status msc_trial_runs_describe_inputs(const struct msc_env *env, cJSON *object);
 
-// The loss on the validation samples, made when first asked for. *out is NULL where there is none,
-// and a warning says why.
+// The loss on the validation samples, created on demand. *out is NULL if there are no such samples,
+// or if the loss cannot be computed on them, which is logged.
 enum msc_status msc_trial_runs_get_validated(struct msc_distill **out, struct msc_env *env,
                                              struct msc_trial_runs *r);
-// What a plan is worth on the validation samples, with what the float model is; *out, the caller's,
-// is NULL where there are none.
+// Measures a plan and the float model on the validation samples. *out is owned by the caller; NULL
+// if there are none.
 enum msc_status msc_trial_runs_validate(cJSON **out, struct msc_env *env, struct msc_trial_runs *r,
                                         const struct msc_edit *const edits[]);
 
 enum msc_env_samples {
-    MSC_SAMPLES_CALIBRATION, // those of the search
-    MSC_SAMPLES_VALIDATION,  // those held out
+    MSC_SAMPLES_CALIBRATION, // the samples of the search
+    MSC_SAMPLES_VALIDATION,  // held-out samples
 };
 
-// What outputs are worth that something else has computed, the exported model in its runtime say:
-// adds the metrics that the search measures by running the network ("distill_loss", "accuracy" where
-// there are labels) to `object`. `outputs` has an array for each output of the model, batch after
-// batch of the samples along its first axis. MSC_E_UNSUPPORTED: the loss compares a tensor that is
-// no output, or the environment has no distill loss; MSC_E_NOT_FOUND: the search has no such samples.
+// Measures outputs that were computed elsewhere, for example by the exported model in its runtime.
+// Adds the metrics that the search measures by runs ("distill_loss", with labels "accuracy") to
+// `object`. `outputs` has an array for each output of the model, with the samples' batches along
+// its first axis. MSC_E_UNSUPPORTED: the loss compares a tensor that is not an output, or the
+// environment has no distill loss. MSC_E_NOT_FOUND: the search has no such samples.
 enum msc_status msc_env_judge(struct cJSON *object, struct msc_env *env,
                               enum msc_env_samples samples, const struct msc_array_list *outputs);
 

@@ -1,4 +1,4 @@
-// Outputs that something else has computed, by the search's own metrics.
+// Measures outputs that were computed elsewhere by the metrics of the search (msc_env_judge).
 #include "base/alloc.h"
 #include "env/env.h"
 #include "env/trial_runs.h"
@@ -12,7 +12,8 @@ static enum msc_status find_outputs(const struct msc_array **out, const struct m
         out[i] = msc_array_list_find(list, name);
         if (!out[i]) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "tensor %s, which the loss compares, is no output of the model", name);
+                            "tensor %s, which the loss compares, is not an output of the model",
+                            name);
         }
     }
     return MSC_OK;
@@ -38,7 +39,7 @@ enum msc_status msc_env_judge(struct cJSON *object, struct msc_env *env,
                               enum msc_env_samples samples, const struct msc_array_list *outputs) {
     struct msc_trial_runs *r = msc_trial_runs_of(env);
     if (!r) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "environment %s has no distill loss of outputs",
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "environment %s has no distill loss to judge outputs by",
                         msc_env_definition(env)->name);
     }
     struct msc_distill *d = r->distill;

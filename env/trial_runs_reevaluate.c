@@ -1,4 +1,4 @@
-// The winner, once more: what the report says about it beside its outcome.
+// Measures the best point again for the report: noise, isolated losses, validation, memory, effort.
 #include "env/trial_runs.h"
 
 #include "data/dataset.h"
@@ -14,9 +14,8 @@ static enum msc_status add_run_metrics(cJSON *object, const struct msc_trial_run
                                  : msc_status_restore(run->status, run->message);
 }
 
-// The loss on the calibration samples, and how far rounding alone moves it: the greatest relative
-// change over runs with perturbed inputs. Not said where one of these has no loss: it is in no way
-// small then.
+// Adds the loss on the calibration samples and its noise: the greatest relative change over runs
+// with perturbed inputs. The noise is left out if one of these runs gives no finite loss.
 static enum msc_status reevaluate_noise(struct msc_trial_runs *r, const uint32_t choices[],
                                         cJSON *out) {
     double noise = 0;
@@ -41,7 +40,8 @@ static enum msc_status reevaluate_noise(struct msc_trial_runs *r, const uint32_t
     return is_known ? msc_json_add_number(out, "noise", noise) : MSC_OK;
 }
 
-// Each choice alone, everything else float: what a search that scores tensors one by one would add.
+// Adds the sum of isolated losses: each choice with everything else float, as in a search that
+// scores tensors one by one.
 static enum msc_status reevaluate_alone(struct msc_trial_runs *r, const uint32_t choices[],
                                         cJSON *out) {
     size_t n = r->space->n_tasks;
@@ -129,9 +129,9 @@ static enum msc_status reevaluate_memory(struct msc_trial_runs *r, const uint32_
     return msc_json_add_number(out, "memory_bytes", (double)n_bytes);
 }
 
-// Of a choice that is alone with its task, on average half of the network behind it is computed: in
-// floats, which take some four times as long as a trial's integers on processors with units for 8
-// bits, and as long on others.
+// Effort of an isolated choice, in trials. On average half of the network follows the choice and is
+// computed, in floats. That takes about four times as long as a trial's integers on processors with
+// 8-bit units, and the same time on others; the factor 3 is in between.
 #define ALONE_EFFORT (3.0 * 0.5)
 
 static enum msc_status reevaluate_effort(struct msc_env *env, const struct msc_trial_runs *r,
@@ -143,7 +143,7 @@ static enum msc_status reevaluate_effort(struct msc_env *env, const struct msc_t
     MSC_TRY(msc_json_add(out, "effort", effort));
     MSC_TRY(msc_json_add_number(effort, "noise", NOISE_RUNS + 1));
     MSC_TRY(msc_json_add_number(effort, "alone", ALONE_EFFORT * (double)r->space->n_tasks));
-    // The uncompressed model runs on these samples, too.
+    // Twice, because the uncompressed model runs on these samples, too.
     return msc_json_add_number(effort, "validation", 2.0 * n_validation / n_samples);
 }
 
@@ -156,7 +156,7 @@ enum msc_status msc_trial_runs_reevaluate(struct msc_env *env, const uint32_t ch
     if (status == MSC_OK && (what & MSC_REEVALUATE_NOISE)) {
         status = reevaluate_noise(r, choices, object);
     }
-    // Where channels are gone to begin with, no choice is alone.
+    // If the strategy to start from removes channels, a choice cannot be measured in isolation.
     if (status == MSC_OK && (what & MSC_REEVALUATE_ALONE) && !msc_whole_is_more(env)) {
         status = reevaluate_alone(r, choices, object);
     }

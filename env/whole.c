@@ -8,8 +8,8 @@ bool msc_whole_is_more(const struct msc_env *env) {
     return msc_env_whole_host(env)->graph != msc_env_host(env)->graph;
 }
 
-// The same loss of the whole model, which is there for a call alone. It says nothing that the
-// environment's own has not said.
+// The same loss on the whole model, for the duration of a call. It does not log, because the
+// environment's own loss has already logged the same warnings.
 struct whole {
     struct msc_env_host host;
     struct msc_distill *distill;
@@ -19,11 +19,11 @@ static enum msc_status whole_open(struct whole *w, const struct msc_distill *d,
                                   const struct msc_env *env) {
     w->host = *msc_env_whole_host(env);
     w->host.log = NULL;
-    w->host.memory_bytes /= 2; // the other has an evaluator, too
+    w->host.memory_bytes /= 2; // shared with the evaluator of the environment's loss
     return msc_distill_create(&w->distill, &w->host, d->dataset, &d->options);
 }
 
-// From one loss to the other; they compare the same tensors.
+// Copies the reference between two losses that compare the same tensors.
 static enum msc_status copy_reference(struct msc_distill *to, const struct msc_distill *from) {
     struct msc_array_list list = {0};
     enum msc_status status = msc_distill_save_reference(from, &list);
@@ -33,9 +33,9 @@ static enum msc_status copy_reference(struct msc_distill *to, const struct msc_d
     msc_array_list_finish(&list);
     return status == MSC_E_STATE
                ? MSC_FAIL(MSC_E_INVALID,
-                          "env.loss_tensors: the strategy that the search starts from takes "
-                          "channels of one of them away, so that it cannot be compared with what "
-                          "the whole model has there")
+                          "env.loss_tensors: the strategy that the search starts from removes "
+                          "channels of one of these tensors, so it cannot be compared with the "
+                          "whole model; choose other tensors")
                : status;
 }
 
@@ -81,7 +81,7 @@ static double model_bytes(const struct msc_graph *g) {
 static double sample_macs(const struct msc_outline *outline) {
     const struct msc_plan *plan = outline->plan;
     double macs = 0;
-    // Chunks of a sequence are alike: the first counts for all.
+    // All chunks of a sequence are counted with the first, because they are equal.
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
         double own =
             plan->parts[i] > 0 ? 0 : msc_joint_macs(plan->graph, msc_graph_joint(plan->graph, i));

@@ -1,6 +1,6 @@
-// The whole model, where a search starts from a strategy that takes channels away: its environment is
-// given what is left (msc_env_host), but losses, ratios and what is said of the float model are all
-// against the model as it was. Without such a strategy the two are one.
+// The whole model, for a search that starts from a strategy that removes channels. The
+// environment's graph (msc_env_host) then lacks these channels, but losses, ratios and metrics of
+// the float model refer to the whole model. Without such a strategy both are the same graph.
 //
 //     MSC_TRY(msc_whole_compute_reference(distill, env));
 //     MSC_TRY(msc_whole_run(&run, distill, env));
@@ -10,16 +10,16 @@
 
 #include "env/distill.h"
 
-// Is there more of it than the environment's graph has?
+// Whether the whole model has more channels than the environment's graph.
 bool msc_whole_is_more(const struct msc_env *env);
-// As msc_distill_compute_reference: outputs of the whole model on the loss's samples. MSC_E_INVALID: a
-// tensor that is compared has other lengths there.
+// Like msc_distill_compute_reference, but with the whole model. MSC_E_INVALID: a compared tensor
+// has another shape in the whole model.
 enum msc_status msc_whole_compute_reference(struct msc_distill *d, const struct msc_env *env);
-// One run of the whole model without edits; the loss has its reference.
+// Runs the whole model without edits. The loss must have its reference.
 enum msc_status msc_whole_run(struct msc_distill_run *run, struct msc_distill *d,
                               const struct msc_env *env);
 
-// What it costs, in lengths as the loss's first sample has them.
+// The cost of the whole model, with symbolic lengths as in the loss's first sample.
 struct msc_whole_cost {
     double n_bytes; // of weights
     double macs;    // multiply-accumulates for one sample

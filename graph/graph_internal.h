@@ -87,9 +87,6 @@ enum msc_status msc_graph__add_prim(int32_t *out, struct msc_graph *g, const cha
                                     const char *optype, int n_parents, const int32_t parents[],
                                     int n_attrs, const struct msc_attr attrs[]);
 
-// Known contents of an activation. Returns the number of elements, or -1.
-int32_t msc_graph__values(const struct msc_graph *g, int32_t tensor, const struct msc_dim **values);
-
 // Fills the members of a tensor that inference reads.
 void msc_graph__infer_tensor(struct msc_infer_tensor *out, const struct msc_graph *g,
                              int32_t tensor);

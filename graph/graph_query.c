@@ -170,12 +170,6 @@ int32_t msc_graph_exits(const struct msc_graph *g, const int32_t **joints) {
     return g->n_exits;
 }
 
-int32_t msc_graph__values(const struct msc_graph *g, int32_t tensor,
-                          const struct msc_dim **values) {
-    *values = g->tensors[tensor]->values;
-    return g->tensors[tensor]->n_values;
-}
-
 const char *msc_tensor_label(const struct msc_tensor *t) {
     return t->alias[0] != '\0' ? t->alias : t->name;
 }

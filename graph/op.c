@@ -12,6 +12,14 @@ static const struct msc_op_info infos[MSC_OP_COUNT] = {
 #undef MSC_OP
 };
 
+// For ONNX operators that are newer than opset 13.
+static const int opsets[MSC_OP_COUNT] = {
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)
+#define MSC_OPSET(id, opset) [MSC_OP_##id] = opset,
+#include "graph/ops.def"
+#undef MSC_OP
+};
+
 // For operators with more than one output.
 static const int most_outputs[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)
@@ -30,6 +38,10 @@ static const unsigned traits[MSC_OP_COUNT] = {
 const struct msc_op_info *msc_op_info(enum msc_op op) {
     assert((unsigned)op < MSC_OP_COUNT);
     return &infos[op];
+}
+
+int msc_op_opset(enum msc_op op) {
+    return opsets[op];
 }
 
 int msc_op_n_outputs(enum msc_op op) {

@@ -48,6 +48,8 @@ struct msc_op_info {
 };
 
 const struct msc_op_info *msc_op_info(enum msc_op op);
+// The first opset that has the ONNX operator, or 0 if opset 13 has it.
+int msc_op_opset(enum msc_op op);
 // Maximum number of outputs.
 int msc_op_n_outputs(enum msc_op op);
 bool msc_op_has_trait(enum msc_op op, enum msc_op_trait trait);

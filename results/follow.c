@@ -160,12 +160,6 @@ const struct msc_record *msc_follow_record(const struct msc_follow *follow) {
     return msc_record_scan_record(follow->scan);
 }
 
-size_t msc_follow_memory(const struct msc_follow *follow) {
-    return sizeof *follow + msc_record_scan_memory(follow->scan) +
-           MOST_STEPS * sizeof *follow->history.steps +
-           follow->front.capacity * (sizeof *follow->front.ids + sizeof *follow->front.outcomes);
-}
-
 void msc_follow_close(struct msc_follow *follow) {
     if (follow) {
         forget_read(follow);

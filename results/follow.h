@@ -51,8 +51,6 @@ const struct msc_record *msc_follow_record(const struct msc_follow *follow); // 
 // All state as JSON, with the best at the ends of `n_parts` equal parts of the trials. *out is
 // owned by the caller.
 enum msc_status msc_follow_describe(struct cJSON **out, struct msc_follow *follow, size_t n_parts);
-// The bytes of memory that it uses.
-size_t msc_follow_memory(const struct msc_follow *follow);
 void msc_follow_close(struct msc_follow *follow); // accepts NULL
 
 #endif

@@ -289,10 +289,6 @@ enum msc_status msc_tensorboard_tell(struct msc_tensorboard *board, const struct
     return status == MSC_OK ? msc_event_file_flush(board->file) : status;
 }
 
-const char *msc_tensorboard_folder(const struct msc_tensorboard *board) {
-    return board->folder;
-}
-
 void msc_tensorboard_close(struct msc_tensorboard *board) {
     if (board) {
         msc_event_file_close(board->file);

@@ -34,7 +34,5 @@ enum msc_status msc_tensorboard_follow(struct msc_tensorboard *board,
 enum msc_status msc_tensorboard_tell(struct msc_tensorboard *board, const struct msc_record *record,
                                      const char *tag, const char *text);
 void msc_tensorboard_close(struct msc_tensorboard *board); // accepts NULL
-// The folder of the run.
-const char *msc_tensorboard_folder(const struct msc_tensorboard *board);
 
 #endif

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Applies the diffs of a page of docs, in their order, to a copy of the files that they change.
+"""Applies the diffs of a documentation page, in order, to a copy of the files that they change.
 
 usage: check_diffs.py REPOSITORY PAGE... [--build FOLDER --target NAME... --run REGEX]
 
-A diff is a block of ```diff with lines `--- a/FILE` and `+++ b/FILE`. With --build the copy is the whole tree:
-it is configured in FOLDER, the targets are built there, and the tests that REGEX fits are run.
+A diff is a block of ```diff with lines `--- a/FILE` (`--- /dev/null` for a new file) and
+`+++ b/FILE`. With --build, the whole tree is copied and configured in FOLDER, the targets are
+built, and the tests that match REGEX are run.
 """
 
 import argparse
@@ -32,7 +33,7 @@ def copy(root, names, to):
 
 
 def apply(page, diffs, to):
-    """Why a diff of the page does not fit, or None."""
+    """The reason why a diff of the page does not apply, or None."""
     for number, diff in enumerate(diffs, 1):
         done = subprocess.run(["git", "apply", "-"], cwd=to, input=diff.encode(), capture_output=True)
         if done.returncode != 0:
@@ -57,10 +58,10 @@ def main():
     parser.add_argument("--target", nargs="+", default=["all"])
     parser.add_argument("--run", default=".")
     o = parser.parse_args()
-    n_diffs = 0
     for page in o.pages:
         diffs = BLOCK.findall((o.root / page).read_text(encoding="utf-8"))
-        names = tracked(o.root) if o.build else [t for d in diffs for t in TARGET.findall(d)]
+        changed = {t for d in diffs for t in TARGET.findall(d)}
+        names = tracked(o.root) if o.build else changed
         with tempfile.TemporaryDirectory() as folder:
             copy(o.root, names, Path(folder))
             error = apply(page, diffs, folder)
@@ -69,8 +70,8 @@ def main():
                 return 1
             if o.build:
                 build_and_run(folder, o.build, o.target, o.run)
-        n_diffs += len(diffs)
-    print(f"{len(o.pages)} pages, {n_diffs} diffs, all apply")
+        n = sum(not name.startswith(("docs/", "tests/")) for name in changed)
+        print(f"{page}: {len(diffs)} diffs apply; they change {n} files outside docs and tests")
     return 0
 
 

@@ -3,12 +3,12 @@
 
 usage: check_examples.py BUILD SOURCE --cmake CMAKE --cc CC --pkg-config PKG_CONFIG
 
-The head of an example, its first comment or docstring, has the commands that build and run it in its folder:
-lines that are indented by four spaces, except those of a configuration, which begin with a quote. BUILD is
-installed into an empty folder; each example is tried in a fresh copy of examples/ and python/, with the
-installed program, pkg-config file, library and the Python package where a shell finds them. An example
-without a command is an error. An example in Python is skipped if a package that its head names is not
-installed.
+The head of an example is its first comment or docstring. It has the commands that build and run the
+example in its folder: lines indented by four spaces, except lines of a configuration, which start
+with a quote. BUILD is installed into an empty folder. Each example runs in a fresh copy of
+examples/ and python/, and the shell finds the installed program, pkg-config file, library and
+Python package. An example without a command is an error. An example in Python is skipped if a
+package that its head names is not installed.
 """
 
 import argparse
@@ -26,7 +26,7 @@ MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
 
 def head(path):
-    """The text of the first comment of a source in C, or of the docstring of one in Python."""
+    """The text of a C file's first comment, or of a Python file's docstring."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return ast.get_docstring(ast.parse(text), clean=False) or ""
@@ -44,13 +44,15 @@ def commands(path):
 
 
 def missing_package(path, output):
-    """The missing package, if an example in Python failed for lack of one that its head names; else None."""
+    """The missing package, if a Python example failed because of a package that its head names;
+    otherwise None.
+    """
     found = MISSING.search(output) if path.suffix == ".py" else None
     return found[1] if found and found[1] in head(path) else None
 
 
 def install(arguments, folder):
-    """Installs the build. Returns the environment variables by which a shell finds it."""
+    """Installs the build. Returns environment variables with which a shell finds it."""
     prefix = folder / "prefix"
     subprocess.run([arguments.cmake, "--install", arguments.build, "--prefix", prefix], check=True,
                    stdout=subprocess.DEVNULL)

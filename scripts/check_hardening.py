@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that a built program or shared library carries the usual protections.
+"""Checks that a built program or shared library has the usual protections.
 
     check_hardening.py FILE...
 
-Every file must have its relocations read-only and bound at start (full RELRO), a stack that is not
-executable, calls of the stack protector and of the checked functions of _FORTIFY_SOURCE; a program
-must be position-independent. What is missing is printed, one line each. Needs readelf.
+Every file must have read-only relocations bound at start (full RELRO), a stack that is not
+executable, and calls of the stack protector and of the checked functions of _FORTIFY_SOURCE. A
+program must be position-independent. Prints a line for each missing protection. Needs readelf.
 """
 import re
 import subprocess

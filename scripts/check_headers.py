@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every header compiles alone, as C11. check_install.py does so with those that are
-installed, as C++, too.
+"""Checks that every header compiles by itself as C11. check_install.py does the same for installed
+headers, also as C++.
 
 usage: check_headers.py REPOSITORY --cc CC [--include FOLDER]... [--skip FOLDER]...
 """
@@ -19,8 +19,8 @@ OPTIONS = ["-std=c11", "-x", "c", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
 
 
 def compile_alone(command, header):
-    """The compiler's complaint about a file that only includes `header`, or None."""
-    # The declaration keeps a header of macros alone from being an empty translation unit.
+    """The compiler's errors for a file that only includes `header`, or None."""
+    # The declaration is for headers with only macros: C forbids an empty translation unit.
     source = f'#include "{header}"\nextern int nothing;\n'
     done = subprocess.run(command + ["-"], input=source, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)

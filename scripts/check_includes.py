@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks every #include "folder/..." against the table of who may use whom, and headers for circles.
+"""Checks every #include "folder/..." against the table of allowed includes, and headers for circles.
 
 usage: check_includes.py REPOSITORY
 """
@@ -8,9 +8,9 @@ import re
 import sys
 from pathlib import Path
 
-# The layers, bottom first, and what each may include besides itself. A folder inside another is a
-# layer of its own when it is named here: the longest matching name counts. Nobody may name a layer
-# that stands further down in this table.
+# The layers, lowest first, and the layers that each may include besides itself. A nested folder
+# that is named here is a layer of its own: the longest matching name counts. A layer may not
+# include one that is further down in this table.
 GRAPH = ["base", "data", "graph"]
 BACKEND = GRAPH + ["graph/reference", "kernels", "kernels/lowering"]
 BELOW_ENV = GRAPH + ["graph/passes", "graph/reference", "graph/onnx", "kernels", "kernels/vulkan",
@@ -62,7 +62,7 @@ VULKAN = re.compile(r"^\s*#\s*include\s*[<\"]vulkan/")
 
 
 def check_table():
-    """Why the table itself is wrong: a layer names one that does not stand above it."""
+    """Errors in the table itself: a layer that includes one that is not above it."""
     order = list(ALLOWED)
     return [f"{layer}/ may not be built on {below}/, which stands further down"
             for layer, names in ALLOWED.items() for below in names
@@ -70,7 +70,7 @@ def check_table():
 
 
 def layer_of(path):
-    """The row of the table that a path such as env/api/space.h belongs to, or None."""
+    """The layer to which a path such as env/api/space.h belongs, or None."""
     parts = path.split("/")[:-1]
     for n in range(len(parts), 0, -1):
         name = "/".join(parts[:n])
@@ -80,7 +80,7 @@ def layer_of(path):
 
 
 def is_path(root, file, target):
-    """Does it name a file from the repository root, or, in a shader, one beside it?"""
+    """True if `target` is a file relative to the repository root or, for a shader, to its own folder."""
     if {".", ".."} & set(target.split("/")):
         return False
     is_beside = file.suffix in SHADERS and "/" not in target and (file.parent / target).is_file()
@@ -88,7 +88,7 @@ def is_path(root, file, target):
 
 
 def check_include(root, file, target, layer):
-    """Why a file in `layer` may not include `target`, or None."""
+    """The reason why a file in `layer` may not include `target`, or None."""
     if not is_path(root, file, target):
         return f'"{target}": write the path from the repository root'
     target_layer = layer_of(target)
@@ -98,7 +98,7 @@ def check_include(root, file, target, layer):
 
 
 def find_circles(included):
-    """One text for each circle of headers; `included` are each header's own includes."""
+    """One text for each circle of headers; `included` has each header's own includes."""
     circles = []
     done = set()
 

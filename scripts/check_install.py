@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Checks that what is installed serves those who have nothing else.
+"""Checks that an installed mscgym is complete without the source tree.
 
 usage: check_install.py BUILD EXAMPLES QUERIES --cc CC --cxx CXX --cmake CMAKE --pkg-config PKG_CONFIG
 
-Installs BUILD into an empty folder. Every installed header must compile alone with -I include, in C11 and
-in C++17; headers include one another as <mscgym/...>, and mscgym.h includes them all. The library must
-hold every function that they declare, the program those that plug-ins may call, and neither may show
-anything else. The examples in C, copied from EXAMPLES, are built by pkg-config and by the CMake package;
-the installed program must search with both plug-ins, and the queries must answer as the file QUERIES.
+Installs BUILD into an empty folder. Every installed header must compile by itself with -I include,
+as C11 and C++17. Headers include one another as <mscgym/...>, and mscgym.h includes them all. The
+library must export every function that they declare, the program those that plug-ins may call, and
+neither may export anything else. The C examples, copied from EXAMPLES, are built with pkg-config
+and with the CMake package. The installed program must search with both plug-ins, and the queries
+must print what the file QUERIES has.
 """
 
 import argparse
@@ -24,24 +25,24 @@ from pathlib import Path
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 C_MODE = ["-std=c11", "-Wpedantic"]
 CXX_MODE = ["-std=c++17"]
-# Folders whose headers are for programs only; plug-ins are handed everything else.
+# Folders whose headers only programs use; plug-ins may use all others.
 ABOVE_PLUGINS = tuple(f"mscgym/{folder}/" for folder in (
     "records", "supervise", "search", "checks", "results", "config", "model", "pipeline"))
 QUOTED = re.compile(r'^\s*#\s*include\s*".*$', re.M)
 OWN = re.compile(r"^#include <(mscgym/[^>]+)>$", re.M)
 DECLARATION = re.compile(r"^(?!static|#|//|\s)[^;{}()]*?\b\*?(msc_[a-z0-9_]+)\(", re.M)
 VARIABLE = re.compile(r"^extern [^;{}()]*?\b(msc_[a-z0-9_]+)(?:\[\])?;", re.M)
-# What the C runtime adds to every program.
+# Symbols that the C runtime adds to every program.
 RUNTIME = re.compile(r"_|data_start$")
 BUDGET = 20
 
 
 class Failure(Exception):
-    """One line that says what is wrong, and what the tool wrote."""
+    """Says what is wrong in one line, followed by the tool's output."""
 
 
 def run(command, **options):
-    """The standard output of a command that must succeed."""
+    """Runs a command that must succeed; returns its standard output."""
     done = subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False, **options)
     if done.returncode != 0:
@@ -67,7 +68,7 @@ def install(arguments, prefix):
 
 
 def compile_header(command, header):
-    # The declaration keeps a header of macros alone from being an empty translation unit.
+    # The declaration is for headers with only macros: C forbids an empty translation unit.
     return subprocess.run(command + ["-fsyntax-only", "-"], text=True, check=False,
                           input=f"#include <{header}>\nextern int nothing;\n",
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -91,7 +92,7 @@ def check_headers(arguments, installed):
 
 
 def check_includes(installed, headers):
-    """Every header is under mscgym/, includes others by that name, and is in mscgym.h."""
+    """Every header must be under mscgym/, include others by that name, and be included by mscgym.h."""
     wrong = []
     for path in installed.include.rglob("*"):
         name = path.relative_to(installed.include).as_posix()
@@ -112,7 +113,7 @@ def check_includes(installed, headers):
 
 def exported(path):
     names = [line.split()[-1] for line in run(["nm", "-D", "--defined-only", path]).splitlines()]
-    # With a version: a variable of another library of which the program has its own copy (stdout).
+    # A name with a version is a copy of another library's variable, such as stdout.
     return {name for name in names if "@" not in name and not RUNTIME.match(name)}
 
 
@@ -143,7 +144,9 @@ def check_symbols(installed, headers):
 
 
 def build_by_pkg_config(arguments, installed, examples):
-    """By the commands in docs/: plug-ins beside their sources, as the configuration names them."""
+    """Builds with the commands in docs/. Plug-ins are put next to their sources, where the
+    configuration expects them.
+    """
     variables = os.environ | {"PKG_CONFIG_PATH": str(installed.pc.parent)}
 
     def flags(*options):
@@ -192,7 +195,7 @@ def check_built(installed, examples, expected, built):
 
 
 def check_retrained(installed, examples, retrained, linked):
-    """The model's own weights as new ones: the strategy is as good with its new scales as it was."""
+    """Passes the model's own weights as new ones: with new scales the strategy must be as good as before."""
     model, samples = examples / "digits/digits.onnx", examples / "digits/calibration.npz"
     folder = retrained.parent / "retrained_files"
     folder.mkdir()

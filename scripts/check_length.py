@@ -3,9 +3,8 @@
 
 usage: check_length.py REPOSITORY
 
-Fails above 600 lines a file or 60 a function. What stands between the braces of a const array does
-not count: a table may be as long as there is something to list. Lists in .def files are not looked
-at.
+Fails above 600 lines per file or 60 per function. Lines between the braces of a const array do not
+count, because a table is as long as what it lists. Lists in .def files are not checked.
 """
 
 import re
@@ -16,25 +15,25 @@ FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "record
            "pipeline", "report", "cli", "tests", "bench", "examples"]
 FILE_LINES, FUNCTION_LINES = 600, 60
 TEXT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
-# "static const struct row rows[] = {", or behind the members of a struct without a name "} rows[] = {".
+# "static const struct row rows[] = {" or, after the members of an unnamed struct, "} rows[] = {".
 TABLE = re.compile(r"^(\s*)[^=;()]*\w(?:\[[^\]]*\])+ = \{$")
 
 
 def is_const(lines, at, indent):
-    """Is the declaration const that ends in line `at` and begins at this indent?"""
+    """True if the declaration that ends in line `at`, and begins with this indent, is const."""
     while at > 0 and (not lines[at].startswith(indent) or lines[at][len(indent):][:1] in (" ", "}")):
         at -= 1
     return re.search(r"\bconst\b", lines[at]) is not None
 
 
 def depth(line):
-    """By how much the line's braces nest deeper, but for those in texts."""
+    """The change of brace nesting in a line, without braces in strings."""
     bare = TEXT.sub("", line).split("//")[0]
     return bare.count("{") - bare.count("}")
 
 
 def counted(lines):
-    """For each line whether it counts: all but those inside of tables."""
+    """For each line whether it counts: all except those inside tables."""
     counts = []
     inside = 0
     for at, line in enumerate(lines):
@@ -49,7 +48,7 @@ def counted(lines):
 
 
 def functions(lines, counts):
-    """Yields (first line, length) of each function: bodies open with ") {" and close in column 0."""
+    """Yields (first line, length) of each function. Bodies open with ") {" and close in column 0."""
     signature = None
     inside = False
     for number, line in enumerate(lines, 1):

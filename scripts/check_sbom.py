@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks mscgym.spdx.json, which lists the libraries that mscgym links and the code that it contains.
+"""Checks mscgym.spdx.json, the list of the libraries that mscgym links and of the code that it contains.
 
 usage: check_sbom.py SBOM PROGRAM --readelf READELF --pkg-config PKG_CONFIG
 
-The document has what SPDX 2.3 requires; identifiers are unique and every relationship joins two of them. Each
-library that PROGRAM needs is in it, with the version in the library's own package file, and no other library
-is. If the package spdx-tools (PyPI) is installed, it validates the document, too.
+The document must have what SPDX 2.3 requires, with unique identifiers and relationships between
+existing ones. It must list exactly the libraries that PROGRAM needs, with the versions in their own
+package files. If the package spdx-tools (PyPI) is installed, it also validates the document.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# By the name in a program's list of needed libraries: the package, and the name of its package file.
+# By the name in a program's list of needed libraries: the package, and its pkg-config file.
 LIBRARIES = {
     "c": ("glibc", None), "m": ("glibc", None), "ld-linux-x86-64": ("glibc", None), "ld-linux-aarch64": ("glibc", None),
     "gomp": ("libgomp", None), "omp": ("LLVM-OpenMP", None),

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that what a machine lacks makes tests skip and not vanish.
+"""Checks that tests are skipped, rather than missing, if a machine lacks what they need.
 
 usage: check_skips.py SOURCE BUILD CMAKE CTEST [CMAKE-OPTION...]
 
-Configures SOURCE once more, in a folder of its own and with the options, as if Python and the tools
-that tests look for were not there. Every test of BUILD must be a test there; those of the tree must
-be skipped, and say why.
+Configures SOURCE in another folder, with the options, as if Python and the tools that tests look
+for were not installed. Every test of BUILD must exist there. Tests of the source tree must be
+skipped and say why.
 """
 
 import json

@@ -3,12 +3,12 @@
 
 usage: structure.py REPOSITORY [BUILD]
 
-BUILD is a folder that the repository was built in (build/release unless given). Printed for each folder:
-files, lines, calls from file to file (arrows), and circles: groups of files that call one another, by the
-symbols that their object files define and need. The files of each circle are listed
-below the table. Then: circles between folders; members of struct msc_processor; and the files of pipeline/
-and of the folders that it is built on which a reader visits who follows the argument of msc_processor_run, or a
-member of it, from call to call.
+BUILD is a build folder of the repository (default: build/release). Prints for each folder: files,
+lines, calls from file to file (arrows), and circles, which are groups of files that call one
+another, found from the symbols that their object files define and need. The files of each circle
+are listed below the table. Then it prints circles between folders, the members of struct
+msc_processor, and the files of pipeline/ and of the folders below it that receive the argument of
+msc_processor_run, or a member of it, by following calls.
 """
 
 import re
@@ -38,7 +38,7 @@ def folder_of(path):
 
 
 def object_files(root, build):
-    """Source path -> object file, of the folders above; those of sources that are gone are left out."""
+    """Source path -> object file, for the folders above. Object files of deleted sources are left out."""
     found = {}
     for path in build.rglob("*.c.o"):
         text = path.relative_to(build).as_posix()
@@ -50,7 +50,7 @@ def object_files(root, build):
 
 
 def find_calls(root, build):
-    """For each source file, the source files that define what it needs."""
+    """Maps each source file to the source files that define the symbols it uses."""
     defined, needed = {}, {}
     for source, path in object_files(root, build).items():
         listing = subprocess.run(["nm", str(path)], capture_output=True, text=True, check=True).stdout
@@ -66,7 +66,7 @@ def find_calls(root, build):
 
 
 def find_circles(calls):
-    """Strongly connected groups of more than one (Tarjan 1972), without recursion."""
+    """Strongly connected groups with more than one file (Tarjan 1972), without recursion."""
     index, low, stack, circles = {}, {}, [], []
     for root in sorted(calls):
         work = [(root, iter(sorted(calls[root])))] if root not in index else []
@@ -120,7 +120,7 @@ def matching(text, start):
 
 
 def read_functions(root):
-    """name -> [(file, names of parameters, body)]: static functions of several files share a name."""
+    """name -> [(file, names of parameters, body)]; static functions of several files may share a name."""
     functions = {}
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.[ch]")):
@@ -134,7 +134,7 @@ def read_functions(root):
 
 
 def follow(functions):
-    """Files of the folders WALKED in which functions get what msc_processor_run gets, or a member of it."""
+    """Files of the folders WALKED with functions that receive the argument of msc_processor_run, or a member of it."""
     seen, waiting = set(), [(functions[START[0]][0], START[1])]
     while waiting:
         (file, names, body), which = waiting.pop()

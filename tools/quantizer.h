@@ -104,9 +104,6 @@ struct msc_quantizer_options {
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
 
-// Names of the keys above, NULL-terminated.
-extern const char *const msc_quantizer_keys[];
-
 // `graph` is borrowed until the quantizer is destroyed. *out is owned by the caller.
 enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct msc_graph *graph,
                                      const struct msc_quantizer_options *options);

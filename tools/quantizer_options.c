@@ -8,10 +8,6 @@
 
 enum { MAX_CHOICES = 64 };
 
-const char *const msc_quantizer_keys[] = {
-    "target",  "sites",   "group", "choices", "observers", "weights", "activations",
-    "include", "exclude", "fix",   "rules",   "outputs",   NULL};
-
 static const char *const choice_keys[] = {"bits",  "type",  "group_size", "observer", "percentile",
                                           "scale", "float", "rounding",   "correct"};
 enum { N_CHOICE_KEYS = sizeof(choice_keys) / sizeof(choice_keys[0]) };

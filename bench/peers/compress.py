@@ -1,11 +1,12 @@
-"""What the programs compress_TOOL.py share. Each quantises what convolutions and products read, and the
-weights of these, per channel, by every preset of its tool that knows the bits:
+"""Shared parts of the programs compress_TOOL.py. Each quantises the inputs of convolutions and
+products, and their weights per channel, with every preset of its tool that supports the bits:
 
     PYTHON compress_TOOL.py MODEL CALIBRATION.npy VALIDATION.npy WEIGHT_BITS ACTIVATION_BITS FOLDER
 
-and prints a line of JSON for each, as soon as it is through: {preset, version, model: PATH}, or outputs:
-PATH, an .npz of what the tool's own simulation gives for the validation samples, where its model cannot
-be written as ONNX; or {preset, version, failed: WHY}. Which names the package that it needs.
+It prints a line of JSON for each preset as soon as it has finished: {preset, version, model: PATH};
+or {preset, version, outputs: PATH}, an .npz with the outputs of the tool's own simulation for the
+validation samples, if its model cannot be written as ONNX; or {preset, version, failed: WHY}. The
+head of each program names the packages that it needs.
 """
 import contextlib
 import json
@@ -27,11 +28,11 @@ class Job:
         self.folder = sys.argv[6]
 
     def batches(self, samples, name, size):
-        """[{name: some samples}]"""
+        """The samples in batches: [{name: samples}]."""
         return [{name: samples[i:i + size]} for i in range(0, len(samples), size)]
 
     def run(self, version, presets, quantize):
-        """quantize(preset) returns a path of a model, or a list of outputs."""
+        """quantize(preset, path) writes a model, or returns a list of outputs."""
         for preset in presets:
             line = {"preset": preset, "version": version}
             path = os.path.join(self.folder, preset.replace(" ", "_"))
@@ -43,6 +44,6 @@ class Job:
                 else:
                     line["outputs"] = path + ".npz"
                     numpy.savez(line["outputs"], *found)
-            except Exception as error:  # of whatever kind: it is the tool's
+            except Exception as error:  # the tool may raise any exception
                 line["failed"] = repr(error)[:300]
             print(json.dumps(line), flush=True)

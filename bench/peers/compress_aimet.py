@@ -1,4 +1,6 @@
-"""AIMET, as compress.py says; aimet-onnx. Its own simulation is measured: its files know 4 and 8 bits."""
+"""AIMET (see compress.py); needs aimet-onnx. Measured in its simulation, because its files have only 4
+and 8 bits.
+"""
 import json
 import os
 
@@ -11,8 +13,8 @@ from aimet_onnx.cross_layer_equalization import equalize_model
 import compress
 
 BATCH = 128
-ITERATIONS = 1500  # of AdaRound, for each layer
-# How ranges are found, and what is done before or after. What is quick comes first.
+ITERATIONS = 1500  # of AdaRound, per layer
+# The range method, and the step before or after it. Fast presets come first.
 PRESETS = {
     "tf_enhanced": ("tf_enhanced", None),
     "min_max": ("min_max", None),
@@ -28,7 +30,7 @@ FEWER_BITS = {
 
 
 def config(folder):
-    """Quantisers everywhere, those of weights symmetric and per channel."""
+    """Writes a configuration with quantisers everywhere; those of weights are symmetric and per channel."""
     path = os.path.join(folder, "config.json")
     with open(path, "w") as file:
         json.dump({"defaults": {"ops": {"is_output_quantized": "True"},
@@ -41,7 +43,7 @@ def config(folder):
 
 
 def leave_sites(sim, model):
-    """Only those of what joints read stay."""
+    """Disables all quantisers except those of the inputs of joints."""
     read = {name for node in model.graph.node if node.op_type in compress.JOINTS
             for name in node.input[:2]}
     for name, quantizer in sim.qc_quantize_op_dict.items():
@@ -60,7 +62,7 @@ def main():
         scheme, step = presets[preset]
         if step == "cle":
             equalize_model(model)
-        with quantsim._apply_constraints(False):  # concatenations may have scales of their own
+        with quantsim._apply_constraints(False):  # concatenations may have their own scales
             sim = quantsim.QuantizationSimModel(
                 model, param_type=aimet_onnx.qtype.int(job.weight_bits),
                 activation_type=aimet_onnx.qtype.int(job.activation_bits),

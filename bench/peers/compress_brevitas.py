@@ -1,5 +1,6 @@
-"""Brevitas, as compress.py says, with what its example of post-training quantisation does; brevitas, onnx2torch.
-Products of two activations stay float; its simulation in PyTorch is measured."""
+"""Brevitas (see compress.py), with the steps of its example of post-training quantisation; needs brevitas
+and onnx2torch. Products of two activations remain float. Measured in its simulation in PyTorch.
+"""
 import importlib.metadata
 
 import numpy
@@ -13,8 +14,8 @@ from onnx2torch.node_converters.matmul import OnnxMatMul
 import compress
 
 BATCH = 128
-# How ranges are found, and what is done after, or before as its example equalises. What is quick
-# comes first.
+# The range method, and the steps after it, or before it for graph equalisation as in Brevitas's
+# example. Fast presets come first.
 PRESETS = {
     "stats, bias correction": ("stats", ["bias"]),
     "gpfq": ("stats", ["gpfq"]),
@@ -27,11 +28,11 @@ PRESETS = {
     "qronos, mse": ("mse", ["qronos"]),
     "mse, bias correction": ("mse", ["bias"]),
 }
-PERCENTILE = 99.999  # of activations, where ranges are found by statistics: its example's own
+PERCENTILE = 99.999  # for ranges of activations by statistics, as in Brevitas's example
 
 
 def weight_of(model, node):
-    """The constant matrix that a product's second operand is, or None."""
+    """The constant matrix that is a product's second operand, or None."""
     name = str(node.args[1].target)
     if node.args[1].op != "get_attr":
         return None
@@ -41,7 +42,7 @@ def weight_of(model, node):
 
 
 def convert(path):
-    """The network with modules for all joints but products of two activations."""
+    """The network with modules for all joints except products of two activations."""
     model = onnx2torch.convert(onnx.load(path)).eval()
     for node in model.graph.nodes:
         if node.op != "call_module" or not isinstance(model.get_submodule(node.target), OnnxMatMul):
@@ -54,7 +55,7 @@ def convert(path):
             node.args = node.args[:1]
     model.recompile()
     for module in model.modules():
-        if isinstance(module, torch.nn.LayerNorm):  # onnx2torch reads 0 where a length is open
+        if isinstance(module, torch.nn.LayerNorm):  # onnx2torch reads 0 for an unknown length
             module.normalized_shape = tuple(module.weight.shape)
     return model
 
@@ -81,7 +82,7 @@ def main():
                 for batch in job.batches(job.calibration, "x", size)]
         with torch.no_grad():
             ptq_common.calibrate(data, model)
-            model(data[0][0])  # weights find their scales
+            model(data[0][0])  # computes the scales of weights
             for step in steps:
                 if step == "bias":
                     ptq_common.apply_bias_correction(data, model)

@@ -1,4 +1,4 @@
-"""NNCF, as compress.py says; nncf, onnx, onnxruntime. It has 8 bits alone for ONNX."""
+"""NNCF (see compress.py); needs nncf, onnx and onnxruntime. For ONNX it has only 8 bits."""
 import logging
 
 import nncf
@@ -11,8 +11,8 @@ import compress
 MINMAX = {"activations_range_estimator_params": RangeEstimatorParametersSet.MINMAX}
 HISTOGRAM = {"activations_range_estimator_params": RangeEstimatorParametersSet.HISTOGRAM}
 WITHOUT = {"disable_bias_correction": True}
-# What differs from zero points and fast bias correction; what mostly loses least comes first. Without an
-# estimator NNCF takes the mean of the samples' least and greatest values for a range, which cuts it short.
+# Differences from zero points and fast bias correction. The preset that usually loses least comes first.
+# Without an estimator, NNCF uses means over samples of the least and greatest values, which cuts ranges.
 PRESETS = {
     "histogram": HISTOGRAM,
     "mean of minmax, transformer": {"model_type": nncf.ModelType.TRANSFORMER},

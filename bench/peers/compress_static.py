@@ -1,4 +1,4 @@
-"""onnxruntime's quantize_static, as compress.py says; onnxruntime."""
+"""onnxruntime's quantize_static (see compress.py); needs onnxruntime."""
 import onnxruntime
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 

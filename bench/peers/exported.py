@@ -1,7 +1,8 @@
-"""onnxruntime over the very files that `mscgym export` writes for the trials: a session for each.
+"""onnxruntime on the files that `mscgym export` writes for the trials: one session per trial.
 
-The files are written, and read into memory, beforehand; what is timed is what a loop over the same
-trials cannot do without: a session, its runs, the loss. Losses must agree with those of the record.
+The files are written and read into memory beforehand. The time counts what a loop over the same
+trials cannot avoid: creating a session, running it, computing the loss. Losses must agree with
+those of the record.
 """
 import os
 
@@ -30,7 +31,7 @@ class ExportedSession:
         names = [o.name for o in session.get_outputs() if o.type == "tensor(float)"]
         results = []
         for values in (f[self.base.feed] for f in self.base.feeds):
-            # A model for one image takes one at a time.
+            # A model for one image takes images one by one.
             n = feed.shape[0] if isinstance(feed.shape[0], int) else len(values)
             parts = [session.run(names, {feed.name: values[i:i + n]})
                      for i in range(0, len(values), n)]

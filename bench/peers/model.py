@@ -1,7 +1,7 @@
-"""What the peers' models are built from: the float model as mscgym exports it.
+"""Base of the peers' models: the float model as mscgym exports it.
 
-Batch normalisation is folded there already, so sites, weights and scales are those of the search.
-The batch is made a constant and what follows from shapes alone is folded by onnxruntime.
+Batch normalisation is already folded, so sites, weights and scales are those of the search. The
+batch is made a constant, and onnxruntime folds all that depends only on shapes.
 """
 import os
 import tempfile
@@ -11,7 +11,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-# Rewrites of weights that a site names; the sessions that are timed do all they can.
+# Optimisations that would rewrite weights that are sites. The timed sessions use all optimisations.
 KEPT_APART = ["ConvMulFusion", "ConvAddFusion", "ConvBNFusion", "MatMulAddFusion",
               "MatmulTransposeFusion", "MatMulScaleFusion", "ConvActivationFusion",
               "TransposeOptimizer", "Pad_Fusion", "PadFusion"]
@@ -31,7 +31,7 @@ def session(model, threads):
 
 
 def rebatch(model, shape):
-    """Binds the input's dims; a model exported for one image learns to take several."""
+    """Sets the input's shape. A model exported for one image is changed to take several."""
     constants = {i.name: i for i in model.graph.initializer}
     feed = next(i for i in model.graph.input if i.name not in constants)
     was = feed.type.tensor_type.shape.dim[0].dim_value
@@ -49,7 +49,7 @@ def rebatch(model, shape):
             constants[node.input[position]].CopyFrom(
                 numpy_helper.from_array(values, node.input[position]))
     for node in model.graph.node:
-        # onnxruntime fuses this pool into one that does not know the attribute.
+        # onnxruntime fuses this pool into one that does not support the attribute.
         for attribute in list(node.attribute):
             if node.op_type == "AveragePool" and attribute.name == "dilations" and \
                     all(d == 1 for d in attribute.ints):
@@ -61,7 +61,7 @@ def rebatch(model, shape):
 
 
 def fold(model):
-    """onnxruntime's basic level, less what touches weights."""
+    """Applies onnxruntime's basic optimisations, except those that rewrite weights."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "folded.onnx")
         options = session_options(1)
@@ -73,10 +73,10 @@ def fold(model):
 
 
 class Base:
-    """The float model for one batch shape, its inputs as feeds and its outputs as references."""
+    """The float model for one batch size, with its inputs as feeds and its outputs as references."""
 
     def __init__(self, path, inputs, batch):
-        # The model may be edited to another batch than it was exported for.
+        # The model may be changed to another batch size than it was exported for.
         exported = onnx.load(path)
         self.folder = os.path.dirname(path)
         self.feed = rebatch(exported, (batch,) + inputs.shape[1:])
@@ -96,7 +96,7 @@ class Base:
                           for r in self.references) for i in range(len(kept))]
 
     def float_values(self):
-        """Names of the values that are float32."""
+        """Names of the float32 values."""
         found = onnx.shape_inference.infer_shapes(self.model).graph.value_info
         names = {v.name for v in found
                  if v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT}
@@ -104,7 +104,7 @@ class Base:
                                       if o.type.tensor_type.elem_type == onnx.TensorProto.FLOAT}
 
     def site(self, name):
-        """A task's name as (is a weight, value or initialiser name)."""
+        """(whether a task is a weight, the name of its value or initialiser)"""
         if name in self.weights:
             return True, name
         bare = name[:-2] if name.endswith(":0") else name
@@ -113,7 +113,7 @@ class Base:
         return False, found[0]
 
     def loss(self, results):
-        """Mean over outputs of sum (y - z)^2 / sum y^2, as distill_loss with mse."""
+        """Mean over outputs of sum (y - z)^2 / sum y^2, like distill_loss with mse."""
         sums = [0.0] * len(self.outputs)
         for reference, result in zip(self.references, results):
             for i, (y, z) in enumerate(zip(reference, result)):
@@ -137,7 +137,7 @@ class Base:
 
 
 def assemble(base, nodes, initialisers, inputs=()):
-    """Nodes in topological order, whatever order they come in."""
+    """Makes a model; puts the nodes into topological order."""
     known = {i.name for i in initialisers} | {base.feed, ""} | {i.name for i in inputs}
     ordered, waiting = [], list(nodes)
     while waiting:
@@ -161,7 +161,7 @@ def assemble(base, nodes, initialisers, inputs=()):
 
 
 def integers(weight, scales, axis, bits):
-    """A weight as symmetric integers with one scale, or one for each channel of `axis`."""
+    """A weight as symmetric integers, with one scale or one for each channel of `axis`."""
     shape = [1] * weight.ndim
     shape[axis] = -1
     step = scales.reshape(shape) if scales.size > 1 else scales.reshape([1] * weight.ndim)
@@ -170,7 +170,7 @@ def integers(weight, scales, axis, bits):
 
 
 def weight_axis(node, weight):
-    """Output channels of a weight in its own shape."""
+    """The axis of output channels in a weight."""
     if node.op_type == "Conv":
         return 0
     if node.op_type == "ConvTranspose":

@@ -1,10 +1,10 @@
-"""onnxruntime over a narrow QDQ model: pairs only on the inputs of Conv, Gemm and MatMul.
+"""onnxruntime on a narrow QDQ model: QDQ pairs only on the inputs of Conv, Gemm and MatMul.
 
     NarrowSession  (S1) edits initialisers, serialises and creates a session for each trial
     NarrowLoop     (L2) one session; activation scales and fake-quantised float weights are inputs
 
-Zero points stay those of 8 bits: uint8 holds the narrower grids at any zero point, and ranges come
-from the extremes of the same inputs, so nothing that a plan keeps is cut.
+Zero points are always those of 8 bits. uint8 holds the narrower grids at any zero point, and ranges
+come from the extremes of the same inputs, so no value that a plan represents is cut.
 """
 import numpy
 import onnx
@@ -14,7 +14,7 @@ import model as models
 
 
 class Quantised:
-    """Which values are tasks, and the scales and integers of every choice, made beforehand."""
+    """The values that are tasks, with scales and integers of every choice, computed beforehand."""
 
     def __init__(self, base, plans):
         self.base, self.plans = base, plans
@@ -30,7 +30,7 @@ class Quantised:
             assert not is_weight or value in self.axis, value
 
     def scale(self, task, choice):
-        """As the operators want it: a scalar, or one for each channel."""
+        """A scale in the shape that operators expect: a scalar, or one per channel."""
         scale = self.plans.scales[task][choice]
         return scale if scale.size > 1 else scale.reshape(()).copy()
 
@@ -115,7 +115,7 @@ class NarrowSession:
                 for w, s in zip(whole, scales)]
 
     def prepare(self, trials):
-        """All is made beforehand."""
+        """Nothing to do: all is prepared on construction."""
 
     def evaluate(self, choices):
         self.edited.apply(choices)
@@ -148,7 +148,7 @@ class NarrowLoop:
         self.session = models.session(models.assemble(base, nodes, initialisers, inputs), threads)
 
     def prepare(self, trials):
-        """All is made beforehand."""
+        """Nothing to do: all is prepared on construction."""
 
     def evaluate(self, choices):
         plan = {name: values[c]

@@ -1,10 +1,12 @@
-"""Outputs of a model in onnxruntime, how far they are from others, and the characters they stand for."""
+"""A model's outputs in onnxruntime, their distance from other outputs, and the characters that they mean."""
 import numpy
 import onnxruntime
 
 
 def session(path):
-    """As it computes a model node by node: of pairs around floats it makes integer kernels else."""
+    """A session that computes node by node; with more optimisation it would fuse QDQ pairs into
+    integer kernels.
+    """
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.intra_op_num_threads = 1
@@ -13,7 +15,7 @@ def session(path):
 
 
 def outputs(path, samples, batch=64):
-    """An array for each output, a row for each sample."""
+    """An array for each output, with a row per sample."""
     model = session(path)
     first = model.get_inputs()[0]
     batch = first.shape[0] if isinstance(first.shape[0], int) else batch
@@ -23,7 +25,7 @@ def outputs(path, samples, batch=64):
 
 
 def loss(truth, found):
-    """Mean squared error over the mean square, the mean over outputs."""
+    """Mean squared error relative to the mean square, averaged over outputs."""
     def one(y, x):
         y, x = y.astype(numpy.float64), x.astype(numpy.float64).reshape(y.shape)
         return numpy.mean((y - x) ** 2) / numpy.mean(y ** 2)
@@ -31,7 +33,7 @@ def loss(truth, found):
 
 
 def losses(truth, found):
-    """What each sample has in the loss: an array whose mean that is."""
+    """Each sample's contribution to the loss: an array whose mean is the loss."""
     def one(y, x):
         y, x = y.astype(numpy.float64), x.astype(numpy.float64).reshape(y.shape)
         return numpy.mean(((y - x) ** 2).reshape(len(y), -1), 1) / numpy.mean(y ** 2)
@@ -39,14 +41,16 @@ def losses(truth, found):
 
 
 def decode(scores):
-    """Of scores [samples, steps, classes]: the greatest of each step, without repeats and blanks (0)."""
+    """Decodes scores [samples, steps, classes]: the best class of each step, without repeats and
+    blanks (0).
+    """
     best = scores.argmax(-1)
     return [[int(c) for i, c in enumerate(line) if c != 0 and (i == 0 or c != line[i - 1])]
             for line in best]
 
 
 def edits(one, other):
-    """The fewest insertions, deletions and replacements that make one list the other."""
+    """The edit distance of two lists: insertions, deletions and replacements."""
     row = list(range(len(other) + 1))
     for i, a in enumerate(one):
         above, row = row, [i + 1]

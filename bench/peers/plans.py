@@ -1,6 +1,6 @@
-"""The plans of a search: what each of its trials chose, and the scales it chose among.
+"""The plans of a search: the choices of its trials, and the scales of these choices.
 
-Everything comes from the record and from RECORD.params, so a peer evaluates the very same plans.
+All of it comes from the record and RECORD.params, so that a peer evaluates the same plans.
 """
 import json
 import struct
@@ -32,7 +32,7 @@ def load_record(path):
 
 
 class Plans:
-    """Tasks by name with bits, scale and zero point of every choice. Choice 0 is the most expensive."""
+    """Tasks by name, with bits, scale and zero point of every choice. Choice 0 is the most expensive."""
 
     def __init__(self, record):
         header, self.trials = load_record(record)
@@ -46,6 +46,6 @@ class Plans:
         assert all(bits[0] == max(bits) == 8 for bits in self.bits)
 
     def evaluated(self):
-        """Trials of the search proper that were complete and evaluated for themselves."""
+        """Complete trials of the search that were evaluated; baselines and repeats are left out."""
         return [t for t in self.trials
                 if t["state"] == "complete" and "baseline" not in t and "repeat_of" not in t]

@@ -2,13 +2,14 @@
 
     PYTHON prune.py MODEL VALIDATION.npy DENSITY SPARSITY,... FOLDER
 
-of a Python with torch, onnx2torch, torch-pruning (`pip install torch-pruning`) and NNCF. Prints a line of JSON
-for each preset: {preset, version, outputs: PATH, macs}, PATH being an .npz of what the pruned network gives for the
-validation samples, macs the share of multiply-accumulates that is left; or {preset, version, failed: WHY}.
+PYTHON needs torch, onnx2torch, torch-pruning (`pip install torch-pruning`) and NNCF. Prints a line
+of JSON for each preset: {preset, version, outputs: PATH, macs}, with PATH an .npz of the pruned
+network's outputs for the validation samples, and macs the remaining share of multiply-accumulates;
+or {preset, version, failed: WHY}.
 
-torch-pruning takes all groups of channels to DENSITY by each of its criteria that needs no gradient, in multiples
-of eight, but for the last layer's outputs. NNCF makes all weights sparse by magnitude, in each by itself or in all
-together. Neither changes weights that stay.
+torch-pruning reduces all groups of channels to DENSITY, except the last layer's outputs, by each of
+its criteria that needs no gradient, in multiples of eight. NNCF makes all weights sparse by
+magnitude, by weight or over all weights. Neither changes the weights that remain.
 """
 import contextlib
 import importlib.metadata
@@ -45,7 +46,7 @@ def channels(importance, density, sample):
 
 
 class Whole(torch.nn.Module):
-    """A traced network as a plain module, which NNCF asks for."""
+    """A traced network as a plain module, which NNCF requires."""
 
     def __init__(self, model):
         super().__init__()

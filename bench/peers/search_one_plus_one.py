@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A (1+1) evolutionary algorithm as a search agent: each task of the best point changes with probability
-1 / tasks, at least one does, and what is no worse takes its place.
+"""A (1+1) evolutionary algorithm as a search agent. Each task of the best point changes with
+probability 1 / tasks, at least one does, and a point that is no worse replaces the best one.
 
-Points that break a bound by their exact costs are drawn again, and so are those that were tried.
+Points that break a bound by their exact costs, or were tried before, are drawn again.
 """
 import os
 import sys

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""pygmo's simple genetic algorithm (SGA) as a search agent: 24 points a generation, tasks change with probability
-1 / tasks, the rest is SGA's default. Where a hundred generations have asked for nothing new, the search ends.
+"""pygmo's simple genetic algorithm (SGA) as a search agent: 24 points per generation, tasks change with
+probability 1 / tasks, otherwise SGA's defaults. The search ends after 100 generations without a new point.
 
-Choices are whole numbers from the most expensive to the cheapest. SGA knows no bounds, so a point that breaks one
-counts as worse than all that break none, the more the further; by its exact costs it needs no trial for that. What
-was tried counts as it did.
+Choices are integers from the most expensive to the cheapest. SGA has no bounds, so a point that
+breaks one counts as worse than all others, by the size of the violation. If the exact costs break a
+bound, no trial is needed. A repeated point keeps its value.
 
-SGA calls what it optimises; an agent is called. So a generation is made twice from the same seed: to see which
-points it asks for, and, when all are measured, to go on from what they came to.
+SGA calls its objective function, while an agent is called by the search. So each generation runs
+twice with the same seed: first to find the points that it asks for, then, once they are measured,
+with their values.
 """
 import os
 import sys
@@ -20,11 +21,11 @@ import mscgym  # noqa: E402
 
 POPULATION = 24
 GENERATIONS = 100
-WORSE = 1e6  # than any loss
+WORSE = 1e6  # larger than any loss
 
 
 class Asked:
-    """A problem that notes what is asked of it, and answers what is known."""
+    """A problem that notes the points it is asked for, and returns known values."""
 
     def __init__(self, counts):
         self.counts = counts
@@ -51,7 +52,7 @@ class Sga(mscgym.Agent):
         self.values = self.asked.values
         self.first = self.population = None
         self.generation = 0
-        self.waiting = []  # points of this generation, as positions
+        self.waiting = []  # points of this generation, as indices in order of cost
 
     def choices_of(self, point):
         return tuple(task.dearest_first[at] for task, at in zip(self.space.tasks, point))
@@ -60,7 +61,7 @@ class Sga(mscgym.Agent):
         return tuple(task.dearest_first.index(c) for task, c in zip(self.space.tasks, choices))
 
     def evolve(self):
-        """The next generation, by what is known; and the points that it asked for."""
+        """The next generation from the known values, and the points that it asked for."""
         problem = pygmo.problem(self.asked)
         population = pygmo.population(problem, seed=self.seed % 2 ** 32)
         for point, value in self.population:
@@ -74,13 +75,13 @@ class Sga(mscgym.Agent):
         return list(zip(points, values)), list(self.asked.points)
 
     def judge(self, point):
-        """By exact costs, where they say enough."""
+        """Sets the value of a point whose exact costs break a bound."""
         violation = self.goal.exact_violation(self.space, self.choices_of(point))
         if violation > 0:
             self.values.setdefault(point, WORSE * (1 + violation))
 
     def first_points(self):
-        """At random, within the bounds where a thousand draws find such a point."""
+        """Random points. Each is within the bounds if one of a thousand draws is."""
         points = set()
         while len(points) < POPULATION:
             drawn = (self.draw() for _ in range(1000))
@@ -89,7 +90,7 @@ class Sga(mscgym.Agent):
         return sorted(points)
 
     def next_generation(self):
-        """Goes on from what this one came to, and finds what to measure for the next."""
+        """Continues from this generation, and finds the points to measure for the next one."""
         if self.first is None:
             self.first = points = self.first_points()
         else:

@@ -1,5 +1,6 @@
-"""onnxruntime's own quantize_static, given what it does best with on x86: pairs, unsigned
-activations, weights per channel, after quant_pre_process."""
+"""onnxruntime's quantize_static with its best settings on x86: QDQ pairs, unsigned activations,
+weights per channel, after quant_pre_process.
+"""
 import os
 
 import onnx
@@ -22,7 +23,7 @@ class Reader(CalibrationDataReader):
 
 
 def prepare(model, ready, folder):
-    """What quantize_static is to be given. Scales per channel need operator set 13."""
+    """Prepares the input of quantize_static. Per-channel scales need opset 13."""
     loaded = onnx.load(model)
     if max(o.version for o in loaded.opset_import if o.domain in ("", "ai.onnx")) < 13:
         model = os.path.join(folder, "converted.onnx")
@@ -31,7 +32,7 @@ def prepare(model, ready, folder):
 
 
 def quantize(folder, model, samples, method):
-    """The path of the quantised model."""
+    """Quantises by one calibration method; returns the path of the model."""
     ready = os.path.join(folder, "ready.onnx")
     if not os.path.exists(ready):
         prepare(model, ready, folder)

@@ -1,9 +1,9 @@
-"""PyTorch with fake quantisation, parameters changed in place.
+"""PyTorch with fake quantisation, whose parameters are changed in place.
 
-The folded ONNX graph is walked in eager mode: one function of torch for each joint. Activations
-that are sites go through fake_quantize_per_tensor_affine once, whoever reads them; weights are
-fake-quantised for every choice beforehand, and a trial only puts another one in their place. The
-memory format (contiguous or channels last) is whichever is quicker here.
+The folded ONNX graph is run in eager mode, with one torch function per joint. An activation that is
+a site is passed through fake_quantize_per_tensor_affine once, whatever its consumers. Weights are
+fake-quantised for every choice beforehand, and a trial only replaces them. The memory format
+(contiguous or channels last) is the faster one.
 """
 import time
 
@@ -21,7 +21,7 @@ def attributes(node):
 
 
 def pads_of(a, dims):
-    """ONNX pads as (symmetric padding or None, what functional.pad takes)."""
+    """ONNX pads as (symmetric padding, the argument of functional.pad or None)."""
     pads = a.get("pads", [0] * 2 * dims)
     begins, ends = list(pads[:dims]), list(pads[dims:])
     if begins == ends:
@@ -176,8 +176,9 @@ class TorchLoop:
         self.format = self.quicker()
 
     def compile(self):
-        """(function, inputs, positions of quantised inputs, output, values read for the last
-        time) of each joint."""
+        """For each joint: (function, inputs, positions of quantised inputs, output, values that are
+        read for the last time).
+        """
         nodes = [n for n in self.base.model.graph.node if n.op_type != "Constant"]
         last = {}
         for k, n in enumerate(nodes):
@@ -191,7 +192,7 @@ class TorchLoop:
         return joints
 
     def put(self, choices):
-        """Changes what differs from the plan that is in place."""
+        """Applies the differences from the current plan."""
         for task, (old, new) in enumerate(zip(self.now, choices)):
             is_weight, value = self.sites[task]
             if old == new:
@@ -209,7 +210,7 @@ class TorchLoop:
         return torch.fake_quantize_per_tensor_affine(x, scale, zero_point, 0, most)
 
     def forward(self, feed):
-        """Values by name; those that sites name are kept in both forms while they are read."""
+        """Computes values by name. Values that are sites are kept in both forms until their last use."""
         values, fake = {}, {}
         for name, array in feed.items():
             x = torch.from_numpy(array)
@@ -243,7 +244,7 @@ class TorchLoop:
         return min(times, key=times.get)
 
     def prepare(self, trials):
-        """All is made beforehand."""
+        """Nothing to do: all is prepared on construction."""
 
     def evaluate(self, choices):
         self.put(choices)

@@ -1,11 +1,11 @@
-"""onnxruntime over a wide QDQ model: pairs on every tensor, so that it fuses to integer kernels.
+"""onnxruntime on a wide QDQ model: QDQ pairs on every tensor, so that it fuses them into integer kernels.
 
     WideSession   (S2) edits initialisers, serialises and creates a session for each trial
-    IntegerLoop   (LA) one session over the fused graph of S2, whose scales, int8 weights and int32
+    IntegerLoop   (LA) one session on the fused graph of S2, whose scales, int8 weights and int32
                   biases are inputs; zero points are constants, which keeps the fast kernels
 
-What differs from the plan: tensors that are no task have 8 bits too, but for those behind the last
-convolution or matrix product; every reader of a task's tensor sees it quantised, not only
+Differences from the plan: tensors that are not tasks have 8 bits, too, except those after the last
+convolution or matrix product; every consumer of a task's tensor sees it quantised, not only
 convolutions and matrix products; biases are rounded to int32.
 """
 import os
@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 import model as models
 from narrow import Edited, Quantised, pair, tensor
 
-# One scale goes in and out of these, so they run on bytes.
+# Operators whose input and output have the same scale, so that they run on bytes.
 PASSING = ("Transpose", "Reshape", "Flatten", "Squeeze", "MaxPool", "Slice", "Unsqueeze")
 INTEGER = ("Conv", "Gemm", "MatMul", "Add", "Mul", "Concat", "Resize", "AveragePool",
            "GlobalAveragePool", "Sigmoid", "Softmax") + PASSING
@@ -27,7 +27,7 @@ SATURATING = ("Relu", "Clip")
 
 
 class Scheme:
-    """Which tensors are quantised, whose scale each follows, what joints saturation replaces."""
+    """The tensors that are quantised, the source of each one's scale, and joints replaced by saturation."""
 
     def __init__(self, base, quantised):
         self.base, self.quantised = base, quantised
@@ -53,7 +53,7 @@ class Scheme:
         return name == self.base.feed or (name in self.maker and name in self.base.floats)
 
     def find_behind(self):
-        """Joints that no convolution or matrix product follows."""
+        """Joints that are not followed by a convolution or matrix product."""
         behind = set()
         for n in reversed(self.nodes):
             readers = [r for o in n.output for r in self.readers.get(o, ())]
@@ -62,7 +62,7 @@ class Scheme:
         return behind
 
     def find_dropped(self):
-        """Relu and Clip behind a sum that nothing else reads: their output is cut by saturation."""
+        """Relu and Clip after a sum that only they read: saturation of their output replaces them."""
         dropped = {}
         for n in self.nodes:
             behind = self.maker.get(n.input[0])
@@ -80,7 +80,7 @@ class Scheme:
         for n in self.nodes:
             if n.op_type not in INTEGER or id(n) in self.behind:
                 continue
-            # What only moves bytes stays as it is unless its input is quantised anyway.
+            # A joint that only moves bytes remains float unless its input is quantised anyway.
             if n.op_type in PASSING and n.input[0] not in wanted:
                 continue
             inputs = [i for i in n.input if self.is_float(i) and i not in self.dropped]
@@ -91,7 +91,7 @@ class Scheme:
         return wanted
 
     def find_tasks(self):
-        """Tasks of tensors, spread over joints that only move bytes."""
+        """Tasks of tensors, extended over joints that only move bytes."""
         task = {t: self.quantised.task[t] for t in self.tensors if t in self.quantised.task}
         for _ in range(len(self.nodes)):
             spread = dict(task)
@@ -110,10 +110,10 @@ class Scheme:
 
 
 class Wide:
-    """The wide model, and per task the edits of every choice.
+    """The wide model, and for each task the edits of every choice.
 
-    `cut`: tensors whose bytes get a Clip, which does for narrower grids what saturation does for 8
-    bits."""
+    `cut` are tensors whose bytes get a Clip, which does for narrower grids what saturation does for 8 bits.
+    """
 
     def __init__(self, base, plans, cut):
         self.base, self.plans, self.cut = base, plans, cut
@@ -141,7 +141,7 @@ class Wide:
         return self.scheme.fixed[value][0] if task is None else self.quantised.scale(task, 0)
 
     def names_of(self, value):
-        """Initialisers of a tensor's scale and zero point."""
+        """Names of the initialisers of a tensor's scale and zero point."""
         task = self.scheme.task.get(value)
         if task is None:
             step, zero = self.scheme.fixed[value]
@@ -196,7 +196,7 @@ class Wide:
         return name + "_dq"
 
     def rewire(self):
-        """The model's joints, reading and writing quantised tensors."""
+        """Makes the model's joints read and write quantised tensors."""
         dropped = {n.output[0]: source for source, n in self.scheme.dropped.items()
                    if n.output[0] in self.scheme.tensors}
         for node in self.scheme.nodes:
@@ -218,7 +218,7 @@ class Wide:
                 self.hand_out(output)
 
     def operand(self, node, position, name, is_integer):
-        """What a joint reads in place of a value or an initialiser."""
+        """The name that a joint reads instead of a value or an initialiser."""
         if name in self.scheme.tensors or (
                 name in self.quantised.task and name in self.base.weights):
             return name + "_dq"
@@ -229,7 +229,7 @@ class Wide:
         return name
 
     def hand_out(self, output):
-        """The graph's output is the dequantised tensor, under the old name."""
+        """Makes the dequantised tensor the graph's output, under the old name."""
         for node in self.nodes:
             for names in (node.output, node.input):
                 for k, name in enumerate(names):
@@ -255,7 +255,7 @@ class Wide:
         node.input[2] = name + "_dq"
 
     def bias(self, entry, choices):
-        """(int32, scale) of a bias under a plan."""
+        """(int32 data, scale) of a bias under a plan."""
         _, task, fixed, weight, values = entry
         step = fixed if task is None else self.quantised.scale(task, choices[task])
         scale = (step * self.quantised.scale(weight, choices[weight])).astype(numpy.float32)
@@ -264,7 +264,7 @@ class Wide:
 
 
 class Variants:
-    """The wide model with and without cuts: plans of 8 bits do not pay for them."""
+    """The wide model with and without cuts, so that 8-bit plans do not pay for cuts."""
 
     def __init__(self, base, plans):
         self.base, self.plans = base, plans
@@ -281,7 +281,7 @@ class Variants:
         return self.made[cuts]
 
     def changes(self, wide, now, choices):
-        """Arrays by initialiser that lead from one plan to another."""
+        """Arrays by initialiser that differ between two plans."""
         found = {}
         changed = {t for t, (a, b) in enumerate(zip(now, choices)) if a != b}
         for t in changed:
@@ -303,7 +303,7 @@ class WideSession:
         self.now = {}
 
     def prepare(self, trials):
-        """Models with the cuts that these trials need, and their biases."""
+        """Prepares the models with the cuts that these trials need, and their biases."""
         for choices in trials:
             self.apply(choices)
 
@@ -325,7 +325,7 @@ class WideSession:
 
 
 def fused(model):
-    """The graph that onnxruntime makes of a QDQ model, constants under their own names."""
+    """The graph that onnxruntime makes of a QDQ model, with constants under their own names."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "fused.onnx")
         options = models.session_options(1)
@@ -343,7 +343,7 @@ class IntegerLoop:
         self.sessions = {}
 
     def make(self, wide):
-        """A session whose scales, weights and biases are inputs, and the values they begin with."""
+        """A session whose scales, weights and biases are inputs, and the values of the first plan."""
         model = fused(wide.model)
         names = {name for edits in wide.edits for edit in edits for name in edit}
         names |= {entry[0] + "_int" for entry in wide.biases}

@@ -1,10 +1,10 @@
-"""Peers in processes of their own, kept between measurements, in their best use of both cores.
+"""Peers in processes that are kept between measurements, and use both cores in the best way.
 
     peer = Peer("onnxruntime session, wide QDQ", job)
-    peer.settle(trials[:4])    # two threads or two processes, and in which batches
+    peer.settle(trials[:4])                 # two threads or two processes, and the batch size
     rate, losses = peer.measure(trials)
 
-Building the models, preparing edits and the first evaluation are never timed.
+Building models, preparing edits and the first evaluation are never timed.
 """
 import multiprocessing
 import os
@@ -25,7 +25,7 @@ KINDS = {
 
 
 def serve(pipe, kind, job, batch, threads):
-    """Answers lists of plans: "ready" when all is prepared, then seconds and losses."""
+    """Answers lists of plans: "ready" once all is prepared, then seconds and losses."""
     os.environ["OMP_NUM_THREADS"] = str(threads)
     sys.path.insert(0, HERE)
     import importlib
@@ -93,7 +93,7 @@ class Peer:
         return f"{'2 processes' if processes == 2 else '2 threads'}, batch {batch}"
 
     def settle(self, plans, way=None):
-        """Keeps the quickest way, or takes the one that is known from before."""
+        """Chooses the fastest way, or uses `way`, if it is known."""
         if way:
             self.crew, self.way = Crew(self.kind, self.job, way[1], way[0]), way
             return

@@ -12,17 +12,19 @@ static enum msc_status check_file(const char *path) {
     if (stat(path, &info) != 0) {
         return MSC_FAIL(MSC_E_NOT_FOUND, "%s: there is no such library", path);
     }
-    return S_ISREG(info.st_mode) ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: not a file", path);
+    return S_ISREG(info.st_mode)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "%s: not a file, expected a shared library", path);
 }
 
-// A library of another version may call what this program has no more: then nothing of it can be
-// looked at, its ABI neither.
+// A library built for another version may use functions that this program lacks. It then cannot be
+// loaded, so even its ABI number is unknown.
 static enum msc_status fail_to_load(const char *path) {
     const char *reason = dlerror();
     bool wants_function = reason && strstr(reason, "undefined symbol: msc_");
     return MSC_FAIL(MSC_E_FORMAT, "%s: cannot be loaded: %s%s", path,
                     reason ? reason : "no reason given",
-                    wants_function ? "; build it anew against the installed headers" : "");
+                    wants_function ? "; rebuild it with the installed headers" : "");
 }
 
 static enum msc_status open_at(void **library, const void **definition, const char *path,
@@ -34,9 +36,12 @@ static enum msc_status open_at(void **library, const void **definition, const ch
     }
     const void *const *exported = dlsym(handle, form->symbol);
     enum msc_status status =
-        !exported    ? MSC_FAIL(MSC_E_FORMAT, "%s: it does not export %s", path, form->symbol)
-        : !*exported ? MSC_FAIL(MSC_E_FORMAT, "%s: %s is a null pointer", path, form->symbol)
-                     : msc_library__check(*exported, path, form);
+        !exported ? MSC_FAIL(MSC_E_FORMAT, "%s: does not export %s, the pointer to its definition",
+                             path, form->symbol)
+        : !*exported
+            ? MSC_FAIL(MSC_E_FORMAT, "%s: %s is NULL, expected a pointer to its definition", path,
+                       form->symbol)
+            : msc_library__check(*exported, path, form);
     if (status != MSC_OK) {
         dlclose(handle);
         return status;
@@ -50,7 +55,7 @@ enum msc_status msc_library_open(void **library, const void **definition, const 
                                  const char *folder, const struct msc_library_form *form) {
     struct msc_arena arena = {0};
     const char *name = strncmp(path, "./", 2) == 0 ? path + 2 : path;
-    // A name without '/' would make dlopen search the system's folders.
+    // Without '/' in the name, dlopen would search the system's folders.
     const char *joined = msc_path_join(&arena, folder ? folder : ".", name);
     enum msc_status status = joined ? open_at(library, definition, joined, form)
                                     : MSC_FAIL(MSC_E_NOMEM, "out of memory opening %s", path);

@@ -1,5 +1,5 @@
-// Plug-ins in shared libraries: opening one and finding the definition that it exports under an
-// agreed name. Shared by environments and agents, which say what their definitions look like.
+// Plug-ins in shared libraries: opens a library and checks the definition that it exports.
+// Environments and agents each describe their kind of definition by a msc_library_form.
 #ifndef MSC_ENV_API_LIBRARY_H
 #define MSC_ENV_API_LIBRARY_H
 
@@ -18,24 +18,23 @@ struct msc_library_function {
 struct msc_library_form {
     const char *kind;                         // "environment"
     const char *symbol;                       // "msc_env_plugin": a pointer to the definition
-    unsigned abi;                             // the only one that serves
+    unsigned abi;                             // the only supported value
     size_t name, summary, params, state_size; // offsets of these members
     const struct msc_library_function *functions;
-    const char *const
-        *together; // optional ones that are all there or none; ends in NULL; may be NULL
+    const char *const *together; // must be all present or all absent; ends in NULL; may be NULL
 };
 
-// *library is owned by the caller (msc_library_close); *definition is what the exported pointer
-// holds, valid until then. The library is searched for at `path` only, relative to `folder` (NULL:
-// the current one), never along the system's library path. MSC_E_NOT_FOUND: no such file;
-// MSC_E_FORMAT: not a shared library, without that symbol, calling functions that this program does
-// not have, or the definition is not whole: every text, number and pointer in it and in its table
-// of parameters was looked at. MSC_E_UNSUPPORTED: another ABI.
+// Opens the library at `path`, relative to `folder` (NULL: the current one); the system's library
+// path is not searched. *library is owned by the caller (msc_library_close). *definition is the
+// definition that the library exports, valid until then; all strings, numbers and pointers in it
+// and in its parameter table were checked. MSC_E_NOT_FOUND: no such file. MSC_E_UNSUPPORTED:
+// another ABI. MSC_E_FORMAT: not a shared library, the symbol is missing, it uses functions that
+// this program lacks, or the definition is invalid.
 enum msc_status msc_library_open(void **library, const void **definition, const char *path,
                                  const char *folder, const struct msc_library_form *form);
 void msc_library_close(void *library); // accepts NULL
 
-// True for what can only be the path of a library: it contains '/' or ends in ".so".
+// True if the text can only be the path of a library: it contains '/' or ends in ".so".
 bool msc_library_is_path(const char *text);
 
 #endif

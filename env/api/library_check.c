@@ -1,8 +1,7 @@
-// Is a definition from a library what it should be? Pointers in it may be wrong, so nothing is read
-// that the system would not read: it is asked to write each place to a pipe, which fails where a
-// read would end the process.
+// Checks a definition from a library. Pointers in it may be wrong, so memory is read only after a
+// test: the kernel is asked to write it to a pipe, which fails if reading would crash the process.
 
-// dladdr and syscall are no part of POSIX.
+// dladdr and syscall are not part of POSIX.
 #define _GNU_SOURCE
 
 #include "env/api/library_internal.h"
@@ -24,7 +23,7 @@
 #define MAX_NAME_BYTES 100
 #define MAX_TEXT_BYTES 1000
 #define MAX_PARAMS 256
-// Memory is readable or not in pages, of at least this size.
+// A page of memory, the unit of readability, has at least this size.
 #define PAGE_BYTES 4096
 
 struct check {
@@ -34,7 +33,7 @@ struct check {
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// Not the library's write: sanitizers look at what it is given.
+// Calls the kernel directly, because sanitizers check the arguments of the C library's write.
 static bool write_some(const struct check *c, const char *place, size_t n_bytes) {
     char copy[PAGE_BYTES];
     long n;
@@ -57,14 +56,14 @@ static bool is_readable_memory(const struct check *c, const void *place, size_t 
     return true;
 }
 
-// `what` names the text: "the name of its definition".
+// `what` names the text: "the name of the definition".
 static enum msc_status check_text(const struct check *c, const char *text, const char *what,
                                   size_t max_bytes) {
     size_t length = 0;
     for (;; length++) {
         bool is_new_page = length == 0 || (uintptr_t)(text + length) % PAGE_BYTES == 0;
         if (is_new_page && !is_readable_memory(c, text + length, 1)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: %s is no readable text", c->path, what);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: %s is not a readable string", c->path, what);
         }
         if (text[length] == '\0') {
             break;
@@ -74,8 +73,7 @@ static enum msc_status check_text(const struct check *c, const char *text, const
                             max_bytes);
         }
         if ((unsigned char)text[length] < ' ' || text[length] == 0x7f) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: %s has a character that does not print", c->path,
-                            what);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: %s contains a control character", c->path, what);
         }
     }
     if (msc_utf8_length(text, length) < length) {
@@ -89,7 +87,7 @@ static enum msc_status read_member(const struct check *c, void *out, size_t n_by
                                    const void *definition, size_t offset) {
     const char *place = (const char *)definition + offset;
     if (!is_readable_memory(c, place, n_bytes)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: its definition cannot be read to its end", c->path);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: the definition cannot be read completely", c->path);
     }
     memcpy(out, place, n_bytes);
     return MSC_OK;
@@ -113,19 +111,20 @@ static enum msc_status check_place(const struct check *c, const struct msc_param
         [MSC_PARAM_OBJECT] = {sizeof(void *), alignof(void *)},
     };
     if ((unsigned)param->type >= sizeof members / sizeof members[0]) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: parameter %s has type %u, which there is not", c->path,
+        return MSC_FAIL(MSC_E_FORMAT, "%s: parameter %s has the unknown type %u", c->path,
                         param->name, (unsigned)param->type);
     }
     if (state_size < members[param->type].size ||
         param->offset > state_size - members[param->type].size ||
         param->offset % members[param->type].alignment != 0) {
-        return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: parameter %s lies outside of the state: offset %zu, and the state has "
-                        "%zu bytes",
-                        c->path, param->name, param->offset, state_size);
+        return MSC_FAIL(
+            MSC_E_FORMAT,
+            "%s: parameter %s does not fit into the state: its offset is %zu, the state "
+            "has %zu bytes",
+            c->path, param->name, param->offset, state_size);
     }
     if (param->type == MSC_PARAM_I64 && !(fabs(param->number) < 0x1p63)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: the default of parameter %s is no whole number", c->path,
+        return MSC_FAIL(MSC_E_FORMAT, "%s: the default of parameter %s is not an integer", c->path,
                         param->name);
     }
     return MSC_OK;
@@ -148,15 +147,16 @@ static enum msc_status check_texts(const struct check *c, const struct msc_param
             return MSC_FAIL(MSC_E_FORMAT, "%s: parameter %s has no %s", c->path, param->name,
                             texts[i].name);
         }
-        // A text may have "" as its default, and no unit may be written so.
+        // "" is allowed as the default of a string and as "no unit".
         if (texts[i].text && (texts[i].is_wanted || !is_readable_memory(c, texts[i].text, 1) ||
                               texts[i].text[0] != '\0')) {
             MSC_TRY(check_text(c, texts[i].text, what, MAX_TEXT_BYTES));
         }
     }
     if (param->type == MSC_PARAM_ENUM && msc_param_index(param->names, param->text) < 0) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: the default of parameter %s is \"%s\", none of %s",
-                        c->path, param->name, param->text, param->names);
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: the default of parameter %s is \"%s\", expected one of %s", c->path,
+                        param->name, param->text, param->names);
     }
     return MSC_OK;
 }
@@ -166,8 +166,7 @@ static enum msc_status check_params(const struct check *c, const struct msc_para
     for (size_t i = 0; i < MAX_PARAMS; i++) {
         char what[64];
         if (!is_readable_memory(c, &params[i], sizeof params[i])) {
-            return MSC_FAIL(MSC_E_FORMAT,
-                            "%s: the table of its parameters cannot be read beyond row %zu",
+            return MSC_FAIL(MSC_E_FORMAT, "%s: the parameter table cannot be read from row %zu on",
                             c->path, i);
         }
         if (!params[i].name) {
@@ -179,26 +178,26 @@ static enum msc_status check_params(const struct check *c, const struct msc_para
         MSC_TRY(check_texts(c, &params[i]));
     }
     return MSC_FAIL(MSC_E_FORMAT,
-                    "%s: the table of its parameters has no end, a row {0}, within %d rows",
+                    "%s: the parameter table does not end within %d rows, expected a last row {0}",
                     c->path, MAX_PARAMS);
 }
 
 // ---- The definition ---------------------------------------------------------------------------
 
 static enum msc_status fail_absent_member(const struct check *c, const char *name) {
-    return MSC_FAIL(MSC_E_FORMAT, "%s: its definition has no %s", c->path, name);
+    return MSC_FAIL(MSC_E_FORMAT, "%s: the definition has no %s", c->path, name);
 }
 
 static enum msc_status check_function(const struct check *c, const void *definition,
                                       const struct msc_library_function *f) {
-    const void *function = NULL; // a function's pointer cannot be cast to this
+    const void *function = NULL; // copied, because a function pointer cannot be cast to this
     Dl_info info;
     MSC_TRY(read_member(c, &function, sizeof function, definition, f->offset));
     if (!function) {
         return f->is_optional ? MSC_OK : fail_absent_member(c, f->name);
     }
     if (dladdr(function, &info) == 0) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: the %s of its definition is no function", c->path,
+        return MSC_FAIL(MSC_E_FORMAT, "%s: member %s of the definition is not a function", c->path,
                         f->name);
     }
     return MSC_OK;
@@ -225,8 +224,9 @@ static enum msc_status check_together(const struct check *c, const void *definit
         }
     }
     return present && absent
-               ? MSC_FAIL(MSC_E_FORMAT, "%s: its definition has %s but no %s, which go together",
-                          c->path, present, absent)
+               ? MSC_FAIL(MSC_E_FORMAT,
+                          "%s: the definition has %s but no %s, expected both or neither", c->path,
+                          present, absent)
                : MSC_OK;
 }
 
@@ -236,8 +236,8 @@ static enum msc_status check_members(const struct check *c, const void *definiti
         const char *name, *what;
         size_t offset, max_bytes;
     } texts[] = {
-        {"name", "the name of its definition", form->name, MAX_NAME_BYTES},
-        {"summary", "the summary of its definition", form->summary, MAX_TEXT_BYTES},
+        {"name", "the name of the definition", form->name, MAX_NAME_BYTES},
+        {"summary", "the summary of the definition", form->summary, MAX_TEXT_BYTES},
     };
     const struct msc_param *params = NULL;
     size_t state_size = 0;
@@ -257,13 +257,13 @@ static enum msc_status check_definition(const struct check *c, const void *defin
     unsigned abi;
     if (!is_readable_memory(c, definition, sizeof abi)) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: %s points to no definition; it must hold the address of one", c->path,
-                        form->symbol);
+                        "%s: %s does not point to a definition, expected the address of one",
+                        c->path, form->symbol);
     }
     memcpy(&abi, definition, sizeof abi);
     if (abi != form->abi) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "%s: built for %s ABI %u, expected %u; build it anew against the installed "
+                        "%s: built for %s ABI %u, expected %u; rebuild it with the installed "
                         "headers",
                         c->path, form->kind, abi, form->abi);
     }
@@ -278,7 +278,8 @@ enum msc_status msc_library__check(const void *definition, const char *path,
                                    const struct msc_library_form *form) {
     struct check c = {.path = path};
     if (pipe2(c.pipe, O_CLOEXEC) != 0) {
-        return MSC_FAIL(MSC_E_IO, "%s: cannot open a pipe to check it: %s", path, strerror(errno));
+        return MSC_FAIL(MSC_E_IO, "%s: cannot open a pipe to check the library: %s", path,
+                        strerror(errno));
     }
     enum msc_status status = check_definition(&c, definition, form);
     close(c.pipe[0]);

@@ -206,7 +206,7 @@ void msc_message_write_outcome(struct msc_str *out, const struct msc_space *spac
     msc_str_append(out, ",\"violation\":");
     msc_json_write_number(out, outcome->violation);
     msc_str_append(out, ",\"reason\":");
-    // A reason read from a forged record may hold bytes that are not UTF-8.
+    // A reason from a forged record may contain bytes that are not UTF-8.
     msc_shown_append_string(out, outcome->reason);
     msc_str_char(out, '}');
 }

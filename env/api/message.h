@@ -1,5 +1,5 @@
-// Spaces, goals, points and outcomes as JSON, as they are sent to programs (docs/agents.md,
-// docs/environments.md).
+// Writes spaces, goals, points and outcomes as JSON for agents and environments that are programs
+// (docs/agents.md, docs/environments.md).
 #ifndef MSC_ENV_API_MESSAGE_H
 #define MSC_ENV_API_MESSAGE_H
 

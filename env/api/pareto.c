@@ -1,7 +1,7 @@
 // Non-dominated sorting after X. Zhang et al., "An Efficient Approach to Nondominated Sorting for
-// Evolutionary Multiobjective Optimization", IEEE TEVC 19(2), 2015: outcomes are taken in
-// lexicographic order, so that a later one never dominates an earlier one, and each goes to the
-// first front of which no member dominates it.
+// Evolutionary Multiobjective Optimization", IEEE TEVC 19(2), 2015. Outcomes are processed in
+// lexicographic order, so a later one never dominates an earlier one. Each is added to the first
+// front without a member that dominates it.
 #include "base/alloc.h"
 #include "base/heap.h"
 #include "env/api/trial.h"
@@ -30,7 +30,7 @@ static bool is_lexicographically_before(const void *context, const void *left, c
     return a < b;
 }
 
-// Agents may not allocate while they are asked, so qsort is none of theirs.
+// Not by qsort, which may allocate: agents must not allocate during an ask.
 static void sort_order(const struct sorting *s, size_t n) {
     size_t spare;
     const struct msc_heap heap = {.elements = s->order,
@@ -46,7 +46,7 @@ static bool front_dominates(const struct sorting *s, size_t front, size_t candid
         if (msc_outcome_dominates(s->outcomes[member], s->outcomes[candidate], s->n_objectives)) {
             return true;
         }
-        // With two objectives the second falls along a front: its last member decides.
+        // With two objectives, the second one falls along a front, so its last member decides.
         if (s->n_objectives <= 2) {
             return false;
         }
@@ -75,7 +75,7 @@ void msc_pareto_rank_with(size_t ranks[], size_t scratch[],
     sort_order(&s, n_feasible);
     for (size_t i = 0; i < n_feasible; i++) {
         size_t candidate = s.order[i];
-        // A front with a dominating member has only such fronts before it.
+        // If a front dominates the candidate, so do all fronts before it: bisect.
         size_t low = 0;
         size_t high = n_fronts;
         while (low < high) {
@@ -104,10 +104,11 @@ enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const 
     return MSC_OK;
 }
 
-// Lists the feasible outcomes that a good one does not cover: most are left out so, unsorted.
+// Lists the feasible outcomes that one good outcome does not cover. This removes most without
+// sorting.
 static size_t list_front_candidates(const struct sorting *s, size_t n) {
     size_t n_candidates = 0;
-    size_t good = SIZE_MAX; // dominated by none before it; of equal ones the first
+    size_t good = SIZE_MAX; // not dominated by an earlier one; the first among equals
     for (size_t i = 0; i < n; i++) {
         if (s->outcomes[i]->state == MSC_TRIAL_COMPLETE &&
             (good == SIZE_MAX ||
@@ -133,7 +134,7 @@ size_t msc_pareto_front(size_t front[], const struct msc_outcome *const outcomes
     sort_order(&s, n_candidates);
     for (size_t i = 0; i < n_candidates; i++) {
         bool is_covered = false;
-        // With two objectives the last one kept decides.
+        // With two objectives, the last outcome kept decides.
         size_t first = n_objectives <= 2 && n_kept > 0 ? n_kept - 1 : 0;
         for (size_t k = first; k < n_kept && !is_covered; k++) {
             is_covered = msc_outcome_covers(outcomes[front[k]], outcomes[front[i]], n_objectives);

@@ -37,8 +37,8 @@ double msc_cost_value(const struct msc_cost *cost, const uint32_t choices[]) {
     return sum;
 }
 
-// Multiplies the interval [*low, *high] by [factor_low, factor_high]. With numbers of one sign each
-// end is one product, taken in the order msc_cost_value takes it, so that its bits agree.
+// Multiplies the interval [*low, *high] by [factor_low, factor_high]. If all numbers have the same
+// sign, each end is a single product in the order of msc_cost_value, so that the bits agree.
 static void interval_multiply(double *low, double *high, double factor_low, double factor_high) {
     double a = *low * factor_low;
     double b = *low * factor_high;
@@ -84,8 +84,8 @@ void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
     }
 }
 
-// Which end of a factor's range gives a term its extreme: +1 the greatest, -1 the smallest, 0 when
-// signs are mixed and no one end does.
+// The end of a factor's range at which a term is extreme: +1 the greatest, -1 the least, 0 if
+// neither is because signs are mixed.
 static int wanted_end(const struct msc_space *space, const struct msc_cost_term *term,
                       bool want_max) {
     int direction = (term->scale >= 0.0) == want_max ? 1 : -1;
@@ -121,9 +121,10 @@ static bool term_accepts(const struct msc_space *space, const struct msc_cost_te
     return true;
 }
 
-// The terms of each task; a term that has a task twice is there twice.
+// The terms of each task; a term that contains a task twice is listed twice.
 struct uses {
-    size_t *ends;  // [n_tasks], in `terms`; a task's begin where those of the task before end
+    size_t
+        *ends; // [n_tasks], end of a task's range in `terms`; it begins at the previous task's end
     size_t *terms; // by task, in the cost's order
 };
 
@@ -132,7 +133,7 @@ static void finish_uses(struct uses *uses) {
     msc_free(uses->terms);
 }
 
-// False when memory is short; to be finished all the same.
+// False if out of memory; `uses` must be finished in any case.
 static bool list_uses(struct uses *uses, const struct msc_space *space,
                       const struct msc_cost *cost) {
     size_t n = 0;
@@ -147,7 +148,7 @@ static bool list_uses(struct uses *uses, const struct msc_space *space,
         return false;
     }
     for (size_t t = 0; t < space->n_tasks; t++) {
-        uses->ends[t + 1] += uses->ends[t]; // where the next task's begin
+        uses->ends[t + 1] += uses->ends[t]; // the begin of the next task's range
     }
     for (size_t i = 0; i < cost->n_terms; i++) {
         for (uint32_t j = 0; j < cost->terms[i].n_factors; j++) {
@@ -157,7 +158,7 @@ static bool list_uses(struct uses *uses, const struct msc_space *space,
     return true;
 }
 
-// A choice of the task that takes every one of its terms to the extreme, or -1.
+// A choice of the task at which all of its terms are extreme, or -1.
 static int64_t extreme_choice(const struct msc_space *space, const struct msc_cost *cost,
                               const struct uses *uses, uint32_t task, bool want_max) {
     for (uint32_t c = 0; c < space->tasks[task].n_choices; c++) {
@@ -172,7 +173,7 @@ static int64_t extreme_choice(const struct msc_space *space, const struct msc_co
     return -1;
 }
 
-// Without memory for more it is an outer bound.
+// An outer bound if out of memory.
 static double cost_extreme(const struct msc_space *space, const struct msc_cost *cost,
                            bool *is_exact, uint32_t choices[], bool want_max) {
     struct uses uses;

@@ -1,6 +1,6 @@
 // The search space: an ordered list of tasks, each with a finite list of choices, and the exact
-// costs of any combination. It is all that an agent sees. Plain data, owned by the environment,
-// constant from its init to its finish.
+// costs of every combination. An agent sees nothing else. It is plain data, owned by the
+// environment and constant from its init to its finish.
 //
 // A point of the space is `uint32_t choices[n_tasks]`, one choice index for each task.
 //
@@ -8,8 +8,8 @@
 //
 //     metric(choices) = constant + sum over terms of scale * product of factor[task][choice]
 //
-// so that size (a sum over weights), MACs and bit operations (products of two or three tasks) are
-// all exact, and a bound that no choice can meet is known before the first trial.
+// Size (a sum over weights), MACs and bit operations (products of two or three tasks) are thus
+// exact, and a bound that no point can meet is detected before the first trial.
 #ifndef MSC_ENV_API_SPACE_H
 #define MSC_ENV_API_SPACE_H
 
@@ -29,9 +29,8 @@ struct msc_task {
     // Choice indices from the most expensive to the cheapest: by cost, then by range scale nearest
     // 1, then by order in the configuration. [n_choices]
     const uint32_t *most_expensive_first;
-    const double *features; // [n_features], what an agent may condition on
-    // [n_choices, n_choice_features], the same of each choice; NaN: not known of it, or nothing that
-    // it has.
+    const double *features; // [n_features], for agents to condition on
+    // [n_choices, n_choice_features], features of each choice; NaN: unknown or not applicable.
     const double *choice_features;
 };
 
@@ -56,13 +55,13 @@ struct msc_cost {
 struct msc_metric {
     const char *name;  // "distill_loss", "size_bytes", ...
     const char *unit;  // "bytes", "" for ratios; may be NULL, which is ""
-    const char *help;  // what it is, in one line; may be NULL
-    bool is_maximised; // what "better" means for an objective on it
+    const char *help;  // meaning in one line; may be NULL
+    bool is_maximised; // greater is better
     bool is_exact;     // known without a run: an entry of `costs` has this name
-    bool is_measured;  // outside of the program: another time it may be another number
+    bool is_measured;  // measured outside the program: the value may differ next time
 };
 
-// A uniform plan: the label of its choice, and its point. Or another plan to begin with, whose label
+// A plan to begin with: a uniform plan with the label of its choice, or another plan whose label
 // begins with "the ".
 struct msc_baseline {
     const char *label;
@@ -88,28 +87,28 @@ struct msc_space {
 int msc_space_find_metric(const struct msc_space *space, const char *name);
 // The cost with that metric's name, or NULL. Borrowed from the space.
 const struct msc_cost *msc_space_find_cost(const struct msc_space *space, const char *metric);
-// The exact value at a point. Summed in the order of terms, so equal points give equal bits.
+// The exact value at a point. It is summed in the order of terms, so equal points give equal bits.
 double msc_cost_value(const struct msc_cost *cost, const uint32_t choices[]);
-// The smallest and the greatest value any point can have. Exact when every task's choices rank
-// alike in all its terms (always so for bits); otherwise an outer bound, and *is_exact is false.
-// `choices` (may be NULL) [n_tasks] receives a point that attains it when exact.
+// The least and the greatest value of any point. It is exact if each task's choices have the same
+// order in all of the task's terms (always true for bits). Otherwise it is an outer bound and
+// *is_exact is false. If exact, `choices` [n_tasks] (may be NULL) receives a point that attains it.
 double msc_cost_min(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
 double msc_cost_max(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
-// An outer bound of what any point can cost whose first `n_fixed` choices are these; the others are
-// not read. The narrower, the more is fixed; equal to the value (but for rounding) at n_tasks.
+// An outer bound on the cost of all points with these first `n_fixed` choices; other choices are
+// not read. It narrows as more are fixed and equals the value, up to rounding, at n_tasks.
 void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
                     const uint32_t choices[], size_t n_fixed, double *low, double *high);
-// What is said of a baseline before its label: "uniform ", or nothing.
+// The word to print before a baseline's label: "uniform " or "".
 const char *msc_baseline_kind(const char *label);
-// Number of points; +inf when it overflows a double's integers (2^53).
+// Number of points; +inf above 2^53, the limit of exact integers in a double.
 double msc_space_n_points(const struct msc_space *space);
-// MSC_E_INVALID with a text when a task has no choices, a name repeats, an order is no
+// MSC_E_INVALID with a message if a task has no choices, a name repeats, an order is not a
 // permutation, a cost refers to a task or metric that does not exist, or a number is not finite.
 enum msc_status msc_space_check(const struct msc_space *space);
-// Hash of everything in it but features of choices, which follow from what is hashed elsewhere: equal
-// spaces mean equal points and equal costs.
+// Hash of the space. Equal hashes mean equal points and equal costs. Features of choices are
+// excluded, because they follow from data that is hashed elsewhere.
 struct msc_hash msc_space_hash(const struct msc_space *space);
 
 MSC_PUBLIC_END

@@ -1,3 +1,5 @@
+// Checks that a space is valid (msc_space_check), so that other code can rely on its indices and
+// numbers.
 #include "env/api/space.h"
 
 #include "base/alloc.h"
@@ -8,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-// Records are UTF-8. NULL is no text.
+// Checks that a text is UTF-8, as records require; NULL is allowed.
 static enum msc_status check_text(const char *text, const char *what, size_t i) {
     size_t length = text ? strlen(text) : 0;
     return length == 0 || msc_utf8_length(text, length) == length
@@ -16,7 +18,7 @@ static enum msc_status check_text(const char *text, const char *what, size_t i) 
                : MSC_FAIL(MSC_E_INVALID, "%s %zu, \"%s\", is not UTF-8", what, i, text);
 }
 
-// n_found [n_choices], zeroed, is for the work.
+// n_found [n_choices] is zeroed scratch.
 static enum msc_status check_choice_order(const struct msc_task *task, uint32_t n_found[]) {
     for (uint32_t i = 0; i < task->n_choices; i++) {
         if (task->most_expensive_first[i] < task->n_choices) {
@@ -26,7 +28,7 @@ static enum msc_status check_choice_order(const struct msc_task *task, uint32_t 
     for (uint32_t c = 0; c < task->n_choices; c++) {
         if (n_found[c] != 1) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "task %s: its order lists choice %u %u times, expected once",
+                            "task %s: the order of choices lists choice %u %u times, expected once",
                             task->name, c, n_found[c]);
         }
     }
@@ -58,7 +60,7 @@ static enum msc_status check_task(const struct msc_space *space, size_t t) {
     }
     for (size_t i = 0; i < task->n_choices * space->n_choice_features; i++) {
         if (!task->choice_features || isinf(task->choice_features[i])) {
-            return MSC_FAIL(MSC_E_INVALID, "task %s: %s of choice %s is no finite number",
+            return MSC_FAIL(MSC_E_INVALID, "task %s: %s of choice %s is not a finite number",
                             task->name, space->choice_feature_names[i % space->n_choice_features],
                             task->labels[i / space->n_choice_features]);
         }
@@ -115,7 +117,7 @@ static enum msc_status check_metric(const struct msc_space *space, size_t i) {
     }
     if (metric->is_exact != (msc_space_find_cost(space, metric->name) != NULL)) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "metric %s: it must be marked exact if and only if a cost "
+                        "metric %s: expected is_exact to be set if and only if a cost "
                         "has its name",
                         metric->name);
     }
@@ -154,14 +156,14 @@ static enum msc_status check_cost(const struct msc_space *space, size_t i) {
         return MSC_FAIL(MSC_E_INVALID, "cost %s: its constant is not finite", cost->metric);
     }
     if (cost->n_terms > 0 && !cost->terms) {
-        return MSC_FAIL(MSC_E_INVALID, "cost %s: it has %zu terms, and no list of them",
+        return MSC_FAIL(MSC_E_INVALID, "cost %s: it has %zu terms but no list of them",
                         cost->metric, cost->n_terms);
     }
     for (size_t t = 0; t < cost->n_terms; t++) {
         const struct msc_cost_term *term = &cost->terms[t];
         if (term->n_factors > 0 && !term->factors) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "cost %s, term %zu: it has %u factors, and no list of them",
+                            "cost %s, term %zu: it has %u factors but no list of them",
                             cost->metric, t, term->n_factors);
         }
         if (!isfinite(term->scale)) {
@@ -186,7 +188,7 @@ static enum msc_status check_baseline(const struct msc_space *space, size_t i) {
     }
     for (size_t t = 0; t < space->n_tasks; t++) {
         if (baseline->choices[t] >= space->tasks[t].n_choices) {
-            return MSC_FAIL(MSC_E_INVALID, "baseline %s: task %s has no choice %u of %u",
+            return MSC_FAIL(MSC_E_INVALID, "baseline %s: task %s has no choice %u, only %u choices",
                             baseline->label, space->tasks[t].name, baseline->choices[t],
                             space->tasks[t].n_choices);
         }
@@ -209,7 +211,7 @@ static enum msc_status check_lists(const struct msc_space *space) {
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         if (lists[i].n > 0 && !lists[i].list) {
-            return MSC_FAIL(MSC_E_INVALID, "the space has %zu %s, and no list of them", lists[i].n,
+            return MSC_FAIL(MSC_E_INVALID, "the space has %zu %s but no list of them", lists[i].n,
                             lists[i].what);
         }
     }
@@ -237,9 +239,9 @@ enum msc_status msc_space_check(const struct msc_space *space) {
     }
     for (size_t f = 0; f < space->n_choice_features; f++) {
         if (!space->choice_feature_names[f]) {
-            return MSC_FAIL(MSC_E_INVALID, "feature %zu of choices has no name", f);
+            return MSC_FAIL(MSC_E_INVALID, "choice feature %zu has no name", f);
         }
-        MSC_TRY(check_text(space->choice_feature_names[f], "the name of choices' feature", f));
+        MSC_TRY(check_text(space->choice_feature_names[f], "the name of choice feature", f));
     }
     MSC_TRY(check_tasks(space));
     for (size_t i = 0; i < space->n_metrics; i++) {

@@ -67,9 +67,9 @@ void msc_trial_begin(struct msc_trial *trial, const struct msc_space *space) {
     }
 }
 
-#define CHARACTER_BYTES 4 // of the longest
+#define CHARACTER_BYTES 4 // longest UTF-8 character
 
-// What is cut within a character here lies behind what is kept.
+// vsnprintf may cut within a character, but only after the bytes that msc_shown_copy keeps.
 static void set_reason(struct msc_outcome *outcome, const char *format, va_list arguments) {
     char text[MSC_REASON_BYTES + CHARACTER_BYTES];
     vsnprintf(text, sizeof text, format, arguments);
@@ -194,8 +194,8 @@ struct msc_outcome msc_goal_learn(const struct msc_goal *goal, const struct msc_
 static enum msc_status check_reachable_bound(const struct msc_bound *bound,
                                              const struct msc_space *space) {
     if (bound->metric < 0 || (size_t)bound->metric >= space->n_metrics) {
-        return MSC_FAIL(MSC_E_INVALID, "a bound names metric %d of %zu", bound->metric,
-                        space->n_metrics);
+        return MSC_FAIL(MSC_E_INVALID, "a bound names metric %d, but there are only %zu metrics",
+                        bound->metric, space->n_metrics);
     }
     const struct msc_metric *metric = &space->metrics[bound->metric];
     if (isnan(bound->min) || isnan(bound->max) || bound->min > bound->max) {
@@ -244,8 +244,9 @@ enum msc_status msc_goal_check(const struct msc_goal *goal, const struct msc_spa
     for (size_t i = 0; i < goal->n_objectives; i++) {
         int metric = goal->objectives[i].metric;
         if (metric < 0 || (size_t)metric >= space->n_metrics) {
-            return MSC_FAIL(MSC_E_INVALID, "objective %zu names metric %d of %zu", i, metric,
-                            space->n_metrics);
+            return MSC_FAIL(MSC_E_INVALID,
+                            "objective %zu names metric %d, but there are only %zu metrics", i,
+                            metric, space->n_metrics);
         }
     }
     for (size_t i = 0; i < goal->n_bounds; i++) {

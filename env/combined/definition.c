@@ -16,9 +16,8 @@
 static const struct msc_param combined_params[] = {
     MSC_LOSS_PARAMS(FIELD(bits.loss)),
     {.name = "prune",
-     .help =
-         "which channels may go: choices, round_to, repair, ridge, rows, include, exclude, as the "
-         "environment prune has them",
+     .help = "how channels are pruned: an object with choices, round_to, repair, ridge, rows, "
+             "include and exclude as in environment prune",
      .offset = FIELD(prune),
      .type = MSC_PARAM_OBJECT},
     MSC_QUANTIZE_PARAMS(FIELD(bits)),
@@ -33,7 +32,7 @@ static enum msc_status read_channels(struct msc_prune_env *out, const cJSON *obj
     return msc_param_read(channel_params, out, object, "env.prune", NULL, arena);
 }
 
-// Lists and objects that are not given stay absent.
+// Removes members of value null: lists and objects that were not given.
 static void drop_nulls(cJSON *object) {
     for (cJSON *item = object->child, *next = NULL; item; item = next) {
         next = item->next;
@@ -86,7 +85,7 @@ static size_t count_sites(const struct msc_combined *j) {
     return (size_t)msc_quantizer_sites(j->bits.quantizer)->n_sites;
 }
 
-// Room for n points, in the arena.
+// Allocates n points in the arena and fills them with the cuts and choices of `points`.
 static enum msc_status points_init(struct msc_pruned_point **out, const struct msc_combined *j,
                                    const uint32_t *const points[], size_t n,
                                    struct msc_arena *arena) {
@@ -106,7 +105,8 @@ static enum msc_status points_init(struct msc_pruned_point **out, const struct m
     return MSC_OK;
 }
 
-// What was made goes all at once: edits of biases know those of weights by address.
+// All edits are freed at the same time, because edits of biases refer to edits of weights by
+// address.
 static enum msc_status forget_edits(struct msc_env *env, struct msc_combined *j) {
     msc_pruned_edits_forget(j->edits);
     return msc_quantize__make_bias_edits(env, &j->bits);
@@ -163,7 +163,8 @@ static enum msc_status fill_edits(void *payload, const uint32_t choices[],
     return status;
 }
 
-// All groups whole but that of the task, all sites float but its own.
+// Edits of one choice in isolation: all other groups keep all channels and all other sites stay
+// float.
 static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_t task,
                                   const struct msc_edit *edits[]) {
     struct msc_env *env = payload;
@@ -194,23 +195,24 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
 
 // ---- The environment's functions --------------------------------------------------------------
 
-// Groups of elements that share a scale would be others once channels are gone.
+// Refuses choices that do not work together: removing channels would change the groups of elements
+// that share a scale.
 static enum msc_status check_choices(const struct msc_quantizer_options *o,
                                      const struct msc_pruner_options *channels) {
     for (size_t i = 0; i < channels->n_choices; i++) {
         if (channels->choices[i].is_sparse) {
             return MSC_FAIL(
                 MSC_E_UNSUPPORTED,
-                "env.prune.choices: \"%s\": single weights go in a search of prune alone: "
-                "prune first, then quantise",
+                "env.prune.choices: \"%s\": single weights cannot be pruned in environment joint; "
+                "prune first (environment prune), then quantise",
                 channels->choices[i].label);
         }
     }
     for (size_t i = 0; i < o->n_choices; i++) {
         if (o->choices[i].group_size > 0) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "env.choices: \"%s\": weights that lose channels have no groups of "
-                            "elements; leave group_size out, or prune first, then quantise",
+                            "env.choices: \"%s\": group_size cannot be combined with pruning of "
+                            "channels; remove group_size, or prune first, then quantise",
                             o->choices[i].label);
         }
     }
@@ -244,7 +246,7 @@ static enum msc_status load_channels(void *payload, const struct msc_array_list 
     return msc_pruner_load(channels->pruner, list);
 }
 
-// Sites of both are the loss's.
+// Creates quantizer, loss and pruner, which share the quantizer's sites, then the edits of both.
 static enum msc_status make_tools(struct msc_env *env, struct msc_combined *j) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_quantize *z = &j->bits;
@@ -254,7 +256,7 @@ static enum msc_status make_tools(struct msc_env *env, struct msc_combined *j) {
     MSC_TRY(msc_quantize__leave_constants(z, host));
     j->channels.options.keeps_moments = msc_quantizer_has_rounding(z->quantizer);
     j->channels.options.scheme = &msc_quantizer_sites(z->quantizer)->scheme;
-    // A quarter of the memory, as for second moments of the quantizer, whose turn is another.
+    // A quarter of the memory. At another time the quantizer uses it for its second moments.
     MSC_TRY(msc_pruner_create(&j->channels.pruner, host->graph, &j->channels.options,
                               host->memory_bytes / 4));
     j->channels.n_threads = host->n_threads;
@@ -322,7 +324,7 @@ static struct msc_trial_runs *combined_runs(const struct msc_env *env) {
 
 // ---- Strategies -------------------------------------------------------------------------------
 
-// What a site has, of what is left of it.
+// Adds a site's choice to the strategy, with its parameters reduced to the remaining channels.
 static enum msc_status give_site(struct msc_strategy *s, const struct msc_env *env,
                                  const struct msc_pruned_point *point, int32_t site,
                                  const bool is_gone[], struct msc_arena *arena) {
@@ -389,7 +391,7 @@ static void combined_finish(struct msc_env *env) {
 const struct msc_env_def msc_env_combined = {
     MSC_TRIAL_RUNS_DEFINITION,
     .name = "joint",
-    .summary = "which channels stay, and bits of what is left, in one space",
+    .summary = "channels to keep, and bits of the remaining weights and activations, in one space",
     .version = 1,
     .decides = MSC_ENV_DECIDES_CHANNELS | MSC_ENV_DECIDES_BITS,
     .state_size = sizeof(struct msc_combined),

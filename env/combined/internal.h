@@ -1,4 +1,6 @@
-// What the combined environment's sources share.
+// State and functions shared by the sources of the combined environment. It owns a state of
+// `quantize` for the bits and a state of `prune` for the channels, and joins their spaces and
+// costs.
 #ifndef MSC_ENV_COMBINED_INTERNAL_H
 #define MSC_ENV_COMBINED_INTERNAL_H
 
@@ -7,15 +9,16 @@
 #include "tools/pruned_edits.h"
 
 struct msc_combined {
-    // Bits: parameters, quantizer, loss, trials and all that is kept beside the record; its space is
-    // that of the quantizer's tasks alone, without metrics. The first member (env/trial_runs.c).
+    // Bits: parameters, quantizer, loss, trials and the parameters stored next to the record. Its
+    // space has only the quantizer's tasks, and no metrics. Must be the first member, because
+    // functions of `quantize` use it as the state.
     struct msc_quantize bits;
-    struct msc_prune_env channels; // the same of groups; its runs have the loss, borrowed
-    const cJSON *prune;            // parameters of groups
-    struct msc_quantize_more more; // the pruner's part of what is kept beside the record
+    struct msc_prune_env channels; // pruner and space of the groups; borrows the loss from `bits`
+    const cJSON *prune;            // the configuration of `channels`
+    struct msc_quantize_more more; // the pruner's part of the parameters stored next to the record
 
     struct msc_pruned_edits *edits;
-    size_t n_channel_tasks; // that come first
+    size_t n_channel_tasks; // tasks of channels, which come first
     struct msc_space space;
     double references[MSC_MAX_METRICS]; // of the float model
 };
@@ -24,7 +27,7 @@ extern const struct msc_env_metric msc_combined_metrics[];
 // The environment's `metric`.
 const struct msc_metric *msc_combined__metric(size_t index);
 
-// What functions of `cost` are given.
+// Argument of the `cost` functions of msc_combined_metrics.
 struct msc_combined_costing {
     const struct msc_combined *j;
     const struct msc_quantize_inputs *in;
@@ -32,7 +35,8 @@ struct msc_combined_costing {
     struct msc_prune_counter *counter;
 };
 
-// Joins the spaces of channels and bits, which are there, with exact costs of both together.
+// Joins the spaces of channels and bits, which must have been built, and adds their combined exact
+// costs.
 enum msc_status msc_combined__build_space(struct msc_combined *j,
                                           const struct msc_quantize_inputs *in,
                                           const struct msc_prune_inputs *of_channels,

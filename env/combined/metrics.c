@@ -1,8 +1,8 @@
-// What the combined environment can measure. Costs are products: of the units that the groups along an axis
-// keep, and of bits. What packing makes of a weight is none where bytes are not full, or where a target's
-// file stores so few elements in a wider type (graph/packing.h): such cuts have a term of their own, so
-// that costs are exact. A weight with channels of more than two groups goes without: it counts as a
-// share of the whole one.
+// The metrics of the combined environment. Costs are products of the units that the groups along an
+// axis keep and of bits. A packed weight is not such a product if its last byte is not full, or if
+// the target's file stores few elements in a wider type (graph/packing.h). Each such pair of cuts
+// gets its own term, so that costs are exact. A weight with channels of more than two groups has no
+// such terms; its size is approximated in proportion to its elements.
 #include "base/alloc.h"
 #include "env/combined/internal.h"
 #include "graph/cost.h"
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-// A product under construction: what is counted, times factors of tasks of bits.
+// A product under construction: a count that depends on groups, times factors of tasks of bits.
 struct product {
     struct msc_metric_cost *out;
     const struct msc_combined_costing *c;
@@ -39,7 +39,7 @@ static enum msc_status add_monomial(void *payload, const struct msc_prune_monomi
     return n > 0 && scale != 0 ? msc_metric_add_term(p->out, scale, n, tasks, by_choice) : MSC_OK;
 }
 
-// As many as something counts, NULL: 1.
+// Adds the product with the count `of`; NULL: 1.
 static enum msc_status add_product(const struct product *p, const struct msc_prune_counted *of) {
     const struct msc_prune_monomial one = {.scale = 1};
     return of ? msc_prune_env__each_monomial(p->c->counter, of, add_monomial, (void *)p)
@@ -48,7 +48,7 @@ static enum msc_status add_product(const struct product *p, const struct msc_pru
 
 // ---- size_bytes -------------------------------------------------------------------------------
 
-// What a choice takes of a weight: for each element, and for each scale.
+// Bytes of a weight under one choice, per element and per scale.
 struct rate {
     double element, scale;
 };
@@ -69,13 +69,13 @@ static struct rate rate_of(const struct msc_quantize_inputs *in, const struct ms
                          quant->bits <= 8 ? 5 : 6};
 }
 
-// What choices take of a weight; of one that is fixed there is one choice.
+// Bytes of a weight by choice; a fixed weight has one choice.
 struct rates {
     uint32_t n;
     int64_t n_elements;              // of the whole weight
     double *element, *scale;         // [n] bytes
     const struct msc_quant **quants; // [n]
-    int axis;                        // that scales lie along; -1: there is one
+    int axis;                        // of the scales; -1: a single scale
 };
 
 static enum msc_status list_rates(struct rates *out, const struct msc_combined_costing *c,
@@ -102,7 +102,7 @@ static enum msc_status list_rates(struct rates *out, const struct msc_combined_c
     return MSC_OK;
 }
 
-// Bytes by choice as a factor: of a task, or a constant.
+// Sets the product's factor to bytes by choice of a task, or to a constant if there is no task.
 static void take_bytes(struct product *p, const double bytes[], int32_t task) {
     p->n = task == MSC_NO_ID ? 0 : 1;
     p->scale = task == MSC_NO_ID ? bytes[0] : 1;
@@ -110,16 +110,16 @@ static void take_bytes(struct product *p, const double bytes[], int32_t task) {
     p->by_choice[0] = bytes;
 }
 
-// ---- What packing makes of few elements -------------------------------------------------------
+// ---- Packing ----------------------------------------------------------------------------------
 
 enum { MOST_MONOMIALS = 8 };
 
-// How many elements are left, where two groups decide that at most.
+// The number of remaining elements as a sum of monomials in at most two groups.
 struct elements {
     int n, n_groups;
     struct msc_prune_monomial monomials[MOST_MONOMIALS];
     int32_t groups[2];
-    bool is_more; // than that
+    bool is_more; // more groups or monomials are needed: the rest is invalid
 };
 
 static enum msc_status collect(void *payload, const struct msc_prune_monomial *m) {
@@ -141,7 +141,7 @@ static enum msc_status collect(void *payload, const struct msc_prune_monomial *m
     return MSC_OK;
 }
 
-// Where the groups keep so many units.
+// The remaining elements if the groups keep `n_kept` units.
 static double count_left(const struct elements *e, const double n_kept[2]) {
     double sum = 0;
     for (int i = 0; i < e->n; i++) {
@@ -161,7 +161,7 @@ static double packed_bytes(const struct msc_quantize_inputs *in, const struct ms
                : ceil(n * quant->bits / 8);
 }
 
-// Adds what a pair of cuts takes more than its share.
+// Adds a term for a pair of cuts: its packed bytes minus its proportional share.
 static enum msc_status add_cut(struct product *p, const struct elements *e, const struct rates *r,
                                const uint32_t cuts[2]) {
     const struct msc_prune_factors *f = &p->c->factors;
@@ -189,7 +189,7 @@ static enum msc_status add_cut(struct product *p, const struct elements *e, cons
         bool is_packed = r->quants[i] && r->quants[i]->type == MSC_DTYPE_NONE;
         double share = r->element[i] * left;
         more[i] = is_packed ? packed_bytes(p->c->in, r->quants[i], left) - share : 0;
-        more[i] = fabs(more[i]) > 1e-6 ? more[i] : 0; // of a rate that is no binary fraction
+        more[i] = fabs(more[i]) > 1e-6 ? more[i] : 0; // rounding, if the rate is inexact
         differs = differs || more[i] != 0;
     }
     if (!differs) {
@@ -240,7 +240,7 @@ static enum msc_status add_weight(struct msc_metric_cost *out, const struct msc_
     return add_product(&p, rates.axis >= 0 ? &of : NULL);
 }
 
-// Weights of sites, each once, by the slots that read them.
+// Adds each weight of a site once, found by the slots that read it.
 static enum msc_status add_weights(struct msc_metric_cost *out,
                                    const struct msc_combined_costing *c, bool counted[]) {
     const struct msc_graph *g = c->in->host->graph;
@@ -257,7 +257,7 @@ static enum msc_status add_weights(struct msc_metric_cost *out,
     return MSC_OK;
 }
 
-// So many bytes for each element of a tensor.
+// Adds `n_bytes` for each element of a tensor.
 static enum msc_status add_tensor(struct msc_metric_cost *out, const struct msc_combined_costing *c,
                                   int32_t tensor, double n_bytes) {
     struct msc_prune_counted of = {.tensor = tensor};
@@ -265,7 +265,7 @@ static enum msc_status add_tensor(struct msc_metric_cost *out, const struct msc_
     return add_product(&p, &of);
 }
 
-// Biases that are rounded have a step for each output channel.
+// Rounded biases have a scale for each output channel.
 static enum msc_status add_bias_steps(struct msc_metric_cost *out,
                                       const struct msc_combined_costing *c) {
     const struct msc_sites *sites = msc_quantizer_sites(c->in->quantizer);
@@ -280,7 +280,8 @@ static enum msc_status add_bias_steps(struct msc_metric_cost *out,
     return MSC_OK;
 }
 
-// Of the model as it is written: what lengths make constant in a plan is no weight.
+// Size of the model as written to a file: tensors that are constant only for given lengths do not
+// count.
 static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_combined_costing *c = of;
     const struct msc_graph *g = c->in->host->graph;
@@ -301,7 +302,7 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
 
 // ---- bit_ops ----------------------------------------------------------------------------------
 
-// The factors of the bits of a joint's operands.
+// Sets the product's factors to the bits of a joint's operands.
 static enum msc_status take_bits(struct product *p, const struct msc_combined_costing *c,
                                  int32_t joint, const struct msc_product *product) {
     const struct msc_quantize_space *s = &c->j->bits.space;
@@ -320,7 +321,7 @@ static enum msc_status take_bits(struct product *p, const struct msc_combined_co
     if (p->n < 2 || p->tasks[0] != p->tasks[1]) {
         return MSC_OK;
     }
-    // A task that decides both.
+    // One task decides both operands.
     uint32_t n_choices = s->space.tasks[p->tasks[0]].n_choices;
     double *squares = msc_arena_array(p->out->arena, n_choices, sizeof(squares[0]));
     MSC_TRY(MSC_ALLOCATED(squares));
@@ -355,7 +356,7 @@ static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of)
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         struct msc_product products[2];
         int n = msc_joint_products(products, g, msc_graph_joint(g, i));
-        // Chunks of a sequence are alike: counted with the first.
+        // All chunks of a sequence are counted with the first, because they are equal.
         for (int k = 0; k < n && c->in->plan->parts[i] == 0; k++) {
             if (products[k].macs > 0) {
                 MSC_TRY(add_joint_product(out, c, i, &products[k], k));

@@ -1,18 +1,18 @@
-// The space of the combined environment: tasks of channels, then of bits; uniform plans of one density and
-// one number of bits.
+// The space of the combined environment: tasks of channels, then tasks of bits. Each baseline
+// combines one density with one number of bits.
 #include "base/alloc.h"
 #include "env/combined/internal.h"
 
 #include <math.h>
 #include <string.h>
 
-// Those of tasks of bits, and which kind a task is.
+// The features of tasks of bits, plus the kind of the task.
 enum { POSITION, LOG2_ELEMENTS, MACS_SHARE, IS_WEIGHT, IS_CHANNELS, N_FEATURES };
 
 static const char *const feature_names[N_FEATURES] = {"position", "log2_elements", "macs_share",
                                                       "is_weight", "is_channels"};
 
-// Those of both spaces; what a choice does not have is NaN.
+// The choice features of both spaces; NaN if not applicable.
 enum { N_CHOICE_FEATURES = 5 };
 
 static const char *const choice_feature_names[N_CHOICE_FEATURES] = {
@@ -63,7 +63,7 @@ static enum msc_status join_choice_features(struct msc_task *out, const struct m
     return MSC_OK;
 }
 
-// A group has the name of a weight, whose bits are a task, too.
+// A group has the name of a weight whose bits are also a task, so its task gets a name of its own.
 static enum msc_status name_task(struct msc_task *task, struct msc_arena *arena) {
     task->name = msc_arena_printf(arena, "%s channels", task->name);
     return MSC_ALLOCATED(task->name);

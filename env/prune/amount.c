@@ -1,9 +1,9 @@
-// What a network costs as a function of how many units its groups keep.
+// The cost of a network as a function of the number of units that each group keeps.
 //
-// Each tensor's elements, and each joint's multiply-accumulates, are products of lengths, which are
-// sums over groups: polynomials, of the second degree at most as no more than two of the lengths have
-// channels. Their coefficients come from values at 0, 1 and 2 units, exactly, as all of them are
-// integers below 2^53; that the whole network comes out right is checked.
+// The elements of a tensor and the multiply-accumulates of a joint are products of lengths, and
+// lengths are sums over groups. At most two of the lengths depend on channels, so costs are
+// polynomials of degree at most 2. The coefficients follow from values at 0, 1 and 2 units. They
+// are exact, because all values are integers below 2^53. The cost of the whole network is checked.
 #include "base/alloc.h"
 #include "env/prune/internal.h"
 #include "graph/cost.h"
@@ -16,18 +16,18 @@
 struct counted_axis {
     int32_t group;
     int axis;
-    int32_t n; // indices of a unit
+    int32_t n; // indices that one unit occupies on the axis
 };
 
 struct msc_prune_counter {
     const struct msc_graph *g;
     const struct msc_channels *channels;
-    int32_t *first; // [n_tensors + 1] where in `axes` a tensor's begin
+    int32_t *first; // [n_tensors + 1], begin of each tensor's range in `axes`
     struct counted_axis *axes;
-    int64_t (*dims)[MSC_MAX_DIMS]; // [n_tensors] as many as there are, a symbol counting as 1
-    int64_t (*rest)[MSC_MAX_DIMS]; // those of no group
-    int64_t *n_kept;               // [n_groups] at the point at hand
-    int32_t *groups;               // [n_groups] of the function at hand
+    int64_t (*dims)[MSC_MAX_DIMS]; // [n_tensors], lengths at n_kept; a symbol counts as 1
+    int64_t (*rest)[MSC_MAX_DIMS]; // [n_tensors], the part of the lengths outside all groups
+    int64_t *n_kept;               // [n_groups], the current point
+    int32_t *groups;               // [n_groups], groups that the current function depends on
     int32_t n_groups;
     bool *is_listed; // [n_groups]
 };
@@ -42,7 +42,7 @@ static enum msc_status list_axes(struct msc_prune_counter *c, struct msc_arena *
     c->axes = msc_arena_array(arena, (size_t)n + 1, sizeof(c->axes[0]));
     c->first = msc_arena_array(arena, (size_t)n_tensors + 2, sizeof(c->first[0]));
     MSC_TRY(MSC_ALLOCATED(c->axes && c->first));
-    // Counted two places ahead, so that filling leaves them where they belong.
+    // Counts are stored two places ahead; filling below shifts the begins to their final places.
     for (int32_t g = 0; g < c->channels->n_groups; g++) {
         const struct msc_channel_group *group = &c->channels->groups[g];
         for (int32_t i = 0; i < group->n_axes; i++) {
@@ -123,7 +123,8 @@ static double value_at(struct msc_prune_counter *c, const struct msc_prune_count
     return of->product < n ? products[of->product].macs : 0;
 }
 
-// With one unit of a group, and one of another, or another of it.
+// The value with one more unit of group `a` and, if given, one more of group `b` (which may be
+// `a`).
 static double value_with(struct msc_prune_counter *c, const struct msc_prune_counted *of, int32_t a,
                          int32_t b) {
     c->n_kept[a]++;
@@ -200,7 +201,7 @@ double msc_prune_env__whole_value(struct msc_prune_counter *c, const struct msc_
     return whole_value(c, of);
 }
 
-// An amount under construction, by so many times what is counted.
+// An amount under construction, to which `scale` times a counted function is added.
 struct adding {
     struct msc_prune_amount *out;
     double scale;
@@ -266,11 +267,10 @@ static enum msc_status check_amount(const struct msc_prune_amount *a,
     double difference = found > expected ? found - expected : expected - found;
     return difference <= 1e-9 * expected
                ? MSC_OK
-               : MSC_FAIL(
-                     MSC_E_UNSUPPORTED,
-                     "the %s of the network are no sums of products of two counts of channels: "
-                     "%.17g, expected %.17g",
-                     what, found, expected);
+               : MSC_FAIL(MSC_E_UNSUPPORTED,
+                          "the %s of the network are not a quadratic function of the numbers of "
+                          "channels: found %.17g, expected %.17g",
+                          what, found, expected);
 }
 
 static enum msc_status count_bytes(struct msc_prune_amount *out, struct msc_prune_counter *c,
@@ -288,8 +288,8 @@ static enum msc_status count_bytes(struct msc_prune_amount *out, struct msc_prun
     return check_amount(out, c, whole, "bytes", arena);
 }
 
-// MACs of a joint's product for one sample, by the shapes of the plan. Chunks of a sequence are alike:
-// the first counts for all.
+// MACs of a joint's product for one sample, by the shapes of the plan. All chunks of a sequence are
+// counted with the first, because they are equal.
 static double bound_macs(const struct msc_prune_inputs *in, const char *name, int product) {
     const struct msc_graph *g = in->plan->graph;
     struct msc_product products[2];
@@ -311,7 +311,7 @@ static enum msc_status count_macs(struct msc_prune_amount *out, struct msc_prune
         for (; of.product < 2; of.product++) {
             double full = msc_prune_env__whole_value(c, &of);
             if (full > 0) {
-                // What symbols stand for multiplies all terms alike.
+                // Symbolic dimensions scale all terms by the same factor.
                 double macs = bound_macs(in, of.joint->name, of.product);
                 MSC_TRY(add_function(out, c, &of, macs / full));
                 whole += macs;

@@ -1,4 +1,5 @@
-// The metric `command` of the prune environment: the model of a trial has its channels really gone.
+// The metric `command` of the prune environment. The trial's model is written with its channels
+// removed, not masked.
 #include "base/alloc.h"
 #include "env/metric_command.h"
 #include "env/prune/internal.h"
@@ -11,7 +12,7 @@ struct model {
     const uint32_t *choices; // NULL: the float model
 };
 
-// What is left of weights that were repaired.
+// Repaired weights without their removed channels.
 struct left {
     const struct msc_channels *channels;
     const bool *is_gone;

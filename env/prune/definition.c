@@ -16,7 +16,7 @@ static size_t count_parts(const struct msc_prune_env *z) {
     return (size_t)msc_pruner_n_parts(z->pruner);
 }
 
-// Repaired weights of several points at once.
+// Makes the repaired weights of several points at once.
 static enum msc_status begin_points(void *payload, const uint32_t *const points[], size_t n) {
     struct msc_prune_env *z = payload;
     size_t n_parts = count_parts(z);
@@ -75,12 +75,13 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
 
 // ---- The environment's functions --------------------------------------------------------------
 
-// Weights that make up for channels are found as floats.
+// Refuses a quantised base, because repaired weights are computed in floats.
 enum msc_status msc_prune_env__check_base(const struct msc_env_host *host) {
     return !host->base || msc_strategy_n_edits(host->base) == 0
                ? MSC_OK
-               : MSC_FAIL(MSC_E_UNSUPPORTED, "channels cannot go from a model that a strategy has "
-                                             "quantised already: prune first, then quantise");
+               : MSC_FAIL(MSC_E_UNSUPPORTED,
+                          "the strategy that the search starts from quantises the model, so its "
+                          "channels cannot be pruned: prune first, then quantise");
 }
 
 enum msc_status msc_prune_env__read_options(struct msc_prune_env *z, const cJSON *config,
@@ -103,7 +104,7 @@ static enum msc_status prune_init(struct msc_env *env) {
     }
     MSC_TRY(msc_trial_runs_choose(&z->runs, &o, msc_prune_metrics, env));
     z->n_threads = host->n_threads;
-    // A quarter of the memory, beside what the evaluator needs.
+    // A quarter of the memory, in addition to the evaluator's.
     MSC_TRY(msc_pruner_create(&z->pruner, host->graph, &z->options, host->memory_bytes / 4));
     MSC_TRY(msc_distill_create(&z->runs.distill, host, host->dataset, &o));
     MSC_TRY(msc_prune_env__keep_compared(z, host->graph));
@@ -168,7 +169,7 @@ static bool is_replaced(const struct msc_strategy *s, const char *tensor) {
     return i < n;
 }
 
-// What the base has replaced stays so, but for channels that go now.
+// Adds the weights that the base has replaced, without the channels that are removed now.
 static enum msc_status add_base(struct msc_strategy *s, const struct msc_prune_env *z,
                                 const struct msc_env_host *host, const bool is_gone[]) {
     struct giving giving = {s, z, host->graph, is_gone};
@@ -255,7 +256,8 @@ static void prune_finish(struct msc_env *env) {
 const struct msc_env_def msc_env_prune = {
     MSC_TRIAL_RUNS_DEFINITION,
     .name = "prune",
-    .summary = "how many channels stay of each group of them, and weights of each, by distill loss",
+    .summary =
+        "channels to keep in each group, and weights to keep in each tensor, by distill loss",
     .version = 1,
     .decides = MSC_ENV_DECIDES_CHANNELS,
     .state_size = sizeof(struct msc_prune_env),

@@ -1,6 +1,6 @@
-// The `prune` environment: how many channels of each group stay, and by which criterion
-// (tools/pruner.h). Its tasks are groups of channels that go together, its metrics the distill loss,
-// accuracy where there are labels, and exact costs: size and multiply-accumulates.
+// The `prune` environment: chooses how many channels of each group to keep, and by which criterion
+// (tools/pruner.h). Its tasks are groups of channels that are removed together. Its metrics are the
+// distill loss, accuracy if there are labels, and exact costs: size and multiply-accumulates.
 #ifndef MSC_ENV_PRUNE_DEFINITION_H
 #define MSC_ENV_PRUNE_DEFINITION_H
 

@@ -1,4 +1,6 @@
-// What the prune environment's sources share.
+// State and functions shared by the sources of the prune environment; the combined environment uses
+// them, too. A "part" is a group of channels or a weight that may be sparse; a "cut" is one choice
+// for a part.
 #ifndef MSC_ENV_PRUNE_INTERNAL_H
 #define MSC_ENV_PRUNE_INTERNAL_H
 
@@ -11,20 +13,20 @@
 
 struct msc_strategy;
 
-// A number that depends on how many units each group keeps: constant + sum of linear and square
-// terms. Of n groups.
+// A cost as a function of the units that each of n groups keeps: constant + linear and square
+// terms.
 struct msc_prune_amount {
     int32_t n;
     double constant;
     double *linear; // [n]
-    double *square; // [n, n] of pairs i <= k
+    double *square; // [n, n], coefficients of pairs i <= k
 };
 
 struct msc_prune_space {
     struct msc_space space;
-    int32_t *part_of_task;                 // [n_tasks] of the pruner
-    double references[MSC_MAX_METRICS];    // of the float model
-    struct msc_prune_amount n_bytes, macs; // of weights; for one sample
+    int32_t *part_of_task;                 // [n_tasks], part of the pruner
+    double references[MSC_MAX_METRICS];    // the float model's values
+    struct msc_prune_amount n_bytes, macs; // bytes of weights; multiply-accumulates for one sample
 };
 
 struct msc_prune_env {
@@ -34,9 +36,9 @@ struct msc_prune_env {
     int64_t round_to, n_rows;
     bool repairs;
     double ridge;
-    const cJSON *asked_command; // of the environment prune alone
+    const cJSON *asked_command; // only in environment prune
 
-    struct msc_command command; // where a metric asks for it
+    struct msc_command command; // from asked_command
     struct msc_pruner_options options;
     struct msc_pruner *pruner;
     struct msc_trial_runs runs;
@@ -45,18 +47,19 @@ struct msc_prune_env {
     struct msc_hash parameters; // of orders, second moments and reference outputs
 };
 
-// Rows of the pruner's parameters for a struct msc_prune_env at `base` of a state.
+// Rows of a parameter table for the pruner's parameters, if a struct msc_prune_env is at offset
+// `base` of the state.
 #define MSC_PRUNE_FIELD(base, member) ((base) + offsetof(struct msc_prune_env, member))
 // clang-format off
 #define MSC_PRUNE_PARAMS(base) \
     {.name = "choices", \
-     .help = "list of {density, criterion}: the share of channels that stays, and what says which: " \
-             "l1, l2, energy, hessian, loss (default: densities 0.8, 0.7 to 0.2, by hessian); and of " \
-             "{sparsity, pattern, criterion}: the share of single weights that goes, or as 2:4", \
+     .help = "list of {density, criterion}: fraction of channels to keep, and how they are ranked: " \
+             "l1, l2, energy, hessian, loss (default: densities 0.8, 0.7 to 0.2, by hessian); or of " \
+             "{sparsity, pattern, criterion}: fraction of single weights to remove, or pattern 2:4", \
      .offset = MSC_PRUNE_FIELD(base, choices), \
      .type = MSC_PARAM_JSON}, \
     {.name = "round_to", \
-     .help = "what stays of a group is a multiple of so many channels, where it has twice as many; " \
+     .help = "channels kept in a group are a multiple of this, if it has at least twice as many; " \
              "1: any number", \
      .offset = MSC_PRUNE_FIELD(base, round_to), \
      .type = MSC_PARAM_I64, \
@@ -64,19 +67,19 @@ struct msc_prune_env {
      .min = 1, \
      .max = 4096}, \
     {.name = "repair", \
-     .help = "weights that read channels make up, by least squares, for those that go", \
+     .help = "adjust weights that read removed channels by least squares, which lowers the loss", \
      .offset = MSC_PRUNE_FIELD(base, repairs), \
      .type = MSC_PARAM_BOOL, \
      .number = 1}, \
     {.name = "ridge", \
-     .help = "how firmly these are held to what they were, in shares of their inputs' mean square", \
+     .help = "pull of repaired weights to old values, relative to inputs' mean square; less fits closer", \
      .offset = MSC_PRUNE_FIELD(base, ridge), \
      .type = MSC_PARAM_F64, \
      .number = 1e-3, \
      .min = 1e-9, \
      .max = 1e3}, \
     {.name = "rows", \
-     .help = "places of the inputs of each weight that second moments are taken of, at most", \
+     .help = "input positions sampled per weight for second moments; more are more exact and slower", \
      .offset = MSC_PRUNE_FIELD(base, n_rows), \
      .type = MSC_PARAM_I64, \
      .number = 32768, \
@@ -84,23 +87,23 @@ struct msc_prune_env {
      .max = 1e9}, \
     {.name = "include", \
      .help = \
-         "name patterns of the groups to prune, as mscgym graph --channels lists them, and of " \
+         "name patterns of groups to prune, as listed by mscgym graph --channels, and of " \
          "weights to make sparse (default: all)", \
      .offset = MSC_PRUNE_FIELD(base, include), \
      .type = MSC_PARAM_JSON}, \
     {.name = "exclude", \
-     .help = "name patterns of the groups to leave whole", \
+     .help = "name patterns of groups that keep all channels", \
      .offset = MSC_PRUNE_FIELD(base, exclude), \
      .type = MSC_PARAM_JSON}, \
     {.name = "fix", \
      .help = \
-         "name patterns of groups, or of weights that make their channels, and what they keep without " \
-         "a search: a choice by its label, a density, or \"whole\"", \
+         "object of name patterns of groups, or of weights that produce their channels, and what " \
+         "they keep without a search: the label of a choice, a density, or \"whole\"", \
      .offset = MSC_PRUNE_FIELD(base, fix), \
      .type = MSC_PARAM_OBJECT}, \
     {.name = "rules", \
-     .help = "list of {name, choices}: the first whose name fits a group, or a weight that makes its " \
-             "channels, says which choices, by their labels, it has", \
+     .help = "list of {name, choices}: the first rule that matches a group, or a weight that " \
+             "produces its channels, restricts it to these labels of choices", \
      .offset = MSC_PRUNE_FIELD(base, rules), \
      .type = MSC_PARAM_OBJECT}
 // clang-format on
@@ -112,59 +115,61 @@ const struct msc_metric *msc_prune_env__metric(size_t index);
 
 struct msc_prune_counter;
 
-// What functions of `cost` are given.
+// Argument of the `cost` functions of msc_prune_metrics.
 struct msc_prune_costing {
     const struct msc_pruner *pruner;
     const struct msc_prune_space *space;
     struct msc_prune_counter *counter;  // of elements; NULL: no weight is sparse
-    const struct msc_whole_cost *whole; // NULL: that of the space
+    const struct msc_whole_cost *whole; // reference of ratios; NULL: the space's own
 };
 
 enum msc_status msc_prune_env__complete(cJSON *config);
 enum msc_status msc_prune_env__complete_choices(cJSON *config);
-// The pruner's options, from the parameters and their JSON object.
+// Reads the pruner's options from the parameters and their JSON object.
 enum msc_status msc_prune_env__read_options(struct msc_prune_env *z, const cJSON *config,
                                             struct msc_arena *arena);
 
-// Channels of tensors that the loss compares stay: nobody would miss them there, as those that are masked
-// have values all the same.
+// Keeps all channels of tensors that the loss compares. Removing them would not show in the loss,
+// because masked channels still have values.
 enum msc_status msc_prune_env__keep_compared(struct msc_prune_env *z, const struct msc_graph *g);
-// Second moments, and orders by all criteria; after the loss's reference.
+// Computes second moments and the orders of channels by all criteria. Needs the loss's reference.
 enum msc_status msc_prune_env__prepare(struct msc_env *env, struct msc_prune_env *z);
-// Orders, second moments and reference outputs: read from the host's parameters file if there is one,
-// else computed and written there. Sets `parameters`.
+// Gets orders, second moments and reference outputs: reads the host's parameters file if it exists,
+// else computes them and writes the file. Sets `parameters`.
 enum msc_status msc_prune_env__get_parameters(struct msc_env *env, struct msc_prune_env *z);
 
-// What a space is made of, which lives in the arena.
+// Inputs for building a space.
 struct msc_prune_inputs {
     const struct msc_graph *graph;
     const struct msc_pruner *pruner;
     const struct msc_pruner_options *options;
-    const struct msc_plan *plan; // the outline: it has the bound shapes
-    double n_samples;            // that it computes at once
+    const struct msc_plan *plan; // the outline, with bound shapes
+    double n_samples;            // samples that the plan computes at once
     const struct msc_metrics *metrics;
-    const struct msc_whole_cost *whole; // of more than the graph; NULL: of no more
+    const struct msc_whole_cost *whole; // cost of the whole model; NULL: it is the graph
 };
+// The space is allocated in the arena.
 enum msc_status msc_prune_env__build_space(struct msc_prune_space *out,
                                            const struct msc_prune_inputs *in,
                                            struct msc_arena *arena);
-// Bytes of weights, and multiply-accumulates for one sample (env/prune/amount.c).
+// Computes bytes of weights and multiply-accumulates for one sample (env/prune/amount.c).
 enum msc_status msc_prune_env__count(struct msc_prune_amount *n_bytes,
                                      struct msc_prune_amount *macs,
                                      const struct msc_prune_inputs *in, struct msc_arena *arena);
 double msc_prune_env__amount(const struct msc_prune_amount *a, const int32_t n_kept[]);
 
-// What is counted: elements of a tensor, indices of one of its axes, or multiply-accumulates of a joint's
-// product. What a symbol stands for counts as 1.
+// What to count: elements of a tensor, indices of one of its axes, or multiply-accumulates of a
+// joint's product. A symbolic dimension counts as 1.
 struct msc_prune_counted {
     int32_t tensor;
     bool has_axis;
     int axis;
-    const struct msc_joint *joint; // in place of a tensor
-    int product;                   // msc_joint_products
+    const struct msc_joint *joint; // if not NULL, counts its product instead of a tensor
+    int product;                   // index in msc_joint_products
 };
 
-// It is a sum of these: scale times the units that so many groups keep, which may be the same twice.
+// A count is a sum of monomials: scale times the units that n groups keep; both groups may be the
+// same.
 struct msc_prune_monomial {
     double scale;
     int n; // 0, 1, 2
@@ -172,7 +177,7 @@ struct msc_prune_monomial {
 };
 typedef enum msc_status (*msc_prune_take)(void *payload, const struct msc_prune_monomial *m);
 
-// In the arena. Not for several threads at once.
+// Creates a counter in the arena. It may be used by one thread at a time.
 enum msc_status msc_prune_env__counter(struct msc_prune_counter **out,
                                        const struct msc_prune_inputs *in, struct msc_arena *arena);
 enum msc_status msc_prune_env__each_monomial(struct msc_prune_counter *c,
@@ -180,40 +185,42 @@ enum msc_status msc_prune_env__each_monomial(struct msc_prune_counter *c,
                                              msc_prune_take take, void *payload);
 double msc_prune_env__whole_value(struct msc_prune_counter *c, const struct msc_prune_counted *of);
 
-// Units that groups keep, as factors of costs (env/prune/metrics.c).
+// Numbers of units that groups keep, as factors of costs (env/prune/metrics.c).
 struct msc_prune_factors {
     const struct msc_pruner *pruner;
-    const int32_t *task_of_group; // [n_parts] or MSC_NO_ID: `fixed` says how many units stay
+    const int32_t *task_of_group; // [n_parts]; MSC_NO_ID: no task, `fixed` is the number of units
     const double *fixed;          // [n_groups]
-    const double **n_kept;        // [n_parts] of the cuts of those with a task, and their squares
-    const double **squares;
+    const double **n_kept;        // [n_parts], by cut, for parts with a task
+    const double **squares;       // [n_parts], squares of n_kept
 };
 enum msc_status msc_prune_env__factors(struct msc_prune_factors *out,
                                        const struct msc_prune_costing *of, struct msc_arena *arena);
-// The factors of a monomial, 2 at most; returns how many. *scale is multiplied by what is constant.
+// Fills the factors of a monomial, at most 2, and returns their number. *scale is multiplied by the
+// constant factors.
 size_t msc_prune_env__factors_of(double *scale, uint32_t tasks[], const double *by_choice[],
                                  const struct msc_prune_factors *f,
                                  const struct msc_prune_monomial *m);
 
-// Adds an amount to a cost, as terms of tasks: groups that are left out keep what they have.
+// Adds an amount to a cost as terms of tasks. Groups without a task keep a constant number of
+// units.
 enum msc_status msc_prune_env__add_amount(struct msc_metric_cost *out,
                                           const struct msc_prune_costing *of,
                                           const struct msc_prune_amount *a);
 
-// What the user's program says of a trial, whose edits these are; NULL: of the float model.
+// Runs the user's program on a trial with these edits (NULL: on the float model).
 enum msc_status msc_prune_env__run_command(double *out, const struct msc_env *env,
                                            const uint32_t choices[],
                                            const struct msc_edit *const edits[]);
 
-// Strategies may start from one that prunes, and holds no edits.
+// MSC_E_UNSUPPORTED if the strategy to start from has edits; it may prune.
 enum msc_status msc_prune_env__check_base(const struct msc_env_host *host);
-// What becomes of channels at a point: groups, and elements of weights that were made. Units that go
-// are marked in is_gone [n_units]. Over what the host's base has taken away.
+// Adds a point's pruned groups and repaired weights to a strategy, after those of the host's base.
+// Marks removed units in is_gone [n_units].
 enum msc_status msc_prune_env__fill_strategy(struct msc_strategy *s, const struct msc_prune_env *z,
                                              const struct msc_env_host *host, const uint32_t cuts[],
                                              const uint32_t choices[], bool is_gone[]);
 
-// The cuts [n_parts] of choices [n_tasks].
+// Fills the cuts [n_parts] of a point.
 void msc_prune_env__cuts(uint32_t cuts[], const struct msc_prune_env *z, const uint32_t choices[]);
 
 #endif

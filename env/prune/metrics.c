@@ -1,4 +1,4 @@
-// What the prune environment can measure.
+// The metrics that the prune environment computes itself, and the factors of their exact costs.
 #include "env/prune/internal.h"
 
 #include "base/alloc.h"
@@ -93,12 +93,12 @@ enum msc_status msc_prune_env__add_amount(struct msc_metric_cost *out,
 
 // ---- Sparse weights ---------------------------------------------------------------------------
 
-// What choices of a task save of a weight, as a factor of its elements.
+// The change of a weight's size by the choices of its task, per element.
 struct saving {
     struct msc_metric_cost *out;
     const struct msc_prune_factors *factors;
-    int32_t task;        // MSC_NO_ID: the weight is fixed, and has one number of bytes
-    const double *bytes; // [n_choices] more than that of an element that is stored as it is
+    int32_t task;        // MSC_NO_ID: the weight is fixed and `bytes` has one entry
+    const double *bytes; // [n_choices], bytes per element minus those of a dense element
 };
 
 static enum msc_status add_saved(void *payload, const struct msc_prune_monomial *m) {
@@ -121,7 +121,8 @@ static double more_bytes(const struct msc_pruner *p, int32_t part, size_t cut) {
     return sizeof(float) * (msc_pruner_cut(p, part, cut)->stored - 1);
 }
 
-// Exact where all channels stay; else what is stored is the share of the whole weight's.
+// Adds the size of sparse weights. It is exact if all channels are kept; else it is in proportion
+// to the whole weight's.
 static enum msc_status add_sparse(struct msc_metric_cost *out, const struct msc_prune_costing *of) {
     const struct msc_pruner *p = of->pruner;
     struct msc_prune_factors f;

@@ -1,5 +1,5 @@
-// What trials rest on: orders of channels, second moments and reference outputs, which are computed
-// once and afterwards read from RECORD.params.
+// Prepares trials: computes orders of channels, second moments and reference outputs once, and
+// later reads them from RECORD.params.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "data/safetensors.h"
@@ -13,7 +13,7 @@ enum { RUNS_AT_ONCE = 64 };
 
 // ---- Loss with one unit masked ----------------------------------------------------------------
 
-// Losses of the network without units first ... first + n, each alone.
+// Measures the losses of the network without one of the units first ... first + n - 1 each.
 static enum msc_status run_units(double losses[], struct msc_env *env, struct msc_prune_env *z,
                                  int32_t first, size_t n) {
     const struct msc_channels *channels = msc_pruner_channels(z->pruner);
@@ -49,7 +49,7 @@ static enum msc_status rank_by_loss(struct msc_env *env, struct msc_prune_env *z
     const struct msc_channel_group *of = &msc_pruner_channels(z->pruner)->groups[group];
     double *losses = msc_alloc_zero((size_t)of->n_units, sizeof(losses[0]));
     enum msc_status status = MSC_ALLOCATED(losses);
-    // A group with one unit has nothing to order; masked it leaves nothing.
+    // A group of one unit needs no order, and masking it would remove everything.
     for (int32_t i = 0; status == MSC_OK && of->n_units > 1 && i < of->n_units; i += RUNS_AT_ONCE) {
         int32_t n = of->n_units - i < RUNS_AT_ONCE ? of->n_units - i : RUNS_AT_ONCE;
         status = run_units(losses + i, env, z, of->first_unit + i, (size_t)n);
@@ -68,8 +68,9 @@ static enum msc_status rank_or_recall(struct msc_env *env, struct msc_prune_env 
     if (is_there) {
         return MSC_OK;
     }
-    msc_log(msc_env_host(env)->log, MSC_LOG_INFO, "losses without one channel: group %d of %d",
-            (int)group + 1, (int)msc_pruner_channels(z->pruner)->n_groups);
+    msc_log(msc_env_host(env)->log, MSC_LOG_INFO,
+            "measuring losses without one channel: group %d of %d", (int)group + 1,
+            (int)msc_pruner_channels(z->pruner)->n_groups);
     MSC_TRY(rank_by_loss(env, z, group));
     return msc_pruner_keep_order(k, z->pruner, group, MSC_CRITERION_LOSS);
 }
@@ -121,8 +122,8 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_prune_
     const struct msc_env_host *host = msc_env_host(env);
     if (host->parameters_required) {
         return MSC_FAIL(MSC_E_STATE,
-                        "%s is missing: it holds the order of channels that this record was made "
-                        "with, which cannot be computed again under other numerics; put it back",
+                        "%s is missing: it contains this record's order of channels, which cannot "
+                        "be computed again under other numerics; put it back",
                         host->parameters_path);
     }
     MSC_TRY(msc_whole_compute_reference(z->runs.distill, env));

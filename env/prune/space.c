@@ -1,5 +1,5 @@
-// The space of the prune environment: a task for each group of channels that is included, and for each
-// weight that may be sparse, its choices the cuts; exact costs; uniform plans as baselines.
+// The space of the prune environment: a task for each included group of channels and for each
+// weight that may be sparse, with its cuts as choices; exact costs; uniform plans as baselines.
 #include "base/alloc.h"
 #include "env/prune/internal.h"
 
@@ -60,7 +60,7 @@ static enum msc_status fill_choices(struct builder *b, struct msc_task *task, in
     return MSC_OK;
 }
 
-// What of an amount goes with all units of a group.
+// The fraction of an amount that disappears with all units of a group.
 static double share_of(const struct builder *b, const struct msc_prune_amount *a, int32_t group) {
     double all = msc_prune_env__amount(a, b->whole);
     int32_t n_units = b->whole[group];
@@ -88,7 +88,7 @@ static enum msc_status fill_features(struct builder *b, struct msc_task *task, i
     f[0] = (double)(part - n_groups) / (n_parts - n_groups);
     f[1] = log2(n);
     f[2] = n_bytes > 0 ? sizeof(float) * n / n_bytes : 0;
-    f[3] = 0; // zeros are multiplied by, too
+    f[3] = 0; // sparsity saves no multiplications
     return MSC_OK;
 }
 
@@ -168,7 +168,7 @@ enum msc_status msc_prune_env__build_space(struct msc_prune_space *out,
 
 void msc_prune_env__cuts(uint32_t cuts[], const struct msc_prune_env *z, const uint32_t choices[]) {
     for (int32_t i = 0; i < msc_pruner_n_parts(z->pruner); i++) {
-        cuts[i] = (uint32_t)msc_pruner_fixed_cut(z->pruner, i); // of those left out: the whole
+        cuts[i] = (uint32_t)msc_pruner_fixed_cut(z->pruner, i); // excluded parts: whole
     }
     for (size_t t = 0; t < z->space.space.n_tasks; t++) {
         cuts[z->space.part_of_task[t]] = choices[t];

@@ -10,7 +10,8 @@
 
 // ---- The environment's functions --------------------------------------------------------------
 
-// Nothing is quantised that no loss depends on, where what comes before an output is compared.
+// If tensors before an output are compared instead of it, sites that the loss does not depend on
+// are kept float.
 static enum msc_status keep_part(struct msc_quantize *z) {
     const struct msc_distill *d = z->runs.distill;
     size_t n = msc_distill_n_compared(d);
@@ -35,12 +36,13 @@ enum msc_status msc_quantize__leave_constants(struct msc_quantize *z,
                                           &n_left));
     if (n_left > 0) {
         msc_log(host->log, MSC_LOG_INFO,
-                "sites that are constant on this dataset, and stay float: %d", (int)n_left);
+                "sites left float because they are constant on this dataset: %d", (int)n_left);
     }
     return MSC_OK;
 }
 
-// Another choice that takes as many bits in the target's file, and says more; or MSC_NO_ID.
+// Another choice that takes the same number of bits in the target's file and has more precision, or
+// MSC_NO_ID.
 static int32_t find_dominating(const struct msc_quantizer *q, size_t choice, bool is_weight) {
     const struct msc_choice *c = msc_quantizer_choice(q, choice);
     double bits = msc_quantize_bits(q, choice, is_weight);
@@ -54,7 +56,7 @@ static int32_t find_dominating(const struct msc_quantizer *q, size_t choice, boo
     return MSC_NO_ID;
 }
 
-// Do rules leave the choice to any tensor of that kind that is searched?
+// Whether rules allow the choice for any searched tensor of that kind.
 static bool is_open(const struct msc_quantizer *q, size_t choice, bool is_weight) {
     const struct msc_sites *sites = msc_quantizer_sites(q);
     for (int32_t i = 0; i < sites->n_sites; i++) {
@@ -66,7 +68,7 @@ static bool is_open(const struct msc_quantizer *q, size_t choice, bool is_weight
     return false;
 }
 
-// The rule that leaves activations the choices that can gain something there.
+// Proposes a rule that gives activations only the choices that are useful there.
 static void tell_rule(const struct msc_quantizer *q, const struct msc_log *log) {
     struct msc_str labels = {0};
     for (size_t i = 0; i < msc_quantizer_n_choices(q); i++) {
@@ -75,10 +77,10 @@ static void tell_rule(const struct msc_quantizer *q, const struct msc_log *log) 
                            msc_quantizer_choice(q, i)->label);
         }
     }
-    msc_log(
-        log, MSC_LOG_WARNING,
-        "leave such choices to weights: \"rules\": [{\"kind\": \"activation\", \"choices\": [%s]}]",
-        msc_str_text(&labels));
+    msc_log(log, MSC_LOG_WARNING,
+            "use such choices for weights only: \"rules\": [{\"kind\": \"activation\", "
+            "\"choices\": [%s]}]",
+            msc_str_text(&labels));
     msc_str_finish(&labels);
 }
 
@@ -91,13 +93,13 @@ void msc_quantize__tell_dominated(const struct msc_quantize *z, const struct msc
         int32_t of_activations = is_open(q, i, false) ? find_dominating(q, i, false) : MSC_NO_ID;
         int32_t other = of_weights != MSC_NO_ID ? of_weights : of_activations;
         if (other != MSC_NO_ID) {
-            msc_log(log, MSC_LOG_WARNING,
-                    "choice \"%s\" takes %g bits for target %s, as \"%s\" does%s: it can only lose "
-                    "more",
-                    msc_quantizer_choice(q, i)->label,
-                    msc_quantize_bits(q, i, of_weights != MSC_NO_ID), target->name,
-                    msc_quantizer_choice(q, (size_t)other)->label,
-                    of_weights == MSC_NO_ID ? ", of activations" : "");
+            msc_log(
+                log, MSC_LOG_WARNING,
+                "choice \"%s\" takes %g bits for target %s, as many as \"%s\"%s, and only loses "
+                "precision",
+                msc_quantizer_choice(q, i)->label, msc_quantize_bits(q, i, of_weights != MSC_NO_ID),
+                target->name, msc_quantizer_choice(q, (size_t)other)->label,
+                of_weights == MSC_NO_ID ? " for activations" : "");
             is_of_activations = is_of_activations || of_weights == MSC_NO_ID;
         }
     }
@@ -170,7 +172,7 @@ static enum msc_status fill_strategy(struct msc_strategy *s, const struct msc_en
         if (!msc_quantizer_is_included(z->quantizer, i) || choice == MSC_NO_ID) {
             continue;
         }
-        // A float choice takes away what earlier strategies did there.
+        // A float choice removes the edits of earlier strategies.
         struct msc_strategy_choice made = {.label = ""};
         struct msc_strategy_origin origin;
         made.quant = msc_quantizer_quant(z->quantizer, i, choice);

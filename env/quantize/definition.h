@@ -1,6 +1,6 @@
-// The `quantize` environment: which tensors of a network get how many bits, and by which observer
-// their range is found. Its tasks are the quantizer's sites (or groups of them), its metrics the
-// distill loss, accuracy where there are labels, and the exact costs of env/quantize/space.h.
+// The `quantize` environment: chooses the number of bits of each tensor of a network, and the
+// observer that finds its range. Its tasks are the quantizer's sites or groups of them. Its metrics
+// are the distill loss, accuracy if there are labels, and the exact costs of env/quantize/space.h.
 #ifndef MSC_ENV_QUANTIZE_DEFINITION_H
 #define MSC_ENV_QUANTIZE_DEFINITION_H
 

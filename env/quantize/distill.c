@@ -10,30 +10,30 @@
 #include <math.h>
 #include <string.h>
 
-// The quantisation that was tried with a ridge, and an edit of it.
+// The quantisation of a weight improved with one ridge, and its edit.
 struct candidate {
     struct msc_quant quant;
     struct msc_edit edit;
 };
 
-// By what a candidate is judged on the samples held back.
+// How a candidate is judged on the held-back samples.
 enum way {
-    BY_OUTPUTS, // of its own joint: how near they are to the float model's
-    BY_LOSS,    // of the plan
+    BY_OUTPUTS, // by the error of its own joint's outputs
+    BY_LOSS,    // by the distill loss of the plan
     N_WAYS
 };
 
 static const char *const ways[N_WAYS] = {[BY_OUTPUTS] = "outputs", [BY_LOSS] = "loss"};
 
-// What becomes of the plan one way.
+// One pass over all weights with one way of judging.
 struct attempt {
     enum way way;
     struct candidate *candidates;  // [n_sites][n_ridges]
-    int32_t *kept;                 // [n_sites] the candidate that the plan has now, or MSC_NO_ID
-    const struct msc_edit **edits; // [n_slots] the plan by now
+    int32_t *kept;                 // [n_sites], ridge of the candidate in the plan, or MSC_NO_ID
+    const struct msc_edit **edits; // [n_slots], the plan so far
     struct msc_quantize_distilled_weight *weights;
     size_t n_weights, n_improved;
-    double loss; // of the plan, on the samples held back
+    double loss; // of the plan, on the held-back samples
 };
 
 struct distilling {
@@ -42,14 +42,14 @@ struct distilling {
     const struct msc_quantize_distill_options *options;
     struct msc_quantize_distilled *out;
     struct msc_dataset *fit_samples, *held_samples;
-    struct msc_distill *fit, *held; // of `fit` the evaluator alone
-    // Biases are made by the addresses of edits: candidates keep theirs to the end.
+    struct msc_distill *fit, *held; // only the evaluator of `fit` is used
+    // It knows edits by address, so candidates must not move until the end.
     struct msc_bias_edits *bias_edits;
-    const struct msc_edit **before; // [n_slots] the winner
+    const struct msc_edit **before; // [n_slots], the plan to improve
     struct attempt attempts[N_WAYS];
-    const struct msc_edit **tried; // [n_ridges][n_slots]
+    const struct msc_edit **tried; // [n_ridges][n_slots], the plan with each candidate
     struct msc_distill_run *runs;  // [n_ridges]
-    size_t n_done, n_sites;        // of the ways so far, for what is told
+    size_t n_done, n_sites;        // progress over all attempts
 };
 
 static const struct msc_sites *sites_of(const struct distilling *d) {
@@ -63,7 +63,7 @@ static struct candidate *candidate_of(const struct distilling *d, const struct a
 
 // ---- Samples ----------------------------------------------------------------------------------
 
-// The last samples are held back; of sequences whole ones.
+// Holds back the last samples; sequences are not divided.
 static enum msc_status split_samples(struct distilling *d) {
     const struct msc_dataset *all = msc_env_host(d->env)->dataset;
     int64_t n = msc_dataset_n_samples(all);
@@ -72,8 +72,9 @@ static enum msc_status split_samples(struct distilling *d) {
     n_fit -= n_fit % unit;
     if (n_fit < 1 || n_fit >= n) {
         return MSC_FAIL(
-            MSC_E_UNSUPPORTED, "%lld calibration samples%s are too few to hold back %g of them",
-            (long long)n, unit > 1 ? " in so long sequences" : "", d->options->held_back);
+            MSC_E_UNSUPPORTED,
+            "%lld calibration samples%s are too few to hold back a fraction of %g; add samples",
+            (long long)n, unit > 1 ? " in sequences of this length" : "", d->options->held_back);
     }
     d->out->n_held_back = n - n_fit;
     MSC_TRY(msc_dataset_create_part(&d->fit_samples, all, 0, n_fit));
@@ -134,7 +135,7 @@ static void distilling_finish(struct distilling *d) {
 
 // ---- One weight -------------------------------------------------------------------------------
 
-// How a plan quantises a weight that the search has chosen for, or NULL.
+// The quantisation of a site in a plan if it is a weight that can be improved; else NULL.
 static const struct msc_quant *quant_of(const struct distilling *d,
                                         const struct msc_edit *const edits[], int32_t site) {
     const struct msc_site *s = &sites_of(d)->sites[site];
@@ -145,7 +146,8 @@ static const struct msc_quant *quant_of(const struct distilling *d,
     return msc_distiller_takes(quant) ? quant : NULL;
 }
 
-// Of some samples, under the plan as it is. Zeroed where a use of the weight is of another kind.
+// Measures the second moment of a weight's inputs on some samples, under the current plan. *out is
+// zeroed if a use of the weight is neither a convolution nor a linear layer.
 static enum msc_status measure_moment(struct msc_moment *out, const struct distilling *d,
                                       const struct attempt *a, struct msc_distill *samples,
                                       int32_t site) {
@@ -195,7 +197,7 @@ struct plan {
     const struct msc_edit *const *edits; // [n_slots]
 };
 
-// The least scale of what a joint multiplies; 0: that is no integer.
+// The least scale of a joint's integer activations; 0 if it has none.
 static double scale_in_plan(const void *payload, int32_t joint) {
     const struct plan *plan = payload;
     const struct msc_sites *sites = plan->sites;
@@ -211,7 +213,7 @@ static double scale_in_plan(const void *payload, int32_t joint) {
     return isfinite(least) ? least : 0;
 }
 
-// Steps that the target can add a bias in.
+// Widens the candidate's scales so far that the target can add a bias.
 static enum msc_status widen_candidate(struct candidate *c, const struct distilling *d,
                                        const struct attempt *a, int32_t site) {
     const struct plan plan = {sites_of(d), a->edits};
@@ -243,7 +245,7 @@ static enum msc_status make_candidates(const struct distilling *d, const struct 
     return MSC_OK;
 }
 
-// The plan with each of the candidates, into `tried`.
+// Sets `tried` to the plan with each of the candidates.
 static enum msc_status apply_candidates(struct distilling *d, const struct attempt *a,
                                         int32_t site) {
     const struct msc_sites *sites = sites_of(d);
@@ -254,7 +256,7 @@ static enum msc_status apply_candidates(struct distilling *d, const struct attem
         for (int32_t k = 0; k < sites->sites[site].n_slots; k++) {
             edits[sites->sites[site].slots[k]] = &candidate_of(d, a, site, i)->edit;
         }
-        // Biases follow from the others anew.
+        // Bias edits are computed again from the other edits.
         memcpy(edits + sites->n_site_slots, d->z->fixed + sites->n_site_slots,
                (size_t)(sites->n_slots - sites->n_site_slots) * sizeof(edits[0]));
         MSC_TRY(msc_bias_edits_fill(d->bias_edits, edits));
@@ -301,7 +303,7 @@ static enum msc_status judge_by_outputs(double *now, double values[], const stru
     return status;
 }
 
-// The best candidate becomes part of the plan if it is better than what that has.
+// Adds the best candidate to the plan if it is better than the plan's weight.
 static enum msc_status keep_best(struct distilling *d, struct attempt *a, int32_t site,
                                  struct msc_quantize_distilled_weight *weight) {
     double values[MSC_QUANTIZE_MOST_RIDGES], least;
@@ -338,7 +340,7 @@ static enum msc_status improve_weight(struct distilling *d, struct attempt *a, i
     a->n_weights++;
     enum msc_status status = make_candidates(d, a, site, &moment);
     msc_moment_finish(&moment);
-    if (status == MSC_E_INVALID) { // there is no better weight to try
+    if (status == MSC_E_INVALID) { // no improved weight was found
         return MSC_OK;
     }
     MSC_TRY(status);
@@ -363,9 +365,9 @@ static enum msc_status improve_weights(struct distilling *d, struct attempt *a) 
     return measure_loss(&a->loss, d, a->edits);
 }
 
-// By outputs first: these tell of every step what it is worth, and whether the plan is better in the end
-// is asked once. By the loss, which is asked for each candidate, the samples held back are fitted to a
-// little by choosing: that is for where the first way comes to nothing.
+// Judges by outputs first: they rate each step, and the plan's loss is used only once, at the end.
+// Judging each candidate by the loss overfits the held-back samples a little, so it is done only if
+// the first way does not improve the plan.
 static enum msc_status improve_plan(struct attempt **best, struct distilling *d,
                                     struct msc_arena *arena) {
     for (int32_t i = 0; i < sites_of(d)->n_sites; i++) {
@@ -377,8 +379,8 @@ static enum msc_status improve_plan(struct attempt **best, struct distilling *d,
         MSC_TRY(begin_attempt(d, (enum way)way, arena));
         MSC_TRY(improve_weights(d, a));
         msc_log(msc_env_host(d->env)->log, MSC_LOG_INFO,
-                "weights judged by %s: %zu of %zu improved, loss on the samples held back %.4g, "
-                "was %.4g",
+                "weights judged by %s: %zu of %zu improved, loss on the held-back samples %.4g, "
+                "before %.4g",
                 ways[way], a->n_improved, a->n_weights, a->loss, d->out->loss_before);
         *best = a;
         if (a->loss < d->out->loss_before) {
@@ -388,7 +390,7 @@ static enum msc_status improve_plan(struct attempt **best, struct distilling *d,
     return MSC_OK;
 }
 
-// ---- What came of it --------------------------------------------------------------------------
+// ---- Results ----------------------------------------------------------------------------------
 
 static enum msc_status make_strategy(struct distilling *d, const struct attempt *a,
                                      const uint32_t choices[]) {
@@ -451,7 +453,8 @@ static enum msc_status take_best(struct distilling *d, struct attempt *a,
 static enum msc_status check_environment(const struct msc_env *env) {
     return msc_env_definition(env) == &msc_env_quantize
                ? MSC_OK
-               : MSC_FAIL(MSC_E_UNSUPPORTED, "environment %s has no weights to improve",
+               : MSC_FAIL(MSC_E_UNSUPPORTED,
+                          "environment %s has no weights to improve, expected quantize",
                           msc_env_definition(env)->name);
 }
 

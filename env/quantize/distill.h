@@ -1,8 +1,9 @@
-// The stage `distill`: after a search, the winner's weights are improved one after the other, from
-// the model's inputs on (tools/distiller.h). Each is fitted on some of the calibration samples, under
-// the plan as it is by then, and stays if on the others, which are held back, it brings the outputs of its
-// own joint nearer to the float model's. Where that does not lower the distill loss of the plan in the
-// end, all begins anew, and a weight stays if it lowers that loss.
+// The stage `distill`: improves the weights of the best plan after a search, one by one, in the
+// order from the model's inputs (tools/distiller.h). Each weight is fitted on a part of the
+// calibration samples, with the plan as improved so far. The other samples are held back. The
+// improved weight is kept if, on these, the outputs of its own joint get closer to the float
+// model's. If the final plan does not have a lower distill loss, the stage starts again and keeps a
+// weight only if it lowers that loss.
 //
 //     struct msc_quantize_distilled d;
 //     MSC_TRY(msc_quantize_distill(&d, env, choices, &options));
@@ -18,40 +19,41 @@
 struct msc_strategy;
 
 struct msc_quantize_distill_options {
-    double held_back; // share of the calibration samples, 0 < held_back < 1
-    size_t n_ridges;  // to be tried for each weight
+    double held_back; // fraction of the calibration samples, 0 < held_back < 1
+    size_t n_ridges;  // ridges to try for each weight
     double ridges[MSC_QUANTIZE_MOST_RIDGES];
-    // Optional: before each weight.
+    // Optional: called before each weight.
     void (*progress)(void *payload, size_t done, size_t n);
     void *payload;
 };
 
-// What came of one weight.
+// The result for one weight.
 struct msc_quantize_distilled_weight {
     const char *site; // borrowed from the environment
-    double ridge;     // 0: it stays what it was
+    double ridge;     // 0: not improved
 };
 
 struct msc_quantize_distilled {
-    struct msc_strategy *strategy;  // of the improved plan
-    int64_t n_held_back;            // samples
-    double loss_before, loss_after; // on these
-    const char *by;                 // what weights were judged by: "outputs" or "loss"
-    size_t n_weights;               // that there were to improve, in their order
-    struct msc_quantize_distilled_weight *weights;
+    struct msc_strategy *strategy;                 // the improved plan
+    int64_t n_held_back;                           // samples
+    double loss_before, loss_after;                // on the held-back samples
+    const char *by;                                // how weights were judged: "outputs" or "loss"
+    size_t n_weights;                              // weights that could be improved
+    struct msc_quantize_distilled_weight *weights; // [n_weights], in topological order
     size_t n_improved;
     double metrics[MSC_MAX_METRICS]; // of the improved plan, by the space's metrics
     struct cJSON *validation;        // metrics on the validation samples; NULL: there are none
 };
 
-// What a plan is worth that came of these choices, by the space's metrics: exact costs are those of the
+// Measures the metrics of a plan that was derived from these choices; exact costs are those of the
 // choices. MSC_E_STATE: the plan does not fit the model.
 enum msc_status msc_quantize_measure_plan(double metrics[MSC_MAX_METRICS], struct msc_env *env,
                                           const uint32_t choices[],
                                           const struct msc_strategy *plan);
 
-// The same environment, choices and options give the same bits. MSC_E_UNSUPPORTED: another
-// environment, or too few samples to hold any back; MSC_E_CANCELLED. *out is the caller's.
+// Runs the stage. Equal environment, choices and options give equal bits. *out is owned by the
+// caller. MSC_E_UNSUPPORTED: another environment, or too few samples to hold any back.
+// MSC_E_CANCELLED.
 enum msc_status msc_quantize_distill(struct msc_quantize_distilled *out, struct msc_env *env,
                                      const uint32_t choices[],
                                      const struct msc_quantize_distill_options *options);

@@ -1,10 +1,11 @@
-// The edits of points: what the quantizer makes of the sites that a trial chooses bits for, over those that
-// hold in every trial.
+// Makes the edits of points: those of the sites that the trial chooses, and those that are the same
+// in every trial.
 #include "base/alloc.h"
 #include "env/quantize/internal.h"
 #include "tools/strategy.h"
 
-// What holds whatever the trial chooses: earlier strategies, then sites fixed to a choice.
+// The edits that are the same in every trial: those of earlier strategies, then sites fixed to a
+// choice.
 enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quantize *z) {
     const struct msc_env_host *host = msc_env_host(env);
     const struct msc_sites *sites = msc_quantizer_sites(z->quantizer);
@@ -34,7 +35,7 @@ enum msc_status msc_quantize__make_bias_edits(struct msc_env *env, struct msc_qu
                                  msc_quantizer_sites(z->quantizer));
 }
 
-// What the choice of a task is to the quantizer.
+// The quantizer's choice for a choice of a task.
 static int32_t quantizer_choice(const struct msc_quantize *z, int32_t task, uint32_t choice) {
     return (int32_t)z->space.choices_of_task[task][choice];
 }

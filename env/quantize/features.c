@@ -1,4 +1,4 @@
-// What agents are told of each choice of a task (docs/environments.md).
+// Computes the features of each choice of a task, for agents (docs/environments.md).
 #include "base/alloc.h"
 #include "env/quantize/space.h"
 
@@ -8,11 +8,11 @@ enum { BITS, GROUP_SIZE, SIZE_BYTES, WEIGHT_ERROR, N_FEATURES };
 
 static const char *const names[N_FEATURES] = {"bits", "group_size", "size_bytes", "weight_error"};
 
-// Of a task: its features, and sums over its weights.
+// A task's features, and sums over its weights.
 struct known {
     double (*features)[N_FEATURES]; // [n_choices]
-    double all;                     // of squares of weights
-    double *rounded;                // [n_choices], of squares of what rounding adds to them
+    double all;                     // sum of squares of the weights
+    double *rounded;                // [n_choices], sum of squares of rounding errors
 };
 
 static double square_sum(const float a[], const float b[], int64_t n) {
@@ -24,7 +24,7 @@ static double square_sum(const float a[], const float b[], int64_t n) {
     return sum;
 }
 
-// A choice that leaves it float adds nothing.
+// Adds a weight to the sums; a float choice has no rounding error.
 static enum msc_status add_weight(struct known *k, const struct msc_quantize_inputs *in,
                                   int32_t site, const struct msc_array *weight,
                                   const uint32_t choices[], uint32_t n_choices) {
@@ -43,7 +43,7 @@ static enum msc_status add_weight(struct known *k, const struct msc_quantize_inp
     return MSC_OK;
 }
 
-// The weight of a site, or NULL: it is an activation, or no float32 that is known beforehand.
+// The weight of a site; NULL for an activation, or if it is not float32 or not a constant.
 static const struct msc_array *weight_of(const struct msc_quantize_inputs *in, int32_t site) {
     const struct msc_sites *sites = msc_quantizer_sites(in->quantizer);
     const struct msc_site *s = &sites->sites[site];
@@ -53,7 +53,7 @@ static const struct msc_array *weight_of(const struct msc_quantize_inputs *in, i
     return is_known ? data : NULL;
 }
 
-// What the task's choices add to the size by themselves.
+// Sets the size of each choice: the sum of the cost's terms that depend on this task only.
 static void fill_sizes(const struct known *k, const struct msc_space *space, size_t task) {
     const struct msc_cost *cost = msc_space_find_cost(space, "size_bytes");
     for (uint32_t c = 0; c < space->tasks[task].n_choices; c++) {

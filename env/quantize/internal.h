@@ -1,4 +1,5 @@
-// What the quantize environment's sources share.
+// State and functions shared by the sources of the quantize environment; the combined environment
+// uses them, too.
 #ifndef MSC_ENV_QUANTIZE_INTERNAL_H
 #define MSC_ENV_QUANTIZE_INTERNAL_H
 
@@ -11,10 +12,10 @@
 #include "tools/bias_edits.h"
 #include "tools/command.h"
 
-// What another environment prepares, and keeps in the same file as scales. The combined environment keeps its
-// orders of channels so.
+// Additional preparation by another environment, stored in the same file as the scales. The
+// combined environment stores its orders of channels this way.
 struct msc_quantize_more {
-    enum msc_status (*prepare)(struct msc_env *env, void *payload); // after scales are found
+    enum msc_status (*prepare)(struct msc_env *env, void *payload); // called after scales are known
     enum msc_status (*save)(const void *payload, struct msc_array_list *list);
     enum msc_status (*load)(void *payload, const struct msc_array_list *list);
     void *payload;
@@ -28,83 +29,84 @@ struct msc_quantize {
         *outputs;
     const cJSON *asked_command;
 
-    struct msc_command command;           // where a metric asks for it
-    const struct msc_quantize_more *more; // NULL: only scales
+    struct msc_command command;           // from asked_command
+    const struct msc_quantize_more *more; // NULL: nothing in addition to scales
     struct msc_quantizer_options quantizer_options;
     struct msc_distill_options distill_options;
     struct msc_quantizer *quantizer;
     struct msc_bias_edits *bias_edits;
     struct msc_trial_runs runs;
     struct msc_quantize_space space;
-    const struct msc_edit **fixed; // [runs.n_slots] edits of slots that are no task
+    const struct msc_edit **fixed; // [runs.n_slots], edits of slots without a task
     bool asks_for_latency;
-    struct msc_quantize_latency latency; // where it is asked for
-    // Of scales, zero points, reference outputs and the table of latencies.
+    struct msc_quantize_latency latency; // valid if asks_for_latency
+    // Hash of scales, zero points, reference outputs and the table of latencies.
     struct msc_hash parameters;
 };
 
-// Rows of the quantizer's parameters for a struct msc_quantize at `base` of a state.
+// Rows of a parameter table for the quantizer's parameters, if a struct msc_quantize is at offset
+// `base` of the state.
 #define MSC_QUANTIZE_FIELD(base, member) ((base) + offsetof(struct msc_quantize, member))
 // clang-format off
 #define MSC_QUANTIZE_PARAMS(base) \
     {.name = "target", \
-     .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, openvino, tensorrt, " \
-             "tflite, or " \
+     .help = "runtime that the model is for, which decides what is computed in integers: " \
+             "onnxruntime, onnxruntime_avx2, openvino, tensorrt, tflite, or " \
              "generic", \
      .offset = MSC_QUANTIZE_FIELD(base, target), \
      .type = MSC_PARAM_TEXT, \
      .text = "onnxruntime"}, \
     {.name = "sites", \
      .help = \
-         "what is quantised: all that the target passes on as integers, or the inputs of joints " \
-         "(default: all, inputs for generic)", \
+         "tensors to quantise: all that the target keeps as integers, or only inputs of joints " \
+         "(default: all; inputs for generic)", \
      .offset = MSC_QUANTIZE_FIELD(base, sites), \
      .type = MSC_PARAM_WORD}, \
     {.name = "group", \
-     .help = "what shares a decision: tensor, site (each use) or joint", \
+     .help = "what gets a choice of its own: tensor, site (each use) or joint (all operands)", \
      .offset = MSC_QUANTIZE_FIELD(base, group), \
      .type = MSC_PARAM_TEXT, \
      .text = "tensor"}, \
     {.name = "choices", \
-     .help = "list of {bits, group_size, observer, percentile, scale, rounding, correct}, {type} or " \
-             "{float} (default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)", \
+     .help = "list of choices: {bits, group_size, observer, percentile, scale, rounding, correct}, " \
+             "{type} or {float} (default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)", \
      .offset = MSC_QUANTIZE_FIELD(base, choices), \
      .type = MSC_PARAM_JSON}, \
     {.name = "observers", \
-     .help = "{weights, activations}: what finds the range where a choice does not say: minmax, " \
-             "percentile, mse, hessian (of weights), or auto, which goes by the bits (default: " \
+     .help = "{weights, activations}: how the range is found if a choice has no observer: minmax, " \
+             "percentile, mse, hessian (weights only), or auto, which depends on the bits (default: " \
              "auto)", \
      .offset = MSC_QUANTIZE_FIELD(base, observers), \
      .type = MSC_PARAM_OBJECT}, \
     {.name = "weights", \
-     .help = "{per_channel, symmetric, float} (default: true, true, false)", \
+     .help = "scheme of weights: {per_channel, symmetric, float} (default: true, true, false)", \
      .offset = MSC_QUANTIZE_FIELD(base, weights), \
      .type = MSC_PARAM_JSON}, \
     {.name = "activations", \
-     .help = "{per_channel, symmetric, float} (default: false; false, true for tensorrt; false); " \
-             "per_channel: of what depthwise convolutions alone read, where the target takes it", \
+     .help = "scheme of activations: {per_channel, symmetric, float} (default: false; false, true for tensorrt; false); " \
+             "per_channel applies to tensors read by depthwise convolutions only, if the target supports it", \
      .offset = MSC_QUANTIZE_FIELD(base, activations), \
      .type = MSC_PARAM_JSON}, \
     {.name = "include", \
-     .help = "name patterns of the tensors to quantise (default: all)", \
+     .help = "name patterns of tensors to quantise (default: all)", \
      .offset = MSC_QUANTIZE_FIELD(base, include), \
      .type = MSC_PARAM_JSON}, \
     {.name = "exclude", \
-     .help = "name patterns of the tensors to leave float", \
+     .help = "name patterns of tensors to leave float", \
      .offset = MSC_QUANTIZE_FIELD(base, exclude), \
      .type = MSC_PARAM_JSON}, \
     {.name = "fix", \
-     .help = "name patterns and the choice that they take without a search", \
+     .help = "object of name patterns and the choice that these tensors get without a search", \
      .offset = MSC_QUANTIZE_FIELD(base, fix), \
      .type = MSC_PARAM_JSON}, \
     {.name = "rules", \
-     .help = "list of {kind, name, op, producer, consumer, choices}: the first that fits a tensor says " \
-             "which choices, by their labels, it has", \
+     .help = "list of {kind, name, op, producer, consumer, choices}: the first rule that matches a " \
+             "tensor restricts it to these labels of choices", \
      .offset = MSC_QUANTIZE_FIELD(base, rules), \
      .type = MSC_PARAM_OBJECT}, \
     {.name = "outputs", \
-     .help = "list of tensors where the part ends that is searched: they are compared unless " \
-             "loss_tensors says otherwise, and what they do not need stays float", \
+     .help = "tensors at the end of the part to search: they are compared unless loss_tensors is " \
+             "given, and tensors that they do not depend on stay float", \
      .offset = MSC_QUANTIZE_FIELD(base, outputs), \
      .type = MSC_PARAM_OBJECT}
 // clang-format on
@@ -118,38 +120,40 @@ enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quant
 // The environment's `complete`.
 enum msc_status msc_quantize__complete(cJSON *config);
 
-// Leaves sites float that the loss does not depend on, where what comes before outputs is compared, and
-// those that edits cannot reach on the dataset, and tells of these.
+// Leaves two kinds of sites float: those that the loss does not depend on, if tensors before
+// outputs are compared, and those that are constant on the dataset. The latter are logged.
 enum msc_status msc_quantize__leave_constants(struct msc_quantize *z,
                                               const struct msc_env_host *host);
-// Warns of choices that are no better than others for the target.
+// Warns of choices that are not better than another one for the target.
 void msc_quantize__tell_dominated(const struct msc_quantize *z, const struct msc_log *log);
-// The edits [n_slots] of sites at a point, biases as they are.
+// Fills the edits [n_slots] of sites at a point; biases are left out.
 void msc_quantize__fill_sites(const struct msc_quantize *z, const uint32_t choices[],
                               const struct msc_edit *edits[]);
-// All edits of a point; and those of one task.
+// Fills all edits of a point, or only those of one task.
 enum msc_status msc_quantize__fill(struct msc_quantize *z, const uint32_t choices[],
                                    const struct msc_edit *edits[]);
 enum msc_status msc_quantize__fill_alone(struct msc_quantize *z, const uint32_t choices[],
                                          size_t task, const struct msc_edit *edits[]);
-// What biases become beside the edits of a point. Made once more, those of before are gone.
+// Creates `bias_edits`, which make the edits of biases that follow from a point. Earlier ones are
+// freed.
 enum msc_status msc_quantize__make_bias_edits(struct msc_env *env, struct msc_quantize *z);
-// Fills `fixed`, once scales are there.
+// Fills `fixed`. Needs the scales.
 enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quantize *z);
-// Scales, zero points, reference outputs and, where it is asked for, the table of latencies: read
-// from the host's parameters file if there is one, else computed and written there. Sets `fixed`,
-// `bias_edits` and `parameters`.
+// Gets scales, zero points, reference outputs and, if a metric asks for it, the table of latencies:
+// reads the host's parameters file if it exists, else computes them and writes the file. Sets
+// `fixed`, `bias_edits` and `parameters`.
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z);
 
-// What a site's choice is to the quantizer at a point: one that is fixed or searched, or MSC_NO_ID
-// and MSC_FIXED_FLOAT.
+// The quantizer's choice for a site at a point, fixed or searched; or MSC_NO_ID or MSC_FIXED_FLOAT.
 int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,
                                      const uint32_t choices[]);
-// The environment's `identity`, `describe` and `finish`, for a state that begins with a struct msc_quantize.
+// The environment's `identity`, `describe` and `finish`, for a state that begins with a struct
+// msc_quantize.
 struct msc_hash msc_quantize__identity(const struct msc_env *env);
 enum msc_status msc_quantize__describe(const struct msc_env *env, cJSON *object);
 void msc_quantize__finish(struct msc_env *env);
-// The edits of a point over those that the search started from. *out is owned by the caller.
+// The edits of a point merged into the strategy that the search started from. *out is owned by the
+// caller.
 enum msc_status msc_quantize__make_strategy(struct msc_strategy **out, const struct msc_env *env,
                                             const uint32_t choices[]);
 

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #define PREPARED_ENDING ".prepared"
-#define COMPLETE "observed" // of how many arrays, behind them
+#define COMPLETE "observed" // array after the others that contains their number
 #define IDENTITY "identity" // in the metadata of RECORD.params
 #define CONTENT "content"   // likewise
-#define ANEW "all that trials rest on is worked out anew"
+#define ANEW "scales and reference outputs are computed again"
 
 enum msc_status msc_quantize_kept_list(const struct msc_quantize *z, struct msc_array_list *list) {
     MSC_TRY(msc_quantizer_save(z->quantizer, list));
@@ -79,8 +79,7 @@ enum msc_status msc_quantize_kept_take(bool *is_there, const struct msc_array_lo
     *is_there = status == MSC_OK;
     if (*is_there) {
         msc_log(msc_env_host(env)->log, MSC_LOG_INFO,
-                "scales and outputs of the float model are taken from what an earlier launch has "
-                "kept");
+                "reusing the scales and the float model's outputs of an interrupted launch");
     }
     return msc_preparation_pass_over(env, status, MSC_PREPARATION_NOT_KEPT);
 }
@@ -120,9 +119,9 @@ enum msc_status msc_quantize_kept_add(struct msc_array_log **kept, const struct 
     return msc_preparation_pass_over(env, status, MSC_PREPARATION_NOT_KEPT);
 }
 
-// ---- All of it, of a launch that was ended before its record began ----------------------------
+// ---- The whole preparation of a launch that ended before its record began ----------------------
 
-// Of all but latencies.
+// Hashes everything except latencies.
 static enum msc_status hash_content(struct msc_hash *out, const struct msc_quantize *z) {
     struct msc_array_list list = {0};
     enum msc_status status = msc_quantize_kept_list(z, &list);
@@ -142,7 +141,7 @@ enum msc_status msc_quantize_kept_save(const struct msc_array_list *list, const 
     return msc_safetensors_save(msc_env_host(env)->parameters_path, list, metadata, 2);
 }
 
-// Does the metadata of a file say so?
+// Whether a file's metadata have the expected hash under `key`.
 static enum msc_status says_so(bool *out, const char *path, const char *key,
                                struct msc_hash expected) {
     char text[MSC_HASH_TEXT_BYTES], *found;
@@ -175,7 +174,7 @@ static enum msc_status take_prepared(bool *is_there, const char *path, const str
     MSC_TRY(msc_preparation_identity(&identity, env));
     MSC_TRY(says_so(&is_ours, path, IDENTITY, identity));
     MSC_TRY(is_ours ? take_content(is_there, path, z) : MSC_OK);
-    return is_ours && !*is_there ? MSC_FAIL(MSC_E_FORMAT, "%s: it is damaged", path) : MSC_OK;
+    return is_ours && !*is_there ? MSC_FAIL(MSC_E_FORMAT, "%s: the file is damaged", path) : MSC_OK;
 }
 
 enum msc_status msc_quantize_kept_take_prepared(bool *is_there, const struct msc_env *env,
@@ -194,7 +193,7 @@ enum msc_status msc_quantize_kept_take_prepared(bool *is_there, const struct msc
     }
     if (*is_there) {
         msc_log(msc_env_host(env)->log, MSC_LOG_INFO,
-                "all that trials rest on is taken from what an earlier launch has prepared");
+                "reusing the complete preparation of an earlier launch");
     }
     msc_arena_finish(&arena);
     return msc_preparation_pass_over(env, status, ANEW);

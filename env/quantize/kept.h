@@ -1,17 +1,17 @@
-// RECORD.moments: what is worked out before the first trial, as far as it has come, while integers of
+// RECORD.moments: partial results of the preparation before the first trial, while integers of
 // weights are being found: scales, reference outputs and second moments of weights' inputs
-// (tools/moment_file.h). A search that is killed then runs none of its passes over the samples again. It
-// goes once RECORD.params is there.
+// (tools/moment_file.h). A search that is killed then repeats none of its passes over the samples.
+// The file is removed when RECORD.params is complete.
 //
 //     MSC_TRY(msc_quantize_kept_open(&kept, env, z));                 // NULL: none
-//     MSC_TRY(msc_quantize_kept_take(&is_there, kept, z));            // or observe, and
+//     MSC_TRY(msc_quantize_kept_take(&is_there, kept, env, z));       // or observe, and
 //     MSC_TRY(msc_quantize_kept_add(&kept, env, z));
 //     msc_array_log_close(kept);
 //     msc_preparation_remove(env);                                    // env/preparation.h
 //
-// RECORD.prepared: RECORD.params of a launch that was ended before its record began, renamed by whoever
-// begins the record now. What it holds is taken where it says that it came of all that this would come
-// of.
+// RECORD.prepared: RECORD.params of a launch that ended before its record began, renamed by the
+// launch that begins the record now. It is used if its metadata say that it was computed from the
+// same inputs.
 //
 //     MSC_TRY(msc_quantize_kept_take_prepared(&is_there, env, z));    // or calibrate, and
 //     MSC_TRY(msc_quantize_kept_save(list, env, z));                  // RECORD.params itself
@@ -22,25 +22,27 @@
 #include "env/preparation.h"
 #include "env/quantize/internal.h"
 
-// Scales, integers, reference outputs and what `more` keeps, as arrays, and from such.
+// Lists scales, integers, reference outputs and the arrays of `more`, and loads them from such a
+// list.
 enum msc_status msc_quantize_kept_list(const struct msc_quantize *z, struct msc_array_list *list);
 enum msc_status msc_quantize_kept_load(struct msc_quantize *z, const struct msc_array_list *list);
 
-// *out is the caller's (msc_array_log_close). NULL where no choice takes second moments, nothing is kept
-// beside a record, or the file cannot be had, which the log is told. MSC_E_NOMEM.
+// Opens RECORD.moments. *out is owned by the caller (msc_array_log_close). It is NULL if no choice
+// needs second moments, if the search keeps no files next to a record, or if the file cannot be
+// opened, which is logged. MSC_E_NOMEM.
 enum msc_status msc_quantize_kept_open(struct msc_array_log **out, const struct msc_env *env,
                                        const struct msc_quantize *z);
-// Scales and reference outputs, where they are there. `kept` may be NULL. MSC_E_NOMEM.
+// Loads scales and reference outputs if the file has them. `kept` may be NULL. MSC_E_NOMEM.
 enum msc_status msc_quantize_kept_take(bool *is_there, const struct msc_array_log *kept,
                                        const struct msc_env *env, struct msc_quantize *z);
-// Adds them. Where that cannot be done the log is told, and *kept closed. MSC_E_NOMEM.
+// Adds scales and reference outputs. A failure is logged, and *kept is closed. MSC_E_NOMEM.
 enum msc_status msc_quantize_kept_add(struct msc_array_log **kept, const struct msc_env *env,
                                       const struct msc_quantize *z);
-// Scales, integers and reference outputs of RECORD.prepared. What it says of latencies does not count:
-// these are a record's own. MSC_E_NOMEM.
+// Loads scales, integers and reference outputs of RECORD.prepared. Its latencies are ignored,
+// because each record measures its own. MSC_E_NOMEM.
 enum msc_status msc_quantize_kept_take_prepared(bool *is_there, const struct msc_env *env,
                                                 struct msc_quantize *z);
-// RECORD.params, with what it came of.
+// Writes RECORD.params, with hashes of its inputs and contents in the metadata.
 enum msc_status msc_quantize_kept_save(const struct msc_array_list *list, const struct msc_env *env,
                                        const struct msc_quantize *z);
 #endif

@@ -1,4 +1,4 @@
-// The table of latencies as text, and the metric that is made of it.
+// Reads the table of latencies from text and builds the metric latency_us from it.
 #include "env/quantize/latency.h"
 
 #include "base/alloc.h"
@@ -10,10 +10,10 @@
 
 // ---- The table --------------------------------------------------------------------------------
 
-// A number of microseconds; differences may be less than 0.
+// Reads a number of microseconds; it is a difference and may be negative.
 static enum msc_status read_number(double *out, const cJSON *item, const char *where) {
     if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) {
-        return MSC_FAIL(MSC_E_FORMAT, "latencies: %s is no time", where);
+        return MSC_FAIL(MSC_E_FORMAT, "latencies: %s is not a number of microseconds", where);
     }
     *out = item->valuedouble;
     return MSC_OK;
@@ -23,7 +23,7 @@ static enum msc_status read_pair(double *first, double *second, const cJSON *obj
                                  const char *name) {
     const cJSON *pair = msc_json_get(object, name);
     if (cJSON_GetArraySize(pair) != 2) {
-        return MSC_FAIL(MSC_E_FORMAT, "latencies: there are none of %s", name);
+        return MSC_FAIL(MSC_E_FORMAT, "latencies: %s is missing, expected two times", name);
     }
     MSC_TRY(read_number(first, cJSON_GetArrayItem(pair, 0), name));
     return read_number(second, cJSON_GetArrayItem(pair, 1), name);
@@ -86,17 +86,17 @@ enum msc_status msc_latency_table_read(struct msc_latency_table *out,
 
 // ---- The metric -------------------------------------------------------------------------------
 
-// What a choice makes of a site.
+// The form that a choice gives a site. "Bytes" are integers of at most 8 bits without groups.
 enum form { FORM_WEIGHT_BYTES, FORM_BYTES, FORM_OTHER, N_FORMS };
 
 struct coster {
     struct msc_metric_cost *out;
     const struct msc_quantize_inputs *in;
     const struct msc_quantize_space *s;
-    double *(*is_form)[N_FORMS]; // [n_tasks][form] by choice, 1 or 0; made when first asked for
-    double (*alone)[N_FORMS];    // [n_tasks][form] scales of the terms of it alone
-    uint32_t *tasks;             // [n_tasks] of the term at hand, with
-    const double **by_choice;    // [n_tasks] their factors
+    double *(*is_form)[N_FORMS]; // [n_tasks][form], 1 or 0 by choice; created on demand
+    double (*alone)[N_FORMS];    // [n_tasks][form], scales of terms that depend on one task only
+    uint32_t *tasks;             // [n_tasks], tasks of the current term
+    const double **by_choice;    // [n_tasks], and their factors
 };
 
 static bool is_bytes(const struct msc_quant *q) {
@@ -130,13 +130,13 @@ static enum msc_status choices_of_form(const double **out, struct coster *c, int
     return MSC_OK;
 }
 
-// Of a site that no choice is made for.
+// The quantisation of a site without a task.
 static const struct msc_quant *fixed_quant(const struct coster *c, int32_t site) {
     const struct msc_edit *edit = c->in->fixed[site_at(c, site)->slots[0]];
     return edit ? msc_edit_quant(edit) : NULL;
 }
 
-// Another factor of the term at hand; of a task that it has, both become one.
+// Adds a factor to the current term; two factors of the same task are multiplied into one.
 static enum msc_status add_factor(struct coster *c, size_t *n, uint32_t task,
                                   const double *by_choice) {
     uint32_t n_choices = c->s->space.tasks[task].n_choices;
@@ -162,7 +162,8 @@ static enum msc_status add_factor(struct coster *c, size_t *n, uint32_t task,
     return MSC_OK;
 }
 
-// Adds scale where all these sites, and the one beside them (or MSC_NO_ID), are bytes.
+// Adds a term that is `scale` if all sites of the set, and the site `beside` (or MSC_NO_ID), are
+// bytes.
 static enum msc_status add_if_all(struct coster *c, double scale, const struct msc_site_set *set,
                                   int32_t beside) {
     size_t n = 0;
@@ -191,7 +192,7 @@ static enum msc_status add_if_all(struct coster *c, double scale, const struct m
     return msc_metric_add_term(c->out, scale, n, c->tasks, c->by_choice);
 }
 
-// Adds scale where the site has this form: terms of one task are gathered.
+// Adds `scale` if the site has this form. Terms of one task are collected in `alone`.
 static void add_if_form(struct coster *c, double scale, int32_t site, enum form form) {
     int32_t task = c->s->task_of_site[site];
     if (task != MSC_NO_ID) {
@@ -221,7 +222,7 @@ static enum msc_status add_alone(struct coster *c) {
             if (scale != 0 && !is_weight) {
                 MSC_TRY(choices_of_form(&by_choice, c, site, (enum form)form));
                 MSC_TRY(msc_metric_add_term(c->out, scale, 1, &its_task, &by_choice));
-                c->alone[task][form] = 0; // another site of the task may follow
+                c->alone[task][form] = 0; // another site may have the same task
             }
         }
     }

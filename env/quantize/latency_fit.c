@@ -1,10 +1,10 @@
-// From what the plans' kernels took to the table: each number is the mean of what was seen of it.
+// Fits the table of latencies to the times of the plans' kernels.
 //
-// What a group takes as floats is taken from the float model, where runtimes fuse most and keep
-// their own layouts; what it takes over integers, from the uniform plan. Elsewhere a group takes
-// longer, alone among others: that is added to the conversions beside it. These are then
-// scaled together, so that plans of both are met on the whole, and what is over integers so that the
-// uniform plan is met exactly.
+// The float time of a group comes from the float model, in which runtimes fuse most and keep their
+// own layouts. Its integer time comes from the uniform plan. In mixed plans a group takes longer
+// than that; the excess is added to the conversions next to it. The time of a conversion is its
+// mean over the plans that have it. All conversions are then scaled by a common factor so that the
+// mixed plans are fitted on average, and integer times so that the uniform plan is fitted exactly.
 #include "env/quantize/latency_internal.h"
 
 #include "base/alloc.h"
@@ -14,13 +14,14 @@
 #include <math.h>
 #include <string.h>
 
-// No conversion is scaled by more, or by less than its inverse: there something was disturbed.
+// Limit of the factor on conversions, and the inverse of its lower limit: beyond it, a measurement
+// was disturbed.
 #define MOST_SCALED 2.0
 
 // One kind of conversion.
 struct conversions {
-    double *seen[MSC_LATENCY_PLANS]; // [n_sites] in each plan
-    double *us;                      // [n_sites]
+    double *seen[MSC_LATENCY_PLANS]; // [n_sites], times in each plan
+    double *us;                      // [n_sites], fitted times
 };
 
 struct fit {
@@ -28,13 +29,13 @@ struct fit {
     const struct msc_latency_plans *plans;
     const struct msc_profile_times *times;
     int32_t n_joints, n_sites;
-    double *seen[MSC_LATENCY_PLANS]; // [n_joints] of groups, in each plan
-    int32_t *first_read;             // [n_joints] of groups: a site that they read, or MSC_NO_ID
-    int32_t *first_made;             // [n_joints] and one that they make
+    double *seen[MSC_LATENCY_PLANS]; // [n_joints], times of groups in each plan
+    int32_t *first_read;             // [n_joints], a site that the group reads, or MSC_NO_ID
+    int32_t *first_made;             // [n_joints], a site that the group writes, or MSC_NO_ID
     double constant_us;
-    double *float_us, *integer_us; // [n_joints] of groups
+    double *float_us, *integer_us; // [n_joints], fitted times of groups
     struct conversions quantize, dequantize;
-    double fitted[MSC_LATENCY_PLANS]; // what the table says of each plan
+    double fitted[MSC_LATENCY_PLANS]; // the table's latency of each plan
 };
 
 static enum msc_status fit_allocate(struct fit *f, struct msc_arena *arena) {
@@ -68,15 +69,16 @@ static bool is_activation(const struct fit *f, int32_t site) {
     return f->net->sites->sites[site].kind == MSC_SITE_ACTIVATION;
 }
 
-// Is the site converted in the plan, on the side of what makes it or of what reads it?
+// Whether the site is converted in the plan, on the side of the groups of `set` (its makers or
+// readers).
 static bool is_converted(const struct fit *f, int p, int32_t site, const struct msc_site_set *set) {
     return is_activation(f, site) && f->plans->is_bytes[p][site] &&
            !holds(set, f->plans->is_bytes[p]);
 }
 
-// ---- What was seen ----------------------------------------------------------------------------
+// ---- Measured times ---------------------------------------------------------------------------
 
-// Conversions where none is to be expected are part of what is beside them.
+// Unexpected conversions count as part of the group that writes the tensor.
 static void see_tensor(struct fit *f, int p, int32_t tensor) {
     const struct msc_graph *g = f->net->graph;
     double quantize = f->times[p].quantize_us[tensor],
@@ -113,9 +115,9 @@ static void find_first_sites(struct fit *f) {
     }
 }
 
-// What a group takes longer among others of the other kind comes of the conversions beside it: as
-// floats than in the float model, over integers (there runtimes change layouts) than in the uniform
-// plan.
+// Adds the excess time of a group in a mixed plan to a conversion next to it. A float group is
+// compared with the float model; an integer group, whose layout the runtime may change, with the
+// uniform plan.
 static void see_excess(struct fit *f, int p, int32_t group) {
     int32_t made = f->first_made[group], read = f->first_read[group];
     if (holds(&f->net->needed[group], f->plans->is_bytes[p])) {
@@ -128,7 +130,7 @@ static void see_excess(struct fit *f, int p, int32_t group) {
         return;
     }
     double excess = f->seen[p][group] - f->float_us[group];
-    // What reads floats is fused with what makes them.
+    // The conversion to floats is fused with the group that reads them.
     if (read != MSC_NO_ID && is_converted(f, p, read, &f->net->read[read])) {
         f->dequantize.seen[p][read] += excess;
     } else if (made != MSC_NO_ID && is_converted(f, p, made, &f->net->made[made])) {
@@ -157,7 +159,7 @@ static void see_plan(struct fit *f, int p) {
 
 // ---- Conversions ------------------------------------------------------------------------------
 
-// Is what it holds constant once lengths are known? Then nobody converts it.
+// Whether the site is constant for the plan's lengths, so that it is never converted.
 static bool is_gone(const struct fit *f, const struct msc_plan *plan, int32_t site) {
     return plan->bound_slots[f->net->sites->sites[site].slots[0]] == MSC_NO_ID;
 }
@@ -168,7 +170,8 @@ static double n_elements(const struct fit *f, const struct msc_plan *plan, int32
     return (double)msc_tensor_n_elements(msc_graph_tensor(plan->graph, slot->tensor));
 }
 
-// The mean over the plans that have it; where none has, as long as others take for an element.
+// Sets each conversion to its mean over the plans that have it. If none has it, the median time per
+// element of the other conversions is used.
 static enum msc_status average(struct fit *f, struct conversions *c,
                                const struct msc_site_set *sets, const struct msc_plan *plan,
                                struct msc_arena *arena) {
@@ -200,7 +203,7 @@ static enum msc_status average(struct fit *f, struct conversions *c,
 
 // ---- Fitting ----------------------------------------------------------------------------------
 
-// What the table says of a plan: conversions, groups over integers, and all else.
+// A plan's latency by the table: conversions, groups in integers, and all else.
 struct parts {
     double conversions, integers, floats;
 };
@@ -277,7 +280,7 @@ static enum msc_status add_pair(cJSON *object, const char *name, double first, d
     return msc_json_push(pair, cJSON_CreateNumber(second));
 }
 
-// What the plans took, and what the table says that they take.
+// Adds the measured and the fitted latency of each plan.
 static enum msc_status add_plans(cJSON *json, const struct fit *f) {
     static const char *const names[] = {"float", "uniform", "even", "odd", "joined"};
     cJSON *plans = cJSON_CreateObject();
@@ -325,14 +328,13 @@ enum msc_status msc_latency__fit(struct msc_str *text, const struct msc_latency_
                     .n_joints = msc_graph_n_joints(p->net->graph),
                     .n_sites = p->net->sites->n_sites};
     MSC_TRY(fit_table(&f, job->plan, arena));
-    msc_log(
-        job->host->log, MSC_LOG_INFO,
-        "latency of %s %s: float %.0f us, uniform %.0f us; three plans of both take %.0f, %.0f, "
-        "%.0f us, by the table %.0f, %.0f, %.0f",
-        source->runtime, source->version, times[MSC_LATENCY_FLOAT].us,
-        times[MSC_LATENCY_UNIFORM].us, times[MSC_LATENCY_EVEN].us, times[MSC_LATENCY_ODD].us,
-        times[MSC_LATENCY_JOINED].us, f.fitted[MSC_LATENCY_EVEN], f.fitted[MSC_LATENCY_ODD],
-        f.fitted[MSC_LATENCY_JOINED]);
+    msc_log(job->host->log, MSC_LOG_INFO,
+            "latency of %s %s: float %.0f us, uniform %.0f us; three mixed plans take %.0f, %.0f, "
+            "%.0f us, by the table %.0f, %.0f, %.0f us",
+            source->runtime, source->version, times[MSC_LATENCY_FLOAT].us,
+            times[MSC_LATENCY_UNIFORM].us, times[MSC_LATENCY_EVEN].us, times[MSC_LATENCY_ODD].us,
+            times[MSC_LATENCY_JOINED].us, f.fitted[MSC_LATENCY_EVEN], f.fitted[MSC_LATENCY_ODD],
+            f.fitted[MSC_LATENCY_JOINED]);
     cJSON *json = cJSON_CreateObject();
     enum msc_status status =
         json ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the table of latencies");

@@ -1,4 +1,5 @@
-// What env/quantize/latency_*.c share: the plans that are profiled.
+// Shared by env/quantize/latency_*.c: the plans that are profiled, and the steps from profiles to
+// the table.
 #ifndef MSC_ENV_QUANTIZE_LATENCY_INTERNAL_H
 #define MSC_ENV_QUANTIZE_LATENCY_INTERNAL_H
 
@@ -11,10 +12,10 @@
 
 enum msc_latency_plan {
     MSC_LATENCY_FLOAT,
-    MSC_LATENCY_UNIFORM, // all that is open bytes, but for
-    MSC_LATENCY_EVEN,    // every other weight
-    MSC_LATENCY_ODD,     // and the others
-    MSC_LATENCY_JOINED,  // what joints over integers give that have no weight
+    MSC_LATENCY_UNIFORM, // all searched sites are bytes
+    MSC_LATENCY_EVEN,    // the same, but every other weight is float
+    MSC_LATENCY_ODD,     // the same, but the remaining weights are float
+    MSC_LATENCY_JOINED,  // the same, but outputs of integer joints without a weight are float
     MSC_LATENCY_PLANS,
 };
 
@@ -28,7 +29,7 @@ struct msc_latency_source {
     const char *runtime, *version, *processor;
 };
 
-// The first sample, by the names of inputs, in the shapes that the model reads.
+// Lists the first sample by names of inputs, in the model's shapes.
 enum msc_status msc_latency__sample(struct msc_array_list *list, const struct msc_env_host *host);
 // Profiles [MSC_LATENCY_PLANS] with the cpu kernels of mscgym.
 enum msc_status msc_latency__profile_own(struct msc_profile profiles[],
@@ -36,7 +37,7 @@ enum msc_status msc_latency__profile_own(struct msc_profile profiles[],
                                          const struct msc_latency_plans *p,
                                          const struct msc_latency_job *job,
                                          struct msc_arena *arena);
-// The table's text, of what the plans took.
+// Fits the table to the times of the plans, and writes its text.
 enum msc_status msc_latency__fit(struct msc_str *text, const struct msc_latency_source *source,
                                  const struct msc_latency_plans *p,
                                  const struct msc_profile_times times[],

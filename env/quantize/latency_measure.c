@@ -1,4 +1,5 @@
-// Measuring the table: plans of the network are profiled, and what their kernels took is fitted.
+// Measures the table of latencies: profiles several plans of the network and fits the table to the
+// times of their kernels.
 #include "env/quantize/latency.h"
 
 #include "base/alloc.h"
@@ -15,7 +16,7 @@
 
 // ---- Plans ------------------------------------------------------------------------------------
 
-// The first choice that makes bytes of a weight or activation; MSC_NO_ID: none does.
+// The first choice that gives bytes for a weight or activation; MSC_NO_ID if there is none.
 static int32_t find_bytes(const struct msc_quantizer *q, bool is_weight) {
     for (size_t i = 0; i < msc_quantizer_n_choices(q); i++) {
         const struct msc_choice *c = msc_quantizer_choice(q, i);
@@ -42,7 +43,7 @@ static bool needs_weight(const struct msc_latency_network *net, int32_t group) {
     return false;
 }
 
-// Is the site bytes in the plan?
+// Whether the site is bytes in the plan.
 static bool is_on(const struct msc_latency_network *net, enum msc_latency_plan plan, int32_t site,
                   int32_t n_weights_before) {
     bool is_weight = net->sites->sites[site].kind == MSC_SITE_WEIGHT;
@@ -67,7 +68,7 @@ static enum msc_status make_plan(struct msc_latency_plans *p, const struct msc_l
     int32_t choices[2] = {find_bytes(job->quantizer, true), find_bytes(job->quantizer, false)};
     int32_t n_weights = 0;
     if (plan == MSC_LATENCY_FLOAT) {
-        return MSC_OK; // nothing at all, whatever is fixed
+        return MSC_OK; // no edits, not even fixed ones
     }
     for (int32_t i = 0; i < sites->n_slots; i++) {
         p->edits[plan][i] = job->fixed[i];
@@ -95,8 +96,8 @@ static enum msc_status make_plans(struct msc_latency_plans *p, const struct msc_
     size_t n_sites = (size_t)p->net->sites->n_sites + 1;
     if (find_bytes(job->quantizer, true) == MSC_NO_ID ||
         find_bytes(job->quantizer, false) == MSC_NO_ID) {
-        return MSC_FAIL(MSC_E_INVALID, "env.choices: none is of integers of 8 bits or fewer "
-                                       "without groups: latency_us would be that of floats");
+        return MSC_FAIL(MSC_E_INVALID, "env.choices: latency_us needs a choice of at most 8 bits "
+                                       "without group_size; add one");
     }
     for (int plan = 0; plan < MSC_LATENCY_PLANS; plan++) {
         p->edits[plan] = msc_arena_array(arena, n_slots, sizeof(p->edits[0][0]));
@@ -150,7 +151,8 @@ static enum msc_status profile_files(struct msc_profile profiles[], struct msc_r
     return msc_runtime_profile(runtime, &run, profiles, arena);
 }
 
-// *is_there stays false where the target has no runtime here, and why is told.
+// Profiles in the target's runtime. *is_there is left false if that is not installed, and the
+// reason is logged.
 static enum msc_status profile_in_runtime(bool *is_there, struct msc_profile profiles[],
                                           struct msc_latency_source *source,
                                           const struct msc_latency_plans *p,
@@ -171,7 +173,7 @@ static enum msc_status profile_in_runtime(bool *is_there, struct msc_profile pro
     }
     if (status == MSC_E_NOT_FOUND || status == MSC_E_DEVICE) {
         msc_log(job->host->log, MSC_LOG_WARNING,
-                "latency_us is that of mscgym's cpu kernels, not of %s: %s", name,
+                "latency_us is measured with mscgym's cpu kernels instead of %s: %s", name,
                 msc_status_message());
         status = MSC_OK;
         goto out;

@@ -1,4 +1,5 @@
-// Which joints stay together, what they need to run over integers, and what makes and reads sites.
+// Divides the network for latencies: finds the groups of joints, the sites that each needs to run
+// in integers, and the groups that write and read each site.
 #include "env/quantize/latency.h"
 
 #include "base/alloc.h"
@@ -7,13 +8,14 @@ struct finder {
     struct msc_latency_network *net;
     const struct msc_graph *g;
     const struct msc_sites *sites;
-    const struct msc_target *target; // NULL: none has a say
+    const struct msc_target *target; // may be NULL
     struct msc_arena *arena;
 };
 
 // ---- Sets of sites ----------------------------------------------------------------------------
 
-// MSC_NO_ID: something that is no site is needed.
+// Adds a site to a condition; MSC_NO_ID makes it never true, because something other than a site is
+// needed.
 static enum msc_status set_add(struct msc_site_set *set, int32_t site, struct msc_arena *arena) {
     int32_t at = set->n;
     set->is_never = set->is_never || site == MSC_NO_ID;
@@ -63,15 +65,16 @@ static bool has_sites(const struct finder *f, const struct msc_joint *j) {
     return false;
 }
 
-// Has it nothing to say about integers? Then it goes with what it reads.
+// Whether a joint does not decide about integers itself and belongs to the group that it reads
+// from.
 static bool follows(const struct finder *f, const struct msc_joint *j) {
     enum msc_target_role role = role_of(f, j);
     bool is_limit = role == MSC_TARGET_FLOAT || role == MSC_TARGET_SATURATES;
     return is_limit || !has_sites(f, j);
 }
 
-// What a joint goes with: what makes its first float operand, where nobody else reads that and no
-// choice is made for it; or itself.
+// The group of a joint. It is the group that writes its first float operand, if that tensor has no
+// other reader and no site; else the joint itself.
 static int32_t find_group(const struct finder *f, const struct msc_joint *j) {
     const int32_t *readers;
     if (!follows(f, j)) {
@@ -92,7 +95,7 @@ static int32_t find_group(const struct finder *f, const struct msc_joint *j) {
     return j->id;
 }
 
-// Adds the sites of its factors.
+// Adds the sites of the joint's factors.
 static enum msc_status need_factors(struct finder *f, const struct msc_joint *j,
                                     struct msc_site_set *set) {
     for (int32_t k = 0; k < j->n_operands; k++) {
@@ -100,7 +103,7 @@ static enum msc_status need_factors(struct finder *f, const struct msc_joint *j,
         bool is_factor = j->operands[k] != MSC_NO_ID && msc_op_role(j->op, k, &role) &&
                          !role.is_attribute && !role.is_bias_slot;
         int32_t site = operand_site(f, j, k);
-        // Without a target the operator table has said what counts.
+        // Without a target, factors without a site do not count.
         if (is_factor && (f->target || site != MSC_NO_ID)) {
             MSC_TRY(set_add(set, site, f->arena));
         }
@@ -122,7 +125,8 @@ static enum msc_status need_joint(struct finder *f, const struct msc_joint *j) {
     return MSC_OK;
 }
 
-// What writes integers needs them to be read as such, behind limits of its group, too.
+// A group that writes integers also needs the sites of its outputs, even those after clips in the
+// group.
 static enum msc_status need_outputs(struct finder *f, const struct msc_joint *j) {
     int32_t group = f->net->group_of[j->id];
     if (role_of(f, msc_graph_joint(f->g, group)) != MSC_TARGET_INTEGER) {
@@ -137,9 +141,9 @@ static enum msc_status need_outputs(struct finder *f, const struct msc_joint *j)
     return MSC_OK;
 }
 
-// ---- What makes and reads sites ---------------------------------------------------------------
+// ---- Writers and readers of sites -------------------------------------------------------------
 
-// Does the joint only move elements within the site?
+// Whether the joint only moves elements within the site.
 static bool moves_within(const struct finder *f, int32_t joint, int32_t site) {
     const struct msc_joint *j = msc_graph_joint(f->g, joint);
     return role_of(f, j) == MSC_TARGET_MOVES && operand_site(f, j, 0) == site;
@@ -155,7 +159,7 @@ static enum msc_status add_maker(struct finder *f, int32_t site, int32_t tensor)
     if (f->net->maker[site] == MSC_NO_ID) {
         f->net->maker[site] = group;
     }
-    // Without a target nothing is requantised by what makes it.
+    // Without a target, no group requantises its outputs itself.
     made->is_never = made->is_never || !f->target;
     return set_add_all(made, &f->net->needed[group], f->arena);
 }

@@ -1,4 +1,4 @@
-// Profiles with the cpu kernels of mscgym, for targets whose runtime is not there.
+// Profiles plans with mscgym's cpu kernels, for targets whose runtime is not installed.
 #include "env/quantize/latency_internal.h"
 
 #include "base/alloc.h"
@@ -10,16 +10,16 @@
 
 #include <math.h>
 
-// One evaluator runs all plans in turn. What is timed is told by step or value.
+// One evaluator runs all plans in turn. Kernels are timed by step or, for quantisations, by value.
 struct own {
     const struct msc_plan *plan;
     struct msc_dataset *sample;
     struct msc_backend *backend;
     struct msc_evaluator *evaluator;
     size_t n_kernels;                 // steps, then values
-    double *least[MSC_LATENCY_PLANS]; // [n_kernels] of all runs; 0: it does not run
-    double whole[MSC_LATENCY_PLANS];
-    double *now; // [n_kernels] of the run at hand
+    double *least[MSC_LATENCY_PLANS]; // [n_kernels], least time over all runs; 0: does not run
+    double whole[MSC_LATENCY_PLANS];  // least time of a whole run
+    double *now;                      // [n_kernels], times of the current run
 };
 
 static void own_ran(void *payload, const struct msc_plan *plan, int32_t step, int32_t value,
@@ -105,7 +105,7 @@ static enum msc_status own_take_batch(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// *us is what the run took; `now` is filled.
+// Runs a plan once. *us is the time of the run; `now` is filled.
 static enum msc_status own_run(struct own *o, const struct msc_edit *const edits[], double *us) {
     const struct msc_sink sink = {.batch = own_take_batch};
     struct msc_eval_trial trial = {.edits = edits};
@@ -140,7 +140,7 @@ static enum msc_status own_measure(struct own *o, const struct msc_latency_plans
     int64_t n_runs[MSC_LATENCY_PLANS];
     for (int plan = 0; plan < MSC_LATENCY_PLANS; plan++) {
         double us = 0;
-        MSC_TRY(own_run(o, p->edits[plan], &us)); // which packs weights
+        MSC_TRY(own_run(o, p->edits[plan], &us)); // warm-up: packs weights
         MSC_TRY(own_run(o, p->edits[plan], &us));
         double n = MSC_LATENCY_TURN_US / us;
         n_runs[plan] = n < 1 ? 1 : n > MSC_LATENCY_MAX_RUNS ? MSC_LATENCY_MAX_RUNS : (int64_t)n;
@@ -156,8 +156,8 @@ static enum msc_status own_measure(struct own *o, const struct msc_latency_plans
 
 // ---- Profiles ---------------------------------------------------------------------------------
 
-// The joints of a step; of a change of layout, or of a value that is quantised, the tensor. The plan
-// goes before the names do.
+// Names a kernel by the joints of its step, or by the tensor of a change of layout or a quantised
+// value. Names are copied, because they are used after the plan is destroyed.
 static enum msc_status name_kernel(struct msc_profile_kernel *out, const struct msc_plan *plan,
                                    size_t kernel, struct msc_arena *arena) {
     bool is_step = kernel < (size_t)plan->n_steps;
@@ -214,7 +214,7 @@ enum msc_status msc_latency__profile_own(struct msc_profile profiles[],
     }
     source->runtime = "mscgym's cpu kernels";
     source->version = msc_arena_strdup(arena, o.backend->def->numerics(o.backend));
-    source->processor = ""; // which the version says something of
+    source->processor = ""; // the version describes it
     status = MSC_ALLOCATED(source->version);
 out:
     msc_evaluator_destroy(o.evaluator);

@@ -35,7 +35,7 @@ static enum msc_status run_points(double losses[], struct msc_quantize *z, struc
                         : msc_status_restore(z->runs.runs[0].status, z->runs.runs[0].message);
 }
 
-// As many of the first samples as are wanted.
+// The number of samples to use; sequences are not divided.
 static int64_t count_samples(const struct msc_dataset *all,
                              const struct msc_quantize_losses_of *of) {
     int64_t n_all = msc_dataset_n_samples(all);
@@ -66,7 +66,8 @@ enum msc_status msc_quantize_measure_losses(double losses[], struct msc_env *env
                                             const struct msc_quantize_losses_of *of,
                                             const uint32_t *const points[], size_t n) {
     if (msc_env_definition(env) != &msc_env_quantize) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "environment %s has no distill loss of points",
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "environment %s has no distill loss of points, expected quantize",
                         msc_env_definition(env)->name);
     }
     struct msc_quantize *z = msc_env_state(env);

@@ -1,4 +1,5 @@
-// The metrics that quantising computes from choices: their functions, then the list of them.
+// The metrics that the quantize environment computes from choices: their functions, then their
+// list.
 #include "env/quantize/metrics.h"
 
 #include "base/alloc.h"
@@ -13,15 +14,16 @@
 
 #include <math.h>
 
-// ---- size_bytes: packed bits, scales, zero points, and what stays float -----------------------
+// ---- size_bytes: packed integers, scales, zero points, and float weights ----------------------
 
-// For each weight ceil(n * bits / 8), 4 bytes a scale and 4 a zero point that is not always 0.
+// Bytes of a weight: ceil(n * bits / 8), 4 for each scale, and 4 for each zero point if these are
+// not all 0.
 static double packed_size(double elements, int32_t bits, double n_scales, bool is_symmetric) {
     return ceil(elements * bits / 8) + n_scales * (is_symmetric ? 4 : 8);
 }
 
-// For a target that requantises what its file takes: zero points are of the integers' type. Weights in
-// groups become floats at load, by zero points of 4 bytes where they have any.
+// Bytes of a weight in the target's file. Zero points have the integers' type. Weights in groups
+// are converted to floats when they are loaded; their zero points, if any, take 4 bytes.
 static double quant_size(const struct msc_quantize_inputs *in, int64_t elements,
                          const struct msc_quant *quant) {
     const struct msc_target *target = msc_quantizer_sites(in->quantizer)->scheme.target;
@@ -52,7 +54,7 @@ static enum msc_status add_weight_size(struct msc_metric_cost *out,
     return msc_metric_add_term(out, 1, 1, &task, &by_choice);
 }
 
-// Weights of sites, each once, by the slots that read them.
+// Adds each weight of a site once, found by the slot that reads it.
 static enum msc_status add_site_sizes(struct msc_metric_cost *out,
                                       const struct msc_quantize_inputs *in,
                                       const struct msc_quantize_space *s, bool counted[]) {
@@ -76,7 +78,7 @@ static enum msc_status add_site_sizes(struct msc_metric_cost *out,
     return MSC_OK;
 }
 
-// Biases that are rounded have a step for each output channel.
+// Bytes of the scales of rounded biases, one for each output channel.
 static double bias_steps_size(const struct msc_quantize_inputs *in) {
     const struct msc_sites *sites = msc_quantizer_sites(in->quantizer);
     const struct msc_graph *g = in->host->graph;
@@ -92,7 +94,8 @@ static double bias_steps_size(const struct msc_quantize_inputs *in) {
     return n_bytes;
 }
 
-// Of the model as it is written: what lengths make constant in a plan is no weight.
+// Size of the model as written to a file: tensors that are constant only for given lengths do not
+// count.
 static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_quantize_costing *c = of;
     const struct msc_graph *g = c->in->host->graph;
@@ -128,7 +131,7 @@ int32_t msc_quantize_operand_task(double *bits, const struct msc_quantize_inputs
     return task;
 }
 
-// A task that decides both operands.
+// Adds a term for a task that decides both operands.
 static enum msc_status add_square(struct msc_metric_cost *out, const struct msc_quantize_space *s,
                                   double scale, uint32_t task, const double *const bits[2]) {
     uint32_t n_choices = s->space.tasks[task].n_choices;
@@ -179,7 +182,7 @@ static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of)
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         struct msc_product products[2];
         if (c->in->plan->parts[i] > 0) {
-            continue; // chunks of a sequence are alike: counted with the first
+            continue; // all chunks of a sequence are counted with the first
         }
         int n = msc_joint_products(products, g, msc_graph_joint(g, i));
         for (int k = 0; k < n; k++) {
@@ -194,7 +197,7 @@ static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of)
 
 // ---- The others -------------------------------------------------------------------------------
 
-// Quantising changes none of them.
+// Quantising does not change multiply-accumulates.
 static enum msc_status cost_macs(struct msc_metric_cost *out, const void *of) {
     const struct msc_quantize_costing *c = of;
     out->constant = c->s->macs;

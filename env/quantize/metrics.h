@@ -9,13 +9,14 @@ extern const struct msc_env_metric msc_quantize_metrics[];
 // The environment's `metric`.
 const struct msc_metric *msc_quantize_metric(size_t index);
 
-// What functions of `cost` are given.
+// Argument of the `cost` functions of msc_quantize_metrics.
 struct msc_quantize_costing {
     const struct msc_quantize_inputs *in;
     const struct msc_quantize_space *s;
 };
 
-// The task that decides the bits of what an operand reads by a slot, or MSC_NO_ID: then they are *bits.
+// The task that decides the bits of the operand at a slot. MSC_NO_ID if there is none; *bits is
+// then their number.
 int32_t msc_quantize_operand_task(double *bits, const struct msc_quantize_inputs *in,
                                   const struct msc_quantize_space *s, int32_t slot);
 

@@ -1,4 +1,5 @@
-// The quantize environment's parameters, and the defaults of those that are lists and objects.
+// The quantize environment's parameter table, and the defaults of parameters that are lists or
+// objects.
 #include "env/metric_command.h"
 #include "env/quantize/internal.h"
 
@@ -47,7 +48,7 @@ static enum msc_status complete_scheme(cJSON *config, const char *key,
     cJSON *object = cJSON_CreateObject();
     cJSON_DeleteItemFromObjectCaseSensitive(config, key);
     MSC_TRY(msc_json_add(config, key, object));
-    // An activation's scheme names it only if it is true.
+    // The scheme of activations has this key only if it is true.
     if (is_weight || scheme->is_per_channel) {
         MSC_TRY(msc_json_add_bool(object, "per_channel", scheme->is_per_channel));
     }

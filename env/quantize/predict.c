@@ -10,7 +10,7 @@
 
 // ---- Rates --------------------------------------------------------------------------------------
 
-// What a joint does, by what it costs.
+// Kinds of work of a joint, by their cost.
 enum work {
     WORK_NONE,
     WORK_MOVE,
@@ -22,8 +22,8 @@ enum work {
     WORK_RECURRENT
 };
 
-// Nanoseconds: of a call, of a product, of an element that is read or written, and, of windows wider
-// than one element, of each of these for each place of the output.
+// Nanoseconds of a call, of a product, of an element that is read or written, and, for windows
+// wider than one element, of each window element at each position of the output.
 struct rate {
     double call, product, element, tap;
 };
@@ -48,7 +48,7 @@ static const struct rate of_integers[] = {
 };
 static const struct rate of_quantising = {1000, 0, 0.25, 0}, of_dequantising = {1500, 0, 0.3, 0};
 
-// Float convolutions compute so many channels at a time, of what is there and of nothing.
+// Float convolutions compute this many channels at once; missing channels are padded.
 enum { CHANNELS_AT_ONCE = 16 };
 
 static double cost_us(const struct rate *r, double products, double elements, double taps) {
@@ -118,13 +118,13 @@ static enum work work_of(const struct msc_joint *j) {
 
 // ---- One joint ----------------------------------------------------------------------------------
 
-// A network and the plan of its first batch, which has the lengths.
+// A network and the plan of its first batch, which has bound lengths.
 struct msc_quantize_predictor {
     struct msc_arena arena;
     const struct msc_quantize *z;
     const struct msc_plan *plan;
     const struct msc_target *target;
-    double n_samples; // that a joint of the plan's graph computes together
+    double n_samples; // samples that a joint of the plan's graph computes together
     struct msc_latency_network net;
     struct msc_latency_table table;
 };
@@ -134,7 +134,7 @@ static double elements_of(const struct msc_quantize_predictor *p, int32_t tensor
     return t->data ? 0 : fmax((double)msc_tensor_n_elements(t), 0) / p->n_samples;
 }
 
-// Is it fused with the float convolution that it reads?
+// Whether the joint is fused with the float convolution that it reads.
 static bool is_fused(const struct msc_quantize_predictor *p, const struct msc_joint *j) {
     static const enum msc_op fused[] = {MSC_OP_RELU,         MSC_OP_CLIP,       MSC_OP_LEAKY_RELU,
                                         MSC_OP_SIGMOID,      MSC_OP_TANH,       MSC_OP_HARD_SWISH,
@@ -160,7 +160,8 @@ static int32_t weight_of(const struct msc_graph *g, const struct msc_joint *j) {
     return MSC_NO_ID;
 }
 
-// Places of a convolution's output, times those of its window; 0 for a window of one.
+// Positions of a convolution's output times elements of its window; 0 for a window of one element.
+// *fill is the factor by which padding increases the channels.
 static double taps_of(const struct msc_quantize_predictor *p, const struct msc_joint *j,
                       double *fill) {
     const struct msc_graph *g = p->plan->graph;
@@ -176,7 +177,7 @@ static double taps_of(const struct msc_quantize_predictor *p, const struct msc_j
     return window > 1 ? window * elements_of(p, j->outputs[0]) / channels : 0;
 }
 
-// As floats and, if it is one that the target computes so, over integers.
+// Predicts a joint's time in floats and, if the target supports that, in integers.
 static void predict_joint(double *float_us, double *integer_us,
                           const struct msc_quantize_predictor *p, const struct msc_joint *j) {
     enum work work = work_of(j);
@@ -211,7 +212,7 @@ static enum msc_status fill_table(struct msc_quantize_predictor *p) {
     t->dequantize_us = msc_arena_array(arena, n_sites, sizeof(double));
     MSC_TRY(MSC_ALLOCATED(t->float_us && t->integer_us && t->quantize_us && t->dequantize_us));
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
-        // The plan's graph has the same joints, for given lengths, under their names.
+        // The plan's graph has the same joints with bound lengths, found by name.
         int32_t bound = msc_graph_find_joint(p->plan->graph, msc_graph_joint(g, i)->name);
         if (bound != MSC_NO_ID) {
             double as_float, as_integer;
@@ -233,7 +234,7 @@ static enum msc_status fill_table(struct msc_quantize_predictor *p) {
 
 // ---- Points -------------------------------------------------------------------------------------
 
-// What a point makes of a site; NULL: a float.
+// The quantisation of a site at a point; NULL: float.
 static const struct msc_quant *quant_of(const struct msc_quantize_predictor *p,
                                         const uint32_t point[], int32_t site) {
     const struct msc_quantize_space *s = &p->z->space;
@@ -250,7 +251,7 @@ static bool is_bytes(const struct msc_quant *q) {
     return q && q->type == MSC_DTYPE_NONE && q->bits <= 8 && q->group_size == 0;
 }
 
-// Without a point nothing is quantised.
+// Whether all sites of the condition are bytes; without a point nothing is quantised.
 static bool predict_holds(const struct msc_quantize_predictor *p, const struct msc_site_set *set,
                           const uint32_t point[]) {
     bool all = point && !set->is_never;

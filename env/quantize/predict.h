@@ -1,9 +1,9 @@
-// What plans take in their runtime where it cannot be asked: times of joints and conversions by rates,
-// put together as measured latencies are (env/quantize/latency.h).
+// Predicts the latency of plans without measuring: times of joints and conversions follow from
+// fixed rates and are combined like measured latencies (env/quantize/latency.h).
 //
-// The rates are those of ONNX Runtime 1.32 on one thread of a processor with VNNI, fitted to the tables
-// that it gave for small networks. They tell whether integers and the conversions at the ends of float
-// stretches pay, not how long a run takes on the machine at hand.
+// The rates were fitted to tables of small networks in ONNX Runtime 1.32 on one thread of a
+// processor with VNNI. They show whether integers pay despite the conversions at the ends of float
+// stretches. They do not predict the time of a run on this machine.
 #ifndef MSC_ENV_QUANTIZE_PREDICT_H
 #define MSC_ENV_QUANTIZE_PREDICT_H
 
@@ -11,12 +11,13 @@
 
 struct msc_quantize_predictor;
 
-// *out is owned by the caller, and goes before the environment; NULL where the environment is another
-// one or its target passes nothing on as integers: then nothing can be said.
+// *out is owned by the caller and must be destroyed before the environment. It is NULL, and nothing
+// can be predicted, if the environment is not `quantize` or its target does not keep tensors as
+// integers.
 enum msc_status msc_quantize_predictor_create(struct msc_quantize_predictor **out,
                                               struct msc_env *env);
 void msc_quantize_predictor_destroy(struct msc_quantize_predictor *p); // accepts NULL
-// Microseconds of one sample, of a point [n_tasks] or, NULL, of the float model.
+// Microseconds of one sample for a point [n_tasks]; NULL: for the float model.
 double msc_quantize_predict_us(const struct msc_quantize_predictor *p, const uint32_t point[]);
 
 #endif

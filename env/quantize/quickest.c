@@ -1,8 +1,9 @@
-// The plan of least latency by the table, as far as a search among the exact costs finds it.
+// Searches for the plan of least latency by the table, without runs.
 //
-// Floats or integers in one place alone cost the conversions around it, so what pays changes along
-// stretches of the network. Tasks are in its order: the uniform plans are crossed with one another
-// at two points, and what is quicker is kept, until nothing is.
+// A single joint in floats or integers costs conversions around it, so changes pay only along
+// stretches of the network. Tasks are in the network's order. Starting from the best uniform plan,
+// each stretch of tasks is replaced by that of another uniform plan if this lowers the latency,
+// until no stretch does.
 #include "env/quantize/latency.h"
 
 #include "base/alloc.h"
@@ -10,18 +11,18 @@
 #include <string.h>
 
 enum {
-    MOST_TASKS = 32, // of a stretch
+    MOST_TASKS = 32, // in a stretch
     MOST_PASSES = 16,
 };
 
 struct descent {
     const struct msc_space *space;
     const struct msc_cost *cost;
-    size_t *first_term; // [n_tasks + 1] of each task, in
-    uint32_t *terms;    // those that have it as a factor
-    bool *is_counted;   // [n_terms]
-    uint32_t *point;    // [n_tasks]
-    uint32_t *before;   // [n_tasks] of the stretch
+    size_t *first_term; // [n_tasks + 1], begin of each task's range in `terms`
+    uint32_t *terms;    // terms that have the task as a factor, by task
+    bool *is_counted;   // [n_terms], scratch
+    uint32_t *point;    // [n_tasks], the plan so far
+    uint32_t *before;   // [n_tasks], choices that a stretch replaces
 };
 
 static bool descent_allocate(struct descent *d, struct msc_arena *arena) {
@@ -41,7 +42,8 @@ static bool descent_allocate(struct descent *d, struct msc_arena *arena) {
     return d->first_term && d->terms && d->is_counted && d->point && d->before;
 }
 
-// Terms by their tasks; first_term[t + 1] is where those of task t go on while they are filled in.
+// Lists terms by task. While they are filled in, first_term[t + 1] is the index of task t's next
+// term.
 static void list_terms(struct descent *d) {
     for (size_t t = 2; t <= d->space->n_tasks + 1; t++) {
         d->first_term[t] += d->first_term[t - 1];
@@ -53,7 +55,7 @@ static void list_terms(struct descent *d) {
     }
 }
 
-// Of all terms that have a task of [first, end), each once.
+// Sums all terms that depend on a task of [first, end), each once.
 static double sum_of_terms(struct descent *d, size_t first, size_t end) {
     double sum = 0;
     for (size_t i = d->first_term[first]; i < d->first_term[end]; i++) {
@@ -71,7 +73,7 @@ static double sum_of_terms(struct descent *d, size_t first, size_t end) {
     return sum;
 }
 
-// Takes a stretch of another plan where that is quicker, by more than rounding.
+// Takes a stretch of another plan if that lowers the latency by more than rounding.
 static bool take_stretch(struct descent *d, const uint32_t from[], size_t first, size_t end) {
     size_t n_bytes = (end - first) * sizeof(from[0]);
     if (memcmp(d->point + first, from + first, n_bytes) == 0) {

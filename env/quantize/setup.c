@@ -1,5 +1,5 @@
-// What trials rest on: scales, reference outputs and latencies, which are computed once and
-// afterwards read from RECORD.params.
+// Prepares trials: computes scales, reference outputs and latencies once, and later reads them from
+// RECORD.params.
 #include "env/quantize/kept.h"
 
 #include "base/alloc.h"
@@ -11,32 +11,32 @@
 
 #include <string.h>
 
-enum { MOST_NAMES = 4 }; // of tensors in a line
+enum { MOST_NAMES = 4 }; // tensors named in a message
 
-// ---- What is told of it -----------------------------------------------------------------------
+// ---- Progress ---------------------------------------------------------------------------------
 
 struct progress {
     const struct msc_log *log;
     const struct msc_cancel *cancel;
     enum msc_quantizer_stage stage; // MSC_N_STAGES: none yet
-    double stage_s[MSC_N_STAGES];   // that each has taken
-    double now_s, told_s;
+    double stage_s[MSC_N_STAGES];   // seconds that each stage has taken
+    double now_s, told_s;           // time of the last call, and of the last line logged
 };
 
 #define SECONDS_BETWEEN_LINES 5.0
 
 static void tell_stage(void *payload, enum msc_quantizer_stage stage, size_t done, size_t all) {
     static const char *const names[MSC_N_STAGES] = {
-        [MSC_STAGE_PASSES] = "calibrating: %zu of %zu tensors of batches seen",
-        [MSC_STAGE_RANGES] = "ranges: of %zu of %zu sites",
-        [MSC_STAGE_MOMENTS] = "second moments: of the inputs of %zu of %zu weights",
-        [MSC_STAGE_INTEGERS] = "integers: of %zu of %zu weights"};
+        [MSC_STAGE_PASSES] = "calibrating: %zu of %zu tensors of batches observed",
+        [MSC_STAGE_RANGES] = "finding ranges: %zu of %zu sites",
+        [MSC_STAGE_MOMENTS] = "measuring second moments of inputs: %zu of %zu weights",
+        [MSC_STAGE_INTEGERS] = "finding integers: %zu of %zu weights"};
     struct progress *p = payload;
     double now_s = msc_clock_seconds();
     p->stage_s[stage] += stage == p->stage ? now_s - p->now_s : 0;
     p->stage = stage;
     p->now_s = now_s;
-    msc_cancel_beat(p->cancel); // great weights take long
+    msc_cancel_beat(p->cancel); // a large weight takes long
     if (now_s - p->told_s < SECONDS_BETWEEN_LINES || done == 0) {
         return;
     }
@@ -44,7 +44,7 @@ static void tell_stage(void *payload, enum msc_quantizer_stage stage, size_t don
     p->told_s = now_s;
     msc_str_printf(&line, names[stage], done, all);
     if (done < all) {
-        msc_str_append(&line, ", left about ");
+        msc_str_append(&line, ", time left about ");
         msc_str_append_duration(&line, p->stage_s[stage] / (double)done * (double)(all - done));
     }
     if (msc_str_status(&line) == MSC_OK) {
@@ -55,7 +55,7 @@ static void tell_stage(void *payload, enum msc_quantizer_stage stage, size_t don
 
 // ---- Latencies --------------------------------------------------------------------------------
 
-#define LATENCY_NAME "latency" // of the array that holds their table, as text
+#define LATENCY_NAME "latency" // name of the array that contains the table as text
 
 static enum msc_status save_latency(const struct msc_quantize *z, struct msc_array_list *list) {
     const char *text = z->latency.table.text;
@@ -80,7 +80,8 @@ static enum msc_status measure_latency(struct msc_env *env, struct msc_quantize 
                                      msc_env_arena(env));
 }
 
-// From what the file had, or, where there was none (NULL), by measuring.
+// Takes the table of latencies from the arrays of a file, or measures it if there is no file
+// (NULL).
 static enum msc_status get_latency(struct msc_env *env, struct msc_quantize *z,
                                    const struct msc_array_list *found) {
     struct msc_arena *arena = msc_env_arena(env);
@@ -94,7 +95,7 @@ static enum msc_status get_latency(struct msc_env *env, struct msc_quantize *z,
         return measure_latency(env, z);
     }
     if (!text || msc_array_dtype(text) != MSC_DTYPE_U8) {
-        return MSC_FAIL(MSC_E_STATE, "it has no latencies");
+        return MSC_FAIL(MSC_E_STATE, "it lacks the table of latencies");
     }
     return msc_latency_table_read(&z->latency.table, &z->latency.network, msc_array_data(text),
                                   (size_t)msc_array_n_elements(text), arena);
@@ -107,7 +108,7 @@ static enum msc_status list_parameters(const struct msc_quantize *z, struct msc_
     return z->asks_for_latency ? save_latency(z, list) : MSC_OK;
 }
 
-// What rests on scales alone.
+// Builds the edits that depend only on scales.
 static enum msc_status build_edits(struct msc_env *env, struct msc_quantize *z) {
     MSC_TRY(msc_quantize__build_fixed(env, z));
     return msc_quantize__make_bias_edits(env, z);
@@ -126,7 +127,7 @@ static enum msc_status observe(struct msc_env *env, struct msc_quantize *z,
     return msc_quantize_kept_add(kept, env, z);
 }
 
-// A quarter of the memory is for second moments, beside what the evaluator needs.
+// Second moments get a quarter of the memory, in addition to the evaluator's.
 static enum msc_status calibrate(struct msc_env *env, struct msc_quantize *z) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_array_log *kept = NULL;
@@ -153,12 +154,11 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_quanti
                                           struct msc_array_list *list) {
     const struct msc_env_host *host = msc_env_host(env);
     if (host->parameters_required) {
-        return MSC_FAIL(MSC_E_STATE, "%s is missing: it holds the %s; put it back",
+        return MSC_FAIL(MSC_E_STATE, "%s is missing: it contains this record's %s; put it back",
                         host->parameters_path,
-                        z->asks_for_latency ? "latencies that this record was made with, which "
-                                              "measured again would be others"
-                                            : "scales that this record was made with, which cannot "
-                                              "be computed again under other numerics");
+                        z->asks_for_latency ? "latencies, which would differ if measured again"
+                                            : "scales, which cannot be computed again under "
+                                              "other numerics");
     }
     bool is_there;
     MSC_TRY(msc_quantize_kept_take_prepared(&is_there, env, z));
@@ -197,7 +197,8 @@ static void tell_left(const struct msc_quantize *z, const struct msc_log *log) {
     }
     if (n_left > 0) {
         msc_log(log, MSC_LOG_WARNING,
-                "tensors that hold NaN or infinity in the float model, and stay float: %d (%s%s)",
+                "tensors left float because they contain NaN or infinity in the float model: %d "
+                "(%s%s)",
                 n_left, msc_str_text(&names), n_left > MOST_NAMES ? ", …" : "");
     }
     msc_str_finish(&names);
@@ -210,7 +211,7 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
     enum msc_status status;
     if (host->parameters_path && msc_file_exists(host->parameters_path)) {
         MSC_TRY_OUT(load_parameters(env, z, host->parameters_path, &found));
-        // Hashed in our order, whatever else is in the file.
+        // Hashed in this order, independently of other arrays in the file.
         MSC_TRY_OUT(list_parameters(z, &own));
     } else {
         MSC_TRY_OUT(compute_parameters(env, z, &own));

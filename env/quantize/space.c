@@ -14,12 +14,12 @@ enum { N_FEATURES = 4 };
 static const char *const feature_names[N_FEATURES] = {"position", "log2_elements", "macs_share",
                                                       "is_weight"};
 
-// What tasks of one kind choose among.
+// The choices of a task.
 struct choice_list {
     size_t n;
-    uint32_t *choices; // [n] the quantizer's
-    uint32_t *index;   // [all choices] which of the list each is, or is the same as
-    double *bits[2];   // [kind][n] that weights and activations take
+    uint32_t *choices; // [n], the quantizer's choices
+    uint32_t *index;   // [all choices], index in the list of each choice, or of its nearest one
+    double *bits[2];   // [kind][n], bits of weights and of activations
     const char **labels;
     uint32_t *order; // most expensive first
 };
@@ -29,13 +29,13 @@ struct builder {
     const struct msc_quantizer *q;
     const struct msc_sites *sites;
     const struct msc_plan *plan;
-    double n_samples; // of the plan's batch
+    double n_samples; // in the plan's batch
     struct msc_arena *arena;
     size_t n_choices;
-    struct choice_list all, of_kind[2]; // of tasks of both kinds, and of one
-    struct choice_list *of_task;        // [n_tasks] where rules are given; else NULL
+    struct choice_list all, of_kind[2]; // for tasks with both kinds of sites, and with one
+    struct choice_list *of_task;        // [n_tasks] if there are rules, else NULL
     bool *has_kind[2];                  // [kind][n_tasks]
-    struct msc_task *tasks;             // the space's
+    struct msc_task *tasks;             // tasks of the space
 };
 
 // ---- Tasks ------------------------------------------------------------------------------------
@@ -52,8 +52,7 @@ static bool is_site_open(const struct builder *b, int32_t site) {
            msc_quantizer_fixed_choice(b->q, site) == MSC_NO_ID;
 }
 
-// Sites that must agree share a task: with the group `joint` all that one joint reads, but for what
-// is left out or fixed.
+// Numbers the tasks. With group `joint`, all searched sites that one joint reads share a task.
 static enum msc_status space_number_tasks(struct builder *b, size_t *n_tasks) {
     int32_t n = b->sites->n_sites;
     int32_t *parent = msc_arena_array(b->arena, (size_t)n + 1, sizeof(parent[0]));
@@ -86,7 +85,8 @@ static enum msc_status space_number_tasks(struct builder *b, size_t *n_tasks) {
         }
     }
     return *n_tasks > 0 ? MSC_OK
-                        : MSC_FAIL(MSC_E_INVALID, "every site is fixed: nothing is left to search");
+                        : MSC_FAIL(MSC_E_INVALID, "every site is fixed, so nothing is left to "
+                                                  "search; remove patterns from env.fix");
 }
 
 static enum msc_status space_map_slots(struct builder *b) {
@@ -165,7 +165,7 @@ static size_t first_same(const struct builder *b, int kind, size_t c) {
                                   : msc_quantizer_first_choice(b->q, (enum msc_site_kind)kind, c);
 }
 
-// Of the list the choice whose bits are nearest, of two the one with more.
+// The choice of the list with the nearest number of bits; of two, the one with more.
 static uint32_t nearest_choice(const struct builder *b, const struct choice_list *list, size_t c) {
     double wanted = choice_bits(msc_quantizer_choice(b->q, c));
     uint32_t best = 0;
@@ -182,8 +182,8 @@ static uint32_t nearest_choice(const struct builder *b, const struct choice_list
     return best;
 }
 
-// A choice that is the same as an earlier one, for sites of that kind or (MSC_SITE_KINDS) for both,
-// is left out, and what is not allowed (a bit for each choice).
+// Lists the allowed choices (a bit for each). A choice that is the same as an earlier one for sites
+// of that kind (MSC_SITE_KINDS: of both kinds) is left out.
 static enum msc_status list_choices(struct builder *b, struct choice_list *list, int kind,
                                     uint64_t allowed) {
     uint64_t listed = 0;
@@ -207,7 +207,7 @@ static enum msc_status list_choices(struct builder *b, struct choice_list *list,
     return rank_choices(b, list);
 }
 
-// MSC_SITE_KINDS: both.
+// The kind of a task's sites; MSC_SITE_KINDS: both.
 static int kind_of_task(const struct builder *b, int32_t task) {
     bool has_weight = b->has_kind[MSC_SITE_WEIGHT][task];
     return has_weight && b->has_kind[MSC_SITE_ACTIVATION][task] ? MSC_SITE_KINDS
@@ -220,7 +220,7 @@ static const struct choice_list *choices_of(const struct builder *b, int32_t tas
     return b->of_task ? &b->of_task[task] : kind == MSC_SITE_KINDS ? &b->all : &b->of_kind[kind];
 }
 
-// What rules leave to all sites of a task, where there are any rules.
+// If there are rules, lists for each task the choices that they allow for all of its sites.
 static enum msc_status list_by_rules(struct builder *b) {
     size_t n = b->out->space.n_tasks;
     uint64_t *allowed = msc_arena_array(b->arena, n, sizeof(allowed[0]));
@@ -235,7 +235,8 @@ static enum msc_status list_by_rules(struct builder *b) {
         }
         if (task != MSC_NO_ID && allowed[task] == 0) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "env.rules leave no choice to %s and what shares a decision with it",
+                            "env.rules leave no choice for %s and the tensors that share its "
+                            "decision",
                             b->sites->sites[i].name);
         }
     }
@@ -271,7 +272,8 @@ static void fill_features(const struct builder *b, int32_t site, double f[N_FEAT
     const struct msc_slot *slot = msc_quantize_bound_slot(b->plan, s->slots[0]);
     const struct msc_graph *g = b->plan->graph;
     const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
-    // A joint of the plan's graph computes them together; of a sequence each has joints of its own.
+    // A joint of the plan's graph computes these samples together; chunks of a sequence have joints
+    // of their own.
     double n_samples = b->n_samples / b->plan->n_parts;
     double macs = 0;
     for (int32_t i = 0; i < s->n_slots; i++) {
@@ -350,7 +352,7 @@ static enum msc_status space_build_baselines(struct builder *b) {
     return MSC_OK;
 }
 
-// Where latency counts, one plan more to begin with.
+// If latency is measured, adds the plan of least latency as a baseline.
 static enum msc_status space_add_quickest(struct builder *b) {
     struct msc_space *space = &b->out->space;
     const struct msc_cost *cost = msc_space_find_cost(space, MSC_METRIC_LATENCY);
@@ -371,7 +373,7 @@ static enum msc_status space_add_quickest(struct builder *b) {
     return MSC_OK;
 }
 
-// Chunks of a sequence are alike: the first counts for all.
+// All chunks of a sequence are counted with the first, because they are equal.
 static double sample_macs(const struct builder *b, int32_t joint) {
     const struct msc_graph *g = b->plan->graph;
     double macs = b->plan->parts[joint] > 0 ? 0 : msc_joint_macs(g, msc_graph_joint(g, joint));

@@ -1,4 +1,4 @@
-// A search agent as a shared library: from the best point known, change one task at random.
+// A search agent as a shared library: it changes one random task of the best point so far.
 //
 //     cc -std=c11 -shared -fPIC $(pkg-config --cflags mscgym) -o hill_climb_agent.so hill_climb_agent.c
 //     mscgym agents ./hill_climb_agent.so
@@ -7,7 +7,7 @@
 //
 //     "agent": {"type": "library", "path": "hill_climb_agent.so", "restart": 200}
 //
-// The functions it calls are those of the program that loads it: there is nothing to link.
+// The functions that it calls are in the program that loads it, so nothing is linked.
 #include <mscgym/agents/agent.h>
 #include <mscgym/base/alloc.h>
 
@@ -22,7 +22,8 @@ struct hill_climb {
 
 static const struct msc_param hill_climb_params[] = {
     {.name = "restart",
-     .help = "trials in vain before it starts from a random point",
+     .help = "trials without improvement before it restarts at a random point; more search longer "
+             "around a point",
      .offset = offsetof(struct hill_climb, restart),
      .type = MSC_PARAM_I64,
      .number = 100,
@@ -60,7 +61,7 @@ static enum msc_status hill_climb_ask(struct msc_agent *agent, struct msc_propos
     return MSC_OK;
 }
 
-// Choices, metrics and reason of what is told are only lent: choices are copied.
+// Choices, metrics and reason of the trial are borrowed for the call, so choices are copied.
 static void keep_best(struct msc_agent *agent, const struct msc_trial *trial) {
     struct hill_climb *h = msc_agent_state(agent);
     size_t n_tasks = msc_agent_space(agent)->n_tasks;
@@ -89,7 +90,7 @@ static enum msc_status hill_climb_tell(struct msc_agent *agent, const struct msc
 static const struct msc_agent_def hill_climb = {
     .abi = MSC_AGENT_ABI,
     .name = "hill_climb",
-    .summary = "from the best point known, one random change at a time",
+    .summary = "changes one random task of the best point at a time",
     .version = 1,
     .state_size = sizeof(struct hill_climb),
     .params = hill_climb_params,
@@ -98,6 +99,6 @@ static const struct msc_agent_def hill_climb = {
     .tell = hill_climb_tell,
 };
 
-// The one symbol that mscgym looks for.
+// The symbol that mscgym looks for.
 extern const struct msc_agent_def *const msc_agent_plugin;
 const struct msc_agent_def *const msc_agent_plugin = &hill_climb;

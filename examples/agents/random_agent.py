@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A search agent as a program: random points, each once, within the bounds on exact costs.
+"""A search agent as a program: it proposes random points within the bounds on exact costs, each once.
 
 mscgym starts it because the config says
 
     "agent": {"type": "process", "command": ["python3", "random_agent.py"]}
 
-and speaks JSON with it, one object a line: every line on standard input is answered by one line on
-standard output. Talk goes to standard error. An agent must propose the same points when it is asked
-and told the same: that is how a search resumes. To check that it does:
+and exchanges JSON with it, one object per line. The program answers every line of standard input by one line
+on standard output, and writes messages for people to standard error. The same sequence of messages must give
+the same proposals, because a search resumes by repeating it. To check that:
 
     mscgym agents --check "python3 random_agent.py"
 """
@@ -62,8 +62,8 @@ class RandomAgent:
         return {"proposals": proposals}
 
     def tell(self, message):
-        # A better agent would learn from message["outcome"]: "state", "metrics", "objectives" (the
-        # smaller the better), "violation" (0: within all bounds).
+        # A better agent would learn from message["outcome"]: "state", "metrics", "objectives" (smaller is
+        # better), "violation" (0: within all bounds).
         self.seen.add(tuple(message["trial"]["choices"]))
         return {}
 

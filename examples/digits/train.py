@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Trains the digits network and writes the example's files.
 
-A small convolutional network on the 1,797 8x8 images of the UCI digits (scikit-learn's copy): 1,257 to
-train on, of which 256 also serve to calibrate, and 540 held out for validation. Needs torch,
+It is a small convolutional network for the 1,797 8x8 images of the UCI digits (scikit-learn's copy). 1,257 of
+them are for training, of which 256 are also for calibration; 540 are held out for validation. Needs torch,
 scikit-learn and numpy (Debian: python3-torch python3-sklearn). In this folder, the command
 
     python3 train.py
 
-writes the committed files again in some seconds; only the last bits of the weights may differ.
+writes the committed files again within seconds; only the last bits of the weights may differ.
 """
 import numpy
 import torch

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""An environment as a program: how many bits the numbers of a digital filter need.
+"""An environment as a program: it finds the number of bits that a digital filter needs.
 
-A low-pass filter of three second-order sections runs in fixed point. Each section's coefficients and
-each section's output are rounded to a number of bits, which is what is chosen. A point is worth how far
-the filtered signal moves from the one in floating point (`distill_loss`, the mean square of the
-difference over that of the signal); its exact cost is the area of the multipliers, bits times bits.
+A low-pass filter of three second-order sections runs in fixed point. The choices are the numbers of bits to
+which each section's coefficients and output are rounded. The metric `distill_loss` is the mean square of the
+difference from the floating-point output, relative to the mean square of that output. The exact cost is the
+area of the multipliers, bits times bits.
 
 mscgym starts it because the configuration says
 
     "env": {"type": "process", "command": ["python3", "filter_bits.py"]}
 
-and speaks JSON with it, one object a line. Talk goes to standard error. An environment must say the same
-of the same choices whenever it is asked: that is how a search resumes, and is verified. To search with it:
+and exchanges JSON with it, one object per line. Messages for people go to standard error. Equal choices must
+always give equal metrics, because a search resumes and is verified by repeating trials. To search with it:
 
     mscgym search filter_bits.json
 """
@@ -36,13 +36,13 @@ def make_signal(n):
 
 
 def round_to(value, bits, largest):
-    """`value` in steps of a number of `bits` bits that reaches from -largest to largest."""
+    """Rounds `value` to a fixed-point number of `bits` bits between -largest and largest."""
     step = largest / 2 ** (bits - 1)
     return max(-largest, min(largest - step, math.floor(value / step + 0.5) * step))
 
 
 def run(signal, widths):
-    """`widths`: bits of the coefficients and of the output of each section; None: floating point."""
+    """Filters the signal. `widths`: bits of each section's coefficients and output; None: floating point."""
     for i, coefficients in enumerate(SECTIONS):
         b0, b1, b2, a1, a2 = coefficients if widths is None else (
             round_to(c, widths[2 * i], 1.0) for c in coefficients)
@@ -65,7 +65,7 @@ class FilterBits:
         self.power = sum(y * y for y in self.expected)
 
     def space(self):
-        """What can be chosen, what is measured, and what is known without a run."""
+        """Describes the tasks, the measured metrics, and the exact costs."""
         tasks = [{"name": f"section_{i}/{part}", "choices": [str(w) for w in WIDTHS],
                   "features": [i, int(part == "output")]}
                  for i in range(len(SECTIONS)) for part in ("coefficients", "output")]
@@ -74,9 +74,9 @@ class FilterBits:
                 for i in range(len(SECTIONS))]
         return {"version": 1, "features": ["section", "is_output"], "tasks": tasks,
                 "metrics": [{"name": "distill_loss",
-                             "help": "how far the filtered signal moves, relative to its power"}],
+                             "help": "squared error of the filtered signal, relative to its power"}],
                 "costs": [{"name": "area", "unit": "bit^2", "terms": area,
-                           "help": "of the multipliers"}],
+                           "help": "area of the multipliers"}],
                 "reference": {"distill_loss": 0}}
 
     def evaluate(self, choices):

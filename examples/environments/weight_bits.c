@@ -1,10 +1,11 @@
-// An environment for networks as a shared library: how many bits each weight needs while the
-// activations stay float. One task a weight, one choice a width, the distill loss of the plan.
+// An environment for networks as a shared library: it chooses the bits of each weight while
+// activations stay float. It has a task for each weight, a choice for each width, and measures the
+// distill loss.
 //
 //     cc -std=c11 -shared -fPIC $(pkg-config --cflags mscgym) -o weight_bits.so weight_bits.c
 //     mscgym search weight_bits.json
 //
-// The functions it calls are those of the program that loads it: there is nothing to link.
+// The functions that it calls are in the program that loads it, so nothing is linked.
 #include <mscgym/base/alloc.h>
 #include <mscgym/base/json.h>
 #include <mscgym/env/distill.h>
@@ -32,22 +33,24 @@ struct weight_bits {
     int32_t *tasks_of_slots; // [sites->n_slots], -1: stays float
     struct msc_edit *edits;  // [n_tasks, n_choices]
 
-    // The evaluation under way.
+    // The current evaluation.
     const struct msc_evaluation *evaluation;
     const struct msc_distill_run *runs;
 };
 
 static const struct msc_metric metrics[METRIC_COUNT] = {
-    [METRIC_LOSS] = {.name = "distill_loss", .unit = "", .help = "how far the outputs move"},
+    [METRIC_LOSS] = {.name = "distill_loss",
+                     .unit = "",
+                     .help = "distance of the outputs from the float model's"},
     [METRIC_SIZE] = {.name = "size_bytes",
                      .unit = "bytes",
-                     .help = "of all weights, without their scales",
+                     .help = "size of all weights without their scales",
                      .is_exact = true},
 };
 
 static const struct msc_param weight_bits_params[] = {
     {.name = "narrowest",
-     .help = "the choices are 8 bits down to this many",
+     .help = "least number of bits to choose; the most is 8",
      .offset = offsetof(struct weight_bits, narrowest),
      .type = MSC_PARAM_I64,
      .number = 4,
@@ -60,7 +63,7 @@ static size_t n_choices_of(const struct weight_bits *w) {
     return (size_t)(WIDEST - w->narrowest + 1);
 }
 
-// The weight that a task is about.
+// The weight of a task.
 static const struct msc_array *weight_of(const struct msc_env *env, size_t task) {
     const struct weight_bits *w = msc_env_state(env);
     const struct msc_site *site = &w->sites->sites[w->sites_of_tasks[task]];
@@ -69,7 +72,7 @@ static const struct msc_array *weight_of(const struct msc_env *env, size_t task)
 
 // ---- The space --------------------------------------------------------------------------------
 
-// Sites are told apart once: those of weights become tasks.
+// Makes a task for each site that is a weight.
 static enum msc_status list_tasks(struct msc_env *env, struct weight_bits *w) {
     struct msc_arena *arena = msc_env_arena(env);
     w->sites = msc_evaluator_sites(msc_distill_evaluator(w->distill));
@@ -98,7 +101,7 @@ static enum msc_status list_tasks(struct msc_env *env, struct weight_bits *w) {
                : MSC_FAIL(MSC_E_INVALID, "weight_bits: the network has no weights");
 }
 
-// One scale for the whole weight, from its greatest magnitude.
+// Makes the edits: one scale for a whole weight, from its greatest magnitude.
 static enum msc_status make_edits(struct msc_env *env, struct weight_bits *w) {
     struct msc_arena *arena = msc_env_arena(env);
     size_t n = n_choices_of(w);
@@ -157,7 +160,8 @@ static enum msc_status make_cost(struct msc_env *env, struct weight_bits *w) {
     return MSC_OK;
 }
 
-// Tasks, and a uniform plan of each width, which every search measures first.
+// Makes the tasks, and a uniform plan of each width as a baseline, which every search measures
+// first.
 static enum msc_status make_space(struct msc_env *env, struct weight_bits *w) {
     struct msc_arena *arena = msc_env_arena(env);
     size_t n = n_choices_of(w);
@@ -196,7 +200,7 @@ static enum msc_status make_space(struct msc_env *env, struct weight_bits *w) {
     return make_cost(env, w);
 }
 
-// What `mscgym envs` shows.
+// For `mscgym envs`.
 static const struct msc_metric *weight_bits_metric(size_t index) {
     return index < METRIC_COUNT ? &metrics[index] : NULL;
 }
@@ -219,7 +223,7 @@ static const struct msc_space *weight_bits_space(const struct msc_env *env) {
 
 // ---- Evaluating -------------------------------------------------------------------------------
 
-// What a run gave, told as soon as it is done.
+// Fills and reports an outcome when its run is done.
 static void finish_run(void *payload, size_t i) {
     const struct weight_bits *w = payload;
     const struct msc_distill_run *run = &w->runs[i];
@@ -268,7 +272,7 @@ out:
     return status;
 }
 
-// What `mscgym export` writes into the model.
+// The edits that `mscgym export` applies to the model.
 static enum msc_status weight_bits_edits(struct msc_env *env, const uint32_t choices[],
                                          cJSON **out) {
     const struct weight_bits *w = msc_env_state(env);
@@ -289,7 +293,8 @@ out:
     return status;
 }
 
-// A record of another network, of other weights or other samples is refused by this.
+// A record made with another network, other weights or other samples is refused because of this
+// hash.
 static struct msc_hash weight_bits_identity(const struct msc_env *env) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_hash hash = msc_graph_hash(host->graph);

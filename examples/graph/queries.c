@@ -1,10 +1,10 @@
-// Questions to a graph: the network of MSC's tutorial, a convolution and a relu, built joint by
-// joint, then searched by operator, by name, and along its edges.
+// Queries a graph. The network of MSC's tutorial, a convolution and a relu, is built joint by joint, and
+// searched by operator, by name, and along its edges.
 //
 //     cc -std=c11 -o queries queries.c $(pkg-config --cflags --libs mscgym)
 //     ./queries
 //
-// A graph from a model file (msc_graph_load) is asked in the same way.
+// A graph loaded from a model file (msc_graph_load) is queried in the same way.
 #include <mscgym/base/str.h>
 #include <mscgym/graph/graph.h>
 

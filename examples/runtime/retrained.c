@@ -1,5 +1,5 @@
-// A network and what compresses it, from a program: load, run, attach a strategy, take other weights,
-// fit the strategy to them, export.
+// Compresses a retrained network from a program: loads it, runs it, applies a strategy, replaces the weights,
+// fits the strategy to them, and exports the result.
 //
 //     cc -std=c11 -o retrained retrained.c $(pkg-config --cflags --libs mscgym)
 //     mscgym search ../digits/digits.json --quiet
@@ -7,8 +7,8 @@
 //     mscgym graph digits.onnx -o retrained.json
 //     ./retrained digits.onnx calibration.npz msc_quantize.json retrained.safetensors small.onnx
 //
-// retrained.safetensors (or .npz) holds arrays by the names that weights have in digits.onnx, as training leaves
-// them; here they are the weights of digits.onnx. Another .onnx with the same joints will do, too.
+// retrained.safetensors (or .npz) has the weights after training, under their names in digits.onnx; here they are
+// the original ones. Another .onnx with the same joints works as well.
 #include <mscgym/model/model.h>
 #include <mscgym/pipeline/processor.h>
 #include <mscgym/model/strategies.h>
@@ -18,7 +18,7 @@
 
 #define MAX_INPUTS 8
 
-// The network's first output on the first batch, `strategy` NULL: as floats. *out is the caller's.
+// The network's first output on the first batch, in floats if `strategy` is NULL. *out is owned by the caller.
 static enum msc_status run(struct msc_array **out, struct msc_model *model,
                            const struct msc_strategy *strategy) {
     const struct msc_array *inputs[MAX_INPUTS];
@@ -59,7 +59,7 @@ static enum msc_status update(struct msc_model *model, struct msc_strategy *stra
     struct msc_recalibration losses;
     MSC_TRY(compare(model, strategy, "as it was found"));
     MSC_TRY(msc_model_update_weights(model, weights));
-    MSC_TRY(msc_strategy_refit(&losses, strategy, model)); // its choices stay, its scales do not
+    MSC_TRY(msc_strategy_refit(&losses, strategy, model)); // keeps its choices, computes new scales
     printf("distill loss: %.3g with the old scales, %.3g with the new ones\n", losses.loss_before,
            losses.loss_after);
     MSC_TRY(compare(model, strategy, "with the new weights"));
@@ -77,7 +77,7 @@ int main(int argc, char *argv[]) {
         return 2;
     }
     dataset.options.inputs = argv[2];
-    dataset.options.batch = 0; // by the model's shapes
+    dataset.options.batch = 0; // 0: chosen by the model's shapes
     enum msc_status status = msc_model_open(&model, argv[1], &options);
     if (status == MSC_OK) {
         status = msc_model_load_dataset(model, &dataset);

@@ -1,42 +1,14 @@
 // Finds the lowest opset that supports everything written, and converts nodes to its forms.
 //
-// Writers use the forms of opset 21. Most have not changed since opset 13; the tables below list
-// those that have. If an older opset has a different form, nodes are rewritten once the model's
-// opset is known.
+// Writers use the forms of opset 21. Most have not changed since opset 13. MSC_OPSET in ops.def and
+// the tables below list those that have. If an older opset has a different form, nodes are
+// rewritten once the model's opset is known.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
 #include <string.h>
 
 enum { LEAST_OPSET = 13 };
-
-// Operators that are newer than the lowest opset.
-static const struct {
-    const char *op;
-    int opset;
-} operators[] = {
-    {"AffineGrid", 20},
-    {"BitwiseAnd", 18},
-    {"BitwiseNot", 18},
-    {"BitwiseOr", 18},
-    {"BitwiseXor", 18},
-    {"BlackmanWindow", 17},
-    {"CenterCropPad", 18},
-    {"Col2Im", 18},
-    {"DFT", 20},
-    {"DeformConv", 19},
-    {"Gelu", 20},
-    {"GridSample", 16},
-    {"HammingWindow", 17},
-    {"HannWindow", 17},
-    {"HardSwish", 14},
-    {"GroupNormalization", 21},
-    {"LayerNormalization", 17},
-    {"MelWeightMatrix", 17},
-    {"Mish", 18},
-    {"STFT", 17},
-    {"Trilu", 14},
-};
 
 // Attributes that are newer than their operator. In an older opset they are omitted if they have
 // the default. `op` NULL: any operator.
@@ -200,8 +172,9 @@ static void require_quantizer(struct msc_onnx_export *e, const Onnx__NodeProto *
 
 static void require_node(struct msc_onnx_export *e, const Onnx__NodeProto *node,
                          const struct scope *s) {
-    for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
-        require(e, strcmp(operators[i].op, node->op_type) == 0 ? operators[i].opset : LEAST_OPSET);
+    for (int op = 0; op < MSC_OP_COUNT; op++) {
+        bool is_same = strcmp(msc_op_info((enum msc_op)op)->onnx, node->op_type) == 0;
+        require(e, is_same ? msc_op_opset((enum msc_op)op) : LEAST_OPSET);
     }
     for (size_t k = 0; k < node->n_attribute; k++) {
         const Onnx__AttributeProto *a = node->attribute[k];

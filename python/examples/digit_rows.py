@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""An environment: how many bits the rows of an image need for its digit to be told.
+"""An environment: the number of bits that the rows of an image need to recognise its digit.
 
-A digit is told by the nearest of ten mean images. Each of the eight rows is rounded to a number of bits, which
-is what is chosen. The loss is how far the distances move, the cost the bits of an image. Needs numpy.
+A digit is classified by the nearest of ten mean images. Each of the eight rows is rounded to the
+chosen number of bits. The loss is the change of the distances; the cost is the number of bits of an
+image. Needs numpy.
 
     cp -r ../../examples/digits .
     mscgym search environment.json

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A record as a table: the best trial, and of each size the least loss. Needs pandas.
+"""Reads a record as a table: prints the best trial, and the least loss for each size. Needs pandas.
 
     cp -r ../../examples/digits .
     mscgym search agent.json --quiet
     python3 front.py msc_workspace/agent.jsonl
 
-A second argument is a CSV file to write the table to.
+A second argument names a CSV file for the table.
 """
 import sys
 

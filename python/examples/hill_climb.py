@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent: changes a few choices of the best point so far; starts anew when that has not helped for a while.
+"""An agent: changes a few choices of the best point so far, and restarts after many changes without success.
 
     cp -r ../../examples/digits .
     mscgym search agent.json

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A learner on the gym view: the cross-entropy method, a table of probabilities for each task. Needs gymnasium and numpy.
+"""Learns with the gym view by the cross-entropy method, with a table of probabilities for each task.
+Needs gymnasium and numpy.
 
     cp -r ../../examples/digits .
     python3 learn.py agent.json
@@ -12,7 +13,8 @@ import numpy
 
 from mscgym.gym import Env
 
-ROUND, KEPT = 20, 5  # episodes between two updates, and how many of them the next ones are drawn towards
+# Episodes per update, and how many of the best ones the probabilities move towards.
+ROUND, KEPT = 20, 5
 
 
 def play(env: Env, chances: list[numpy.ndarray], random: numpy.random.Generator) -> tuple[list[int], float]:

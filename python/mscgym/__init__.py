@@ -1,7 +1,7 @@
-"""mscgym in Python: agents and environments as programs, records, the gym view; and the program, in a wheel.
+"""mscgym in Python: agents and environments as programs, records, the gym view. A wheel has the program, too.
 
-The core needs nothing but Python. `mscgym.gym` needs gymnasium, `mscgym.sampler` needs optuna; a record's
-`to_numpy` and `to_pandas` need these. docs/python.md is the guide.
+The core needs only Python. `mscgym.gym` needs gymnasium, `mscgym.sampler` needs optuna; `to_numpy`
+and `to_pandas` of a record need numpy and pandas. docs/python.md is the guide.
 """
 from mscgym.agent import Agent, Proposal
 from mscgym.environment import Environment, Failed

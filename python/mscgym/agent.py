@@ -13,11 +13,11 @@ from mscgym.space import Goal, Outcome, Space
 
 @dataclass(frozen=True)
 class Proposal:
-    """A point to try, with what may be said of it besides its choices."""
+    """A point to try, and optional hints."""
     choices: Sequence[int]
-    parent: int | None = None   # id of the trial that it was made from
-    bound: float | None = None  # a loss above this is of no use: the trial may be stopped there
-    probe: bool = False         # measure it even if its exact costs break a bound
+    parent: int | None = None   # id of the trial that it was derived from
+    bound: float | None = None  # the trial may stop once its loss exceeds this
+    probe: bool = False         # evaluate it even if its exact costs break a bound
 
     def to_json(self) -> dict[str, Any]:
         message: dict[str, Any] = {"choices": [int(choice) for choice in self.choices]}
@@ -31,10 +31,10 @@ class Proposal:
 
 
 class Agent:
-    """Base class: override `propose`, and `tell` to learn.
+    """Base class for agents: override `propose`, and `tell` to learn from outcomes.
 
-    Equal seeds and outcomes must give equal proposals: that is how a search resumes. So draw random numbers
-    from `self.random` alone, and look at no clock. At the end of the file:
+    Equal seeds and outcomes must give equal proposals, because a search resumes by asking the agent again.
+    So draw random numbers only from `self.random`, and do not use the time. At the end of the file:
 
         if __name__ == "__main__":
             MyAgent.run()
@@ -44,37 +44,41 @@ class Agent:
     goal: Goal
     seed: int
     params: Mapping[str, Any]  # "params" of the configuration
-    random: random.Random      # of the seed
+    random: random.Random      # seeded with `seed`
 
     def start(self) -> None:
-        """Called once space, goal, seed and params are there."""
+        """Called once, after space, goal, seed and params are set."""
 
     def propose(self, n: int) -> Iterable[Proposal | Sequence[int]]:
-        """At most `n` points to try next, as proposals or as choices alone. None: the search ends."""
+        """Returns at most `n` points to try next, as proposals or only choices. An empty result
+        ends the search.
+        """
         raise NotImplementedError
 
     def tell(self, trial: int, choices: tuple[int, ...], outcome: Outcome) -> None:
-        """What came of a trial: of the uniform baselines first, then of what was proposed, in order."""
+        """Observes the outcome of a trial: first the uniform baselines, then the proposals in order."""
 
     def left(self) -> int | None:
-        """At most so many will be proposed from now on; None: not known. For the time that is told alone."""
+        """The most trials that will still be proposed, or None if unknown. Only used to estimate
+        the time left.
+        """
         return None
 
     # ---- For agents -------------------------------------------------------------------------------
 
     def is_feasible(self, choices: Sequence[int]) -> bool:
-        """By the exact costs, which are known without a trial."""
+        """True if the exact costs, which are known without a trial, are within the bounds."""
         return self.goal.exact_violation(self.space, choices) == 0.0
 
     def draw(self) -> tuple[int, ...]:
-        """A point at random."""
+        """A random point."""
         return tuple(self.random.randrange(n) for n in self.space.n_choices)
 
     # ---- The protocol -----------------------------------------------------------------------------
 
     @classmethod
     def run(cls) -> None:
-        """Answers mscgym on standard input and output until it says that it is done."""
+        """Answers requests of mscgym on standard input and output until it sends "done"."""
         agent = cls()
         with protocol.lines_of_its_own() as (requests, answers):
             for line in requests:

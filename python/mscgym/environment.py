@@ -10,14 +10,14 @@ from mscgym import protocol
 
 
 class Failed(Exception):
-    """Raised by `evaluate`: this point cannot be evaluated, and the text says why."""
+    """Raise it in `evaluate` if a point cannot be evaluated; the text says why."""
 
 
 class Environment:
-    """Base class: override `space` and `evaluate`.
+    """Base class for environments: override `space` and `evaluate`.
 
-    Equal choices must give equal numbers, to the bit, whatever was evaluated before: that is how a search
-    resumes and is verified. At the end of the file:
+    Equal choices must give equal numbers, bit by bit, whatever was evaluated before, because a
+    search is resumed and verified by that. At the end of the file:
 
         if __name__ == "__main__":
             MyEnvironment.run()
@@ -26,20 +26,25 @@ class Environment:
     params: Mapping[str, Any]  # "params" of the configuration
 
     def start(self) -> None:
-        """Called once params are there, before `space`."""
+        """Called once after params are set, before `space`."""
 
     def space(self) -> Mapping[str, Any]:
-        """Tasks, metrics, exact costs: the answer to init. `task`, `metric` and `cost` make its parts."""
+        """Returns tasks, metrics and exact costs: the answer to "init". Use `task`, `metric` and
+        `cost` for its parts.
+        """
         raise NotImplementedError
 
     def evaluate(self, choices: tuple[int, ...], bound: float | None) -> Mapping[str, float | None]:
-        """The metrics of a point, by name. `bound` may be left alone."""
+        """Returns the metrics of a point by name. It may stop early once the loss exceeds `bound`, or
+        ignore `bound`.
+        """
         raise NotImplementedError
 
     def evaluate_round(self, trials: Sequence[tuple[tuple[int, ...], float | None]]
                        ) -> Iterable[tuple[int, Mapping[str, float | None] | Failed]]:
-        """For environments that evaluate points together: pairs of a place in `trials` and its metrics, or
-        Failed, in any order, each as soon as it is there."""
+        """Override it to evaluate points together: yields pairs of an index into `trials` and its
+        metrics, or Failed, in any order, each as soon as it is available.
+        """
         for i, (choices, bound) in enumerate(trials):
             try:
                 yield i, self.evaluate(choices, bound)
@@ -52,7 +57,9 @@ class Environment:
     def task(name: str, choices: Iterable[object], *, features: Sequence[float] = (),
              choice_features: Sequence[Sequence[float | None]] = (),
              dearest_first: Sequence[int] | None = None) -> dict[str, Any]:
-        """`choices`: labels, or what makes them. Without an order that of the first cost counts."""
+        """A task. `choices` are labels, or objects whose text is the label. Without `dearest_first`
+        the first cost determines the order.
+        """
         task: dict[str, Any] = {"name": name, "choices": [str(choice) for choice in choices]}
         if features:
             task["features"] = list(features)
@@ -65,15 +72,16 @@ class Environment:
     @staticmethod
     def metric(name: str, *, unit: str = "", help: str = "", maximised: bool = False,
                measured: bool = False) -> dict[str, Any]:
-        """What `evaluate` gives. `measured`: another time it may be another number."""
+        """A metric that `evaluate` returns. `measured`: its value may differ from run to run."""
         return {"name": name, "unit": unit, "help": help, "maximised": maximised, "measured": measured}
 
     @staticmethod
     def cost(name: str, *, unit: str = "", help: str = "", constant: float = 0.0,
              alone: Sequence[Sequence[float]] | None = None,
              products: Iterable[tuple[float, Mapping[int, Sequence[float]]]] = ()) -> dict[str, Any]:
-        """What is known without a run: constant + alone[task][choice] + the products, each a scale and, for
-        each task named, one factor for each of its choices."""
+        """A cost that is known without a run: constant + sum of alone[task][choice] + sum of products.
+        A product is a scale and, for each of its tasks, one factor per choice.
+        """
         cost: dict[str, Any] = {"name": name, "unit": unit, "help": help, "constant": constant}
         if alone is not None:
             cost["alone"] = [list(values) for values in alone]
@@ -88,7 +96,7 @@ class Environment:
 
     @classmethod
     def run(cls) -> None:
-        """Answers mscgym on standard input and output until it says that it is done."""
+        """Answers requests of mscgym on standard input and output until it sends "done"."""
         environment = cls()
         with protocol.lines_of_its_own() as (requests, answers):
             for line in requests:

@@ -1,6 +1,6 @@
-"""python3 -m mscgym.examples FOLDER: copies the examples to where they can be run.
+"""python3 -m mscgym.examples FOLDER: copies the examples to FOLDER, where they can be run.
 
-`mscgym search FOLDER/digits/digits.json` is the quick start.
+The quick start is `mscgym search FOLDER/digits/digits.json`.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mscgym.installed import FOLDER
 
 
 class CopyError(Exception):
-    """Nothing was copied; its text is one line that says why."""
+    """Nothing was copied; the text is one line that says why."""
 
 
 def files(source: str) -> list[str]:

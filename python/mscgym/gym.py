@@ -1,4 +1,4 @@
-"""The gym view as an environment of Gymnasium: one episode is one trial, one step chooses for one task.
+"""A search as a Gymnasium environment: one episode is one trial, one step chooses for one task.
 
     env = mscgym.gym.Env("search.json")
     observation, info = env.reset(seed=0)
@@ -19,20 +19,21 @@ from mscgym.space import Goal, Outcome, Space
 
 
 class Env(gymnasium.Env[numpy.ndarray, numpy.int64]):
-    """The environment of a configuration's first search, whatever it is: of networks, a table, a program.
+    """The environment of a configuration's first search: a network, a table or a program.
 
-    The observation is the part of the tasks that are chosen for, 0 to 1, and the features of the task that the
-    next step chooses for. An action is the index of a choice; one that the task does not have counts as its
-    last one (`info["action_mask"]` says which there are). The reward is 0 until the last task; then minus the
-    objective or, for a point that breaks a bound, minus (the worst objective so far + violation).
+    The observation is the share of tasks that have a choice, 0 to 1, and the features of the next task.
+    An action is the index of a choice. An index beyond the task's choices counts as the last one;
+    `info["action_mask"]` marks the valid ones. The reward is 0 until the last task. Then it is minus
+    the objective or, if the point breaks a bound, minus (the worst objective so far + violation).
     """
 
     metadata = {"render_modes": []}
 
     def __init__(self, config: str | os.PathLike[str], *, command: Sequence[str] | None = None,
                  options: Sequence[str] = ()):
-        """`command` starts mscgym, `mscgym.program()` unless given; `options` are those of `mscgym gym`, as
-        ["--threads", "1"]."""
+        """`command` starts mscgym (default: `mscgym.program()`); `options` are options of `mscgym
+        gym`, such as ["--threads", "1"].
+        """
         self.child = Child([*(command or [program()]), "gym", os.fspath(config), *options])
         hello = self.child.ask("init")
         self.space, self.goal = Space.from_json(hello["space"]), Goal.from_json(hello["goal"])

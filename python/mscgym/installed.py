@@ -9,7 +9,7 @@ import os
 import sys
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-EXIT_ENVIRONMENT = 3  # as the program's own
+EXIT_ENVIRONMENT = 3  # the program's own exit code for environment errors
 
 
 def program() -> str:
@@ -26,7 +26,9 @@ def program() -> str:
 
 
 def is_own_script(path: str) -> bool:
-    """True for a script that pip made for this package, wherever it is: it starts what `program` finds."""
+    """True for a script that pip made for this package, in any folder: it would start what
+    `program` finds.
+    """
     with open(path, "rb") as file:
         head = file.read(4096)
     return head.startswith(b"#!") and b"mscgym.installed" in head

@@ -1,4 +1,4 @@
-"""Lines of JSON: a program's standard input and output, and a child's."""
+"""Messages as lines of JSON, over a program's standard input and output or those of a child."""
 from __future__ import annotations
 
 import contextlib
@@ -13,23 +13,24 @@ from mscgym.installed import environment
 
 
 class ProtocolError(Exception):
-    """The other side has said something else than the protocol has, or that it cannot."""
+    """The other program broke the protocol, or reported an error."""
 
 
 @contextlib.contextmanager
 def lines_of_its_own() -> Iterator[tuple[TextIO, TextIO]]:
-    """Standard input and output for messages alone. Meanwhile what prints, a child or a library of C too,
-    prints to standard error, and there is nothing to read."""
-    # A name may come from a file that was no UTF-8.
+    """Reserves standard input and output for messages. Meanwhile prints, also those of children and C
+    libraries, go to standard error, and other readers of standard input find it empty.
+    """
+    # A name may come from a file that is not UTF-8.
     requests = os.fdopen(os.dup(0), "r", encoding="utf-8", errors="replace")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    sys.stdout.flush()  # what was printed before
+    sys.stdout.flush()  # text that was printed before
     kept = sys.stdout
-    sys.stdout = sys.stderr  # at once, and in order
+    sys.stdout = sys.stderr  # immediately, and in order
     try:
         yield requests, answers
     finally:
@@ -42,13 +43,13 @@ def lines_of_its_own() -> Iterator[tuple[TextIO, TextIO]]:
 
 
 def write(out: IO[str], message: Mapping[str, Any]) -> None:
-    # Numbers that are none are null in JSON, which has no word for them.
+    # JSON has no NaN, so it is sent as null.
     out.write(json.dumps(message, allow_nan=False, default=plain) + "\n")
     out.flush()
 
 
 def plain(value: Any) -> Any:
-    """Numbers and arrays of numpy, and the like, as JSON has them."""
+    """Converts numbers and arrays of numpy, and similar types, to what JSON supports."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if hasattr(value, "item"):
@@ -57,7 +58,7 @@ def plain(value: Any) -> Any:
 
 
 class Child:
-    """A program that answers requests, each a line of JSON."""
+    """A child program that answers requests, each a line of JSON."""
 
     def __init__(self, command: Sequence[str], folder: str | None = None):
         self.name = " ".join(command)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RecordError(Exception):
-    """The file is no record, or damaged before its end."""
+    """The file is not a record, or is damaged before its end."""
 
 
 def _parse(line: bytes) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def _parse(line: bytes) -> dict[str, Any]:
 
 
 def _number(value: float | str) -> float:
-    """JSON has no word for infinities: they are texts."""
+    """JSON has no infinities, so they are stored as strings."""
     return float(value) if isinstance(value, str) else value
 
 
@@ -32,14 +32,14 @@ class Trial:
     id: int
     choices: tuple[int, ...]
     state: str                     # "complete", "infeasible", "pruned" or "failed"
-    metrics: Mapping[str, float]   # what was measured, and the exact costs
+    metrics: Mapping[str, float]   # measured metrics and exact costs
     violation: float               # 0: within all bounds
     baseline: str | None           # label of the plan, if it is one
-    text: bytes = field(repr=False)  # the line as it is in the file
+    text: bytes = field(repr=False)  # the line in the file
 
     @property
     def line(self) -> Mapping[str, Any]:
-        """All of it, read anew each time."""
+        """All members of the line, parsed on each call."""
         return _parse(self.text)
 
 
@@ -51,8 +51,8 @@ def _trial(line: Mapping[str, Any], text: bytes) -> Trial:
 
 
 class Record:
-    """A record as it stands: header and trials. A search may go on writing meanwhile; what is not whole yet
-    at the end is left out, as mscgym does.
+    """A record as it is now: header and trials. A search may still be writing it; incomplete lines at
+    the end are left out, as mscgym does.
 
         record = mscgym.Record("msc_workspace/digits.jsonl")
         record.best().metrics["distill_loss"]
@@ -80,13 +80,13 @@ class Record:
             first_damaged = first_damaged or (0 if is_good else n_lines)
         if not self.header:
             raise RecordError(f"{self.path}: it does not begin with the header of a record")
-        # The lines of one write may be there in part.
+        # An interrupted write may have left part of its lines.
         if first_damaged and (n_good < 2 or n_lines - first_damaged >= self.header["parallel"]):
             raise self._damaged(first_damaged)
         self.has_torn_end |= first_damaged > 0
 
     def _take(self, number: int, text: bytes) -> bool:
-        """False: it is damaged."""
+        """Returns false if the line is damaged."""
         try:
             line = _parse(text)
             kind = line["kind"]
@@ -116,24 +116,27 @@ class Record:
         return [metric["name"] for metric in self.header["space"]["metrics"]]
 
     def labels(self, trial: Trial) -> dict[str, str]:
-        """What a trial chooses, by task."""
+        """The labels of a trial's choices, by task."""
         return {task["name"]: task["choices"][choice]
                 for task, choice in zip(self.header["space"]["tasks"], trial.choices, strict=True)}
 
     def objective(self, trial: Trial) -> float:
-        """The first one; the smaller the better."""
+        """The first objective, with its sign changed if it is maximised, so that less is better."""
         first = self.header["objectives"][0]
         value = trial.metrics.get(first["metric"])
         return inf if value is None else -value if first["maximise"] else value
 
     def best(self) -> Trial | None:
-        """As mscgym has it: within the bounds, by the first objective, then the lower id."""
+        """The best trial as mscgym defines it: within the bounds, by the first objective, then
+        by the lower id.
+        """
         complete = [trial for trial in self.trials if trial.state == "complete"]
         return min(complete, key=lambda trial: (self.objective(trial), trial.id), default=None)
 
     def to_numpy(self) -> dict[str, numpy.ndarray]:
-        """Arrays with a row for each trial: "id", "choices" [trials, tasks], "state", "violation", and every
-        metric by its name (nan: not measured)."""
+        """Arrays with one row per trial: "id", "choices" [trials, tasks], "state", "violation", and
+        every metric by its name (nan if not measured).
+        """
         import numpy
 
         arrays = {
@@ -149,8 +152,9 @@ class Record:
         return arrays
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A table indexed by the trials' ids: "state", "baseline", "violation", a column for each metric, and
-        the label that each task has, under the task's name."""
+        """A table indexed by trial ids: "state", "baseline", "violation", a column for each metric,
+        and for each task a column with the label of its choice.
+        """
         import pandas
 
         rows = [{"state": trial.state, "baseline": trial.baseline, "violation": trial.violation,

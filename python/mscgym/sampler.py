@@ -2,10 +2,11 @@
 
     "agent": {"type": "process", "command": ["python3", "-m", "mscgym.sampler"], "params": {"ordinal": true}}
 
-`sampler` is "tpe" (unless given) or "nsga2". With `ordinal` choices are whole numbers in the order from the most
-expensive to the cheapest, else categories. Violations of bounds are the sampler's constraints. A point that breaks
-a bound by its exact costs, or that was tried, is told to the sampler at once, without a trial, and it is asked
-again, up to `tries` times (10); then a random point within the bounds goes in its place.
+`sampler` is "tpe" (default) or "nsga2". With `ordinal`, choices are integers from the most
+expensive to the cheapest, otherwise categories. Violations of bounds are the sampler's constraints.
+If a point breaks a bound by its exact costs, or was tried before, the sampler is told its result
+without a trial and asked again, up to `tries` times (10). After that a random point within the
+bounds is used.
 """
 from __future__ import annotations
 
@@ -28,11 +29,12 @@ class OptunaAgent(Agent):
         self.tries = int(self.params.get("tries", 10))
         self.study = optuna.create_study(sampler=self.make_sampler(self.seed % 2 ** 32))
         self.values: dict[Point, tuple[float, float | None]] = {}           # violation and objective
-        self.waiting: dict[Point, optuna.trial.Trial | None] = {}  # points that were asked for
+        # Points that were proposed but not evaluated.
+        self.waiting: dict[Point, optuna.trial.Trial | None] = {}
         self.worst = 0.0
 
     def make_sampler(self, seed: int) -> optuna.samplers.BaseSampler:
-        """Override it for any other sampler; it has to be deterministic in its seed."""
+        """Override it to use another sampler, which must be deterministic for a given seed."""
         def violation(trial: optuna.trial.FrozenTrial) -> tuple[float]:
             return (trial.user_attrs["violation"],)
 
@@ -60,7 +62,7 @@ class OptunaAgent(Agent):
         self.worst = max(self.worst, objective or 0.0)
         if waiting:
             self.settle(waiting, self.values[choices])
-        else:  # a baseline, or drawn
+        else:  # a baseline, or a random point
             self.add(choices)
 
     # ---- Points -----------------------------------------------------------------------------------
@@ -73,7 +75,7 @@ class OptunaAgent(Agent):
         return tuple(choose(t, task.dearest_first) for t, task in enumerate(self.space.tasks))
 
     def sample(self) -> tuple[Point, optuna.trial.Trial] | None:
-        """A point that is within the bounds and new, and its trial."""
+        """A new point within the bounds, and its trial in the study; None after `tries` attempts."""
         for _ in range(self.tries):
             trial = self.study.ask()
             point = self.suggest(trial)

@@ -1,4 +1,4 @@
-"""What a search chooses from, what it is after, and what came of a trial. Plain data."""
+"""Plain data: the space of a search, its goal, and outcomes of trials."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from typing import Any
 class Task:
     name: str
     choices: tuple[str, ...]        # labels
-    dearest_first: tuple[int, ...]  # their indices from the most expensive to the cheapest
+    dearest_first: tuple[int, ...]  # indices of choices, from the most expensive to the cheapest
     features: tuple[float, ...] = ()
-    choice_features: tuple[tuple[float | None, ...], ...] = ()  # of each choice; None: not known
+    choice_features: tuple[tuple[float | None, ...], ...] = ()  # per choice; None: unknown
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,13 @@ class Metric:
     name: str
     unit: str = ""
     maximised: bool = False
-    exact: bool = False  # known without a run: a cost of the space has its name
+    exact: bool = False  # known without a run: the space has a cost of this name
 
 
 @dataclass(frozen=True)
 class Factor:
     task: int
-    values: tuple[float, ...]  # one for each choice of the task
+    values: tuple[float, ...]  # one per choice of the task
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Term:
 
 @dataclass(frozen=True)
 class Cost:
-    """An exact cost: constant + the sum over terms of scale times one factor for each task named."""
+    """An exact cost: constant + sum over terms of scale * product of one factor for each of its tasks."""
     metric: str
     constant: float
     terms: tuple[Term, ...]
 
     def value(self, choices: Sequence[int]) -> float:
-        """In the order in which mscgym computes it, so that a bound is met here when it is met there."""
+        """Computed in mscgym's order of operations, so that both agree on whether a bound is met."""
         total = self.constant
         for term in self.terms:
             total += prod((factor.values[choices[factor.task]] for factor in term.factors), start=term.scale)
@@ -57,7 +57,7 @@ class Bound:
     max: float = inf
 
     def violation(self, value: float) -> float:
-        """How far a value is over the limit, as a part of it; 0: within."""
+        """Distance from the limit relative to the limit; 0: within."""
         over = ((value - self.max, self.max) if value > self.max else
                 (self.min - value, self.min) if value < self.min else (0.0, 1.0))
         return over[0] / (abs(over[1]) or 1.0)
@@ -70,7 +70,7 @@ class Space:
     costs: tuple[Cost, ...] = ()
     feature_names: tuple[str, ...] = ()
     choice_feature_names: tuple[str, ...] = ()
-    baselines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # points by label
+    baselines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # points, by label
 
     @property
     def n_choices(self) -> list[int]:
@@ -100,7 +100,9 @@ class Goal:
     bounds: Mapping[str, Bound]
 
     def exact_violation(self, space: Space, choices: Sequence[int]) -> float:
-        """By the exact costs alone; 0: a trial of the point will be within the bounds on them."""
+        """Violation by the exact costs only. If it is 0, a trial of the point will meet the
+        bounds on them.
+        """
         costs = ((space.cost(metric), bound) for metric, bound in self.bounds.items())
         return sum(bound.violation(cost.value(choices)) for cost, bound in costs if cost)
 
@@ -114,8 +116,8 @@ class Goal:
 @dataclass(frozen=True)
 class Outcome:
     state: str                     # "complete", "infeasible", "pruned" or "failed"
-    metrics: Mapping[str, float]   # those that were measured, and the exact costs
-    objectives: tuple[float | None, ...]  # the smaller the better; None: not measured
+    metrics: Mapping[str, float]   # measured metrics and exact costs
+    objectives: tuple[float | None, ...]  # less is better; None: not measured
     violation: float               # 0: within all bounds
     reason: str = ""
 

@@ -1,7 +1,7 @@
-"""Workers of mscgym on a Ray cluster: `mscgym search CONFIG --cluster ray:HOST:PORT` starts this.
+"""Workers of mscgym on a Ray cluster. `mscgym search CONFIG --cluster ray:HOST:PORT` starts this package.
 
-The coordinator, mscgym, speaks with `python3 -m mscgym_ray` in lines of JSON (docs/cluster.md). One
-actor stands for one worker, `mscgym worker`, on its node, and carries lines to and fro. What the lines
-say is nothing to it but for `init`, which is told where on the node the search's files are, and its
-share of the node.
+The coordinator, mscgym, exchanges lines of JSON with `python3 -m mscgym_ray` (docs/cluster.md). For
+each worker process (`mscgym worker`) there is one actor on its node, which forwards lines in both
+directions. It does not interpret them, except that it adds to `init` where the search's files are
+on the node, and the worker's share of the node.
 """

@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> int:
-    # Ray writes to standard output what it likes: that is the coordinator's alone.
+    # Ray prints to standard output, which must have only events for the coordinator.
     output = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"

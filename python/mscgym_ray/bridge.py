@@ -1,4 +1,4 @@
-"""The coordinator's side: who is there, and what is carried to whom."""
+"""The coordinator's side of the bridge: starts workers on nodes, and forwards lines to and from them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any, TextIO
 from .connect import BridgeError, connect, first_line, words_of
 from .files import Files
 
-LOOK_S = 1.0  # for nodes that come and go
-HEAD_S = 30.0  # without an answer of the cluster's head
-PAUSE_S = 1.0  # before a worker is started anew
-MAX_FAILED = 3  # ends in a row, or drops, before a worker was asked to measure
-MAX_CUT = 30  # and those that were the node's or the network's
-READ_BYTES = 1 << 26  # of one request, at most
+LOOK_S = 1.0  # interval between two looks for new and lost nodes
+HEAD_S = 30.0  # the head may not answer for this long
+PAUSE_S = 1.0  # pause before a worker is restarted
+MAX_FAILED = 3  # failures and drops in a row before the worker is asked to measure
+MAX_CUT = 30  # the same, for losses of the node or the network
+READ_BYTES = 1 << 26  # largest request
 
 
 def say(output: TextIO, key: str, value: Any) -> None:
@@ -32,7 +32,7 @@ def fail(output: TextIO, text: str) -> None:
 
 @dataclass
 class Slot:
-    """A place for a worker: one after another is in it."""
+    """A place for a worker on a node; a restarted worker takes the same slot."""
 
     node_id: str
     threads: int
@@ -50,9 +50,10 @@ class Slot:
 class Worker:
     actor: Any
     slot: Slot
-    is_asked: bool = False  # to measure
-    error: BaseException | None = None  # it cannot be gone on with
-    ended: asyncio.Event = field(default_factory=asyncio.Event)  # by an error, or it was dropped
+    is_asked: bool = False  # whether it was asked to measure
+    error: BaseException | None = None  # why the worker cannot continue
+    # Set after an error, or when the worker was dropped.
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     def fail(self, error: BaseException) -> None:
         self.error = self.error or error
@@ -95,14 +96,14 @@ class Bridge:
         if '"method":"init"' in line:
             call = self.init(worker, line)
         else:
-            # Who is asked to measure has answered before: what the node has is good.
+            # A worker that is asked to measure has answered before, so its node works.
             worker.is_asked = True
             worker.slot.n_failed = worker.slot.n_cut = 0
             call = self.put(worker, worker.actor.put.remote([line]))
         self.begin(call)
 
     def begin(self, doing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """What fails ends the bridge."""
+        """Runs a coroutine; if it fails, the bridge ends."""
         task = asyncio.ensure_future(doing)
         self.tasks.add(task)
         task.add_done_callback(self.end)
@@ -115,7 +116,9 @@ class Bridge:
             self.broken.set_exception(error)
 
     async def put(self, worker: Worker, reference: Any) -> None:
-        """A call that fails may have been made or not: such a worker is replaced."""
+        """Awaits a call of the worker. A call that fails may or may not have been made, so that worker
+        is replaced.
+        """
         try:
             await reference
         except self.ray.exceptions.RayError as error:
@@ -127,7 +130,8 @@ class Bridge:
             missing = await worker.actor.missing.remote(files)
             chunks = {digest: await asyncio.to_thread(self.files.put, digest) for digest in missing}
             await worker.actor.init.remote(line, files, chunks)
-        except self.ray.exceptions.RayError as error:  # an OSError, too, where that was the node's
+        # Errors raised on the node arrive as RayError, even if they are OSErrors.
+        except self.ray.exceptions.RayError as error:
             worker.fail(error)
         except OSError as error:
             raise BridgeError(f"a file of the search cannot be read: {error}") from None
@@ -149,7 +153,7 @@ class Bridge:
         return options.remote(self.start["argv"], slot.threads, slot.memory)
 
     async def carry(self, number: int, worker: Worker) -> str:
-        """Lines of the worker, until it ends; how."""
+        """Passes on the lines of the worker until it ends. Returns why it ended, or "" if it was dropped."""
         ended = asyncio.ensure_future(worker.ended.wait())
         try:
             while True:
@@ -170,7 +174,7 @@ class Bridge:
             ended.cancel()
 
     async def run_once(self, slot: Slot) -> None:
-        """One worker in the slot, from its start to its end."""
+        """Runs one worker in the slot, from its start to its end."""
         actor = self.make_actor(slot)
         number, why = -1, ""
         try:
@@ -180,7 +184,7 @@ class Bridge:
             self.workers[number] = worker
             say(self.output, "up", {"w": number, "node": name})
             why = await self.carry(number, worker)
-        except self.ray.exceptions.RayTaskError as error:  # the node's own words
+        except self.ray.exceptions.RayTaskError as error:  # an error raised on the node
             slot.n_failed += 1
             why = words_of(error)
         except self.ray.exceptions.RayError as error:
@@ -203,7 +207,7 @@ class Bridge:
         resources = node["Resources"]
         cpus = int(resources.get("CPU", 0))
         gpus = int(resources.get("GPU", 0)) if self.start.get("gpus") else None
-        own = cpus if gpus is None else cpus // max(gpus, 1)  # each GPU has its share of the processors
+        own = cpus if gpus is None else cpus // max(gpus, 1)  # GPUs share the processors equally
         threads = min(self.start["threads"] or max(own, 1), cpus)
         n = cpus // threads if threads else 0
         if gpus is not None:
@@ -218,7 +222,7 @@ class Bridge:
                 self.slots.append(slot)
 
     async def watch(self) -> None:
-        """Nodes come and go; when no slot is open any more, there is nothing to wait for."""
+        """Follows the nodes of the cluster as they come and go. Fails when no slot is open any more."""
         while True:
             try:
                 listed = await asyncio.wait_for(asyncio.to_thread(self.ray.nodes), HEAD_S)
@@ -266,9 +270,9 @@ async def serve(address: str, output: TextIO) -> None:
     error = next((task.exception() for task in done if task.exception()), None)
     if error:
         fail(output, str(error) if isinstance(error, BridgeError) else f"{type(error).__name__}: {first_line(error)}")
-        os._exit(1)  # threads may wait for a head that is lost; actors end with this process
+        os._exit(1)  # threads may wait for a lost head; actors end with this process
 
 
 def run(address: str, output: TextIO) -> None:
-    """Until the input ends; actors end with this process."""
+    """Serves until the input ends. The actors end with this process."""
     asyncio.run(serve(address, output))

@@ -1,4 +1,4 @@
-"""A cluster of Ray's, reached; or one line that says why not."""
+"""Connects to a Ray cluster, or fails with a single line that says why."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-ANSWER_S = 10.0  # of the machine that was named, at most
-SAY_S = 4.0  # without an answer: it is said that there is none yet
-LIMIT_S = 30.0  # without an answer, at most
+ANSWER_S = 10.0  # longest wait for an answer of the named machine
+SAY_S = 4.0  # time without an answer after which a note is printed
+LIMIT_S = 30.0  # time without an answer after which the attempt ends
 
 
 class BridgeError(Exception):
-    """What ends the bridge; a line for people."""
+    """Ends the bridge; the text is a line for the user."""
 
 
 def first_line(error: BaseException) -> str:
@@ -27,13 +27,13 @@ def first_line(error: BaseException) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """Of what was raised on a node, where Ray puts its traceback first."""
+    """The message of an error raised on a node, without the traceback that Ray puts before it."""
     cause = getattr(error, "cause", None)
     return first_line(error if cause is None else cause)
 
 
 def check_port(where: str) -> None:
-    """Ray itself goes on asking for minutes."""
+    """Tries the port first, because Ray would retry for minutes."""
     host, _, port = where.rpartition(":")
     if not host or not port.isdigit():
         return
@@ -45,7 +45,7 @@ def check_port(where: str) -> None:
 
 @contextlib.contextmanager
 def held_back() -> Iterator[BinaryIO]:
-    """What is written to standard error meanwhile, Ray's own repetitions among it."""
+    """Holds back standard error, which includes Ray's repeated messages."""
     sys.stderr.flush()
     shown = os.dup(2)
     with tempfile.TemporaryFile() as held:
@@ -59,7 +59,9 @@ def held_back() -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def watched(where: str, note: Callable[[str], None], give_up: Callable[[str], None]) -> Iterator[None]:
-    """Ray asks on for minutes, and a name is looked up for as long: nobody waits in silence, nor for that long."""
+    """Ray retries for minutes, and so may the lookup of a name. Prints a note after a while, and gives
+    up in the end.
+    """
     answered = threading.Event()
 
     def watch() -> None:
@@ -88,7 +90,7 @@ def why_not(where: str, error: BaseException, told: str) -> str:
 
 
 def connect(address: str, note: Callable[[str], None], give_up: Callable[[str], None]) -> Any:
-    """Ray, connected; with the token that its cluster asks for. `give_up` ends the process, `note` does not."""
+    """Returns Ray, connected with the cluster's token. `give_up` ends the process, `note` does not."""
     if os.environ.get("RAY_AUTH_MODE") != "token":
         raise BridgeError(
             "RAY_AUTH_MODE=token is not set: whoever reaches a cluster without tokens runs programs on it"
@@ -104,11 +106,11 @@ def connect(address: str, note: Callable[[str], None], give_up: Callable[[str], 
             ray.init(where, log_to_driver=False, logging_level=logging.ERROR, configure_logging=True)
         except BridgeError:
             raise
-        except Exception as error:  # Ray has many, some of them RuntimeError
+        except Exception as error:  # Ray raises many types, some of them RuntimeError
             held.seek(0)
             raise BridgeError(why_not(where, error, held.read().decode(errors="replace"))) from None
     from . import node, store
 
-    for module in (node, store):  # nodes need not have this package
+    for module in (node, store):  # so that nodes need not have this package
         ray.cloudpickle.register_pickle_by_value(module)
     return ray

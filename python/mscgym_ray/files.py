@@ -1,4 +1,4 @@
-"""The search's files, where it runs: what they hold, and how they get to nodes."""
+"""The search's files on the coordinator's machine, and how they get to nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ CHUNK_BYTES = 1 << 26
 
 
 class Files:
-    """Put into Ray's store when the first node asks, from which each node takes them once."""
+    """Files that are put into Ray's store when the first node asks for them. Each node takes them from
+    there once.
+    """
 
     def __init__(self, ray: Any) -> None:
         self.ray = ray
@@ -24,7 +26,7 @@ class Files:
         self.named.append((path, first_line))
 
     def known(self) -> list[store.File]:
-        """What they hold, which is looked at once."""
+        """The files with their hashes, which are computed once."""
         if not self.files:
             self.files = [store.look_at(*one) for named in self.named for one in inside(*named)]
         return self.files
@@ -39,7 +41,7 @@ class Files:
 
 
 def inside(path: str, first_line: bool) -> Iterator[tuple[str, bool]]:
-    """A file, or those of a folder."""
+    """A file itself, or the files of a folder."""
     if not os.path.isdir(path):
         yield path, first_line
         return

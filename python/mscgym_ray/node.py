@@ -1,4 +1,4 @@
-"""What runs on a node: an actor with its worker. Nodes need Ray and mscgym, not this package."""
+"""The part that runs on a node: an actor with its worker. Nodes need Ray and mscgym, but not this package."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ import ray
 
 from . import store
 
-# Becomes the worker, which is killed with the actor, however that ends.
+# Becomes the worker process, which the kernel kills when the actor's process ends for any reason.
 LAUNCH = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 9)
 if os.getppid() == int(sys.argv[1]):
     os.execv(sys.argv[2], sys.argv[2:])
 """
-WAIT_S = 10.0  # for a line, at most
-MAX_LINES = 1000  # of one answer
+WAIT_S = 10.0  # longest wait for a line
+MAX_LINES = 1000  # per answer
 
 
 class Node:
-    """A worker on this node. Its lines come and go in threads of their own, in their order."""
+    """A worker on this node. Threads forward its lines in order."""
 
     def __init__(self, argv: list[str], threads: int, memory: int) -> None:
         self.argv = argv
@@ -37,13 +37,15 @@ class Node:
         self.lines: queue.Queue[str | None] = queue.Queue()
 
     def start(self) -> str:
-        """Its name, once it runs. What goes wrong here is told as it is, not as the actor's death."""
+        """Starts the worker; returns its name. Errors here are raised as they are, not as the
+        actor's death.
+        """
         program = shutil.which(self.argv[0]) or of_package(self.argv[0])
         if not program:
             raise RuntimeError(f"{os.uname().nodename}: {self.argv[0]} is not installed on this node")
-        # Ray has set this to 1.
+        # Ray sets this to 1.
         environment = dict(os.environ, OMP_NUM_THREADS=str(self.share["threads"]))
-        # Ray need not have set this, and the worker goes by it: numbers, or UUIDs where the node has these.
+        # Ray may not set this, but the worker depends on it: numbers, or UUIDs if the node has them.
         if gpus := ray.get_gpu_ids():
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
         self.process = subprocess.Popen(
@@ -71,7 +73,7 @@ class Node:
             self.process.stdin.write("".join(line + "\n" for line in lines).encode())
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended: its output says so
+            pass  # the worker has ended; its output says why
 
     @ray.method(concurrency_group="put")
     def missing(self, files: list[store.File]) -> list[str]:
@@ -79,7 +81,9 @@ class Node:
 
     @ray.method(concurrency_group="put")
     def init(self, line: str, files: list[store.File], references: dict[str, list[Any]]) -> None:
-        """The request init, for which files are laid out as they are where the search runs."""
+        """Sends the request init, after storing the search's files in the same layout as on the
+        coordinator.
+        """
         request = json.loads(line)
         if files:
             with store.locked(store.home()):
@@ -87,12 +91,12 @@ class Node:
                     store.keep(digest, lambda stream, chunks=chunks: fetch(chunks, stream))  # type: ignore[misc]
                 request["record"] = store.lay_out(files) + request["record"]
                 store.prune()
-        # Without blanks: a worker that is new reads nothing else before init.
+        # Without spaces, because a new worker accepts nothing else before init.
         self._write([json.dumps(request | self.share, separators=(",", ":"))])
 
     @ray.method(concurrency_group="take")
     def take(self) -> tuple[list[str], str | None]:
-        """Lines that the worker has written, and how it ended, if it has."""
+        """Lines that the worker has written and, if it has ended, how."""
         lines: list[str] = []
         try:
             line = self.lines.get(timeout=WAIT_S)
@@ -109,7 +113,7 @@ class Node:
 
 
 def of_package(name: str) -> str | None:
-    """The program in the wheel that this node's Python has installed."""
+    """The program in the wheel installed for this node's Python."""
     if name != "mscgym":
         return None
     try:

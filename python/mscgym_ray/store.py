@@ -1,7 +1,9 @@
-"""Files on a node: used where they are when they are the search's own, else kept by their hashes.
+"""Files on a node. A file that the node has under the same path is used in place; others are stored by
+their hashes.
 
-What is kept lies in mscgym-UID where the node has its temporary files: `blobs` has each file once, and
-a folder for each search has them as they lie where it runs. What nobody has used for a week goes.
+They are stored in mscgym-UID in the folder for temporary files: `blobs` has each file once, and a
+folder per search links to them in the layout of the coordinator. Files that were not used for a
+week are deleted.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ KEPT_S = 7 * 86400.0
 
 
 class File(NamedTuple):
-    path: str  # where the search runs
-    first_line: bool  # of a file that grows no more is read
+    path: str  # path on the coordinator
+    first_line: bool  # only the first line is read, because the file grows
     digest: str
 
 
@@ -38,7 +40,7 @@ def look_at(path: str, first_line: bool) -> File:
 
 
 def is_here(file: File) -> bool:
-    """Has this node the same under the same path, on a shared file system, say?"""
+    """True if this node has the same file under the same path, for example on a shared file system."""
     try:
         return look_at(file.path, file.first_line) == file
     except OSError:
@@ -57,7 +59,7 @@ def home() -> str:
 
 @contextlib.contextmanager
 def locked(folder: str) -> Iterator[None]:
-    """Workers of one node do not write the same twice."""
+    """Prevents workers of one node from writing the same file twice."""
     with open(os.path.join(folder, "lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -68,7 +70,7 @@ def blob_of(digest: str) -> str:
 
 
 def missing(files: list[File]) -> list[str]:
-    """Hashes of those that have to come from elsewhere."""
+    """Hashes of the files that this node lacks."""
     here = [is_here(file) for file in files]
     if all(here):
         return []
@@ -80,7 +82,7 @@ def missing(files: list[File]) -> list[str]:
 
 
 def keep(digest: str, write: Callable[[BinaryIO], None]) -> None:
-    """A file that has its name is whole."""
+    """Writes a file under a temporary name first, so that a file with its final name is complete."""
     path = blob_of(digest)
     if os.path.exists(path):
         return
@@ -98,7 +100,7 @@ def keep(digest: str, write: Callable[[BinaryIO], None]) -> None:
 
 
 def lay_out(files: list[File]) -> str:
-    """Where the root of the search's files is on this node; "" where they are in place."""
+    """The root of the search's files on this node; "" if all are in place."""
     if all(is_here(file) for file in files):
         return ""
     key = hashlib.sha256(repr([(file.path, file.digest) for file in files]).encode())

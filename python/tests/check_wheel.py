@@ -3,7 +3,8 @@
 
     check_wheel.py SOURCE MSCGYM CC
 
-MSCGYM is the program of an ordinary build, with which it must agree to the last bit; CC compiles a plug-in.
+MSCGYM is the program of an ordinary build, whose records the wheel's must equal bit by bit. CC
+compiles a plug-in.
 """
 import json
 import os
@@ -20,7 +21,7 @@ NOT_SOURCE = re.compile(r"\.git|build.*|__pycache__|msc_workspace|Testing")
 
 
 class Failure(Exception):
-    """What was expected, and what there is."""
+    """Says what was expected and what was found."""
 
 
 def run(*command, **options):
@@ -36,7 +37,7 @@ def expect(condition, what):
 
 
 def tree(folder):
-    """The files of the sources, with their times of modification."""
+    """The source files with their modification times."""
     found = {}
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not NOT_SOURCE.fullmatch(name)]
@@ -76,7 +77,7 @@ def check_libraries(site):
 
 
 def search(program, folder, environment):
-    """Searches the packaged example. Returns its record without what may differ between runs."""
+    """Searches the packaged example; returns the canonical record."""
     run("python3", "-m", "mscgym.examples", folder, env=environment)
     said = run(program, "search", os.path.join(folder, "digits", "digits.json"), "--quiet", env=environment)
     expect("winner: trial" in said, "a winner")
@@ -92,12 +93,12 @@ def check_program(folder, environment, program):
 
 
 def check_runtime(folder, environment):
-    """Python, the script and the program find the module."""
+    """Python, the script and the program find the runtime's module."""
     for command in (["python3", "-m", "mscgym.runtime"], ["mscgym-runtime"]):
-        # Lines with a "note" may come before the answer.
+        # Lines with a "note" may precede the answer.
         answer = json.loads(run(*command, input='{"method":"hello"}\n', env=environment).splitlines()[-1])
         expect(answer["protocol"] == 1, f"an answer of {command}")
-    alone = {"PATH": "/usr/bin:/bin", "HOME": folder}  # as where the environment is not active
+    alone = {"PATH": "/usr/bin:/bin", "HOME": folder}  # without the virtual environment in the PATH
     done = subprocess.run([shutil.which("mscgym", path=environment["PATH"]), "bench", "examples0/digits/digits.onnx"],
                           cwd=folder, env=alone, text=True, capture_output=True, check=False)
     python = os.path.join(folder, "venv", "bin", "python")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The package without anything but Python, alone and with mscgym.
+"""Tests the parts of the package that need only Python, by themselves and together with mscgym.
 
     test_core.py MSCGYM | --installed
 
---installed: the package that this Python has, and the program with it.
+--installed tests the package of this Python and its program.
 """
 import json
 import os
@@ -78,7 +78,7 @@ Sum.run()
 """
 
 
-# Reasons that have to be cut, and of more lines than one.
+# Reasons that are too long, or have several lines.
 LONG_REASONS = """
 import mscgym
 class Talkative(mscgym.Environment):
@@ -246,7 +246,7 @@ class TestWithMscgym(unittest.TestCase):
             self.assertRaises(mscgym.RecordError, mscgym.Record, torn)
 
     def damage(self, n, behind=0):
-        """The record with n damaged lines, and so many good ones behind them."""
+        """A copy of the record with n damaged lines, followed by `behind` good ones."""
         with open(self.record, "rb") as file:
             lines = file.readlines()
         first = len(lines) - behind - n
@@ -328,7 +328,7 @@ class InFolder(unittest.TestCase):
         self.folder = self.held.name
 
     def search(self, agent, environment, timeout=600):
-        """Of 20 trials, by the texts of both programs. What it says on standard error."""
+        """Searches 20 trials with both programs; returns standard error."""
         for name, text in ("agent.py", agent), ("environment.py", environment):
             with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -344,7 +344,7 @@ class InFolder(unittest.TestCase):
         return process.stderr
 
 
-# What a child of either program writes and reads, and what is written past Python.
+# Output and input of a child process in either program, and output that bypasses Python.
 TALK = """
 import os, subprocess
 def talk():
@@ -381,7 +381,7 @@ class TestTalk(InFolder):
 
 class TestGuide(InFolder):
     def test_is_right_as_printed(self):
-        """The agent and the environment of docs/python.md, as they stand there."""
+        """Runs the agent and the environment that docs/python.md shows."""
         with open(os.path.join(HERE, "..", "..", "docs", "python.md"), encoding="utf-8") as file:
             sections = file.read().split("\n## ")
         programs = []

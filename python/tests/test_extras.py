@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What needs packages, and the examples: as docs/python.md starts them, in an empty folder.
+"""Tests the parts that need packages, and the examples, started as in docs/python.md in an empty folder.
 
     test_extras.py MSCGYM DIGITS
 
-Whatever package is not there skips its part with a line that says so.
+Parts whose packages are missing are skipped with a message.
 """
 import importlib.util
 import os
@@ -76,7 +76,7 @@ def check_gymnasium():
 def main():
     folder = tempfile.mkdtemp(prefix="mscgym_python_")
     os.makedirs(os.path.join(folder, "bin"))
-    # What a virtual environment and an installed mscgym would have in the PATH.
+    # The PATH has what a virtual environment and an installed mscgym would add.
     os.symlink(MSCGYM, os.path.join(folder, "bin", "mscgym"))
     with open(os.path.join(folder, "bin", "python3"), "w") as file:
         file.write(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How the package finds what is installed with it, how examples are copied, and what a wheel is called.
+"""Tests how the package finds the installed program and headers, copies examples, and names its wheel.
 
     test_installed.py VERSION
 
@@ -49,7 +49,7 @@ class InFolder(unittest.TestCase):
 
 
 class TestProgram(InFolder):
-    """`scripts` and `path` are two folders in PATH."""
+    """Finding the program; `scripts` and `path` are two folders in PATH."""
 
     def setUp(self):
         super().setUp()
@@ -67,7 +67,7 @@ class TestProgram(InFolder):
         self.assertEqual(installed.program(), own)
 
     def test_is_never_the_script_that_asks(self):
-        # As pip writes it, in whichever folder.
+        # A script as pip writes it, in any folder.
         write(os.path.join(self.scripts, "mscgym"),
               "#!/usr/bin/python3\nimport sys\nfrom mscgym.installed import main\nsys.exit(main())\n")
         with self.assertRaisesRegex(FileNotFoundError, "no program mscgym"):
@@ -87,7 +87,9 @@ class TestProgram(InFolder):
 
 
 class TestScript(InFolder):
-    """The script that pip makes for `mscgym` in [project.scripts], with a program that prints its arguments."""
+    """The script that pip makes for `mscgym` in [project.scripts], with a program that prints
+    its arguments.
+    """
 
     def run_script(self, *arguments):
         code = ("import sys; from mscgym import installed; installed.FOLDER = sys.argv.pop(1); "

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What reaches workers on a Ray cluster, without Ray: one of a few lines is in its place.
+"""Tests the bridge to Ray without Ray: a small module stands in for it.
 
     test_ray.py [--installed]
 
---installed: the package that this Python has.
+--installed tests the package of this Python.
 """
 import os
 import sys
@@ -44,13 +44,13 @@ class RayTaskError(RayError):
 
 
 class Ray(types.ModuleType):
-    """Actors are objects of this process, each call a thread's."""
+    """Stands in for Ray: actors are objects in this process, and each call runs in a thread."""
 
     def __init__(self):
         super().__init__("ray")
         self.exceptions = types.SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
         self.listed, self.actors, self.killed, self.n_put, self.faults = [], [], [], 0, {}
-        self.gpus = []  # not given yet
+        self.gpus = []  # not assigned yet
         self.given = contextvars.ContextVar("given", default=[])
 
     def method(self, **_):
@@ -90,7 +90,8 @@ class Ray(types.ModuleType):
 class Actor:
     def __init__(self, ray, node):
         self.ray, self.node = ray, node
-        self.turns = {"take": asyncio.Lock(), "put": asyncio.Lock()}  # a call at a time in each group
+        # One call at a time in each concurrency group.
+        self.turns = {"take": asyncio.Lock(), "put": asyncio.Lock()}
 
     def __getattr__(self, name):
         def call(*words):
@@ -134,7 +135,7 @@ class Output(io.StringIO):
 
 
 def use_folder(test):
-    """A folder for all that is temporary."""
+    """Uses a new folder for temporary files."""
     folder = tempfile.mkdtemp()
     test.addCleanup(shutil.rmtree, folder)
     test.addCleanup(setattr, tempfile, "tempdir", tempfile.tempdir)
@@ -143,7 +144,7 @@ def use_folder(test):
 
 
 class TestBridge(unittest.IsolatedAsyncioTestCase):
-    """The worker is `cat`, which says what it is told."""
+    """The worker is `cat`, which returns every line it gets."""
 
     def setUp(self):
         ray.__init__()
@@ -162,7 +163,7 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
     async def asyncTearDown(self):
         if not hasattr(self, "watching"):
             return
-        while not self.watching.done():  # wait_for passes a request over that comes as it ends
+        while not self.watching.done():  # wait_for ignores a cancellation that arrives as it ends
             self.watching.cancel()
             await asyncio.sleep(0.001)
         for task in list(self.bridge.tasks):
@@ -205,7 +206,7 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
             await self.watching
 
     async def test_replaces_who_cannot_be_reached(self):
-        """Such a call was made, or was not: nobody knows."""
+        """A call that fails may or may not have reached the worker, so the worker is killed and replaced."""
         await self.begin()
         await self.up()
         ray.faults["put"] = RayError("The actor is unavailable\nmore of it")
@@ -215,7 +216,9 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
         self.assertIn(ray.actors[0], ray.killed)
 
     async def test_goes_on_after_cuts(self):
-        """More than a worker may end without a word: a node that is cut off is not a worker that fails."""
+        """A worker that is cut off with its node has not failed, so it is replaced more often than one
+        that fails.
+        """
         await self.begin()
         for n in range(1, 8):
             ray.faults["take"] = RayError("the node is cut off")
@@ -229,7 +232,7 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(len(ray.actors), bridge.MAX_FAILED)
 
     async def test_gives_up_who_dies_before_it_measures(self):
-        """Whose parent beats at once, whatever becomes of it."""
+        """The program sends a beat as soon as it starts, but a beat does not count as an answer."""
         await self.begin(("sh", "-c", 'echo "{\\"beat\\":1}"; read init; exit 7'))
         for number in range(bridge.MAX_FAILED):
             await self.up(number + 1)
@@ -239,13 +242,14 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
             await asyncio.wait_for(self.watching, 5)
 
     async def test_gives_up_who_is_dropped_before_it_measures(self):
-        """One after another says what is no message, say."""
+        """The search drops one worker after another, for instance because they send garbage."""
         await self.begin()
         for number in range(bridge.MAX_FAILED - 1):
             await self.up(number + 1)
             self.bridge.take_request({"drop": {"w": number, "for_good": False}})
         await self.up(bridge.MAX_FAILED)
-        self.send(bridge.MAX_FAILED - 1, "measure")  # it is good: they are counted anew
+        # The worker has answered, so failures are counted from 0 again.
+        self.send(bridge.MAX_FAILED - 1, "measure")
         for number in range(bridge.MAX_FAILED - 1, 2 * bridge.MAX_FAILED):
             await self.up(number + 1)
             self.bridge.take_request({"drop": {"w": number, "for_good": False}})
@@ -253,7 +257,9 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
             await asyncio.wait_for(self.watching, 5)
 
     async def test_leaves_closed_who_was_dropped_last(self):
-        """A node that is gone has closed its places, whatever is said of their workers later."""
+        """Once a node has left, no worker is started on it, even if the search drops its last
+        worker only later.
+        """
         await self.begin()
         await self.up()
         ray.listed = []
@@ -279,7 +285,9 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
         self.assertEqual({slot.node_id for slot in self.bridge.slots}, {"n2"})
 
     async def test_gives_each_worker_a_gpu(self):
-        """And its share of the processors; a list of its own in the environment."""
+        """Each worker sees one GPU and gets an equal share of the processors. CUDA_VISIBLE_DEVICES of
+        the caller is replaced.
+        """
         os.environ["CUDA_VISIBLE_DEVICES"] = "all"
         self.addCleanup(os.environ.pop, "CUDA_VISIBLE_DEVICES")
         for gpus in ([0, 3], ["GPU-77aa", "GPU-0bc1"]):
@@ -326,7 +334,7 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
             await self.bridge.broken
 
     async def test_tells_of_a_node_that_cannot_keep_files(self):
-        """Which is the node's, not the search's."""
+        """An error of one node ends only the worker on it, not the search."""
         path = self.write("model", b"x")
         await self.begin()
         self.bridge.take_request({"file": {"path": path, "first_line": False}})
@@ -424,7 +432,7 @@ class TestWords(unittest.TestCase):
                 time.sleep(0.1)
                 self.assertIn("box:1 has not answered", notes[0])
                 self.assertEqual(ends, [])
-            time.sleep(0.2)  # it has answered since
+            time.sleep(0.2)  # it has answered in the meantime
             self.assertEqual((len(notes), ends), (1, []))
             with connect.watched("box:1", notes.append, ends.append):
                 time.sleep(0.4)
@@ -436,4 +444,4 @@ class TestWords(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(warnings="ignore")  # actors leave their pipes to the end of their process
+    unittest.main(warnings="ignore")  # actors close their pipes only when their process ends

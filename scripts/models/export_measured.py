@@ -1,10 +1,10 @@
-"""Exports a torchvision network with seeded random weights whose normalisation was measured on
-photographs: export_measured.py NAME FOLDER.
+"""Exports a torchvision network with seeded random weights, and normalisation measured on photographs:
+export_measured.py NAME FOLDER.
 
 Batch normalisation gets the mean and variance of 64 crops (photographs.py), layer by layer, so that
-activations have the ranges that a network on real data has. What torchvision begins with zeros, or
-with all but zeros, would hide whole layers from the output and gets what a trained network has:
-a head of zeros (vit) a random one, layer scales of 1e-6 (convnext) 0.1.
+activations have the ranges of a network on real data. Parameters that torchvision initialises to
+zero, or almost zero, would hide whole layers from the output. They get values as after training:
+vit's head random ones, convnext's layer scales of 1e-6 become 0.1.
 """
 import os
 import sys
@@ -15,8 +15,9 @@ import torchvision
 from exported import save
 from photographs import crops, normalised
 
-OPSETS = {"swin_t": 17, "vit_b_16": 17, "convnext_tiny": 17}  # the first with LayerNormalization
-OPSET = 13  # of the others
+# The first opset with LayerNormalization.
+OPSETS = {"swin_t": 17, "vit_b_16": 17, "convnext_tiny": 17}
+OPSET = 13  # for the other networks
 
 
 def enliven(model):
@@ -28,7 +29,7 @@ def enliven(model):
 
 
 def measure(model):
-    """Sets the statistics of batch normalisation to the mean over the batches, and nothing else."""
+    """Sets the statistics of batch normalisation to the mean over the batches, and changes nothing else."""
     parts = [part for part in model.modules() if isinstance(part, torch.nn.BatchNorm2d)]
     for part in parts:
         part.reset_running_stats()

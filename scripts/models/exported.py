@@ -1,4 +1,4 @@
-"""Writes a network as ONNX, whole or not at all."""
+"""Writes a network as ONNX: completely, or not at all."""
 import os
 import warnings
 
@@ -6,7 +6,7 @@ import torch
 
 
 def save(model, feed, path, opset, inputs, outputs, axes):
-    with warnings.catch_warnings():  # tracing warns of each length that it cannot infer
+    with warnings.catch_warnings():  # tracing warns about each length that it cannot infer
         warnings.simplefilter("ignore")
         torch.onnx.export(model, feed, path + ".part", opset_version=opset, input_names=inputs,
                           output_names=outputs, dynamic_axes=axes)

@@ -1,7 +1,7 @@
 """Crops of the photographs in Debian's python3-sklearn (china, flower) and python3-scipy (face).
 
-photographs.py NAME FOLDER writes FOLDER/NAME.inputs.npz: 64 crops of 224 x 224, normalised as
-torchvision's classifiers expect it, for all of them.
+photographs.py NAME FOLDER writes FOLDER/NAME.inputs.npz: 64 crops of 224 x 224, normalised for
+torchvision's classifiers.
 """
 import os
 import sys
@@ -17,13 +17,13 @@ STD = numpy.array([0.229, 0.224, 0.225], numpy.float32)
 def photographs():
     import scipy.misc
     from sklearn.datasets import load_sample_images
-    with warnings.catch_warnings():  # where newer versions keep the face
+    with warnings.catch_warnings():  # newer versions of scipy have moved the face
         warnings.simplefilter("ignore", DeprecationWarning)
         return [*load_sample_images().images, scipy.misc.face()]
 
 
 def crops(count, size, seed):
-    """Squares from all of them, some mirrored, [count, size, size, 3] of 0 ... 255."""
+    """Squares from all photographs, some mirrored: [count, size, size, 3], values 0 to 255."""
     images, random = photographs(), numpy.random.RandomState(seed)
     result = numpy.empty((count, size, size, 3), numpy.uint8)
     for i in range(count):
@@ -37,7 +37,7 @@ def crops(count, size, seed):
 
 
 def normalised(images):
-    """As the networks read them: [count, 3, height, width]."""
+    """The images in the form that networks read: [count, 3, height, width]."""
     scaled = (images / numpy.float32(255) - MEAN) / STD
     return numpy.ascontiguousarray(scaled.transpose(0, 3, 1, 2))
 

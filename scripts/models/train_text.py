@@ -1,15 +1,15 @@
-"""Trains a transformer on the licences that Debian has in every system (base-files), byte by byte:
+"""Trains a transformer on the licences that every Debian system has (base-files), byte by byte:
 train_text.py NAME FOLDER. NAME is
 
-  bert  an encoder that learns where words end in text without spaces. Inputs input_ids [N, T] and
-        attention_mask, output scores [N, T, 2]. Opset 13: layer normalisation in parts.
-  gpt   a decoder that learns which byte comes next. Inputs input_ids [N, T] and, of each layer,
-        past_key_values.I.key and .value [N, 4, P, 64]; outputs scores [N, T, 256] and present.I.key
-        and .value [N, 4, P + T, 64], the next past. Opset 17.
+    bert  an encoder that learns where words end in text without spaces. Inputs input_ids [N, T] and
+          attention_mask, output scores [N, T, 2]. Opset 13, so layer normalisation is several operators.
+    gpt   a decoder that learns the next byte. Inputs input_ids [N, T] and, for each layer I,
+          past_key_values.I.key and .value [N, 4, P, 64]; outputs scores [N, T, 256] and present.I.key
+          and .value [N, 4, P + T, 64], which are the next past. Opset 17.
 
-Writes NAME.onnx and NAME.inputs.npz: 64 passages that it has not seen. Of the encoder's some are
-shorter than the others; the decoder's are the last byte of each, with the past to which the network
-itself comes on the 63 before. About a minute each on two cores.
+Writes NAME.onnx, and NAME.inputs.npz with 64 passages that were not used for training. Some of the
+encoder's are shorter than the others. The decoder's are the last byte of each passage, and the past
+that the network itself computes from the 63 bytes before. Takes about a minute for each on two cores.
 """
 import glob
 import os
@@ -25,7 +25,7 @@ BATCH, SAMPLES = 16, 64
 
 
 def licences():
-    """All of them, in one text."""
+    """All licences, in one text."""
     texts = []
     for path in sorted({os.path.realpath(p) for p in glob.glob("/usr/share/common-licenses/*")}):
         with open(path, "rb") as file:
@@ -34,8 +34,9 @@ def licences():
 
 
 def passages(tokens, count, random, seen=True):
-    """[count, LENGTH] from random places: of each 4,096 tokens the first nine tenths are for
-    training, the others to see what was learned."""
+    """Random passages [count, LENGTH]. Of each 4,096 tokens, the first nine tenths are for training,
+    the rest for evaluation.
+    """
     start, size = (0, 3686) if seen else (3686, 410)
     rows = random.randint(len(tokens) // 4096, size=(count, 1))
     columns = start + random.randint(size - LENGTH + 1, size=(count, 1))
@@ -50,12 +51,12 @@ class Bert:
 
     @staticmethod
     def tokens(text):
-        """The bytes but for spaces; those behind which a word ends count 256 more."""
+        """The bytes without spaces; bytes at the end of a word are increased by 256."""
         return numpy.concatenate([[*word[:-1], word[-1] + BYTES] for word in text.split()])
 
     @staticmethod
     def feed(model, tokens, random):
-        """Some passages are shorter than the others."""
+        """Makes some passages shorter than the others."""
         lengths = random.randint(LENGTH // 4, 3 * LENGTH, len(tokens))
         mask = torch.from_numpy(numpy.arange(LENGTH) < lengths[:, None])
         return (tokens % BYTES).masked_fill(~mask, PAD), mask.long()

@@ -1,10 +1,10 @@
 """Trains a U-Net to find characters on photographs: train_unet.py NAME FOLDER.
 
-Writes NAME.onnx, which gives each pixel scores of background and of character, and NAME.inputs.npz:
-64 pages of 128 x 128 that it has not seen. Pages are crops (photographs.py) with characters in the
-fonts of Debian's fonts-dejavu-core drawn over them. Encoder and decoder are convolutions with batch
-normalisation, joined by concatenations; the decoder grows by transposed convolutions, at its last
-step by bilinear resizing. About a minute on two cores.
+Writes NAME.onnx, which scores each pixel as background or character, and NAME.inputs.npz: 64 pages
+of 128 x 128 that were not used for training. Pages are crops (photographs.py) with characters drawn
+over them, in the fonts of Debian's fonts-dejavu-core. Encoder and decoder are convolutions with
+batch normalisation, joined by concatenations. The decoder upsamples by transposed convolutions, and
+at last by bilinear resizing. Takes about a minute on two cores.
 """
 import glob
 import os
@@ -19,13 +19,13 @@ from exported import save
 from photographs import crops, normalised
 
 FONTS = sorted(glob.glob("/usr/share/fonts/truetype/dejavu/DejaVu*.ttf"))
-SIZE, WINDOW = 128, 64  # of pages; training looks at windows of them
+SIZE, WINDOW = 128, 64  # size of pages, and of the windows that are used for training
 CHARACTERS = list(string.ascii_letters + string.digits)
 STEPS, BATCH = 500, 8
 
 
 def pages(count, seed):
-    """Images, [count, SIZE, SIZE, 3] of 0 ... 255, and the label of each pixel."""
+    """Images [count, SIZE, SIZE, 3], values 0 to 255, and the label of each pixel."""
     if not FONTS:
         sys.exit("train_unet.py: install the Debian package fonts-dejavu-core")
     random, images = numpy.random.RandomState(seed), crops(count, SIZE, seed)

@@ -1,8 +1,8 @@
-"""Two small transformers over bytes: an encoder as BERT's, a decoder as GPT's with its cache."""
+"""Two small transformers over bytes: an encoder like BERT, and a decoder like GPT with its cache."""
 import torch
 
 WIDTH, HEADS, LAYERS, LENGTH = 256, 4, 4, 64
-BYTES, PAD = 256, 256  # a token is a byte, or fills up what is short
+BYTES, PAD = 256, 256  # a token is a byte, or padding
 
 
 def split(x):
@@ -11,7 +11,7 @@ def split(x):
 
 
 def attend(query, key, value, mask):
-    """Attention and its heads side by side; `mask` is added to the scores."""
+    """Attention, with its heads concatenated; `mask` is added to the scores."""
     scores = query @ key.transpose(2, 3) / (WIDTH // HEADS) ** 0.5 + mask
     mixed = scores.softmax(-1) @ value
     return mixed.transpose(1, 2).reshape(query.shape[0], -1, WIDTH)
@@ -23,7 +23,7 @@ def feed_forward(activation):
 
 
 class Embedding(torch.nn.Module):
-    """Of tokens and, learned from waves on, of places."""
+    """Embeddings of tokens and of positions; the latter are learned, starting from waves."""
 
     def __init__(self, tokens):
         super().__init__()
@@ -38,7 +38,7 @@ class Embedding(torch.nn.Module):
 
 
 class EncoderLayer(torch.nn.Module):
-    """Normalises behind each of its halves."""
+    """Normalises after attention and after the feed-forward part."""
 
     def __init__(self):
         super().__init__()
@@ -54,7 +54,7 @@ class EncoderLayer(torch.nn.Module):
 
 
 class Encoder(torch.nn.Module):
-    """Two scores of each of tokens [N, T], of which those count where the mask is 1."""
+    """Two scores for each of the tokens [N, T]; tokens count where the mask is 1."""
 
     def __init__(self):
         super().__init__()
@@ -72,7 +72,7 @@ class Encoder(torch.nn.Module):
 
 
 class DecoderLayer(torch.nn.Module):
-    """Normalises before each of its halves."""
+    """Normalises before attention and before the feed-forward part."""
 
     def __init__(self):
         super().__init__()
@@ -89,8 +89,9 @@ class DecoderLayer(torch.nn.Module):
 
 
 class Decoder(torch.nn.Module):
-    """Scores of the byte behind each of tokens [N, T], and keys and values of all layers, with those
-    of the tokens before, [N, HEADS, P, WIDTH / HEADS], to [N, HEADS, P + T, WIDTH / HEADS]."""
+    """Scores of the byte after each of the tokens [N, T], and keys and values of all layers. Those of
+    earlier tokens, [N, HEADS, P, WIDTH / HEADS], are extended to [N, HEADS, P + T, WIDTH / HEADS].
+    """
 
     def __init__(self):
         super().__init__()
@@ -111,5 +112,5 @@ class Decoder(torch.nn.Module):
 
 
 def no_past(count):
-    """What the decoder begins with."""
+    """The decoder's initial past, which is empty."""
     return [torch.zeros(count, HEADS, 0, WIDTH // HEADS) for _ in range(2 * LAYERS)]

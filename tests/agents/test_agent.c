@@ -125,7 +125,7 @@ static void test_agents_agent__ask_is_checked(void **state) {
     close_fixture(&f);
     assert_ok(create(&f, &stubborn, "{\"says_more\":true}"));
     assert_int_equal(ask(&f, &first), MSC_E_INVALID);
-    assert_message("agent stubborn: 3 proposals, asked for at most 2");
+    assert_message("agent stubborn: made 3 proposals, expected at most 2");
     close_fixture(&f);
 }
 
@@ -160,7 +160,7 @@ static void test_agents_agent__create_refuses(void **state) {
     struct msc_agent_def old = stubborn;
     old.abi = 0;
     assert_int_equal(create(&f, &old, "{}"), MSC_E_UNSUPPORTED);
-    assert_message("built for ABI 0, expected 1; build it anew against the installed headers");
+    assert_message("built for ABI 0, expected 1; rebuild it with the installed headers");
     close_fixture(&f);
 }
 

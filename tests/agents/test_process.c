@@ -99,7 +99,7 @@ static void test_agents_process__answers_nonsense(void **state) {
         {"[]", "expected a JSON object"},
         {"{\"error\":\"no licence\"}", "it reported: no licence"},
         {"{}", "proposals"},
-        {"{\"proposals\":[[0,0,0]]}", "proposal 0 is no object"},
+        {"{\"proposals\":[[0,0,0]]}", "proposal 0 is not an object"},
         {"{\"proposals\":[{\"choices\":[0,0]}]}", "proposal 0 has 2 choices, expected 3"},
         {"{\"proposals\":[{\"choices\":[0,0,0]},{\"choices\":[0,2,0]}]}",
          "proposal 1 has choice 2 for task task_1, expected 0 to 1"},
@@ -108,7 +108,7 @@ static void test_agents_process__answers_nonsense(void **state) {
         {"{\"proposals\":[{\"choices\":[0,1,0],\"parents\":1}]}", "parent"},
         {"{\"proposals\":[{\"choices\":[0,1,0],\"parent\":-2}]}", "parent -2"},
         {"{\"proposals\":[{\"choices\":[0,0,0]},{\"choices\":[0,0,0]},{\"choices\":[0,0,0]}]}",
-         "it has 3 proposals, asked for at most 2"},
+         "it has 3 proposals, expected at most 2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture f;

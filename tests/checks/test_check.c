@@ -1,3 +1,6 @@
+// Tests the rules of `mscgym check`. Each fault of an environment must break the rule that it
+// belongs to, with the message expected here; the built-in environments and agents must break none.
+// The faulty environments are the built-in "toy" with one function replaced.
 #include "checks/check.h"
 
 #include "base/json.h"
@@ -5,7 +8,7 @@
 
 #include <string.h>
 
-// The toy with one fault.
+// The toy environment with one function replaced, which the subject of the check opens.
 static struct msc_env_def faulty;
 static size_t n_evaluated;
 
@@ -81,7 +84,7 @@ static struct msc_hash new_identity(const struct msc_env *env) {
 
 static const struct msc_space *cheapest_first(const struct msc_env *env) {
     static const uint32_t order[] = {3, 2, 1, 0};
-    static struct msc_task tasks[12]; // as many as the toy has
+    static struct msc_task tasks[12]; // the toy has 12 tasks
     static struct msc_space space;
     space = *toy()->space(env);
     for (size_t t = 0; t < space.n_tasks; t++) {
@@ -117,7 +120,7 @@ static enum msc_status edit_nothing(struct msc_env *env, const uint32_t choices[
     return MSC_OK;
 }
 
-// Of the rules, the first that is broken, or NULL.
+// Returns the name of the first rule that the subject breaks, or NULL.
 static const char *first_broken(const struct msc_check_rule rules[], const void *subject) {
     for (const struct msc_check_rule *rule = rules; rule->name; rule++) {
         if (rule->check(subject) != MSC_OK) {
@@ -142,7 +145,7 @@ static void test_search_check__finds_faults_of_environments(void **state) {
         {"outcomes", "by the space's costs", {.evaluate = other_costs}},
         {"outcomes", "it is Monday", {.evaluate = never}},
         {"bounds", "is stopped at its bound", {.evaluate = too_soon}},
-        {"state", "keeps no state", {.save = save_something}},
+        {"state", "has no state to restore", {.save = save_something}},
         {"edits", "not a JSON object", {.edits = edit_nothing}},
     };
     const struct msc_check_env subject = {.open = open_faulty, .close = close_faulty};
@@ -166,7 +169,7 @@ static void test_search_check__finds_faults_of_environments(void **state) {
     assert_null(first_broken(msc_check_env_rules, &subject));
 }
 
-// Those that can be made of defaults.
+// All built-in environments that need no options; the others are skipped.
 static void test_search_check__environments_pass(void **state) {
     (void)state;
     const struct msc_check_env subject = {.open = open_faulty, .close = close_faulty};

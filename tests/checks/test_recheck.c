@@ -1,4 +1,5 @@
-// The winner is evaluated once more, and what that found is kept beside the record.
+// The winner is evaluated again before it is delivered, and the result is kept next to the record.
+// Forged records, with flipped bits in their losses, check that a wrong winner is left out.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Losses are the sums of the choices; uniform 0 breaks the bound.
+// The loss is the sum of the choices. The plan "uniform 0" breaks the bound.
 #define ENV "{\"tasks\":6,\"choices\":4,\"baselines\":2,\"bounds\":{\"size_bytes\":{\"max\":55}}}"
 
 static int64_t best_id(const struct msc_record *record) {
@@ -44,7 +45,7 @@ static double flip(double value, unsigned bit) {
     return value;
 }
 
-// The same record with the losses of the trials first…last with one bit flipped.
+// A copy of the record in which one bit of the loss of trials first to last is flipped.
 static struct msc_record *forge(const struct fixture *f, const struct msc_record *record,
                                 int64_t first, int64_t last) {
     char path[FIXTURE_PATH_BYTES];
@@ -70,7 +71,7 @@ static struct msc_record *forge(const struct fixture *f, const struct msc_record
     return forged;
 }
 
-// A complete trial that is evaluated, is not best, and would be with bit 53 flipped.
+// A complete trial, not a repeat, that becomes the best one if bit 53 of its loss is flipped.
 static int64_t find_victim(const struct msc_record *record) {
     struct msc_record_line best;
     assert_true(msc_record_best(&best, record));
@@ -97,7 +98,7 @@ static void test_search_recheck__flipped_bit(void **state) {
     struct msc_record *forged = forge(f, run.result.record, victim, victim);
     assert_int_equal(best_id(forged), victim);
 
-    // Under other numerics nothing can be said.
+    // Results under other numerics are not comparable, so nothing is left out.
     struct msc_recheck_options options = {.env = run.env, .numerics = "other"};
     assert_ok(msc_recheck_winner(&left_out, forged, &options));
     assert_int_equal(cJSON_GetArraySize(left_out), 0);
@@ -137,7 +138,7 @@ static void test_search_recheck__nothing_comes_out_again(void **state) {
     run_finish(&run);
 }
 
-// ---- What is kept -----------------------------------------------------------------------------
+// ---- Files kept next to the record -------------------------------------------------------------
 
 static int n_notes;
 
@@ -164,7 +165,7 @@ static char *text_of(const cJSON *report) {
     return text.data;
 }
 
-// The report's text with what is kept of the record.
+// Text of the report, including the kept file of the record.
 static char *show(const char *path, int expected_notes) {
     struct msc_record *record = NULL;
     cJSON *kept = NULL;
@@ -181,7 +182,7 @@ static char *show(const char *path, int expected_notes) {
     return text;
 }
 
-// Without waiting for the disk.
+// Writes a file without waiting for the disk.
 static void put(const char *path, const char *text, size_t length) {
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
@@ -203,7 +204,7 @@ static void test_search_recheck__kept(void **state) {
     assert_non_null(strstr(shown, "validation"));
     msc_free(shown);
 
-    // Any byte of it that is another makes it damaged: passed over with a note, never an error.
+    // If any byte changes, the kept file counts as damaged: it is ignored with a note, not an error.
     snprintf(path, sizeof path, "%s.result.json", f->path);
     char *text = NULL;
     assert_ok(msc_file_read(&text, &length, path));
@@ -222,7 +223,7 @@ static void test_search_recheck__kept(void **state) {
     put(path, text, length);
     msc_free(text);
 
-    // More trials, another winner: it is of an earlier state.
+    // After more trials there is another winner, and the kept file no longer applies.
     int64_t best = best_id(run.result.record);
     run_finish(&run);
     cJSON_Delete(report);
@@ -235,7 +236,7 @@ static void test_search_recheck__kept(void **state) {
     run_finish(&run);
 }
 
-// What stands beside a record has a checksum of its own, yet another program may have written it.
+// A file with a valid checksum may still be of another program: missing or wrong members are noticed.
 static void test_search_recheck__distilled_is_whole(void **state) {
     static const char whole[] = "{\"improved\":2,\"held_back\":8,\"loss_before\":0.5,"
                                 "\"loss_after\":0.25,\"weights\":[{},{},{}]}";

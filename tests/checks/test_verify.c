@@ -1,4 +1,4 @@
-// Lines of a record are evaluated again: true ones pass, forged ones do not.
+// `verify` evaluates lines of a record again: true lines pass, forged ones do not.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/json.h"
@@ -57,7 +57,7 @@ static void test_search_verify__all_lines(void **state) {
     run_finish(&run);
 }
 
-// A record whose first metric was changed a little, with good checksums.
+// A copy of the record with each loss scaled by `factor`, trial 4 marked as failed, and valid checksums.
 static struct msc_record *forge(const struct fixture *f, const struct msc_record *record,
                                 double factor) {
     char path[FIXTURE_PATH_BYTES];
@@ -86,7 +86,7 @@ static void test_search_verify__changed_lines(void **state) {
     static const struct {
         double factor;
         const char *numerics;
-        enum msc_verify_verdict verdict; // of a line with a loss
+        enum msc_verify_verdict verdict; // the expected verdict on lines with a loss
     } rows[] = {
         {1.0, "test", MSC_VERIFY_EQUAL},
         {1.0 + 1e-15, "test", MSC_VERIFY_DIFFERENT},
@@ -105,7 +105,7 @@ static void test_search_verify__changed_lines(void **state) {
         assert_ok(msc_verify_run(&result, &options));
         for (size_t i = 0; i < result.n_lines; i++) {
             double loss = msc_record_trial(forged, i).trial.outcome.metrics[0];
-            bool has_loss = loss > 0.0; // neither unmeasured nor zero
+            bool has_loss = loss > 0.0; // the loss is measured and not zero
             enum msc_verify_verdict expected = i == 4     ? MSC_VERIFY_SKIPPED
                                                : has_loss ? rows[r].verdict
                                                           : MSC_VERIFY_EQUAL;
@@ -121,8 +121,8 @@ static void test_search_verify__changed_lines(void **state) {
     run_finish(&run);
 }
 
-// Lines that were stopped are evaluated again under their own bounds, repeats under those of the
-// trial that they repeat.
+// Pruned trials are evaluated again under their own bounds; repeats under the bound of the trial
+// that they repeat.
 static void test_search_verify__stopped_lines(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -148,8 +148,8 @@ static void test_search_verify__stopped_lines(void **state) {
     run_finish(&run);
 }
 
-// Under other numerics a trial may be stopped elsewhere, if its loss came as near to its bound as
-// the noise, which is 0.01. The fake environment finds 1.
+// Under other numerics a trial may be pruned or not, if its loss is within the noise (0.01) of its
+// bound. The fake environment finds a loss of 1.
 static void test_search_verify__stopped_elsewhere(void **state) {
     static const struct {
         double bound, recorded;

@@ -1,12 +1,13 @@
-# Helpers of the cases. Sourced.
+# Helpers for the cases, which source this file.
 
-# Runs a command and shows what it says and its exit code.
+# Runs a command; prints its output, standard error included, and its exit code.
 try() {
     "$@" 2>&1
     echo "exit $?"
 }
 
-# toy NAME TRIALS [more of the environment]: a search in the toy environment.
+# toy NAME TRIALS [MEMBERS]: writes NAME.json, a search in the toy environment. MEMBERS are further
+# JSON members of the environment.
 toy() {
     cat >"$1.json" <<END
 {
@@ -21,7 +22,7 @@ toy() {
 END
 }
 
-# tiny NAME [more of the environment]: a search of the tiny network.
+# tiny NAME [MEMBERS]: writes NAME.json, a search of the tiny network.
 tiny() {
     cat >"$1.json" <<END
 {
@@ -38,8 +39,8 @@ tiny() {
 END
 }
 
-# killed N FILE TEXT COMMAND...: runs a command, and kills it with its worker once FILE has N lines with
-# TEXT; or lets it end before.
+# killed N FILE TEXT COMMAND...: runs a command and kills it, with its worker process, once FILE has N
+# lines with TEXT. A command that ends earlier is not killed.
 killed() {
     local n=$1 file=$2 text=$3 parent worker
     shift 3
@@ -52,5 +53,5 @@ killed() {
     {
         kill -KILL $worker $parent
         wait $parent
-    } 2>/dev/null # what the shell says of it
+    } 2>/dev/null # the shell's message on the kill
 }

@@ -3,10 +3,12 @@
 #
 #     run.sh MSCGYM CASE
 #
-# cases/CASE.sh runs in an empty folder of its own, with mscgym in the PATH and $FILES naming
-# tests/cli/files. Its standard output must be that of cases/CASE.out, exactly; its standard error
-# must match the pattern in cases/CASE.err (as in bash's [[ == ]]; no file: it must be empty), and
-# its exit code be that in cases/CASE.rc (no file: 0). MSC_UPDATE_GOLDEN=1 rewrites CASE.out.
+# Runs cases/CASE.sh in an empty folder, with mscgym in the PATH and $FILES set to tests/cli/files.
+# The test passes if
+# - standard output equals cases/CASE.out,
+# - standard error matches the pattern in cases/CASE.err, as in bash's [[ == ]] (no file: is empty),
+# - the exit code is that in cases/CASE.rc (no file: 0).
+# MSC_UPDATE_GOLDEN=1 rewrites CASE.out.
 set -u
 mscgym=$(realpath "$1")
 case_name=$2
@@ -15,7 +17,7 @@ base=$here/cases/$case_name
 FILES=$here/files
 export FILES
 
-# A link, so that the tests find the program under its own name.
+# A link named mscgym, whatever the program's file is called.
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/bin" "$folder/work"
@@ -23,15 +25,15 @@ ln -s "$mscgym" "$folder/bin/mscgym"
 PATH=$folder/bin:$PATH
 cd "$folder/work" || exit 1
 
-# Texts are compared, and cut by tools that take bytes or characters as the locale says.
+# The locale decides whether tools that sort or cut text count bytes or characters.
 LC_ALL=C.UTF-8
 export LC_ALL
 
-# No runtime but what a case sets, whatever is installed here.
+# Without a runtime, whatever is installed on this machine; a case may set one.
 MSCGYM_RUNTIME=no/runtime
 export MSCGYM_RUNTIME
 
-# The cases speak of the cpu; a GPU that happens to be here shall not change what they say.
+# Without Vulkan devices, so that a GPU of this machine does not change the output.
 VK_DRIVER_FILES=/dev/null
 VK_ICD_FILENAMES=/dev/null
 export VK_DRIVER_FILES VK_ICD_FILENAMES
@@ -40,7 +42,7 @@ bash "$base.sh" >"$folder/out" 2>"$folder/err"
 code=$?
 failed=0
 
-# What LeakSanitizer says of a process that is killed while it looks for leaks at its end.
+# A message of LeakSanitizer if a process is killed during its search for leaks.
 sed -i '/^==[0-9]*==Unable to get registers from thread [0-9]*\.$/d' "$folder/out" "$folder/err"
 
 if [ "${MSC_UPDATE_GOLDEN:-}" = 1 ]; then

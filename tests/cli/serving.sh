@@ -1,13 +1,14 @@
-# Pages over HTTP, for the cases that ask for them. Sourced after lib.sh.
+# Helpers for cases that request pages over HTTP. Source it after lib.sh.
 
-# serve ARGUMENTS...: in the background; sets $server, $port and $token once it listens.
+# serve ARGUMENTS...: runs `report --serve` in the background; sets $server, $port and $token.
 serve() {
-    rm -f page.txt # of a server before
+    rm -f page.txt # from an earlier server
     mscgym report "$@" --serve >page.txt 2>&1 &
     server=$!
     listens page.txt
 }
-listens() { # FILE that the address is written to
+# listens FILE: waits until FILE has the address; sets $port and $token.
+listens() {
     until cat "$1" 2>/dev/null | grep -q 'page: http.*/$'; do sleep 0.01; done
     address=$(sed -n 's,.*page: http://127.0.0.1:,,p' "$1")
     port=${address%%/*}
@@ -18,7 +19,7 @@ ends() {
     kill "$1"
     wait "$1"
 } 2>/dev/null
-# ask PATH [HOST] [METHOD]: the whole answer.
+# ask PATH [HOST] [METHOD]: prints the whole response.
 ask() {
     exec 3<>"/dev/tcp/127.0.0.1/$port"
     printf '%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' \

@@ -14,7 +14,7 @@
 #define BEAT_S 2.0
 #define PAUSE_S 1.0
 #define START_S 1000.0
-#define LONGEST_S 1e6 // of a search
+#define LONGEST_S 1e6 // a search that takes longer counts as endless
 
 struct worker {
     struct fake_bridge *fake;
@@ -31,7 +31,7 @@ enum happening {
     HAPPENS_UP,
     HAPPENS_DOWN,
     HAPPENS_REQUEST, // a line reaches the worker
-    HAPPENS_LINE,    // a line of it reaches the coordinator
+    HAPPENS_LINE,    // one of its lines reaches the coordinator
     HAPPENS_BEAT,
 };
 
@@ -48,11 +48,11 @@ struct fake_bridge {
     struct msc_rng rng;
     double now_s;
     struct worker workers[MAX_WORKERS];
-    int n_workers; // there ever were
+    int n_workers; // including those that have ended
     struct event *events;
     size_t n_events, capacity;
     int n_faults_left;
-    char *said; // handed out
+    char *said; // text of the last event that was returned
     struct fake_figures figures, *total;
 };
 
@@ -62,7 +62,7 @@ static double draw(struct fake_bridge *f) {
     return msc_rng_double(&f->rng);
 }
 
-// A fault, if there is one left.
+// Decides whether a fault happens now, and counts it. At most options.n_faults happen in all.
 static bool goes_wrong(struct fake_bridge *f, double probability, int *count) {
     if (draw(f) >= probability || f->n_faults_left == 0) {
         return false;
@@ -169,13 +169,15 @@ static void open_node(struct worker *w) {
     assert_ok(msc_node_create(&w->node, &options));
 }
 
-// One trial: that it dies with its worker is told of the trial, and must not be made up.
+// True if the request has a single trial. If such a trial takes its worker down, the coordinator
+// blames the trial and records it as failed, so no fault may be made up here.
 static bool is_alone(const char *request) {
     const char *first = strstr(request, "\"choices\"");
     return first && !strstr(first + 1, "\"choices\"");
 }
 
-// Now and then it is the device that was lost, and no part to blame.
+// Reports a crash of the process that evaluates. Every fourth time the device was lost instead, and
+// no part is to blame.
 static void crash(struct worker *w, const char *request) {
     char line[100];
     const char *part = strstr(request, "\"id\":");
@@ -269,7 +271,7 @@ static void tell(struct fake_bridge *f, struct msc_bridge_event *event,
         .kind = kind, .worker = e->worker, .text = f->said, .length = strlen(f->said)};
 }
 
-// True: the coordinator hears of it.
+// Returns true if the coordinator receives the event.
 static bool happen(struct fake_bridge *f, struct msc_bridge_event *event, const struct event *e) {
     static const char *const beats[] = {"{\"beat\":1,\"busy\":false}",
                                         "{\"beat\":1,\"busy\":true}"};
@@ -308,7 +310,8 @@ static bool is_stopped(const struct fake_bridge *f) {
     return f->now_s > START_S + f->options.stop_s;
 }
 
-// Does the coordinator do something else now? What workers say meanwhile waits. Or are all stopped?
+// Lets time pass at random while the coordinator is busy with something else. In half of the cases
+// the workers' lines wait for it; in the other half the workers are stopped as well.
 static void pass_time(struct fake_bridge *f) {
     if (f->options.gap_s > 0.0 && draw(f) < 0.02) {
         bool are_all_stopped = draw(f) < 0.5;
@@ -321,7 +324,7 @@ static void pass_time(struct fake_bridge *f) {
     if (f->options.cancel && is_stopped(f)) {
         msc_cancel_raise(f->options.cancel, 1);
     }
-    // It would go on for ever.
+    // Fails a test that would otherwise never end.
     assert_true(f->now_s < START_S + LONGEST_S);
 }
 

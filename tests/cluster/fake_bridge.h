@@ -1,6 +1,6 @@
-// A bridge whose workers live in this process and whose time is made up: what goes wrong, and when, is
-// drawn from a seed. Lines come late and in another order than they were sent, twice or not at all;
-// workers are killed, crash, fall silent, talk nonsense, join.
+// Bridge with workers inside this process and a simulated clock. Faults and their times are drawn
+// from a seed: lines are delayed, reordered, doubled or dropped; workers are killed, crash, fall
+// silent, write garbage, or join late.
 #ifndef MSC_TESTS_SEARCH_FAKE_BRIDGE_H
 #define MSC_TESTS_SEARCH_FAKE_BRIDGE_H
 
@@ -10,29 +10,29 @@
 
 struct fake_bridge;
 
-// A worker that is not what it should be.
+// Permanent fault of a worker.
 enum fake_flaw {
     FLAW_NONE,
     FLAW_NUMERICS,
-    FLAW_CANARY, // computes all differently
-    FLAW_LIES,   // computes what was not tried differently
+    FLAW_CANARY, // computes every trial wrongly, also the canary whose result is known
+    FLAW_LIES,   // computes the canary rightly and other trials wrongly
     FLAW_DEAF,   // never answers
 };
 
 struct fake_bridge_options {
     uint64_t seed;
     int n_workers;
-    int n_faults;              // at most
-    enum fake_flaw flaw;       // of the first worker
-    double lie_share;          // of its numbers that are wrong; 0: none beyond the flaw
-    bool are_all_flawed;       // of all
-    double slow_s;             // at times a part takes so long; 0: never
-    double gap_s;              // at times the coordinator does something else for so long; 0: never
-    struct msc_cancel *cancel; // a first request to stop comes after stop_s; NULL: none
-    const char *error;         // what the bridge ends with then; NULL: it does not
+    int n_faults;              // the largest number of faults that are injected
+    enum fake_flaw flaw;       // the flaw of the first worker
+    double lie_share;          // share of the terms that FLAW_LIES gets wrong; 0: the last batch
+    bool are_all_flawed;       // all workers have the flaw
+    double slow_s;             // some parts take this long; 0: none
+    double gap_s;              // sometimes the coordinator is busy for this long; 0: never
+    struct msc_cancel *cancel; // raised once stop_s have passed; NULL: never
+    const char *error;         // the bridge fails with this text after stop_s; NULL: never
     double stop_s;
     const struct msc_env_def *def;
-    const char *env; // its configuration
+    const char *env; // configuration of the environment
 };
 
 struct fake_figures {
@@ -40,9 +40,9 @@ struct fake_figures {
 };
 
 struct fake_bridge *fake_bridge_open(const struct fake_bridge_options *options);
-struct msc_bridge *fake_bridge_bridge(struct fake_bridge *fake); // whose close frees it
+struct msc_bridge *fake_bridge_bridge(struct fake_bridge *fake); // freed when this bridge is closed
 double fake_bridge_now_s(void *fake);
-// Where they are added up at the end; must outlive it.
+// Adds the figures of this bridge to `figures` when it is closed. `figures` must outlive it.
 void fake_bridge_count(struct fake_bridge *fake, struct fake_figures *figures);
 
 #endif

@@ -1,5 +1,6 @@
-// The GPU that a cluster has given to a worker. There are no Vulkan devices here, and what NVIDIA's tool would
-// say is said by a script.
+// Which device a worker opens if its cluster assigned it GPUs by CUDA_VISIBLE_DEVICES or
+// GPU_DEVICE_ORDINAL. Vulkan devices of this machine are hidden, and a script stands in for
+// nvidia-smi. The expected devices are listed with the settings.
 #include "cluster/given_device.h"
 
 #include "base/alloc.h"
@@ -16,7 +17,7 @@ static void set_variable(const char *name, const char *value) {
     assert_int_equal(value ? setenv(name, value, 1) : unsetenv(name), 0);
 }
 
-// A list in one of the variables, NULL in neither.
+// Sets `variable` to a list and clears the other variable. If `list` is NULL, both are cleared.
 static void give(const char *variable, const char *list) {
     set_variable("CUDA_VISIBLE_DEVICES", NULL);
     set_variable("GPU_DEVICE_ORDINAL", NULL);
@@ -53,7 +54,7 @@ static int tear_down(void **state) {
 }
 
 static const struct {
-    const char *variable, *list, *device, *expected; // expected NULL: refused
+    const char *variable, *list, *device, *expected; // expected: NULL if refused
 } rows[] = {
     {"CUDA_VISIBLE_DEVICES", NULL, "auto", "auto"},
     {"CUDA_VISIBLE_DEVICES", NULL, "vulkan:1", "vulkan:1"},
@@ -65,11 +66,11 @@ static const struct {
     {"CUDA_VISIBLE_DEVICES", "", "auto", "cpu"},
     {"CUDA_VISIBLE_DEVICES", "NoDevFiles", "auto", "cpu"},
     {"CUDA_VISIBLE_DEVICES", "-1", "auto", "cpu"},
-    // A software driver, which nobody gives.
+    // A software driver is not assigned by the cluster, so it may be used without a GPU.
     {"CUDA_VISIBLE_DEVICES", "", "vulkan", "vulkan"},
     {"CUDA_VISIBLE_DEVICES", "MIG-77aa", "vulkan", NULL},
     {"CUDA_VISIBLE_DEVICES", "0x1", "auto", NULL},
-    {"CUDA_VISIBLE_DEVICES", "7", "auto", NULL}, // the tool knows none
+    {"CUDA_VISIBLE_DEVICES", "7", "auto", NULL}, // nvidia-smi finds no such GPU
 };
 
 static void test_pipeline_given_device__names(void **state) {
@@ -94,7 +95,7 @@ static void test_pipeline_given_device__names(void **state) {
     }
 }
 
-// The first variable is the one that counts.
+// CUDA_VISIBLE_DEVICES takes precedence.
 static void test_pipeline_given_device__one_list(void **state) {
     struct msc_arena arena = {0};
     const char *device = NULL;

@@ -1,4 +1,5 @@
-// The record of a search by several workers is that of a single process, whatever happens to them.
+// Search with a pool of workers: the record equals that of a single process, whatever happens to
+// the workers. The reference records are made by the same search without a pool.
 #include "../msc_test.h"
 #include "base/str.h"
 #include "tests/search/batch_env.h"
@@ -18,14 +19,14 @@
 struct subject {
     const struct msc_env_def *def;
     const char *env, *agent;
-    const char *race; // NULL: none
+    const char *race; // NULL: no race
     uint32_t parallel;
-    int64_t n_trials;     // 0: forty
-    const char *numerics; // of workers; NULL: as here, "test"
+    int64_t n_trials;     // 0 means 40
+    const char *numerics; // numerics id of the workers; NULL: "test", as in this process
     const struct msc_cancel *cancel;
 };
 
-// A search, by a pool unless `bridge` is NULL. The text of a failure is the thread's.
+// Runs a search, with a pool unless `bridge` is NULL. After a failure the status message is set again.
 static enum msc_status run(const char *path, const struct subject *s, struct fake_bridge *bridge,
                            struct msc_pool_figures *figures) {
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
@@ -91,7 +92,7 @@ static const struct subject subjects[] = {
      .agent = "{\"type\":\"evolutionary\"}",
      .race = "{\"rungs\":[2,4]}",
      .parallel = 8},
-    {.def = NULL, // toy
+    {.def = NULL, // means the toy environment
      .env = "{\"tasks\":6,\"choices\":3,\"interaction\":0.5}",
      .agent = "{\"type\":\"evolutionary\",\"bounded\":true}",
      .parallel = 8},
@@ -114,7 +115,7 @@ static void make_references(struct fixture *f, char paths[N_SUBJECTS][FIXTURE_PA
     }
 }
 
-// Without faults: any number of workers, fewer and more than there are batches and trials.
+// No faults. The number of workers is smaller and larger than those of batches and trials.
 static void test_search_pool__is_a_single_process(void **state) {
     struct fixture *f = *state;
     char paths[N_SUBJECTS][FIXTURE_PATH_BYTES];
@@ -134,7 +135,7 @@ static void test_search_pool__is_a_single_process(void **state) {
     }
 }
 
-// Everything that may go wrong, by five hundred seeds.
+// All kinds of faults, drawn from 500 seeds.
 static void test_search_pool__outlives_faults(void **state) {
     struct fixture *f = *state;
     struct fake_figures total = {0};
@@ -167,13 +168,13 @@ static void test_search_pool__outlives_faults(void **state) {
         }
         remove_record(f->path);
     }
-    // It did go wrong.
+    // Checks that the faults did happen.
     assert_true(total.n_kills > 100 && total.n_crashes > 50 && total.n_silences > 50);
     assert_true(total.n_drops > 100 && total.n_twice > 100 && total.n_garbage > 20);
     assert_true(total.n_joins > 50);
 }
 
-// Searches the subject of the bridge's seed: nobody is lost, and the record is as it should be.
+// Runs the subject of the bridge's seed. No worker may be lost, and the record must be right.
 static void search_without_loss(struct fixture *f, char paths[][FIXTURE_PATH_BYTES],
                                 struct fake_bridge_options o, struct fake_figures *total) {
     struct subject s = subject_of(o.seed);
@@ -188,7 +189,8 @@ static void search_without_loss(struct fixture *f, char paths[][FIXTURE_PATH_BYT
     remove_record(f->path);
 }
 
-// Workers whose lines wait to be read live: between rounds, while an agent thinks, and within one.
+// A coordinator that is busy, between rounds or within one, does not take a worker for lost whose
+// lines still wait to be read.
 static void test_search_pool__keeps_whom_it_did_not_hear(void **state) {
     struct fixture *f = *state;
     char paths[N_SUBJECTS][FIXTURE_PATH_BYTES];
@@ -201,7 +203,8 @@ static void test_search_pool__keeps_whom_it_did_not_hear(void **state) {
     assert_true(total.n_gaps > 40);
 }
 
-// What takes very long is the worker's parent's to end, by the limits of the search.
+// The coordinator waits for a part that takes very long. Only the worker's parent process ends it,
+// by the search's time limits.
 static void test_search_pool__waits_for_what_takes_long(void **state) {
     struct fixture *f = *state;
     char paths[N_SUBJECTS][FIXTURE_PATH_BYTES];
@@ -215,7 +218,7 @@ static void test_search_pool__waits_for_what_takes_long(void **state) {
     assert_true(total.n_slow > 10);
 }
 
-// There is nothing to finish where nobody measures.
+// A stop ends the search at once if no worker evaluates anything.
 static void test_search_pool__stops_while_nobody_is_there(void **state) {
     struct fixture *f = *state;
     struct msc_cancel cancel = {0};
@@ -233,9 +236,9 @@ static void test_search_pool__stops_while_nobody_is_there(void **state) {
     remove_record(f->path);
 }
 
-// A machine that cannot be trusted is found out, though it knows the canary, whether it lies of all that is on
-// the last batch or of some numbers, one in five at least: 64 parts that are all checked leave it a chance below
-// 0.8^64 = 6e-7.
+// A worker that computes the canary rightly but other trials wrongly is detected: one that is wrong
+// on the last batch, or in at least one of five terms. Its first 64 parts are all checked, so it
+// escapes with probability 0.8^64 = 6e-7.
 static void test_search_pool__finds_a_difference(void **state) {
     static const double shares[] = {0.0, 0.2, 0.5, 1.0};
     struct fixture *f = *state;
@@ -285,7 +288,7 @@ static void test_search_pool__says_why_nobody_is_left(void **state) {
     }
 }
 
-// That one was refused long ago is not why the search ends.
+// The error names what ended the search, not only the worker that was refused earlier.
 static void test_search_pool__says_what_ended_it(void **state) {
     struct fixture *f = *state;
     const struct subject s = subject_of(0);
@@ -302,7 +305,7 @@ static void test_search_pool__says_what_ended_it(void **state) {
     remove_record(f->path);
 }
 
-// Of mixed machines those are taken that were asked for; here nothing is measured.
+// A pool for the numerics of other machines takes only workers that have these.
 static void test_search_pool__takes_other_numerics(void **state) {
     struct fixture *f = *state;
     char alone[FIXTURE_PATH_BYTES];
@@ -318,13 +321,13 @@ static void test_search_pool__takes_other_numerics(void **state) {
     assert_int_equal(figures.n_up, 1);
     assert_int_equal(figures.n_refused, 2);
     assert_same_record(f->path, alone);
-    // What it was made ready under, and what was measured.
+    // The header has the numerics of this process, the segment those of the workers.
     assert_ok(msc_record_open(&record, f->path, MSC_RECORD_READ, NULL));
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "numerics");
     assert_string_equal(own->valuestring, "test");
     assert_string_equal(msc_record_numerics(record, 0), "other");
     msc_record_close(record);
-    // Workers of one id that do not compute the same are no less found out.
+    // A worker with the right numerics id that computes the canary differently is still refused.
     s.numerics = "test";
     remove_record(f->path);
     const struct fake_bridge_options mixed = {
@@ -334,7 +337,7 @@ static void test_search_pool__takes_other_numerics(void **state) {
     remove_record(f->path);
 }
 
-// Bits survive, whatever the number.
+// Doubles are sent bit by bit.
 static void test_search_pool__doubles(void **state) {
     const double values[] = {0.0, -0.0, 1.5, -1e-310, INFINITY, NAN, 1e308};
     double read[7];
@@ -351,29 +354,31 @@ static void test_search_pool__doubles(void **state) {
     msc_str_finish(&text);
 }
 
-// T(N) = d C / N + 20 us W + 0.8 ms N, at C / (N T(N)) >= 0.7, worked out by hand: with as many batches
-// as one likes and rounds of 256 trials of 10 s, 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1), so 70.
+// Predicted time of a round with N workers, C seconds of work, W trials: T(N) = d C / N + 20 us W +
+// 0.8 ms N. N is worth it if C / (N T(N)) >= 0.7. With many batches d is 1. For 256 trials and C =
+// 10 this is 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1), so N = 70, worked out by hand.
 static void test_search_pool__worth(void **state) {
     (void)state;
-    // A coordinator of 20 us a trial and 0.8 ms a worker; what messages take, and the start, come to it.
+    // The coordinator needs 20 us per trial and 0.8 ms per worker. Cases below add messages and start-up.
     const struct msc_pool_costs none = {.trial_s = 20e-6, .worker_s = 0.8e-3};
     struct msc_pool_costs slow = none, two = none;
     double round_s;
     assert_int_equal(msc_pool_worth(&round_s, &none, 10.0, INFINITY, 256, 1000), 70);
     assert_true(fabs(round_s - (10.0 / 70 + 0.00512 + 0.056)) < 1e-12);
-    // Beyond the batches, 1.18 of the work: 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1.18), so 52.
+    // With 16 batches d is 1.18: 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1.18), so N = 52.
     assert_int_equal(msc_pool_worth(&round_s, &none, 10.0, INFINITY, 256, 16), 52);
     assert_int_equal(msc_pool_worth(&round_s, &none, 0.001, INFINITY, 256, 16), 0);
-    // No more than there are trials, nor than there may be.
+    // N exceeds neither the number of trials nor `most`.
     assert_int_equal(msc_pool_worth(&round_s, &none, 1e9, INFINITY, 4, 0), 4);
     two.most = 2;
     assert_int_equal(msc_pool_worth(&round_s, &two, 10.0, INFINITY, 256, 16), 2);
-    // 40 ms on one: with messages of 0.18 s two take five times as long.
+    // One worker needs 40 ms. With messages of 0.18 s, two workers take five times as long.
     slow.message_s = 0.18;
     assert_int_equal(msc_pool_worth(&round_s, &slow, 0.04, INFINITY, 32, 64), 0);
     assert_true(fabs(round_s - (0.02 + 0.00064 + 0.0016 + 0.18)) < 1e-12);
     assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, INFINITY, 32, 64), 9);
-    // Five seconds to start, and ten to go: 4 s a round become 0.63.
+    // Start-up takes 5 s. With 10 s of search left, 9 workers are worth it, because a round of 4 s
+    // then takes 0.63 s; with 5.5 s left they are not.
     slow.start_s = 5.0;
     assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, 10.0, 32, 64), 9);
     assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, 5.5, 32, 64), 0);

@@ -1,4 +1,5 @@
-// Parts: who is sent them, and what comes of the answers, in whatever order.
+// Parts of a trial: which worker is sent which part, how answers combine in any order, and how many
+// parts are checked by a second worker.
 #include "../msc_test.h"
 #include "base/str.h"
 #include "tests/search/batch_env.h"
@@ -11,11 +12,12 @@
 #define N_BATCHES 6
 #define N_WORKERS 4
 
-// A trial whose batches are in parts, each with who measures it: the second part has a copy.
+// Answers to a trial in three parts, two batches each. Two workers hold the second part: worker 1
+// runs out of memory, worker 2 evaluates it.
 struct answer {
     int32_t worker;
     size_t part, n_batches;
-    const char *end; // more of the outcome
+    const char *end; // further members of the outcome
 };
 static const struct answer answers[] = {
     {0, 0, 2, ""},
@@ -30,9 +32,9 @@ struct scene {
     struct msc_pool_job job;
     struct msc_evaluation evaluation;
     struct msc_pool_worker workers[N_WORKERS];
-    struct msc_arena arena; // of the trial
+    struct msc_arena arena; // memory of `trial`
     struct msc_trial trial;
-    struct msc_trial *trials[2]; // twice the same
+    struct msc_trial *trials[2]; // both point to `trial`
     double bounds[2];
 };
 
@@ -88,7 +90,7 @@ static void take(struct scene *s, const struct answer *a) {
     msc_str_finish(&line);
 }
 
-// The trial has ended, or somebody is still to be asked.
+// True if the trial has ended or a part is still open: the search can continue.
 static bool goes_on(const struct scene *s) {
     bool is_asked = false;
     for (size_t i = 0; i < s->job.n_shards; i++) {
@@ -97,7 +99,7 @@ static bool goes_on(const struct scene *s) {
     return s->job.trials[0].is_done || is_asked;
 }
 
-// The k-th order of n things.
+// The k-th permutation of n elements.
 static void order_of(size_t order[], size_t n, size_t k) {
     for (size_t i = 0; i < n; i++) {
         order[i] = i;
@@ -109,8 +111,8 @@ static void order_of(size_t order[], size_t n, size_t k) {
     }
 }
 
-// One has no memory for a part that its copy's worker measures, and another one stops at the bound: the sum
-// of all exceeds it, or does not.
+// One worker runs out of memory for a part whose copy succeeds, and another stops at its bound.
+// With bound 0.1 the total exceeds the bound, with 100 it does not. The trial ends in all 24 orders.
 static void test_search_pool_parts__end_every_trial(void **state) {
     static const double bounds[] = {0.1, 100.0};
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
@@ -128,7 +130,8 @@ static void test_search_pool_parts__end_every_trial(void **state) {
             take(&s, &answers[order[i]]);
             assert_true(goes_on(&s));
         }
-        assert_int_equal(s.job.trials[0].time_us, N_BATCHES / 2); // a copy's is not the trial's
+        // The time of a copy does not count.
+        assert_int_equal(s.job.trials[0].time_us, N_BATCHES / 2);
         end_scene(&s);
     }
     msc_env_destroy(env);
@@ -150,7 +153,7 @@ static enum msc_status count_parts(struct msc_bridge *bridge, int32_t worker, co
     return MSC_OK;
 }
 
-// What a lost worker had is shared by all that are left.
+// The parts of a lost worker are spread over all remaining workers.
 static void test_search_pool_parts__are_spread_over_all(void **state) {
     static const struct msc_bridge_def def = {.send = count_parts};
     struct counting_bridge counting = {.bridge = {.def = &def}};
@@ -177,8 +180,8 @@ static void test_search_pool_parts__are_spread_over_all(void **state) {
     cJSON_Delete(config);
 }
 
-// Plans evaluations of two trials until each worker has had so many parts. *checked: the checks that each
-// makes. Returns the share of numbers that are measured twice.
+// Plans evaluations of two trials until each worker has had n more parts. checked[w] counts the
+// checks that worker w makes. Returns the share of terms that are measured twice.
 static double plan_many(size_t checked[N_WORKERS], struct msc_env *env, uint64_t first,
                         uint64_t n) {
     uint64_t parts[N_WORKERS], next_shard = 0;
@@ -213,8 +216,8 @@ static double plan_many(size_t checked[N_WORKERS], struct msc_env *env, uint64_t
     return n_twice / n_once;
 }
 
-// All check others' parts. Of a new worker every part is checked; of one that has had thousands about one in a
-// hundred. Of two trials a check measures one.
+// All workers check parts of others. Every part of a new worker is checked, but only about one in a
+// hundred of a worker that has had very many. A check measures one of the two trials of a part.
 static void test_search_pool_parts__are_checked_by_all(void **state) {
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
     cJSON *config = cJSON_Parse("{\"batches\":16}");
@@ -232,9 +235,9 @@ static void test_search_pool_parts__are_checked_by_all(void **state) {
     cJSON_Delete(config);
 }
 
-// The chance to pass of who lies of one result in five is the product of 1 - s_k / 5 over its parts: below 1e-6
-// from the 62nd on (0.8^62 = 9.8e-7), also for who begins to lie later, within three times as many parts as it
-// had had before. A long night costs little.
+// A worker that gets one result in five wrong passes with probability prod(1 - s_k / 5), with s_k
+// the share of checks at its k-th part. This is below 1e-6 from part 62 on (0.8^62 = 9.8e-7). If it
+// begins later, at part k, it is below 1e-6 by part 3 k. In long searches few parts are checked.
 static void test_search_pool_parts__leave_a_liar_no_chance(void **state) {
     double log_chance = 0.0, n_checked = 0.0;
     (void)state;
@@ -244,7 +247,7 @@ static void test_search_pool_parts__leave_a_liar_no_chance(void **state) {
         log_chance += log1p(-0.2 * share);
         n_checked += share;
         assert_true(k < 62 || log_chance < log(1e-6));
-        // 64 (1 + ln(n / 64)), and then one in a hundred
+        // The sum of min(1, 64 / k) is about 64 (1 + ln(n / 64)); later the share is one in a hundred.
         assert_true(k != 1000 || fabs(n_checked - 64.0 * (1.0 + log(1000.0 / 64.0))) < 1.0);
         assert_true(k != 100000 || n_checked < 0.015 * 100000);
     }

@@ -1,5 +1,6 @@
-// Configurations: defaults, paths, resolving, and what is refused (the command line's tests have
-// all error texts).
+// Configurations: defaults, paths, resolved parameters, and errors. The expected values are the
+// documented defaults, and those that each test writes. tests/cli/cases/config_errors.sh has all
+// error messages.
 #include "tests/msc_test.h"
 
 #include "base/file.h"
@@ -69,7 +70,7 @@ static void test_pipeline_config__full(void **state) {
     assert_string_equal(c->dataset.validation_inputs, "v.npz");
     assert_true(c->atol == 0.05);
     assert_int_equal(c->profile_repeat, 100);
-    // Tools come before entries without one.
+    // Entries of sections come before those of the top-level `gym`.
     assert_int_equal(c->n_entries, 3);
     const struct msc_config_entry *e = c->entries;
     assert_string_equal(e[0].name, "quantize[0]");
@@ -89,8 +90,8 @@ static void test_pipeline_config__full(void **state) {
     msc_config_destroy(c);
 }
 
-// The parameters of environment and agent are resolved by their own tables; the section's target
-// reaches the environment.
+// The parameters of the environment and the agent have their defaults filled in, and the section's
+// target is passed to the environment.
 static void test_pipeline_config__plugins(void **state) {
     (void)state;
     struct msc_config *c = parse(full, ".");
@@ -118,7 +119,7 @@ static char *write(const struct msc_config *c, const char *folder) {
     return out;
 }
 
-// What is written and read again is the same.
+// Writing a configuration and reading it again gives the same configuration.
 static void test_pipeline_config__round_trip(void **state) {
     (void)state;
     struct msc_config *c = parse(full, ".");
@@ -141,7 +142,7 @@ static bool has_key(const cJSON *json, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItem(entry, "env"), key) != NULL;
 }
 
-// Every default is shown; a record's header keeps to what it always held, so that old ones compare.
+// --show prints every default. A record's header leaves some out, so that older records compare equal.
 static void test_pipeline_config__defaults_shown(void **state) {
     static const char *const keys[] = {"choices", "weights", "activations", "objectives"};
     (void)state;
@@ -159,7 +160,7 @@ static void test_pipeline_config__defaults_shown(void **state) {
     msc_config_destroy(c);
 }
 
-// In a record's header paths are relative to the record.
+// In a record's header, paths are relative to the record.
 static void test_pipeline_config__header(void **state) {
     (void)state;
     struct msc_config *c = parse(full, ".");
@@ -200,7 +201,7 @@ static void test_pipeline_config__find_entry(void **state) {
     msc_config_destroy(c);
 }
 
-// A section without searches calibrates 8 bits everywhere.
+// A section without searches has one plan: 8 bits everywhere.
 static void test_pipeline_config__plain_section(void **state) {
     (void)state;
     struct msc_config *c = parse(

@@ -263,8 +263,7 @@ static double plain_error(const struct eval_results *r, int sample) {
     return greatest;
 }
 
-// The mean over samples. A stopped run has no such metric, nor has a run without the labels that
-// it needs.
+// The mean over samples. A stopped run, or one without the labels, has no such metric.
 static void test_env_distill__metrics_of_samples(void **state) {
     static const int64_t widths[] = {6, 4, 7, 4, 5, 6};
     static const struct msc_sample_metric metrics[] = {
@@ -394,7 +393,7 @@ static void test_env_distill__reference_lists(void **state) {
     // A reference with NaN is refused.
     ((float *)msc_array_data(list.arrays[1]))[3] = NAN;
     assert_int_equal(msc_distill_load_reference(b.d, &list), MSC_E_INVALID);
-    assert_message("holds NaN");
+    assert_message("contains NaN");
     msc_array_list_finish(&list);
     close_bench(&b);
 }
@@ -450,14 +449,14 @@ static void test_env_distill__outputs_left_out(void **state) {
     open_odd(&b, true);
     assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
     assert_non_null(strstr(msc_str_text(&b.lines), "output class:0 is int64: left out"));
-    assert_non_null(strstr(msc_str_text(&b.lines), "output behind lies behind joint jump"));
+    assert_non_null(strstr(msc_str_text(&b.lines), "output behind follows joint jump"));
     assert_non_null(strstr(msc_str_text(&b.lines), "such as [\"before:0\"]"));
     assert_null(strstr(msc_str_text(&b.lines), "root"));
     close_bench(&b);
     open_odd(&b, false);
     assert_int_equal(msc_distill_create(&b.d, &b.host, b.c.data, &o), MSC_E_INVALID);
     assert_message(
-        "graph odd has no float32 output: name what to compare in env.loss_tensors, such "
+        "graph odd has no float32 output: name tensors to compare in env.loss_tensors, such "
         "as [\"before:0\"]");
     const char *name = "class:0";
     o.tensors = &name;
@@ -500,12 +499,11 @@ static void test_env_distill__greatest_values_are_continuous(void **state) {
     open_host(&b);
     assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
     assert_null(strstr(msc_str_text(&b.lines), "output values lies behind"));
-    assert_non_null(strstr(msc_str_text(&b.lines), "output where lies behind joint top"));
+    assert_non_null(strstr(msc_str_text(&b.lines), "output where follows joint top"));
     close_bench(&b);
 }
 
-// One sample of x [8] and v [n]. If n is too large for v to be read as a shape parameter, lengths
-// stay open.
+// One sample of x [8] and v [n]. Lengths stay unknown if n is too large for a shape parameter.
 static struct msc_dataset *slice_data(int64_t n) {
     struct msc_input_spec specs[2] = {
         {.name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 1, .dims = {8}},
@@ -572,7 +570,8 @@ static void test_env_distill__same_tensors_on_other_samples(void **state) {
     (void)state;
     open_slices(&b, 5000);
     assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
-    assert_non_null(strstr(msc_str_text(&b.lines), "output relu is as long as the data say"));
+    assert_non_null(
+        strstr(msc_str_text(&b.lines), "output relu is of a length that depends on the data"));
     struct msc_dataset *data = slice_data(4);
     assert_ok(msc_distill_create_as(&other, b.d, data));
     assert_ok(msc_distill_compute_reference(other));
@@ -589,7 +588,8 @@ static void test_env_distill__same_tensors_on_other_samples(void **state) {
     assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
     data = slice_data(5000);
     assert_int_equal(msc_distill_create_as(&other, b.d, data), MSC_E_INVALID);
-    assert_message("tensor relu, which the loss compares, is as long as the data say here");
+    assert_message("on these samples tensor relu, which the loss compares, is of a length that "
+                   "depends on the data");
     msc_dataset_destroy(data);
     close_bench(&b);
 }

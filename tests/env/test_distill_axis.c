@@ -200,7 +200,7 @@ static void test_env_distill_axis__no_classes_along_samples(void **state) {
     (void)state;
     open_bench(&b, MOVED, MAX_SAMPLES, 2);
     assert_int_equal(msc_distill_create(&b.d, &b.host, b.data, &o), MSC_E_INVALID);
-    assert_message("env.kl_axis: 1 is no axis of a sample of moved");
+    assert_message("env.kl_axis: 1 is not an axis of a sample of moved");
     b.d = NULL;
     o.kl_axis = 0;
     assert_ok(msc_distill_create(&b.d, &b.host, b.data, &o));
@@ -263,7 +263,7 @@ static void test_env_distill_axis__takes_what_comes_before(void **state) {
     assert_string_equal(msc_distill_compared_name(b.d, 0), "moved");
     assert_string_equal(msc_distill_compared_name(b.d, 1), "product:0");
     assert_non_null(strstr(msc_str_text(&b.lines),
-                           "output greatest has no loss: what comes before it is compared: "
+                           "output greatest has no loss; comparing the tensors before it: "
                            "product:0"));
     assert_true(msc_distill_is_part(b.d));
     close_bench(&b);

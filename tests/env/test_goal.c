@@ -38,10 +38,10 @@ static void test_env_goal__refuses(void **state) {
     } cases[] = {
         {"{\"objectives\":\"distill_loss\"}", "env.objectives: expected a list"},
         {"{\"objectives\":[]}", "env.objectives: expected a list"},
-        {"{\"objectives\":[3]}", "env.objectives: expected names"},
+        {"{\"objectives\":[3]}", "env.objectives: expected a list of metric names"},
         {"{\"objectives\":[\"distil_loss\"]}", "did you mean \"distill_loss\"?"},
         {"{\"objectives\":[\"watts\"]}", "expected one of distill_loss, size_bytes, size_ratio"},
-        {"{\"objectives\":[\"size_ratio\",\"size_ratio\"]}", "stands there twice"},
+        {"{\"objectives\":[\"size_ratio\",\"size_ratio\"]}", "is listed twice"},
         {"{\"bounds\":[]}", "env.bounds: expected an object"},
         {"{\"bounds\":{\"size_rato\":{\"max\":1}}}", "did you mean \"size_ratio\"?"},
         {"{\"bounds\":{\"size_ratio\":0.2}}", "env.bounds.size_ratio: expected {\"max\": number}"},

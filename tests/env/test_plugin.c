@@ -53,11 +53,11 @@ static void test_env_plugin__refuses(void **state) {
     assert_int_equal(msc_env_library_open(&library, MSC_TESTS_FOLDER "/env/toy.h"), MSC_E_FORMAT);
     assert_message("cannot be loaded");
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_GONE), MSC_E_FORMAT);
-    assert_message("undefined symbol: msc_gone; build it anew against the installed headers");
+    assert_message("undefined symbol: msc_gone; rebuild it with the installed headers");
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_NAMELESS), MSC_E_FORMAT);
     assert_message("does not export msc_env_plugin");
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_OTHER_ABI), MSC_E_UNSUPPORTED);
-    assert_message("built for environment ABI 2, expected 1; build it anew against the installed "
+    assert_message("built for environment ABI 2, expected 1; rebuild it with the installed "
                    "headers");
 }
 
@@ -83,9 +83,9 @@ static void test_env_plugin__misses_parts(void **state) {
     static const struct {
         const char *fault, *message;
     } rows[] = {
-        {"no batches", "its definition has evaluate_part but no batches"},
-        {"no evaluate_part", "its definition has batches but no evaluate_part"},
-        {"no partial_loss", "its definition has batches but no partial_loss"},
+        {"no batches", "the definition has evaluate_part but no batches"},
+        {"no evaluate_part", "the definition has batches but no evaluate_part"},
+        {"no partial_loss", "the definition has batches but no partial_loss"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct msc_env_library *library = NULL;

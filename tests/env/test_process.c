@@ -164,7 +164,7 @@ static void test_env_process__refuses_spaces(void **state) {
          "tasks[0].dearest_first: expected the choices 0 to 1 in some order"},
         {"{\"tasks\":[{\"name\":\"a\",\"choices\":[\"8\",\"4\"],\"dearest_first\":[1,1]}]," METRICS
          "}",
-         "task a: its order lists choice 0 0 times"},
+         "task a: the order of choices lists choice 0 0 times"},
         {"{\"features\":[\"f\"]," TASKS "," METRICS "}", "tasks[0].features"},
         {"{\"choice_features\":[\"f\"]," TASKS "," METRICS "}",
          "tasks[0].choice_features: expected a list for each of the 2 choices"},
@@ -225,19 +225,19 @@ static void test_env_process__refuses_outcomes(void **state) {
     static const struct {
         const char *answer, *message;
     } cases[] = {
-        {"{\"metrics\":{\"distill_loss\":1}}", "\"trial\": expected 0 to 1"},
-        {"{\"trial\":2,\"metrics\":{}}", "\"trial\": expected 0 to 1"},
+        {"{\"metrics\":{\"distill_loss\":1}}", "\"trial\": expected the index of a trial, 0 to 1"},
+        {"{\"trial\":2,\"metrics\":{}}", "\"trial\": expected the index of a trial, 0 to 1"},
         {"{\"trial\":0}", "trial 0: "},
         {"{\"trial\":0,\"metric\":{}}", "metrics"},
         {"{\"trial\":0,\"metrics\":{\"accuracy\":1}}", "the space has no metric \"accuracy\""},
-        {"{\"trial\":0,\"metrics\":{\"size\":1}}", "\"size\" is one of the space's exact costs"},
+        {"{\"trial\":0,\"metrics\":{\"size\":1}}", "\"size\" is an exact cost of the space"},
         {"{\"trial\":0,\"metrics\":{\"distill_loss\":\"low\"}}", "expected a finite number"},
         {"{\"trial\":0,\"metrics\":{\"distill_loss\":1e999}}", "too large"},
-        {"{\"trial\":0,\"state\":\"failed\"}", "does not say why"},
+        {"{\"trial\":0,\"state\":\"failed\"}", "expected a \"reason\""},
         {"{\"trial\":0,\"state\":\"infeasible\",\"metrics\":{}}", "its state is \"infeasible\""},
         {"{\"trial\":0,\"state\":\"done\",\"metrics\":{}}", "its state is \"done\""},
         {"{\"trial\":0,\"metrics\":{\"distill_loss\":1}}\n{\"trial\":0,\"metrics\":{}}",
-         "trial 0 has been answered before"},
+         "trial 0 was answered twice"},
         {"{\"error\":\"out of paper\"}", "it reported: out of paper"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -266,7 +266,7 @@ static void test_env_process__judges_outcomes(void **state) {
     assert_ok(evaluate(&f, 2));
     assert_int_equal(f.trials[0]->outcome.state, MSC_TRIAL_FAILED);
     assert_int_equal(f.trials[1]->outcome.state, MSC_TRIAL_FAILED);
-    assert_non_null(strstr(f.trials[1]->outcome.reason, "does not exceed its bound"));
+    assert_non_null(strstr(f.trials[1]->outcome.reason, "expected more than its bound"));
     close_fixture(&f);
 }
 
@@ -346,7 +346,7 @@ static void test_env_process__says_the_same_when_started_again(void **state) {
             ",\"metrics\":[{\"name\":\"other\"}]}'; "
             "read -r b; fi; touch once; " SAY_SPACE "read -r b; exit 1");
     assert_int_equal(evaluate(&f, 2), MSC_E_STATE);
-    assert_message("started anew, it answers otherwise than before");
+    assert_message("after a restart its answer differs");
     close_fixture(&f);
     temp_folder_remove(folder);
 }

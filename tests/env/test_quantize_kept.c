@@ -89,10 +89,10 @@ static void test_env_quantize_kept__goes_on(void **state) {
     (void)state;
     open_case(&c);
     struct msc_hash whole = prepare(&c);
-    assert_false(was_told(&c, "earlier launch"));
+    assert_false(was_told(&c, "interrupted launch"));
     interrupt(&c, ROUNDED);
     assert_true(msc_hash_equal(prepare(&c), whole));
-    assert_true(was_told(&c, "earlier launch"));
+    assert_true(was_told(&c, "interrupted launch"));
     assert_false(was_told(&c, "damaged") || was_told(&c, "incomplete"));
     // With memory for only one weight's moments at a time, and with one thread, the result is the
     // same.
@@ -131,7 +131,7 @@ static void test_env_quantize_kept__of_any_file(void **state) {
     assert_int_equal(mkdir(c.moments, 0700), 0);
     c.told[0] = 0;
     assert_ok(create(&c.b, ROUNDED));
-    assert_true(was_told(&c, "is not kept until it is done"));
+    assert_true(was_told(&c, "the preparation starts again"));
     close_env(&c.b);
     assert_int_equal(rmdir(c.moments), 0);
     close_case(&c);
@@ -140,7 +140,7 @@ static void test_env_quantize_kept__of_any_file(void **state) {
 // Prepared parameters are used if they come from the same configuration and samples and are
 // complete.
 static void test_env_quantize_kept__prepared(void **state) {
-    static const char taken[] = "an earlier launch has prepared";
+    static const char taken[] = "complete preparation of an earlier launch";
     struct kept_case c;
     char *bytes;
     size_t n_bytes;
@@ -160,7 +160,7 @@ static void test_env_quantize_kept__prepared(void **state) {
         bytes[at] ^= 0x10;
         assert_true(msc_hash_equal(prepare(&c), whole));
         assert_false(was_told(&c, taken));
-        assert_true(was_told(&c, "worked out anew"));
+        assert_true(was_told(&c, "are computed again"));
     }
     msc_free(bytes);
     // Parameters of other choices, then of other samples.

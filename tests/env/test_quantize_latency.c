@@ -222,11 +222,11 @@ static void test_env_quantize_latency__is_kept(void **state) {
     assert_ok(create(&b, CONFIG("")));
     close_env(&b);
     assert_int_equal(create(&b, CONFIG(LATENCY)), MSC_E_STATE);
-    assert_message("does not belong to this configuration: it has no latencies");
+    assert_message("does not belong to this configuration: it lacks the table of latencies");
     remove(path);
     b.host.parameters_required = true;
     assert_int_equal(create(&b, CONFIG(LATENCY)), MSC_E_STATE);
-    assert_message("a.params is missing: it holds the latencies");
+    assert_message("a.params is missing: it contains this record's latencies");
     b.host.parameters_required = false;
     char other[sizeof PROFILES + 8];
     strcpy(other, PROFILES);
@@ -335,7 +335,7 @@ static void test_env_quantize_latency__refuses(void **state) {
         enum msc_status status;
     } cases[] = {
         {PROFILES, "{\"choices\":[{\"bits\":16},{\"float\":true}]" LATENCY "}",
-         "none is of integers of 8 bits or fewer without groups", MSC_E_INVALID},
+         "latency_us needs a choice of at most 8 bits", MSC_E_INVALID},
         {"{\"models\":[]}", CONFIG(LATENCY), "it has 0 models, expected 5", MSC_E_FORMAT},
         {"{\"error\":\"1.onnx: too new\"}", CONFIG(LATENCY),
          "mscgym-runtime, profile: it reported: 1.onnx: too new", MSC_E_STATE},

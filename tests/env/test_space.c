@@ -170,7 +170,7 @@ static void test_env_space__check_refuses_tasks(void **state) {
     expect_invalid(&damaged, "task a has no choices");
     changed[1].n_choices = 2;
     changed[0].most_expensive_first = twice;
-    expect_invalid(&damaged, "task w: its order lists choice 1 2 times");
+    expect_invalid(&damaged, "task w: the order of choices lists choice 1 2 times");
     changed[0].most_expensive_first = order;
     const char *const names[] = {"elements"};
     const double not_finite[] = {NAN};
@@ -189,12 +189,12 @@ static void test_env_space__features_of_choices(void **state) {
     struct msc_space more = space;
     more.tasks = changed;
     more.n_choice_features = 2;
-    expect_invalid(&more, "2 features of choices, and no list");
+    expect_invalid(&more, "2 features of choices but no list");
     more.choice_feature_names = names;
     changed[0].choice_features = of_w;
     expect_invalid(&more, "task a: bits of choice 8");
     changed[1].choice_features = of_a;
-    expect_invalid(&more, "task a: bits of choice 4 is no finite number");
+    expect_invalid(&more, "task a: bits of choice 4 is not a finite number");
     changed[1].choice_features = of_w;
     assert_ok(msc_space_check(&more));
     assert_true(msc_hash_equal(msc_space_hash(&space), msc_space_hash(&more)));
@@ -233,7 +233,7 @@ static void test_env_space__check_refuses_baselines(void **state) {
     struct msc_space damaged = space;
     damaged.n_baselines = 1;
     damaged.baselines = &baseline;
-    expect_invalid(&damaged, "baseline 2: task a has no choice 2 of 2");
+    expect_invalid(&damaged, "baseline 2: task a has no choice 2, only 2 choices");
 }
 
 // Each pointer that a plug-in may leave NULL, one by one.
@@ -246,21 +246,21 @@ static void test_env_space__check_refuses_null(void **state) {
     __VA_ARGS__;                                                                                   \
     assert_int_equal(msc_space_check(&bad), MSC_E_INVALID);                                        \
     assert_message(part)
-    ASSERT_REFUSED("2 tasks, and no list of them", bad.tasks = NULL);
-    ASSERT_REFUSED("5 metrics, and no list of them", bad.metrics = NULL);
-    ASSERT_REFUSED("4 costs, and no list of them", bad.costs = NULL);
-    ASSERT_REFUSED("1 features, and no list of them", bad.n_features = 1);
-    ASSERT_REFUSED("1 baselines, and no list of them", bad.n_baselines = 1);
+    ASSERT_REFUSED("2 tasks but no list of them", bad.tasks = NULL);
+    ASSERT_REFUSED("5 metrics but no list of them", bad.metrics = NULL);
+    ASSERT_REFUSED("4 costs but no list of them", bad.costs = NULL);
+    ASSERT_REFUSED("1 features but no list of them", bad.n_features = 1);
+    ASSERT_REFUSED("1 baselines but no list of them", bad.n_baselines = 1);
     const struct msc_cost_term no_factors[] = {{.scale = 1, .n_factors = 1}};
     const struct msc_cost_factor no_numbers = {.task = 0};
     const struct msc_cost_term no_list[] = {{.scale = 1, .n_factors = 1, .factors = &no_numbers}};
     struct msc_cost all[4];
     memcpy(all, costs, sizeof all);
     all[0].terms = NULL;
-    ASSERT_REFUSED("cost size: it has 2 terms, and no list of them", bad.costs = all);
+    ASSERT_REFUSED("cost size: it has 2 terms but no list of them", bad.costs = all);
     all[0].n_terms = 1;
     all[0].terms = no_factors;
-    ASSERT_REFUSED("cost size, term 0: it has 1 factors, and no list of them", bad.costs = all);
+    ASSERT_REFUSED("cost size, term 0: it has 1 factors but no list of them", bad.costs = all);
     all[0].terms = no_list;
     ASSERT_REFUSED("cost size, term 0: the factor of", bad.costs = all);
     const struct msc_baseline no_choices = {.label = "8"};

@@ -126,7 +126,7 @@ static void test_env_table__rows_alone(void **state) {
     const struct msc_outcome *outcome = measure(&f, (uint32_t[]){1, 1});
     assert_int_equal(outcome->state, MSC_TRIAL_FAILED);
     assert_int_equal(outcome->cause, MSC_CAUSE_TRIAL);
-    assert_string_equal(outcome->reason, "failed, says the table");
+    assert_string_equal(outcome->reason, "the table lists this point as failed");
     // One of two metrics is missing: failed, because it is the objective.
     outcome = measure(&f, (uint32_t[]){0, 1});
     assert_int_equal(outcome->state, MSC_TRIAL_FAILED);
@@ -209,7 +209,7 @@ static void test_env_table__faults_are_named(void **state) {
         {"t.json", "{\"schema\":\"mscgym.table.1\",\"tasks\":[]}", "at least one"},
         {"t.json", "{" TASKS "}", "top level: \"metrics\" is missing"},
         {"t.json", "{" TASKS ",\"metrics\":[]}", "0 metrics and costs"},
-        {"t.json", METRIC("\"unit\":\"\""), "metrics[0]: it has none of"},
+        {"t.json", METRIC("\"unit\":\"\""), "metrics[0]: expected \"constant\""},
         {"t.json", METRIC("\"alone\":[[0]]"), "metrics[0].alone[0]: expected a list of 2 numbers"},
         {"t.json", METRIC("\"alone\":[[0,\"1\"]]"),
          "metrics[0].alone[0][1]: expected a finite number"},
@@ -223,18 +223,18 @@ static void test_env_table__faults_are_named(void **state) {
         {"t.json", "{" TASKS ",\"metrics\":[],\"costs\":[{\"name\":\"m\",\"alone\":[[0,null]]}]}",
          "costs[0].alone[0][1]: expected a finite number"},
         {"t.json", "{" TASKS ",\"metrics\":[{\"name\":\"m\"}],\"rows\":\"none.csv\"}", "none.csv"},
-        {"t.csv", "", "t.csv: it is empty"},
-        {"t.csv", "a,distill_loss\n", "t.csv: it has no rows"},
-        {"t.csv", "a,m\nx,1\n", "t.csv: it has no column of the metric distill_loss"},
-        {"t.csv", "distill_loss\n1\n", "none is a task"},
+        {"t.csv", "", "t.csv: the file is empty"},
+        {"t.csv", "a,distill_loss\n", "t.csv: the table has no rows"},
+        {"t.csv", "a,m\nx,1\n", "t.csv: there is no column for metric distill_loss"},
+        {"t.csv", "distill_loss\n1\n", "expected one for each task"},
         {"t.csv", "a,a,distill_loss\n", "columns 1 and 2 are both named a"},
         {"t.csv", "a,,distill_loss\n", "column 2 has no name"},
-        {"t.csv", "a,distill_loss\nx\n", "t.csv:2: it has fewer than 2 cells"},
-        {"t.csv", "a,distill_loss\nx,1\ny,1,2\n", "t.csv:3: it has more than 2 cells"},
-        {"t.csv", "a,distill_loss\nx,1e\n", "t.csv:2: column distill_loss: \"1e\" is no number"},
-        {"t.csv", "a,distill_loss\n\"x,1\n", "t.csv:2: a quote that is opened here"},
-        {"t.csv", "a,distill_loss\n\"x\"y,1\n", "t.csv:2: text behind a closed quote"},
-        {"t.csv", "a,distill_loss\nx,1\ny,1\nx,2\n", "t.csv:4: the point of line 2 again"},
+        {"t.csv", "a,distill_loss\nx\n", "t.csv:2: fewer than 2 cells"},
+        {"t.csv", "a,distill_loss\nx,1\ny,1,2\n", "t.csv:3: more than 2 cells"},
+        {"t.csv", "a,distill_loss\nx,1e\n", "t.csv:2: column distill_loss: \"1e\" is not a number"},
+        {"t.csv", "a,distill_loss\n\"x,1\n", "t.csv:2: the quote opened here"},
+        {"t.csv", "a,distill_loss\n\"x\"y,1\n", "t.csv:2: text after a closing quote"},
+        {"t.csv", "a,distill_loss\nx,1\ny,1\nx,2\n", "t.csv:4: same point as line 2"},
     };
     char folder[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 16], json[64];
     temp_folder_make(folder);
@@ -262,10 +262,10 @@ static void test_env_table__configuration(void **state) {
     } rows[] = {
         {"{}", "\"file\" is missing"},
         {"{\"file\":\"nothing.json\"}", "nothing.json"},
-        {"{\"file\":\"table.json\",\"metrics\":[\"m\"]}", "of this one, it says itself"},
+        {"{\"file\":\"table.json\",\"metrics\":[\"m\"]}", "a JSON table lists its metrics"},
         {"{\"file\":\"rows.csv\",\"metrics\":[]}", "expected a list of 1 to 24"},
         {"{\"file\":\"rows.csv\",\"metrics\":[1]}", "\"metrics\"[0]"},
-        {"{\"file\":\"rows.csv\",\"metrics\":[\"ms\",\"ms\"]}", "named twice"},
+        {"{\"file\":\"rows.csv\",\"metrics\":[\"ms\",\"ms\"]}", "listed twice"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct fixture f;

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes Bochs 3.0's AMX what Linux needs of it. Changes its source in place, once.
+"""Adds to Bochs 3.0 what Linux needs for AMX. Changes its source in place, once.
 
     bochs_amx.py SOURCE
 
-Linux gives tiles only where the processor has XFD ("extended feature disable", Intel's manual,
-volume 1, chapter 13.14): a register that makes the first use of tiles trap, so that a thread gets
-the memory to save them in. Bochs has none. Also, XSAVE and XRSTOR keep half of each tile, swap the
-two shapes of a tile and take tiles for unused where they are used; and products of signed bytes
-(volume 2, TDPBSSD and its like) are unsigned.
+Linux enables tiles only if the processor has XFD ("extended feature disable", Intel's manual,
+volume 1, chapter 13.14): a register that makes a thread's first use of tiles trap, so that Linux
+can give it memory to save them in. Bochs lacks it. It also has errors: XSAVE and XRSTOR save half
+of each tile, swap the two shapes of a tile and take used tiles for unused; products of signed bytes
+(volume 2, TDPBSSD and others) are unsigned.
 """
 import argparse
 import os
@@ -52,14 +52,14 @@ SUM = """
 """
 AFTER, BEFORE, INSTEAD = range(3)
 
-# File, a line of it by a part of it, where the text goes, the text, how often the line is there.
+# Each edit: file, part of the line, where the text is inserted, the text, how often the line occurs.
 EDITS = (
     ("avx/amx.h", "start_row(0) {}", INSTEAD, "start_row(0), tile_use_tracker(0) {}", 1),
     ("cpu.h", "Bit64u ia32_xss;", AFTER, "\n  Bit64u ia32_xfd, ia32_xfd_err;\n", 1),
     ("init.cc", "BX_CPU_THIS_PTR msr.ia32_xss = 0;", AFTER,
      "\n  BX_CPU_THIS_PTR msr.ia32_xfd = BX_CPU_THIS_PTR msr.ia32_xfd_err = 0;\n", 1),
     ("msr.cc", "msr_desc[BX_MSR_XSS] =", AFTER, NAMES, 1),
-    ("msr.cc", "case BX_MSR_APICBASE:", BEFORE, None, 2),  # READ, then WRITE
+    ("msr.cc", "case BX_MSR_APICBASE:", BEFORE, None, 2),  # the text differs for READ and WRITE
     ("cpuid.cc", "leaf->eax |= (1<<3);", AFTER,
      "\n    if (is_cpu_extension_supported(BX_ISA_AMX)) leaf->eax |= (1<<4);\n", 1),
     ("cpuid.cc", "leaf->ecx = (cpu->ia32_xss_suppmask &", AFTER,
@@ -102,7 +102,7 @@ def edit(text, name, part, where, new, count):
 
 
 def sign(text):
-    """Products of four bytes with four, as their names say."""
+    """Makes products of bytes signed or unsigned, as their instructions' names say."""
     for name, kinds in SIGNED.items():
         body = SUM.format(a="Bit8" + kinds[0], b="Bit8" + kinds[1])
         text, n = re.subn(r"(Bit32u %s\(Bit32u x, Bit32u y\)\n\{).*?(\n\}\n)" % name,

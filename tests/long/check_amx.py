@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Runs the cpu backend's tiles (Intel AMX) on an emulated machine that has them.
+"""Tests the cpu backend's tiles (Intel AMX) on an emulated machine that has them.
 
     check_amx.py BOCHS KERNEL BUILD [--cpus 2] [--refuse]
 
-BOCHS is the source folder of Bochs 3.0 that bochs_amx.py has changed, built with
+BOCHS is the source folder of Bochs 3.0 after bochs_amx.py, built with
 
     ./configure --enable-x86-64 --enable-avx --enable-evex --enable-amx --enable-smp --enable-pci \\
         --enable-all-optimizations --disable-plugins --disable-docbook --with-nogui
 
-KERNEL is a Linux of 5.16 or newer (vmlinuz), BUILD a built mscgym without sanitizers. Linux boots
-in the emulator and runs the tests of tiles, then one search of the digits example with tiles, on
-one thread and on two, and with vectors alone: all trial lines must be the same outside `measured`.
-With --refuse Linux grants no tiles; the lines must still be the same.
+KERNEL is a Linux 5.16 or newer (vmlinuz), BUILD a build of mscgym without sanitizers. Linux boots
+in the emulator and runs the tests of tiles, then one search of the digits example: with tiles on
+one thread and on two, and with vectors only. All trial lines must be the same except for
+`measured`. With --refuse, Linux grants no tiles, and the lines must still be the same.
 
-Prints what ran; exit code 1 when something fails. Takes ten minutes. Needs Debian's bochsbios,
+Prints what ran; exits with 1 if something fails. Takes ten minutes. Needs Debian's bochsbios,
 busybox-static, cpio, isolinux, syslinux-common, vgabios and xorriso.
 """
 import argparse
@@ -34,8 +34,8 @@ SEARCHES = (  # name, environment, options
     ("vectors", "ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI", "--threads 1 --accept-new-numerics"),
 )
 LOADER = ("/usr/lib/ISOLINUX/isolinux.bin", "/usr/lib/syslinux/modules/bios/ldlinux.c32")
-# 580 is FSRM: without the fast strings of IA32_MISC_ENABLE, which Bochs lacks, Linux then copies
-# wrongly. 600 is AMX-TILE.
+# 580 is FSRM: Linux would copy memory wrongly, because Bochs lacks the fast strings of
+# IA32_MISC_ENABLE. 600 is AMX-TILE.
 BOOT = """default linux
 label linux
 kernel /vmlinuz
@@ -151,7 +151,7 @@ def make_disc(folder, kernel, build, refuse):
 
 
 def run(bochs, folder, cpus):
-    """What the machine says over its serial line."""
+    """Runs the machine; returns the text of its serial line."""
     machine = os.path.join(folder, "machine")
     with open(machine, "w") as file:
         file.write(MACHINE.format(cpus=cpus, folder=folder))
@@ -162,7 +162,7 @@ def run(bochs, folder, cpus):
 
 
 def judge(text, refuse):
-    """Whether all is well. Prints what ran."""
+    """Prints what ran; returns whether all of it passed."""
     parts = re.split(r"^@", text, flags=re.M)[1:]
     good, lines = True, {}
     for part in parts:

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Checks models for processors without VNNI in ONNX Runtime on an emulated Haswell.
+"""Tests models for processors without VNNI in ONNX Runtime on an emulated Haswell.
 
     check_avx2.py MSCGYM [MODEL ...]
 
-(a) A configuration without a target gets onnxruntime_avx2 there.
-(b) Of each model, uniform 8 bits for onnxruntime_avx2 has the same loss in ONNX Runtime there as here,
-    within a hundredth: no sum saturates. That for onnxruntime is told beside it.
+(a) A configuration without a target gets onnxruntime_avx2 on that processor.
+(b) The uniform 8-bit plan of each model for onnxruntime_avx2 has the same loss there as on this
+    processor, within 1 %: no sum saturates. The loss of the plan for onnxruntime is printed next to
+    it.
 
-Needs onnxruntime and Debian's qemu-user; exits with 77 without these.
+Needs onnxruntime and Debian's qemu-user; exits with 77 without them.
 """
 import json
 import os
@@ -54,7 +55,7 @@ def export(mscgym, name, target, data, folder):
 
 
 def measure(float_model, data, *models):
-    """In this process: the relative squared error of each model's first output."""
+    """Prints the relative squared error of each model's first output, computed in this process."""
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3

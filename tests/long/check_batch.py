@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Checks that nothing but the losses' last bits depends on how many samples a batch has.
+"""Checks that the batch size changes nothing but the last bits of losses.
 
     check_batch.py MSCGYM all|MODEL ...
 
-Of models with constants that are spread over the batch (states of recurrent layers, a class token,
-tokens of more elements than are folded, a grid of positions, a table that is looked up by the batch),
-searched at 1, 7 and 256 samples a batch, equal are spaces, trials' choices and exact costs, and the
-exported files in all but what calibration gives. size_bytes of the float model is what the
-initialisers hold, and its multiply-accumulates are those counted by hand. Exit code 77 without numpy
-or onnx.
+The models have constants that are expanded over the batch: initial states of recurrent layers, a
+class token, tokens with more elements than are folded, a position grid, a table with a row per
+sample. They are searched with 1, 7 and 256 samples per batch. Spaces, choices and exact costs of
+trials must be the same, and exported files except for calibrated values. size_bytes of the float
+model must match its initialisers, and its multiply-accumulates those counted by hand. Exits with 77
+without numpy or onnx.
 """
 import json
 import os
@@ -35,7 +35,7 @@ def floats(*shape):
 
 
 class Model:
-    """Nodes and initialisers under construction; `x` [N, ...] is the input, `y` the output."""
+    """Nodes and initialisers under construction, with input `x` [N, ...] and output `y`."""
 
     def __init__(self, shape, macs):
         self.shape, self.macs, self.nodes, self.inits = shape, macs, [], {}
@@ -55,17 +55,17 @@ class Model:
         return self.weight(np.array(values, np.int64))
 
     def batch(self):
-        """The batch's length, in one element."""
+        """The batch size, as a tensor of one element."""
         return self.node("Slice", self.node("Shape", "x"), self.integers(0), self.integers(1))
 
     def spread(self, value, name=None):
-        """A constant [1, ...] for each sample, as Expand writes it."""
+        """A constant [1, ...] expanded over the batch."""
         rest = self.integers(*value.shape[1:])
         shape = self.node("Concat", self.batch(), rest, axis=0)
         return self.node("Expand", self.weight(value, name), shape)
 
     def state(self, value, layers=1):
-        """The same as the state of a recurrent layer, [layers, N, hidden]."""
+        """A constant expanded to the initial state of a recurrent layer, [layers, N, hidden]."""
         hidden = self.integers(value.shape[-1])
         shape = self.node("Concat", self.integers(layers), self.batch(), hidden, axis=0)
         return self.node("Expand", self.weight(value), shape)
@@ -89,7 +89,7 @@ class Model:
 
 
 def recurrent(op, state):
-    """Three steps of eight, 24 hidden, four outputs."""
+    """A recurrent layer over 3 steps of 8 inputs, with 24 hidden units and 4 outputs."""
     gates = 4 if op == "LSTM" else 3
     m = Model((3, 8), 3 * gates * 24 * (8 + 24) + 24 * 4)
     x = m.node("Transpose", "x", perm=[1, 0, 2])
@@ -110,7 +110,7 @@ def class_token():
 
 
 def queries():
-    """Tokens that are spread to more elements than folding makes at 256 samples, and multiplied."""
+    """A product with tokens that have more elements at 256 samples than constant folding makes."""
     m = Model((6, 96), 64 * 96 * 6 * 2 + 96 * 32 + 32 * 4)
     tokens = m.spread(floats(1, 64, 96))
     scores = m.node("MatMul", tokens, m.node("Transpose", "x", perm=[0, 2, 1]))
@@ -121,7 +121,7 @@ def queries():
 
 
 def positions():
-    """A grid of places as two more channels of an image."""
+    """An image with two more channels: the coordinates of each pixel."""
     m = Model((3, 8, 8), 8 * 8 * 9 * 5 * 16 + 16 * 4)
     row = m.node("Unsqueeze", m.weight(np.linspace(-1, 1, 8, dtype=np.float32)),
                  m.integers(0, 1, 2))
@@ -134,8 +134,8 @@ def positions():
 
 
 def looked_up():
-    """The same row of a table for each sample, and a product of it that needs no sample."""
-    m = Model((16,), None)  # which may be computed beforehand
+    """The same table row for each sample, and a product with it that does not depend on the sample."""
+    m = Model((16,), None)  # the product may be computed in advance
     zero = helper.make_tensor("value", TensorProto.INT64, [1], [2])
     rows = m.node("ConstantOfShape", m.batch(), value=zero)
     table = m.node("Gather", m.weight(floats(5, 32)), rows)
@@ -145,7 +145,7 @@ def looked_up():
 
 
 def pairs():
-    """Samples two by two: no sample runs alone."""
+    """Reshapes samples to pairs, so that no sample can run by itself."""
     m = Model((16,), 16 * 32 + 32 * 4)
     x = m.node("Reshape", "x", m.integers(-1, 2, 16))
     x = m.node("Add", x, m.node("ReduceMean", x, axes=[1], keepdims=1))
@@ -167,7 +167,7 @@ SECTIONS = {
 
 
 def search(mscgym, name, section, batch, folder):
-    """The record's first line, its trials, and the exported model."""
+    """Searches; returns the record's header, its trials, and the exported model."""
     place = os.path.join(folder, f"{name}_{section}_{batch}")
     env = {**SECTIONS[section], "objectives": ["distill_loss"],
            "bounds": {"size_ratio": {"max": 0.99}}}
@@ -189,13 +189,13 @@ def search(mscgym, name, section, batch, folder):
 
 
 def outline(model):
-    """Of a file all but numbers that calibration gives."""
+    """The parts of an exported model that calibration does not change."""
     return ([(n.op_type, list(n.input), list(n.output)) for n in model.graph.node],
             [(t.name, list(t.dims), t.data_type) for t in model.graph.initializer])
 
 
 def check_costs(trial, model):
-    """The float model's bytes and multiply-accumulates, whatever the batch."""
+    """Checks the float model's bytes and multiply-accumulates, which do not depend on the batch."""
     metrics = trial["metrics"]
     n_bytes = metrics["size_bytes"] / metrics["size_ratio"]
     weights = sum(v.nbytes for v in model.inits.values() if v.dtype == np.float32)

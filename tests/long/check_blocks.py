@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that weights of 4 bits in groups become MatMulNBits in onnxruntime.
+"""Checks that 4-bit weights in groups become MatMulNBits in onnxruntime.
 
     check_blocks.py MSCGYM
 
-The optimised model of onnxruntime has a MatMulNBits for each product of a weight in groups of a power of
-2 from 16 on, in either orientation, and is about as large as the exported file. Without optimising,
-and with accuracy level 1, which keeps activations float, it computes what mscgym computes of the record
-and of the exported file.
+onnxruntime's optimised model must have one MatMulNBits per product with a grouped weight, if the
+group size is a power of 2 from 16 on, in either orientation of the weight. It must be about as
+large as the exported file. Without optimisation, and with accuracy level 1, which keeps activations
+float, its outputs must equal mscgym's, both for the record's plan and for the exported file.
 """
 import collections
 import json
@@ -24,14 +24,14 @@ def f(*shape):
 
 
 def chain(rows, middle, columns, batch=8):
-    """Two products without bias, a Relu between them."""
+    """Two products without bias and a Relu between them."""
     return ([node("MatMul", ["x", "w"], ["h"]), node("Relu", ["h"], ["r"]),
              node("MatMul", ["r", "v"], ["y"])], {"w": f(rows, middle), "v": f(middle, columns)},
             ["n", batch, rows] if batch else ["n", rows], 2)
 
 
 def layers(rows, middle, columns):
-    """Linear layers as torch exports them: weights [O,I]."""
+    """Linear layers as torch exports them, with weights [O,I]."""
     return ([node("Gemm", ["x", "w", "b"], ["h"], transB=1), node("Clip", ["h", "low", "high"], ["r"]),
              node("Gemm", ["r", "v", "c"], ["y"], transB=1)],
             {"w": f(middle, rows), "b": f(middle), "v": f(columns, middle), "c": f(columns),
@@ -45,7 +45,7 @@ def biased(rows, middle, columns):
 
 
 def tied(rows, middle, _):
-    """onnxruntime makes no MatMulNBits of a weight that two products share."""
+    """Two products share one weight; onnxruntime makes no MatMulNBits of it."""
     return ([node("MatMul", ["x", "w"], ["h"]), node("Tanh", ["h"], ["r"]),
              node("MatMul", ["r", "w"], ["y"])], {"w": f(rows, rows)}, ["n", rows], 0)
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks exported models whose depthwise convolutions read a scale for each channel in onnxruntime.
+"""Tests exported models whose depthwise convolutions read activations with one scale per channel.
 
     check_channels.py MSCGYM depthwise
 
-Of tests/cli/files/depthwise.onnx, with 8 and 6 bits, symmetric and not: the exported model must load
-and run in onnxruntime, its optimiser off and at its default level, and give what `mscgym run
---strategy` gives, but for float32 rounding. Exit code 77 without onnxruntime.
+tests/cli/files/depthwise.onnx is exported with 8 and 6 bits, symmetric and asymmetric. Each export
+must load in onnxruntime, with its optimiser off and at its default level, and give the outputs of
+`mscgym run --strategy` up to float32 rounding. Exits with 77 without onnxruntime.
 """
 import json
 import os
@@ -59,7 +59,7 @@ def check(mscgym, folder, bits, is_symmetric):
         session = onnxruntime.InferenceSession(exported.SerializeToString(), options,
                                                providers=["CPUExecutionProvider"])
         theirs = session.run(None, {"x": x})[0]
-        # A value on a tie may round the other way: one step of one activation at most.
+        # A value half-way between two codes may round either way: one activation may differ by a step.
         worst = max(worst, float(numpy.abs(theirs - ours).max() / numpy.abs(ours).max()))
     print(f"{bits} bits, symmetric {is_symmetric}: axes {axes}, worst difference {worst:.2g}")
     return axes == [1] and worst < 1e-5

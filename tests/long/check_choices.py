@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Checks what a weight or an activation can become, in onnxruntime.
+"""Tests every choice for a weight or an activation in onnxruntime.
 
     check_choices.py MSCGYM [MODEL ...]
 
-Small networks are made here, one for each kind of place: convolutions, an embedding, recurrent layers,
-products of activations. For each, a search over one choice at a time is run and its uniform plan exported;
-the exported model in onnxruntime, optimiser off and at its default level, and read back by ourselves, must
-lose as much as the search said, within 1 % or three times the plan's noise. With 8 bits, every factor
-of a product comes from a DequantizeLinear. The sizes of the stored weights must be what size_bytes says.
-Prints a table; exit code 1 when a plan fails. Needs numpy, onnx and onnxruntime.
+Small networks are made here, one per kind of site: convolutions, an embedding, recurrent layers,
+products of activations. Each is searched with one choice at a time and its uniform plan is
+exported. The exported model must have the search's loss, within 1 % or three times the plan's
+noise: in onnxruntime with the optimiser off and at its default level, and when mscgym reads it
+back. With 8 bits, every factor of a product must come from a DequantizeLinear. The stored weights
+must be as large as size_bytes says. Prints a table; exits with 1 if a plan fails. Needs numpy, onnx
+and onnxruntime.
 """
 import json
 import os
@@ -23,7 +24,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 LEVELS = {"off": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
           "default": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL}
-# Beside the choice: what is said of weights and activations.
+# For each label: the choice, and further keys of weights and activations.
 CHOICES = {"float16": ({"type": "float16"}, {}),
            "bfloat16": ({"type": "bfloat16"}, {}),
            "8": ({"bits": 8}, {}),
@@ -43,7 +44,7 @@ def numbers(generator, *shape):
 
 
 class Network:
-    """A model under construction; initialisers come by name."""
+    """A model under construction; initialisers have names."""
 
     def __init__(self, seed):
         self.generator = numpy.random.RandomState(seed)
@@ -157,7 +158,7 @@ BITS = {TensorProto.FLOAT: 32, TensorProto.FLOAT16: 16, TensorProto.BFLOAT16: 16
 
 
 def behind(name, held, makers):
-    """The initialiser that a value comes from, and the nodes on the way."""
+    """The initialiser that a value is computed from, and the nodes in between."""
     nodes = []
     while name not in held:
         node = makers.get(name)
@@ -169,7 +170,9 @@ def behind(name, held, makers):
 
 
 def stored_bytes(path, choice_bits):
-    """Of the weights, their scales and the bias; fewer bits than the stored type has count as what they are."""
+    """Bytes of the weights, their scales and the bias. A choice with fewer bits than its stored type
+    counts with its own bits.
+    """
     model = onnx.load(path)
     held = {i.name: i for i in model.graph.initializer}
     makers = {o: n for n in model.graph.node for o in n.output}
@@ -183,7 +186,7 @@ def stored_bytes(path, choice_bits):
         if weight is None or any(n.op_type == "QuantizeLinear" for n in way):
             continue
         dims, bits = weight.dims, min(BITS[weight.data_type], choice_bits)
-        if way:  # parts of as many bits, and what they are shaped to at last
+        if way:  # packed weights: the final shape is that of the Reshape
             bits = choice_bits
             shaped = next(n for n in way if n.op_type == "Reshape")
             dims = makers[shaped.input[1]].attribute[0].ints
@@ -234,7 +237,7 @@ class Case:
                         if line["kind"] == "trial" and line["id"] == 0)
 
     def check(self, choice, more):
-        """(passes, columns)"""
+        """Tests one choice; returns (passes, columns of the table)."""
         trial = self.search(choice, more)
         target, strategy = (os.path.join(self.folder, n) for n in ("q.onnx", "q.json"))
         record = os.path.join(self.folder, "r.jsonl")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that weights which a model computes from constants are weights for mscgym.
+"""Checks that a weight which the model computes from constants is a weight for mscgym, too.
 
     check_constants.py MSCGYM
 
-Each network multiplies its input by a matrix that some operator makes of constants. It has to have a
-weight site, to compute what onnxruntime computes, and after `quantize` to be as small as the same
-network with the matrix stored. Random operators, and operators over the input, are no weights.
-Outputs beyond the limit of elements are left to run time, and a line says so.
+Each network multiplies its input by a matrix that some operator computes from constants. It must
+have a weight site, compute what onnxruntime computes, and be as small after `quantize` as the same
+network with the matrix stored. Results of random operators, and of operators on the input, are not
+weights. Results with more elements than the limit are computed at run time, and a message says so.
 """
 import json
 import os
@@ -32,11 +32,11 @@ def ints(*values):
 
 
 V, P = f(N, N), positive(N, N)
-S = numpy.float32  # a scalar
+S = numpy.float32  # S(x) is a scalar
 
 
 def branch(name, scale):
-    """A body that reads `v` of the graph around it."""
+    """A body of If that reads `v` from the outer graph."""
     return helper.make_graph(
         [node("Constant", [], [name + "_k"], value=onnx.numpy_helper.from_array(S(scale), "k")),
          node("Mul", ["v", name + "_k"], [name])], name, [], [value_info(name, [N, N])])
@@ -51,7 +51,7 @@ def loop_body():
 
 
 def chain(*nodes):
-    """Nodes written as "Op in,in out,out", with attributes as a second member."""
+    """Makes nodes from strings "Op in,in out,out", or from pairs of such a string and attributes."""
     made = []
     for item in nodes:
         text, attributes = (item, {}) if isinstance(item, str) else item
@@ -153,9 +153,9 @@ CASES = {  # name: (nodes that make w [N, N], initialisers)
     "loop": ([node("Loop", ["n", "c", "v"], ["w"], body=loop_body())],
              {"v": V, "n": numpy.array(3, numpy.int64), "c": numpy.array(True)}),
 }
-# 18 is the first opset of Mish and of axes as an input.
+# Mish, and axes as an input, need opset 18.
 NEWER = {"Mish", "mean, axes as an input"}
-# onnxruntime approximates functions in an LSTM, and rounds half floats in other places.
+# onnxruntime approximates functions in an LSTM, and rounds half floats at other points.
 TOLERANCES = {"lstm of constants": 1e-2, "half floats": 1e-2}
 CASES["mean, axes as an input"] = (chain("ReduceMean v,a m", "Sub v,m w"), {"v": V, "a": ints(1)})
 for op in UNARY:
@@ -196,7 +196,7 @@ def check_size(checks, name, plain):
 
 
 def check_kept(checks):
-    """What differs from run to run, or with the input, is no weight."""
+    """A result that differs from run to run, or with the input, is not a weight."""
     shape = {"shape": [N, N], "seed": 1.0}
     kept = {
         "random": (chain(("RandomNormal - w", shape)), {}),
@@ -211,7 +211,9 @@ def check_kept(checks):
 
 
 def check_limit(checks):
-    """An output that outgrows its operands beyond the limit is left, with a line; others are not."""
+    """A result larger than its operands and the limit is left to run time, with a message;
+    others are folded.
+    """
     big = make("m.onnx", chain("MatMul a,b w", "MatMul x,w y"), {"x": ["n", 4100]},
                {"y": ["n", 4100]}, {"a": f(4100, 1), "b": f(1, 4100)})
     code, text = checks.mscgym("graph", big, "--sites")

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Checks what `mscgym quantize` predicts of times beside what ONNX Runtime takes.
+"""Compares the times that `mscgym quantize` predicts with those measured in ONNX Runtime.
 
     check_conversions.py MSCGYM [--seed N] [--only NAME ...]
 
-Networks of random weights: small and wider convolutions, blocks of depthwise convolutions with
-HardSwish and squeeze-and-excite, transformer layers, a Mamba block (element-wise joints over a scan that is
-unrolled), an LSTM. Of each, all integers (`--float 0`) and the default plan, measured and predicted.
+Networks with random weights: small and wider convolutions, blocks of depthwise convolutions with
+HardSwish and squeeze-and-excite, transformer layers, a Mamba block (element-wise joints over an
+unrolled scan), an LSTM. For each, the plan with integers everywhere (`--float 0`) and the default plan.
 
-(a) The prediction is within a factor of 1.5, and says faster or slower than the float model as the
-    measurement does, but for ratios of 0.9 to 1.15.
-(b) The default plan takes at most 1.1 times what all integers take (5 % and the noise of a measurement).
-(c) A line says that the result is slower than the float model where it is, by more than 3 % as measured,
-    and none where it is quicker, by as much; without the runtime one is there where the prediction is above 1.06.
-Prints a table; exit code 1 when a network fails. Needs onnx and onnxruntime, which its Python has.
+(a) The prediction is within a factor of 1.5 of the measurement. Both agree on faster or slower than
+    the float model, unless the ratio is 0.9 to 1.15.
+(b) The default plan takes at most 1.1 times as long as integers everywhere (5 % and measurement
+    noise).
+(c) A message says that the result is slower than the float model if it is slower by more than 3 %,
+    and there is none if it is faster by more than 3 %. Without the runtime, the message depends on
+    the prediction: above 1.06.
+
+Prints a table; exits with 1 if a network fails. Needs onnx and onnxruntime in this Python.
 """
 import argparse
 import json
@@ -170,8 +173,8 @@ NETWORKS = {
 
 
 def quantise(program, folder, *options, runtime=True):
-    """The report of the plan that is written, and what is printed of being slower."""
-    # Its Python finds onnxruntime; MSCGYM_RUNTIME is for none.
+    """The report on the written plan, and the message that it is slower, if any."""
+    # Puts this Python, which has onnxruntime, into the PATH. With MSCGYM_RUNTIME there is no runtime.
     path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
     environment = dict(os.environ, PATH=path)
     if not runtime:

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Models under edits: the evaluator, and what it exports, against ONNX Runtime.
+"""Compares the evaluator on edited models, and its exports, with ONNX Runtime.
 
     check_edits.py EDIT_TOOL DEVICE [MODEL ...]
 
-ONNX Runtime runs the model edited by hand: a Mul by ones and one zero before a convolution that
-reads the channel, another initialiser in a weight's place, one rounded to a step in a bias'. Several
-convolutions of each model, the edits alone and together (fewer on vulkan, where a software driver
-takes its time). Every output must be within 1e-4 (cpu) or 1e-3 (vulkan) of its largest
-size; where an output is behind a comparison (a value that is the largest around), one element in a
-thousand may lie on the other side. Models are those of scripts/fetch-models; exit code 77 where there are none, or no onnxruntime.
+ONNX Runtime runs models that are edited by hand here: a Mul by ones and a single zero before a
+convolution (mask), another initialiser in place of a weight (replace), a bias rounded to steps
+(round). Edits are tested at several convolutions, one by one and together (fewer on vulkan, where a
+software driver is slow). Outputs must agree within 1e-4 (cpu) or 1e-3 (vulkan) of their largest value.
+If an output depends on a comparison (keep local maxima), one element in a thousand may have the other
+outcome. Models are those of scripts/fetch-models; exits with 77 without them or without onnxruntime.
 """
 import os
 import subprocess
@@ -27,13 +27,13 @@ FOLDER = os.environ.get("MSC_MODELS", os.path.expanduser("~/.cache/mscgym/models
 MODELS = ("resnet18", "mobilenet_v2", "mlsd-tiny")
 LIMITS = {"cpu": 1e-4, "vulkan": 1e-3}
 EDITS = {"cpu": ("mask", "replace", "round", "mask+replace+round"), "vulkan": ("mask", "replace")}
-RANGES = {"mlsd-tiny": (0, 255)}  # of inputs; -1 to 1 else
+RANGES = {"mlsd-tiny": (0, 255)}  # value range of inputs; otherwise -1 to 1
 STEP = np.float32(0.125)
 STEPWISE = {"mlsd-tiny": ("scores",)}
 
 
 def load(name):
-    """The model with its symbols bound to 1 and a name for each node."""
+    """The model with its symbolic dimensions set to 1 and a name for each node."""
     model = onnx.load(os.path.join(FOLDER, name + ".onnx"))
     for value in list(model.graph.input) + list(model.graph.output):
         for dim in value.type.tensor_type.shape.dim:
@@ -46,7 +46,7 @@ def load(name):
 
 
 def convolutions(model):
-    """Three that read more than a few channels and have a bias, of those that have no groups."""
+    """Three ungrouped convolutions that have a bias and read at least 8 channels."""
     weights = {w.name: w for w in model.graph.initializer}
     found = [n for n in model.graph.node if n.op_type == "Conv" and len(n.input) == 3 and
              n.input[1] in weights and n.input[2] in weights and
@@ -127,7 +127,7 @@ def check(tool, device, folder, name):
                     if model.graph.output[i].name in STEPWISE.get(name, ()):
                         differs = np.sort(differs)[:differs.size - differs.size // 1000]
                     worst = max(worst, differs.max())
-            # Biases may be zeros.
+            # An edit of a bias may change nothing, because biases may be zero.
             is_good = worst <= LIMITS[device] and (moved > LIMITS[device] or edits == "round")
             failed += not is_good
             print("%s %-13s %-11s %-18s differs %.1e, edit moves %.1e%s" %

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Checks that ONNX Runtime computes exported models over integers, and what it gives.
+"""Checks that ONNX Runtime runs exported models in integer arithmetic, and their losses.
 
     check_forms.py MSCGYM [MODEL ...]
 
-For each model, plans of a short search with target onnxruntime and sites all are exported: of 8, 6
-and 4 bits, with activations without zero point, and with float weights. Of each
-(a) the graph that onnxruntime's default level makes has as many integer convolutions and products as
-    the network has of either kind, of floats those that the table below says, no constant that is
-    dequantised at each run, and no limit of floats (Clip, Relu) between integers; of float weights
-    it has none of integers;
-(b) its loss is that of the search within 2 % or three times the plan's noise;
-(c) and so is the loss of what we compute of the exported model.
-Prints a table; exit code 1 when a plan fails. Needs onnx and onnxruntime.
+For each model, a short search with target onnxruntime and sites "all" is run, and its plans are
+exported: 8, 6 and 4 bits, activations without zero point, and float weights. For each plan:
+(a) In onnxruntime's optimised graph, all convolutions and products of the network are integer,
+    except those in the table FLOAT. No constant is dequantised in each run, and no Clip or Relu on
+    floats is between integer nodes. With float weights there is no integer convolution or product.
+(b) Its loss in onnxruntime is that of the search, within 2 % or three times the plan's noise.
+(c) So is the loss of mscgym running the exported model.
+
+Prints a table; exits with 1 if a plan fails. Needs onnx and onnxruntime.
 """
 import collections
 import json
@@ -26,7 +26,7 @@ import onnxruntime
 
 from model_inputs import feeds, model_path
 
-# Joints that stay float: ONNX Runtime has no integer kernel of transposed convolutions.
+# Operators that remain float: ONNX Runtime has no integer kernel for transposed convolutions.
 FLOAT = {"speech-embedding": {}, "unet": {"ConvTranspose": 2}, "mlsd-tiny": {}}
 SAMPLES, BATCH = 4, 1
 PLANS = {"8 bits": {"choices": [{"bits": 8}]}, "6 bits": {"choices": [{"bits": 6}]},
@@ -99,7 +99,7 @@ def find_faults(name, plan, optimised):
 
 
 def losses(name, target, values, folder, mscgym):
-    """Of onnxruntime, and of our reading of the model: mean over outputs of the relative error."""
+    """Losses in onnxruntime and in mscgym: the mean relative error over outputs."""
     reference, exported = session(model_path(name)), session(target)
     outputs = [o.name for o in reference.get_outputs() if o.type == "tensor(float)"]
     squares, errors = numpy.zeros(len(outputs)), numpy.zeros((2, len(outputs)))

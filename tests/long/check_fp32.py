@@ -3,10 +3,10 @@
 
     check_fp32.py MSCGYM [--device cpu|vulkan] [MODEL ...]
 
-For each model: realistic inputs, outputs of both, and max |difference| / max |output|, which must be at
-most 1e-4 on cpu and 1e-3 on vulkan. Where an output lies behind a discontinuous operator, the tensor
-before that operator is compared instead. Needs onnx and onnxruntime. Ends with a table; exit code 1
-when a model fails, 77 when none was there.
+For each model, both compute outputs for realistic inputs. max |difference| / max |output| must be
+at most 1e-4 on cpu and 1e-3 on vulkan. If an output depends on a discontinuous operator, the data
+before that operator are compared instead. Needs onnx and onnxruntime. Prints a table; exits with 1
+if a model fails, 77 if there is none.
 """
 import argparse
 import os
@@ -21,12 +21,12 @@ import onnxruntime
 from model_inputs import MAKERS, feeds, model_path
 
 LIMITS = {"cpu": 1e-4, "vulkan": 1e-3}
-SAMPLES = {"digits": 16, "fashion": 4, "mlsd-tiny": 1, "ocr-det": 1}  # of the others 2
+SAMPLES = {"digits": 16, "fashion": 4, "mlsd-tiny": 1, "ocr-det": 1}  # other models get 2 samples
 DISCONTINUOUS = {"Equal", "ArgMax", "TopK", "NonMaxSuppression"}
 
 
 def decided_tensors(model):
-    """Those that the inputs' values decide, and not only their shapes."""
+    """Tensors that depend on the inputs' values, not only on their shapes."""
     names = {i.name for i in model.graph.input} - {i.name for i in model.graph.initializer}
     for node in model.graph.node:
         reads = names.intersection(node.input) and node.op_type not in ("Shape", "Size")
@@ -36,7 +36,7 @@ def decided_tensors(model):
 
 
 def compared_tensors(model):
-    """Outputs, and in place of those behind a discontinuous node the data that node reads."""
+    """The outputs; if one depends on a discontinuous node, the data which that node reads instead."""
     producers = {o: n for n in model.graph.node for o in n.output}
     decided = decided_tensors(model)
 

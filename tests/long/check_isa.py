@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Records that are made here with --isa, looked at again by other processors, which are emulated.
+"""Verifies records made here with --isa on other, emulated processors.
 
     check_isa.py MSCGYM EXAMPLES/DIGITS [--trials 24]
 
-For each level that this machine has and some emulated processor, too: its numerics id there is the one here, and
-every trial of a search of digits has the same bits there (mscgym verify). A processor before a level refuses it.
-Emulated are instructions, not caches. Needs Debian's qemu-user; exits with 77 without.
+For each level that both this machine and some emulated processor support, the numerics id must be
+the same on both, and every trial of a search of digits must have the same bits there (mscgym
+verify). A processor without the level must refuse it. Emulation covers instructions, not caches.
+Needs Debian's qemu-user; exits with 77 without it.
 """
 import argparse
 import json
@@ -16,7 +17,7 @@ import sys
 import tempfile
 
 EMULATOR = "qemu-x86_64"
-# A level, processors that have it, and one that does not.
+# Level, processors that have it, and one that does not.
 ROWS = [
     ("sse41", ["Penryn", "Westmere"], None),
     ("avx", ["SandyBridge", "Opteron_G4"], "Westmere"),
@@ -68,7 +69,7 @@ def check_level(check, options, folder, level, processors, before):
 
 
 def is_equal(told, n_trials):
-    """All were measured again, and each is the same by its bits."""
+    """All trials were verified, and each has the same bits."""
     return told.get("equal", 0) >= n_trials and not any(told[key] for key in ("within_noise", "different", "skipped"))
 
 

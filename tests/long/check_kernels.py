@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""The table of kernel cases (tests/kernels/kernel_cases.def) in ONNX Runtime.
+"""Compares the kernel cases of tests/kernels/kernel_cases.def with ONNX Runtime.
 
     check_kernels.py KERNEL_TOOL                     outputs
     check_kernels.py KERNEL_TOOL --time [NAME ...]   times of the rows that bench_kernels measures
 
-Each row is exported as a model of one operator, with random inputs. Integer outputs must be those of
-ONNX Runtime, except where it rounds a quotient otherwise: one step in one element of a thousand. Float
-outputs must have NaN and infinities at the same places, and differ elsewhere by a squared error of at
-most LIMITS of the squared result. Times are processor times of one thread, so that other programs do not
-count: medians of five rounds in which both sides run in turn. A ratio above 1 means that mscgym is
-faster. NAME is the beginning of names.
-Exits with 77 if onnxruntime or numpy is missing.
+Each row is exported as a model of one operator, with random inputs. Integer outputs must equal ONNX
+Runtime's, except that one element in a thousand may differ by one, because it rounds some quotients
+differently. Float outputs must have NaN and infinities in the same places; elsewhere the squared
+error must be at most LIMITS times the squared result. Times are processor times of one thread, so
+that other programs do not count: medians of five rounds in which both programs run alternately. A
+ratio above 1 means that mscgym is faster. NAME is a prefix of names. Exits with 77 if onnxruntime
+or numpy is missing.
 """
 import argparse
 import json
@@ -30,7 +30,7 @@ except ImportError as error:
 
 LIMITS = {numpy.dtype("float32"): 1e-9, numpy.dtype("float16"): 1e-5}
 ROUNDS = 5
-SECONDS = 0.2  # of one round
+SECONDS = 0.2  # processor time of a round
 
 
 def session(path):
@@ -50,7 +50,7 @@ def describe(row):
 
 
 def open_row(folder, row):
-    """Session and feeds of a row."""
+    """The onnxruntime session and inputs of a row."""
     peer = session(os.path.join(folder, f"{row['row']}.onnx"))
     feeds = {x.name: numpy.load(os.path.join(folder, f"{row['row']}.x{i}.npy"))
              for i, x in enumerate(peer.get_inputs())}
@@ -90,13 +90,13 @@ def check_row(folder, row):
 
 
 def check(tool, folder):
-    """The exit code."""
+    """Compares all rows; returns the exit code."""
     n_wrong = 0
     rows = run_tool(tool, folder)
     for row in rows:
         try:
             why = check_row(folder, row)
-        except Exception as error:  # onnxruntime has errors of its own kinds
+        except Exception as error:  # onnxruntime raises exception types of its own
             why = str(error).splitlines()[0]
         if why:
             n_wrong += 1

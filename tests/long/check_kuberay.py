@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Whether examples/cluster/kuberay.yaml is what KubeRay's schema asks for.
+"""Validates examples/cluster/kuberay.yaml against KubeRay's schema.
 
     check_kuberay.py CRD.yaml
 
-CRD.yaml is KubeRay's helm-chart/kuberay-operator/crds/ray.io_rayclusters.yaml. What the schema does not
-name is refused, too. Needs Python's jsonschema and yaml; else exit code 77.
+CRD.yaml is KubeRay's helm-chart/kuberay-operator/crds/ray.io_rayclusters.yaml. Keys that the schema
+does not name are errors, too. Needs Python's jsonschema and yaml; exits with 77 without them.
 """
 import os
 import sys
@@ -20,12 +20,12 @@ MANIFEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", 
 
 
 def close(schema):
-    """Objects have no members but those that are named."""
+    """Forbids members of objects that the schema does not name."""
     if isinstance(schema, dict):
         if "properties" in schema and "additionalProperties" not in schema and \
                 not schema.get("x-kubernetes-preserve-unknown-fields"):
             schema["additionalProperties"] = False
-        if schema.pop("x-kubernetes-int-or-string", False):  # which the pattern is of
+        if schema.pop("x-kubernetes-int-or-string", False):  # integers have no pattern
             schema.pop("anyOf", None)
             schema.pop("pattern", None)
         for value in schema.values():
@@ -42,7 +42,8 @@ def main():
     with open(MANIFEST, encoding="utf-8") as file:
         cluster = next(document for document in yaml.safe_load_all(file) if document["kind"] == "RayCluster")
     schema = next(v for v in versions if cluster["apiVersion"] == f"ray.io/{v['name']}")["schema"]["openAPIV3Schema"]
-    schema["properties"]["metadata"] = {"type": "object"}  # which Kubernetes itself looks at
+    # Metadata is checked by Kubernetes itself.
+    schema["properties"]["metadata"] = {"type": "object"}
     errors = list(jsonschema.Draft4Validator(close(schema)).iter_errors(cluster))
     for error in errors:
         print(f"{'.'.join(map(str, error.absolute_path))}: {error.message[:200]}")

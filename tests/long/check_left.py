@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Whether a search knows when it will end: the time left that it tells after 20 trials, beside the
-time that it then took.
+"""Compares the time left that a search predicts after 20 trials with the time it then took.
 
     check_left.py MSCGYM [--trials 300] [--samples N] [--threads N] [MODEL ...]
 
-Each of the three agents searches each network with a budget of trials and none of time. MSC_LOG has
-a line for every commit (log_every); the first one with 20 trials or more says what is left, the
-record when the last trial was written. An agent that ends by itself and did not know how many
-trials it will ask for ("at most" or nothing in that line) is exempt; what it told is shown.
+Each of three agents searches each network with a budget of trials. MSC_LOG has a line per commit
+(log_every); the prediction is in the first line with at least 20 trials, and the record has the
+time of the last trial. An agent that ends by itself without knowing its number of trials ("at
+most", or no prediction in that line) is exempt; its prediction is printed only.
 
-Prints a table; exit code 1 when a predicted end is off by more than 1.5 times. Needs numpy, onnx
-and Pillow.
+Prints a table; exits with 1 if a predicted end is off by more than a factor of 1.5. Needs numpy,
+onnx and Pillow.
 """
 import argparse
 import json
@@ -39,7 +38,7 @@ LIMIT = 1.5
 
 
 def seconds(text):
-    """Of "12 min 03 s"."""
+    """Converts a time such as "12 min 03 s" to seconds."""
     return sum(float(n) * UNITS[unit] for n, unit in re.findall(r"([\d.e+-]+) (us|ms|s|min|h)", text))
 
 
@@ -67,10 +66,12 @@ def search(options, folder, model, agent, samples):
 
 
 def judge(lines, trials):
-    """(trials, when it was said, predicted and real seconds from the beginning, is it exempt)"""
+    """Returns (trials, trials at the prediction, its time, predicted and actual duration in seconds,
+    whether the agent is exempt).
+    """
     real_s = trials[-1]["measured"]["elapsed_s"]
     told = next((line for line in lines if int(line[1]) >= ENOUGH), None)
-    if not told or not told[6]: # it ended before, or nothing is known
+    if not told or not told[6]: # the search ended before, or there is no prediction
         return len(trials), len(trials), real_s, float("nan"), real_s, True
     after_s, left_s = seconds(told[4]), seconds(told[6])
     ends_itself = int(told[3]) != len([t for t in trials if "baseline" not in t])

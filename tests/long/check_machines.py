@@ -3,10 +3,10 @@
 
     check_machines.py MSCGYM OTHER FOLDER
 
-MSCGYM and OTHER are the command, built for two kinds of processors. Both run on this machine, one of them
-perhaps emulated. Each searches FOLDER/digits.json in a copy of FOLDER. Trials must agree in their choices,
-their states and all metrics that are counted. Losses, which float arithmetic measures, may differ by at
-most one percent. Prints the largest difference. The exit code is 1 if they disagree.
+MSCGYM and OTHER are the program built for two kinds of processors. Both run on this machine, so one of
+them may be emulated. Each searches FOLDER/digits.json in a copy of FOLDER. Trials must agree in their
+choices, their states and all metrics that are counted. Losses, which float arithmetic measures, may
+differ by at most one percent. Prints the largest difference. The exit code is 1 if they disagree.
 """
 import json
 import os
@@ -20,7 +20,7 @@ TOLERANCE = 0.01
 
 
 def search(program, source, folder):
-    """The numerics id and the trials."""
+    """Searches in a copy of `source`; returns the numerics id and the trials."""
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("msc_workspace"))
     subprocess.run([program, "search", os.path.join(folder, "digits.json"), "--quiet", "--device", "cpu"],
                    check=True, stdout=subprocess.DEVNULL)
@@ -34,7 +34,7 @@ def search(program, source, folder):
 
 
 def compare(own, other):
-    """One line for each disagreement, and the largest relative difference of a loss."""
+    """Returns a line for each disagreement, and the largest relative difference of a loss."""
     wrong, largest = [], 0.0
     if len(own) != len(other):
         wrong.append(f"{len(own)} trials, {len(other)} there")
@@ -46,7 +46,7 @@ def compare(own, other):
                          f"there {b['choices']} {b['state']} {counted[1]}")
             continue
         if MEASURED not in a["metrics"] or MEASURED not in b["metrics"]:
-            continue  # neither was measured: their states and metrics are equal
+            continue  # without losses, equal states and metrics are enough
         loss, there = a["metrics"][MEASURED], b["metrics"][MEASURED]
         difference = abs(loss - there) / max(abs(loss), abs(there), 1e-30)
         largest = max(largest, difference)

@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""Checks networks that hold NaN or infinity on the way to finite outputs.
+"""Tests networks with finite outputs whose intermediate tensors hold NaN or infinity.
 
     check_not_finite.py MSCGYM RUNTIME [--device vulkan]
 
-RUNTIME is tools/mscgym-runtime. Small networks are made here: attention whose padded rows are NaN and masked
-behind it; masks of -inf, as inputs, as constants and as logarithms of 0; +inf behind a division that a Clip
-takes away; missing values that are NaN and filled in (IsNaN, x != x); a branch that is NaN throughout; samples
-that are NaN where a mask takes them away. Each is quantised, and searched with every observer and rounding:
-(a) the exported model's outputs are finite in onnxruntime, and its loss there, by numpy, is the one that the
-    search has measured, within 2 % and a millionth;
-(b) the loss is as small as 8 bits make it: below 0.002;
-(c) what holds infinity, and what a joint asks about NaN, is float in the file, with a line that names it;
-    ranges of the rest are of finite values;
-(d) `verify` makes the record's trials again, and a killed record goes on, from the scales that were saved;
-(e) `prune` and `joint` take them as well; an output that is not finite is refused, with its name and sample.
-Needs numpy, onnx and onnxruntime; exit code 77 without them.
+RUNTIME is tools/mscgym-runtime. The small networks are made here: attention whose padded rows are
+NaN and are masked afterwards; masks with -inf as inputs, constants and logarithms of 0; +inf before
+a division and a Clip that remove it; missing values marked by NaN and filled in (IsNaN, x != x); a
+branch that is all NaN; samples that are NaN where a mask removes them. Each is quantised, and
+searched with every observer and rounding:
+(a) The exported model's outputs in onnxruntime are finite. Its loss, computed by numpy, is the one
+    that the search measured, within 2 % and 1e-6.
+(b) The loss is below 0.002, as small as 8 bits allow.
+(c) Tensors that hold infinity, or that are tested for NaN, are float in the file, and a message
+    names them. The ranges of other tensors come from their finite values.
+(d) `verify` reproduces the record's trials. A killed search continues from the saved scales.
+(e) `prune` and `joint` handle such networks as well. An output that is not finite is refused, with
+    its name and sample.
+
+Needs numpy, onnx and onnxruntime; exits with 77 without them.
 """
 import json
 import os
@@ -54,7 +57,7 @@ def check(name, holds, why=""):
 
 
 class Case:
-    """Nodes, samples by input, weights; tensors that must stay float, and such that must not."""
+    """A network: nodes, samples by input, weights. `floats` must remain float, `quantised` must not."""
 
     def __init__(self, nodes, samples, weights, floats=(), quantised=()):
         self.nodes, self.samples, self.weights = nodes, samples, weights
@@ -78,7 +81,7 @@ class Case:
 
 
 def attention(scores, more=()):
-    """x of T tokens; `scores` make "sm", behind which the padded rows are taken away."""
+    """Attention over T tokens x. `scores` compute "sm"; `more` removes the padded rows."""
     return [node("MatMul", "x wq", "q"), node("Transpose", "x", "kt", perm=[0, 2, 1]), node("MatMul", "q kt", "s"),
             *scores, node("Softmax", "sm", "p", axis=-1), node("MatMul", "p x", "o"), *more]
 
@@ -88,7 +91,7 @@ def cases():
     keep = np.ones((N, T, 1), bool)
     mask[::2, :, 3:] = -np.inf
     all_rows = mask.copy()
-    all_rows[::2, 3:] = -np.inf  # softmax of nothing: NaN
+    all_rows[::2, 3:] = -np.inf  # softmax of only -inf is NaN
     keep[::2, 3:] = False
     w = {"wq": normal(D, D) / D, "wo": normal(D, 5), "zero": np.float32(0)}
     behind = [node("Where", "keep o zero", "ok"), node("MatMul", "ok wo", "y")]

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Checks that exported models keep what the model's file says of itself.
+"""Checks that exported models keep the metadata of the original file.
 
     check_notes.py MSCGYM
 
-metadata_props, doc_string, model_version and domain of the model, doc_string of its graph, inputs and
-outputs: by `quantize`, a search's delivery, `export` of a record, of a strategy, with other weights,
-of a pruned model and of a float one, and through MSCGraph JSON. Keys that begin with "mscgym." are ours.
-Texts that are no UTF-8, or large, stay what they are. Of repeated keys the last one counts, as in
-onnxruntime; a tensor that is input and output keeps both texts.
+These are metadata_props, doc_string, model_version and domain of the model, and doc_string of its
+graph, inputs and outputs. They must survive `quantize`, a search's delivery, and `export` of a
+record, a strategy, other weights, a pruned model and a float model, and MSCGraph JSON. Keys that
+start with "mscgym." are mscgym's own. Text that is not UTF-8, or is long, is not changed. Of repeated
+keys the last one counts, as in onnxruntime. A tensor that is both input and output keeps both texts.
 """
 import json
 import shutil
@@ -139,7 +139,7 @@ def damage_opset(checks):
 
 
 def make_twice(repeated):
-    """x is input and output, and entries are repeated."""
+    """A model whose x is both input and output, with repeated entries."""
     def changes(model):
         for key, value in repeated:
             entry = model.metadata_props.add()
@@ -186,7 +186,7 @@ def check_repeated(checks):
 
 
 def check_handed_on(checks):
-    """Quantised, an output that is an input is what comes in; so is a copy of it."""
+    """In a quantised model, an output that is an input, or a copy of it, is passed on unchanged."""
     x = f(32, 4)
     numpy.savez("inputs.npz", x=x)
     for has_copy in (False, True):
@@ -201,12 +201,12 @@ def check_handed_on(checks):
             session = onnxruntime.InferenceSession("q.onnx", providers=["CPUExecutionProvider"])
             given = session.run([model.graph.output[1].name], {"x": x})[0]
             checks.expect(f"quantised, handed on, {has_copy}", numpy.array_equal(given, x))
-        except Exception as error:  # whatever it throws: the model is bad
+        except Exception as error:  # any exception means that the model is invalid
             checks.expect(f"quantised, handed on, {has_copy}", False, error)
 
 
 def check_bytes(checks):
-    """Neither bytes that are no UTF-8 nor empty entries stop anything."""
+    """Bytes that are not UTF-8, and empty entries, are no errors."""
     def strange(model):
         annotate(model)
         model.metadata_props[0].value = "PLAC"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the opset of exported models: the least that holds what was written, not below the input's.
+"""Checks the opset of exported models: the lowest that has all written operators, and at least the input's.
 
     check_opset.py MSCGYM
 
-Pruned float models and quantised ones, of opsets 11 to 21, with operators whose form changed between
-opsets. onnx.checker and onnxruntime have to take each file, with and without optimising, and mscgym
-computes the same of it. Through MSCGraph JSON it is the same opset.
+Pruned float models and quantised models, of opsets 11 to 21, with operators whose form changed
+between opsets. onnx.checker and onnxruntime must accept each file, with and without optimisation,
+and mscgym must compute the same outputs from it. Through MSCGraph JSON the opset is the same.
 """
 import json
 import os
@@ -32,7 +32,7 @@ def reduction(op, opset, **more):
 
 
 def case_layers(opset):
-    """What nearly every network has."""
+    """Layers that nearly every network has."""
     return [node("BatchNormalization", ["u", "s", "b", "m", "v"], ["n"]),
             node("Clip", ["n", "lo", "hi"], ["c"]),
             node("AveragePool", ["c"], ["p"], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1),
@@ -62,7 +62,7 @@ def case_squeeze(opset):
 
 
 def case_gelu(opset):
-    """Exact, as exporters of opsets without Gelu write it."""
+    """Exact Gelu, written as several operators before opset 20."""
     if opset >= 20:
         return [node("Gelu", ["u"], ["y"])], {}
     return [node("Div", ["u", "root"], ["d"]), node("Erf", ["d"], ["e"]),
@@ -97,7 +97,7 @@ def case_scatter(opset):
 
 
 def case_if(opset):
-    """A reduction in a body."""
+    """If, with a reduction in each body."""
     def body(name, op):
         nodes, initializers = reduction(op, opset)
         nodes[0].output[0] = name
@@ -119,7 +119,7 @@ def case_layer_norm(opset):
 
 
 OPSETS = (11, 13, 17, 18, 21)
-# What is made of a model of each opset: `least` is the first that has the written operators.
+# Builder of each case, and `least`, the first opset that has the operators written for it.
 CASES = {
     "layers": (case_layers, 13), "pad, resize, split": (case_pad_resize_split, 13),
     "mean": (lambda o: reduction("ReduceMean", o), 13),
@@ -154,7 +154,7 @@ def check_file(checks, what, path, expected):
     try:
         onnx.checker.check_model(model, full_check=True)
         outputs = [run_onnxruntime(path, feed, optimised) for optimised in (False, True)]
-    except Exception as error:  # whatever the packages raise is the finding
+    except Exception as error:  # any exception of the packages is a failure
         checks.expect(f"{what}: taken", False, error)
         return
     found = checks.run(path, feed)
@@ -179,14 +179,14 @@ def check_pruned(checks):
     for name, (_, least) in CASES.items():
         for opset in OPSETS:
             if least > 13 and opset < least:
-                continue  # the input itself could not have it
+                continue  # the operator does not exist in this opset
             make_case(name, opset)
             path = search(checks, {"prune": {"gym": [gym]}})
             check_file(checks, f"{name}, opset {opset}, pruned", path, max(opset, least))
 
 
 def check_quantised(checks):
-    """Bytes need opset 13, two bytes and four bits 21."""
+    """8-bit types need opset 13; 16-bit and 4-bit types need opset 21."""
     for bits, least in ((8, 13), (12, 21), (4, 21)):
         choice = {"bits": bits}
         gym = {"env": {"choices": [choice]}, "agent": {"type": "random"}, "budget": {"trials": 1}}
@@ -197,7 +197,7 @@ def check_quantised(checks):
 
 
 def check_json(checks):
-    """Quantised from the ONNX file and from its JSON."""
+    """Quantised from the ONNX file and from its MSCGraph JSON."""
     numpy.savez("many.npz", x=f(20, 3, 8, 8))
     for name in ("layers", "mean", "pad, resize, split"):
         for opset in OPSETS:

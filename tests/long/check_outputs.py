@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""Checks losses of outputs whose samples are not in front, and what is compared behind NMS and its kin.
+"""Tests losses of outputs whose first axis is not the samples, and networks with NMS and similar operators.
 
     check_outputs.py MSCGYM RUNTIME [--device vulkan]
 
-RUNTIME is tools/mscgym-runtime. Small networks are made here.
-(a) Outputs [layers, samples, hidden] of LSTM and GRU, hidden states [steps, samples, width], samples on
-    the last axis, on one that no symbol tells of, and on two: `quantize` says the loss that numpy finds
-    between what onnxruntime makes of both models, sample by sample, whatever the batch; a search has the
-    loss in batches that it has sample by sample, by a distance (cosine) that depends on what a sample is.
-(b) Outputs without samples (constant, one number, a mean of the batch) are left out with a line; where
-    nothing else is left, the refusal names the option, and that helps.
-(c) Where outputs lie behind NonMaxSuppression, NonZero, TopK or ArgMax, `quantize` compares what comes
-    before them, and quantises nothing behind that; where products lie behind a step, the output stays.
-(d) --loss-tensors, --outputs, --exclude, --batch and --atol do what the configuration's keys do.
-Needs numpy, onnx and onnxruntime; exit code 77 without them.
+RUNTIME is tools/mscgym-runtime. The small networks are made here.
+(a) Outputs [layers, samples, hidden] of LSTM and GRU, hidden states [steps, samples, width],
+    samples on the last axis, on an axis without a symbol, and on two axes. For each, `quantize`
+    must report the loss that numpy computes, sample by sample, from the outputs of both models in
+    onnxruntime, for any batch. A search with batches must report the same loss as one sample by
+    sample; its distance (cosine) depends on which axis is the samples.
+(b) Outputs without samples (a constant, a single number, a mean over the batch) are left out with a
+    message. If no other is left, the refusal names an option, and that option helps.
+(c) If outputs depend on NonMaxSuppression, NonZero, TopK or ArgMax, `quantize` compares the tensors
+    before these and quantises nothing after them. If products follow a step function, the output is
+    kept.
+(d) --loss-tensors, --outputs, --exclude, --batch and --atol act like the configuration's keys.
+
+Needs numpy, onnx and onnxruntime; exits with 77 without them.
 """
 import json
 import os
@@ -48,7 +51,7 @@ def node(kind, inputs, outputs, **attributes):
 
 
 def save(path, nodes, shape, outputs, weights):
-    """Saves a network of one input x; outputs are names with a shape and a type."""
+    """Saves a network with one input x; `outputs` has a shape and a type by name."""
     info = helper.make_tensor_value_info
     graph = helper.make_graph(
         nodes, "net", [info("x", onnx.TensorProto.FLOAT, shape)],
@@ -90,7 +93,7 @@ class Mscgym:
         return code, json.loads(out) if code == 0 else {}, err
 
     def loss(self, model, batch, **env):
-        """That of 8 bits on all samples, by a search of one trial."""
+        """The loss of 8 bits on all samples, by a search of one trial."""
         config = {"model": model, "verbose": "warning", "device": self.device,
                   "dataset": {"inputs": "x.npz", "batch": batch},
                   "quantize": {"runtime": False, "target": "generic", "gym": [
@@ -109,7 +112,7 @@ class Mscgym:
 
 
 def recurrent(kind, path):
-    """Two layers as torch writes them, with the last states of both."""
+    """Two recurrent layers as torch writes them, with the last states of both as an output."""
     gates = {"LSTM": 4, "GRU": 3}[kind]
     nodes, weights = [node("Transpose", "x", "t0", perm=[1, 0, 2])], {"merged": ints(0, 0, -1)}
     for k in range(2):
@@ -123,7 +126,7 @@ def recurrent(kind, path):
 
 
 def moved(path, perm, more=(), name="moved"):
-    """Two products, and the hidden state beside the result, its axes in another order."""
+    """Two products; the hidden tensor is an output too, with permuted axes."""
     nodes = [node("MatMul", "x w", "a"), node("Relu", "a", "r"), node("MatMul", "r w2", "y"),
              node("Transpose", "r", "moved", perm=perm), *more]
     save(path, nodes, ["n", 6, 5], {"y": (["n", 6, 3], 1), name: (None, 1)},
@@ -131,14 +134,14 @@ def moved(path, perm, more=(), name="moved"):
 
 
 def similarity(path):
-    """[n, n], as models of images and texts give: a sample is a row."""
+    """An output [n, n], as models that compare images and texts have: a row per sample."""
     nodes = [node("Flatten", "x", "f"), node("MatMul", "f w", "e"), node("Transpose", "e", "et", perm=[1, 0]),
              node("MatMul", "e et", "y")]
     save(path, nodes, ["n", 6, 5], {"y": (["n", "n"], 1)}, {"w": normal(30, 4)})
 
 
 def numpy_loss(float_model, small, x, axes, batch):
-    """The mean over tensors and samples of the relative squared error, by what onnxruntime computes."""
+    """Mean relative squared error over tensors and samples, from onnxruntime's outputs."""
     losses = []
     for name, axis in axes.items():
         y, z = [], []
@@ -214,7 +217,7 @@ def check_without_samples(m):
     check("and the option helps", code == 0, err)
     found, err = m.loss("flat.onnx", 8, loss_tensors=["flattened"])
     check("search: refused with the key", found is None and "dataset.batch" in err, err)
-    # A model for one sample at a time has no symbol: what it gives is the sample's.
+    # A model for a single sample has no symbol: all of an output belongs to that sample.
     save("one.onnx", body, [1, 6, 5], shapes, weights)
     code, _, err = m.quantize("one.onnx")
     check("one sample at a time: only the constant is left out", code == 0 and err.count("left out") == 1, err)
@@ -246,7 +249,7 @@ def detector(path, behind, outputs, shape):
 
 
 def quantised_tensors(path):
-    """What the exported model quantises, by its name; weights apart."""
+    """Names of the activations that the exported model quantises."""
     return {n.input[0] for n in onnx.load(path).graph.node if n.op_type == "QuantizeLinear"}
 
 
@@ -265,8 +268,8 @@ def check_detectors(m):
         detector("net.onnx", behind, outputs, shape)
         code, report, err = m.quantize("net.onnx")
         check(f"{name}: quantised", code == 0, err)
-        lines = [line for line in err.splitlines() if "what comes before it is compared: " in line]
-        named = {t for line in lines for t in line.split("compared: ")[1].split(", ")} | set(outputs) & {"scores",
+        lines = [line for line in err.splitlines() if "; comparing the tensors before it: " in line]
+        named = {t for line in lines for t in line.split("before it: ")[1].split(", ")} | set(outputs) & {"scores",
                                                                                                          "values"}
         check(f"{name}: what is compared", named == expected, f"{named}, expected {expected}")
         if code == 0:
@@ -279,13 +282,13 @@ def check_detectors(m):
     save("seg.onnx", BODY[:3] + [node("ArgMax", "c2", "class", axis=1)], ["n", 3, 8, 8], {"class": (None, 7)},
          {"w1": normal(8, 3, 3, 3) / 4, "w2": normal(6, 8, 1, 1) / 2})
     code, _, err = m.quantize("seg.onnx")
-    check("argmax: what comes before it", code == 0 and "compared: c2" in err, err)
+    check("argmax: what comes before it", code == 0 and "before it: c2" in err, err)
     gate = [node("Conv", "x w1", "c1", pads=[1, 1, 1, 1]), node("Greater", "c1 zero", "on"),
             node("Where", "on c1 zero", "r1"), node("Conv", "r1 w2", "y")]
     save("gate.onnx", gate, ["n", 3, 8, 8], {"y": (None, 1)},
          {"w1": normal(8, 3, 3, 3) / 4, "w2": normal(6, 8, 1, 1) / 2, "zero": np.float32(0)})
     code, _, err = m.quantize("gate.onnx")
-    check("a step between products: the output stays", code == 0 and "what comes before it is compared" not in err, err)
+    check("a step between products: the output stays", code == 0 and "; comparing the tensors before it" not in err, err)
 
 
 # ---- (d) ----------------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Does every agent and every environment keep its contract: those registered, and those of the examples?
+"""Checks the contract of every registered agent and environment, and of those in the examples.
 
     check_plugins.py MSCGYM [--agent LIBRARY …] [--env LIBRARY …]
 
-Agents are tried on the environment toy, by their names, with the libraries and programs of the examples among
-them. Environments that need a model have one in the configurations of examples/digits; a registered one of which
-nothing here says how to make it is an error, so that a new one joins. Prints a line for each; exit code 1 when a
-rule is broken.
+Agents run on the environment toy: registered ones by name, and the libraries and programs of the
+examples. Environments that need a model use the configurations of examples/digits. A registered
+environment for which this script has no configuration is an error, so that new ones are added here.
+Prints a line for each; exits with 1 if a rule is broken.
 """
 import argparse
 import json
@@ -34,7 +34,7 @@ def write(path, value):
 
 
 def configs(folder, libraries):
-    """What to check each registered environment with, by name; and the examples'."""
+    """Configurations to check environments with, by name: the registered ones and the examples."""
     shutil.copytree(os.path.join(EXAMPLES, "digits"), os.path.join(folder, "digits"),
                     ignore=shutil.ignore_patterns("msc_workspace"))
     shutil.copytree(os.path.join(EXAMPLES, "environments"), os.path.join(folder, "environments"))

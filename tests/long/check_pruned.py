@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Pruned models: under masks, by surgery, and what ONNX Runtime makes of the file that is left.
+"""Compares pruned models: run with masks, pruned in memory, and as a file in ONNX Runtime.
 
     check_pruned.py PRUNE_TOOL MODEL|some|all ... [--density D]... [--seed N]
 
-Random channels of every group go, at densities 0.9, 0.7 and 0.5. Every output of the three must be
-within 1e-4 of its largest size, or four times what ONNX Runtime's own optimiser changes there: a network
-at random can make much of a rounding. Two kinds of output get more: probabilities that a sigmoid makes,
-which runtimes approximate to 1e-6, whatever their size; and where an output is behind a comparison (a
-value that is the largest around, else 0), elements that are 0 in one of the two are left out. Models are
-those of scripts/fetch-models and files by their path (with noise for inputs of fixed shape); exit code
-77 where there are none, or no onnxruntime.
+Random channels of every group are removed, at densities 0.9, 0.7 and 0.5. All outputs of the three
+must agree within 1e-4 of their largest value, or four times what ONNX Runtime's own optimiser
+changes there, because random networks can amplify rounding. Two kinds of output have wider limits:
+probabilities from a sigmoid, which runtimes approximate to 1e-6; and outputs that depend on a
+comparison (a local maximum, otherwise 0), where elements that are 0 in only one of the two are
+skipped. Models are names of scripts/fetch-models, or paths (with noise for inputs of fixed shape).
+Exits with 77 without models or onnxruntime.
 """
 import argparse
 import json
@@ -63,7 +63,7 @@ def run(path, feeds, is_optimised=True):
 
 
 def far(a, b, name, output):
-    """How far two outputs are apart, of the largest size."""
+    """The largest difference of two outputs, relative to the largest value."""
     if a.shape != b.shape:
         return float("inf")
     a, b = a.astype(np.float64), b.astype(np.float64)
@@ -76,7 +76,7 @@ def far(a, b, name, output):
 
 
 def check(tool, name, density, seed, folder, feeds=None):
-    """What the tool said of the model, or None: masks, surgery or the file are wrong."""
+    """What the tool printed on the model; None if masks, pruning or the file are wrong."""
     feeds = make_feeds(name) if feeds is None else feeds
     inputs = os.path.join(folder, "inputs.npz")
     np.savez(inputs, **feeds)

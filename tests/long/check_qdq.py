@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Checks exported QDQ models in onnxruntime against what the search computed.
+"""Compares exported QDQ models in onnxruntime with what the search computed.
 
     check_qdq.py MSCGYM [MODEL ...]
 
-For each model, two plans of a short search are exported: all 8 bits, and a mix of 8, 6 and 4.
-(a) Joint by joint, onnxruntime's optimiser off: every stretch of the exported model from quantised
-    tensors to the next one is fed with our tensors; the integers behind its QuantizeLinear must equal
-    ours, but for 1e-4 of all and 1e-3 of any one, by at most 1.
-(b) End to end, optimiser off and at its default level: the loss must be ours within 1 % or three times
-    the plan's noise.
-(c) The same of the exported model when we run it ourselves ("again").
-Prints a table; exit code 1 when a plan fails. Needs onnx and onnxruntime.
+For each model, two plans of a short search are exported: 8 bits everywhere, and a mix of 8, 6 and
+4.
+(a) Joint by joint, with onnxruntime's optimiser off: each stretch of the exported model, from
+    quantised tensors to the next one, gets mscgym's tensors as inputs. The integers after its
+    QuantizeLinear must equal mscgym's, except that 1e-4 of all, and 1e-3 of one tensor, may differ
+    by 1.
+(b) End to end, with the optimiser off and at its default level: the loss must equal mscgym's within
+    1 % or three times the plan's noise.
+(c) The same if mscgym runs the exported model ("again").
+
+Prints a table; exits with 1 if a plan fails. Needs onnx and onnxruntime.
 """
 import json
 import os
@@ -25,7 +28,7 @@ from onnx import helper
 
 from model_inputs import inputs, model_path
 
-MODELS = {"digits": (256, 64), "mlsd-tiny": (8, 1), "ocr-rec": (8, 8)}  # samples, batch
+MODELS = {"digits": (256, 64), "mlsd-tiny": (8, 1), "ocr-rec": (8, 8)}  # number of samples, batch size
 LEVELS = {"off": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
           "default": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL}
 
@@ -74,7 +77,7 @@ class Plans:
 
     @staticmethod
     def before_discontinuity(model):
-        """The network's outputs, with the data of Equal's reader in place of what lies behind it."""
+        """The network's outputs, with the data that Equal reads in place of the output that depends on it."""
         equal = next(n for n in model.graph.node if n.op_type == "Equal")
         return [model.graph.output[0].name, equal.input[0]]
 
@@ -86,7 +89,7 @@ class Plans:
         return onnx_file, strategy, json.loads(examined)["noise"]
 
     def tensors(self, names, strategy=None, model=None):
-        """Our values of tensors, float, under a strategy, or of an exported model."""
+        """mscgym's float values of tensors, under a strategy or in an exported model."""
         archive = os.path.join(self.folder, "tensors.npz")
         data = os.path.join(self.folder, "batch.npy")
         command = [self.mscgym, "run", model or model_path(self.name), "-o", archive,
@@ -105,7 +108,7 @@ class Plans:
         return [values[i:i + self.batch] for i in range(0, len(values), self.batch)]
 
     def run_peer(self, model, level, names, feeds):
-        """onnxruntime's values, batch by batch as ours."""
+        """onnxruntime's values, in the same batches."""
         peer = session(model, level)
         parts = [peer.run(names, dict(zip(feeds, batch)))
                  for batch in zip(*(self.batches(v) for v in feeds.values()))]
@@ -117,7 +120,7 @@ def producers_of(model):
 
 
 def quantised_tensors(model):
-    """float tensor -> name behind its QuantizeLinear; a Clip before the pair belongs to it."""
+    """Float tensor -> output of its QuantizeLinear. A Clip before the QDQ pair belongs to the pair."""
     producers = producers_of(model)
     found = {}
     for node in model.graph.node:
@@ -131,7 +134,7 @@ def quantised_tensors(model):
 
 
 def stretch(model, target, cuts):
-    """The nodes that make `target` from the tensors in `cuts`, as a model with one output."""
+    """A model with one output: the nodes that compute `target` from the tensors in `cuts`."""
     producers = producers_of(model)
     initialisers = {i.name: i for i in model.graph.initializer}
     nodes, used, needed, pending = [], set(), set(), [target]
@@ -160,7 +163,7 @@ def stretch(model, target, cuts):
 
 
 def check_joints(plans, model, ours):
-    """(share of all integers that differ, greatest share in one tensor, greatest difference)"""
+    """Returns (share of all integers that differ, largest share in one tensor, largest difference)."""
     producers = producers_of(model)
     quantised = quantised_tensors(model)
     cuts = set(quantised) | {i.name for i in model.graph.input}
@@ -168,8 +171,8 @@ def check_joints(plans, model, ours):
     worst = furthest = 0
     for source, target in quantised.items():
         if source not in producers:
-            continue  # an input of the network
-        # The stretch ends in this pair: its own source is computed, not cut.
+            continue  # nothing to compare: it is an input of the network
+        # The stretch ends in this QDQ pair, so its float tensor is computed rather than an input.
         made, needed = stretch(model, target, cuts - {source})
         theirs = plans.run_peer(made, "off", None, {n: ours[n] for n in needed})[0].astype(int)
         mine, _ = stretch(model, target, {source})

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""Checks models that are quantised already: two correct kernels may take neighbouring steps, no more.
+"""Tests models that are already quantised. Two correct kernels may differ by one step, but no more.
 
     check_quantised.py MSCGYM [--device cpu|vulkan:0] [--seeds N] [--only NAME ...]
 
-Small networks of random weights, quantised by onnxruntime.quantization in every form:
+Small networks with random weights, quantised by onnxruntime.quantization in every form:
 
-    cnn   convolutions, a depthwise one, ReLU, a sum      QDQ: u8 and s8, per tensor and per channel
-    chain convolutions and a product of matrices alone    QOperator (QLinearConv, QLinearMatMul)
-    bert  three layers of attention, from word indices    QDQ, and quantize_dynamic: u8, s8, per channel
+    cnn    convolutions, a depthwise one, ReLU, a sum   QDQ: u8 and s8, per tensor and per channel
+    chain  only convolutions and a matrix product       QOperator (QLinearConv, QLinearMatMul)
+    bert   three layers of attention, from word indices QDQ, and quantize_dynamic: u8, s8, per channel
 
-(a) Joint by joint: onnxruntime runs each node of the model alone, optimiser off, on our tensors. Floats
-    must be close to ours, integers at most one step apart, and that in 1 of 1,000 at most.
-(b) `mscgym search` with the stage `baseline` passes: it counts the steps.
-(c) A copy of a cnn whose zero points of one tensor are moved by one differs from the model in (a): what
-    is checked would be seen.
-The table says how far end to end ours is from onnxruntime without its optimiser, and onnxruntime from
-itself with it: the share of output elements that differ by more than 1e-4, and the most.
-Exit code 1 when a model fails. Needs onnx and onnxruntime.
+(a) Joint by joint: onnxruntime runs each node by itself, optimiser off, on mscgym's tensors. Floats
+    must be close to mscgym's, and at most 1 of 1,000 integers may differ, by one step.
+(b) `mscgym search` with the stage `baseline`, which counts these steps, must pass.
+(c) In a copy of a cnn, the zero points of one tensor are moved by one. (a) must report it.
+
+The table shows how far mscgym is from onnxruntime without its optimiser end to end, and how far
+onnxruntime is from itself with it: the share of output elements that differ by more than 1e-4, and
+the maximum. Exits with 1 if a model fails. Needs onnx and onnxruntime.
 """
 import argparse
 import json
@@ -41,7 +41,7 @@ DYNAMIC = {"s8": (S8, False), "u8": (U8, False), "s8 channels": (S8, True)}
 
 
 class Network:
-    """Nodes and initialisers of a float model, one after the other."""
+    """Nodes and initialisers of a float model under construction."""
 
     def __init__(self, seed):
         self.random = numpy.random.default_rng(seed)
@@ -175,7 +175,7 @@ def variants(network):
     form = QuantFormat.QOperator if network == "chain" else QuantFormat.QDQ
     label = "QOperator" if network == "chain" else "QDQ"
     for name, how in STATIC.items():
-        # Of QOperator products onnxruntime.quantization writes no scales per channel of u8.
+        # onnxruntime.quantization writes no per-channel u8 scales for QOperator products.
         if not (network == "bert" and name in ("s8s8", "u8s8 channels")):
             yield f"{label} {name}", form, how
 
@@ -205,7 +205,7 @@ def run_peer(model, feeds, optimised):
 
 
 def run_ours(program, path, feeds, names, device):
-    """Of the tensors those that mscgym names, too: what is folded at import it does not have."""
+    """mscgym's values of the named tensors. Tensors that are folded at import are left out."""
     folder = os.path.dirname(path)
     archive = os.path.join(folder, "ours.npz")
     if os.path.exists(archive):
@@ -228,8 +228,9 @@ def run_ours(program, path, feeds, names, device):
 
 
 def check_node(model, node, tensors, constants):
-    """(most steps, share of steps, greatest error of floats) of one node on our tensors; None: it
-    cannot be run alone."""
+    """Runs a node by itself on mscgym's tensors; returns (most steps, share of elements that are off,
+    largest float error), or None if it cannot be run.
+    """
     reads = [n for n in node.input if n and n not in constants]
     if any(n not in tensors for n in reads) or any(n not in tensors for n in node.output):
         return None
@@ -247,7 +248,7 @@ def check_node(model, node, tensors, constants):
         if ours.dtype.kind in "iu" and ours.dtype.itemsize == 1:
             apart = numpy.abs(ours.astype(int) - theirs.astype(int))
             steps = max(steps, int(apart.max()))
-            # One step is one element at least, however few there are.
+            # A single element may differ, however few there are.
             share = max(share, (numpy.count_nonzero(apart) - 1) / apart.size)
         else:
             scale = max(float(numpy.abs(theirs).max()), 1e-30)
@@ -267,7 +268,7 @@ def check_joints(program, path, feeds, device, model):
 
 
 def check_baseline(program, path, feeds, device):
-    """What the stage says of steps, or its error."""
+    """What the stage reports on steps, or its error."""
     folder = os.path.dirname(path)
     numpy.savez(os.path.join(folder, "inputs.npz"), **feeds)
     config = {"workspace": folder, "model": path,
@@ -280,7 +281,8 @@ def check_baseline(program, path, feeds, device):
     result = subprocess.run([program, "search", os.path.join(folder, "c.json"), "--restart",
                              "--threads", "1", "--device", device], capture_output=True, text=True)
     said = [line for line in result.stderr.splitlines() if "baseline: " in line]
-    if not said or " agree with " not in said[-1]:  # of codes alone there is nothing more to search
+    # A model of integers only leaves nothing to search.
+    if not said or " agree with " not in said[-1]:
         return False, (said or result.stderr.splitlines() or ["no word"])[-1]
     steps = re.search(r"(\d+) of (\d+) elements that the network quantises", said[-1])
     return True, f"{steps.group(1)} of {steps.group(2)}" if steps else "none"

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Whether searches by workers on a Ray cluster write the record that a single process writes.
+"""Checks that searches with workers on a Ray cluster write the record of a single process.
 
     check_ray.py MSCGYM EXAMPLES/DIGITS [--faults 100] [--seed 0] [--trials 1200]
 
-A head and nodes run on addresses of a network namespace of the test's own; nodes see nothing of the
-folder that is searched in. First what goes wrong at once is to say so in a line; then the digits network
-is searched; then a toy, again and again, until so many faults have happened: workers, actors and nodes
-killed or stopped, addresses cut, nodes that join and leave, the coordinator and what it reaches Ray by
-killed, and the search gone on with. Records are the same, and nothing stands still for longer than
-thirty seconds. Needs Python's package ray, and to be allowed a network namespace; else exit code 77.
+The head and the nodes run on addresses in a network namespace of the test; nodes cannot see the
+search's folder. First, errors at the start must be reported in one line each. Then the digits
+network is searched. Then a toy is searched repeatedly until enough faults have happened: workers,
+actors and nodes killed or stopped, addresses removed, nodes that join and leave, the coordinator or
+its Ray bridge killed and the search resumed. Records must be the same, and may not stand still for
+longer than thirty seconds. Needs the Python package ray and permission for a network namespace;
+exits with 77 without them.
 """
 import argparse
 import json
@@ -52,10 +53,10 @@ class Check:
         return done.returncode, done.stderr.strip()
 
 
-# ---- What goes wrong at once ----------------------------------------------------------------------
+# ---- Errors at the start --------------------------------------------------------------------------
 
 def check_lines(check):
-    """One line each, which says what it is."""
+    """Errors at the start: one line each, with the reason."""
     os.makedirs("older", exist_ok=True)
     with open("older/sitecustomize.py", "w", encoding="utf-8") as file:
         file.write("import ray\nray.__version__ = '2.1.0'\n")
@@ -83,8 +84,9 @@ def check_lines(check):
 
 
 def check_gpus(check, cluster):
-    """Workers open what Ray gives them. A software driver stands for one GPU, and nothing for another: who asks for
-    a GPU of a make that nobody has is told what they are."""
+    """Workers open the GPU that Ray assigns. A software driver counts as one GPU, and a second UUID has
+    no device. Workers that do not have the requested kind of GPU are refused with the name of theirs.
+    """
     listed = json.loads(subprocess.run([check.mscgym, "devices", "--json"], capture_output=True, text=True,
                                        check=True).stdout)["vulkan"]
     if not listed or listed[0]["kind"] != "software":
@@ -104,7 +106,7 @@ def check_gpus(check, cluster):
 # ---- Faults ---------------------------------------------------------------------------------------
 
 class Faults:
-    """One after another, while searches run; a node at least has nothing to suffer."""
+    """Faults, one after another, while searches run; at least one node is healthy at any time."""
 
     def __init__(self, cluster, check, seed, log):
         self.cluster, self.check, self.chance, self.log = cluster, check, random.Random(seed), log
@@ -123,7 +125,7 @@ class Faults:
         self.due.append((time.monotonic() + seconds, what))
 
     def tend(self):
-        """What is due is undone; nodes that are gone come back."""
+        """Undoes faults whose time is over; restarts nodes that are gone."""
         now = time.monotonic()
         for item in [item for item in self.due if item[0] <= now]:
             self.due.remove(item)
@@ -155,7 +157,7 @@ class Faults:
         return line.startswith(self.check.mscgym + " worker") or " worker --quiet" in line and "-I -S -c" not in line
 
     def one(self, search):
-        """True: the coordinator is to be started again."""
+        """Causes one fault. Returns true if the coordinator must be started again."""
         healthy = [node for node in NODES if node not in self.ill and self.cluster.raylet(node)]
         kinds = ["worker killed", "worker stopped", "actor killed", "actor stopped", "node killed", "node stopped",
                  "address cut", "node joins or leaves", "coordinator killed"]
@@ -207,11 +209,11 @@ class Faults:
             return False
         send(victims, signal.SIGKILL)
         self.count("coordinator killed" if victims != bridge[:1] else "its bridge killed")
-        return victims != everybody[1:2]  # whose parent starts another
+        return victims != everybody[1:2]  # the parent of a killed child starts another
 
 
 class Watch:
-    """How long a record has not grown."""
+    """Measures how long a record has not grown."""
 
     def __init__(self, record, log):
         self.record, self.n, self.since_s, self.longest_s, self.log = record, 0, time.monotonic(), 0.0, log
@@ -226,7 +228,7 @@ class Watch:
 
 
 def search_once(check, faults, n_faults):
-    """The toy, searched under faults to its end; for how long it stood still at most."""
+    """Searches the toy under faults to the end; returns the longest time without a new line."""
     for name in ("toy.jsonl", "toy.jsonl.result.json"):
         if os.path.exists(name):
             os.unlink(name)
@@ -245,7 +247,7 @@ def search_once(check, faults, n_faults):
                                       stdout=subprocess.DEVNULL, stderr=faults.log)
         elif time.monotonic() > next_s and faults.total() < n_faults:
             next_s = time.monotonic() + faults.chance.uniform(0.5, 3)
-            if watch.n > n_suffered:  # what was before is over
+            if watch.n > n_suffered:  # the search has recovered from the last fault
                 n_suffered = watch.n
                 if faults.one(search):
                     search.wait()

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Resize beside onnxruntime: every mode of coordinates, method and rounding, over lengths that the
-scales make whole and broken, filtered and cropped, along any axes.
+"""Compares Resize with onnxruntime: every coordinate mode, method and rounding, integer and fractional
+scales, with antialiasing and cropping, along any axes.
 
     check_resize.py MSCGYM [--device cpu|vulkan] [--nodes 1500] [--seed 1]
 
-Nodes are drawn at random; those that onnxruntime refuses are left out, the others share models of
-one input. Then models whose Resize lies between convolutions are quantised: the written file is run
-by onnxruntime, with and without the helper of the runtime, and its outputs must stay near those of the
-float model, without a line that the float model itself differs there.
+Nodes are drawn at random; those that onnxruntime refuses are left out, and the others are put
+together into models with one input. Then models with a Resize between convolutions are quantised.
+onnxruntime runs each written file, after `quantize` with and without the runtime helper. Its
+outputs must be close to the float model's, and there must be no message that the float model itself
+differs in the runtime.
 
-Prints what differs; exit code 1 when anything does. Needs numpy, onnx and onnxruntime.
+Prints the differences; exits with 1 if there are any. Needs numpy, onnx and onnxruntime.
 """
 import argparse
 import collections
@@ -39,7 +40,7 @@ def session(model):
 
 
 def make_model(nodes, shape, initializers, out="y"):
-    """A model of nodes over one input x, each with an output of its own."""
+    """A model of nodes over one input x, with one output per node."""
     graph = helper.make_graph(
         nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
         [helper.make_tensor_value_info(node.output[0], TensorProto.FLOAT, [None] * len(shape))
@@ -51,7 +52,7 @@ def make_model(nodes, shape, initializers, out="y"):
 
 
 class Drawn:
-    """A node, its initialisers, and what to call it when it is wrong."""
+    """A random node, its initialisers, and its description for messages."""
 
     def __init__(self, random, number, shape):
         rank = len(shape)
@@ -101,7 +102,7 @@ class Drawn:
         self.node = helper.make_node("Resize", self.inputs, [f"y{number}"], f"resize{number}",
                                      **self.attributes)
         self.said = f"{shape} {self.attributes} {[v.tolist() for v in self.initializers.values()]}"
-        # ONNX Runtime fills what is outside a region as if channels were not last.
+        # ONNX Runtime extrapolates this layout as if channels were not the last axis, so it is skipped.
         self.is_last = first == 1 and rank == 4
 
     def add(self, place, name, value):
@@ -110,7 +111,7 @@ class Drawn:
 
 
 def draw(options, random):
-    """What onnxruntime runs, by the shape of the input."""
+    """Random nodes that onnxruntime runs, by input shape."""
     drawn = collections.defaultdict(list)
     inputs = {}
     shapes = ((1, 2, 7, 5), (2, 3, 6, 9), (1, 1, 4, 14), (7,), (14,), (5, 7), (2, 3, 7), (1, 2, 5, 6, 7))
@@ -203,7 +204,7 @@ def check_quantized(options, folder):
                 print(f"quantize ends with {done.returncode}: {name}: {done.stderr.strip()}")
                 is_right = False
                 continue
-            try: # at its own level of optimisation, as users load it
+            try: # at its default optimisation level, as users load it
                 quantized = onnxruntime.InferenceSession(written, providers=["CPUExecutionProvider"])
                 got = quantized.run(None, {"x": samples})[0]
             except Exception as error:  # pylint: disable=broad-except

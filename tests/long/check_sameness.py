@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Checks what is said where samples, or outputs, are all the same, and of validation that is none.
+"""Tests warnings if all samples, or all outputs, are the same, and if validation samples are not new.
 
     check_sameness.py MSCGYM RUNTIME
 
-RUNTIME is tools/mscgym-runtime. Small networks are made here.
-(a) Validation samples that are calibration samples (the same file, a copy under another name, some of it in
-    another order, repeated samples of one file of which a part is split off) are left out with a warning that
-    says how many; losses on those left are those of a file that has these alone. Where none is left, neither
-    the table nor the verdict speaks of validation. A sample is all of its inputs; a split file is as it was.
-(b) Samples that are all the same, and outputs that are (zeros, a dead layer), are warned of at each start, in
-    the result, and in the verdict, which names the tensor behind which nothing varies, and deploys nothing; by
-    `quantize` as well. One sample, or one output of several, is not called so.
-Needs numpy and onnx; exit code 77 without them.
+RUNTIME is tools/mscgym-runtime. The small networks are made here.
+(a) Validation samples that are also calibration samples are left out, and a warning says how many:
+    the same file, a copy, a partly reordered copy, or repeated samples in a file that is split.
+    Losses on the rest equal those of a file with only the rest. If none is left, neither the table
+    nor the verdict mentions validation. A sample consists of all inputs. Files are not changed.
+(b) If all samples are the same, or all outputs (zeros, a dead layer), a warning is printed at each
+    start and in the result. The verdict names the tensor after which nothing varies, and does not
+    recommend to deploy. `quantize` warns as well. A single sample, or one of several outputs, gives
+    no warning.
+
+Needs numpy and onnx; exits with 77 without them.
 """
 import json
 import os
@@ -122,7 +124,7 @@ def check_validation(m):
     code, out, err = m.run("quantize", "net.onnx", "--inputs", "twice.npz", "-o", "q.onnx")
     check("quantize: nothing is called held back", code == 0 and "held_back" not in out and "held-back" not in out and
           "among those for calibration" in err, out + err)
-    # Both inputs make a sample.
+    # A sample consists of both inputs.
     save("two.onnx", [node("Add", "x m", "xm"), *[node("MatMul", "xm w", "a"), *body[1:]]],
          {"x": ["n", 6, 5], "m": ["n", 6, 5]}, ["y"], weights)
     masks = normal(N, 6, 5)
@@ -132,7 +134,7 @@ def check_validation(m):
     code, out, err = m.search("two.onnx", inputs="xm.npz", validation={"inputs": "turned.npz"})
     check("two inputs, one of them other: no word", code == 0 and "among those" not in err, err)
     check_all_shared(m, "two inputs", "two.onnx", inputs="xm.npz", validation={"inputs": "same.npz"})
-    # A model for one sample at a time.
+    # A model for a single sample at a time.
     save("one.onnx", body, {"x": [1, 6, 5]}, ["y"], weights)
     code, out, err = m.search("one.onnx", inputs="x.npz", validation={"inputs": "mixed.npz"})
     check("one by one: how many", code == 0 and "4 of 11 samples for validation" in err, err)

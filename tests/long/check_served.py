@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that a page that is served stays within reach, whoever else holds connections.
+"""Checks that a served page remains reachable, whatever connections other clients hold.
 
     check_served.py MSCGYM
 
-256 connections send a request byte by byte: each is ended in time, and the page is there again within half a
-minute. Hosts are those of the server: with its port, on port 80 (where
-this user may listen there) without it too. Prints what fails; exit code 1 when something does.
+256 connections send a request byte by byte: each is closed in time, and the page is available again
+within half a minute. Host headers must name the server with its port; on port 80 (if this user may
+listen there) also without it. Prints failures; exits with 1 if there are any.
 """
 import json
 import os
@@ -33,7 +33,7 @@ class Server:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
 
     def ask(self, host, timeout=PATIENCE_S):
-        """The status, or None where there is no answer."""
+        """The status of the response, or None without a response."""
         try:
             with self.connect() as connection:
                 connection.settimeout(timeout)
@@ -48,7 +48,7 @@ class Server:
 
 
 def trickle(server, n, stop):
-    """Sends a header that never ends, a byte every second and a half, on n connections."""
+    """Sends a header that never ends on n connections, a byte every 1.5 seconds."""
     held = [server.connect() for _ in range(n)]
     for connection in held:
         connection.sendall(b"GET / HTTP/1.1\r\nX: ")

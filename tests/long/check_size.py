@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Checks that exported models are as small as size_bytes says, and that nothing but loading tells.
+"""Checks that exported models are as small as size_bytes says, and that packing only affects loading.
 
     check_size.py MSCGYM [MODEL ...]
 
-For each model, uniform plans of every width are exported for every target, with groups too. Of each
-(a) the file is at most 1.05 times size_bytes and what is left of it when its initialisers are emptied,
-and of those for onnxruntime or any runtime
-(b) ONNX Runtime's default level leaves no node that unpacks weights;
-(c) its outputs there, and those of our own reading, are bit for bit what they are when these nodes
-    are computed beforehand and their bytes stored.
-Prints a table with the time to load the file, packed and as bytes; exit code 1 when a plan fails, 77
+For each model, uniform plans of every width are exported for every target, also with groups. For
+each:
+(a) The file is at most 1.05 times size_bytes, plus its size with empty initialisers.
+And for targets onnxruntime and generic:
+(b) ONNX Runtime's default optimisation leaves no node that unpacks weights.
+(c) Outputs, there and in mscgym, have the same bits if the weights are unpacked in advance and
+    stored as bytes.
+
+Prints a table with the time to load the file, packed and unpacked. Exits with 1 if a plan fails, 77
 without onnx, onnxruntime or Pillow.
 """
 import json
@@ -34,7 +36,7 @@ NETWORKS = ("digits", "mobilenet_v2", "resnet18", "mlsd-tiny", "ocr-rec")
 WIDTHS = (2, 3, 4, 5, 6, 7, 8, 16)
 BYTES = {"choices": [{"bits": 8}], "weights": {"symmetric": True},
          "activations": {"symmetric": True}}
-PLANS = {  # target: what is searched there
+PLANS = {  # for each target, environments of the searches
     "onnxruntime": [{"choices": [{"bits": bits} for bits in WIDTHS]},
                     {"choices": [{"bits": bits, "group_size": 32} for bits in WIDTHS]},
                     {"choices": [{"bits": bits} for bits in (3, 6)], "weights": {"symmetric": False}}],
@@ -52,7 +54,7 @@ def run(*command):
 
 
 def search(mscgym, name, target, env, data, folder):
-    """The trials that are uniform plans."""
+    """Searches; returns the trials that are uniform plans."""
     config = {"workspace": folder, "model": model_path(name), "dataset": {"inputs": data, "batch": 1},
               "quantize": {"target": target,
                            "gym": [{"record": "r.jsonl", "env": env, "agent": {"type": "random"},
@@ -67,7 +69,7 @@ def search(mscgym, name, target, env, data, folder):
 
 
 def empty_bytes(model):
-    """Of the file without what its initialisers hold."""
+    """Size of the file without the data of its initialisers."""
     left = onnx.ModelProto()
     left.CopyFrom(model)
     for tensor in left.graph.initializer:
@@ -76,7 +78,7 @@ def empty_bytes(model):
 
 
 def unpack(model):
-    """The model with its weights unpacked, and how many nodes did it."""
+    """The model with unpacked weights, and the number of nodes that unpacked them."""
     made = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     made.update((node.output[0], numpy.array(node.attribute[0].ints)) for node in model.graph.node
                 if node.op_type == "Constant")
@@ -136,7 +138,7 @@ def equal(a, b):
 
 
 def check(mscgym, target, trial, values, folder):
-    """(faults, columns)"""
+    """Tests one plan; returns (faults, columns of the table)."""
     path, flat, optimised = (os.path.join(folder, n) for n in ("q.onnx", "flat.onnx", "o.onnx"))
     run(mscgym, "export", os.path.join(folder, "r.jsonl"), "--trial", str(trial["id"]), "-o", path,
         "--quiet")

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Searches by the workers of a Slurm cluster of its own, beside those of one process: the same records.
+"""Checks that searches with workers on a Slurm cluster write the record of a single process.
 
     check_slurm.py MSCGYM EXAMPLES/DIGITS [--faults 30] [--seed 0]
 
-Starts slurmctld and two slurmd on this machine (Debian's slurm-wlm and munge, root; exit 77 where
-they are missing). First GPUs are given; then nodes see nothing of the search's folder; then they do, and
-workers, srun and whole nodes are killed or stopped, and nodes come back; the coordinator is killed, and the
-search gone on with. Nothing stands still for longer than thirty seconds.
+Starts slurmctld and two slurmd on this machine (Debian's slurm-wlm and munge, as root; exits with
+77 without them). First with assigned GPUs; then with nodes that cannot see the search's folder;
+then with a shared folder and faults: workers, srun and nodes are killed or stopped, nodes return,
+and the coordinator is killed and the search resumed. No record may stand still for longer than
+thirty seconds.
 """
 import argparse
 import glob
@@ -80,8 +81,9 @@ def free_ports(n):
 
 
 class Cluster:
-    """A controller and two nodes, of so many processors each, whatever this machine has. Nodes see nothing of
-    the folder `hidden`; files are their GPUs, as far as Slurm knows."""
+    """A controller and two nodes with `cpus` processors each, whatever this machine has. Nodes cannot
+    see the folder `hidden`. The files in `gpus` stand for their GPUs.
+    """
 
     def __init__(self, folder, cpus=1, hidden=None, gpus=()):
         self.folder, self.started, self.hidden = folder, [], hidden
@@ -145,12 +147,13 @@ class Cluster:
                               check=False).stdout.strip()
 
     def is_ending_one(self):
-        """A node that dies meanwhile has nothing to say of that job any more, and Slurm, which asks but once a
-        minute, gives the node to nobody until then."""
+        """True while a job is completing. If a node dies then, Slurm does not use it until it has
+        asked again, which it does only once a minute.
+        """
         return self.jobs("--states=COMPLETING") != ""
 
     def is_empty(self):
-        """No job is left behind, waiting or running."""
+        """True if no job is left, waiting or running."""
         jobs, deadline = "?", time.monotonic() + 15
         while jobs and time.monotonic() < deadline:
             time.sleep(0.5)
@@ -170,7 +173,7 @@ class Cluster:
 
 
 def processes(*words):
-    """Numbers of those whose command line has all of these words."""
+    """Ids of processes whose command line has all of these words."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -199,7 +202,7 @@ def send(number, what):
 
 
 def are_gone(words):
-    """Nobody with these words is left behind."""
+    """True if no process with these words is left."""
     deadline = time.monotonic() + 15
     while processes(words) and time.monotonic() < deadline:
         time.sleep(0.5)
@@ -209,12 +212,12 @@ def are_gone(words):
 
 
 class Faults:
-    """One after another, while a search runs."""
+    """Faults, one after another, while a search runs."""
 
     def __init__(self, cluster, mscgym, seed):
         self.cluster, self.mscgym, self.chance = cluster, mscgym, random.Random(seed)
         self.counts, self.last = {}, ""
-        self.due = []  # what is to be undone, and when
+        self.due = []  # (time, function) of each fault that is to be undone
 
     def undo(self, now):
         for item in [item for item in self.due if item[0] <= now]:
@@ -224,7 +227,8 @@ class Faults:
     def one(self, search):
         kind = self.chance.choice(("worker", "worker", "srun", "stop", "node", "coordinator"))
         now = time.monotonic()
-        if kind == "coordinator":  # itself, or what it watches over and starts again
+        # The process itself, or the child that it supervises and restarts.
+        if kind == "coordinator":
             victims = [self.chance.choice([search.pid, *children(search.pid)[:1]])]
         elif kind == "node":
             if self.due or self.cluster.is_ending_one():
@@ -260,7 +264,7 @@ def toy(folder, trials):
 
 
 def check(mscgym, config, record, options, faults, n_faults):
-    """True when the records are the same."""
+    """True if the records are the same."""
     if subprocess.run([mscgym, "search", config, "--quiet"], stdout=subprocess.DEVNULL,
                       check=False).returncode != 0:
         sys.exit(f"{config}: the search alone failed")
@@ -282,7 +286,8 @@ def check(mscgym, config, record, options, faults, n_faults):
         if faults:
             faults.undo(now)
             n = sum(faults.counts.values())
-            if n < n_faults and n_lines != n_suffered:  # what was before is over
+            # The search has recovered from the last fault.
+            if n < n_faults and n_lines != n_suffered:
                 faults.one(search)
                 n_suffered = n_lines if sum(faults.counts.values()) > n else n_suffered
         if lines_of(record) != n_lines:
@@ -310,7 +315,7 @@ def check(mscgym, config, record, options, faults, n_faults):
 
 
 def check_copied(options):
-    """Nodes that share no path with the search have its files by sbcast, and keep none."""
+    """Nodes without a shared folder get the files by sbcast, and keep none of them."""
     with tempfile.TemporaryDirectory(prefix="check_slurm_") as folder, \
             tempfile.TemporaryDirectory(prefix="check_slurm_") as hidden, \
             tempfile.TemporaryDirectory(prefix="check_slurm_") as there:
@@ -322,7 +327,8 @@ def check_copied(options):
             workers = ["--cluster", "slurm:night:2", "--worker-program", options.mscgym]
             bare = subprocess.run([options.mscgym, "search", config, "--quiet", *workers], capture_output=True,
                                   text=True, check=False)
-            line = (bare.stderr.strip().splitlines() or [""])[-1]  # after what Slurm says of jobs that it ends
+            # After Slurm's messages on cancelled jobs.
+            line = (bare.stderr.strip().splitlines() or [""])[-1]
             print(f"without copies: {line}", flush=True)
             good = bare.returncode == 1 and "no worker is left" in line and "; worker " in line and "cannot open" in line
             os.unlink(record)
@@ -337,8 +343,9 @@ def check_copied(options):
 
 
 def check_gpus(options):
-    """Workers open what Slurm gives them. Of a node's two GPUs a software driver stands for one, and nothing for the
-    other: who asks for a GPU of a make that nobody has is told what they are."""
+    """Workers open the GPU that Slurm assigns. A node has two: one is a software driver, the other has
+    no device. Workers that do not have the requested kind of GPU are refused with the name of theirs.
+    """
     listed = json.loads(subprocess.run([options.mscgym, "devices", "--json"], capture_output=True, text=True,
                                        check=True).stdout)["vulkan"]
     if not listed or listed[0]["kind"] != "software":

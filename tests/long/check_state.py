@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A speech detector whose state is carried over chunks, beside onnxruntime in a loop.
+"""Compares a speech detector, whose state is carried over chunks, with onnxruntime in a loop.
 
 usage: check_state.py MSCGYM [--models DIR] [--trials N] [--device NAME]
 
-`mscgym run --state` must give what onnxruntime gives chunk by chunk, within 1e-5. A search over six
-sequences must measure, for its winner, the loss that onnxruntime measures with the exported model
-run in a loop, within 5 % (rounding flips steps now and then, and the state carries that on); its
-record must verify, and a record that was stopped and continued must have the same lines.
-Needs numpy and onnxruntime. Exits with 77 when these or vad.onnx are not there.
+`mscgym run --state` must give onnxruntime's outputs chunk by chunk, within 1e-5. For the winner of
+a search over six sequences, the measured loss must be that of the exported model in onnxruntime in
+a loop, within 5 % (rounding changes single steps, and the state carries them on). The record must
+verify, and a record that was stopped and continued must have the same lines. Needs numpy and
+onnxruntime. Exits with 77 without them or without vad.onnx.
 """
 import argparse
 import json
@@ -28,7 +28,7 @@ BIND = {"sr": 16000, "input.0": 1, "input.1": CHUNK, "state.1": 1}
 
 
 def recording(seed):
-    """A voice-like tone that comes and goes, in noise."""
+    """A voice-like tone that comes and goes, in noise: [LENGTH, CHUNK] at 16 kHz."""
     rng = numpy.random.RandomState(seed)
     t = numpy.arange(LENGTH * CHUNK) / 16000
     tone = numpy.sin(2 * numpy.pi * rng.uniform(100, 400) * t)

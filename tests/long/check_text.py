@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Checks that no text from outside reaches a record, a page or an export unless it is UTF-8.
+"""Checks that no external text gets into a record, a page or an export unless it is UTF-8.
 
     check_text.py MSCGYM [--runs N]
 
-(a) Every kind of text from outside is given wrong bytes in turn: Python's strict decoder refuses them,
-    and so has mscgym, in a line that names the file or the program and the place.
-(b) N times, bytes of a file are replaced and every command that reads it is run: whatever they print
-    and write decodes strictly, and is JSON where it says so.
-Prints a line for each that fails; exit code 1 when one does.
+(a) Each kind of external text is given each kind of invalid bytes. mscgym must refuse it, as Python's
+    strict decoder does, in a line that names the file or program and the place.
+(b) N times, random bytes of a file are replaced and every command that reads it is run. All that they
+    print and write must be strict UTF-8, and valid JSON if it claims to be JSON.
+
+Prints a line for each failure; exits with 1 if there is one.
 """
 import argparse
 import json
@@ -20,7 +21,7 @@ import tempfile
 
 FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli", "files")
 LIMIT_S = 60
-# Bytes that no UTF-8 has at that place (RFC 3629), and NUL, which no text of ours has.
+# Byte sequences that are invalid in UTF-8 (RFC 3629), and NUL, which mscgym does not allow.
 WRONG = {"Latin-1": b"\xe9", "no start": b"\x80", "no byte of UTF-8": b"\xff", "cut off": b"\xe2\x82",
          "overlong NUL": b"\xc0\x80", "overlong slash": b"\xe0\x80\xaf", "a surrogate": b"\xed\xa0\x80",
          "too large": b"\xf4\x90\x80\x80", "NUL": b"\x00"}
@@ -78,7 +79,7 @@ class Room:
         print(f"FAILED  {what}")
 
     def run(self, what, *arguments, **variables):
-        """Its exit code, and what it prints as text; all of it and all files have to be UTF-8."""
+        """Runs mscgym; returns its exit code and output. Checks that the output and all files are UTF-8."""
         environment = {**os.environ, "MSCGYM_RUNTIME": "no/runtime", "LC_ALL": "C.UTF-8"}
         environment = {os.fsencode(k): os.fsencode(v) for k, v in {**environment, **variables}.items()}
         try:
@@ -105,7 +106,7 @@ class Room:
             self.fail(f"{what}: {error}")
 
     def check_written(self, what, given):
-        """Every file that mscgym has written, so not those that were given to it."""
+        """Checks every file that mscgym has written, but not those in `given`."""
         for folder, _, names in os.walk(self.folder):
             for name in names:
                 path = os.path.join(folder, name)
@@ -125,7 +126,7 @@ class Room:
                     self.fail(f"{what}: {inner}: {error}")
 
     def expect_refused(self, what, places, *arguments, **variables):
-        """It fails, says so in one line, and names the places."""
+        """The command must fail with one line that names the places."""
         code, said = self.run(what, *arguments, **variables)
         missing = [place for place in places if place not in said]
         if code == 0 or missing:
@@ -133,7 +134,7 @@ class Room:
         self.check_written(what, self.given)
 
     def prepare(self, **files):
-        """The folder has these files, and no others but the network's."""
+        """Puts these files into the folder, which is otherwise empty except for the network's files."""
         self.clean()
         for name, data in files.items():
             self.write(name.replace("__", "/").replace("_json", ".json").replace("_csv", ".csv"), data)
@@ -153,7 +154,7 @@ def tiny_search(**more):
 
 
 def spoil(data, old, wrong):
-    """`wrong` behind the first `old`, in place of as many bytes when these are of a binary file."""
+    """Inserts `wrong` after the first `old`."""
     at = data.index(old) + len(old)
     return data[:at] + wrong + data[at:]
 
@@ -168,7 +169,7 @@ def check_files(room):
         for old, place in ((b"fir", "t.csv:1:4"), (b"\nx", "t.csv:2:2"), (b"one,", "t.csv:2:7")):
             room.prepare(c_json=config, t_csv=spoil(csv, old, wrong))
             room.expect_refused(f"CSV, {name} behind {old}", [place], "search", "c.json")
-        # A label in quotes with a line break: RFC 4180.
+        # A label in quotes that contains a line break, as RFC 4180 allows.
         room.prepare(c_json=config, t_csv=csv + b'"a\nb' + wrong + b'",one,3\n')
         room.expect_refused(f"CSV, {name} in quotes", ["t.csv:12:2"], "search", "c.json")
         room.prepare(c_json=table_search("t.json"), t_json=spoil(table, b'"fir', wrong))
@@ -192,7 +193,7 @@ def check_files(room):
 
 
 def check_numbers(room):
-    """What follows a NUL counts: `8\\0zzz` is no 8."""
+    """Text after a NUL counts, so `8\\0zzz` is not the number 8."""
     room.prepare(c_json=table_search("t.csv"), t_csv=CSV.encode().replace(b"6.2", b"8\0zzz", 1))
     room.expect_refused("a number with NUL", ["t.csv:"], "search", "c.json")
     for said in (b"8\\0zzz", b"8\\377", b"\\0"):
@@ -208,7 +209,7 @@ def check_numbers(room):
 
 
 def check_good(room):
-    """Text in other scripts, a byte-order mark and CR LF are no errors, and come out as they went in."""
+    """Text in other scripts, a byte-order mark and CR LF are valid, and text is written as it was read."""
     labels = ("naïve", "速い", "🙂", "x\u2028y")
     csv = "größe,distill_loss\r\n" + "".join(f'"{label}",{i}\r\n' for i, label in enumerate(labels))
     for mark in (b"", b"\xef\xbb\xbf"):
@@ -257,7 +258,7 @@ def check_arguments(room):
 
 
 def check_programs(room):
-    """Agents and environments that speak JSON, and break its rules."""
+    """Agents and environments that are programs and send invalid text."""
     good = {"ask": {"proposals": [{"choices": [0, 0]}]}, "init": {}, "tell": {}}
     agent = table_search("t.json")
     agent["gym"][0]["agent"] = {"type": "process", "command": [sys.executable, "program.py"]}
@@ -274,7 +275,7 @@ def check_programs(room):
 
 
 def check_names_of_files(room):
-    """A folder may have any name, and a file that is found in one, too."""
+    """Folders may have names that are not UTF-8, and so may files found in them."""
     room.prepare(c_json=table_search("t.csv"), t_csv=CSV)
     room.run("a record", "search", "c.json", "--quiet")
     shutil.copy(room.path("w/r.jsonl"), os.fsencode(room.path("w")) + b"/caf\xe9.jsonl")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Channels of networks that torch exports here, by both of its exporters.
+"""Tests channel groups of networks that torch exports here, with both of its exporters.
 
     check_torch_channels.py PRUNE_TOOL all|NAME ...
 
-Recurrent layers, attention and, where timm and transformers are installed, small networks of theirs with
-weights at random, with the batch as a symbol and fixed, and with the sequence's length as a symbol. Each
-must have as many units as are counted here by hand: hidden units, heads, and features in between. At
-densities 0.7 and 0.4 masks, the pruned model and ONNX Runtime with the pruned file must agree
-(check_pruned.py). Exit code 77 without torch or onnxruntime.
+Recurrent layers, attention and, if timm and transformers are installed, small networks of theirs
+with random weights: with a symbolic and a fixed batch, and with a symbolic sequence length. Each
+must have the number of units counted by hand here: hidden units, heads, and features in between. At
+densities 0.7 and 0.4, masks, the pruned model and ONNX Runtime with the pruned file must agree
+(check_pruned.py). Exits with 77 without torch or onnxruntime.
 """
 import inspect
 import logging
@@ -72,7 +72,7 @@ class Scaled(nn.Module):
 
 
 class Behind(nn.Module):
-    """A network with a layer behind it, so that its outputs are not the model's."""
+    """A network followed by a layer, so that the network's outputs are not outputs of the model."""
 
     def __init__(self, network):
         super().__init__()
@@ -83,7 +83,7 @@ class Behind(nn.Module):
 
 
 class Named(nn.Module):
-    """A network of transformers, by the names of its inputs."""
+    """A network of transformers, called with the names of its inputs."""
 
     def __init__(self, network, names):
         super().__init__()
@@ -94,7 +94,7 @@ class Named(nn.Module):
 
 
 def torch_models():
-    """Name, model, inputs, axes of the batch, units (or the least and most of them)."""
+    """Name, model, inputs, batch axis of each input, number of units (or the least and the most)."""
     x, turned = torch.randn(B, T, 12), torch.randn(T, B, 12)
     for kind, n_states in (("LSTM", 2), ("GRU", 1)):
         layer = getattr(nn, kind)
@@ -109,8 +109,9 @@ def torch_models():
     z = torch.randn(B, 6, 12)
     for has_weights in (False, True):
         name = "attention" + ("_weights" if has_weights else "")
-        # What goes in, heads, and what comes out. Heads whose probabilities are averaged for an output
-        # stay; the same place of all of them may go, of queries, keys and values together or each.
+        # Units: input features, heads, output features. If averaged attention weights are an
+        # output, heads remain; then features may be removed at the same place of all heads, of
+        # queries, keys and values together or separately.
         most = HEADS if not has_weights else 2 * SIZE // HEADS
         least = HEADS if not has_weights else 0
         yield name, Attention(has_weights), (x,), [0], (16 + least + 16, 16 + most + 16)
@@ -156,7 +157,7 @@ def transformers_models():
         gpt = t.GPT2LMHeadModel(t.GPT2Config(n_embd=SIZE, n_layer=2, n_head=HEADS, n_positions=16,
                                              vocab_size=50, use_cache=False,
                                              attn_implementation=how))
-        # Its mask depends on whether lengths are known: torch's first exporter cannot write that.
+        # Its mask depends on whether lengths are known; torch's older exporter cannot write that.
         yield "gpt2_" + how, Named(gpt, ("input_ids",)), (words,), [0], 2 * (HEADS + 64)
 
 
@@ -170,7 +171,7 @@ def models():
 
 
 def symbols(model, inputs, axes, has_length):
-    """Which axes are symbols, as torch.export wants it: in the form of forward's arguments."""
+    """The symbolic axes as torch.export expects them: in the form of forward's arguments."""
     batch, length = torch.export.Dim("N", min=1, max=512), torch.export.Dim("T", min=1, max=512)
     each = [{axis: batch} for axis in axes]
     if has_length:
@@ -233,7 +234,7 @@ def main():
                                         ".onnx")
                     try:
                         export(path, is_dynamo, how, model, inputs, axes)
-                    except Exception as error:  # torch's own matter
+                    except Exception as error:  # torch cannot export this model
                         print(f"left out: {os.path.basename(path)}: torch: {type(error).__name__}")
                         continue
                     n_checked += 1

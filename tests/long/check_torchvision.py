@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""torchvision's architectures as PyTorch exports them: outputs, a short search, its export.
+"""Tests torchvision's architectures as PyTorch exports them: outputs, a short search, its export.
 
     check_torchvision.py MSCGYM [--device cpu|vulkan] [MODEL ...]
 
-The networks have random weights, lively batch normalisation, and small images. For each
-  - outputs, beside onnxruntime, within 1e-4 of the greatest (1e-3 on vulkan);
-  - a search of a few trials with 8 and 4 bits, of which every one must be complete;
-  - the uniform plan of 8 bits, exported and run by onnxruntime: the loss must be ours within 1 % or
-    five times the plan's noise, which untrained networks have much of.
-Detectors give as many boxes as the data say, in an order that near ties decide: of these outputs the
-number of boxes and the scores, within 1e-2, are compared; a search of them is refused, and the loss
-is that of the tensors which the refusal names.
-Prints a table; exit code 1 when a model fails. Needs torch, torchvision, onnx and onnxruntime.
+The networks have random weights, random batch normalisation, and small images. For each:
+- Outputs agree with onnxruntime's within 1e-4 of the largest value (1e-3 on vulkan).
+- In a search of a few trials with 8 and 4 bits, every trial is complete.
+- The uniform 8-bit plan, exported and run by onnxruntime, has mscgym's loss within 1 % or five
+  times the plan's noise, which is large for untrained networks.
+
+Detectors give a varying number of boxes in an order that near ties decide. For them, the number of
+boxes and the scores, within 1e-2, are compared. A search of a detector is refused, and the loss is
+measured on the tensors that the refusal names. Prints a table; exits with 1 if a model fails. Needs
+torch, torchvision, onnx and onnxruntime.
 """
 import argparse
 import json
@@ -43,7 +44,7 @@ DETECTOR_LIMIT = 1e-2
 
 
 class Segmentation(torch.nn.Module):
-    """The map of classes alone."""
+    """Returns only the class map of a segmentation model."""
 
     def __init__(self, model):
         super().__init__()
@@ -64,7 +65,8 @@ def make_model(name):
             part.running_mean.normal_(0, 0.1)
             part.running_var.uniform_(0.5, 1.5)
         elif isinstance(part, torch.nn.Linear) and not part.weight.any():
-            torch.nn.init.normal_(part.weight, std=part.in_features ** -0.5)  # a head of zeros
+            # A head that is initialised with zeros.
+            torch.nn.init.normal_(part.weight, std=part.in_features ** -0.5)
     return Segmentation(model) if folder == "segmentation" else model
 
 
@@ -94,7 +96,7 @@ def run(*command):
 
 
 def peer_outputs(path, values, tensors=None):
-    """The outputs, or these tensors in their place."""
+    """onnxruntime's outputs, or the named tensors instead."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     model = onnx.load(path)
@@ -106,7 +108,7 @@ def peer_outputs(path, values, tensors=None):
 
 
 def check_outputs(options, path, theirs, values, folder):
-    """max |difference| / max |output| of all float outputs, or of a detector's scores"""
+    """max |difference| / max |output| over all float outputs, or over a detector's scores."""
     data, worst = os.path.join(folder, "x.npy"), 0
     numpy.save(data, values)
     run(options.mscgym, "run", path, "--device", options.device, "--input", f"x={data}", "--output",
@@ -151,7 +153,7 @@ def find_loss_tensors(options, path, values, folder):
 
 
 def check_export(options, record, trial, theirs, values, folder):
-    """(relative difference of onnxruntime's loss from ours, the limit)"""
+    """Returns (relative difference between onnxruntime's loss and mscgym's, the limit)."""
     path = os.path.join(folder, "exported.onnx")
     examined = json.loads(run(options.mscgym, "export", record, "--trial", str(trial["id"]), "-o",
                               path, "--quiet", "--json"))

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Transformer encoders from PyTorch: outputs, a search over all weights and activations, its export.
+"""Tests transformer encoders from PyTorch: outputs, a search over all weights and activations, its export.
 
     check_transformer.py MSCGYM [--device cpu|vulkan] [--trials N] [MODEL ...]
 
-The models are made here, with random weights and a batch that is a symbol: "relu" has 2 layers of
-width 128 and 4 heads, "gelu" 6 layers of width 384 and 12 heads. For each
-  - outputs, beside onnxruntime, within 1e-4 of the greatest (1e-3 on vulkan), and onnxruntime's of
-    the model exported as it is;
-  - one msc.attention for each layer, whose factors are sites;
-  - a search with 8, 6 and 4 bits for every site, of which every trial must be complete;
-  - `mscgym verify` of the record, without a difference;
-  - the plan of 8 bits and the last one, exported and run by onnxruntime, its optimiser off and at its
-    default level: the loss must be ours within 1 % or three times the plan's noise.
-Prints a table; exit code 1 when a model fails. Needs torch, onnx and onnxruntime.
+The models are made here, with random weights and a symbolic batch: "relu" has 2 layers of width 128
+and 4 heads, "gelu" 6 layers of width 384 and 12 heads. For each:
+- Outputs agree with onnxruntime's within 1e-4 of the largest value (1e-3 on vulkan), for the model
+  and for its float export.
+- There is one msc.attention per layer, and its factors are sites.
+- In a search with 8, 6 and 4 bits for every site, every trial is complete.
+- `mscgym verify` of the record finds no difference.
+- The 8-bit plan and the last one, exported and run by onnxruntime with its optimiser off and at
+  its default level, have mscgym's loss within 1 % or three times the plan's noise.
+
+Prints a table; exits with 1 if a model fails. Needs torch, onnx and onnxruntime.
 """
 import argparse
 import json
@@ -26,7 +27,7 @@ import numpy
 import onnxruntime
 import torch
 
-MODELS = {"relu": (2, 128, 4), "gelu": (6, 384, 12)}  # by activation: layers, width, heads
+MODELS = {"relu": (2, 128, 4), "gelu": (6, 384, 12)}  # layers, width, heads, by activation
 TOKENS, SAMPLES, BATCH = 32, 16, 4
 LIMITS = {"cpu": 1e-4, "vulkan": 1e-3}
 LEVELS = [onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
@@ -34,7 +35,7 @@ LEVELS = [onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
 
 
 def make_model(activation, path):
-    """In training mode, since PyTorch's fast path of inference cannot be exported."""
+    """Saves a model in training mode, because PyTorch's inference fast path cannot be exported."""
     layers, width, heads = MODELS[activation]
     torch.manual_seed(layers)
     layer = torch.nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0,
@@ -78,7 +79,7 @@ def peer_output(path, level, values):
 def check_output(options, path, values, folder):
     """max |difference| / max |output|"""
     data = os.path.join(folder, "three.npy")
-    numpy.save(data, values[:3])  # another batch than the one of the export
+    numpy.save(data, values[:3])  # another batch size than that of the export
     run(options.mscgym, "run", path, "--device", options.device, "--input", f"x={data}",
         "--output", folder, "--quiet", "--repeat", "0")
     ours = numpy.load(os.path.join(folder, "y.npy"))
@@ -91,7 +92,7 @@ def check_output(options, path, values, folder):
 
 
 def count_attentions(options, path, sites):
-    """How many joints of attention there are; all factors of their products must be sites."""
+    """The number of attention joints. All factors of their products must be sites."""
     graph = json.loads(run(options.mscgym, "graph", path, "--json"))
     fused = [node for node in graph["nodes"] if node["optype"] == "msc.attention"]
     names = {site["name"] for site in sites}
@@ -101,7 +102,7 @@ def count_attentions(options, path, sites):
 
 
 def search(options, path, values, folder):
-    """The record of a search and its trials."""
+    """Searches; returns the record and its trials."""
     data = os.path.join(folder, "inputs.npy")
     numpy.save(data, values)
     choices = [{"bits": 8}, {"bits": 6, "observer": "mse"}, {"bits": 4, "observer": "mse"}]
@@ -121,7 +122,7 @@ def search(options, path, values, folder):
 
 
 def check_export(options, record, trial, reference, values, folder):
-    """(greatest relative difference of a loss of onnxruntime's from ours, the limit)"""
+    """Returns (largest relative difference between onnxruntime's loss and mscgym's, the limit)."""
     path = os.path.join(folder, f"{trial['id']}.onnx")
     examined = json.loads(run(options.mscgym, "export", record, "--trial", str(trial["id"]), "-o",
                               path, "--quiet", "--json"))
@@ -141,7 +142,7 @@ def check(options, name):
         difference = check_output(options, path, values, folder)
         record, trials = search(options, path, values, folder)
         complete = sum(t["state"] == "complete" for t in trials)
-        run(options.mscgym, "verify", record, "--quiet")  # fails by its exit code
+        run(options.mscgym, "verify", record, "--quiet")  # raises if verify fails
         reference = peer_output(path, LEVELS[1], values).astype(numpy.float64)
         moved = [check_export(options, record, trial, reference, values, folder)
                  for trial in (trials[0], trials[-1])]
@@ -149,7 +150,7 @@ def check(options, name):
         attentions = count_attentions(options, path, sites)
     passes = (attentions == MODELS[name][0] and
               difference <= LIMITS[options.device.split(":")[0]] and
-              complete == len(trials) >= options.trials and  # beside them the uniform plans
+              complete == len(trials) >= options.trials and  # the uniform plans come in addition
               all(m <= limit for m, limit in moved))
     print(f"| {name} | {difference:.1e} | {attentions} | {len(sites)} | " +
           f"{complete} of {len(trials)} | " +

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""Searches on vulkan beside the same searches on cpu: each trial's loss.
+"""Compares the losses of all trials of searches on vulkan with those on cpu.
 
     check_vulkan_search.py MSCGYM [--device vulkan] [--target NAME] [--own-scales] [--table]
                            [CASE ...]
 
-The cases are per_task grids: digits (256 samples, all sites); digits-replaced, of choices that
-replace weights; mlsd-tiny (8 images, the last ten
-convolutions; all before them stay at 8 bits, as in a grid of all sites); and, only when named,
-mlsd-float, where all before them stays float32. The search on the device starts from the header
-and the scales of the record made on cpu, so that trials have the same edits; with --own-scales
-each calibrates for itself. Losses may differ by the trial's noise: how far rounding alone moves
-the loss on cpu, edits fixed, as `mscgym export --json` tells it. Joints over integers have the
-same bits on every device. Float joints do not: the noise takes those before the first quantisation
-as exact, and two instruction sets of one cpu already move the losses of mlsd-float further.
+The cases are per_task grids: digits (256 samples, all sites); digits-replaced, with choices that
+replace weights; mlsd-tiny (8 images, the last ten convolutions; sites before them remain at 8 bits,
+as in a grid over all sites); and, only if named, mlsd-float, where sites before them are float32.
+The search on the device starts from the header and the scales of the record made on cpu, so that
+trials have the same edits; with --own-scales each search calibrates by itself.
 
-Prints counts, and with --table a row for each trial (noise 0 where losses are equal); exit code 1
-when a trial differs by more, 77 when there is no such device. Needs onnx.
+Losses may differ by the trial's noise, which `mscgym export --json` reports: how far rounding alone
+moves the loss on cpu with the same edits. Integer joints give the same bits on every device. Float
+joints do not: the noise assumes that joints before the first quantisation are exact, but two
+instruction sets of one cpu already move the losses of mlsd-float further than that.
+
+Prints counts, and with --table a row for each trial (noise 0 if losses are equal). Exits with 1 if
+a trial differs by more, 77 without the device. Needs onnx.
 """
 import argparse
 import json
@@ -30,7 +31,7 @@ import onnx
 
 from model_inputs import inputs, model_path
 
-MODELS = {"digits": (256, 64), "mlsd-tiny": (8, 1)}  # samples, batch
+MODELS = {"digits": (256, 64), "mlsd-tiny": (8, 1)}  # number of samples, batch size
 CASES = {"digits": "digits", "digits-replaced": "digits", "mlsd-tiny": "mlsd-tiny",
          "mlsd-float": "mlsd-tiny"}
 DEFAULT_CASES = ["digits", "digits-replaced", "mlsd-tiny"]
@@ -52,7 +53,7 @@ def has_device(mscgym, device):
 
 
 def split_sites(mscgym, model, path):
-    """Names of all other sites, and of those that only the file's last convolutions read."""
+    """Two lists of site names: those that only the last convolutions read come second."""
     convolutions = [n.name for n in model.graph.node if n.op_type == "Conv"][-N_LAST:]
     sites = json.loads(run(mscgym, "graph", path, "--sites", "--json"))
     parts = [], []
@@ -62,7 +63,7 @@ def split_sites(mscgym, model, path):
 
 
 def before_discontinuity(model):
-    """The network's first output, and what Equal reads in place of the one behind it."""
+    """The network's first output, and the data that Equal reads in place of the output that depends on it."""
     equal = next(n for n in model.graph.node if n.op_type == "Equal")
     return [model.graph.output[0].name, equal.input[0]]
 
@@ -81,14 +82,15 @@ def make_config(mscgym, case, folder, target):
             env["fix"] = dict.fromkeys(others, "8")
         else:
             env["include"] = last
-    agent = {"type": "grid_search", "mode": "per_task", "bounded": False}  # whole losses
+    # Without stopping trials early.
+    agent = {"type": "grid_search", "mode": "per_task", "bounded": False}
     return {"model": model_path(name), "dataset": {"inputs": data, "batch": batch},
             "quantize": {"target": target,
                          "gym": [{"record": "r.jsonl", "env": env, "agent": agent}]}}
 
 
 def search(mscgym, config, device, workspace):
-    """The record of a search from the start."""
+    """A new search; returns its record."""
     os.makedirs(workspace)
     path = os.path.join(workspace, "search.json")
     with open(path, "w") as file:
@@ -98,7 +100,7 @@ def search(mscgym, config, device, workspace):
 
 
 def search_alike(mscgym, record, device, workspace):
-    """The record of a search with the configuration and the scales of another record."""
+    """A search with the configuration and scales of another record; returns its record."""
     os.makedirs(workspace)
     copy = os.path.join(workspace, os.path.basename(record))
     shutil.copyfile(record + ".params", copy + ".params")
@@ -120,7 +122,7 @@ def noise(mscgym, record, trial, folder):
 
 
 def compare(options, case, folder):
-    """(trials, those with equal losses, those within their noise, greatest difference / noise)"""
+    """Returns (trials, trials with equal losses, trials within their noise, largest difference / noise)."""
     config = make_config(options.mscgym, case, folder, options.target)
     record = search(options.mscgym, config, "cpu", os.path.join(folder, "cpu"))
     other = os.path.join(folder, "device")
@@ -137,7 +139,7 @@ def compare(options, case, folder):
     for mine, other in zip(ours, theirs):
         a, b = (t["metrics"]["distill_loss"] for t in (mine, other))
         difference = abs(b - a) / a
-        # Noise takes nine evaluations, and equal losses are within any.
+        # Noise takes nine evaluations and is not needed if losses are equal.
         limit = 0 if a == b else noise(options.mscgym, record, mine["id"], folder)
         n_equal += a == b
         n_within += difference <= limit

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Checks `mscgym export --weights`: what is exported and the loss that is printed are of the new weights.
+"""Tests `mscgym export --weights`: the exported model and the printed loss are those of the new weights.
 
     check_weights.py MSCGYM
 
-Networks with batch normalisation behind convolutions (with and without a bias, in groups, transposed),
-before one, behind a linear layer, and with a weight that two convolutions share get the weights of a
-second training, by the names of a state dict. ONNX Runtime says what the network of these computes.
-(a) The float export computes it; (b) the loss printed for a strategy with scales made anew is that of
-the exported file against it; (c) a network whose normalisation went into the convolution when the file
-was made, and weights of which a layer's are there in part, are refused by a line that names one, of MSCGraph
-JSON as well; (d) names with and without what a wrapper adds are refused by a line that names both and the
-fix; (e) floats of another width are converted, what does not fit is refused.
-Exit code 1 when one fails, 77 without onnx or onnxruntime.
+Networks with batch normalisation after convolutions (with and without bias, grouped, transposed),
+before a convolution and after a linear layer, and with a weight that two convolutions share. They
+get the weights of a second training, named as in a state dict. ONNX Runtime computes the expected
+outputs.
+(a) The float export computes these outputs.
+(b) The loss printed for a strategy with new scales is that of the exported file relative to them.
+(c) If the original file has normalisation folded into a convolution, or the new weights have only
+    part of a layer's weights, a line that names one of them refuses. The same for MSCGraph JSON.
+(d) If names differ by a wrapper's prefix, a line with both names and the fix refuses.
+(e) Floats of another width are converted; values that do not fit are refused.
+
+Exits with 1 if a check fails, 77 without onnx or onnxruntime.
 """
 import json
 import os
@@ -34,7 +37,7 @@ NORM = ("weight", "bias", "running_mean", "running_var")
 
 
 class Network:
-    """Nodes and weights, with weights of a second training by the same names."""
+    """Nodes and weights. A second object with another seed has new weights of the same names."""
 
     def __init__(self, seed):
         self.random = numpy.random.default_rng(seed)
@@ -67,7 +70,9 @@ class Network:
 
 
 def behind(net, bias=True):
-    """Two convolutions, the first without a bias, and a linear layer, each but the last normalised."""
+    """Two convolutions, the first without a bias, and two linear layers; all but the last are followed
+    by normalisation.
+    """
     x = net.node("Conv", ["x", net.weight("conv1.weight", 8, 3, 3, 3)], "c1", pads=[1] * 4)
     x = net.node("Relu", [net.norm("bn1", x, 8)], "r1")
     inputs = [x, net.weight("conv2.weight", 8, 1, 3, 3)] + ([net.weight("conv2.bias", 8)] if bias else [])
@@ -80,7 +85,7 @@ def behind(net, bias=True):
 
 
 def before(net):
-    """Normalised before the convolution and behind a sum."""
+    """Normalisation before a convolution and after a sum."""
     x = net.node("Relu", [net.norm("bn0", "x", 3)], "r0")
     a = net.node("Conv", [x, net.weight("conv1.weight", 6, 3, 1, 1)], "c1")
     x = net.node("Relu", [net.norm("bn1", a, 6)], "r1")
@@ -92,7 +97,9 @@ def before(net):
 
 
 def shared(net):
-    """One weight for two convolutions, each with a normalisation of its own; a transposed one; products."""
+    """One weight used by two convolutions with different normalisations; a transposed
+    convolution; a product.
+    """
     w = net.weight("conv1.weight", 3, 3, 3, 3)
     x = net.node("Relu", [net.norm("bn1", net.node("Conv", ["x", w], "c1", pads=[1] * 4), 3)], "r1")
     x = net.node("Relu", [net.norm("bn2", net.node("Conv", [x, w], "c2", pads=[1] * 4), 3)], "r2")
@@ -105,7 +112,7 @@ def shared(net):
 
 
 def recurrent(net):
-    """A recurrent layer, a layer normalisation, and a product with a sum of two dimensions behind it."""
+    """A recurrent layer, a layer normalisation, and a product followed by adding a 2-d constant."""
     net.weights.update({"lengths": numpy.array([0, 3, 64]), "axes": numpy.array([1])})
     x = net.node("Reshape", ["x", "lengths"], "f")
     shapes = {"w": (1, 16, 64), "r": (1, 16, 4), "b": (1, 32)}
@@ -118,7 +125,7 @@ def recurrent(net):
 
 
 def fold(weights, conv, norm):
-    """What an exporter makes of a convolution without a bias and its normalisation."""
+    """Folds a normalisation into a convolution without bias, as exporters do."""
     scale = weights[f"{norm}.weight"] / numpy.sqrt(weights[f"{norm}.running_var"] + 1e-3)
     folded = {name: a for name, a in weights.items() if not name.startswith(norm + ".")}
     folded[f"{conv}.weight"] = weights[f"{conv}.weight"] * scale.reshape(-1, 1, 1, 1)
@@ -133,12 +140,12 @@ def compute(model, x):
 
 
 def loss_of(y, z):
-    """As docs/quantize.md has mse: relative to the mean square of all outputs."""
+    """The loss "mse" of docs/quantize.md: relative to the mean square of all outputs."""
     return float(numpy.square(y - z, dtype=numpy.float64).sum() / numpy.square(y, dtype=numpy.float64).sum())
 
 
 def save_bfloat16(path, arrays):
-    """A .safetensors of the bits, by the format's own text."""
+    """Writes a .safetensors file from bfloat16 bits."""
     header, at = {}, 0
     for key, a in arrays.items():
         header[key] = {"dtype": "BF16", "shape": a.shape, "data_offsets": [at, at + a.nbytes]}
@@ -172,7 +179,7 @@ class Checks:
             os.remove("no.onnx")
 
     def network(self, name, build, **more):
-        """(a) and (b)."""
+        """Checks (a) and (b) for one network."""
         old, new = Network(1), Network(2)
         output = build(old, **more)
         build(new, **more)
@@ -217,7 +224,7 @@ class Checks:
                      "--model", f"{name}.onnx", "--weights", "part.npz")
 
     def folded(self, old, state):
-        """A file without the normalisation, by an exporter that keeps the weight's name."""
+        """A file in which an exporter has folded the normalisation but kept the weight's name."""
         weights = fold(old.weights, "conv1", "bn1")
         nodes = [n for n in old.nodes if n.output[0] not in ("c1", "bn1.y")]
         nodes.insert(0, helper.make_node("Conv", ["x", "conv1.weight", "conv1_bias"], ["bn1.y"], pads=[1] * 4))
@@ -242,7 +249,7 @@ class Checks:
         self.expect(result.returncode == 0, f"folded in both: {result.stderr}")
 
     def graph(self, name, model, state):
-        """The same of MSCGraph JSON, which the normalisation has gone into."""
+        """The same for MSCGraph JSON, in which normalisation is folded."""
         self.run("graph", f"{name}.onnx", "-o", "graph.json", "--quiet")
         numpy.savez("new.npz", **state)
         self.refused("MSCGraph, the whole state dict", [f"bn1.{part}" for part in NORM], "--model",
@@ -259,7 +266,7 @@ class Checks:
         self.expect(worst < 1e-4, f"MSCGraph, all weights differ by {worst:.2g} {result.stderr}")
 
     def graph_part(self, name, weights, layer):
-        """Of a layer of MSCGraph JSON each weight alone, and all but each one."""
+        """For a layer of MSCGraph JSON: only one of its weights, and all but one."""
         self.run("graph", f"{name}.onnx", "-o", "graph.json", "--quiet")
         parts = {(key,) for key in layer} | {tuple(key for key in layer if key != other) for other in layer}
         for part in sorted(parts):
@@ -271,7 +278,7 @@ class Checks:
         self.expect(result.returncode == 0, f"MSCGraph {name}, all of {', '.join(layer)} {result.stderr}")
 
     def wrapped(self, name, old, state):
-        """Names that a wrapper has changed, in the state dict and in the model."""
+        """Names with a wrapper's prefix, in the state dict and in the model."""
         plain = "bn1.running_mean"
         for wrapper in ("module.", "_orig_mod.", "model.", "module._orig_mod.", "_orig_mod.module."):
             numpy.savez("new.npz", **{wrapper + key: a for key, a in state.items()})
@@ -292,7 +299,7 @@ class Checks:
             self.refused(f"the model's names begin with {wrapper}", [given], "--model", "wrapped.onnx",
                          "--weights", "new.npz", all_of=[f"'{wrapper}{given}'", f"add '{wrapper}'"],
                          none_of=["normalisation"])
-        # A part of the network is wrapped; extra names of a training.
+        # Only part of the network is wrapped; extra names from training.
         inner = {key.replace("bn1.", "bn1._orig_mod."): a for key, a in state.items()}
         numpy.savez("new.npz", **inner)
         self.refused("names within which there is _orig_mod.", ["bn1._orig_mod.weight"], "--model",
@@ -301,7 +308,7 @@ class Checks:
         numpy.savez("new.npz", **{f"model.{key}": a for key, a in state.items()}, **{"loss.weight": numpy.ones(3)})
         self.refused("a wrapper, and a weight of the loss", ["model.conv1.weight"], "--model", f"{name}.onnx",
                      "--weights", "new.npz", all_of=["remove 'model.'"])
-        # Statistics of what the model has, or of another model: no normalisation went anywhere.
+        # Statistics of a normalisation that the model has, or of another model: nothing was folded.
         numpy.savez("new.npz", **state, **{"bn1.scale": state["bn1.weight"]})
         self.refused("a name more for a normalisation that is there", ["bn1.scale"], "--model", f"{name}.onnx",
                      "--weights", "new.npz", none_of=["normalisation"])
@@ -313,7 +320,7 @@ class Checks:
                      "--weights", "new.npz", none_of=["normalisation", "remove", "add"])
 
     def widths(self, name, old, state):
-        """Floats of other widths, for a model of float32 and one of which a weight is float16."""
+        """Floats of other widths, for a float32 model and for one with a float16 weight."""
         x = numpy.load("x.npz")["x"]
         floats = {key: a for key, a in state.items() if a.dtype == numpy.float32}
         self.run("graph", f"{name}.onnx", "-o", "graph.json", "--quiet")
@@ -346,7 +353,7 @@ class Checks:
         self.half(x)
 
     def half(self, x):
-        """A model of float16 takes weights of float32 that fit."""
+        """A float16 model takes float32 weights that fit."""
         old, new = Network(3), Network(4)
         for net in (old, new):
             net.node("Cast", ["x"], "h", to=TensorProto.FLOAT16)
@@ -364,7 +371,7 @@ class Checks:
                      all_of=["65536", "float16", "element 2 of 4"])
 
     def head(self, name, old, state):
-        """A layer alone is trained further: the others stay."""
+        """Only one layer was trained further; the other weights remain."""
         head = {key: a for key, a in state.items() if key.startswith("fc2.")}
         numpy.savez("new.npz", **head)
         x = numpy.load("x.npz")["x"]

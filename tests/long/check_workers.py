@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Searches by 1, 2, 4 and 8 workers, however these are reached, beside those of one process: the same records.
+"""Checks that searches with 1, 2, 4 and 8 workers write the record of a single process, by any bridge.
 
     check_workers.py MSCGYM [--bridges fake local ray slurm] [--networks digits mlsd-tiny ocr-rec]
                      [--workers 1 2 4 8] [--trials 24]
 
-Each network is searched at random, by evolution and greedily, each without bounds and with a bound on the
-size and trials that stop early. `fake` delivers late, out of order and twice. Networks are those of
-scripts/fetch-models; Ray's Python package, and Slurm with munge, as check_ray.py and check_slurm.py need
-them. What is not there is said to be skipped; exit code 77 where nothing is left.
+Each network is searched at random, by evolution and greedily: without bounds, and with a size bound
+and trials that stop early. The bridge `fake` delivers messages late, out of order and twice. Networks
+are those of scripts/fetch-models. The package ray, and Slurm with munge, are needed as by check_ray.py
+and check_slurm.py. Missing parts are skipped with a message; exits with 77 if nothing is left.
 """
 import argparse
 import contextlib
@@ -35,11 +35,12 @@ AGENTS = {
 N_SAMPLES = {"digits": 64, "mlsd-tiny": 4, "ocr-rec": 4}
 SLOTS = 8
 N_BASELINES = 3
-ENDED = (0, 1, 4, -signal.SIGINT)  # with a winner, without one within the bounds, on request, at its very end
+# Found, none within the bounds, stopped on request, interrupted at its very end.
+ENDED = (0, 1, 4, -signal.SIGINT)
 
 
 def configure(folder, network, name, is_bounded, trials):
-    """The search's configuration, and its record."""
+    """Writes the search's configuration; returns it and its record."""
     agent = dict(AGENTS[name], **({"bounded": True} if is_bounded and name != "random" else {}))
     env = {"choices": [{"bits": bits} for bits in (8, 6, 4)]}
     if is_bounded:
@@ -59,7 +60,9 @@ def configure(folder, network, name, is_bounded, trials):
 
 
 def search(mscgym, config, record, n_trials, *more, environment=None):
-    """Until its trials are recorded: measuring the winner once more, which takes longer, is no worker's."""
+    """Searches until all trials are recorded. Measuring the winner afterwards would take longer and
+    involves no workers.
+    """
     command = [mscgym, "search", config, "--restart", "--quiet", "--threads", "1", "--memory", "2G", *more]
     if os.path.exists(record):
         os.unlink(record)
@@ -77,7 +80,8 @@ def search(mscgym, config, record, n_trials, *more, environment=None):
         return going.wait() in ENDED, told.read().strip()
 
 
-# ---- Bridges: what --cluster is for so many workers, and what else is needed -------------------------
+# ---- Bridges: the value of --cluster for n workers, and the environment
+# ---------------------------
 
 @contextlib.contextmanager
 def by_local(_):

@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""Makes every call of a search fail that can, and checks that nothing is lost and nothing differs.
+"""Makes each call of a search fail in turn, and checks that nothing is lost and results are the same.
 
     fault_points.py MSCGYM_FAULTS [--points N] [--seed 0] [--only KIND] [--of COMMAND] [--all]
                     [--device cpu] [--workers 0] [--jobs 1] [--verbose]
 
-MSCGYM_FAULTS is the command with calls that fail at will (tests/faults/inject.c). It searches the
-digits example, a few trials of it, undisturbed; then again for each point with one call failing, or
-all of a kind from one on: every call to the system of parent and worker, and of allocations the
-first, the last and one between from each place in the program, that of libraries too (--all: every
-one). Where that did not end well it must have said why; the search then goes on without faults, by
-the same command or by `resume`. Record, strategy and model must come out as undisturbed, and lines
-that a record had must stay. The same with a search that had been stopped; and commands that read
-what a search has left print and write the same, or say why not. Prints a table of what came of the
-points, and each one that went wrong; exit code 1 if any did. With --points that many points, chosen
-evenly over calls to the system and allocations. With --device it searches on another one, and with
---workers by so many of them (--cluster local:N): --device vulkan --only device loses the device at
-every batch that is sent there. Exit code 77 where there is no such device.
+MSCGYM_FAULTS is the command built with calls that can be made to fail (tests/faults/inject.c). A
+short search of the digits example runs undisturbed. It is then repeated for each point, with one
+call failing, or all calls of its kind from there on. Points are all system calls of parent and
+worker, and for each place that allocates (libraries included) the first, the last and one other
+allocation; with --all every allocation.
+
+If a run fails, it must say why. The search then continues without faults, by the same command or by
+`resume`. Record, strategy and model must be those of the undisturbed run, and existing lines must
+remain. The same is done for a search that had been stopped, and for commands that read its files:
+they must print and write the same, or say why not.
+
+Prints a table of outcomes and each point that went wrong; exits with 1 if any did. --points N tests
+N points, spread evenly over system calls and allocations. --device searches on another device,
+--workers with N workers (--cluster local:N). --device vulkan --only device loses the device at
+every batch that is submitted to it. Exits with 77 without that device.
 """
 import argparse
 import collections
@@ -44,7 +47,7 @@ HEADER = struct.Struct("=II128s32III24Q")
 NOTE = struct.Struct("=BBHI")
 NOTES = 1 << 20
 
-# What fails how: once or from then on, and with which error.
+# For each kind of call: how many calls fail, and with which error.
 WAYS = {
     "alloc": ((1, errno.ENOMEM), (8, errno.ENOMEM), (FOREVER, errno.ENOMEM)),
     "outside": ((1, errno.ENOMEM), (FOREVER, errno.ENOMEM)),
@@ -62,8 +65,8 @@ WAYS = {
     "process": ((1, errno.EAGAIN), (FOREVER, errno.EAGAIN)),
     "device": ((1, errno.ENODEV), (1, errno.ENOMEM), (2, errno.ENOMEM), (FOREVER, errno.ENODEV)),
 }
-HEAP = ("alloc", "outside")  # libraries may well end the process
-# Commands that read, with the file that they write.
+HEAP = ("alloc", "outside")  # libraries may end the process
+# Commands that read files of a search, and the file that each of them writes.
 COMMANDS = {
     "show": (["show", "ws/digits.jsonl", "--top", "3"], None),
     "show --json": (["show", "ws/digits.jsonl", "--json"], None),
@@ -82,7 +85,7 @@ COMMANDS = {
     "agents": (["agents"], None),
 }
 SEARCH, RESUME = "search", "resume"
-SEARCHES = (SEARCH, RESUME)  # a new one, and one that had been stopped
+SEARCHES = (SEARCH, RESUME)  # a new search, and one that had been stopped
 RESULTS = ("not reached", "same", "restarted, same", "error, then same", "WRONG", "LOST", "CRASH")
 BAD = RESULTS[4:]
 
@@ -90,7 +93,7 @@ Point = collections.namedtuple("Point", "role kind first count error command")
 
 
 def fault(point):
-    """What tells the command to fail there."""
+    """The value of MSC_FAULT for a point."""
     return " ".join(map(str, point[:-1]))
 
 
@@ -102,7 +105,7 @@ def way_name(point):
 
 
 class Folder:
-    """A search with its inputs, and what became of it."""
+    """A search with its inputs, and its results."""
 
     def __init__(self, mscgym, folder, options):
         self.mscgym, self.folder, self.options = mscgym, folder, options
@@ -128,7 +131,7 @@ class Folder:
             json.dump(config, file)
 
     def run(self, *arguments, point=None, n_notes=0):
-        """The command's exit code, what it printed and said, and the page of its calls."""
+        """Runs mscgym; returns its exit code, output, messages, and the page on which calls are noted."""
         with open(self.page, "wb") as file:
             file.truncate(HEADER.size + n_notes * NOTE.size)
         environment = dict(os.environ, MSC_FAULT_PAGE=self.page)
@@ -163,7 +166,7 @@ class Folder:
                         **options)
 
     def begin(self, command, **options):
-        """A search from its start, or the rest of one."""
+        """Runs a search from its start, or continues a stopped one."""
         self.clear()
         if command == SEARCH:
             return self.search(**options)
@@ -174,7 +177,7 @@ class Folder:
         return self.resume(**options)
 
     def read(self, command, **options):
-        """One of COMMANDS; what it printed goes with what it wrote."""
+        """Runs one of COMMANDS; returns what it printed and what it wrote."""
         arguments, target = COMMANDS[command]
         path = os.path.join(self.folder, target or "none")
         if os.path.exists(path):
@@ -190,14 +193,14 @@ class Folder:
         shutil.rmtree(self.workspace, ignore_errors=True)
 
     def lines(self):
-        """The record's whole lines."""
+        """The complete lines of the record."""
         if not os.path.exists(self.record):
             return []
         with open(self.record, "rb") as file:
             return file.read().split(b"\n")[:-1]
 
     def outcome(self):
-        """What must be the same however the search came about; None where a file is missing."""
+        """Results that must not depend on faults, or None if a file is missing."""
         result = []
         for path in self.files:
             if not os.path.exists(path):
@@ -227,7 +230,7 @@ class Page:
 
 
 def list_points(command, page, takes_all, rng):
-    """Every point of a command, those of calls to the system first."""
+    """All points of a command, system calls first."""
     of_stack = collections.defaultdict(list)
     for role, kind, stack, n in page.notes:
         of_stack[role, kind, stack if kind in HEAP and not takes_all else n].append(n)
@@ -242,7 +245,7 @@ def list_points(command, page, takes_all, rng):
 
 
 def choose(points, n):
-    """n of them, evenly over system and heap."""
+    """n of the points, spread evenly over system calls and allocations."""
     calls = [p for p in points if p.kind not in HEAP]
     heap = [p for p in points if p.kind in HEAP]
     n_calls = min(len(calls), max(n // 2, n - len(heap)))
@@ -253,7 +256,7 @@ def choose(points, n):
 
 
 def judge_end(point, code, errors):
-    """What a command that ended with a failure comes to; None: that is all right."""
+    """The fault of a command that failed, or None if it ended properly."""
     is_dead = code is None or code < 0 or "died of signal" in errors or "Sanitizer" in errors
     if is_dead and point.kind != "outside":
         return "CRASH"
@@ -282,7 +285,7 @@ def judge_search(folder, point, number, expected):
     bad = judge_end(point, code, errors)
     text = f"exit code {code}: {errors.strip()}"
     if not bad and code != 0 and point.kind == "device" and point.count != FOREVER:
-        bad = "WRONG"  # one that is there again ends no search
+        bad = "WRONG"  # a device that is available again must not end a search
     if bad:
         return bad, text, page
     if code == 0:
@@ -298,7 +301,7 @@ def judge_search(folder, point, number, expected):
 
 
 def place(mscgym, page):
-    """Where the call that failed was made, function by function."""
+    """The functions in which the failed call was made."""
     if not page or not page.frames:
         return ""
     found = subprocess.run(["addr2line", "-f", "-s", "-e", mscgym,
@@ -316,7 +319,7 @@ def print_table(table):
 
 
 class Bench:
-    """Undisturbed runs of everything, and folders for runs that are disturbed."""
+    """The results of undisturbed runs, and folders for disturbed runs."""
 
     def __init__(self, mscgym, top, commands, options):
         self.mscgym, self.top, self.options = mscgym, top, options
@@ -341,7 +344,7 @@ class Bench:
                     sys.exit(f"{command}, undisturbed, ended with {code}: {errors}")
 
     def folder(self, is_search):
-        """The calling thread's, with a whole search in it for commands that read."""
+        """The calling thread's folder. For commands that read, it has a finished search."""
         key = "searches" if is_search else "reads"
         if not hasattr(self.own, key):
             folder = Folder(self.mscgym, os.path.join(self.top, f"{threading.get_ident()}_{key}"),

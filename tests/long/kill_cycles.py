@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Kills searches of every agent a few hundred times, in environments that cost nothing.
+"""Kills searches of every agent a few hundred times, in environments that are cheap to evaluate.
 
     kill_cycles.py MSCGYM [--kills 500] [--seed 0] [--agent NAME ...]
 
-Every agent searches the toy environment and a table, of one objective and of two: once without a break,
-then killed (SIGKILL) at random lengths of the record, and started anew until the search ends. By turns the
-parent is killed, which takes the worker with it, or the worker alone, which the parent starts anew; at
-most two in one round of trials, as a round that vanishes more often is suspected (docs/record.md). Lines
-that were in the record must stay byte by byte, and the record must come out as the first one did, outside
-of `measured`. Prints a line for each search; exit code 1 when one differs.
+Every agent searches the toy environment and a table, with one objective and with two. First without
+interruption; then killed (SIGKILL) at random lengths of the record and restarted until the search
+ends. Alternately the parent is killed, which ends the worker too, or only the worker, which the
+parent restarts. At most two kills hit one round of trials, because a trial in flight at three kills
+counts as failed (docs/record.md). Existing lines must remain byte by byte, and the record must equal
+the first one except for `measured`. Prints a line for each search; exits with 1 if one differs.
 """
 import argparse
 import itertools
@@ -43,7 +43,7 @@ ENVIRONMENTS = {
     "toy, two objectives": {**TOY, **TWO},
     "table": {"type": "table", "file": "table.json"},
 }
-# Terms of a table: 12 tasks of 4 choices with losses and sizes.
+# A table of terms: 12 tasks of 4 choices, with losses and sizes.
 TABLE = {
     "schema": "mscgym.table.1",
     "tasks": [{"name": f"t{i}", "choices": ["8", "6", "4", "2"]} for i in range(12)],
@@ -72,7 +72,7 @@ def worker_of(process):
 
 
 def reached(process, record, target):
-    """Has the record come to so many bytes? Otherwise the search has ended."""
+    """True once the record has this many bytes; false if the search has ended."""
     while process.poll() is None:
         if os.path.exists(record) and os.path.getsize(record) >= target:
             return True
@@ -90,11 +90,11 @@ def kill_once(process, way, generator):
         except ProcessLookupError:
             pass
     time.sleep(generator.random() * 0.01)
-    kill_all(process)  # what was started anew goes, too, before or after it began
+    kill_all(process)  # kills the restarted worker, too, before or after it began
 
 
 def run_killed(searches, n_bytes, kills, generator):
-    """One search, killed until it ends; how often, and what is wrong."""
+    """A search that is killed until it ends; returns the number of kills, and what is wrong."""
     config, record = searches.new()
     done, length, kept, kills_in_round = 0, 0, b"", {}
     while done < kills and length < n_bytes * 0.95:

@@ -1,29 +1,33 @@
 #!/usr/bin/env python3
-"""Kills a search at random moments and checks that nothing is lost and nothing differs.
+"""Kills searches at random moments, and checks that nothing is lost and results are the same.
 
     kill_resume.py MSCGYM [--kills 50] [--trials 300] [--seed 0] [--search NAME …] [--config FILE]
                    [--library hill_climb_agent.so] [--env weight_bits.so] [--optuna PYTHON]
 
-Searches the digits example once without a break. Then again, killed (SIGKILL, parent and worker
-together) at random lengths of the record and started anew, until `kills` kills have happened, at most
-two in one round of trials; then with other thread counts and cache budgets, with the last line torn
-at every byte, and with the instruction set limited to AVX2. Every final record must equal the first
-one outside `measured`, and lines that were in the record before a kill must still be there, byte by
-byte. The same, but for torn lines and AVX2, and with a third of the kills, with every registered agent;
-with those that stop trials at their bounds, and with rounds that are raced, in batches small enough for it,
-such a record must hold stopped trials, and every one of its lines must verify.
+The digits example is searched without interruption. It is then searched again in these ways:
+- killed (SIGKILL, parent and worker together) at random lengths of the record and restarted,
+  `kills` times in all, at most twice in one round of trials;
+- with other thread counts and cache budgets, with the last line cut at every byte, and with
+  instructions limited to AVX2.
 
-Searches that work out more than trials are killed at random times instead, so that their
-preparation, their trials and what comes after these are met: choices that replace weights with the
-stage `distill` behind them, all sites of onnxruntime, channels, these and single weights, channels and bits in
-one search, and four searches in turn. All files that they end with must be those of the first one, byte by byte, and verify; on 1, 2 and 4 threads and in the least memory, too.
+Each final record must equal the first one except for `measured`, and lines that existed before a
+kill must remain byte by byte. The same, without cut lines and AVX2 and with a third of the kills,
+for every registered agent. Agents that stop trials at bounds, and races, use small batches; their
+records must contain stopped trials, and every line must verify.
 
-The same, without threads and memory, of searches with agents and environments from outside: programs, raced too,
-those of the Python package, with samplers of Optuna where --optuna names a Python that has it, an agent and an
-environment in shared libraries where --library and --env name them, an environment that is a program.
+Searches that compute more than trials are killed at random times, so that kills also hit their
+preparation and their final steps: choices that replace weights followed by the stage `distill`, all
+sites of onnxruntime, channels, channels and single weights, channels and bits in one search, four
+searches in turn. All their files must equal the first ones byte by byte, and verify; also with 1, 2
+and 4 threads and with the least memory.
 
---search takes these by name; --config kills the first search of a configuration of yours like that.
-Prints a line for each check; exit code 1 when one fails.
+The same, without threads and memory, for external agents and environments: programs (also in
+races), those of the Python package, Optuna's samplers if --optuna names a Python that has it, an
+agent and an environment in shared libraries if --library and --env name them, and an environment
+that is a program.
+
+--search selects searches by name; --config tests the first search of your own configuration in the
+same way. Prints a line for each check; exits with 1 if one fails.
 """
 import argparse
 import hashlib
@@ -44,7 +48,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = os.path.join(HERE, "..", "..", "examples", "digits")
 PARALLEL = 4
 RACED = {"race": True, "parallel": 8}
-AGENTS = {  # changes of the example's: agent, batch, entry
+AGENTS = {  # changes to the example: agent, batch, keys of the search
     "auto": ({"type": "auto"}, 64, {}),
     "evolutionary": ({"type": "evolutionary"}, 64, {}),
     "per_task": ({"type": "grid_search"}, 64, {}),
@@ -57,12 +61,12 @@ AGENTS = {  # changes of the example's: agent, batch, entry
     "raced evolutionary": ({"type": "evolutionary"}, 16, RACED),
     "raced per_task": ({"type": "grid_search"}, 16, RACED),
 }
-STOPS = ("bounded", "raced")  # the first words of those that stop trials
+STOPS = ("bounded", "raced")  # first words of the names of agents that stop trials
 REPLACED = [{"bits": bits, "rounding": "descent", "correct": "affine"} for bits in (8, 6, 4)]
-SECTIONS = ("prune", "joint", "quantize")  # in the order that they run in
+SECTIONS = ("prune", "joint", "quantize")  # in the order in which they run
 DENSITIES = [{"density": 1}, {"density": 0.75}, {"density": 0.5, "criterion": "loss"},
              {"density": 0.5}, {"density": 0.25}]
-AT_ANY_TIME = {  # changes of the example's: target, environment, entry
+AT_ANY_TIME = {  # changes to the example: target, environment, keys of the search
     "replaced weights": ("generic", {"choices": REPLACED}, {"distill": True}),
     "all sites": ("onnxruntime", {"choices": [{"bits": 8}, {"bits": 4}, {"float": True}],
                                   "sites": "all", "bounds": {"size_ratio": {"max": 0.3}}}, {}),
@@ -70,7 +74,7 @@ AT_ANY_TIME = {  # changes of the example's: target, environment, entry
 
 
 def example():
-    """The example's configuration, whatever folder it is read from."""
+    """The example's configuration with absolute paths."""
     return absolute(os.path.join(EXAMPLE, "digits.json"))
 
 
@@ -150,10 +154,10 @@ def in_turn(trials):
 OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn}
 
 
-# What others write: agents and environments, as programs and as libraries.
+# Agents and environments that are no part of the product: programs and shared libraries.
 PYTHON = os.path.join(HERE, "..", "..", "python")
 EXAMPLES = os.path.join(HERE, "..", "..", "examples")
-OTHERS = {  # the option without which there is none
+OTHERS = {  # the option that each one needs
     "agent program": None, "raced agent program": None, "agent in Python": None, "Optuna's sampler": "optuna",
     "agent library": "library", "environment program": None, "environment library": "env",
 }
@@ -204,7 +208,7 @@ class Searches:
         self.records = [entry["record"] for entry in searches_of(config)]
 
     def new(self):
-        """A configuration in a workspace of its own, and the path of its record."""
+        """Writes a configuration with a new workspace; returns its path and that of its record."""
         self.count += 1
         workspace = os.path.join(self.folder, str(self.count))
         os.makedirs(workspace)
@@ -235,7 +239,7 @@ def lines_of(record):
 
 
 def kill_all(process):
-    """The kernel kills the worker as soon as its parent is gone; its end closes the pipe."""
+    """Kills the parent. The kernel then kills the worker, whose end closes the pipe."""
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 
@@ -282,7 +286,7 @@ def check_variant(searches, expected, options, environment=None):
 
 
 def least_memory(searches):
-    """What the dry run names as the least: nothing stays cached then."""
+    """The least memory that the dry run names; nothing is cached with it."""
     config, _ = searches.new()
     text = subprocess.run([searches.mscgym, "search", config, "--dry-run"], check=True,
                           capture_output=True, text=True).stdout
@@ -304,7 +308,7 @@ def check_torn(searches, expected):
 
 
 def check_stopped(searches):
-    """Some trials were stopped, and all lines, evaluated again, are what the record says."""
+    """Checks that some trials were stopped and that all lines verify."""
     config, record = searches.new()
     searches.finish(config)
     if b'"state":"pruned"' not in lines_of(record):
@@ -338,10 +342,10 @@ def run_checks(searches, options, name):
 # ---- At any time ------------------------------------------------------------------------------
 
 def everything(searches, record):
-    """What searches have written, as hashes by name: their records, and all files beside them."""
+    """All files that searches have written: canonical records, and hashes of other files, by name."""
     folder = os.path.dirname(record)
     found = {name: searches.canonical(os.path.join(folder, name)) for name in searches.records}
-    # A record has times in it, a result those of its lines; the log tells of each launch.
+    # Results and logs contain times, so they are left out.
     left_out = {"search.json", *found, *(name + ".result.json" for name in found)}
     for file in sorted(os.listdir(folder)):
         if file.startswith("MSC_LOG") or file in left_out:
@@ -358,14 +362,14 @@ def difference(expected, found):
 
 
 def phase(searches, record, total):
-    """Where searches are: "before", how many lines they have, or "after"."""
+    """The phase of a search: "before" its first line, the number of lines, or "after" its last line."""
     paths = [os.path.join(os.path.dirname(record), name) for name in searches.records]
     lines = sum(lines_of(path).count(b"\n") for path in paths if os.path.exists(path))
     return "before" if lines == 0 else "after" if lines >= total else lines
 
 
 def check_kills_at_any_time(searches, expected, seconds, kills, generator):
-    """Kills spread evenly over the time that a search takes; some have to end, to be looked at."""
+    """Kills at times spread evenly over a search's duration. Some searches must end, to be compared."""
     total = sum(expected[name].count(b"\n") for name in searches.records)
     met, done = {}, 0
     while done < kills:
@@ -377,7 +381,7 @@ def check_kills_at_any_time(searches, expected, seconds, kills, generator):
             while process.poll() is None:
                 now = phase(searches, record, total)
                 this = now if isinstance(now, str) else now // searches.parallel
-                # Trials that vanish thrice count as failed.
+                # A trial in flight at three kills counts as failed.
                 may = isinstance(this, str) or kills_in_round.get(this, 0) < 2
                 if time.monotonic() - begin >= at and may:
                     break

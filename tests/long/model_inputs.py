@@ -1,12 +1,12 @@
 """Realistic inputs for the models of scripts/fetch-models.
 
-inputs(NAME, COUNT) -> array, of what the network looks at or listens to;
-feeds(NAME, COUNT) -> {input: array}, with what else it asks for.
+    inputs(NAME, COUNT) -> array of the network's main input
+    feeds(NAME, COUNT) -> {input: array} for all inputs
 
-Photographs come from scikit-learn, text lines are rendered with DejaVu by Pillow, speech is that of
-Debian's asterisk-core-sounds-en-wav, digits and fashion images are the example's and the models'
-folder's, as are all inputs of the networks that are made with calibration inputs beside them (SAVED,
-at most 64 samples); torchvision's others have random weights and take seeded noise.
+Photographs come from scikit-learn; text lines are rendered with DejaVu by Pillow; speech is from
+Debian's asterisk-core-sounds-en-wav; digits are from the example, fashion images from the models'
+folder. Networks that are stored with calibration inputs (SAVED) use these, at most 64 samples.
+Other torchvision networks have random weights and get seeded noise.
 """
 import glob
 import os
@@ -20,7 +20,7 @@ DIGITS = os.path.join(HERE, "..", "..", "examples", "digits")
 LICENCE = "/usr/share/common-licenses/Apache-2.0"
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"
 SOUNDS = "/usr/share/asterisk/sounds/en_US_f_Allison"
-RATE = 16000  # of the speech networks; the prompts have half of it
+RATE = 16000  # of the speech networks, in Hz; the prompts have half of it
 
 
 def models_folder():
@@ -33,7 +33,7 @@ def model_path(name):
 
 
 def photographs(count, size):
-    """Crops of scikit-learn's two photographs, [count, size, size, 3] of 0 ... 255."""
+    """Crops of scikit-learn's two photographs, [count, size, size, 3], values 0 to 255."""
     from sklearn.datasets import load_sample_images
     images = load_sample_images().images
     generator = numpy.random.RandomState(0)
@@ -53,7 +53,7 @@ def licence_words():
 
 
 def text_lines(count):
-    """Rendered lines of a licence, [count, 3, 48, 320] of -1 ... 1."""
+    """Rendered lines of a licence, [count, 3, 48, 320], values -1 to 1."""
     words = licence_words()
     font = ImageFont.truetype(FONT, 28)
     lines = []
@@ -70,7 +70,7 @@ def mlsd(count):
 
 
 def ocr_det(count):
-    """Photographs with lines of text across them: without text the network's output is all but 0."""
+    """Photographs with lines of text. Without text, the network's output is almost 0."""
     mean = numpy.array([0.485, 0.456, 0.406])
     std = numpy.array([0.229, 0.224, 0.225])
     words = licence_words()
@@ -91,7 +91,7 @@ def noise(count):
 
 
 def speech(count):
-    """Samples of prompts one after the other, [count] of -1 ... 1, at 16 kHz."""
+    """Concatenated prompts, [count] samples at 16 kHz, values -1 to 1."""
     parts, n = [], 0
     for path in sorted(glob.glob(os.path.join(SOUNDS, "*.wav"))):
         with wave.open(path) as file:
@@ -111,7 +111,7 @@ def chunks(count):
 
 
 def mel_filters(bands, size):
-    """Triangles of equal width in mel from 60 Hz to 3.8 kHz, [bands, size / 2 + 1]."""
+    """Triangular mel filters of equal width from 60 Hz to 3.8 kHz, [bands, size / 2 + 1]."""
     def mel(hertz):
         return 1127 * numpy.log1p(hertz / 700)
 
@@ -133,11 +133,11 @@ def spectrograms(count):
 
 
 def saved(name):
-    """The arrays beside a network, a row for each sample."""
+    """The calibration inputs stored with a network, a row per sample."""
     return numpy.load(os.path.join(models_folder(), SAVED[name] + ".inputs.npz"))
 
 
-SAVED = {  # whose calibration inputs
+SAVED = {  # name of the calibration inputs
     **dict.fromkeys(("mobilenet_v3_small", "efficientnet_b0", "shufflenet_v2_x1_0", "densenet121",
                      "regnet_y_400mf", "swin_t", "vit_b_16", "convnext_tiny"), "photographs"),
     "unet": "unet",
@@ -157,7 +157,7 @@ MAKERS = {
     "speech-embedding": spectrograms,
     **{name: lambda n, name=name: saved(name)[NAMES.get(name, "input")][:n] for name in SAVED},
 }
-NAMES = {  # of the input
+NAMES = {  # the name of each network's main input
     "digits": "image",
     "fashion": "image",
     "mlsd-tiny": "input_image_with_alpha:0",
@@ -167,7 +167,7 @@ NAMES = {  # of the input
     "unet": "image",
     "bert": "input_ids",
     "gpt": "input_ids",
-}  # of the others "input"
+}  # "input" for other networks
 
 
 def inputs(name, count):
@@ -176,7 +176,7 @@ def inputs(name, count):
 
 def feeds(name, count):
     values = {NAMES.get(name, "input"): inputs(name, count)}
-    if name == "vad":  # what it heard before, and the samples in a second
+    if name == "vad":  # also its state, and the sampling rate
         values["state"] = numpy.zeros((2, count, 128), numpy.float32)
         values["sr"] = numpy.array(RATE)
     elif name in SAVED:

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Cuts the power of a search at every moment, and goes on from what disks may have by then.
+"""Simulates power cuts at every moment of a search, and continues from what the disk may then hold.
 
     power_loss.py MSCGYM POWER_LOG.so [--states N] [--seed 0] [--search NAME ...] [--verbose]
 
-POWER_LOG.so (tests/faults/power_log.c) notes every write, sync and change of a name of an undisturbed
-search. For a moment between any two of them a disk is made that a power cut may leave there: what was
-synced is there; of the rest all, nothing, or any part: writes in another order, torn at the bounds of
-sectors, with zeros where a file has grown already, and any first part of the changes of each folder. The
-search then goes on with the same command. Its record must come out as undisturbed, as must the strategy
-file; where it is refused it must be with the number of a line, as documented for damage with good lines
-behind it, and what `salvage` makes of it must go on to the same. Lines that were synced must stay byte by
-byte. Prints a table of what came of the states and each one that went wrong; exit code 1 if any did.
+POWER_LOG.so (tests/faults/power_log.c) logs every write, sync and rename of an undisturbed search.
+For each moment between two of them, a disk is made as a power cut may leave it. It has all that was
+synced. Of the rest it has everything, nothing, or any part: writes in another order, cut at sector
+boundaries, with zeros where a file has already grown, and any prefix of the changes of each folder.
+
+The search then continues with the same command. Its record and strategy file must be those of the
+undisturbed search. If the record is refused, the message must name the line, as documented for damage
+before good lines, and what `salvage` saves must continue to the same result. Synced lines must remain
+byte by byte. Prints a table of outcomes and each state that went wrong; exits with 1 if any did.
 """
 import argparse
 import collections
@@ -73,15 +74,15 @@ def overlay(content, offset, data):
 
 
 class Disk:
-    """What is sure to be there, and what may be."""
+    """What a disk has for certain after a power cut, and what it may have."""
 
     def __init__(self, before):
-        self.content = {}  # by inode: what was synced
-        self.pending = {}  # by inode: operations since then
-        self.names = []  # changes of names, in order; those that are sure first
-        self.n_sure = {}  # by folder: how many of its changes are sure
+        self.content = {}  # by inode: synced content
+        self.pending = {}  # by inode: operations since the last sync
+        self.names = []  # changes of names, in order; certain ones first
+        self.n_sure = {}  # by folder: number of changes that are certain
         self.folders = {""}
-        for path, (inode, content) in before.items():  # by path: what was there before
+        for path, (inode, content) in before.items():  # by path: content at the start
             self.folders.add(os.path.dirname(path))
             self.do(Op(CREATE, path, inode, 0, b""))
             self.content[inode] = content
@@ -113,7 +114,7 @@ class Disk:
         return content
 
     def torn(self, inode, ops, generator, is_kept):
-        """Some of the writes, some of their sectors, and zeros where the rest has grown the file."""
+        """Applies some of the writes, some sectors of each, with zeros where the file has grown."""
         content = self.content[inode]
         for op in ops:
             if op.kind == LENGTH:
@@ -131,7 +132,7 @@ class Disk:
         return content
 
     def state(self, mode, generator):
-        """{path: content} and folders after a power cut now."""
+        """A possible state after a power cut at this moment: {path: content}, and folders."""
         tree, folders = {}, set(self.folders)
         kept = {}
         for folder in {os.path.dirname(op.path) for op in self.names}:
@@ -182,7 +183,7 @@ class Search:
         self.strategies = self.read_strategy(self.reference)
 
     def stop(self):
-        """A search before it, whose last write was torn."""
+        """Prepares an earlier search whose last write was torn."""
         path = os.path.join(self.reference, "ws", "search.jsonl")
         self.run(self.reference, "search", "search.json", "--quiet")
         with open(path, "rb") as file:
@@ -223,7 +224,7 @@ class Search:
         return disk
 
     def check(self, n_ops, mode, seed):
-        """What came of it: one of the outcomes, or what is wrong."""
+        """Tests one state; returns its outcome, or what is wrong."""
         folder = os.path.join(self.folder, "state")
         shutil.rmtree(folder, ignore_errors=True)
         self.make(folder)
@@ -236,7 +237,8 @@ class Search:
                 file.write(content)
         sure, _ = disk.state("nothing", None)
         synced = sure.get("ws/search.jsonl", b"")
-        synced = synced[:synced.rfind(b"\n") + 1]  # a torn end does not count, and is cut
+        # An incomplete last line does not count, and is cut off.
+        synced = synced[:synced.rfind(b"\n") + 1]
         code, said = self.run(folder, "search", "search.json", "--quiet")
         if code != 0:
             return self.check_refused(folder, synced, said)
@@ -255,7 +257,7 @@ class Search:
 
     def check_refused(self, folder, synced, said):
         if not synced and re.search(r"search\.jsonl: .*line 1 ", said):
-            os.remove(os.path.join(folder, "ws/search.jsonl"))  # nothing but a torn header
+            os.remove(os.path.join(folder, "ws/search.jsonl"))  # only an incomplete header
             code, said = self.run(folder, "search", "search.json", "--quiet")
             wrong = f"WRONG: {said.strip()!r}" if code else self.compare(folder, "ws/search.jsonl", b"")
             return wrong or "refused, with a torn header"

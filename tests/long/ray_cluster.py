@@ -1,4 +1,4 @@
-"""A Ray cluster of a test's own: a head and nodes on addresses of a network namespace."""
+"""A Ray cluster for tests: a head and nodes, on addresses in a network namespace."""
 import os
 import secrets
 import signal
@@ -18,17 +18,17 @@ def skip(why):
 
 
 def enter_namespace():
-    """The script anew, in a namespace of its own, which ends with it."""
+    """Restarts the script in a network namespace that ends with it."""
     try:
         import ray  # noqa: F401
     except ImportError:
         skip(f"Python's package ray is not installed for {sys.executable}")
     if os.environ.get("MSC_RAY_TEST") == "inside":
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-        # Names are not looked up, which Slurm does, where there is no other address than the loopback's own.
+        # Adds an address. With only the loopback address, host names are not resolved, and Slurm needs that.
         subprocess.run(["ip", "addr", "add", f"{HEAD}/24", "dev", "lo"], check=True)
         return
-    # Root stays root: in a namespace of users Slurm, which others start in here, may not drop groups.
+    # Root stays root: in a user namespace, Slurm, which other tests start here, may not drop groups.
     unshare = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--net", "--mount"]
     if subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
         skip("no network namespace is allowed")
@@ -45,7 +45,7 @@ def command_line(pid):
 
 
 def is_marked(pid, mark):
-    """Was it started for the node? What changes its title can no longer be told so."""
+    """True if the process was started for this node. Processes that change their title lose the mark."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return f"MSC_RAY_NODE={mark}\0".encode() in file.read()
@@ -82,7 +82,7 @@ def send(pids, what):
 
 
 class Cluster:
-    """A head, which measures nothing, and nodes 2, 3, ... with one processor each."""
+    """A head without processors, and nodes 2, 3, ... with `cpus` processors each."""
 
     def __init__(self, folder, nodes, cpus=1, hidden=None):
         self.folder, self.cpus, self.hidden = folder, cpus, hidden
@@ -93,7 +93,8 @@ class Cluster:
             PYTHONDONTWRITEBYTECODE="1", PATH=os.path.dirname(sys.executable) + ":" + os.environ["PATH"])
         self.wait(self.ray("--head", "--node-ip-address", HEAD, "--port", str(PORT), "--num-cpus", "0",
                            "--temp-dir", folder, "--include-dashboard", "false"))
-        for i in nodes:  # several at once disturb one another on a machine
+        # One after the other: nodes that start at once disturb each other on one machine.
+        for i in nodes:
             self.wait(self.start_node(i))
 
     def ray(self, *words, before=(), node=1, **environment):
@@ -112,7 +113,9 @@ class Cluster:
         subprocess.run(["ip", "addr", word, f"10.99.0.{i}/24", "dev", "lo"], check=True)
 
     def start_node(self, i, gpus=()):
-        """Begun; wait for what is returned. The node sees nothing of the hidden folder. Ray is told of GPUs."""
+        """Starts a node and returns its process, to be waited for. The node cannot see the hidden
+        folder. `gpus` are the UUIDs that Ray assigns.
+        """
         ip = f"10.99.0.{i}"
         shown = subprocess.run(["ip", "addr", "show", "dev", "lo"], capture_output=True, text=True).stdout
         if f" {ip}/" not in shown:
@@ -128,7 +131,7 @@ class Cluster:
                         node=i, **environment)
 
     def mark(self, i):
-        """Others may have a cluster on this machine, too."""
+        """A mark that differs from those of other clusters on this machine."""
         return f"{self.folder}:{i}"
 
     def raylet(self, i):
@@ -140,7 +143,7 @@ class Cluster:
         return marked + [p for raylet in self.raylet(i) for p in descendants(raylet) if p not in marked]
 
     def kill_node(self, i):
-        """The whole of it at once, its workers included."""
+        """Kills all processes of a node at once, its workers included."""
         send(self.of_node(i), signal.SIGKILL)
 
     def close(self):

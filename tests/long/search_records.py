@@ -1,9 +1,9 @@
-"""Records of searches, as checks compare and watch them."""
+"""Reads records of searches, for checks that compare and watch them."""
 import subprocess
 
 
 def count(record, what):
-    """How often that stands there; 0 where there is no record."""
+    """Number of occurrences of `what` in a record; 0 if there is no record."""
     try:
         with open(record, "rb") as file:
             return file.read().count(what)

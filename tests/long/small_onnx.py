@@ -1,4 +1,4 @@
-"""Small ONNX models for long tests: made, compressed by mscgym, run by onnxruntime.
+"""Small ONNX models for long tests: makes them, compresses them with mscgym, runs them in onnxruntime.
 
     checks = Checks(sys.argv[1])
     path = make("m.onnx", [node("Relu", ["x"], ["y"])], {"x": ["n", 4]}, {"y": ["n", 4]}, {})
@@ -6,7 +6,7 @@
     checks.expect("it has sites", "activation" in text, text)
     sys.exit(checks.finish())
 
-The working folder is a temporary one. Missing packages end the program with 77, which skips.
+The working folder is a temporary one. Exits with 77 (skipped) if packages are missing.
 """
 import os
 import subprocess
@@ -26,13 +26,13 @@ node = helper.make_node
 
 
 class Checks:
-    """Runs mscgym and counts what failed."""
+    """Runs mscgym, and counts failed and passed checks."""
 
     def __init__(self, mscgym):
         self.mscgym_path = os.path.abspath(mscgym)
         self.failed = self.passed = 0
         os.chdir(tempfile.mkdtemp(prefix="small_onnx_"))
-        # A Python with onnxruntime in PATH lets mscgym measure models in it.
+        # Puts this Python into the PATH, so that mscgym finds onnxruntime.
         self.environment = dict(
             os.environ, PATH=os.path.dirname(sys.executable) + ":" + os.environ["PATH"])
 
@@ -53,7 +53,7 @@ class Checks:
         return 1 if self.failed else 0
 
     def run(self, path, feed, *more):
-        """Outputs by name as mscgym computes them, or the text of an error."""
+        """Outputs by name, as mscgym computes them, or the text of an error."""
         arguments = ["run", path, "--output", "out.npz", "--repeat", "0", "--threads", "1", "--quiet",
                      *more]
         for name, value in feed.items():
@@ -68,7 +68,7 @@ def value_info(name, shape, dtype=onnx.TensorProto.FLOAT):
 
 
 def make(path, nodes, inputs, outputs, initializers, opset=17, ir_version=8, changes=None):
-    """Saves a model; `inputs` and `outputs` are shapes by name, or ValueInfoProtos."""
+    """Saves a model. `inputs` and `outputs` are shapes by name, or ValueInfoProtos."""
     def infos(shapes):
         return [s if isinstance(s, onnx.ValueInfoProto) else value_info(n, s)
                 for n, s in shapes.items()]

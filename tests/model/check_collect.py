@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks `mscgym run --inputs --tensor '*'` beside onnxruntime: all tensors of all samples.
+"""Compares `mscgym run --inputs --tensor '*'` with onnxruntime: all tensors of all samples.
 
     check_collect.py MSCGYM [MODEL ...]
 
-MODEL is a name of scripts/fetch-models (default: digits). Needs numpy, onnx and onnxruntime; exit code
-77 without them.
+MODEL is a name of scripts/fetch-models (default: digits). Needs numpy, onnx and onnxruntime; exits
+with 77 without them.
 """
 import json
 import os
@@ -26,7 +26,7 @@ sys.path.append(os.path.join(HERE, "..", "long"))
 from model_inputs import feeds, model_path  # noqa: E402
 
 SAMPLES = 5
-OFF = 3e-4  # of a tensor's largest value; deep in a network rounding has added up
+OFF = 3e-4  # relative to a tensor's largest value; rounding errors add up in deep networks
 
 
 def check(holds, what):
@@ -36,7 +36,7 @@ def check(holds, what):
 
 
 def read_safetensors(path):
-    """Without a library: the format is that simple."""
+    """Reads the format by hand, so that no library is needed."""
     with open(path, "rb") as file:
         data = file.read()
     length = int.from_bytes(data[:8], "little")
@@ -51,7 +51,7 @@ def read_safetensors(path):
 
 
 def values(path, names, samples):
-    """Of these tensors, sample by sample: {name: [array]}"""
+    """Values of these tensors in onnxruntime: {name: [array of each sample]}"""
     model = onnx.load(path)
     del model.graph.output[:]
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)

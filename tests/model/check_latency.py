@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks latency_us of a search, by a table, beside what onnxruntime is measured to take.
+"""Compares the latency_us of a search, which is a sum of measured kernels, with whole runs in
+onnxruntime.
 
     check_latency.py MSCGYM RUNTIME
 
-RUNTIME is tools/mscgym-runtime. Needs numpy and onnxruntime; exit code 77 without them. Machines are
-busy: times may be off by FACTOR.
+RUNTIME is tools/mscgym-runtime. Needs numpy and onnxruntime; exits with 77 without them. Times may
+be off by FACTOR, because other programs run on the machine.
 """
 import json
 import os
@@ -31,7 +32,7 @@ def check(holds, what):
 
 
 def search(mscgym, folder):
-    """Searches in a folder, and gives its report."""
+    """Searches in a folder; returns the report."""
     config = {
         "workspace": folder, "verbose": "warning", "model": os.path.join(DIGITS, "digits.onnx"),
         "dataset": {"inputs": os.path.join(DIGITS, "calibration.npz"), "samples": 64},
@@ -57,13 +58,13 @@ def main():
         rows = [report["winner"], report["reference"], *report["baselines"]]
         for row in rows:
             said = row["metrics"]["latency_us"]
-            # The report runs a whole batch.
+            # The report measures a whole batch.
             found = row["examined"].get("runtime", {}).get("latency_us")
             check(said > 0 and (found is None or said < FACTOR * found), f"{said} us, not {found}")
         least = min(row["metrics"]["latency_us"] for row in report["baselines"]
                     if row["state"] == "complete")
         check(report["winner"]["metrics"]["latency_us"] <= least, "the winner is the quickest")
-        # The table is read, not measured.
+        # `verify` reads the stored latencies and needs no runtime.
         os.environ["MSCGYM_RUNTIME"] = "no/runtime"
         verified = subprocess.run([mscgym, "verify", report["record"]], check=False,
                                   stdout=subprocess.PIPE, text=True)

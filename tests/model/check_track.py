@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks `mscgym track` beside onnxruntime: the ratios that it tells, and that it finds the joint of
-which a scale is wrong.
+"""Compares the ratios that `mscgym track` prints with onnxruntime, and checks that it finds the joint
+(node) whose scale was made wrong.
 
     check_track.py MSCGYM RUNTIME [MODEL ...]
 
 RUNTIME is tools/mscgym-runtime. MODEL is a name of scripts/fetch-models (default: digits). Needs
-numpy, onnx and onnxruntime; exit code 77 without them.
+numpy, onnx and onnxruntime; exits with 77 without them.
 """
 import json
 import os
@@ -27,8 +27,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "long"))
 from model_inputs import feeds, model_path  # noqa: E402
 
-SAMPLES, WRONG = 8, 3  # a scale so many times as large
-OFF_DB, OFF_COSINE = 0.5, 1e-3  # rounding may differ between runtimes
+SAMPLES, WRONG = 8, 3  # WRONG: factor of a wrong scale
+OFF_DB, OFF_COSINE = 0.5, 1e-3  # tolerances: runtimes round differently
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 JUMPING = ("ArgMax", "Equal", "Floor", "Greater", "Less", "NonMaxSuppression", "TopK")
 
@@ -44,7 +44,7 @@ def run(*command):
 
 
 def values(path, names, samples):
-    """Of these tensors, sample by sample: {name: array}"""
+    """Values of these tensors in onnxruntime: {name: array of all samples}"""
     model = onnx.load(path)
     del model.graph.output[:]
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
@@ -58,7 +58,7 @@ def values(path, names, samples):
 
 
 def behind_jumps(path):
-    """Tensors behind operators whose results jump: a last place decides what they are."""
+    """Tensors computed from discontinuous operators, where a difference in the last bit decides."""
     found = set()
     for node in onnx.load(path).graph.node:
         if node.op_type in JUMPING or found & set(node.input):
@@ -85,7 +85,7 @@ def check_numbers(model, small, rows, samples):
 
 
 def scales_of_weights(model):
-    """(joint's output, name of the scale) of what has a weight that is dequantised."""
+    """(the joint's output, name of the scale) of each joint whose weight is dequantised."""
     dequantise = {n.output[0]: n for n in model.graph.node if n.op_type == "DequantizeLinear"}
     constants = {t.name for t in model.graph.initializer}
     return [(node.output[0], dequantise[node.input[1]].input[1]) for node in model.graph.node
@@ -106,7 +106,7 @@ def check_model(mscgym, name, folder):
     model, samples = model_path(name), feeds(name, 64)
     inputs, small, wrong = (os.path.join(folder, f) for f in ("x.npz", "small.onnx", "wrong.onnx"))
     numpy.savez(inputs, **samples)
-    # Of the generic target all tensors keep their names.
+    # Exports for the generic target keep the names of all tensors.
     config = {"workspace": folder, "model": model, "verbose": "error", "dataset": {"inputs": inputs},
               "quantize": {"target": "generic", "runtime": False,
                            "gym": [{"record": "r.jsonl", "env": {"choices": [{"bits": 8}]},

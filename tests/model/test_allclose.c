@@ -1,4 +1,5 @@
-// When outputs count as the same.
+// When two computations' outputs count as the same. Expected results follow from the formulas in
+// model/allclose.h.
 #include "tests/msc_test.h"
 
 #include "model/allclose.h"
@@ -28,7 +29,7 @@ static void test_pipeline_allclose__floats(void **state) {
     static const float truth[] = {1, 1000, NAN, INFINITY, 0};
     static const struct {
         float found[5];
-        int64_t place; // -1: they are close
+        int64_t place; // first element that is too far off; -1: all are close
     } rows[] = {
         {{1.0019f, 1000.9f, NAN, INFINITY, 0.0009f}, -1},
         {{1.02f, 1000, NAN, INFINITY, 0.1f}, 0},
@@ -47,7 +48,7 @@ static void test_pipeline_allclose__floats(void **state) {
     }
 }
 
-// Terms of 3e6 are float32 to an eighth each.
+// Sums that cancel may be off by rtol / 100 of the output's greatest magnitude: 30 here.
 static void test_pipeline_allclose__sums_that_cancel(void **state) {
     static const float truth[] = {3e6f, -2e6f, 1};
     static const float near[] = {3e6f, -2e6f, 20}, far[] = {3e6f, -2e6f, 40};
@@ -58,7 +59,7 @@ static void test_pipeline_allclose__sums_that_cancel(void **state) {
     assert_int_equal(place, 2);
 }
 
-// A network that makes 0.02 of its inputs' last places may make ten times that of sums.
+// If rounding the inputs moves the output by 0.02, it may be off by ten times that.
 static void test_pipeline_allclose__moved(void **state) {
     static const float truth[] = {1, 2, 3}, near[] = {1.19f, 2, 2.81f}, far[] = {1, 2.21f, 3};
     (void)state;
@@ -69,7 +70,8 @@ static void test_pipeline_allclose__moved(void **state) {
     assert_int_equal(place, 1);
 }
 
-// However far rounding moves the output, what was asked for is a bound.
+// However far rounding moves the output, it may be off by at most 1000 times the tolerance asked
+// for: 1e-9 with `tight`, 1e-4 with `wide`. It is off by 1e-5.
 static void test_pipeline_allclose__asked(void **state) {
     static const float truth[] = {1, 2, 3}, found[] = {1, 2.00001f, 3};
     (void)state;
@@ -87,6 +89,7 @@ static void test_pipeline_allclose__asked(void **state) {
     msc_array_release(b);
 }
 
+// At most one of a hundred integers may differ.
 static void test_pipeline_allclose__integers(void **state) {
     enum { N = 200 };
     int64_t truth[N] = {0}, found[N] = {0}, place;

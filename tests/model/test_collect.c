@@ -1,5 +1,5 @@
-// Tensors written to files. Numbers by hand; check_collect.py has those of real networks, by ONNX
-// Runtime.
+// `run --tensor` writes tensors of all samples to files. The expected numbers were worked out by
+// hand; check_collect.py compares real networks with ONNX Runtime.
 #include "tests/joint_attrs.h"
 #include "tests/msc_test.h"
 #include "tests/temp_folder.h"
@@ -21,7 +21,7 @@ static void save_array(const char *path, const float values[], int64_t n) {
     msc_array_release(x);
 }
 
-// x [1, 2] ── scale: diag(1, 2) ── relu ── rows: as [2, 1]
+// x [1, 2] -> scale: diag(1, 2) -> relu -> permute to [2, 1]
 static void save_model(const char *path) {
     struct msc_graph *g;
     struct msc_array *data;
@@ -60,7 +60,7 @@ static void save_model(const char *path) {
     msc_graph_destroy(g);
 }
 
-// With samples 3 -4, 1 2 and 0 5.
+// The model with the samples (3, -4), (1, 2) and (0, 5).
 static struct msc_model *open_model(void **state, struct msc_arena *arena) {
     static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
     struct msc_config_dataset dataset = {.options = init};
@@ -101,10 +101,10 @@ static void test_pipeline_collect__all(void **state) {
     assert_string_equal(list.names[0], "scaled");
     check_array(&list, "scaled", 2, DIMS(3, 2), (const float[]){3, -8, 1, 4, 0, 10});
     check_array(&list, list.names[1], 2, DIMS(3, 2), (const float[]){3, 0, 1, 4, 0, 10});
-    // Not one row a sample, so that samples have an axis of their own.
+    // The permuted tensor does not have one row per sample, so it gets an axis for the samples.
     check_array(&list, list.names[2], 3, DIMS(3, 2, 1), (const float[]){3, 0, 1, 4, 0, 10});
     msc_array_list_finish(&list);
-    assert_ok(msc_collect(m, &c)); // what it wrote may be written again
+    assert_ok(msc_collect(m, &c)); // its own output may be overwritten
     msc_model_close(m);
     msc_arena_finish(&arena);
 }
@@ -137,7 +137,7 @@ static void test_pipeline_collect__refused(void **state) {
     assert_false(msc_file_exists(c.path));
     c.path = "no.npy";
     assert_int_equal(msc_collect(m, &c), MSC_E_INVALID);
-    // A file that holds anything else stays.
+    // A file with tensors other than those to be written is not overwritten.
     patterns[0] = "x";
     c.path = msc_path_join(&arena, *state, "all.npz");
     assert_int_equal(msc_collect(m, &c), MSC_E_INVALID);

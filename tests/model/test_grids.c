@@ -1,4 +1,6 @@
-// Two computations from grid to grid: codes a step apart, and codes that are wrong.
+// Comparison of two computations of a network with quantised tensors ("grids"): codes may differ by
+// rounding, and wrong codes are found. Expected results follow from the formula in
+// model/grids.h.
 #include "model/grids.h"
 
 #include "tests/graph/graph_samples.h"
@@ -38,7 +40,7 @@ static struct msc_array *array(enum msc_dtype dtype, int n_dims, int64_t n, cons
     return out;
 }
 
-// What the tests look at: a network of one input and one output, and its grids.
+// A network with one input and one output, and its grids.
 struct network {
     struct msc_graph *g;
     struct msc_discontinuity *d;
@@ -61,7 +63,8 @@ static void network_destroy(struct network *n) {
     msc_graph_destroy(n->g);
 }
 
-// The output from what was found on grids; `found` and `x` are released. NULL: MSC_E_STATE.
+// Computes the output from the codes `found`, or returns NULL with MSC_E_STATE if they are wrong.
+// Releases `found` and `x`.
 static struct msc_array *run_network(const struct network *n, struct msc_array *x,
                                      struct msc_array *found[], struct msc_grids_run *run) {
     const struct msc_array *inputs[] = {x};
@@ -85,7 +88,7 @@ static struct msc_array *run_network(const struct network *n, struct msc_array *
 
 // ---- QuantizeLinear ---------------------------------------------------------------------------
 
-// In steps of a tenth, or, of each element along the only axis, of these.
+// QuantizeLinear and DequantizeLinear with scale 0.1, or with one scale per element.
 static void make_quantised(struct network *n, const float scales[N]) {
     static const float tenth = 0.1f;
     static const int8_t zeros[N] = {0};
@@ -100,17 +103,17 @@ static void make_quantised(struct network *n, const float scales[N]) {
     network_finish_building(n, y, 1);
 }
 
-// Within 1e-3 and a thousandth of itself 0.2495 is 0.2482505 to 0.2507495: 2 or 3 tenths.
+// With atol and rtol of 1e-3, 0.2495 may be 0.2482505 to 0.2507495, so its code is 2 or 3.
 static void test_pipeline_grids__quantised(void **state) {
     static const float x[N] = {0.2495f, 0.2f, -0.3505f, 100};
     static const struct {
         int8_t found[N];
-        int64_t n_steps; // -1: this is no rounding
+        int64_t n_steps; // elements one step apart; -1: the codes are wrong
     } rows[] = {
         {{2, 2, -4, 127}, 0},   {{3, 2, -4, 127}, 1},
-        {{3, 2, -3, 127}, 2},   {{2, 3, -4, 127}, -1}, // nothing near 0.2 is 3
-        {{4, 2, -4, 127}, -1},                         // two steps
-        {{2, 2, -4, -128}, -1},                        // a whole range
+        {{3, 2, -3, 127}, 2},   {{2, 3, -4, 127}, -1}, // no number close to 0.2 has code 3
+        {{4, 2, -4, 127}, -1},                         // two steps apart
+        {{2, 2, -4, -128}, -1},                        // a whole range apart
     };
     (void)state;
     struct network n;
@@ -120,7 +123,7 @@ static void test_pipeline_grids__quantised(void **state) {
         struct msc_array *found[] = {array(MSC_DTYPE_I8, 1, N, rows[i].found)};
         struct msc_array *y = run_network(&n, array(MSC_DTYPE_F32, 1, N, x), found, &run);
         assert_int_equal(y != NULL, rows[i].n_steps >= 0);
-        for (int64_t k = 0; y && k < N; k++) { // what follows is computed from what was found
+        for (int64_t k = 0; y && k < N; k++) { // the output is computed from `found`
             assert_float_equal(msc_array_get_double(y, k), 0.1 * rows[i].found[k], 1e-5);
         }
         assert_true(!y || (run.n_steps == rows[i].n_steps && run.n_elements == N));
@@ -133,7 +136,7 @@ static void test_pipeline_grids__quantised(void **state) {
     network_destroy(&n);
 }
 
-// Where floats may be off by more than a step, codes may be by as many.
+// If a float may be off by more than a step, its code may be off by as many steps.
 static void test_pipeline_grids__scales_of_an_axis(void **state) {
     static const float scales[N] = {0.1f, 1, 0.0005f, 0.001f}, x[N] = {1, 2, 0.01f, 0.05f};
     static const int8_t near[N] = {10, 2, 22, 50}, far[N] = {10, 2, 23, 50};
@@ -156,18 +159,18 @@ static void test_pipeline_grids__scales_of_an_axis(void **state) {
 
 // ---- DynamicQuantizeLinear --------------------------------------------------------------------
 
-// Of -1 to 1.55 in 255 steps of 0.01, with 0 at the hundredth.
+// The range -1 to 1.55 has 255 steps of 0.01; zero has code 100.
 static void test_pipeline_grids__dynamic(void **state) {
     static const float x[N] = {-1, 1.55f, 0.0049f, 0.5f};
     static const struct {
         uint8_t found[N];
         float scale;
         uint8_t zero;
-        int n_steps, n_ranges; // n_steps -1: wrong
+        int n_steps, n_ranges; // n_steps: -1 if the codes are wrong; n_ranges: -1 if not checked
     } rows[] = {
         {{0, 255, 100, 150}, 0.01f, 100, 0, -1},    {{0, 255, 101, 150}, 0.01f, 100, 1, -1},
-        {{0, 255, 100, 150}, 0.010001f, 100, 0, 1}, // an end that moved by 2.6e-4
-        {{0, 255, 100, 150}, 0.0101f, 100, -1, 0},  // ... by 0.026
+        {{0, 255, 100, 150}, 0.010001f, 100, 0, 1}, // one end of the range moved by 2.6e-4
+        {{0, 255, 100, 150}, 0.0101f, 100, -1, 0},  // one end moved by 0.026
         {{1, 255, 101, 151}, 0.01f, 101, -1, 0},    {{0, 255, 100, 151}, 0.01f, 100, -1, 0},
     };
     (void)state;
@@ -192,9 +195,9 @@ static void test_pipeline_grids__dynamic(void **state) {
     network_destroy(&n);
 }
 
-// ---- Codes that come of codes ------------------------------------------------------------------
+// ---- Codes computed from codes -----------------------------------------------------------------
 
-// Codes 0 to 199 themselves, of a product with 1.
+// QLinearMatMul of codes 0 to 199 with 1, all scales 1: the output codes equal the input codes.
 static void test_pipeline_grids__sums(void **state) {
     enum { ROWS = 200 };
     static const float one = 1;
@@ -216,7 +219,7 @@ static void test_pipeline_grids__sums(void **state) {
     };
     int32_t y = add_with(n.g, MSC_OP_QLINEAR_MATMUL, "y", 1, 2, IDS(x, b), 6, of, "");
     network_finish_building(&n, y, 1);
-    // Of so many elements: those that are off, and by how much.
+    // n_off elements of the 200 are off by `by`. Two plus one of 200 may be a step apart.
     static const struct {
         int n_off, by;
         bool is_close;

@@ -1,5 +1,5 @@
-// A model made ready, run, and checked. tests/cli/files/make_files.py made the model and, by ONNX
-// Runtime, what it computes.
+// Opening, running and checking a model. tests/cli/files/make_files.py made the models and, with
+// ONNX Runtime, the expected outputs.
 #include "tests/msc_test.h"
 #include "tests/temp_folder.h"
 
@@ -40,7 +40,7 @@ static void test_pipeline_model__inputs(void **state) {
     msc_model_close(m);
 }
 
-// Runs a model on x.npy; its output must be that of the file within float32's rounding.
+// Runs a model on x.npy and compares the output with the expected file, within float32 rounding.
 static void check_output(const char *model, const char *expected, int n_threads, bool is_single) {
     struct msc_array *x = NULL;
     struct msc_array *y = NULL;
@@ -69,7 +69,7 @@ static void tell_some_room(struct msc_backend *b, struct msc_backend_memory *out
     *out = (struct msc_backend_memory){.room_bytes = (uint64_t)600 << 20};
 }
 
-// On a device that has less free than the machine it is half of that, too.
+// The memory limit is half of what is free on the device, if that is less than on the machine.
 static void test_pipeline_model__memory_of_a_device(void **state) {
     (void)state;
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
@@ -87,7 +87,7 @@ static void test_pipeline_model__memory_of_a_device(void **state) {
     msc_model_close(m);
 }
 
-// A run is held to what --help says, as a search is: half of what is free, up to 4 GiB.
+// A run has the memory limit that --help states, like a search: half of what is free, at most 4 GiB.
 static void test_pipeline_model__memory_of_a_run(void **state) {
     (void)state;
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
@@ -104,7 +104,7 @@ static void test_pipeline_model__memory_of_a_run(void **state) {
     msc_array_release(x);
 }
 
-// What ONNX Runtime gives, whatever the threads.
+// Outputs equal those of ONNX Runtime, for any number of threads.
 static void test_pipeline_model__outputs(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -112,7 +112,7 @@ static void test_pipeline_model__outputs(void **state) {
     }
 }
 
-// What was exported quantised is a model like any other.
+// A quantised export can be opened like any other model.
 static void test_pipeline_model__quantised_outputs(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -120,8 +120,7 @@ static void test_pipeline_model__quantised_outputs(void **state) {
     }
 }
 
-// Models of one network in turn, on random inputs and on those of a file, of which only the first
-// batch is run.
+// Measures two models in turn, on random inputs and on the first batch of a file.
 static void test_pipeline_model__latency(void **state) {
     (void)state;
     static const struct {
@@ -148,7 +147,7 @@ static void test_pipeline_model__latency(void **state) {
     }
 }
 
-// What every input's type takes.
+// Random inputs are within the range that suits their type.
 static void test_pipeline_model__random_inputs(void **state) {
     (void)state;
     struct msc_model *m = NULL;
@@ -189,7 +188,7 @@ static void test_pipeline_model__named_tensors(void **state) {
     assert_ok(msc_model_run(m, &run));
     assert_int_equal(msc_array_dim(run.outputs[0], 1), 2);
     for (int64_t k = 0; k < msc_array_n_elements(run.outputs[0]); k++) {
-        assert_true(msc_array_get_double(run.outputs[0], k) >= 0); // after Relu
+        assert_true(msc_array_get_double(run.outputs[0], k) >= 0); // r is the output of Relu
     }
     assert_int_equal(msc_array_dim(run.outputs[1], 1), 3);
     msc_model_run_finish(&run);
@@ -201,7 +200,7 @@ static void test_pipeline_model__named_tensors(void **state) {
     msc_model_close(m);
 }
 
-// Tensor c, what the convolution makes, of the first samples; owned by the caller.
+// The output c of the convolution, for x.npy; owned by the caller.
 static struct msc_array *run_convolution(struct msc_model *m) {
     struct msc_array *x = NULL;
     assert_ok(msc_npy_load(&x, FILES "x.npy"));
@@ -222,7 +221,7 @@ static void check_times(const struct msc_array *y, const struct msc_array *x, do
     }
 }
 
-// Writes these weights of tiny_doubled.onnx, under their names; the first as the second, if given.
+// Writes these n weights of tiny_doubled.onnx under their own names, or the single one as `as`.
 static void save_weights(const char *path, const char *const names[], size_t n, const char *as) {
     struct msc_array_list list = {0};
     struct msc_model *m = open_model(FILES "tiny_doubled.onnx", 1, false);
@@ -236,7 +235,7 @@ static void save_weights(const char *path, const char *const names[], size_t n, 
     msc_model_close(m);
 }
 
-// Twice the kernel and the bias make twice of everything, to the last bit.
+// Doubling the kernel and the bias doubles the output exactly.
 static void test_pipeline_model__other_weights(void **state) {
     (void)state;
     char folder[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 16];
@@ -252,7 +251,7 @@ static void test_pipeline_model__other_weights(void **state) {
         check_times(after, before, i % 2 == 0 ? 2 : 1);
         msc_array_release(after);
     }
-    // What does not fit leaves the model as it was.
+    // A file of weights that do not fit leaves the model unchanged.
     save_weights(path, (const char *const[]){"conv.weight"}, 1, "conv.weights");
     assert_int_equal(msc_model_update_weights(m, path), MSC_E_INVALID);
     assert_message("'conv.weights'");
@@ -277,13 +276,13 @@ static void test_pipeline_model__dataset(void **state) {
     from.options.batch = 0;
     from.validation_fraction = 0.3;
     assert_ok(msc_model_load_dataset(m, &from));
-    // Small shapes: the greatest batch. 20 samples, of which the last six are set aside.
+    // Shapes are small, so the batch is the largest allowed. Of 20 samples the last six are held back.
     assert_int_equal(from.options.batch, 64);
     assert_int_equal(msc_dataset_n_samples(m->dataset), 14);
     assert_int_equal(msc_dataset_n_samples(m->validation), 6);
     assert_true(msc_dataset_has_labels(m->validation));
     assert_ok(msc_model_check(m, &from, 1e-4, 0));
-    // Nothing that differs can agree with less than nothing; only a library's kernels differ here.
+    // A negative tolerance refuses any difference. Only oneDNN's kernels differ from the reference.
     if (strstr(msc_model_numerics(m), "onednn")) {
         assert_int_equal(msc_model_check(m, &from, -1, 0), MSC_E_STATE);
         assert_message("baseline: output y[");
@@ -291,7 +290,7 @@ static void test_pipeline_model__dataset(void **state) {
     msc_model_close(m);
 }
 
-// An output that a rounding decides says nothing: what comes before it is compared.
+// If rounding decides an output (a discontinuity), the tensors before it are compared instead.
 static void test_pipeline_model__discontinuous_outputs(void **state) {
     (void)state;
     struct msc_model *m = open_model(FILES "jump.onnx", 1, false);
@@ -300,7 +299,7 @@ static void test_pipeline_model__discontinuous_outputs(void **state) {
     from.options.batch = 1;
     assert_ok(msc_model_load_dataset(m, &from));
     assert_ok(msc_model_check(m, &from, 1e-4, 1e-5));
-    // Of no other order of adding than the reference kernels', or an outright difference.
+    // A negative tolerance refuses any difference. Only oneDNN's kernels add in another order.
     if (strstr(msc_model_numerics(m), "onednn")) {
         assert_int_equal(msc_model_check(m, &from, -1, 0), MSC_E_STATE);
         assert_message("baseline: output scaled[");
@@ -308,8 +307,8 @@ static void test_pipeline_model__discontinuous_outputs(void **state) {
     msc_model_close(m);
 }
 
-// Sums whose terms cancel to nothing, times 2^18: rounding decides all of it, and no tolerance beside
-// the size of the output allows for that.
+// The output is a sum that cancels to zero, times 2^18: nothing but rounding errors. It passes
+// because the check allows for what rounding the inputs makes of the output.
 static void test_pipeline_model__sums_that_cancel(void **state) {
     (void)state;
     struct msc_model *m = open_model(FILES "cancel.onnx", 1, false);

@@ -1,5 +1,5 @@
-// Two networks beside one another. Numbers by hand; tests/pipeline/check_track.py has those of
-// exported networks, by ONNX Runtime.
+// Comparing two models tensor by tensor. The expected numbers were worked out by hand;
+// check_track.py compares exported networks with ONNX Runtime.
 #include "tests/msc_test.h"
 
 #include "data/npy.h"
@@ -12,7 +12,7 @@
 
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
-// tensor = input times diag(1, factor)
+// tensor = input * diag(1, factor)
 static int32_t add_linear(struct msc_graph *g, const char *name, int32_t input, float factor) {
     struct msc_array *data;
     int32_t weight, joint;
@@ -33,7 +33,7 @@ static int32_t add_linear(struct msc_graph *g, const char *name, int32_t input, 
     return msc_graph_joint(g, joint)->outputs[0];
 }
 
-// x ── first ── relu ── second; the relu's tensor has no name of the model's own.
+// x -> first -> relu -> second. The relu's output has no name of its own in the model.
 static void save_chain(const char *path, float first, float second) {
     struct msc_graph *g;
     int32_t tensor, relu;
@@ -49,7 +49,7 @@ static void save_chain(const char *path, float first, float second) {
     msc_graph_destroy(g);
 }
 
-// With samples 3 4 and 0 0.
+// The chain with the samples (3, 4) and (0, 0).
 static struct msc_model *open_chain(float first, float second) {
     static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
     struct msc_config_dataset dataset = {.options = init};
@@ -88,7 +88,7 @@ static const char *label(const struct msc_model *m, const struct msc_track *t, s
     return msc_tensor_label(msc_graph_tensor(m->graph, t->rows[row].tensor));
 }
 
-// y is 3 4 and 0 0, z is 3 8 and 0 0.
+// The outputs are (3, 4) and (0, 0) in one model, (3, 8) and (0, 0) in the other.
 static void test_pipeline_track__numbers(void **state) {
     (void)state;
     struct msc_model *one = open_chain(1, 1), *other = open_chain(1, 2);
@@ -110,7 +110,7 @@ static void test_pipeline_track__numbers(void **state) {
     msc_model_close(one);
 }
 
-// The first is wrong, by as much as the second then is: that is what it reads.
+// Only the first layer is wrong; the second has the same error because it reads the first.
 static void test_pipeline_track__first_at_fault(void **state) {
     (void)state;
     struct msc_model *one = open_chain(1, 1), *other = open_chain(2, 1);
@@ -123,7 +123,7 @@ static void test_pipeline_track__first_at_fault(void **state) {
     msc_model_close(one);
 }
 
-// Of one model all tensors are compared, whatever memory there is.
+// A model compared with itself: all tensors are compared, even with little memory.
 static void test_pipeline_track__parts(void **state) {
     (void)state;
     struct msc_model *one = open_chain(1, 1);
@@ -136,7 +136,7 @@ static void test_pipeline_track__parts(void **state) {
             assert_true(t->rows[k].snr_db == INFINITY);
         }
         msc_track_destroy(t);
-        one->memory_bytes = 1; // one tensor after the other
+        one->memory_bytes = 1; // compares one tensor at a time
     }
     msc_model_close(one);
 }
@@ -150,8 +150,8 @@ static struct msc_strategy *keep_one(int unit) {
     return s;
 }
 
-// Without the first of two channels y is 4 and 0 behind the first joint, and 0 4 and 0 0 behind the second:
-// what is left is compared, on whichever side it is.
+// One side has only the second of two channels: (4), (0) after the first layer, (0, 4), (0, 0)
+// after the second. The channels that both sides have are compared, whichever side is pruned.
 static void test_pipeline_track__channels(void **state) {
     (void)state;
     struct msc_model *one = open_chain(1, 1);
@@ -171,7 +171,7 @@ static void test_pipeline_track__channels(void **state) {
         assert_true(fabs(t->rows[2].cosine - 16.0 / sqrt(25.0 * 16.0)) < 1e-12);
         assert_int_equal(t->worst, 2);
         msc_track_destroy(t);
-        sides[1 - side].strategy = first; // they have nothing in common
+        sides[1 - side].strategy = first; // the sides have no channel in common
         assert_ok(msc_track_make(&t, sides));
         assert_int_equal(t->rows[0].n, 0);
         assert_int_equal(t->rows[2].n, 4);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks what the end of a search says of its winner in onnxruntime, beside onnxruntime itself.
+"""Compares the figures that a search reports for its winner in onnxruntime with onnxruntime itself:
+losses, file sizes, version.
 
     check_delivery.py MSCGYM RUNTIME
 
-RUNTIME is tools/mscgym-runtime. Needs numpy, onnx and onnxruntime; exit code 77 without them.
+RUNTIME is tools/mscgym-runtime. Needs numpy, onnx and onnxruntime; exits with 77 without them.
 """
 import json
 import os
@@ -45,7 +46,7 @@ def loss(path, samples):
 
 
 def search(mscgym, folder, **more):
-    """Searches in a folder, and gives its report."""
+    """Searches in a folder; returns the report."""
     config = {
         "workspace": folder, "verbose": "warning", "model": os.path.join(DIGITS, "digits.onnx"),
         "dataset": {"inputs": os.path.join(DIGITS, "calibration.npz"), "samples": 200,
@@ -84,7 +85,8 @@ def main():
                                    (validation, said["validation"]["distill_loss"])):
                 check(abs(value / loss(path, samples) - 1) < 1e-3, f"loss of {row['id']}")
             larger = os.path.getsize(path) - row["examined"]["file_bytes"]
-            check(0 < larger < 200, f"file of {row['id']}: {larger}")  # the record's name
+            # An exported file also names its record.
+            check(0 < larger < 200, f"file of {row['id']}: {larger}")
             check(len(said["us_by_round"]) == 5 and said["latency_us"] > 0, "latency")
         float_row = report["reference"]["examined"]
         check(float_row["file_bytes"] == os.path.getsize(os.path.join(DIGITS, "digits.onnx")),
@@ -92,7 +94,7 @@ def main():
         check(float_row["runtime"]["distill_loss"] < 1e-10, "float loss")
     with tempfile.TemporaryDirectory() as folder:
         report = search(mscgym, folder, distill=True)
-        path = os.path.join(folder, "digits.onnx")  # what is delivered
+        path = os.path.join(folder, "digits.onnx")  # the model that the search delivered
         said = report["distilled"]["examined"]
         for samples, value in ((calibration, said["runtime"]["distill_loss"]),
                                (validation, said["runtime"]["validation"]["distill_loss"])):

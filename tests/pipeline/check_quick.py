@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks `mscgym quantize` beside onnxruntime: what it says of the model that it writes, and that this
-loses less than that of onnxruntime's own quantize_static.
+"""Compares the report of `mscgym quantize` with its model in onnxruntime, and checks that the model
+loses less than one from onnxruntime's own quantize_static.
 
     check_quick.py MSCGYM RUNTIME
 
-RUNTIME is tools/mscgym-runtime. Needs numpy, onnx and onnxruntime; exit code 77 without them.
+RUNTIME is tools/mscgym-runtime. Needs numpy, onnx and onnxruntime; exits with 77 without them.
 """
 import json
 import os

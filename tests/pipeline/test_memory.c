@@ -1,5 +1,5 @@
-// What is made while memory runs short: each allocation is refused in turn, cJSON's too. It is whole,
-// or there is none.
+// Running out of memory: each allocation fails in turn, those of cJSON too. A function returns a
+// complete object or an error, never a partial object.
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -22,7 +22,7 @@ static const char config[] =
     "{\"choices\":[{\"bits\":8},{\"bits\":4,\"observer\":\"mse\"}],\"bounds\":{\"size_ratio\":"
     "{\"max\":0.2}}},\"agent\":{\"type\":\"evolutionary\",\"population\":4}}]}}";
 
-// Were the choices lost, those of the defaults would be there.
+// If the configured choices were lost, the defaults would take their place unnoticed.
 static enum msc_status make_config(void) {
     struct msc_config *c = NULL;
     cJSON *json = NULL;

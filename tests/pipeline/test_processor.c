@@ -1,4 +1,5 @@
-// A search of the tiny network, end to end, and whether its numbers are what they claim to be.
+// A search of the tiny network from configuration to result. The reported loss is compared with one
+// computed here from the outputs of single runs.
 #include "tests/msc_test.h"
 
 #include "base/file.h"
@@ -51,7 +52,7 @@ static void write_config(char path[256]) {
     msc_str_finish(&text);
 }
 
-// sum over samples of mean (y - z)^2 / mean y^2, by the outputs of runs of one batch each.
+// Mean over samples of mean (y - z)^2 / mean y^2, from outputs of runs of one batch each.
 static double loss_of(struct msc_model *m, const struct msc_strategy *strategy) {
     double squares = 0;
     double *errors = calloc((size_t)msc_dataset_n_samples(m->dataset), sizeof *errors);
@@ -82,8 +83,7 @@ static double loss_of(struct msc_model *m, const struct msc_strategy *strategy) 
     return loss / (double)n;
 }
 
-// The recorded loss of the winner is that of the strategy file that was written, when `run` applies
-// it: the same scales, the same integers.
+// The recorded loss of the winner equals the loss of the written strategy file applied by `run`.
 static void check_loss(void) {
     char path[256];
     struct msc_record *record = NULL;
@@ -128,7 +128,7 @@ static void test_pipeline_processor__search(void **state) {
     check_loss();
 }
 
-// A cancelled search leaves a record that goes on to the same end.
+// A search that was cancelled continues to the normal end.
 static void test_pipeline_processor__cancelled(void **state) {
     (void)state;
     char path[256];
@@ -165,7 +165,7 @@ static void stop_at_once(void *payload, const struct msc_config_entry *entry, co
     msc_cancel_raise(payload, 2);
 }
 
-// Who stops the measuring once more has a search that is not over: the next launch measures.
+// If the final measurements are cancelled, the search has not ended; the next launch measures.
 static void test_pipeline_processor__cancelled_while_measuring(void **state) {
     (void)state;
     char path[256];
@@ -204,7 +204,7 @@ static void note(void *payload, enum msc_log_level level, const char *line) {
     *(int *)payload += level == MSC_LOG_WARNING;
 }
 
-// Costs that nothing asks for are warned of, costs that are bounded are not.
+// A warning names costs that are neither objectives nor bounded; a bound ends it.
 static void test_pipeline_processor__remark(void **state) {
     (void)state;
     int n_warnings = 0;

@@ -1,4 +1,5 @@
-// Which stages were done. By hand.
+// The file that records which stages were done, with hashes of their inputs and of their output
+// files. A stage counts as done only as long as all of them are unchanged.
 #include "tests/msc_test.h"
 #include "tests/temp_folder.h"
 
@@ -45,7 +46,7 @@ static void test_pipeline_stages__done_once(void **state) {
     put(s, "prune[0]", 2, NULL);
     check(s, "parse", 1);
     assert_null(msc_stages_find(s, "parse", key(2)));
-    put(s, "parse", 3, NULL); // in place of the one before
+    put(s, "parse", 3, NULL); // replaces the earlier entry
     assert_null(msc_stages_find(s, "parse", key(1)));
     msc_stages_close(s);
     s = open_stages(p, false);
@@ -69,7 +70,7 @@ static void test_pipeline_stages__files(void **state) {
     check(s, "export", 1);
     assert_ok(msc_file_remove(p->file));
     assert_null(msc_stages_find(s, "export", key(1)));
-    // What is not there cannot be recorded.
+    // A stage whose file does not exist cannot be recorded.
     const char *file = p->file;
     assert_int_equal(msc_stages_put(s, "export", key(2), &file, 1, cJSON_CreateObject()),
                      MSC_E_NOT_FOUND);

@@ -1,4 +1,4 @@
-// The order of trials by what was measured of their exported models. Every order here is by hand.
+// Order of trials by measurements of their exported models. The expected orders were worked out by hand.
 #include "records/rerank.h"
 
 #include "base/json.h"
@@ -18,7 +18,7 @@ static const struct msc_space space = {.n_metrics = N_METRICS, .metrics = metric
 
 enum { MOST_ROWS = 4 };
 
-// What the search has measured, and what was measured then, as JSON; NULL: it failed.
+// Metrics from the search, and measurements of the exported model as JSON (NULL: it failed).
 struct case_row {
     double recorded[N_METRICS];
     const char *examined;
@@ -65,9 +65,9 @@ static void test_search_rerank__by_the_loss_in_the_runtime(void **state) {
         {{1}, "{\"runtime\":{\"distill_loss\":3,\"validation\":{}}}"},
         {{2}, "{\"runtime\":{\"distill_loss\":2}}"},
         {{3}, "{\"runtime\":{\"distill_loss\":3}}"},
-        {{4}, "{\"runtime\":{}}"}, // it has none: last
+        {{4}, "{\"runtime\":{}}"}, // has no value, so it comes last
     };
-    // Losses and latencies of the record are not measured: the search's order stays.
+    // Without measurements of the exported models, the order of the search remains.
     static const struct case_row unmeasured[] = {{{2}, "{}"}, {{1}, "{\"file_bytes\":5}"}};
     static const struct case_row refused[] = {{{2}, NULL}, {{1}, NULL}};
     (void)state;
@@ -77,7 +77,7 @@ static void test_search_rerank__by_the_loss_in_the_runtime(void **state) {
     assert_order(refused, 2, &least_loss, NULL, "distill_loss", "12");
 }
 
-// What no runtime measures counts as recorded, but not of plans that could not be measured.
+// An exact metric counts as recorded, but plans whose measurement failed come last.
 static void test_search_rerank__by_a_recorded_metric(void **state) {
     static const struct case_row rows[] = {
         {{0, 0, 0, 3}, "{}"}, {{0, 0, 0, 1}, NULL}, {{0, 0, 0, 2}, "{\"runtime\":{}}"}};
@@ -86,7 +86,7 @@ static void test_search_rerank__by_a_recorded_metric(void **state) {
     assert_order(rows, 3, &goal, NULL, "size_bytes", "312");
 }
 
-// A bound on what was measured of others only is not known to be kept.
+// A plan without a measurement of the bounded metric does not count as within the bound.
 static void test_search_rerank__without_the_metric_of_a_bound(void **state) {
     static const struct case_row rows[] = {
         {{1}, "{\"runtime\":{\"distill_loss\":1}}"},
@@ -112,7 +112,7 @@ static void test_search_rerank__by_a_maximised_metric(void **state) {
     assert_order(rows, 3, &goal, NULL, "runtime.accuracy", "231");
 }
 
-// Bounds count as they were measured on the samples of the search, not on those held out.
+// Bounds use the values on the samples of the search, not on the validation samples.
 static void test_search_rerank__bounds_are_looked_at_again(void **state) {
     static const struct case_row rows[] = {
         {{0.1, 0, 50, 10},
@@ -134,7 +134,7 @@ static void test_search_rerank__bounds_are_looked_at_again(void **state) {
                                   .bounds = {{.metric = LOSS, .min = -INFINITY, .max = 0.2},
                                              {.metric = SIZE, .min = -INFINITY, .max = 20}}};
     (void)state;
-    // By violation: 0, 0.05 / 0.2, 0.1 / 0.2, 12 / 20.
+    // Order of violation: 0, 0.05 / 0.2, 0.1 / 0.2, 12 / 20.
     assert_order(rows, 4, &goal, NULL, "runtime.latency_us", "2314");
 }
 

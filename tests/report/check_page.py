@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Pages of `mscgym report` in a browser: no error on the console, charts and network are drawn, names that
-hold markup stay text, dark and printed they work, tables are there without scripts, and a served page follows
-its record without being loaded again.
+"""Opens pages of `mscgym report` in a browser. No error is on the console; charts and the network are
+drawn; markup in names is shown as text; pages work in dark mode, printed, and without scripts; a
+served page follows its record without a reload.
 
 usage: check_page.py MSCGYM FILES
 
-FILES is tests/cli/files. Needs Chromium, which is spoken to by its DevTools protocol; without it exits with 77.
+FILES is tests/cli/files. Needs Chromium, which is driven by its DevTools protocol; exits with 77
+without it.
 """
 
 import base64
@@ -23,7 +24,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-WAIT_S = 120  # far more than anything takes
+WAIT_S = 120  # far longer than any step takes
 TOY = """{{"workspace": "{name}", "verbose": "error", "gym": [{{"record": "toy.jsonl",
   "env": {{"type": "toy", "tasks": 6, "choices": 3, "seed": 1, "interaction": 0.5, "delay_us": 500{more}}},
   "agent": {{"type": "evolutionary", "population": 8}}, "budget": {{"trials": {trials}}},
@@ -31,7 +32,7 @@ TOY = """{{"workspace": "{name}", "verbose": "error", "gym": [{{"record": "toy.j
 
 
 class Tab:
-    """A page of the browser, over the WebSocket of its DevTools."""
+    """A page in the browser, driven through the WebSocket of its DevTools."""
 
     def __init__(self, port, url):
         request = urllib.request.Request(f"http://127.0.0.1:{port}/json/new?about:blank", method="PUT")
@@ -88,7 +89,7 @@ class Tab:
         return result.get("value")
 
     def wait(self, expression):
-        """Until it is true."""
+        """Waits until the expression is true."""
         end = time.monotonic() + WAIT_S
         while not self.ask(expression):
             if time.monotonic() > end:
@@ -142,7 +143,7 @@ def check_charts(port, page, has_charts):
 
 
 def check_compared(port, page, n_lines, note):
-    """Lines are told apart without their colors; records of another objective are named, not drawn."""
+    """Lines differ not only in colour. Records with another objective are named but not drawn."""
     tab = Tab(port, url_of(page))
     figure = "document.querySelector('[data-chart=compare-trials]')"
     dashes = f"Chart.getChart({figure}.querySelector('canvas')).data.datasets.map(s => s.borderDash.join())"
@@ -208,7 +209,9 @@ def wait_for_trials(tab, n):
 
 
 def check_followed(tab, mscgym, has_charts):
-    """What the reader has opened, chosen and gone to stays; a list that they are at is not taken away."""
+    """An update keeps what the reader opened, chose and focused. It waits while a list is in
+    use.
+    """
     tab.ask("window.mark = 1; document.querySelector('details').open = true;"
             "window.said = 0; new MutationObserver(() => said++).observe(document.querySelector('[role=status]'),"
             " {childList: true, characterData: true, subtree: true});"
@@ -237,7 +240,7 @@ def check_followed(tab, mscgym, has_charts):
 
 
 def check_lost(tab, server, record):
-    """A page that cannot be made, and a server that is gone."""
+    """The page says so if it cannot be made, or if the server is gone."""
     state = "document.querySelector('[role=status]').textContent"
     whole = Path(record).read_bytes()
     Path(record).write_bytes(b"no record" + whole)
@@ -270,7 +273,7 @@ def find_chromium():
 
 @contextlib.contextmanager
 def browser(folder):
-    """The port of its DevTools; None where it does not run."""
+    """The port of its DevTools, or None if the browser does not start."""
     process = subprocess.Popen(
         [find_chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
          f"--user-data-dir={folder}/browser", "about:blank"],

@@ -1,4 +1,5 @@
-// Places of joints: below what they read, none over another.
+// Positions of joints (nodes) in the drawing of a network: below their inputs, and not on top of
+// each other. The networks are small enough to state the expected rows here.
 #include "report/graph_layout.h"
 #include "report/graph_picture.h"
 
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
-// x feeds `left` and, by two steps, `right_2`; both are added.
+// x -> left and x -> right_1 -> right_2; left and right_2 are added.
 static struct msc_graph *make_diamond(void) {
     struct msc_graph *g;
     assert_ok(msc_graph_create(&g, "diamond"));
@@ -44,7 +45,7 @@ static void test_report_graph_layout__layers_are_longest_paths(void **state) {
     msc_graph_destroy(g);
 }
 
-// A layer of many beside layers of one.
+// One layer of n joints, then layers of a single joint.
 static struct msc_graph *make_wide(int n) {
     struct msc_graph *g;
     assert_ok(msc_graph_create(&g, "wide"));

@@ -1,4 +1,4 @@
-// What comes from files is text on a page, whatever it holds.
+// Text from files is escaped in pages, whatever it holds. The expected HTML and JSON are written out here.
 #include "report/html.h"
 
 #include "base/json.h"
@@ -43,8 +43,8 @@ static void test_report_html__a_long_name_loses_its_middle(void **state) {
     msc_str_finish(&out);
 }
 
-// Every character that could end the element or be taken for markup is an escape, and JSON's readers
-// read the same.
+// Characters that could end the script element, or be read as markup, are escaped. JSON readers get
+// the original text.
 static void test_report_html__json_cannot_leave_its_element(void **state) {
     (void)state;
     static const char text[] = "</script><!-- & \u2028\u2029 \"\\ \x1b";

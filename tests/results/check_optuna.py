@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the journal that `export --optuna` writes with Optuna's own storage: every trial of the record
-with its choices, values, constraints, state and times.
+"""Compares the journal that `export --optuna` writes with the record it was made from, by loading it
+with Optuna's own storage: choices, values, constraints, state and times of every trial.
 
     check_optuna.py MSCGYM
 
-Needs optuna; exit code 77 without it.
+Needs optuna; exits with 77 without it.
 """
 import datetime
 import json
@@ -75,7 +75,7 @@ def compare_trial(header, line, trial):
     names = [objective["metric"] for objective in header["objectives"]]
     state = STATES[line["state"]]
     if line["state"] == "infeasible" and not all(name in line["metrics"] for name in names):
-        state = "PRUNED"  # left out for its exact costs
+        state = "PRUNED"  # not evaluated: its exact costs already break a bound
     check(trial.state.name == state, f"{where}: {trial.state} of {line['state']}")
     check(trial.values == ([line["metrics"][name] for name in names] if state == "COMPLETE" else None),
           f"{where}: values {trial.values}")
@@ -112,7 +112,7 @@ def compare(name):
 
 
 def compare_best(name):
-    """Optuna's own idea of the best is the record's."""
+    """Optuna's best trial, or its Pareto front, agrees with the record."""
     header, lines, study = compare(name)
     metric = header["objectives"][0]["metric"]
     feasible = [line for line in lines if line["state"] == "complete"]
@@ -125,7 +125,8 @@ def compare_best(name):
 
 
 def check_files():
-    """A journal of ours is replaced; one with lines of others is left alone, as is anything else."""
+    """export replaces a journal that it wrote itself. It refuses one that Optuna has added to, and
+    any other file."""
     run("export", "w/one.jsonl", "--optuna", "one.journal")
     study = optuna.load_study(study_name="one",
                               storage=JournalStorage(JournalFileBackend("one.journal")))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks what `search --log tensorboard:DIR` and `export --tensorboard` write with TensorBoard's own
-reader: the values, steps and times of the record's lines, also over several launches, after lines were
-cut off the record, and after it was begun anew.
+"""Compares what `search --log tensorboard:DIR` and `export --tensorboard` write with the record, by
+TensorBoard's own reader: tags, values, steps and times. Also after several launches, after lines
+were cut off the record, and after a restart.
 
     check_tensorboard.py MSCGYM
 
-Needs tensorboard and numpy; exit code 77 without them.
+Needs tensorboard and numpy; exits with 77 without them.
 """
 import datetime
 import json
@@ -55,7 +55,7 @@ def lines(path="w/toy.jsonl"):
 
 
 def expected(path="w/toy.jsonl"):
-    """{tag: [(step, value, wall time)]} by the record alone."""
+    """{tag: [(step, value, wall time)]}, computed from the record."""
     header, trials = lines(path)
     begun = datetime.datetime.strptime(header["measured"]["time"], "%Y-%m-%dT%H:%M:%SZ").replace(
         tzinfo=datetime.timezone.utc).timestamp()
@@ -107,14 +107,14 @@ def check_launches():
     run("resume", "w/toy.jsonl", "--trials", "50", "--log", "tensorboard:runs", "--quiet")
     compare("runs/toy")
     check(len(os.listdir("runs/toy")) == 2, "a file for each launch")
-    # A launch that wrote none is made up for by the next one.
+    # A launch without --log writes no events; the next launch with --log adds them.
     run("resume", "w/toy.jsonl", "--trials", "60", "--quiet")
     run("resume", "w/toy.jsonl", "--trials", "70", "--log", "tensorboard:runs", "--quiet")
     compare("runs/toy")
 
 
 def check_cut():
-    """Events of lines that are gone go."""
+    """Events of trials that are no longer in the record disappear."""
     with open("w/toy.jsonl", "rb") as file:
         every = file.read().splitlines(keepends=True)
     with open("w/toy.jsonl", "wb") as file:
@@ -126,7 +126,7 @@ def check_cut():
     compare("runs/toy")
     run("resume", "w/toy.jsonl", "--trials", "80", "--log", "tensorboard:runs", "--quiet")
     compare("runs/toy")
-    # A write that was cut off within an event.
+    # The last write was cut off inside an event.
     last = sorted(os.listdir("runs/toy"))[-1]
     os.truncate("runs/toy/" + last, os.path.getsize("runs/toy/" + last) - 2000)
     run("resume", "w/toy.jsonl", "--trials", "85", "--log", "tensorboard:runs", "--quiet")
@@ -139,9 +139,9 @@ def check_export():
 
 
 def check_anew():
-    """Another record of the same name takes the run over."""
+    """After a restart the events of the new record replace those of the old one."""
     CONFIG["gym"][0]["seed"] = 4
-    time.sleep(1.1)  # its times tell them apart
+    time.sleep(1.1)  # the two records differ by their start time, in seconds
     with open("toy.json", "w", encoding="utf-8") as file:
         json.dump(CONFIG, file)
     run("search", "toy.json", "--restart", "--log", "tensorboard:runs", "--quiet")

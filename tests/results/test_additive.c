@@ -1,4 +1,5 @@
-// Effects of choices that are known, out of trials in which several change at once.
+// The additive model of a record: effects of single choices, fitted to trials that change several.
+// The losses are made from known effects.
 #include "results/additive.h"
 
 #include "base/rng.h"
@@ -18,7 +19,7 @@ static void add_point(struct msc_record *record, uint32_t choices[], double loss
     assert_ok(msc_record_append_trial(record, &line));
 }
 
-// The loss is 5 + 3 times the first choice, and less 0.5 where the second task has its last one.
+// The loss is 5 + 3 * (first choice), minus 0.5 if the second task has its last choice.
 static void test_report_additive__finds_what_adds_up(void **state) {
     const struct fixture *f = *state;
     const struct msc_task *tasks = fixture_space.tasks;

@@ -1,5 +1,5 @@
-// What a record says of choices alone and of pairs. Expected numbers are the terms of the table, added
-// up by hand.
+// Effects of single choices and of pairs, computed from a record. The expected numbers are sums of
+// the terms of the table below, added up by hand.
 #include "../msc_test.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Loss 0.5 + alone + pairs; all sums are exact in binary.
+// The loss is 0.5 + terms of single choices + terms of pairs; all sums are exact in binary.
 static const char terms[] =
     "{\"schema\": \"mscgym.table.1\", \"tasks\": ["
     "{\"name\": \"conv1\", \"choices\": [\"8\", \"6\", \"4\"]},"
@@ -30,13 +30,14 @@ static void write_table(char env[FIXTURE_PATH_BYTES + 200], const struct fixture
     snprintf(env, FIXTURE_PATH_BYTES + 200, "{\"type\":\"table\",\"file\":\"%s\"%s}", path, more);
 }
 
-// Each choice alone, then the plan of least summed loss, then the pairs of the worst choices by the
-// product of what they lose: 1 * 0.5, 1 * 0.0625, 0.5 * 0.0625.
+// The agent tries each choice with all others at the reference, then the plan of least summed loss,
+// then pairs. It pairs the worst choice of each task, by the product of their losses: 1 * 0.5, 1 *
+// 0.0625, 0.5 * 0.0625.
 static void test_search_analysis__expected_points(void **state) {
     const struct fixture *f = *state;
     static const uint32_t expected[][3] = {
-        {0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 0, 1}, // alone
-        {0, 1, 0}, // 208 bytes, 0.125 more than the reference: once more
+        {0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 0, 1}, // each choice by itself
+        {0, 1, 0}, // the plan that the agent computes: 208 bytes, loss 0.125 more; a repeat
         {2, 2, 0}, {0, 2, 1}, {2, 0, 1},
     };
     char env[FIXTURE_PATH_BYTES + 200];
@@ -145,7 +146,7 @@ static void test_search_analysis__csv_and_json(void **state) {
     msc_record_close(record);
 }
 
-// Whoever searched; a record without results says so.
+// The analysis reads records of any agent. For a record without results it says that there are none.
 static void test_search_analysis__any_record(void **state) {
     const struct fixture *f = *state;
     struct msc_record *record = NULL;
@@ -158,7 +159,7 @@ static void test_search_analysis__any_record(void **state) {
     launch(&all);
     assert_ok(msc_record_open(&record, f->path, MSC_RECORD_READ, NULL));
     assert_ok(msc_analysis_make(&a, record));
-    assert_int_equal(a.reference.trial.id, 0); // the dearest uniform plan
+    assert_int_equal(a.reference.trial.id, 0); // the most expensive uniform plan
     assert_int_equal(a.n_alone, 16);
     msc_analysis_finish(&a);
     msc_record_close(record);

@@ -1,3 +1,5 @@
+// Event files for TensorBoard: framing, order and damaged files. The expected bytes were written by
+// TensorBoard.
 #include "results/event_file.h"
 
 #include "base/alloc.h"
@@ -6,7 +8,7 @@
 
 #include <string.h>
 
-// What tensorboard.summary.writer.record_writer.RecordWriter of TensorBoard 2.21 wrote of
+// Output of tensorboard.summary.writer.record_writer.RecordWriter (TensorBoard 2.21) for
 // Event(wall_time=1.5, step=7, summary={value: {tag: "best/x", simple_value: 0.25}}).
 static const unsigned char framed[] = {
     0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc8, 0xc1, 0x95, 0x1d, 0x09, 0x00, 0x00,
@@ -64,7 +66,7 @@ static void test_search_event_file__frames(void **state) {
     temp_folder_remove(folder);
 }
 
-// Files are read in the order in which they were made, also within a second.
+// Files are read in the order of their creation, even if all were created within one second.
 static void test_search_event_file__order(void **state) {
     (void)state;
     char folder[TEMP_FOLDER_BYTES];
@@ -85,7 +87,7 @@ static void test_search_event_file__order(void **state) {
     temp_folder_remove(folder);
 }
 
-// Cut anywhere, or with any bit turned over, what is whole before that place is read.
+// A file that was cut, or has a flipped bit, is read up to the last whole event before the damage.
 static void test_search_event_file__damage(void **state) {
     (void)state;
     char folder[TEMP_FOLDER_BYTES];

@@ -1,4 +1,5 @@
-// What is seen of a record from outside, beside what its lines say.
+// Following a record that another process writes: counts, speed, time left and whether it is
+// running. The expected values follow from fixture_trial's losses and times.
 #include "../msc_test.h"
 #include "../records/records_fixture.h"
 #include "base/json.h"
@@ -21,7 +22,7 @@ static void append(const struct fixture *f, int64_t first, int64_t end) {
     msc_record_close(record);
 }
 
-// fixture_trial: losses fall from trial to trial, one every quarter of a second; 10 in the budget.
+// In fixture_trial the loss falls from trial to trial, a trial takes 0.25 s, and the budget is 10.
 static void test_search_follow__reads_on(void **state) {
     const struct fixture *f = *state;
     struct msc_follow *follow = NULL;
@@ -31,7 +32,7 @@ static void test_search_follow__reads_on(void **state) {
     assert_ok(msc_follow_read(follow));
     assert_ok(msc_follow_now(&now, follow));
     assert_int_equal(now.counts.n_trials, 4);
-    assert_int_equal(now.counts.n_budgeted, 2); // two are baselines
+    assert_int_equal(now.counts.n_budgeted, 2); // the other two are baselines
     assert_true(now.max_trials == 10.0);
     assert_true(isnan(now.max_s));
     assert_int_equal(now.best_id, 3);
@@ -49,7 +50,7 @@ static void test_search_follow__reads_on(void **state) {
     msc_follow_close(follow);
 }
 
-// While a record is open for writing, that is seen, and the time left follows.
+// A record that is open for writing counts as running, and then the time left is known.
 static void test_search_follow__running(void **state) {
     const struct fixture *f = *state;
     struct msc_follow *follow = NULL;
@@ -71,7 +72,7 @@ static void test_search_follow__running(void **state) {
     msc_follow_close(follow);
 }
 
-// The hours between two launches are not time of search.
+// The hours between two launches do not count as search time.
 static void test_search_follow__resumed(void **state) {
     const struct fixture *f = *state;
     enum { HOURS = 10 };
@@ -92,13 +93,13 @@ static void test_search_follow__resumed(void **state) {
     assert_true(now.since_s >= HOURS * 3600 - 1);
     if (now.is_running != MSC_RECORD_WRITTEN_UNKNOWN) {
         assert_true(now.left_s <= 3600 - 1.25);
-        assert_true(now.left_s > 1800); // this program has not run so long
+        assert_true(now.left_s > 1800); // this process has not run that long
     }
     msc_record_close(record);
     msc_follow_close(follow);
 }
 
-// A record that was set aside goes on under its name as another one.
+// If the record is set aside and a new one begins under its name, the new one is followed.
 static void test_search_follow__restarted(void **state) {
     const struct fixture *f = *state;
     struct msc_follow *follow = NULL;
@@ -108,7 +109,7 @@ static void test_search_follow__restarted(void **state) {
     assert_ok(msc_follow_open(&follow, f->path, NULL));
     assert_ok(msc_follow_read(follow));
     assert_ok(msc_record_set_aside(NULL, f->path, NULL));
-    assert_ok(msc_follow_read(follow)); // gone for now
+    assert_ok(msc_follow_read(follow)); // the name does not exist for now
     assert_ok(msc_follow_now(&now, follow));
     assert_int_equal(now.counts.n_trials, 7);
     fixture_write(f, 3);

@@ -1,3 +1,4 @@
+// The course of the best value over trials and seconds, and series reduced to a few parts.
 #include "../msc_test.h"
 #include "results/history.h"
 
@@ -26,7 +27,7 @@ static void assert_is(double a, double b) {
     }
 }
 
-// Values and answers by hand.
+// The expected answers were worked out by hand from these values.
 static void test_search_history__best(void **state) {
     (void)state;
     static const double values[] = {0.01, 5, NAN, 3, 4, 3, 2, 0.001, 9, 1.5, 8};
@@ -56,7 +57,8 @@ static void test_search_history__best(void **state) {
     assert_int_equal(h.n_marks, 1);
     assert_is(h.marks[0], 1.5);
     double sampled[5];
-    msc_history_sample(sampled, 5, &h, MSC_HISTORY_TRIALS); // after 2.2, 4.4, 6.6, 8.8 and 11
+    // Samples the course after 2.2, 4.4, 6.6, 8.8 and 11 trials.
+    msc_history_sample(sampled, 5, &h, MSC_HISTORY_TRIALS);
     static const double expected[] = {5, 3, 3, 2, 1.5};
     for (size_t i = 0; i < 5; i++) {
         assert_is(sampled[i], expected[i]);
@@ -64,7 +66,7 @@ static void test_search_history__best(void **state) {
     msc_history_finish(&h);
 }
 
-// Every trial is an improvement: memory stays, first, last and marks are exact.
+// Every trial improves: at most 16 steps are kept, and the first, the last and all marks are exact.
 static void test_search_history__many(void **state) {
     (void)state;
     struct msc_history h;

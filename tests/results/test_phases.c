@@ -1,4 +1,4 @@
-// How agents came to their trials, by asking them again.
+// How an agent came to each trial of a record, found by asking the agent again.
 #include "../msc_test.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -12,7 +12,7 @@ static enum msc_status describe(cJSON **out, const struct launch *launch) {
     struct search_run run;
     struct launch none = *launch;
     struct msc_record *record = NULL;
-    none.options.budget.trials = 0; // only for its environment
+    none.options.budget.trials = 0; // only to create its environment
     run_launch(&run, &none);
     assert_ok(run.status);
     assert_ok(msc_record_open(&record, launch->path, MSC_RECORD_READ, NULL));
@@ -30,8 +30,8 @@ static double count_of(const cJSON *phase, const char *origin, const char *what)
     return item ? item->valuedouble : 0;
 }
 
-// 6 tasks of 3 choices: the dearest plan is a baseline, so 12 choices alone, the plan, and the 15 pairs; with
-// 3 baselines 31 trials, in one phase.
+// 6 tasks of 3 choices. Besides the 3 baselines there are 12 single choices, the plan, and 15
+// pairs; the most expensive plan is a baseline. These are 31 trials in one phase.
 static void test_search_phases__of_sensitivity(void **state) {
     const struct fixture *f = *state;
     const struct launch all = {.path = f->path,
@@ -46,7 +46,7 @@ static void test_search_phases__of_sensitivity(void **state) {
     const cJSON *phase = cJSON_GetArrayItem(phases, 0);
     assert_true(cJSON_GetObjectItem(phase, "last")->valuedouble == 30);
     assert_true(count_of(phase, "given", "trials") == 3);
-    assert_true(count_of(phase, "given", "best") == 1); // the toy's dearest plan loses nothing
+    assert_true(count_of(phase, "given", "best") == 1); // the toy's most expensive plan has no loss
     assert_true(count_of(phase, "alone", "trials") == 12);
     assert_true(count_of(phase, "plan", "trials") == 1);
     assert_true(count_of(phase, "pair", "trials") == 15);
@@ -58,7 +58,7 @@ static void test_search_phases__of_sensitivity(void **state) {
     cJSON_Delete(phases);
 }
 
-// Records that end inside a round, began with another's trials, or went on with a fresh agent.
+// Records that end inside a round, start from another record's trials, or continue with a fresh agent.
 static void test_search_phases__of_any_record(void **state) {
     const struct fixture *f = *state;
     static const char *const agents[] = {"{\"type\":\"auto\"}", "{\"type\":\"evolutionary\"}",

@@ -1,4 +1,5 @@
-// What the labels of choices say.
+// Parsing labels of choices, such as "4 bits", into bits or density, and the method. The expected
+// results are written next to each label.
 #include "results/plan_layers.h"
 
 #include "tests/msc_test.h"

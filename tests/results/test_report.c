@@ -1,4 +1,5 @@
-// The report and the estimate before the start.
+// The text and JSON report of a search, and the estimate before it starts. Expected values follow
+// from the formulas of fake_env.h.
 #include "../msc_test.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -27,7 +28,8 @@ static void assert_has(const struct msc_str *text, const char *part) {
     }
 }
 
-// Sizes are 10 - choice, losses the sum of the choices: within 55 of 60 bytes the best loss is 5.
+// A task costs 10 - choice bytes and the loss is the sum of the choices. Of 60 bytes at most 55 are
+// allowed, so the least loss is 5.
 static void test_search_report__winner_beside_baselines(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -64,7 +66,7 @@ static void test_search_report__winner_beside_baselines(void **state) {
     run_finish(&run);
 }
 
-// What is no loss, or no loss of the winner, does not stand among the losses without a word.
+// Re-evaluated values that are not losses of the winner are named as what they are.
 static void test_search_report__says_what_is_reevaluated(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -84,7 +86,7 @@ static void test_search_report__says_what_is_reevaluated(void **state) {
     assert_null(strstr(msc_str_text(&text), "noise "));
     const cJSON *winner = cJSON_GetObjectItem(report, "winner");
     assert_non_null(cJSON_GetObjectItem(cJSON_GetObjectItem(winner, "examined"), "noise"));
-    // Without a second look there is nothing to explain.
+    // Without re-evaluation there is nothing to explain.
     struct msc_report_options recorded = {.record = run.result.record};
     cJSON_Delete(report);
     msc_str_clear(&text);
@@ -100,7 +102,7 @@ static void note_step(void *payload, const char *what) {
     msc_str_printf(payload, "%s\n", what);
 }
 
-// What takes a while is told before it begins.
+// Each slow step is announced before it begins.
 static void test_search_report__tells_its_steps(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -159,8 +161,8 @@ static void test_search_report__nothing_better(void **state) {
     }
 }
 
-// All of its points are on the front: more of one choice is as much less of size. What was
-// re-evaluated of a baseline (twice its loss, last in its row) stays with it there.
+// All points are on the Pareto front, because each choice trades loss for size. The row of a
+// baseline on the front still has its validation loss (twice its loss) in the last column.
 static void test_search_report__one_row_each(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -201,23 +203,24 @@ static void test_search_report__estimate(void **state) {
     options.agent_config = run.agent_config;
     options.goal = &run.goal;
     options.budget.trials = 1020;
-    // From the record: 24 trials of 5 ms, 1000 to come.
+    // From the record: 24 trials of 5 ms are done, 1000 remain.
     options.record_path = f->path;
     assert_ok(msc_estimate_make(&estimate, &options));
     assert_int_equal(estimate.n_measured, 24);
     assert_true(estimate.is_exact);
     assert_true(estimate.trial_s > 0.004 && estimate.trial_s < 0.5);
     assert_true(estimate.n_trials == 1000.0);
-    // Afresh: the baselines are timed, and nothing is written.
+    // Without a record: the baselines are timed, and nothing is written.
     char other[FIXTURE_PATH_BYTES];
     fixture_join(other, f, "other.jsonl");
     options.record_path = other;
     assert_ok(msc_estimate_make(&estimate, &options));
     assert_false(msc_file_exists(other));
-    assert_int_equal(estimate.n_measured, 3); // the first one touches memory for all
+    // The first baseline is left out, because it allocates memory for all.
+    assert_int_equal(estimate.n_measured, 3);
     assert_true(estimate.trial_s > 0.004 && estimate.trial_s < 0.5);
     assert_true(estimate.n_trials == 1020.0);
-    // The agent's own time, and that of writing 128 rounds of 8 trials, are counted, too.
+    // The estimate includes the agent's own time and that of writing 128 rounds of 8 trials.
     double trials_s = 1020.0 * estimate.trial_s;
     assert_true(estimate.is_agent_counted && estimate.agent_s > 0.0);
     assert_true(estimate.left_s > trials_s + estimate.agent_s);
@@ -229,7 +232,7 @@ static void test_search_report__estimate(void **state) {
     options.budget = (struct msc_budget){.trials = -1, .seconds = 1.0};
     assert_ok(msc_estimate_make(&estimate, &options));
     assert_true(estimate.n_trials > 1.0 && estimate.n_trials < 250.0);
-    // How many trials come in a time is a guess; a number of them is not.
+    // For a time budget the number of trials is a guess, so a lack of disk space is not an error.
     estimate.record_bytes = 1e30;
     assert_ok(msc_estimate_check(&estimate, other));
     estimate.is_counted = true;

@@ -1,4 +1,5 @@
-// What a report says in words of the runtime that a search is for.
+// What the text of a report says about results in the target runtime. The expected sentences follow
+// from the figures of a made-up report.
 #include "results/report_runtime.h"
 
 #include "base/json.h"
@@ -7,12 +8,12 @@
 
 #include <stdio.h>
 
-// A row: id, bytes of the file, loss in the runtime, what two rounds took.
+// A row of the report: id, file size, loss in the runtime, latency in two rounds.
 struct row {
     double id, bytes, loss, us[2];
 };
 
-// The search has measured a loss of 0.5 for each, and a noise of 10 % for the winner.
+// Each row has a loss of 0.5 in the search and a noise of 10 %.
 static void write_row(struct msc_str *out, const struct row *row, const char *label) {
     msc_str_printf(out,
                    "{\"id\":%g,\"label\":\"%s\",\"metrics\":{\"distill_loss\":0.5},\"examined\":{"
@@ -48,8 +49,8 @@ static void assert_said(const struct row *winner, const char *expected) {
 
 static void test_search_report_runtime__says_what_the_winner_is_worth(void **state) {
     (void)state;
-    // Smaller, or lower in loss by more than the noise, or quicker in each round: nothing to say but
-    // that the file is no smaller.
+    // Smaller, or more accurate by more than the noise, or faster in each round. The only thing to
+    // report is a file that is not smaller.
     assert_said(&(struct row){5, 99, 0.5, {20, 40}}, "");
     assert_said(&(struct row){5, 100, 0.44, {20, 40}},
                 "the winner has no smaller file than uniform 8: 100 bytes against "
@@ -57,20 +58,20 @@ static void test_search_report_runtime__says_what_the_winner_is_worth(void **sta
     assert_said(&(struct row){5, 120, 0.5, {9, 18}},
                 "the winner has no smaller file than uniform 8: 120 bytes against "
                 "100\n");
-    // Within the noise, and quicker in one round alone.
+    // Loss within the noise, and faster in only one round.
     assert_said(&(struct row){5, 100, 0.46, {9, 21}},
                 "the winner is not better than uniform 8: a file of 100 bytes against 100, a loss "
                 "in onnxruntime of 0.46 against 0.5, 0.975 times its latency (0.938 to 1.01)\n");
-    // It is uniform 8.
+    // The winner is uniform 8 itself.
     assert_said(&(struct row){0, 100, 0.5, {10, 20}}, "");
-    // Slower than the float model in each round, and in one alone.
+    // Slower than the float model in each round, then in only one.
     assert_said(&(struct row){5, 99, 0.5, {22, 48}},
                 "the winner is slower than the float model in onnxruntime: 1.15 times its latency "
                 "(1.12 to 1.18)\n");
     assert_said(&(struct row){5, 99, 0.5, {18, 48}}, "");
-    // Slower in each round, but by less than one can tell.
+    // Slower in each round, but by less than can be measured.
     assert_said(&(struct row){5, 99, 0.5, {20.1, 40.2}}, "");
-    // Beyond three times the noise.
+    // The loss differs from the search's by less, then by more, than three times the noise.
     assert_said(&(struct row){5, 99, 0.64, {10, 20}}, "");
     assert_said(&(struct row){5, 99, 0.66, {10, 20}},
                 "the winner has another loss in onnxruntime than the search measured: 0.66, not "
@@ -94,7 +95,7 @@ static void assert_text(const char *json, const char *expected) {
     "\"state\":\"complete\",\"metrics\":{\"distill_loss\":" #loss "},\"examined\":{\"runtime\":{"  \
     "\"distill_loss\":" #found ",\"us_by_round\":[" #us "]}}}"
 
-// What rerank has put first goes by its own name, not by that of the winner.
+// The plan that rerank put first has its own name in the text, not "the winner".
 static void test_search_report_runtime__names_what_is_delivered(void **state) {
     (void)state;
     assert_text("{" RUNTIME "\"winner\":{\"id\":42," ROW(1, 1, 10) ",\"reference\":{" ROW(
@@ -106,7 +107,8 @@ static void test_search_report_runtime__names_what_is_delivered(void **state) {
                 "times its latency (2 to 2)\n");
 }
 
-// A plan that is float throughout loses nothing, and in a runtime what floats are rounded by.
+// A plan that is float throughout has loss 0 in the search. In a runtime it has only rounding
+// errors, which are not reported; a larger loss is.
 static void test_search_report_runtime__rounding_of_floats_is_no_loss(void **state) {
     (void)state;
     assert_text("{" RUNTIME "\"winner\":{\"id\":5," ROW(0, 3e-14, 10) ",\"baselines\":[{\"id\":0,"

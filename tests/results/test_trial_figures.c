@@ -1,4 +1,4 @@
-// Figures over trials, worked out by hand, and over many, which are thinned.
+// Data of the charts over trials: worked out by hand for a few trials, thinned for many.
 #include "results/trial_figures.h"
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 #include "tests/msc_test.h"
 #include "tests/records/records_fixture.h"
 
-// A record of one objective, the loss, whose cost is the size.
+// A record with one objective, the loss, and the size as its cost.
 static struct msc_record *make_record(const struct fixture *f) {
     struct msc_record *record = NULL;
     cJSON *objectives = cJSON_GetObjectItemCaseSensitive(f->header, "objectives");
@@ -49,8 +49,8 @@ static void test_report_trial_figures__of_a_few(void **state) {
     struct msc_record *record = make_record(f);
     cJSON *figures = NULL;
     add_trial(record, 8.0, 40.0, 1.0);
-    add_trial(record, 9.0, 30.0, 1.0); // cheaper, and loses more: on the front
-    add_trial(record, 9.5, 35.0, 2.0); // covered
+    add_trial(record, 9.0, 30.0, 1.0); // smaller but with more loss: on the front
+    add_trial(record, 9.5, 35.0, 2.0); // worse than trial 1 in both: not on the front
     add_trial(record, 4.0, 50.0, 4.0);
     assert_ok(msc_trial_figures(&figures, record));
     assert_int_equal(size_of(figures, "best", "value"), 2);
@@ -65,7 +65,7 @@ static void test_report_trial_figures__of_a_few(void **state) {
     }
     assert_int_equal(i, 3);
     assert_int_equal(size_of(figures, "points", "id"), 4);
-    // Two trials in the first second, one in the next, one in the two after it.
+    // Two trials within the first second, one within the next, one within the two after it.
     assert_true(number_at(figures, "speed", "trials_per_s", 0) == 2.0);
     assert_true(number_at(figures, "speed", "trials_per_s", 1) == 1.0);
     assert_true(number_at(figures, "speed", "trials_per_s", 2) == 0.5);
@@ -111,7 +111,7 @@ static void test_report_trial_figures__of_many_keep_extremes_and_front(void **st
     msc_record_close(record);
 }
 
-// How many of the trials none of the others covers; of equals the first counts.
+// Number of trials that no other trial dominates; of equal trials the first counts.
 static int count_front(const double losses[], const double sizes[], int n) {
     int n_front = 0;
     for (int i = 0; i < n; i++) {
@@ -125,7 +125,7 @@ static int count_front(const double losses[], const double sizes[], int n) {
     return n_front;
 }
 
-// From a front of one to one that all trials are on.
+// Pareto fronts of few, many and all trials: as many trials as a comparison of all pairs finds.
 static void test_report_trial_figures__front_as_of_all_pairs(void **state) {
     enum { N = 4000 };
     static double losses[N], sizes[N];

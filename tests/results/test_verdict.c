@@ -1,4 +1,5 @@
-// What is said of a report, in words.
+// The verdict of a report in words: what to deploy and why. Expected sentences follow from the
+// figures of made-up records.
 #include "results/verdict.h"
 
 #include "base/json.h"
@@ -17,7 +18,7 @@
     "{\"id\":" id "," more "\"state\":\"" state                                                    \
     "\",\"violation\":0,\"metrics\":{\"distill_loss\":" loss ",\"size_ratio\":" size "}"
 
-// Of a record whose winner is delivered, and what its document has beside `numbers`.
+// Verdict on a record whose winner is delivered. `beside`: members of the document next to `numbers`.
 static cJSON *verdict_with(const char *goal, const char *members, const char *beside) {
     struct msc_str json = {0};
     cJSON *record = NULL, *verdict = NULL;
@@ -103,7 +104,7 @@ static void test_report_verdict__a_uniform_plan_may_be_best(void **state) {
     cJSON_Delete(v);
 }
 
-// The best by the first of several objectives may be worse by the others.
+// With several objectives, the best plan by the first may be worse by the others.
 static void test_report_verdict__a_front_trades_objectives(void **state) {
     (void)state;
     const char *members =
@@ -123,7 +124,7 @@ static void test_report_verdict__a_front_trades_objectives(void **state) {
     cJSON_Delete(v);
 }
 
-// Samples that nothing was chosen by are asked for where there may be some, and the search has none.
+// The verdict advises validation samples if the search has a dataset but none.
 static void test_report_verdict__validation_is_asked_for(void **state) {
     (void)state;
     static const char advice[] =
@@ -132,7 +133,8 @@ static void test_report_verdict__validation_is_asked_for(void **state) {
     cJSON *v = verdict_with(OF_LOSS ENDED, members, "\"config\":{\"dataset\":{}}");
     assert_true(says(v, advice));
     cJSON_Delete(v);
-    v = verdict_with(OF_LOSS, members, "\"config\":{\"dataset\":{}}"); // it is measured at the end
+    // The search has not ended, so its validation may still come.
+    v = verdict_with(OF_LOSS, members, "\"config\":{\"dataset\":{}}");
     assert_false(says(v, advice));
     cJSON_Delete(v);
     v = verdict_with(OF_LOSS ENDED, members, "\"config\":{\"dataset\":{\"validation\":0.2}}");
@@ -140,7 +142,7 @@ static void test_report_verdict__validation_is_asked_for(void **state) {
     cJSON_Delete(v);
 }
 
-// Where samples or outputs are all the same, the best loss is no reason to deploy.
+// If all samples or all outputs are the same, a low loss is no reason to deploy.
 static void test_report_verdict__samples_may_say_nothing(void **state) {
     (void)state;
     const char *members = "\"sameness\":{\"dead\":[\"relu1\",\"pool\"]},\"winner\":" ROW(
@@ -160,7 +162,7 @@ static void test_report_verdict__samples_may_say_nothing(void **state) {
     assert_true(
         says(v, "All samples are the same, so the loss tells nothing about other samples."));
     cJSON_Delete(v);
-    // Validation that is none says nothing against a plan.
+    // Validation samples that are also calibration samples do not speak against a plan.
     members =
         "\"sameness\":{\"unshared\":0},\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "}";
     v = verdict_of(members, "mse");
@@ -170,7 +172,7 @@ static void test_report_verdict__samples_may_say_nothing(void **state) {
     cJSON_Delete(v);
 }
 
-// A table of values has neither samples nor a model.
+// A search in a table of values has neither a model nor samples.
 static void test_report_verdict__a_search_may_be_of_no_network(void **state) {
     (void)state;
     const char *members = "\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "}";
@@ -181,7 +183,7 @@ static void test_report_verdict__a_search_may_be_of_no_network(void **state) {
     cJSON_Delete(v);
 }
 
-// A plan that failed, or is left out, breaks no bound.
+// A plan that failed or was left out is not named as one that breaks a bound.
 static void test_report_verdict__a_uniform_plan_may_have_failed(void **state) {
     (void)state;
 #define FAILED "{\"id\":0,\"label\":\"8\",\"state\":\"failed\",\"metrics\":{}}"
@@ -202,7 +204,7 @@ static void test_report_verdict__a_uniform_plan_may_have_failed(void **state) {
     cJSON_Delete(v);
 }
 
-// As many digits as tell it from the bound; whole numbers whole; one trial is one.
+// Numbers have enough digits to differ from the bound, integers are printed in full, and "1 trial" is singular.
 static void test_report_verdict__numbers(void **state) {
     (void)state;
     cJSON *v = verdict_of("\"winner\":" ROW("2", "", "infeasible", "0.5", "0.20000125") "}", NULL);
@@ -216,7 +218,7 @@ static void test_report_verdict__numbers(void **state) {
     cJSON_Delete(v);
 }
 
-// A loss of 1 is what outputs of zeros have.
+// A relative loss near 1 is that of outputs of zeros; for other losses 0.8 is not far off.
 static void test_report_verdict__a_great_loss_is_not_deployed(void **state) {
     (void)state;
     cJSON *v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.8", "0.15") "}", "mse");
@@ -249,7 +251,7 @@ static void test_report_verdict__no_trial_has_a_result(void **state) {
     cJSON_Delete(v);
 }
 
-// Its file is larger than that of uniform 8, it loses as much, and is as slow.
+// The winner's file is not smaller than that of uniform 8, and its loss and latency are no better.
 static void test_report_verdict__a_winner_may_not_be_better_than_uniform_8(void **state) {
     (void)state;
 #define EXAMINED                                                                                   \
@@ -273,13 +275,13 @@ static void test_report_verdict__a_winner_may_not_be_better_than_uniform_8(void 
     assert_string_equal(text_of(v, "command"),
                         "mscgym export a.jsonl --trial 0 -o compressed.onnx");
     cJSON_Delete(v);
-    // What did not come out again is no measure.
+    // A plan whose results could not be reproduced is not compared with.
     v = verdict_of(BESIDE_8("complete", "\"left_out\":true,"), NULL);
     assert_string_equal(text_of(v, "kind"), "deploy");
     cJSON_Delete(v);
 }
 
-// What stands beside a record may be forged: members of other types are as if they were not there.
+// Files next to a record may be forged: members of a wrong type are ignored.
 static void test_report_verdict__a_runtime_may_lack_its_texts(void **state) {
     (void)state;
     cJSON *v = verdict_of("\"runtime\":{\"name\":5,\"version\":[]},"

@@ -1,11 +1,11 @@
-// What is said of several records, in words.
+// The verdict on several records in words. Expected sentences follow from made-up records.
 #include "results/verdict_compare.h"
 
 #include "base/json.h"
 #include "base/str.h"
 #include "tests/msc_test.h"
 
-// A record with a winner of this state and value of the objective, and what its configuration says.
+// A record whose winner has this state and objective value, and this configuration.
 #define RECORD_FOR(metric, maximise, name, state, value, choice, config, more)                     \
     "{\"name\":\"" name "\",\"path\":\"x/" name ".jsonl\",\"config\":{" config                     \
     "},\"plan\":[{\"task\":\"w\",\"choice\":\"" choice                                             \
@@ -33,7 +33,7 @@ static const char *text_of(const cJSON *verdict, const char *key) {
     return item ? item->valuestring : "";
 }
 
-// All reasons, a line each.
+// Compares all reasons, one per line.
 static void assert_reasons(const cJSON *verdict, const char *expected) {
     struct msc_str text = {0};
     const cJSON *item = NULL;
@@ -85,7 +85,7 @@ static void test_report_verdict_compare__the_greatest_of_what_is_maximised(void 
     cJSON_Delete(v);
 }
 
-// Values of different things are told apart, and so are records of one name.
+// Differences in what was compared are named, and records of the same name by their path.
 static void test_report_verdict_compare__what_differs(void **state) {
     (void)state;
     cJSON *v = verdict_of(

@@ -95,7 +95,8 @@ static double partial_loss(const struct msc_env *env, const double terms[], size
     return sum / (double)b->batches;
 }
 
-// As far as its terms are there, and no further than its bound.
+// Sets the outcome from the terms of the first `n_there` batches. The trial is pruned at the first
+// batch that takes the loss over `bound`.
 static void finish(const struct msc_env *env, struct msc_trial *trial, const double terms[],
                    double bound, size_t n_there, size_t end, const struct msc_part_found *found) {
     const struct batch_env *b = msc_env_state(env);

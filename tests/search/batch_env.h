@@ -1,14 +1,15 @@
-// An environment with batches for the tests of pools: what a point loses on a batch is a number that looks
-// random, on some a little less than nothing; it keeps bounds.
+// Environment with batches for the tests of worker pools. The loss of a point on a batch is a
+// pseudo-random number in [-0.05, 0.95), so a few are negative. It stops trials at their bounds.
 #ifndef MSC_TESTS_SEARCH_BATCH_ENV_H
 #define MSC_TESTS_SEARCH_BATCH_ENV_H
 
 #include "env/api/env.h"
 
 extern const struct msc_env_def msc_env_batch; // parameters: tasks, choices, batches
-// From now on this one computes the last batch wrongly; with `always` the first one, too.
+// From now on `env` computes the last batch wrongly; if `always`, every batch.
 void batch_env_break(struct msc_env *env, bool always);
-// The same of such a share of all numbers, drawn from a seed; never of the first uniform plan's.
+// From now on this share of all terms is wrong, chosen by `seed`. Points that start with choices 0,
+// 0 (the first uniform plan among them) remain right.
 void batch_env_lie(struct msc_env *env, double share, uint64_t seed);
 
 #endif

@@ -159,7 +159,7 @@ static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evalu
     return MSC_OK;
 }
 
-// What a point loses on data that was not searched on: twice as much.
+// Validation loss: twice the loss that the search measures.
 static enum msc_status fake_reevaluate(struct msc_env *env, const uint32_t choices[], unsigned what,
                                        struct cJSON **out) {
     const struct fake *f = msc_env_state(env);

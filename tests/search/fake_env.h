@@ -1,6 +1,5 @@
-// An environment for the tests of the search: the loss is the sum of the choices, the size is 10
-// for choice 0, 9 for choice 1, ... of each task. It keeps bounds, counts what it does, and breaks
-// when told to.
+// Environment for the tests of the search. The loss is the sum of the choices; a task costs 10 -
+// choice bytes. It stops trials at their bounds, counts its calls, and fails as fake_control says.
 #ifndef MSC_TESTS_SEARCH_FAKE_ENV_H
 #define MSC_TESTS_SEARCH_FAKE_ENV_H
 
@@ -8,20 +7,20 @@
 
 struct fake_control {
     size_t n_calls;
-    size_t n_trials; // evaluated
+    size_t n_trials; // trials evaluated so far
     size_t largest_call;
-    enum msc_status fail_calls; // of more than one trial fail with this, unless MSC_OK
-    size_t short_from;          // from this call on there is no memory
-    size_t short_to;            // up to here
-    int64_t fail_from;          // trials from this id on fail alone, too
-    int64_t fail_to;            // up to here
-    bool fails_softly;          // they alone, and not the call that they are in
-    size_t lost_from; // from this call on the device is lost, in the midst of it; 0: never
-    int64_t stop_at;  // raise the cancel level before this trial
+    enum msc_status fail_calls; // unless MSC_OK, calls of more than one trial fail with this
+    size_t short_from;          // calls short_from to short_to - 1, from 0, run out of memory
+    size_t short_to;
+    int64_t fail_from; // trials fail_from to fail_to - 1 fail, even one at a time
+    int64_t fail_to;
+    bool fails_softly; // only these trials fail, not the call that holds them
+    size_t lost_from;  // from this call on the device is lost half-way through a call; 0: never
+    int64_t stop_at;   // raise the cancel level before this trial
     struct msc_cancel *cancel;
     int stop_level;
-    int64_t delay_us;  // of a trial
-    int64_t first_us;  // that the first call takes beyond that
+    int64_t delay_us;  // each trial takes this long
+    int64_t first_us;  // the first call takes this much longer
     bool reports_late; // all trials of a call end together, as those of a network do
 };
 

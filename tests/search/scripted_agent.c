@@ -1,12 +1,12 @@
-// An agent that proposes what a script says and writes down what it is told: a shared library for
-// the tests of the search.
+// Agent that proposes the trials of a script and logs what it observes: a plug-in library for the
+// tests of the search. The script has one list per round:
 //
 //     {"type": "library", "path": "scripted_agent.so", "log": "told.txt",
-//      "script": [[{"choices": [0, 1], "bound": 0.5, "probe": true}], …]}       one list a round
+//      "script": [[{"choices": [0, 1], "bound": 0.5, "probe": true}], …]}
 //
-// With MSC_SCRIPTED_SKIP set it leaves the first round out: an agent that does not repeat itself.
-// The log has a line "ask" for each ask and "tell <id> <state> <first metric>" for each outcome, of an
-// estimate with " for <the objective>".
+// If MSC_SCRIPTED_SKIP is set, it skips the first round, as an agent would that is not
+// deterministic. The log has a line "ask" for each request and "tell <id> <state> <first metric>"
+// for each outcome. If the outcome is an estimate, " for <estimated objective>" follows.
 #include <mscgym/agents/agent.h>
 
 #include <cjson/cJSON.h>

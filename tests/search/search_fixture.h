@@ -1,4 +1,4 @@
-// Runs searches on toy environments in a folder of their own.
+// Runs searches whose records are in a temporary folder, and compares and damages these records.
 #ifndef MSC_TESTS_SEARCH_FIXTURE_H
 #define MSC_TESTS_SEARCH_FIXTURE_H
 
@@ -11,18 +11,18 @@
 
 struct fixture {
     char folder[PATH_MAX];
-    char path[FIXTURE_PATH_BYTES]; // of the record
+    char path[FIXTURE_PATH_BYTES]; // path of the record
 };
 
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 void fixture_join(char path[FIXTURE_PATH_BYTES], const struct fixture *f, const char *name);
 
-// One launch. Texts are JSON; NULL takes the fixture's own.
+// One launch of a search. Texts are JSON; for NULL the fixture has a default.
 struct launch {
-    const char *path;              // of the record
-    const char *env;               // parameters, objectives, bounds
-    const struct msc_env_def *def; // NULL: toy
+    const char *path;              // path of the record
+    const char *env;               // parameters of the environment, objectives, bounds
+    const struct msc_env_def *def; // NULL: the toy environment
     const char *agent;
     struct msc_search_options options; // env, agent_config, goal and record_path are filled in
 };
@@ -31,7 +31,7 @@ struct launch {
         .parallel = 8, .numerics = "test", .budget = {.trials = (n) }                              \
     }
 
-// A search with its environment kept for questions about it.
+// A finished search whose environment is still open.
 struct search_run {
     enum msc_status status;
     struct msc_search_result result;
@@ -42,18 +42,18 @@ struct search_run {
 };
 void run_launch(struct search_run *run, const struct launch *launch);
 void run_finish(struct search_run *run);
-// The same, for when only the result in the record matters; fails the running test on an error.
+// Runs and frees a launch; fails the running test on an error.
 enum msc_search_end launch(const struct launch *launch);
 
-// The canonical text of a record; freed with free.
+// Canonical text of a record, to be freed with free().
 char *canonical(const char *path);
-// The same without the header.
+// The same without the header line.
 char *canonical_lines(const char *path);
 void assert_same_record(const char *path, const char *expected_path);
-// True when `shorter` is a beginning of `longer`.
+// True if the canonical text of `shorter` is a prefix of that of `longer`.
 bool is_prefix(const char *shorter, const char *longer);
 void remove_record(const char *path);
-// Cuts a record back to `n` trials.
+// Truncates a record after its first n trials.
 void cut_record(const char *path, size_t n);
 
 #endif

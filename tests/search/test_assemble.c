@@ -1,17 +1,17 @@
-// The plan of an agent whose budget ends before it has learnt all that it would make it of: the last trial
-// is a plan made of what is known, and the sequence of the agent's proposals is what it is without.
+// Assembled plans. If the budget ends before the agent has measured all that it plans with, the
+// last trial is a plan assembled from what is known so far. The agent's own proposals do not change.
 #include "../msc_test.h"
 #include "records/record_query.h"
 #include "search_fixture.h"
 
 #include <math.h>
 
-// 9 tasks of 3 choices: 19,683 points. The uniform plans within the bound are the last two.
+// 9 tasks of 3 choices: 19,683 points. Of the three uniform plans, the last two meet the bound.
 #define ENV                                                                                        \
     "{\"tasks\":9,\"choices\":3,\"interaction\":0,\"seed\":5,"                                     \
     "\"bounds\":{\"size_ratio\":{\"max\":0.075}}}"
 #define N_BASELINES 3
-// The most expensive plan, two changes of each of 9 tasks, and the plan of the knapsack.
+// The most expensive plan, 2 changes of each of 9 tasks, and the plan that solves the knapsack.
 #define N_PER_TASK 20
 
 static const char *const agents[] = {
@@ -55,7 +55,7 @@ static void search_with(struct found *out, struct launch one) {
     run_finish(&run);
 }
 
-// The least loss within the bounds, by going through all points.
+// Least loss within the bounds, by exhaustive search.
 static double optimum(const struct fixture *f) {
     struct found all;
     search_with(&all, assembling(f, "{\"type\":\"grid_search\",\"mode\":\"full\"}", -1));
@@ -63,8 +63,8 @@ static double optimum(const struct fixture *f) {
     return all.best_loss;
 }
 
-// Losses add up here: with all of them known the plan is the optimum, and the more of them are, the nearer
-// it comes. Without, the best is a uniform plan.
+// Without interactions the losses of single choices add up. Once all are known, the assembled plan
+// is the optimum; before that it beats the best uniform plan by at least 10 %.
 static void test_search_assemble__last_trial(void **state) {
     const struct fixture *f = *state;
     double least = optimum(f);
@@ -79,7 +79,7 @@ static void test_search_assemble__last_trial(void **state) {
         assert_true(found.best_loss >= least);
         assert_true(trials < N_PER_TASK - 1 || fabs(found.best_loss - least) <= 1e-12 * least);
     }
-    // What the agent can make itself, it does.
+    // If the budget is enough for the agent's own plan, nothing is assembled.
     struct found whole;
     search_with(&whole, assembling(f, agents[1], N_PER_TASK));
     assert_int_equal(whole.n, N_BASELINES + N_PER_TASK);
@@ -87,7 +87,7 @@ static void test_search_assemble__last_trial(void **state) {
     assert_true(fabs(whole.best_loss - least) <= 1e-12 * least);
 }
 
-// Whatever the agent: better than the uniform plans, with few trials.
+// Every agent that assembles beats the uniform plans within 6 trials.
 static void test_search_assemble__every_agent(void **state) {
     const struct fixture *f = *state;
     for (size_t i = 0; i < N_AGENTS; i++) {
@@ -100,7 +100,7 @@ static void test_search_assemble__every_agent(void **state) {
     }
 }
 
-// A longer budget goes on as if the shorter one had never ended, however often that was.
+// Extending the budget step by step gives the same record as one launch with the larger budget.
 static void test_search_assemble__more_budget(void **state) {
     static const int64_t steps[] = {3, 7, 8, 11, 16, 17, 30, 45};
     const struct fixture *f = *state;
@@ -114,7 +114,7 @@ static void test_search_assemble__more_budget(void **state) {
             search_with(&found, one);
             n_assembled += found.last.is_assembled;
             search_with(&again, one);
-            assert_int_equal(again.n, found.n); // nothing is done twice
+            assert_int_equal(again.n, found.n); // nothing is evaluated again
             one.path = straight;
             search_with(&again, one);
             assert_same_record(f->path, straight);
@@ -128,7 +128,7 @@ static void test_search_assemble__more_budget(void **state) {
     }
 }
 
-// Killed after any line, it goes on to the same end.
+// A record that was cut after any line is completed to the same end.
 static void test_search_assemble__goes_on(void **state) {
     const struct fixture *f = *state;
     for (size_t i = 0; i < N_AGENTS; i++) {
@@ -147,7 +147,7 @@ static void test_search_assemble__goes_on(void **state) {
     }
 }
 
-// A budget of time ends it as well; where the agent ends by itself there is nothing to make.
+// A time budget assembles a plan as well. If the agent ends by itself, nothing is assembled.
 static void test_search_assemble__other_ends(void **state) {
     const struct fixture *f = *state;
     struct found found;

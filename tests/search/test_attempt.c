@@ -1,4 +1,5 @@
-// What follows from the trials that were in flight when nobody saw how the program ended.
+// The attempt file next to a record: it holds the trials in flight, so that the next launch can
+// tell which trial may have taken the program down.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -29,7 +30,7 @@ static struct msc_attempt *open_attempt(const struct fixture *f, int64_t next_id
     return open_where(f, next_id, false);
 }
 
-// A process begins trials, finishes some, and vanishes.
+// A child process begins n trials, finishes the first n_finished, and exits without closing the file.
 static void vanish_from(const struct fixture *f, int64_t first, size_t n, size_t n_finished,
                         bool is_alone, bool is_elsewhere) {
     int status = 0;
@@ -57,7 +58,7 @@ static void vanish(const struct fixture *f, int64_t first, size_t n, size_t n_fi
     vanish_from(f, first, n, n_finished, is_alone, false);
 }
 
-// What it says of the trial, whose outcome lies in the room.
+// The verdict on trial `id`. If it is FAILED, its outcome is in `room`.
 static enum msc_attempt_verdict judge(const struct fixture *f, int64_t next_id, int64_t id,
                                       struct trial_room *room) {
     struct msc_attempt *attempt = open_attempt(f, next_id);
@@ -67,7 +68,7 @@ static enum msc_attempt_verdict judge(const struct fixture *f, int64_t next_id, 
     return verdict;
 }
 
-// What somebody laid under the name is not written over.
+// A link planted under the name of the attempt file is replaced; its target is not written to.
 static void test_search_attempt__planted_links(void **state) {
     const struct fixture *f = *state;
     char page[FIXTURE_PATH_BYTES + 16], precious[FIXTURE_PATH_BYTES + 16];
@@ -95,14 +96,14 @@ static void test_search_attempt__vanished_round(void **state) {
     vanish(f, 10, N, 1, false);
     assert_int_equal(judge(f, 10, 11, &room), MSC_ATTEMPT_FREE);
     vanish(f, 10, N, 1, false);
-    // Trial 10 was finished, so it is not under suspicion.
+    // Trial 10 was finished, so it is not a suspect.
     assert_int_equal(judge(f, 10, 11, &room), MSC_ATTEMPT_ALONE);
     assert_int_equal(judge(f, 10, 13, &room), MSC_ATTEMPT_ALONE);
-    // What is in the record is settled.
+    // Trials below next_id are in the record and no longer suspects.
     assert_int_equal(judge(f, 14, 11, &room), MSC_ATTEMPT_FREE);
 }
 
-// Trials that workers measure were not in what vanished, however often.
+// If workers of a cluster evaluate the trials, an end of this process never makes them suspects.
 static void test_search_attempt__elsewhere(void **state) {
     const struct fixture *f = *state;
     struct trial_room room;
@@ -111,7 +112,7 @@ static void test_search_attempt__elsewhere(void **state) {
         vanish_from(f, 10, 1, 0, true, true);
         assert_int_equal(judge(f, 10, 10, &room), MSC_ATTEMPT_FREE);
     }
-    // What was in it is told apart from these.
+    // A trial that this process evaluates itself becomes a suspect as usual.
     vanish(f, 10, 1, 0, true);
     assert_int_equal(judge(f, 10, 10, &room), MSC_ATTEMPT_ALONE);
 }
@@ -120,7 +121,7 @@ static void test_search_attempt__progress_forgives(void **state) {
     const struct fixture *f = *state;
     struct trial_room room;
     vanish(f, 10, N, 0, false);
-    vanish(f, 14, N, 0, false); // another round
+    vanish(f, 14, N, 0, false); // a second crash, one round later
     assert_int_equal(judge(f, 14, 15, &room), MSC_ATTEMPT_FREE);
 }
 
@@ -150,7 +151,7 @@ static void test_search_attempt__another_record(void **state) {
     msc_attempt_close(attempt);
     snprintf(path, sizeof path, "%s.attempt", f->path);
     assert_false(msc_file_exists(path));
-    // A file of something else, or a torn one, is no obstacle.
+    // An attempt file with other content, or a truncated one, is ignored.
     assert_ok(msc_file_write(path, "nonsense", 8));
     assert_int_equal(judge(f, 10, 11, &room), MSC_ATTEMPT_FREE);
 }

@@ -1,4 +1,5 @@
-// What is said of the trials to come and of the time that they take: beforehand, and on the way.
+// Estimates of the number of trials to come and of their time, before a search and during it. The
+// expected counts follow from the sizes of the spaces.
 #include "../msc_test.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -11,7 +12,7 @@
 
 #define SPACE "\"tasks\":13,\"choices\":4,\"baselines\":2"
 #define PER_TASK "{\"type\":\"grid_search\"}"
-// The most expensive plan, three changes of each of 13 tasks, and the plan of the knapsack.
+// The most expensive plan, 3 changes of each of 13 tasks, and the plan that solves the knapsack.
 #define N_PER_TASK 41
 
 static void make_estimate(struct msc_estimate *out, const struct launch *one) {
@@ -22,7 +23,7 @@ static void make_estimate(struct msc_estimate *out, const struct launch *one) {
     none.path = path;
     none.options.budget.trials = 0;
     none.options.budget.seconds = 0.0;
-    run_launch(&run, &none); // for its environment
+    run_launch(&run, &none); // only to create its environment
     assert_ok(run.status);
     struct msc_search_options options = one->options;
     options.env = run.env;
@@ -77,17 +78,18 @@ static void test_search_estimate__trials_to_come(void **state) {
             print_error("\"%s\" lacks \"%s\"\n", msc_str_text(&text), rows[i].expected);
             fail();
         }
-        // 9 + 3 for the winner, 0.5 for it and each of two baselines, 1 for the uncompressed model.
+        // Noise and isolated losses of the winner cost 9 + 3 evaluations, validation 0.5 each for
+        // the winner and two baselines, and the uncompressed model 1.
         assert_true(fabs(estimate.reevaluate_s / estimate.trial_s - 14.5) < 1e-6);
         assert_non_null(strstr(msc_str_text(&text), "\nthen: about "));
         msc_str_finish(&text);
     }
 }
 
-// What rests on time may be disturbed by what else the machine does: one of so many attempts counts.
+// Other programs may disturb measured times, so a test passes if one of this many attempts does.
 #define N_ATTEMPTS 8
 
-// A record says what is done already, and how long that took of late.
+// The estimate counts the trials of the record as done and takes the time of a trial from them.
 static bool is_estimated_after_a_launch(const struct fixture *f) {
     struct msc_estimate estimate;
     struct launch one = {.path = f->path,
@@ -104,7 +106,7 @@ static bool is_estimated_after_a_launch(const struct fixture *f) {
     remove_record(f->path);
     assert_true(estimate.n_trials == N_PER_TASK - 16 && estimate.is_exact);
     assert_true(estimate.trial_s >= 2e-3);
-    return estimate.trial_s < 15e-3; // 25e-3 with what the first took
+    return estimate.trial_s < 15e-3; // it would be 25e-3 if the slow first call counted
 }
 
 static void test_search_estimate__after_a_launch(void **state) {
@@ -117,7 +119,7 @@ static void test_search_estimate__after_a_launch(void **state) {
 
 struct watched {
     size_t n_seen;
-    double predicted_s; // the end, when 20 trials were done
+    double predicted_s; // predicted end of the search, once 20 trials are done
     double n_all;
 };
 
@@ -132,8 +134,8 @@ static void watch(void *payload, const struct msc_search_progress *progress) {
     w->n_seen++;
 }
 
-// Whether the time left, of n_all trials, was told to within a half when 20 were done. The first
-// evaluation, which takes as long as a hundred others, says nothing of those to come.
+// True if, after 20 of n_all trials, the predicted duration is right within a factor of 1.5. The
+// first evaluation takes as long as a hundred others and must not count.
 static bool is_estimated_on_the_way(const struct fixture *f, const char *agent, int64_t trials,
                                     double n_all) {
     struct watched w = {.n_all = n_all};
@@ -154,7 +156,7 @@ static bool is_estimated_on_the_way(const struct fixture *f, const char *agent, 
     return w.n_seen >= 6 && predicted_s < 1.5 * took_s && predicted_s > took_s / 1.5;
 }
 
-// The agent says how many trials there are.
+// Both agents know their number of trials, so the estimate is exact in that.
 static void test_search_estimate__on_the_way(void **state) {
     static const struct {
         const char *agent;

@@ -1,17 +1,17 @@
-// How many trials a part has, on machines made up for it.
+// Number of trials in a part of a round, on simulated machines whose trial times are known.
 #include "../msc_test.h"
 #include "search/pace.h"
 
 #include <math.h>
 
-// A machine that runs so many trials beside one another; the first evaluation takes a while more.
+// A machine that runs n_threads trials in parallel. The first evaluation takes first_s longer.
 struct machine {
     double trial_s;
     size_t n_threads;
     double first_s;
 };
 
-// Parts of 60 s until `n` trials are done: sizes of the parts, and the time.
+// Runs n trials in parts of 60 s each. Stores the sizes of the parts and returns their number.
 static size_t run_parts(size_t sizes[], struct msc_pace *pace, const struct machine *m, size_t n) {
     size_t n_parts = 0;
     while (n > 0) {
@@ -33,16 +33,16 @@ static void test_search_pace__rate(void **state) {
     msc_rate_note(&rate, 2, 20.0);
     assert_true(msc_rate_seconds(&rate) == 10.0);
     msc_rate_note(&rate, 0, 5.0);
-    msc_rate_note(&rate, 4, 4.0); // the first no longer counts
+    msc_rate_note(&rate, 4, 4.0); // the first note no longer counts
     assert_true(msc_rate_seconds(&rate) == 1.0);
     for (int i = 0; i < 40; i++) {
-        msc_rate_note(&rate, 8, 16.0); // 320 trials later a long past has faded
+        msc_rate_note(&rate, 8, 16.0); // after 320 more trials the old times have faded
     }
     assert_true(fabs(msc_rate_seconds(&rate) - 2.0) < 0.01);
 }
 
-// At the beginning every part is quicker than the one before: what is told after 20 trials must
-// still be within one and a half times of the pace that stays, 1 s.
+// While caches warm up, each part is faster than the one before. The estimate after 20 trials must
+// be within a factor of 1.5 of the final pace, 1 s.
 static void test_search_pace__warms_up(void **state) {
     (void)state;
     struct msc_rate rate = {0};
@@ -51,7 +51,7 @@ static void test_search_pace__warms_up(void **state) {
     msc_rate_note(&rate, 16, 32.0);
     msc_rate_note(&rate, 11, 11.0);
     assert_true(msc_rate_seconds(&rate) < 1.5);
-    assert_true(msc_rate_seconds(&rate) > 1.0); // one part does not decide alone
+    assert_true(msc_rate_seconds(&rate) > 1.0); // a single part does not decide it
 }
 
 static void test_search_pace__short_trials(void **state) {
@@ -59,13 +59,13 @@ static void test_search_pace__short_trials(void **state) {
     struct msc_pace pace = MSC_PACE_INIT;
     size_t sizes[64];
     const struct machine m = {.trial_s = 0.001, .n_threads = 1, .first_s = 0.5};
-    assert_int_equal(run_parts(sizes, &pace, &m, 32), 4); // 1, 4, 20, 7
+    assert_int_equal(run_parts(sizes, &pace, &m, 32), 4); // parts of 1, 4, 20 and 7 trials
     assert_int_equal(sizes[0], 1);
     assert_int_equal(run_parts(sizes, &pace, &m, 32), 1);
     assert_int_equal(run_parts(sizes, &pace, &m, 300), 2);
 }
 
-// A minute each: one part is one trial, once that two take twice as long was seen.
+// Trials of a minute: once two trials took twice as long as one, each part is one trial.
 static void test_search_pace__long_trials(void **state) {
     (void)state;
     struct msc_pace pace = MSC_PACE_INIT;
@@ -81,7 +81,7 @@ static void test_search_pace__long_trials(void **state) {
     assert_int_equal(sizes[0], 12);
 }
 
-// Threads are not left idle for it.
+// A part has at least as many trials as there are threads, even if it then exceeds its 60 s.
 static void test_search_pace__many_threads(void **state) {
     (void)state;
     struct msc_pace pace = MSC_PACE_INIT;
@@ -101,7 +101,7 @@ static void test_search_pace__fit(void **state) {
     assert_int_equal(msc_pace_fit(&pace, 13.0), 6);
     assert_int_equal(msc_pace_fit(&pace, 1.0), 1);
     assert_int_equal(msc_pace_fit(&pace, -1.0), 1);
-    // What took no time leaves room for any number.
+    // If a trial took no measurable time, any number fits.
     struct msc_pace free_of_charge = MSC_PACE_INIT;
     msc_pace_note(&free_of_charge, 1, 0.0);
     assert_true(msc_pace_fit(&free_of_charge, 1.0) > 1000);

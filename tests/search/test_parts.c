@@ -1,9 +1,10 @@
-// Long rounds in parts: what a stop leaves, what time is kept to, and that nothing else changes.
+// Long rounds are evaluated in parts: how much a stop loses, how closely a time budget is kept, and
+// that the record is the same as without parts.
 #include "../msc_test.h"
 #include "fake_env.h"
 #include "search_fixture.h"
 
-// Rounds of 32 trials behind two baselines.
+// Two baselines, then rounds of 32 trials.
 static struct launch long_rounds(const char *path, int64_t trials) {
     fake_reset();
     fake_control.reports_late = true;
@@ -16,7 +17,7 @@ static struct launch long_rounds(const char *path, int64_t trials) {
     return one;
 }
 
-// The same where one trial is as much as is to be lost.
+// The same, but each part is a single trial, so that a stop loses at most one.
 static struct launch slow_rounds(const char *path, int64_t trials) {
     struct launch one = long_rounds(path, trials);
     one.options.commit_seconds = 1e-6;
@@ -41,7 +42,7 @@ static void write_whole(char whole[FIXTURE_PATH_BYTES], const struct fixture *f,
     launch(&one);
 }
 
-// Stopped at once at trial 30 of the first round, 2 to 33: what was evaluated before is there.
+// The first round has trials 2 to 33 and is stopped at trial 26. The trials evaluated before are kept.
 static void test_search_parts__a_stop_costs_a_part(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -65,7 +66,7 @@ static void test_search_parts__a_stop_costs_a_part(void **state) {
     }
 }
 
-// The round that time runs out in ends there, and the next launch goes on in it.
+// The time budget ends a search in the middle of a round. The next launch continues in that round.
 static void test_search_parts__time_ends_a_round(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -82,7 +83,7 @@ static void test_search_parts__time_ends_a_round(void **state) {
     assert_same_record(f->path, whole);
 }
 
-// Where trials are short a round is evaluated at once, but for the very first trials.
+// If trials are short, a round is one part, except while the first trials are timed.
 static void test_search_parts__short_rounds_stay_whole(void **state) {
     const struct fixture *f = *state;
     struct launch one = long_rounds(f->path, 320);

@@ -1,3 +1,4 @@
+// The hash table of points that a search has tried: membership of points that the test added or did not.
 #include "../msc_test.h"
 #include "search/points.h"
 
@@ -29,7 +30,7 @@ static void test_search_points__set_and_find(void **state) {
         msc_points_settle(&points, msc_point_hash(choices, 3));
         assert_int_equal(points.n_settled, 1);
     }
-    // Both another trial of the point and a larger table leave it settled.
+    // The point remains settled when it is set again and when the table grows.
     assert_ok(msc_points_set(&points, msc_point_hash(choices, 3), 100));
     for (uint32_t i = N; i < 4 * N; i++) {
         const uint32_t other[] = {i, 0, 0};

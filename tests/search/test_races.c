@@ -1,4 +1,4 @@
-// What agents are told in a race. The agent proposes what a script says.
+// What an agent observes in a race (trials are eliminated after a few batches). A scripted agent logs it.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// Two rounds of the same points: those that were raced out are repeats then.
+// Two rounds of the same points, so that the second repeats the trials that the first eliminated.
 #define ROUND                                                                                      \
     "[{\"choices\":[0,1,2,0,1]},{\"choices\":[1,1,1,2,2]},{\"choices\":[2,0,2,0,2]},"              \
     "{\"choices\":[0,0,0,1,1]}]"
@@ -42,7 +42,7 @@ static void prepare(struct told *t, const struct fixture *f) {
     t->launch.options.race = &t->race;
 }
 
-// What the agent is told of a trial: behind its id.
+// The rest of the log line on trial `id`, after the id.
 static void read_told(char out[64], const struct told *t, int id) {
     char *text = NULL;
     char start[32];
@@ -55,8 +55,8 @@ static void read_told(char out[64], const struct told *t, int id) {
     msc_free(text);
 }
 
-// Two of the four are raced out. The agent observes an estimate of their whole loss, and the same
-// estimate when they are repeated.
+// Two of the four trials are eliminated. The agent observes an estimate of their full loss, and the
+// same estimate when they are repeated.
 static void assert_repeats_told(const struct told *t) {
     int n_estimates = 0;
     for (int id = 0; id < 4; id++) {
@@ -69,8 +69,8 @@ static void assert_repeats_told(const struct told *t) {
     assert_int_equal(n_estimates, 2);
 }
 
-// At once; stopped within the second round, and gone on with; the points of the second round are
-// repeats of the first, and their lines have no rungs.
+// Runs the search whole, then stopped within the second round, then continued. The trials of the
+// second round are repeats, and their lines have no rungs.
 static void launch_thrice(struct told *t) {
     struct search_run run;
     for (int n = 0; n < 3; n++) {

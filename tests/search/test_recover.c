@@ -1,5 +1,6 @@
-// Searches that meet trouble: trials that cannot run, stops in the middle, other numerics, agents
-// that do not repeat themselves.
+// Searches that continue after trouble: trials that cannot run, stops within a round, other
+// numerics, full disks, and agents that are not deterministic. Expected records are those of
+// undisturbed runs.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -25,7 +26,7 @@ static struct launch fake_launch(const struct fixture *f, int64_t trials) {
     return one;
 }
 
-// A round that does not fit into memory runs one trial at a time.
+// A round that does not fit into memory is evaluated one trial at a time.
 static void test_search_recover__too_large_a_round(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -58,7 +59,7 @@ static void test_search_recover__a_trial_that_cannot_run(void **state) {
     run_finish(&run);
 }
 
-// When nothing runs any more, the budget is not burnt.
+// If no trial runs any more, the search ends with an error instead of using up the budget.
 static void test_search_recover__a_device_that_is_gone(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -69,7 +70,7 @@ static void test_search_recover__a_device_that_is_gone(void **state) {
     assert_int_equal(run.status, MSC_E_DEVICE);
     assert_message("33 trials in a row could not run: the device is lost");
     run_finish(&run);
-    // The device is back: the failed ones can be done again, and the search goes on.
+    // When the device is back, failed trials are retried, and the search continues.
     fake_reset();
     one.options.retry_failed = true;
     run_launch(&run, &one);
@@ -82,8 +83,8 @@ static void test_search_recover__a_device_that_is_gone(void **state) {
     run_finish(&run);
 }
 
-// A device that is lost with all it held ends the search at once, with what was finished; no trial has
-// failed, and where it is there again the search goes on as if nothing had been.
+// A lost device ends the search at once and keeps what was finished. No trial counts as failed.
+// When the device is back, the search continues as if it had not been lost.
 static void test_search_recover__a_lost_device(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -99,7 +100,7 @@ static void test_search_recover__a_lost_device(void **state) {
         run_launch(&run, &one);
         assert_int_equal(run.status, MSC_E_LOST);
         assert_string_equal(msc_status_message(), "the device is lost");
-        assert_int_equal(fake_control.n_calls, from); // nothing is tried again
+        assert_int_equal(fake_control.n_calls, from); // nothing is retried
         run_finish(&run);
         assert_true(is_prefix(f->path, whole));
         fake_reset();
@@ -109,7 +110,7 @@ static void test_search_recover__a_lost_device(void **state) {
     }
 }
 
-// Memory that is gone for a while, or for good: no trial has failed for that.
+// Running out of memory, briefly or for good, makes no trial fail.
 static void test_search_recover__no_memory_left(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -141,10 +142,10 @@ static void test_search_recover__no_memory_left(void **state) {
     }
 }
 
-// Failed trials are done again where the record stands, once; a later replay agrees.
+// Failed trials are retried once, at the current end of the record; later launches replay them.
 static void test_search_recover__retry(void **state) {
     const struct fixture *f = *state;
-    const int64_t budgets[] = {30, 32}; // in the middle of a round, and between two
+    const int64_t budgets[] = {30, 32}; // within a round, and between two rounds
     for (size_t i = 0; i < 2; i++) {
         struct search_run run;
         struct launch one = fake_launch(f, budgets[i]);
@@ -171,7 +172,7 @@ static void test_search_recover__retry(void **state) {
         run_launch(&run, &one);
         assert_int_equal(run.result.n_new, 0);
         run_finish(&run);
-        // Going on replays the retries where they stand.
+        // Continuing replays the retries at their places in the record.
         one.options.retry_failed = false;
         one.options.budget.trials = 70;
         assert_int_equal(launch(&one), MSC_SEARCH_END_TRIALS);
@@ -181,7 +182,7 @@ static void test_search_recover__retry(void **state) {
     }
 }
 
-// Stopped at once in the middle of a round: what was finished is kept, and nothing is lost later.
+// Stopped within a round: what was finished is kept, and continuing gives the undisturbed record.
 static void test_search_recover__stopped_at_once(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -232,7 +233,7 @@ static void test_search_recover__other_numerics(void **state) {
     assert_string_equal(msc_record_numerics(run.result.record, 21), "test");
     assert_string_equal(msc_record_numerics(run.result.record, 22), "other");
     run_finish(&run);
-    // Now the other one is the record's own.
+    // From now on these are the numerics of the record.
     one.options.accept_new_numerics = false;
     one.options.budget.trials = 60;
     launch(&one);
@@ -246,7 +247,7 @@ static void scripted(char *agent, size_t n_bytes, const char *log) {
              MSC_SCRIPTED_AGENT, log);
 }
 
-// An agent that asks for something else than before, and what a warm start makes of it.
+// An agent that no longer proposes the recorded trials, and a warm start from them.
 static void test_search_recover__warm_start(void **state) {
     const struct fixture *f = *state;
     char agent[FIXTURE_PATH_BYTES * 2 + 1024];
@@ -274,7 +275,7 @@ static void test_search_recover__warm_start(void **state) {
     assert_string_equal(text, "tell 0 complete 0\ntell 1 complete 1\ntell 2 complete 2\n"
                               "ask\ntell 3 complete 3\nask\ntell 4 complete 4\n");
     msc_free(text);
-    // From then on the record replays from the warm start.
+    // Later launches replay from the warm start on.
     one.options.warm_start = false;
     one.options.budget.trials = 5;
     run_launch(&run, &one);
@@ -286,7 +287,7 @@ static void test_search_recover__warm_start(void **state) {
     unsetenv("MSC_SCRIPTED_SKIP");
 }
 
-// A launch in a process of its own, whose disk is full once a file has so many bytes.
+// Launches in a child process whose files cannot grow beyond n_bytes, as on a full disk.
 static void launch_on_full_disk(const struct launch *one, size_t n_bytes) {
     int status = 0;
     pid_t child = fork();
@@ -328,13 +329,13 @@ static enum msc_status ignore_best(void *payload, const struct msc_trial *best) 
     return MSC_OK;
 }
 
-// What is left of a round is written at once, for its first trial has failed and all the others are
-// done: the trials that the disk has no room for are not looked at.
+// Trial 8 fails softly and the others are done, so all are written at once. Trials that the disk
+// has no room for must not be read afterwards.
 static void test_search_recover__full_disk_at_once(void **state) {
     const struct fixture *f = *state;
     struct stat file;
     struct launch one = fake_launch(f, 8);
-    one.env = "{\"tasks\":6,\"choices\":4}"; // without a baseline that no trial beats
+    one.env = "{\"tasks\":6,\"choices\":4}"; // no baseline, because no trial would beat it
     launch(&one);
     assert_int_equal(stat(f->path, &file), 0);
     remove_record(f->path);
@@ -348,7 +349,7 @@ static void test_search_recover__full_disk_at_once(void **state) {
     assert_int_equal(launch(&one), MSC_SEARCH_END_TRIALS);
 }
 
-// The same of more trials than one write has lines: 24 are done again, in parts of 1, 4 and 19.
+// The same with 24 retries, more than one write holds; they are retried in parts of 1, 4 and 19.
 static void test_search_recover__full_disk_while_retrying(void **state) {
     const struct fixture *f = *state;
     struct stat file;

@@ -1,5 +1,5 @@
-// What a round makes of proposals: repeats, bounds, probes, and what the agent is told. The agent
-// proposes what a script says.
+// How a round handles proposals: repeats, bounds, probes, and what the agent observes. A scripted
+// agent makes the proposals; the losses are sums of the choices.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -77,7 +77,7 @@ static void test_search_rounds__repeats(void **state) {
     run_finish(&s.run);
 }
 
-// A pruned result answers only the same or a tighter bound; a complete one answers all.
+// A pruned result is reused only for the same bound or a tighter one; a complete result for any.
 static void test_search_rounds__bounds(void **state) {
     struct scripted_run s;
     prepare(&s, *state, "{}",
@@ -103,8 +103,7 @@ static void test_search_rounds__bounds(void **state) {
     run_finish(&s.run);
 }
 
-// A point of which no more is known than that it was stopped may be tried again: it does not end a
-// search of all points.
+// A point that was only pruned may be proposed again, so it does not count towards exhausting the space.
 static void test_search_rounds__stopped_points_do_not_exhaust(void **state) {
     struct scripted_run s;
     prepare(&s, *state, "{\"tasks\":1,\"choices\":2}",
@@ -123,7 +122,7 @@ static void test_search_rounds__stopped_points_do_not_exhaust(void **state) {
     }
 }
 
-// Within a round the bounds alone decide, so that a cut round goes on as it would have.
+// Within a round, only the bounds decide what is reused. So a round that was cut continues unchanged.
 static void test_search_rounds__bounds_within_a_round(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -172,7 +171,8 @@ static void test_search_rounds__infeasible_and_probes(void **state) {
     run_finish(&s.run);
 }
 
-// A round that the budget cuts is not told; the next launch asks for it again and goes on.
+// The agent observes nothing of a round that the budget cuts. The next launch asks for the round
+// again and completes it.
 static void test_search_rounds__cut_round_is_not_told(void **state) {
     struct scripted_run s;
     prepare(&s, *state, "{\"baselines\":1}",
@@ -191,7 +191,7 @@ static void test_search_rounds__cut_round_is_not_told(void **state) {
                     "tell 3 complete 3\nask\ntell 4 complete 4\n");
 }
 
-// Repeats cost no evaluation, but an agent that does nothing else has come to its end.
+// Repeats cost no evaluation, but after 1,000 of them in a row the search ends.
 static void test_search_rounds__repeats_without_end(void **state) {
     struct scripted_run s;
     char script[32768] = "[[{\"choices\":[0,1]}]";

@@ -1,4 +1,5 @@
-// A search is one sequence of trials, however often it is stopped and extended.
+// A search is one sequence of trials, however often it is stopped and extended. Reference records
+// are made in a single launch.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -61,7 +62,7 @@ static void test_search_search__stops_and_goes_on(void **state) {
     }
 }
 
-// From a record that was cut off after any of its lines.
+// Continues from a record that was cut after each of its lines.
 static void test_search_search__goes_on_from_any_line(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -96,7 +97,7 @@ static void test_search_search__baselines_are_extra(void **state) {
     assert_int_equal(msc_record_n_trials(run.result.record), 23);
     for (size_t i = 0; i < 3; i++) {
         const struct msc_outcome outcome = msc_record_trial(run.result.record, i).trial.outcome;
-        // Measured even where the bound is broken: uniform 3 and 2 of 3 are too large.
+        // Uniform plans are measured even if they break the bound, as the first two of the three do.
         assert_int_equal(outcome.state, i < 2 ? MSC_TRIAL_INFEASIBLE : MSC_TRIAL_COMPLETE);
         assert_false(isnan(outcome.metrics[0]));
         assert_int_equal(msc_record_trial(run.result.record, i).baseline, i);
@@ -161,20 +162,20 @@ static void test_search_search__ends(void **state) {
         one.options.budget = rows[i].budget;
         one.options.cancel = rows[i].cancel;
         assert_int_equal(launch(&one), rows[i].end);
-        // Once more: it says the same again.
+        // A second launch ends in the same way.
         assert_int_equal(launch(&one), rows[i].end);
         remove_record(f->path);
     }
 }
 
-// The time of all launches counts.
+// A time budget counts the time of all launches.
 static void test_search_search__time_adds_up(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
     struct launch slow = {.path = f->path,
                           .env = "{\"tasks\":10,\"choices\":3,\"delay_us\":2000}",
                           .options = LAUNCH_TRIALS(40)};
-    launch(&slow); // 43 trials of 2 ms
+    launch(&slow); // 43 trials of 2 ms use up the 60 ms of the next launch
     slow.options.budget = (struct msc_budget){.trials = -1, .seconds = 0.06};
     run_launch(&run, &slow);
     assert_ok(run.status);
@@ -188,7 +189,7 @@ struct watched {
     size_t n_progress;
     size_t n_trials;
     size_t n_best;
-    struct msc_trial last_best; // what it points to is the record's
+    struct msc_trial last_best; // borrows memory of the record
     struct msc_cancel *cancel;
 };
 
@@ -216,19 +217,19 @@ static void test_search_search__callbacks(void **state) {
         .payload = &w, .progress = watch_progress, .best = watch_best};
     run_launch(&run, &all);
     assert_ok(run.status);
-    assert_int_equal(w.n_progress, 9); // the baselines and eight rounds
+    assert_int_equal(w.n_progress, 9); // the baselines, then eight rounds
     assert_int_equal(w.n_trials, 67);
     assert_true(w.n_best > 1);
     assert_int_equal(w.last_best.id, best_id(run.result.record));
     run_finish(&run);
-    // A finished record announces its best once, so that what hangs on it can be made again.
+    // A finished record announces its best trial once, so that the files derived from it can be written.
     w = (struct watched){0};
     launch(&all);
     assert_int_equal(w.n_best, 1);
     assert_int_equal(w.n_progress, 0);
 }
 
-// A long round is written while it runs.
+// A long round is written in several commits.
 static void test_search_search__commits_within_a_round(void **state) {
     const struct fixture *f = *state;
     char quick[FIXTURE_PATH_BYTES];
@@ -296,7 +297,7 @@ static void test_search_search__refuses(void **state) {
     run_finish(&run);
 }
 
-// After every commit, in launches that begin and that go on, the front is as large as the record's.
+// After each commit, in new and continued searches, the front is as large as that of the record.
 static void compare_front(void *payload, const struct msc_search_progress *progress) {
     int64_t *ids = NULL;
     size_t n = 0;

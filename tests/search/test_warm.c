@@ -1,4 +1,4 @@
-// What a search takes of other records before its agent is asked.
+// Warm starts: what a search takes over from other records before it asks its agent.
 #include "../msc_test.h"
 #include "base/json.h"
 #include "fake_env.h"
@@ -28,7 +28,7 @@ static void keep_line(void *payload, enum msc_log_level level, const char *line)
     kept->level = level;
 }
 
-// The member that a search in `env` takes of a record, under the numerics "test".
+// Collects what a search in `env`, under the numerics "test", takes over from the records.
 static enum msc_status collect(cJSON **out, struct told_log *kept, const struct msc_env_def *def,
                                const char *env_text, const char *const paths[], size_t n_paths) {
     const struct msc_env_host host = {0};
@@ -72,7 +72,7 @@ static bool is_same_point(struct msc_record_line a, struct msc_record_line b, si
                   n_tasks * sizeof *a.trial.proposal.choices) == 0;
 }
 
-// Of the same environment: all trials of the other record, as they are, cost nothing.
+// From a record of the same environment, all trials are taken over with their values, at no cost.
 static void test_search_warm__tells_what_holds(void **state) {
     const struct fixture *f = *state;
     char other[FIXTURE_PATH_BYTES];
@@ -104,7 +104,7 @@ static void test_search_warm__tells_what_holds(void **state) {
         assert_int_equal(line.warm, MSC_RECORD_WARM_TOLD);
         assert_true(is_same_point(line, from, 6));
         assert_true(line.trial.outcome.metrics[0] == from.trial.outcome.metrics[0]);
-        // Judged by the bound of this search, which the other one did not have.
+        // The bound of this search applies, which the other search did not have.
         bool is_within = line.trial.outcome.metrics[2] <= 0.06;
         assert_int_equal(line.trial.outcome.state,
                          is_within ? MSC_TRIAL_COMPLETE : MSC_TRIAL_INFEASIBLE);
@@ -119,7 +119,7 @@ static void test_search_warm__tells_what_holds(void **state) {
     cJSON_Delete(warm);
 }
 
-// The best one is measured again, and only it.
+// Only the best trial of the other record is measured again, as a check.
 static void test_search_warm__measures_one(void **state) {
     const struct fixture *f = *state;
     char other[FIXTURE_PATH_BYTES];
@@ -151,7 +151,8 @@ static void test_search_warm__measures_one(void **state) {
     cJSON_Delete(warm);
 }
 
-// Values of another environment, or of other numerics, are no losses of this one: points alone.
+// From a record of another environment, or under other numerics, only the best points are taken
+// over and evaluated here, without their values.
 static void test_search_warm__tries_the_best_of_others(void **state) {
     const struct fixture *f = *state;
     char other[FIXTURE_PATH_BYTES];
@@ -175,11 +176,11 @@ static void test_search_warm__tries_the_best_of_others(void **state) {
     struct msc_record *theirs = open_record(other), *ours = open_record(f->path);
     struct msc_record_counts counts;
     msc_record_count(&counts, ours);
-    assert_int_equal(counts.n_budgeted, 20); // those that are tried count
+    assert_int_equal(counts.n_budgeted, 20); // the points taken over count towards the budget
     msc_record_top(ids, &n, 64, theirs);
     size_t at = 3;
     for (size_t i = 0; i < n && at < 3 + MSC_WARM_BEST; i++) {
-        if (ids[i] >= 3) { // a baseline is tried anyhow
+        if (ids[i] >= 3) { // a baseline is evaluated anyway
             const struct msc_record_line line = msc_record_trial(ours, at++);
             assert_int_equal(line.warm, MSC_RECORD_WARM_TRIED);
             assert_true(is_same_point(line, msc_record_trial(theirs, (size_t)ids[i]), 6));
@@ -200,8 +201,8 @@ static void test_search_warm__tries_the_best_of_others(void **state) {
     cJSON_Delete(warm);
 }
 
-// Tasks are the same by their names; those that the other record does not have are named, and stay at
-// the most expensive choice.
+// Tasks are matched by name. Tasks that the other record lacks are listed in the log and keep their
+// most expensive choice.
 static void test_search_warm__matches_names(void **state) {
     const struct fixture *f = *state;
     char other[FIXTURE_PATH_BYTES];
@@ -222,14 +223,14 @@ static void test_search_warm__matches_names(void **state) {
         assert_int_equal(cJSON_GetArrayItem(point, 7)->valueint, 0);
     }
     cJSON_Delete(warm);
-    // The tasks of the environment of tests are called otherwise.
+    // The tasks of the fake environment have other names.
     fake_reset();
     assert_int_equal(collect(&warm, &kept, &msc_env_fake, "{\"tasks\":5,\"choices\":3}", paths, 1),
                      MSC_E_INVALID);
     assert_message("other.jsonl: it has none of the 5 tasks of this search");
 }
 
-// A value that does not come out again makes all of its record doubtful.
+// If the best value cannot be reproduced, no value of its record is used.
 static void test_search_warm__believes_no_other_value(void **state) {
     const struct fixture *f = *state;
     char other[FIXTURE_PATH_BYTES], forged[FIXTURE_PATH_BYTES];
@@ -259,7 +260,7 @@ static void test_search_warm__believes_no_other_value(void **state) {
     cJSON_Delete(warm);
 }
 
-// Cut off after any of its lines, and without the files that it began with.
+// Continues after a cut at any line, even if the other records no longer exist.
 static void test_search_warm__goes_on_from_any_line(void **state) {
     const struct fixture *f = *state;
     char told[FIXTURE_PATH_BYTES], tried[FIXTURE_PATH_BYTES], whole[FIXTURE_PATH_BYTES];
@@ -301,7 +302,7 @@ static void test_search_warm__goes_on_from_any_line(void **state) {
             launch(&rest);
             assert_same_record(f->path, whole);
         }
-        // Budgets only stop it.
+        // Stopping by budget and continuing gives the same record.
         remove_record(f->path);
         for (int64_t trials = 0; trials <= 24; trials += 3) {
             struct launch part = all;
@@ -317,7 +318,7 @@ static void test_search_warm__goes_on_from_any_line(void **state) {
     cJSON_Delete(warm);
 }
 
-// What a record began with is known by its files.
+// A record knows which files it was started from.
 static void test_search_warm__knows_its_files(void **state) {
     const struct fixture *f = *state;
     char other[FIXTURE_PATH_BYTES], third[FIXTURE_PATH_BYTES];
@@ -329,10 +330,10 @@ static void test_search_warm__knows_its_files(void **state) {
         .path = other, .env = toy, .agent = random_agent, .options = LAUNCH_TRIALS(5)};
     launch(&before);
     assert_ok(collect(&warm, NULL, NULL, toy, paths, 1));
-    before.options.budget.trials = 9; // it has gone on meanwhile
+    before.options.budget.trials = 9; // the other record has grown since
     launch(&before);
     assert_ok(msc_warm_check(warm, paths, 1, "a.jsonl", NULL));
-    assert_ok(msc_warm_check(warm, paths, 2, "a.jsonl", NULL)); // the second is gone
+    assert_ok(msc_warm_check(warm, paths, 2, "a.jsonl", NULL)); // the second file does not exist
     before.path = third;
     before.options.seed = 7;
     launch(&before);
@@ -342,7 +343,7 @@ static void test_search_warm__knows_its_files(void **state) {
     cJSON_Delete(warm);
 }
 
-// Members that no search wrote: a point without values among those that are told.
+// Malformed warm-start members: points without values among those told, wrong lengths or choices.
 static void test_search_warm__refuses(void **state) {
     const struct fixture *f = *state;
     static const char *const bad[] = {
@@ -358,7 +359,7 @@ static void test_search_warm__refuses(void **state) {
         struct launch one = {.path = f->path, .env = toy, .options = LAUNCH_TRIALS(1)};
         assert_ok(msc_json_parse(&warm, bad[i], strlen(bad[i]), "warm"));
         one.options.warm = warm;
-        for (int launch = 0; launch < 2; launch++) { // that begins, and that goes on
+        for (int launch = 0; launch < 2; launch++) { // a new search, then a continued one
             run_launch(&run, &one);
             assert_int_equal(run.status, MSC_E_FORMAT);
             run_finish(&run);

@@ -1,12 +1,13 @@
-// A small program that searches under supervision, for the tests that kill it.
+// Runs a search on the toy environment under supervision; test_supervise.c starts and kills it.
 //
 //     search_worker RECORD TRIALS ENV AGENT LIMIT_S QUIET_S
 //
-// Exit code 0 after a search that ended or was cancelled (the end is printed), 1 after an error.
-// RECORD "crash" ends every worker at once, "exit" with code 42, "vanish" as a library would that calls
-// exit; "hang" never ends one; "environment" prints what it was started with. "lost" loses the device in
-// every worker, and "lost N" in the first N, the last of which cannot open it; the next prints how many
-// there were.
+// Exits with 0 after a search that ended or was cancelled, whose end it prints, and with 1 after an
+// error. Some values of RECORD make every worker misbehave instead:
+// - crash: aborts; exit: exits with 42; vanish: a library calls exit(0); hang: never ends.
+// - environment: prints the environment variables that the worker was started with.
+// - lost: every worker loses its device. "lost N": only the first N workers do, and the last of them
+//   cannot even open it. The worker after them prints how many lost it.
 #include "base/json.h"
 #include "base/str.h"
 #include "env/env.h"
@@ -65,7 +66,7 @@ out:
     return status;
 }
 
-// What there is between workers is the page.
+// Workers count the losses in the page that they share with their parent.
 static int lose(const char *record, struct msc_worker *worker) {
     int64_t n = INT64_MAX, n_left = (int64_t)atomic_load(&worker->page->n_left);
     if (record[4] != '\0' && !msc_parse_i64(&n, record + 5)) {
@@ -99,7 +100,7 @@ static int work(char **argv) {
     if (strcmp(argv[1], "vanish") == 0) {
         exit(EXIT_SUCCESS);
     }
-    if (strcmp(argv[1], "hang") == 0) { // before any search begins
+    if (strcmp(argv[1], "hang") == 0) { // hangs before its search begins
         msc_worker_set_quiet(&worker, 0.2);
         pause();
     }

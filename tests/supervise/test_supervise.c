@@ -1,4 +1,5 @@
-// Searches that are killed, crash, hang and are interrupted, through the real parent and worker.
+// Supervised searches that are killed, crash, hang and are interrupted, with the real parent and
+// worker processes of search_worker.c.
 #include "../processes.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -24,7 +25,7 @@ struct program {
     const char *agent;
     const char *limit_s;
     const char *quiet_s;
-    char output[FIXTURE_PATH_BYTES]; // stdout and stderr go here
+    char output[FIXTURE_PATH_BYTES]; // file that gets stdout and stderr
 };
 
 static struct program program_of(const struct fixture *f, int trials, const char *env) {
@@ -87,7 +88,7 @@ static off_t size_of(const char *path) {
     return stat(path, &info) == 0 ? info.st_size : 0;
 }
 
-// True when the record has grown by n_bytes; false when the program ended before.
+// Returns true once the record has grown by n_bytes, false if the program ended before.
 static bool wait_for_growth(pid_t program, const char *path, off_t n_bytes) {
     off_t begin = size_of(path);
     for (int i = 0; i < 20000 && size_of(path) < begin + n_bytes; i++) {
@@ -101,7 +102,7 @@ static bool wait_for_growth(pid_t program, const char *path, off_t n_bytes) {
     return true;
 }
 
-// The lock is free when the worker is gone.
+// Waits until the worker has released its lock on the record.
 static void assert_worker_dies(const char *path) {
     struct msc_record *record = NULL;
     enum msc_status status = MSC_E_STATE;
@@ -135,8 +136,8 @@ static void make_whole(const struct fixture *f, char whole[FIXTURE_PATH_BYTES],
     assert_int_equal(run(&all), 0);
 }
 
-// Killed without warning at random lengths of the record: the parent, so that the worker follows,
-// or the worker, so that the parent starts another.
+// Kills the parent (then the worker ends too) or the worker (then the parent starts another) at
+// random lengths of the record.
 static void test_search_supervise__killed_anywhere(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -168,8 +169,7 @@ static void test_search_supervise__killed_anywhere(void **state) {
     assert_same_record(p.record, whole);
 }
 
-// One trial takes the program down; it is found, recorded as failed, and everything else is as if
-// it had been evaluated alone.
+// One trial crashes the worker. It is found and recorded as failed; all other trials are complete.
 static void test_search_supervise__crash(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 60, "{\"tasks\":8,\"choices\":3,\"crash_at\":17}");
@@ -205,8 +205,7 @@ static void test_search_supervise__hang(void **state) {
     msc_record_close(record);
 }
 
-// A worker that is stopped shows no sign of life: another repeats its round, and nothing else comes
-// of it.
+// A worker stopped by SIGSTOP shows no sign of life. Another repeats its round, and the record is the same.
 static void test_search_supervise__stopped_worker(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -221,7 +220,7 @@ static void test_search_supervise__stopped_worker(void **state) {
     assert_same_record(p.record, whole);
 }
 
-// So does one that hangs before there is a search.
+// A worker that hangs before its search begins is noticed as well.
 static void test_search_supervise__hung_setup(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 1, "{}");
@@ -230,7 +229,8 @@ static void test_search_supervise__hung_setup(void **state) {
     assert_output(&p, "showed no sign of life for 0.2 s, and 4 restarts brought no new trial");
 }
 
-// Two signals at once are one request; the round is finished, and the rest follows later.
+// The same signal twice within a few milliseconds is one request: the round is finished. The next
+// launch continues.
 static void test_search_supervise__interrupted(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -254,12 +254,12 @@ static void test_search_supervise__interrupted(void **state) {
     assert_same_record(p.record, whole);
 }
 
-// The second signal stops a round that would take minutes.
+// A second signal, later, stops a round at once that would take minutes.
 static void test_search_supervise__stopped_at_once(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 100, "{\"tasks\":8,\"choices\":3,\"delay_us\":20000000}");
     pid_t program = start(&p);
-    assert_true(wait_for_growth(program, p.record, 1)); // the header
+    assert_true(wait_for_growth(program, p.record, 1)); // until the header is written
     double begin_s = msc_clock_seconds();
     sleep_ms(200);
     kill(program, SIGINT);
@@ -279,7 +279,7 @@ static void test_search_supervise__gives_up(void **state) {
     assert_output(&p, "4 restarts brought no new trial");
     p.record = "exit";
     assert_int_equal(run(&p), 42);
-    p.record = "vanish"; // its code is not that of a search that has ended
+    p.record = "vanish"; // a library calls exit(0), which must not count as a finished search
     assert_int_equal(run(&p), 1);
     assert_output(&p, "exited before its end (code 0), and 4 restarts brought no new trial");
     p.record = f->path;
@@ -288,8 +288,8 @@ static void test_search_supervise__gives_up(void **state) {
     assert_output(&p, "no");
 }
 
-// A worker that has lost its device leaves, and another is started; one that cannot open it then does
-// the same. Where none brings anything new the parent says so.
+// A worker that lost its device exits, and another is started; so does one that cannot open the
+// device afterwards. After 4 restarts without progress the parent gives up.
 static void test_search_supervise__lost(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 1, "{}");
@@ -298,7 +298,7 @@ static void test_search_supervise__lost(void **state) {
     assert_output(&p, "has lost its device (it is gone) and is restarted");
     assert_output(&p, "has lost its device (it cannot be opened) and is restarted");
     assert_output(&p, "after 3, ok");
-    // What cannot be opened from the start was not lost.
+    // A device that cannot be opened in the first place does not count as lost.
     p.record = "lost 1";
     assert_int_equal(run(&p), 0);
     assert_output(&p, "after 0, device error");
@@ -308,8 +308,7 @@ static void test_search_supervise__lost(void **state) {
                       "no new trial; the record is intact");
 }
 
-// An agent that is a program notes its process id, or that of a program that it starts, in the
-// middle of an answer that it never ends.
+// An agent process that notes a process id (its own or that of a child) and then never finishes its answer.
 static void make_agent(char *json, size_t n_bytes, const char *script, const char *note) {
     snprintf(json, n_bytes,
              "{\"type\":\"process\",\"command\":[\"/bin/sh\",\"-c\",\"read a; echo '{}'; read b; "
@@ -317,7 +316,7 @@ static void make_agent(char *json, size_t n_bytes, const char *script, const cha
              script, note);
 }
 
-// The parent is killed: what the worker started ends with the worker.
+// If the parent is killed, the processes that the worker started end with the worker.
 static void test_search_supervise__agent_ends_with_the_parent(void **state) {
     const struct fixture *f = *state;
     char note[FIXTURE_PATH_BYTES];
@@ -339,7 +338,7 @@ static void test_search_supervise__agent_ends_with_the_parent(void **state) {
     }
 }
 
-// The worker is killed: the parent ends what was left, before it starts another.
+// If the worker is killed, the parent ends the processes that it left before it starts another.
 static void test_search_supervise__agent_ends_with_the_worker(void **state) {
     const struct fixture *f = *state;
     char note[FIXTURE_PATH_BYTES];
@@ -351,7 +350,7 @@ static void test_search_supervise__agent_ends_with_the_worker(void **state) {
     pid_t program = start(&p);
     pid_t pid = process_noted(note);
     assert_true(process_runs(pid));
-    kill(program, SIGINT); // or the worker would be started again
+    kill(program, SIGINT); // so that no other worker is started
     pid_t worker = worker_of(program);
     assert_true(worker > 0);
     kill(worker, SIGKILL);

@@ -1,4 +1,4 @@
-// What counts as silence, looked at by a clock that the test makes.
+// When the watchdog counts a worker as hung. The test sets the clock, so it knows the right moments.
 #include "../msc_test.h"
 #include "base/cancel.h"
 #include "supervise/watchdog.h"
@@ -12,7 +12,7 @@ static void fill_page(struct msc_worker_page *page, uint64_t quiet_ns) {
     atomic_store(&page->quiet_ns, quiet_ns);
 }
 
-// Looks every 100 ms. True when the worker counts as hung within `n_looks`.
+// Looks every 100 ms; true if the worker counts as hung within `n_looks` looks.
 static bool hangs(struct msc_watchdog *w, struct msc_worker_page *page, uint64_t *now_ns,
                   int n_looks) {
     for (int i = 0; i < n_looks; i++) {
@@ -34,7 +34,7 @@ static void test_search_watchdog__silence(void **state) {
     msc_watchdog_begin(&w, &page, now_ns);
     for (int i = 0; i < 5; i++) {
         assert_false(hangs(&w, &page, &now_ns, 99));
-        assert_false(msc_cancel_soon(&cancel)); // every poll is a beat
+        assert_false(msc_cancel_soon(&cancel)); // every poll is a sign of life
         assert_false(hangs(&w, &page, &now_ns, 99));
         assert_false(msc_cancel_now(&cancel));
     }
@@ -43,7 +43,7 @@ static void test_search_watchdog__silence(void **state) {
     assert_false(hangs(&w, &page, &now_ns, 100000));
 }
 
-// The parent was stopped for hours, or the machine slept: nobody's time.
+// Time in which the parent itself was stopped, or the machine slept, does not count.
 static void test_search_watchdog__gaps_do_not_count(void **state) {
     (void)state;
     static struct msc_worker_page page;
@@ -65,7 +65,7 @@ static void test_search_watchdog__limits(void **state) {
     static struct msc_worker_page page;
     fill_page(&page, 600 * S);
     assert_int_equal(msc_watchdog_limit_ns(&page), 600 * S);
-    // Seven trials of about 17 s (2^34 ns), five of a microsecond.
+    // 7 trials of about 17 s (2^34 ns) and 5 of about 1 us.
     atomic_store(&page.trials[34], 7);
     atomic_store(&page.trials[10], 5);
     assert_int_equal(msc_watchdog_limit_ns(&page), 100 * (UINT64_C(1) << 35));

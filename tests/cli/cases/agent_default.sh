@@ -1,6 +1,6 @@
-# The agent that searches where none is named, and searches that began when it was another.
+# The default agent, and records that another agent began before the configuration named none.
 . "$(dirname "$0")/../lib.sh"
-entry() { # $1: more of the entry
+entry() { # NAME [more members of the entry]
     printf '{"workspace": "%s", "gym": [{"env": {"type": "toy", "tasks": 6, "choices": 4,
         "bounds": {"size_ratio": {"max": 0.06}}}%s}]}' "$1" "$2" >"$1.json"
 }
@@ -11,14 +11,14 @@ entry new ""
 mscgym search new.json --quiet | grep -e '^trials' -e '^ended'
 agent new
 
-# Without a budget it ends by itself, and goes on as what it was.
+# Without a budget the default agent ends by itself. The record keeps its own agent.
 entry old ', "agent": {"type": "grid_search"}'
 mscgym search old.json --quiet | grep -e '^trials' -e '^ended'
 entry old ""
 mscgym search old.json --quiet | grep -e '^trials' -e '^ended'
 agent old
 
-# Half of it, and the rest under the new default.
+# Half of the trials by grid search, the rest with a configuration that names no agent.
 entry old ', "agent": {"type": "grid_search"}'
 mscgym search old.json --restart --trials 9 --quiet | grep -e '^trials' -e '^ended'
 entry old ""

@@ -1,5 +1,5 @@
-# A budget that ends before grid search has its plan: the dry run says so, the last trial is a plan made of
-# what is known, and a longer budget goes on as if there had been no such end.
+# A budget that ends before grid search has measured its plan. The dry run says so, the last trial is a
+# plan assembled from what is known, and a larger budget continues as if there had been no such trial.
 . "$(dirname "$0")/../lib.sh"
 grid() { # NAME TRIALS [more of the entry]
     cat >"$1.json" <<END
@@ -30,6 +30,6 @@ mscgym show a/toy.jsonl --canonical >long
 grid b 60
 mscgym search b.json >/dev/null
 mscgym show b/toy.jsonl --canonical | diff - long && echo "the same sequence"
-# Greedy steps do not know when they will be within the bounds.
+# Greedy search cannot predict when it will meet the bounds.
 sed 's/"grid_search"/"grid_search", "mode": "greedy"/; s/60/9/' b.json >c.json
 mscgym search c.json --restart --dry-run | grep plan

@@ -1,8 +1,8 @@
-# A folder that cannot be written, and a full disk: the record stays whole.
+# A folder that cannot be written to, and a full disk: the record remains valid.
 . "$(dirname "$0")/../lib.sh"
 toy a 40
 sed -i 's|"workspace": "a"|"workspace": "/dev/null/a"|' a.json
-# The system's own words differ between read-only, forbidden and the like.
+# The system's reason differs: read-only, permission denied and the like.
 cause='s/: [^:]*$/: CAUSE/'
 try mscgym search a.json | sed "$cause"
 tiny b
@@ -11,7 +11,7 @@ try mscgym export b/tiny.jsonl -o /dev/null/x.onnx | sed "$cause"
 try mscgym run "$FILES/tiny.onnx" --input x="$FILES/x.npy" --output /dev/null/out |
     sed "$cause"
 
-# The record may grow to 128 KB only, as on a full disk. (The thread sanitizer, too, has a file, in TMPDIR.)
+# Files may grow to 128 KB only, as on a full disk. The thread sanitizer writes to TMPDIR.
 toy c 1000
 (
     ulimit -f 128
@@ -26,7 +26,7 @@ mscgym search d.json --quiet >/dev/null
 cmp <(mscgym show c/toy.jsonl --canonical | tail -n +2) \
     <(mscgym show d/toy.jsonl --canonical | tail -n +2) && echo "with space again, the same record"
 
-# A log file that is a pipe which nobody reads from is no reason to wait for ever.
+# A log file that is a pipe without a reader must not block the search.
 toy e 4
 mkfifo pipe
 sed -i 's|"verbose"|"log_file": "../pipe", "verbose"|' e.json

@@ -1,7 +1,7 @@
-# Damaged or unfit models, arrays, records: one line each, nothing left behind.
+# Damaged or unsuitable models, arrays and records: each is reported in one line and leaves no file.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES"/*.onnx "$FILES"/*.npz "$FILES"/*.npy .
-with() { # model inputs [more of the configuration]
+with() { # Expects MODEL INPUTS [MEMBERS of the dataset].
     cat >c.json <<END
 {"verbose": "error", "model": "$1", "dataset": {"inputs": "$2"${3:+, $3}},
  "quantize": {"gym": [{"budget": {"trials": 2}}]}}
@@ -20,7 +20,7 @@ with tiny.onnx inputs_uint8.npz
 with tiny.onnx inputs_shape.npz
 with tiny.onnx inputs_name.npz
 head -c 700 inputs.npz >cut.npz
-# libzip's reason depends on its version.
+# The reason depends on the version of libzip.
 with tiny.onnx cut.npz | sed 's/ ([^)]* zip archive)/ (REASON)/'
 with tiny.onnx inputs.npz '"labels": "x.npy"'
 with tiny.onnx inputs.npz '"validation": 0.01'
@@ -56,7 +56,7 @@ try mscgym export --model tiny.onnx --strategy missing.json -o o.onnx
 try mscgym export --model tiny.onnx -o o.json
 ls *.tmp* o.onnx 2>/dev/null
 
-# A damaged record.
+# A record with an incomplete last line, then with an invalid member.
 record=msc_workspace/quantize_0.jsonl
 printf '{"kind":"trial","id"' >>$record
 try mscgym show $record | tail -n 1

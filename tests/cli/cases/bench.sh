@@ -1,10 +1,10 @@
-# Models in other runtimes, for which a script stands in here; and on the kernels of mscgym.
+# `bench`: latency of models in a runtime, which a script replaces here, and on mscgym's own kernels.
 . "$(dirname "$0")/../lib.sh"
 unset MSCGYM_RUNTIME
 cp "$FILES/tiny.onnx" a.onnx
 cp "$FILES/tiny_4.onnx" b.onnx
 
-# runtime ANSWER: a program that answers the first request after the hello so.
+# runtime ANSWER: writes a program that runs ANSWER after the first request.
 runtime() {
     cat >runtime <<END
 #!/bin/sh

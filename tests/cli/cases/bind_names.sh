@@ -1,4 +1,4 @@
-# A binding that is of nothing is answered with what there is.
+# A --bind of a name that the model does not have: the message lists the names that it has.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES"/*.onnx "$FILES"/*.npy "$FILES"/*.npz .
 try mscgym graph tiny.onnx --bind H=4
@@ -12,6 +12,6 @@ try mscgym export --model branch.onnx --bind mdoe=4 -o o.onnx
 try mscgym graph branch.onnx --bind mode=0 --bind M=2
 ls o o.onnx 2>/dev/null
 
-# What a branch has to compress is seen once it is known that it is taken.
+# Tensors within a branch can be compressed once a binding decides that the branch is taken.
 try mscgym graph branch.onnx --sites
 try mscgym graph branch.onnx --sites --bind mode=0

@@ -1,13 +1,13 @@
-# Stopping trials changes what a search costs, not what it finds: each agent with bounds and without,
-# the points of both records and their winners side by side. Then a record with stopped trials, cut
-# short and gone on with, and verified.
+# Stopping trials early changes the cost of a search, not its result. Each agent runs with and
+# without bounds on trials; points and winners must agree. Records with stopped trials are also cut,
+# continued and verified.
 . "$(dirname "$0")/../lib.sh"
 
-# points NAME: what was tried, in order. winner NAME: what won, and its metrics.
+# points NAME: the points of a record, in order. winner NAME: its winner and metrics.
 points() { grep '^{"kind":"trial"' "$1/tiny.jsonl" | sed 's/.*"choices":\(\[[^]]*\]\).*/\1/'; }
 winner() { mscgym show "$1/tiny.jsonl" --best --json | tr -d ' \n' | sed 's/.*"winner"://; s/"examined".*//'; }
 
-# compare NAME AGENT BOUNDS: a search with and one without.
+# compare NAME AGENT BOUNDS: runs a search with and without stopping trials, and compares them.
 compare() {
     for bounded in true false; do
         tiny "$1_$bounded" "\"bounds\": $3"

@@ -1,4 +1,4 @@
-# A scale for each channel of what depthwise convolutions read.
+# One scale per channel of the activation that a depthwise convolution reads.
 . "$(dirname "$0")/../lib.sh"
 model=$FILES/depthwise.onnx
 tiny a '"activations": {"per_channel": true}, "fix": {"relu*": "4"}'
@@ -24,7 +24,7 @@ echo "== the same everywhere"
 mscgym run "$model" --input x="$FILES/x.npy" --repeat 0 --strategy a/msc_quantize.json --output by_strategy
 mscgym export a/tiny.jsonl -o record.onnx
 mscgym run record.onnx --input x="$FILES/x.npy" --repeat 0 --output by_model
-for name in by_strategy by_model; do # the model computes in floats
+for name in by_strategy by_model; do # the exported model computes in floats
     tail -c 24 $name/y.npy | od -An -t f4 -w4 | awk '{printf "%.4g\n", $1}' >$name.txt
 done
 cmp by_strategy.txt by_model.txt && echo "strategy and model"

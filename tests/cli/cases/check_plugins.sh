@@ -1,6 +1,6 @@
-# Plug-ins that keep their contract, and programs that break it, each in its own way.
+# `--check`: plug-ins that keep their contract, and programs that each break it in one way.
 . "$(dirname "$0")/../lib.sh"
-# Itself, and no script that looks for it: it is started often.
+# The real Python program, not a wrapper script that looks for it: it is started many times.
 mkdir bin
 ln -s "$(python3 -c 'import sys; print(sys.executable)')" bin/python3
 PATH=$PWD/bin:$PATH
@@ -49,7 +49,7 @@ for fault in unseeded range failed left talks; do
     echo "== $fault"
     try mscgym agents --check "python3 -S agent.py $fault" 2>/dev/null | grep -v '^ok'
 done
-# Words that end as a configuration and a library do; and files with blanks in their names.
+# Commands whose last word looks like a configuration or a library, and file names with spaces.
 mscgym agents --check "python3 -S agent.py params.json" --json | jq -c '[.[].kept] | all'
 mscgym envs --check "python3 -S $EXAMPLES/../environments/filter_bits.py plugin.so" --json | jq -c '[.[].kept] | all'
 cp net.json "my net.json"
@@ -58,7 +58,7 @@ mscgym agents --check "my net.json" --json | jq -c '[.[].kept] | all'
 mscgym envs --check "./my env.so" --json | jq -c '[.[].kept] | all'
 echo "== slow"
 mscgym agents --check "python3 -S agent.py slow" --limit 1s --json | jq -c '.[-1].message'
-# What does not start.
+# Plug-ins that cannot be started, or are not named.
 try mscgym agents --check ./missing.so
 try mscgym agents --check
 try mscgym envs --check quantize

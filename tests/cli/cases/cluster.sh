@@ -1,4 +1,4 @@
-# A search by several workers writes the record that a single process writes, whoever dies.
+# A search with several workers writes the same record as a single process, even if workers die.
 . "$(dirname "$0")/../lib.sh"
 same() {
     mscgym show "$1" --canonical >own.txt && mscgym show alone.jsonl --canonical >alone.txt &&
@@ -14,13 +14,13 @@ for n in 1 3; do
     mscgym search a.json --restart --quiet --cluster local:$n >/dev/null
     same a/toy.jsonl "toy, $n workers"
 done
-# A trial that crashes, alone too, has the line that it has without workers.
+# A trial that crashes has the same line as without workers.
 toy b 20 '"crash_at": 7'
 alone b b/toy.jsonl
 mscgym search b.json --restart --quiet --cluster local:2 >/dev/null 2>&1
 same b/toy.jsonl crash
 grep -o 'the process crashed while it evaluated this trial alone' b/toy.jsonl
-# Batches: more workers than these, and fewer; stopped, and gone on with by others.
+# More and fewer workers than batches; stopped, and continued with another number of workers.
 tiny d
 alone d d/tiny.jsonl
 for n in 2 7; do
@@ -30,13 +30,13 @@ done
 mscgym search d.json --restart --quiet --trials 5 --cluster local:3 >/dev/null
 mscgym resume d/tiny.jsonl --quiet --trials 12 --cluster local:2 >/dev/null
 same d/tiny.jsonl 'tiny, resumed'
-# A race is split by its trials, where it begins with bounds, too.
+# A race is split by trials, also if its trials have bounds from the start.
 sed 's/"budget"/"race": true, "budget"/; s/"random"/"evolutionary", "bounded": true/' d.json >r.json
 sed -i 's/tiny.jsonl/raced.jsonl/' r.json
 alone r d/raced.jsonl
 mscgym search r.json --restart --quiet --cluster local:2 >/dev/null
 same d/raced.jsonl raced
-# Workers die while they measure.
+# Workers are killed while they measure.
 toy e 400 '"delay_us": 4000'
 alone e e/toy.jsonl
 children() { cat /proc/"$1"/task/"$1"/children | tr -d '\n'; }
@@ -54,21 +54,21 @@ while [ $killed -lt 3 ] && kill -0 $search 2>/dev/null; do
 done
 wait $search
 same e/toy.jsonl "killed $killed"
-# A worker's parent says whether trials are in flight.
+# The parent process of a worker reports "busy" while trials are in flight.
 {
     echo '{"method":"init","protocol":1,"record":"'"$PWD"'/e/toy.jsonl","threads":1}'
     trials=$(seq 1000 | sed 's/.*/{"id":&,"choices":[0,0,0,0,0,0]}/' | paste -sd,)
     echo '{"method":"evaluate","parts":[{"id":7,"first":0,"n":0}],"trials":['"$trials"']}'
 } | mscgym worker --quiet | grep -o '"busy":true\|{"id":7' | uniq
 alone a a/toy.jsonl
-# Pipes of more workers than this shell lets a program open; and of more than it may have.
+# More pipes than the soft limit on open files allows, then more than the hard limit allows.
 (ulimit -Sn 40 && mscgym search a.json --restart --quiet --cluster local:12 >/dev/null)
 same a/toy.jsonl 'few open files'
 (ulimit -n 100 && try mscgym search a.json --restart --quiet --cluster local:50)
-# What there is not, and what nobody may run.
+# Invalid values of --cluster.
 try mscgym search a.json --cluster mpi:4
 try mscgym search a.json --cluster local:0
-# Workers that a program reaches: one in the place of Python's package for Ray, with a worker of its own.
+# Workers behind a bridge program: a stand-in for the Python package for Ray, with one worker.
 mkdir -p package/mscgym_ray
 cat >package/mscgym_ray/__main__.py <<'END'
 import sys
@@ -94,7 +94,7 @@ if command -v python3 >/dev/null; then
     MSCGYM_PYTHON=no/python3 try mscgym search a.json --restart --quiet --cluster ray:auto
 fi
 try mscgym search a.json --cluster ray:box
-# Slurm, of which there is no more than a program that starts what it is told.
+# Slurm, replaced by scripts: srun runs its command here, sinfo lists two nodes.
 program=$(command -v mscgym)
 mkdir bin
 printf '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n' >bin/srun
@@ -107,7 +107,7 @@ PATH=$PWD/nothing try "$program" search a.json --restart --cluster slurm:1 2>&1 
 PATH=$PWD/bin:$PATH mscgym search a.json --restart --quiet --cluster slurm:night --worker-program "$program" >/dev/null
 same a/toy.jsonl 'slurm, as many as there are nodes'
 cat sinfo.txt
-# A worker that dies before it is ready, again and again; and srun, which is not there for a moment.
+# First a worker that dies each time before it is ready; then srun is missing for a moment.
 printf '#!/bin/sh\necho "{\\"beat\\":1,\\"busy\\":false}"\nread line\nexit 7\n' >bin/dying
 chmod +x bin/dying
 PATH=$PWD/bin:$PATH try mscgym search a.json --restart --quiet --cluster slurm:2 --worker-program "$PWD/bin/dying" |

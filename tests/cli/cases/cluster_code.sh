@@ -1,4 +1,4 @@
-# Environments that are code, and metrics that are programs, with workers.
+# Clusters with environments that are programs or libraries, and with metrics from commands.
 . "$(dirname "$0")/../lib.sh"
 program=$(command -v mscgym)
 same() {
@@ -13,7 +13,7 @@ ray() {
     mscgym search "$1" --restart --quiet --cluster ray:auto:2 --worker-program "$program" "${@:2}" 2>&1 |
         sed 's|/[^ :]*/||g; s/; worker [^:]* is refused[^:]*/; worker … is refused/; s/"[0-9a-f]*"/…/g; /^mscgym\|^ended/!d'
 }
-# A program of the metric `command` runs where the search does.
+# The program of the metric `command` runs in the coordinator only.
 tiny m '"command": ["./bytes.sh", "{model}"], "objectives": ["distill_loss", "command"]'
 printf '#!/bin/sh\nwc -c <"$1"\necho . >>called.txt\n' >bytes.sh
 chmod +x bytes.sh
@@ -24,7 +24,7 @@ rm called.txt
 mscgym search m.json --restart --quiet --cluster local:2 >/dev/null
 same m/tiny.jsonl 'a command'
 [ "$(wc -l <called.txt)" = "$n" ] || echo 'workers call it, too'
-# An environment that is a program.
+# An environment that is a program. Workers on other machines must find the same file there.
 cat >in/env.py <<'END'
 import json, sys
 widths = [8, 6, 4]
@@ -58,7 +58,7 @@ ray in/program.json --node-path "$PWD/nodes/good"
 same out/program.jsonl 'a program of the nodes'
 ray in/program.json --node-path "$PWD/nodes/other"
 ray in/program.json --node-path "$PWD/nodes/none" | cut -c1-120
-# One whose speed is measured: that it differs is no fault of a worker's.
+# A measured metric differs from run to run; workers are not refused for that.
 sed 's/\({"name": "distill_loss"}\)/\1, {"name": "speed", "measured": True}/; s/"distill_loss": loss/&, "speed": time.perf_counter()/
     s/import json/&, time/' in/env.py >in/timed.py
 sed 's/env.py/timed.py/; s/program/timed/' in/program.json >in/timed.json
@@ -68,7 +68,7 @@ loss out/timed.jsonl >alone.txt
 mscgym search in/timed.json --restart --quiet --cluster local:2 >/dev/null
 loss out/timed.jsonl >own.txt
 cmp alone.txt own.txt && [ "$(wc -l <own.txt)" -ge 80 ] && echo 'measured: the same'
-# A library.
+# An environment that is a library.
 sed 's|{"type": "process".*},$|{"type": "./coin.so"},|; s/program/library/' in/program.json >in/library.json
 cp "$COIN" in/coin.so
 mscgym search in/library.json --quiet >/dev/null
@@ -83,5 +83,5 @@ cp "$COIN" nodes/other/coin.so
 echo >>nodes/other/coin.so
 ray in/library.json --node-path "$PWD/nodes/other"
 ray in/library.json --node-path "$PWD/nodes/none" | cut -c1-109
-# Who goes on from a record says that it is trusted, as without workers.
+# Resuming a record needs --allow-plugins, as without workers.
 try mscgym resume out/library.jsonl --cluster local:2 2>&1 | grep -c allow-plugins

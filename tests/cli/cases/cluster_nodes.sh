@@ -1,18 +1,18 @@
-# Workers on machines that do not have what the search's own has.
+# Workers on machines that lack the files of the search: the files are sent to them.
 . "$(dirname "$0")/../lib.sh"
 same() {
     mscgym show "$1" --canonical >own.txt && mscgym show alone.jsonl --canonical >alone.txt &&
         cmp own.txt alone.txt && echo "$2: the same"
 }
-# An agent that is code runs where the search does; workers need nothing of it.
+# An agent from a library runs in the coordinator; workers do not need it.
 toy a 30
 sed -i 's|"agent": .*|"agent": {"type": "library", "path": "'"$HILL_CLIMB"'"},|' a.json
 mscgym search a.json --quiet >/dev/null
 cp a/toy.jsonl alone.jsonl
 mscgym search a.json --restart --quiet --cluster local:2 >/dev/null
 same a/toy.jsonl 'an agent from a library'
-# One in the place of Python's package for Ray, whose workers find no file where the search has it: "away"
-# keeps them as a node does, "bare" without the model, "other" with another one.
+# A stand-in for the Python package for Ray whose worker sees none of the search's files in their place.
+# "away" stores the sent files as a node does, "bare" without the model, "other" with another one.
 mkdir -p package/mscgym_ray
 cp "$EXAMPLES/../../python/mscgym_ray/store.py" package/mscgym_ray/
 cat >package/mscgym_ray/__main__.py <<'END_OF_PROGRAM'
@@ -55,7 +55,7 @@ while True:
                 subprocess.run(["cp", os.path.dirname(file.path) + "/tiny_doubled.onnx", place], check=True)
         line["record"] = root + line["record"]
     worker.stdin.write(json.dumps(line, separators=(",", ":")) + "\n")
-    # Until it has said all that was asked for.
+    # Passes on answers until all requested parts are answered.
     left = len(line.get("parts", [1]))
     while left > 0:
         answer = worker.stdout.readline().rstrip("\n")

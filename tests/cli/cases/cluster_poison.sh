@@ -1,8 +1,9 @@
-# A trial that takes a machine out of memory: what the kernel then does to the process is done here whenever
-# trial 7 is in flight. Its line is that of a search without workers, and each attempt ends one process.
+# A trial that uses up the machine's memory, so that the kernel kills its process. A program
+# simulates the kernel: it kills the process whenever trial 7 is in flight. The recorded line is
+# that of a search without workers, and each attempt ends a single process.
 . "$(dirname "$0")/../lib.sh"
 cat >killer.py <<'END_OF_PROGRAM'
-# Kills the search process of `parent` while trial 7 is in flight (search/attempt.c).
+# Kills the search process of `parent` whenever trial 7 is in flight (see search/attempt.c).
 import os, signal, struct, sys, time
 parent, path, n = int(sys.argv[1]), sys.argv[2], 0
 def parent_lives():
@@ -24,7 +25,7 @@ while parent_lives():
         flying = struct.unpack_from(f"{n_flying}q", page, 48)
         suspects = [struct.unpack_from("qBBB", page, 48 + 9 * 1024 + 16 * i) for i in range(n_suspects)]
         known = [suspect for suspect in suspects if suspect[0] == 7]
-        # What the one before has left there is still to be read by the one that is new.
+        # Wait until the new process has read what the last one left in the file.
         if 7 in flying and known != last:
             os.kill(child(), signal.SIGKILL)
             last, n = known, n + 1
@@ -34,7 +35,7 @@ print(f"killed {n}")
 END_OF_PROGRAM
 mkdir -p package/mscgym_ray
 cat >package/mscgym_ray/__main__.py <<'END_OF_PROGRAM'
-# The child of a worker is killed soon after it was given trial 7.
+# Kills the child of a worker soon after it has received trial 7.
 import json, os, signal, time
 from workers_here import Bridge
 class Poisoned(Bridge):

@@ -1,10 +1,11 @@
-# What is said of workers: who joined, who was lost; and a start that fails leaves the record that was there.
+# Messages on workers: which joined, which was lost. A cluster that fails to start leaves the old
+# record unchanged.
 . "$(dirname "$0")/../lib.sh"
 toy a 60 '"delay_us": 20000'
 sed 's/"verbose": "error"/"verbose": "info"/' a.json >loud.json
 mscgym search a.json --quiet --trials 6 >/dev/null
 sum=$(cksum <a/toy.jsonl)
-# FAILED WHAT COMMAND...: it fails, and the record and what lies beside it are as they were.
+# failed WHAT COMMAND...: the command fails, and the record and its other files are unchanged.
 failed() {
     local what=$1
     shift
@@ -38,22 +39,22 @@ for kind in ray:wrong:1 slurm slurm:1; do
 done
 PATH=$PWD/words:$PATH failed 'no controller' mscgym search a.json --restart --cluster slurm
 PATH=$PWD/words:$PATH failed 'no job' mscgym search a.json --restart --cluster slurm:1
-# Other starts that fail: a plug-in that is none, one that ends the process, an agent that does not start.
+# Other starts that fail: a plug-in that is not a library, an agent that cannot be started.
 with() { sed "$1" a.json >b.json; }
 printf 'no library' >none.so
 with 's|"type": "toy"|"type": "./none.so"|'
 failed 'no plug-in' mscgym search b.json --restart
 with "s|\"agent\": .*|\"agent\": {\"type\": \"process\", \"command\": [\"./nothing\"]},|"
 failed 'no agent' mscgym search b.json --restart
-# Those that end the process, and the next ones that are started.
+# A plug-in that ends the process, and each process started after it.
 cp "$FAULTS" faults.so
 with 's|"agent": .*|"agent": {"type": "library", "path": "./faults.so"},|'
 failed 'a plug-in that ends the process' env MSC_FAULT=exit "$program" search b.json --restart
 mscgym search a.json --quiet --trials 8 >/dev/null && [ -e a/toy.jsonl ] && echo 'and goes on'
-# One that succeeds sets it aside.
+# A successful --restart sets the old record aside.
 mscgym search a.json --restart --quiet --trials 3 >/dev/null
 ls a | grep jsonl
-# Who joined, at the start and later, and who was lost.
+# Workers that joined at the start, one that was lost, and the one that replaced it.
 children() { cat /proc/"$1"/task/"$1"/children | tr -d '\n'; }
 mscgym search loud.json --restart --cluster local:2 >/dev/null 2>joined.txt &
 search=$!
@@ -65,11 +66,11 @@ wait $search
 grep -o 'workers\? ha.*joined.*\|worker .* is lost.*\|workers: .*' joined.txt | sed 's/[A-Za-z0-9.-]* [0-9]\{2,\}\b/BOX PID/g'
 PYTHONPATH=$PWD/package:$FILES/cluster mscgym search loud.json --restart --trials 2 --cluster ray:auto:1 \
     --worker-program "$program" 2>&1 >/dev/null | grep 'is reached'
-# Steps of a job share what it has.
+# Steps within a Slurm job share the job's processors.
 printf '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n' >words/srun
 SLURM_JOB_ID=12 SLURM_CPUS_ON_NODE=1 SLURM_JOB_NUM_NODES=2 PATH=$PWD/words:$PATH mscgym search loud.json --restart \
     --trials 2 --cluster slurm:3 --worker-program "$program" 2>&1 >/dev/null | grep -o 'this is job.*\| of job 12' | head -n 2
-# Two that would take longer than none are not worth having, nor those that share what one process has.
+# A warning that two workers would take longer than none; none if each has processors of its own.
 worth() { mscgym search "$@" --dry-run --restart 2>&1 | grep -o '^workers.*' | sed 's/[0-9.]* [mun]*s\b/…/g; s/[0-9]* threads/… threads/'; }
 sed 's/20000/1/' a.json >quick.json
 sed 's/20000/400000/; s/"trials": 60/"trials": 6000/' a.json >slow.json

@@ -1,8 +1,9 @@
-# Tensors of all samples in one file. The numbers: tests/pipeline/test_collect.c and check_collect.py.
+# `run --inputs --tensor` writes tensors of all samples to one file. Their values are checked by
+# tests/model/test_collect.c and check_collect.py.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES/tiny.onnx" "$FILES/inputs.npz" .
 
-# names FILE: what a .safetensors holds.
+# names FILE: names, types and shapes in a .safetensors file.
 names() {
     python3 - "$1" <<'PY'
 import json, sys

@@ -1,26 +1,26 @@
-# Terminals get colours, and other outputs on request. Colours do not change the text.
+# Output is coloured on terminals, elsewhere on request. Colours do not change the text.
 . "$(dirname "$0")/../lib.sh"
 command -v script >/dev/null || { cat "$(dirname "$0")/colors.out"; exit; }
 unset NO_COLOR
 export TERM=xterm
-on() { # on a terminal, as wide as can be
+on() { # runs a command on a wide terminal
     script -qec "stty cols 500; $*" /dev/null </dev/null | tr -d '\r' | sed 's/\x1b\[K//g'
 }
-named() { # the escapes of styles by name
+named() { # replaces escape sequences by names of styles
     sed -e 's/\x1b\[0m/</g; s/\x1b\[1m/H>/g; s/\x1b\[1;32m/B>/g; s/\x1b\[2m/F>/g' \
         -e 's/\x1b\[33m/W>/g; s/\x1b\[1;31m/E>/g' | cat -v
 }
 plain() {
     sed 's/\x1b\[[0-9;]*m//g'
 }
-has() { # whether there are escapes in what it reads
+has() { # says whether standard input has escape sequences
     grep -q $'\x1b' && echo "$1: colours" || echo "$1: none"
 }
 mscgym=$(command -v mscgym)
 toy a 24
 mscgym search a.json >/dev/null
 
-# What is coloured.
+# The text that is coloured.
 on "$mscgym search a.json 2>/dev/null" | named
 on "$mscgym" show a/toy.jsonl --top 9 | named | sed '/^best so far/d'
 on "$mscgym" show a/toy.jsonl --best | named | head -2
@@ -39,7 +39,7 @@ for arguments in 'search a.json' 'show a/toy.jsonl --top 9' 'show a/toy.jsonl --
     has "$arguments" <colored
 done
 
-# When there are colours.
+# The conditions for colours.
 show="$mscgym show a/toy.jsonl"
 on "$show" | has "a terminal"
 on "$show --color=auto" | has "as by default"
@@ -65,7 +65,7 @@ on "$mscgym show none.jsonl 2>errors"
 has "errors in a file" <errors
 try mscgym show a/toy.jsonl --color red
 
-# Control bytes in names are shown as text: they have no effect on a terminal.
+# Control bytes in names are printed as escapes, so that they have no effect on a terminal.
 name=$(printf 'x\x02y\x1b[31mz.jsonl')
 mv a/toy.jsonl "$name"
 mscgym show "$name" --color always | named | head -1

@@ -1,4 +1,4 @@
-# `command` as a metric: what a program says of the model or the outputs of each trial.
+# The metric `command`: a program prints a number for the model or the outputs of each trial.
 . "$(dirname "$0")/../lib.sh"
 cat >bytes.sh <<'END'
 #!/bin/sh
@@ -6,12 +6,12 @@ echo "$(basename "$1")"
 wc -c <"$1"
 END
 chmod +x bytes.sh
-# By the bytes of the file, which file_bytes counts, too.
+# The program counts bytes of the model file, like the metric file_bytes, so both must be equal.
 tiny a '"command": ["./bytes.sh", "{model}"], "objectives": ["command"],
         "bounds": {"distill_loss": {"max": 0.01}, "file_bytes": {"max": 1e6}}'
 mkdir temporary
 TMPDIR=$PWD/temporary mscgym search a.json >result.txt
-ls temporary # what programs were given is gone
+ls temporary # temporary models are deleted
 grep '^trials\|^ *command' result.txt | sed 's/   */  /g' | sed 's/[0-9][0-9][0-9][0-9]*/N/g'
 jq -c 'select(.kind == "trial") | .metrics | .command == .file_bytes' a/tiny.jsonl | sort | uniq -c
 head -n 1 a/tiny.jsonl | jq -c '.space.metrics[] | select(.measured) | [.name, .maximised, .exact]'
@@ -32,13 +32,13 @@ tiny c '"command": {"argv": ["./clock.sh", "{model}"], "maximise": true}, "objec
 mscgym search c.json --quiet | grep '^trials\|winner' | sed 's/   */  /g'
 head -n 1 c/tiny.jsonl | jq -c '.objectives'
 try mscgym verify c/tiny.jsonl --allow-plugins
-rm n.txt # goes on with other numbers
+rm n.txt # the count of clock.sh starts again
 mscgym resume c/tiny.jsonl --trials 14 --allow-plugins --quiet | grep '^trials'
 
 echo "- the outputs"
 cat >first.py <<'END'
 #!/usr/bin/env python3
-"""The first number of an .npz without numpy, and its shape."""
+"""Prints the shape and the first number of the array in an .npz, without numpy."""
 import struct
 import sys
 import zipfile
@@ -53,7 +53,7 @@ chmod +x first.py
 tiny o '"command": ["./first.py", "{outputs}"], "objectives": ["distill_loss"],
         "bounds": {"command": {"max": 100}}'
 mscgym search o.json --quiet >/dev/null
-# The float model's and the winner's, by `run` on the first samples.
+# Compares with the first output of `run` with the same strategy.
 mscgym run "$FILES/tiny.onnx" --strategy o/msc_quantize.json --input "x=$FILES/x.npy" --output s --quiet >/dev/null
 jq -s -r 'map(select(.kind == "trial")) | min_by(.metrics.distill_loss) | .metrics.command' o/tiny.jsonl >said
 od -An -t f4 -j 128 -N 4 s/y.npy | paste - said | awk '{ d = $1 - $2; print (d < 1e-5 && d > -1e-5) }'

@@ -1,4 +1,4 @@
-# The manual page and the completions name every command and option, and bash completes.
+# The manual page and the completion scripts name every command and option, and bash completes them.
 . "$(dirname "$0")/../lib.sh"
 root=$(dirname "$0")/../../..
 mscgym manual "$root/man/mscgym.1.in" | sed 's/\\-/-/g; s/\\f[BIR]//g' >manual
@@ -9,7 +9,7 @@ commands=$(mscgym --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
 [ "$(echo "$commands" | wc -l)" -gt 20 ] || echo "few commands: $commands"
 for command in $commands; do
     grep -q "^$command " manual || echo "$command is not in the manual"
-    # What each shell completes for the command.
+    # The part of each script for this command.
     sed -n "/^    $command)$/,/^        ;;$/p" bash >bash.command
     sed -n "/^    $command)$/,/^        ;;$/p" zsh >zsh.command
     sed -n "s/^.*seen_subcommand_from $command' -l \([a-z-]*\) .*/--\1/p" fish >fish.command
@@ -27,11 +27,11 @@ echo "- bash"
 . ./bash
 touch digits.json
 mkdir digits
-# complete WORD...: what bash offers for the last word.
+# complete_words WORD...: prints what bash offers for the last word.
 complete_words() {
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
     _mscgym
-    # A file system lists a folder in an order of its own.
+    # The order of files depends on the file system, so sort.
     echo "$*: $(printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort | paste -s -d ' ')"
 }
 complete_words mscgym sea

@@ -1,4 +1,4 @@
-# fish completes a command, an option and an option's value.
+# fish completes commands, options and values of options.
 . "$(dirname "$0")/../lib.sh"
 mscgym completion fish >mscgym.fish
 touch digits.json

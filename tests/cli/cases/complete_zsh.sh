@@ -1,4 +1,4 @@
-# zsh completes a command, an option and an option's value.
+# zsh completes commands, options and values of options.
 . "$(dirname "$0")/../lib.sh"
 mkdir functions
 mscgym completion zsh >functions/_mscgym

@@ -1,4 +1,4 @@
-# Each wrong configuration is one line that names the file, the place and the fix.
+# Each error in a configuration is one line that names the file, the place and the fix.
 . "$(dirname "$0")/../lib.sh"
 config() {
     printf '%s' "$1" >c.json

@@ -1,4 +1,4 @@
-# Every default; what is shown is a configuration that shows itself.
+# `config --show` prints every default; its output is a configuration with the same output.
 . "$(dirname "$0")/../lib.sh"
 mkdir -p in
 cat >in/c.json <<'END'
@@ -10,11 +10,11 @@ cat >in/c.json <<'END'
   "gym": [{"env": {"type": "toy"}}]
 }
 END
-# The target by default is what runs here.
+# The default target depends on the processor.
 mscgym config --show in/c.json | sed 's/onnxruntime_avx2/onnxruntime/'
 mscgym config --show in/c.json >in/d.json
 mscgym config --show in/d.json | cmp - in/d.json && echo "the same again"
-# What an environment fills in depends on its other keys.
+# Some defaults of an environment depend on its other keys.
 cat >in/e.json <<'END'
 {
   "model": "m.onnx",

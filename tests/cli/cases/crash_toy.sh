@@ -1,4 +1,4 @@
-# A trial that takes the process down is recorded as failed; the search goes on.
+# A trial that crashes or hangs is recorded as failed, and the search continues.
 . "$(dirname "$0")/../lib.sh"
 toy crash 12 '"crash_at": 7'
 ulimit -c 0
@@ -11,7 +11,7 @@ sed -i 's/"parallel": 4/"parallel": 4, "trial_time": 0.3/' hang.json
 try mscgym search hang.json --quiet | tail -n 1
 mscgym show hang/toy.jsonl --canonical | grep '"failed"' |
     sed 's/.*"id":\([0-9]*\).*"cause":"\([a-z]*\)".*/trial \1 failed, cause \2/'
-# Done again it is a new line, which comes out well; the failed one stays.
+# --retry-failed adds a line with the new result; the failed line remains.
 try mscgym search hang.json --quiet --retry-failed | tail -n 1
 mscgym show hang/toy.jsonl --canonical | grep -c '"failed"'
 mscgym show hang/toy.jsonl --canonical | grep -c '"retry_of":6'

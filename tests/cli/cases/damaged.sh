@@ -1,9 +1,10 @@
-# A damaged output of a stage is made again, and what was left of it is kept; what a user has put there is refused.
+# A damaged output of a stage is made again and its remains are kept under another name. A file that
+# the user put there is not overwritten.
 . "$(dirname "$0")/../lib.sh"
 digits=$FILES/../../../examples/digits
 cp "$digits/digits.onnx" "$digits/calibration.npz" .
 
-# config NAME STAGES: with searches for channels and for bits.
+# config NAME STAGES: writes NAME.json with these stages and searches for channels and for bits.
 config() {
     cat >"$1.json" <<END_OF_CONFIG
 {
@@ -17,7 +18,7 @@ config() {
 END_OF_CONFIG
 }
 
-# damage FILE HOW
+# damage FILE HOW: damages a file in one of these ways.
 damage() {
     cp "$1" whole
     case $2 in
@@ -30,7 +31,7 @@ damage() {
     esac
 }
 
-# again CONFIG FILE HOW: damages it, runs the configuration, and shows that all is as it was.
+# again CONFIG FILE HOW: damages FILE, runs the configuration, and compares all files with the originals.
 again() {
     echo "-- $2, $3"
     rm -rf work && cp -r $1 work && sed 's/"workspace": "[a-z]*"/"workspace": "work"/' $1.json >work.json

@@ -1,9 +1,10 @@
-# The stage `distill`: better weights for the winner, kept beside the record, delivered, the same every time.
+# The stage `distill` improves the weights of the winner. Its result is kept next to the record,
+# delivered, and the same in every run.
 . "$(dirname "$0")/../lib.sh"
 digits=$FILES/../../../examples/digits
 model=$digits/digits.onnx
 
-# digits NAME [the stage]: weights of 4 bits, with a choice or two for the activations.
+# digits NAME [STAGE [TARGET]]: 4-bit weights, with two choices for the activations.
 digits() {
     cat >"$1.json" <<END_OF_CONFIG
 {
@@ -33,7 +34,7 @@ mscgym verify a/digits.jsonl
 mscgym verify a/digits.jsonl --json | jq .distilled
 
 echo "== all that is said first is of what is delivered"
-# What another command finds of the strategy that was delivered.
+# The loss of the delivered strategy according to `track`.
 loss=$(mscgym track "$model" --strategy a/msc_quantize.json --inputs "$digits/validation.npz" --samples 0 --json 2>/dev/null |
     jq '.tensors[-1].snr_db | pow(10; -. / 10)')
 mscgym report a/digits.jsonl --json | jq --argjson loss "$loss" '.records[0] |
@@ -72,7 +73,7 @@ digits k true
 for delay in 0.05 0.1 0.15 0.2 0.3 0.4 0.5; do
     timeout -s KILL $delay mscgym search k.json --quiet >/dev/null 2>&1
 done
-} 2>/dev/null # what the shell says of them
+} 2>/dev/null # the shell's messages on the kills
 mscgym search k.json --quiet >/dev/null
 cmp k/digits.jsonl.distill.json b/digits.jsonl.distill.json && cmp k/digits.onnx b/digits.onnx &&
     cmp k/msc_quantize.json b/msc_quantize.json && echo equal

@@ -1,4 +1,4 @@
-# A dry run says what the search will cost and writes nothing.
+# A dry run prints the cost of the search and writes nothing.
 . "$(dirname "$0")/../lib.sh"
 toy a 50
 mscgym search a.json --dry-run | sed 's/about .*//'

@@ -1,7 +1,8 @@
-# The record is taken away while the search writes it: all is written anew under another name.
+# Another program removes or moves the record during the search. All trials are then saved in a file of
+# another name, and equal those of an undisturbed search.
 . "$(dirname "$0")/../lib.sh"
 
-# An agent that does something to the record when it is asked for the third time.
+# An agent that runs $ACT when it is asked for the third time.
 cat >agent.sh <<'END'
 while read -r line; do
     case $line in

@@ -1,4 +1,4 @@
-# Searches in turn, each from what those before it found.
+# Several searches in one configuration: each starts from the results of those before it.
 . "$(dirname "$0")/../lib.sh"
 cat >c.json <<END
 {
@@ -20,11 +20,11 @@ grep -c '"site"' w/msc_quantize.json
 sed 's/.*"base":"\([^"]*\)".*/base \1/;q' w/quantize_1.jsonl
 cp w/msc_quantize.json both.json
 mscgym search c.json --dry-run | grep -c '^space: '
-# The first alone does not undo the second.
+# Running only the first search does not undo the second.
 mscgym search c.json --entry quantize[0] >/dev/null
 cmp both.json w/msc_quantize.json && echo "the strategy file is still that of both"
 mscgym resume w/quantize_1.jsonl >/dev/null && echo "resumed alone"
-# Another winner of the first makes the second another problem.
+# Another winner of the first search makes the second one's record unusable.
 sed -i 's/{"size_bytes": {"max": 300}}/{"size_bytes": {"max": 110}}/' c.json
 try mscgym search c.json 2>&1 | tail -n 2
 mscgym search c.json --restart --entry quantize[0] >/dev/null

@@ -1,5 +1,5 @@
-# A search in an environment that is a program: it goes on from its record, is verified, is refused once
-# the program has changed; a program that is killed on its way, and what it says wrong.
+# A search in an environment that is a program: continued, verified, and refused after the program
+# has changed. Also a program that is killed, and programs that break the protocol.
 . "$(dirname "$0")/../lib.sh"
 mkdir bin in
 ln -s "$(python3 -c 'import sys; print(sys.executable)')" bin/python3
@@ -34,7 +34,7 @@ for line in sys.stdin:
         else:
             answer({"trial": i, "metrics": metrics})
 END
-# search NAME TRIALS FAULT
+# search NAME TRIALS FAULT: writes a configuration whose program has this fault.
 search() {
     cat >in/$1.json <<END
 {"workspace": "../out", "verbose": "error",

@@ -1,4 +1,4 @@
-# Trials for other programs: a journal of Optuna, a run of TensorBoard.
+# Exporting trials to Optuna's journal and to TensorBoard.
 . "$(dirname "$0")/../lib.sh"
 
 toy one 4 '"tasks": 2, "choices": 2, "bounds": {"size_ratio": {"max": 0.06}}, "fail_at": 4'

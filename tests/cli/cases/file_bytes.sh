@@ -1,4 +1,5 @@
-# file_bytes is the size of the exported model, but for the metadata that names record and strategy.
+# The metric file_bytes equals the size of the exported model without the metadata that names its
+# record and strategy.
 . "$(dirname "$0")/../lib.sh"
 tiny a '"bounds": {"file_bytes": {"max": 100000}}'
 mscgym search a.json --quiet >/dev/null
@@ -8,7 +9,7 @@ for trial in 0 1 5; do
     whole=$(stat -c %s $trial.onnx)
     echo "trial $trial: $((whole - metric > 0 && whole - metric < 300 ? 1 : 0))"
 done
-# It is in the space of such a search, among all that the environment lists.
+# The metric is listed by `envs` and in the record's space.
 mscgym envs quantize --json |
     jq '.[].metrics | map(del(.help) | select(.name | test("^latency|^command$") | not))' >listed
 head -1 a/tiny.jsonl | jq '.space.metrics' | cmp - listed && echo "listed"

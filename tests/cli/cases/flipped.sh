@@ -1,5 +1,5 @@
-# A record of which one bit was flipped, in the loss of line 6, and the checksums put right (by
-# another program: python xxhash). The bit makes that trial win, until it is evaluated once more.
+# A record in which one bit of a loss (line 6) was flipped, with valid checksums (made with Python's
+# xxhash). The flipped bit makes that trial the winner until it is evaluated again.
 . "$(dirname "$0")/../lib.sh"
 begin() { # NAME
     toy "$1" 20 '"bounds": {"size_ratio": {"max": 0.08}}'
@@ -15,11 +15,11 @@ sed -i 's/"verbose": "error"/"verbose": "warning"/' f.json
 try mscgym search f.json >f.txt
 diff whole.txt f.txt
 
-# What was found out is kept.
+# The result of the re-evaluation is kept.
 mscgym show f/toy.jsonl >shown.txt
 diff <(grep -v '^warning\|^exit' f.txt) shown.txt && echo "shown again"
 mscgym show f/toy.jsonl --best | head -n 1
 mscgym show f/toy.jsonl --json | jq -c '(.left_out[] | [.id, .line, .metric]), .winner.id'
 try mscgym verify f/toy.jsonl
-# Gone on with, it is left out all the same.
+# After a resume the trial is still left out.
 mscgym resume f/toy.jsonl --trials 22 --quiet | sed -n '/^line/p; s/^ *winner: \(trial [0-9]*\).*/\1/p'

@@ -1,9 +1,9 @@
-# A strategy file that is there is applied where its section lists no searches, and is replaced on request alone.
+# A section without searches applies its existing strategy file, which is replaced only on request.
 . "$(dirname "$0")/../lib.sh"
 digits=$FILES/../../../examples/digits
 cp "$digits/digits.onnx" "$digits"/*.npz "$digits"/*_labels.npy .
 
-# config NAME SECTIONS [KEYS OF THE TOP]
+# config NAME SECTIONS [KEYS]: writes NAME.json with these sections and top-level keys.
 config() {
     cat >"$1.json" <<END_OF_CONFIG
 {
@@ -17,7 +17,7 @@ END_OF_CONFIG
 
 prune='"prune": {"runtime": false, "gym": [{"env": {"choices": [{"density": 1}, {"density": 0.5}],
   "bounds": {"macs_ratio": {"max": 0.6}}}, "agent": {"type": "random"}, "budget": {"trials": 4}, "parallel": 1}]}'
-# quantize CHOICES [KEYS OF THE SEARCH]
+# quantize CHOICES [KEYS]: a section with a search, with these choices and keys of the search.
 quantize() {
     echo "\"quantize\": {\"target\": \"generic\", \"runtime\": false, \"gym\": [{\"env\": {\"choices\": [$1]},
       \"agent\": {\"type\": \"random\"}, \"budget\": {\"trials\": 4}, \"parallel\": 1${2:+, $2}}]}"
@@ -25,13 +25,13 @@ quantize() {
 plain='"quantize": {"target": "generic", "runtime": false}'
 plain_prune='"prune": {"runtime": false}'
 
-# loss STRATEGY: of the model with it, on all samples: what is lost over what is there.
+# loss STRATEGY: relative loss of the model with the strategy on all samples, by `track`.
 loss() {
     mscgym track digits.onnx --strategy "$1" --inputs calibration.npz --samples 0 --json 2>/dev/null |
         jq '.tensors[-1].snr_db | pow(10; -. / 10)'
 }
 
-# applied NAME: runs the configuration, and shows that the file stayed and what it does is what came out.
+# applied NAME [SECTION]: runs NAME.json; the strategy file is unchanged, and report and model agree with it.
 applied() {
     local file=$1/msc_${2:-quantize}.json
     cp "$file" before

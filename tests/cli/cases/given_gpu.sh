@@ -1,4 +1,4 @@
-# A worker opens the GPU that its job was given, by its UUID. Slurm is a program that starts what it is told.
+# A worker opens the GPU that its Slurm job was assigned, by its UUID. A script stands in for srun.
 . "$(dirname "$0")/../lib.sh"
 program=$(command -v mscgym)
 mkdir bin
@@ -14,14 +14,14 @@ search() {
     mscgym search d.json --restart --quiet --cluster slurm:2 --worker-program "$program" "$@"
 }
 tiny d
-# Its record says a GPU; jobs have one each.
+# The numerics are those of a GPU, so each job requests one.
 timeout 20 mscgym search d.json --quiet --numerics 'vulkan/1 NVIDIA A100, …' --cluster slurm:1 \
     --worker-program "$program" 2>&1 | grep -o 'no worker is left'
 grep -o -e '--gres=[^ ]*' words.txt
 rm words.txt
-# The first device there is, be it a software driver, for which nobody has to ask.
+# Uses the first device, which may be a software driver; these are never assigned.
 unset VK_DRIVER_FILES VK_ICD_FILENAMES
-export LSAN_OPTIONS=detect_leaks=0 # drivers lose memory
+export LSAN_OPTIONS=detect_leaks=0 # Vulkan drivers leak memory.
 uuid=$(mscgym devices --json | jq -r '.vulkan[0] | select(.kind == "software") | .uuid')
 if [ "$uuid" ]; then
     for device in vulkan "vulkan:uuid=$uuid"; do

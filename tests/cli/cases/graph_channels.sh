@@ -1,4 +1,4 @@
-# What can be pruned: groups of channels that go together, with what they cost.
+# Groups of channels that can only be pruned together, with their costs.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES"/tiny.onnx .
 mscgym graph tiny.onnx --channels

@@ -1,4 +1,4 @@
-# A saved graph is a model: it reads back as what it was, weights and all.
+# A saved graph is a model: reading it gives the same graph and weights.
 . "$(dirname "$0")/../lib.sh"
 same() {
     for form in --json --sites; do
@@ -11,12 +11,12 @@ same "$FILES/tiny.onnx"
 mscgym run "$FILES/tiny.onnx" --input x="$FILES/x.npy" --repeat 0 --output onnx
 mscgym run saved.json --input x="$FILES/x.npy" --repeat 0 --output json
 cmp onnx/y.npy json/y.npy && echo "the same"
-# Its batch bound; bodies of a branch.
+# With a bound batch; with the bodies of a branch.
 mscgym graph "$FILES/tiny.onnx" --bind N=4 -o saved.json
 same "$FILES/tiny.onnx" --bind N=4
 mscgym graph "$FILES/branch.onnx" --output saved.json
 same "$FILES/branch.onnx"
-# Not onto itself.
+# A graph cannot be saved onto itself.
 try mscgym graph saved.json -o saved.json
 same "$FILES/branch.onnx"
 

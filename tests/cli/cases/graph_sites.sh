@@ -1,5 +1,5 @@
-# What can be compressed, in a hundred columns however long the names are; a shortened name is a
-# pattern, and JSON has all of it.
+# `graph --sites` fits into 100 columns however long names are. A shortened name is a pattern that
+# matches the full one; JSON has full names.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES"/*.onnx "$FILES"/*.npz .
 mscgym graph tiny.onnx --sites
@@ -20,7 +20,7 @@ header+='"fc.bias":{"dtype":"F32","shape":[3],"data_offsets":[464,476]}}'
 mscgym graph wide.json --sites
 mscgym graph wide.json --sites --json | jq -r .[2].name
 
-# The shortened name where a pattern goes.
+# Uses the shortened name as a pattern.
 short=$(mscgym graph wide.json --sites | awk '/flatten/ { print $3 }')
 cat >c.json <<END
 {"verbose": "error", "model": "wide.json", "dataset": {"inputs": "inputs.npz"},
@@ -29,7 +29,7 @@ END
 mscgym search c.json >/dev/null
 head -n 1 msc_workspace/quantize_0.jsonl | jq -r '.space.tasks[].name'
 
-# What a runtime requantises.
+# The sites that a target requantises.
 mscgym graph tiny.onnx --sites --target onnxruntime
 mscgym graph tiny.onnx --sites --target tflite --json | jq -c '.[] | [.name, .joints]'
 try mscgym graph tiny.onnx --sites --target tensorfl

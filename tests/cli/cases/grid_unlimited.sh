@@ -1,5 +1,5 @@
-# An agent that ends by itself needs no budget, however large the space: 21 choices for each site are
-# more points than any disk has room for.
+# An agent that ends by itself needs no budget, however large the space: with 21 choices per task
+# there are more points than a disk can hold.
 . "$(dirname "$0")/../lib.sh"
 cat >a.json <<END
 {"workspace": "a", "verbose": "error",

@@ -1,4 +1,4 @@
-# Every command explains itself and has examples.
+# Every command has a help text with examples.
 . "$(dirname "$0")/../lib.sh"
 mscgym --help
 mscgym --version | sed -n '1s/[0-9.]*$/VERSION/p'

@@ -1,9 +1,9 @@
-# Names that hold what a terminal obeys, or what turns the direction of reading, are shown as
-# escapes wherever people read; JSON has them whole, and as plain characters too.
+# Names with terminal control characters, or with characters that reverse the reading direction, are
+# printed as escapes in text. JSON output has the full names in ASCII.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES"/tiny.onnx "$FILES"/inputs*.npz .
 mscgym graph tiny.onnx -o plain.json
-hostile() { # NAME sed-expressions: plain.json with other names
+hostile() { # hostile NAME EXPRESSIONS: NAME.json is plain.json after these sed expressions
     name=$1
     shift
     sed -E "$@" plain.json >"$name.json"
@@ -19,14 +19,14 @@ mscgym graph names.json --sites
 mscgym graph names.json --placement | sed -n '/^ /s/  */ /gp'
 mscgym graph names.json --prototxt | grep 'name\|bottom'
 
-# As data: plain characters, the same names.
+# JSON: only ASCII characters, and the original names.
 mscgym graph names.json --json >again.json
 mscgym graph names.json --sites --json >sites.json
 cat again.json sites.json | sed 's/schön//' | LC_ALL=C tr -d '\n -~' | wc -c
 jq -S . names.json | cmp - <(jq -S . again.json) && echo "the same"
 jq -c '[.[].joints[0]]' sites.json
 
-# In a search: its log, its record, what does not fit.
+# A search: its log, its record and its error messages.
 cat >search.json <<'END'
 {"workspace": "w", "verbose": "debug", "model": "names.json", "dataset": {"inputs": "inputs.npz"},
  "quantize": {"target": "generic", "gym": [{"record": "r.jsonl", "budget": {"trials": 2}}]}}

@@ -1,5 +1,5 @@
-# A bound that nobody can meet is refused at once; one that nobody met is said, and nothing is
-# exported.
+# A bound that no plan can meet is refused at once. If no trial met a bound, the search says so and
+# exports nothing.
 . "$(dirname "$0")/../lib.sh"
 toy a 8 '"bounds": {"size_bytes": {"max": 3}}'
 try mscgym search a.json

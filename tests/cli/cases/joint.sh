@@ -1,9 +1,9 @@
-# Channels and bits in one search: one bound, one strategy.
+# The combined search over channels and bits: one bound, one strategy.
 . "$(dirname "$0")/../lib.sh"
 digits=$FILES/../../../examples/digits
 model=$digits/digits.onnx
 
-# digits NAME TARGET [more of the environment [more of the search]]
+# digits NAME TARGET [MEMBERS [KEYS]]: further members of the environment and keys of the search.
 digits() {
     cat >"$1.json" <<END_OF_CONFIG
 {
@@ -21,7 +21,7 @@ digits() {
 END_OF_CONFIG
 }
 
-# loss STRATEGY: of the model with it, on all samples: what is lost over what is there.
+# loss STRATEGY: relative loss of the model with the strategy on all samples, by `track`.
 loss() {
     mscgym track "$model" --strategy "$1" --inputs "$digits/calibration.npz" --samples 0 --json 2>/dev/null |
         jq '.tensors[-1].snr_db | pow(10; -. / 10)'
@@ -34,7 +34,7 @@ for target in generic onnxruntime; do
     jq -c '.winner | .state, .metrics.bit_ops_ratio <= 0.03, (.metrics.distill_loss < 0.002),
         (.examined.validation | .float_accuracy - .accuracy < 0.01)' $target.result
     mscgym verify $target/digits.jsonl
-    # What the search has measured is what the strategy does to the whole model.
+    # The reported loss is that of the strategy applied to the whole model.
     jq -n --argjson loss "$(loss $target/msc_joint.json)" --slurpfile r $target.result \
         '($r[0].winner.metrics.distill_loss / $loss - 1) | fabs < 1e-4'
     jq -c '[has("prune", "replace", "edits")]' $target/msc_joint.json

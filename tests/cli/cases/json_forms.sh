@@ -1,6 +1,6 @@
-# What programs read: every key of a configuration, and an estimate in numbers.
+# JSON output: every key of a configuration, and estimates as numbers.
 . "$(dirname "$0")/../lib.sh"
-# The same keys as for people, in the same order.
+# The same keys as in the text, in the same order.
 diff <(mscgym config | sed -nE 's/^  ([a-z_]+) .*/\1/p') \
     <(mscgym config --json | jq -r '.[].keys[].name') && echo "the same keys"
 mscgym config --json | jq -c '.[] | [.section, (.keys | length)]'
@@ -19,7 +19,7 @@ toy a 50 | cat
 sed -i 's/"budget": {"trials": 50}/"budget": {"time": "1h"}/' a.json
 mscgym search a.json --dry-run --json | jq -c '.[].estimate | [.space_points, .record_bytes > 0, .memory_bytes]'
 
-# docs/json.md and docs/record.md name all that is printed; metrics have names of their own.
+# docs/json.md and docs/record.md describe every printed key; names of metrics are not keys.
 docs=$(dirname "$FILES")/../../docs
 named() {
     mscgym "$@" --json --quiet | tee -a said.json | jq -r 'del(.. | .metrics?) | [paths[] | strings] | unique[]' |

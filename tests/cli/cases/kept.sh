@@ -1,10 +1,10 @@
-# What the end of a search works out is kept beside its record, and shown without being worked out
-# again.
+# Figures that the end of a search computes are kept next to its record, and shown without being
+# computed again.
 . "$(dirname "$0")/../lib.sh"
 tiny a
 mscgym search a.json >result.txt
 cp a/tiny.jsonl.result.json first.json
-show() { # RECORD: its report, and whether it has what only an evaluation can tell
+show() { # show RECORD: counts the rows that need an evaluation
     mscgym show "$1" >shown.txt 2>note.txt
     cat note.txt
     grep -c 'uncompressed\|validation\|noise\|isolated_loss_sum\|^ended' shown.txt
@@ -14,14 +14,14 @@ diff <(grep -v '^strategy\|^model' result.txt) shown.txt && echo "the search's o
 diff <(mscgym show a/tiny.jsonl --json | jq -S .) \
     <(mscgym search a.json --json | jq -S '.[0] | del(.entry, .files)') && echo "as JSON, too"
 cmp a/tiny.jsonl.result.json first.json && echo "kept the same again"
-# Moved with its record; without its model, its inputs, its scales.
+# The kept file is moved together with its record. The model, the inputs and the scales are not there.
 mkdir b
 mv a/tiny.jsonl b/other.jsonl
 mv a/tiny.jsonl.result.json b/other.jsonl.result.json
 show b/other.jsonl
 mv b/other.jsonl a/tiny.jsonl
 
-# None, a damaged one, one of another record, one that is no file: passed over.
+# A kept file that is missing, damaged, of another record, or not a file is ignored.
 show a/tiny.jsonl
 sed '0,/"noise": 0/s//"noise": 1/' first.json >a/tiny.jsonl.result.json
 show a/tiny.jsonl
@@ -38,13 +38,13 @@ mscgym search a.json --quiet >again.txt && cmp again.txt result.txt && echo "the
 rmdir a/tiny.jsonl.result.json
 cp first.json a/tiny.jsonl.result.json
 
-# More trials: the winner is another or the same, the end is a new one.
+# After more trials the figures are computed again.
 mscgym resume a/tiny.jsonl --trials 14 --quiet >result.txt
 show a/tiny.jsonl
 diff <(grep -v '^strategy\|^model' result.txt) shown.txt && echo "after more trials"
 cp first.json a/tiny.jsonl.result.json
 show a/tiny.jsonl
-# Set aside with its record.
+# --restart sets the kept file aside together with the record.
 mscgym search a.json --restart --quiet >/dev/null
 ls a | grep result
 show a/tiny.jsonl.1

@@ -1,4 +1,4 @@
-# Killed with its parent in the middle, a search goes on and ends with the same record.
+# A search killed with its parent process continues and ends with the same record.
 . "$(dirname "$0")/../lib.sh"
 toy whole 60 '"delay_us": 2000'
 toy broken 60 '"delay_us": 2000'

@@ -1,5 +1,6 @@
-# latency_us is a table's, which is measured once and goes with the record; a program stands in for
-# the runtime. As floats conv takes 100, fc 50; over integers 30 and 20, and what is between 4.
+# The metric latency_us sums times from a table that is measured once and kept with the record. A
+# program stands in for the runtime: as floats conv takes 100 us and fc 50, as integers 30 and 20,
+# and a conversion takes 4.
 . "$(dirname "$0")/../lib.sh"
 tiny a '"objectives": ["latency_us"], "bounds": {"latency_ratio": {"max": 1}}'
 sed -i 's/{"bits": 4}/{"float": true}/

@@ -1,5 +1,5 @@
-# Programs that end and leave a child that holds their output: the program's end counts. What a program
-# that succeeded leaves is left alone.
+# Programs that end but leave a child holding their output: the program counts as ended. Children
+# left by a program that succeeded are not killed.
 . "$(dirname "$0")/../lib.sh"
 cat >score.sh <<'END'
 #!/bin/sh
@@ -14,7 +14,7 @@ echo $! >>pids
 echo $MSCGYM_EVENT >>told.txt
 END
 chmod +x score.sh tell.sh
-# Quick: within what one hook alone would wait.
+# quick COMMAND...: checks that it takes less time than a hook's limit.
 quick() {
     local began=$SECONDS
     "$@"

@@ -1,5 +1,5 @@
-# What a search that was killed has left in the folder for temporary files goes with the next run of the
-# program; what a search that runs has there stays.
+# Temporary files of a search that was killed are deleted by the next run of the program; those of a
+# running search remain.
 . "$(dirname "$0")/../lib.sh"
 mkdir temporary
 export TMPDIR=$PWD/temporary

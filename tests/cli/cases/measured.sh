@@ -1,4 +1,4 @@
-# What was measured may be damaged: it costs no trial, and no budget.
+# Damaged measured values (times) cost neither a trial nor budget.
 . "$(dirname "$0")/../lib.sh"
 toy a 20
 sed -i 's/"trials": 20/"trials": 20, "time": "1h"/' a.json
@@ -9,7 +9,8 @@ damage() { # RECORD EXPRESSION TRIALS
     mscgym show "$1" 2>&1 | sed -n 's/^warning: //p; s/^trials: //p'
     mscgym resume "$1" --trials "$3" 2>/dev/null | sed -n 's/^trials: //p; s/^ended: //p'
 }
-# More time than there is, in the middle and at the end; another form; nothing left of it.
+# Four damaged lines: a time too large within the record, and at its end; a negative time; no measured
+# values.
 damage a/toy.jsonl '11s/"elapsed_s":/&999/' 21
 damage a/toy.jsonl '$s/"elapsed_s":/&999/' 22
 damage a/toy.jsonl '12s/"us":/"us":-/' 23

@@ -1,4 +1,4 @@
-# Records that were moved, renamed, or lost what lay beside them.
+# Records that were moved or renamed, or that lost their other files.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES/inputs.npz" inputs.npz
 tiny a
@@ -6,7 +6,7 @@ sed -i "s|$FILES/inputs.npz|inputs.npz|" a.json
 mscgym search a.json >/dev/null
 cp a/tiny.jsonl.params params
 
-# Another place and name of the record, of the inputs, of outputs: the same search.
+# The record, the inputs and the outputs have other places and names: it is the same search.
 mkdir data
 mv inputs.npz data/
 mv a b
@@ -19,7 +19,7 @@ try mscgym search b.json --quiet | tail -n 3
 try mscgym search b.json --trials 14 --quiet | tail -n 1
 grep -c '"trial"' b/other.jsonl
 
-# The scales can be made again, by the machine that made them.
+# Scales that are missing can be computed again on the machine that computed them.
 rm b/other.jsonl.params
 mkdir c
 cp b/other.jsonl c/
@@ -27,7 +27,7 @@ sed -i 's|"\.\./inputs.npz"|"../data/inputs.npz"|' c/other.jsonl
 try mscgym search b.json --quiet | tail -n 1
 cmp b/other.jsonl.params params && echo "made again, the same"
 
-# From other samples they differ, and are not kept.
+# Scales that are computed from other samples differ from the record's, and are not kept.
 rm b/other.jsonl.params
 cp "$FILES/inputs_other.npz" data/inputs.npz
 try mscgym search b.json --quiet
@@ -36,12 +36,12 @@ cp "$FILES/inputs.npz" data/inputs.npz
 sed 's|"batch": 2|"batch": 2, "samples": 10|' b.json >d.json
 try mscgym search d.json --quiet
 
-# What belongs to another record is refused.
+# Scales of another record are refused.
 tiny e '"group": "joint"'
 mscgym search e.json --quiet >/dev/null
 cp e/tiny.jsonl.params b/other.jsonl.params
 try mscgym search b.json --quiet
-# An old one without its record is of no use.
+# Scales whose record is gone are computed again.
 rm b/other.jsonl
 try mscgym search b.json --quiet | tail -n 1
 cmp b/other.jsonl.params params && echo "made afresh"

@@ -1,6 +1,7 @@
-# Text from outside that is no UTF-8, or holds NUL: refused with its place. tests/long/check_text.py has more.
+# External text that is not UTF-8, or contains NUL, is refused with its place. More cases are in
+# tests/long/check_text.py.
 . "$(dirname "$0")/../lib.sh"
-table() { # NAME TEXT, as printf has it
+table() { # table NAME TEXT, in the syntax of printf
     printf "$2" >"$1.csv"
     echo "{\"workspace\": \"$1\", \"gym\": [{\"env\": {\"type\": \"table\", \"file\": \"$1.csv\"}, \"budget\": {\"trials\": 2}}]}" >"$1.json"
     try mscgym search "$1.json" --quiet

@@ -1,8 +1,8 @@
-# Nodes that compute differently: those of one numerics id are taken, others refused.
+# Nodes of a cluster with different numerics: those with the requested numerics id are used, others refused.
 . "$(dirname "$0")/../lib.sh"
 mkdir -p package/mscgym_ray
 cat >package/mscgym_ray/__main__.py <<'END_OF_PROGRAM'
-# Every other worker has an old processor.
+# Every second worker has an old processor.
 import json
 from workers_here import Bridge
 class Mixed(Bridge):
@@ -21,7 +21,7 @@ level=$(mscgym devices --json | jq -r '.isa[-1]')
 old=$(id sse41)
 tiny d
 sed -i 's/"verbose": "error"/"verbose": "warn"/' d.json
-# As one machine that goes on with what another has made ready, and no more.
+# The reference: one machine continues what another one prepared.
 mscgym search d.json --trials 0 --quiet >/dev/null
 sed -i 2,\$d d/tiny.jsonl
 head -1 d/tiny.jsonl | jq -r .numerics | sed 's/.* \([a-z0-9_]*\) int8.*/\1/' | sed "s/^$level\$/its own/"
@@ -31,7 +31,7 @@ mscgym search d.json --restart --numerics "$old" --cluster ray:auto:4 --worker-p
     grep refused | short | sed 's/^[^ ]* [^ ]* //; s/, as were 1 before it//' | sort -u
 mscgym show d/tiny.jsonl --canonical >own.txt
 cmp alone.txt own.txt && echo 'the same'
-# To go on it takes the same again; nobody is there that computes as the record does otherwise.
+# Continuing uses the same numerics. Without them it is refused, as no worker computes like the record.
 mscgym resume d/tiny.jsonl --numerics "$old" --trials 14 --quiet --cluster ray:auto:1 --worker-program "$program" >/dev/null
 grep -c '"kind":"trial"' d/tiny.jsonl
 if [ "$level" = sse41 ]; then
@@ -41,7 +41,7 @@ else
         grep -o 'would continue with' | sed 's/.*/refused/'
 fi
 try mscgym search d.json --restart --quiet --numerics none --cluster ray:auto:2 --worker-program "$program" |
-    short | sed 's/"avx"\|"sse41"/…/' # whoever came last
+    short | sed 's/"avx"\|"sse41"/…/' # depends on which worker came last
 try mscgym search d.json --numerics none | short | sed "s/by \"$level\"/by its own/"
-# Its own is no other.
+# The numerics of this machine are not foreign: the record has no new segment.
 mscgym search d.json --restart --quiet --numerics "$(id)" --trials 3 >/dev/null && ! grep segment d/tiny.jsonl

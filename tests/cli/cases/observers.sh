@@ -1,9 +1,9 @@
-# Which observer finds the range of a choice that names none.
+# The observer that finds the range of a choice without an explicit observer.
 . "$(dirname "$0")/../lib.sh"
-observers() { # choice and observer of each edit of the strategy
+observers() { # site, choice and observer of each edit in a strategy
     jq -r '.edits[] | [.site, .choice, .observer] | join(" ")' "$1/msc_quantize.json"
 }
-eight() { # the tiny network with 8 bits, and what else the environment says
+eight() { # the tiny network with 8 bits only, and further members of the environment
     tiny "$1" "$2"
     sed -i 's/, {"bits": 4}//; s/"trials": 12/"trials": 1/' "$1.json"
 }
@@ -18,7 +18,7 @@ observers said
 eight unknown '"observers": {"activations": "max"}'
 try mscgym search unknown.json
 
-# A named one is another choice than none, of the tensors where it is another observer.
+# For tensors whose default observer differs, a choice with an explicit observer is another choice.
 tiny named
 sed -i 's/{"bits": 4}/{"bits": 8, "observer": "mse"}/' named.json
 mscgym search named.json --quiet >/dev/null

@@ -1,7 +1,7 @@
-# A strategy is for the weights it was found with; for others its scales are computed anew.
+# A strategy belongs to the weights that it was found with; for others --recalibrate computes new scales.
 . "$(dirname "$0")/../lib.sh"
 model=$FILES/tiny.onnx
-other=$FILES/tiny_doubled.onnx # every weight is twice as large
+other=$FILES/tiny_doubled.onnx # every weight is doubled
 run() { mscgym run "$1" --input x="$FILES/x.npy" --repeat 0 --strategy "$2" --output "$3"; }
 tiny a '"fix": {"conv.weight": "4 g32", "fc.weight": "5 percentile 99"}'
 choices='{"bits": 6, "observer": "mse", "scale": 0.9}, {"bits": 4, "group_size": 32}'
@@ -28,11 +28,11 @@ new --model "$model" --strategy s.json --dataset a.json --save-strategy same.jso
 cmp s.json same.json && echo "on the same weights and samples the same strategy"
 new --model "$other" --strategy s.json --dataset a.json --save-strategy new.json --json >losses.json
 jq -r '[.loss_after < .loss_before / 10, .samples] | @csv' losses.json
-# Twice the weights, twice the scales: of weights and of what they make; inputs stay.
+# With doubled weights, scales double for weights and their results; those of the inputs do not change.
 jq -r --slurpfile new new.json '.edits[] | . as $e | $new[0].edits[] | select(.site == $e.site) |
     [.site, ([.scales, $e.scales] | transpose | map(.[0] / .[1]) | unique | join(" ")),
      .zero_points == $e.zero_points] | @csv' s.json
-# The same from a file of weights alone.
+# A file of weights gives the same as a model.
 cp out.onnx by_model.onnx
 mscgym graph "$other" -o doubled.json --quiet >/dev/null
 new --model "$model" --weights doubled.safetensors --strategy s.json --dataset a.json --save-strategy by_weights.json >/dev/null
@@ -42,7 +42,7 @@ try mscgym export a/tiny.jsonl --weights doubled.safetensors -o no.onnx
 mscgym graph "$FILES/../../../examples/digits/digits.onnx" -o digits.json --quiet >/dev/null
 try mscgym export --model doubled.json --weights digits.safetensors -o no.onnx
 try mscgym export --model "$model" --weights digits.safetensors -o no.onnx | sed "s|$FILES/||"
-# As a search on these weights would have found them.
+# A search on the doubled weights finds the same scales.
 sed "s|$model|$other|; s|\"a\"|\"c\"|" a.json >c.json
 mscgym search c.json --quiet >/dev/null
 for trial in $(seq 0 14); do
@@ -52,7 +52,7 @@ done | sort -u
 run "$other" new.json out && echo "it runs"
 try new --model "$other" --strategy s.json --dataset "$FILES/inputs.npz" | sed 's/[0-9.e-]* with/L with/g'
 
-# What several searches found by several schemes, activations by use.
+# Searches with different schemes; activations by use.
 tiny d '"include": ["conv.weight", "x*"], "weights": {"symmetric": false, "per_channel": false},
     "activations": {"symmetric": true}'
 tiny e '"include": ["fc.weight", "flatten*"], "group": "site"'

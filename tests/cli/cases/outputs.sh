@@ -1,8 +1,9 @@
-# A search that ends before the network does. The network: a convolution c, its relu r, f, and a linear layer y.
+# `outputs`: a search that ends before the network does. The network is a convolution c, its relu r,
+# flatten f, and a linear layer y.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES/tiny.onnx" "$FILES/inputs.npz" .
 
-# config NAME TOP ENV
+# config NAME TOP ENV: further top-level keys and members of the environment.
 config() {
     cat >"$1.json" <<END_OF_CONFIG
 {
@@ -15,7 +16,7 @@ config() {
 END_OF_CONFIG
 }
 
-# What is searched, what it loses, and what the exported model computes.
+# look NAME: prints what is searched, its loss, and what the exported model computes.
 look() {
     mscgym search $1.json --quiet >/dev/null
     mscgym show $1/r.jsonl --json | jq -c '[.counts.trials, .counts.repeats, (.winner.choices | keys)]'
@@ -28,7 +29,7 @@ look a
 config b '' ', "outputs": ["r"]'
 look b
 cmp <(jq -c .edits a/msc_quantize.json) <(jq -c .edits b/msc_quantize.json) && echo "the same plan"
-# The same loss as where all is searched and r is compared.
+# The same loss as a search of the whole network that compares r.
 config c '' ', "loss_tensors": ["r"]'
 look c
 cmp a.loss c.loss && echo "the same loss"

@@ -1,4 +1,4 @@
-# No output takes the place of what is read, or of what is no output of its kind.
+# Outputs never overwrite inputs, or files that are not outputs of the same kind.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES/tiny.onnx" "$FILES/inputs.npz" "$FILES/labels.npy" "$FILES/x.npy" .
 tiny a
@@ -10,7 +10,7 @@ cp a.json b.json
 cp a.json search.json
 printf '"2","x"\n' >table.csv
 echo "2026-11-22 notes" >notes.txt
-mscgym search a.json 2>&1 | grep model: # beside a model of another folder
+mscgym search a.json 2>&1 | grep model:
 find . -type f | sort | xargs sha256sum >../before
 
 echo "== export"
@@ -44,7 +44,7 @@ mv saved.safetensors weights.safetensors
 try mscgym graph tiny.onnx -o weights.json
 rm saved.json weights.safetensors
 
-# Weights in a file of their own.
+# Weights in an external file.
 cp "$FILES/../../graph/files/external.onnx" "$FILES/../../graph/files/external.bin" .
 try mscgym export --model external.onnx -o external.bin
 rm external.*
@@ -57,12 +57,12 @@ cp notes.txt a/tiny.html
 try mscgym report a/tiny.jsonl
 rm a/tiny.html
 mscgym report a/tiny.jsonl
-try mscgym report a/tiny.jsonl # in place of a page
+try mscgym report a/tiny.jsonl # replaces the earlier page
 rm a/tiny.html
 
 echo "== search"
 mv a aside
-with() { # more of the top, more of quantize
+with() { # with KEYS KEYS: further top-level keys, and keys of `quantize`
     cp b.json a.json
     sed -i "s|\"workspace\"|$1\"workspace\"|; s|\"quantize\": {|&$2|" a.json
     for how in "" --dry-run; do

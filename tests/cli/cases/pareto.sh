@@ -1,4 +1,4 @@
-# Each trial has one row, however many lists it is on: uniform plans, the best and the front.
+# Each trial has a single row, even if it is a uniform plan, among the best and on the front.
 . "$(dirname "$0")/../lib.sh"
 toy a 24 '"objectives": ["distill_loss", "size_bytes"]'
 mscgym search a.json >/dev/null

@@ -1,4 +1,5 @@
-# How the agent came to its trials: asked again, for which the record's model is needed, and trust for programs.
+# --phases asks the agent again how it came to each trial. This needs the record's model, and
+# --allow-plugins for agents that are programs or libraries.
 . "$(dirname "$0")/../lib.sh"
 toy a 40 '"bounds": {"size_ratio": {"max": 0.06}}'
 sed -i 's/"agent": {[^}]*}/"agent": {"type": "auto"}/' a.json

@@ -1,4 +1,4 @@
-# Libraries that are wrong, or crash as soon as they are loaded, are one line that names them.
+# Libraries that are invalid, or crash when they are loaded, are reported in one line that names them.
 . "$(dirname "$0")/../lib.sh"
 ulimit -c 0
 cp "$FAULTS" faults.so
@@ -8,11 +8,11 @@ for fault in "no name" "endless params" "abi" "later abi" "crash"; do
     MSC_FAULT=$fault try mscgym agents ./faults.so --json
 done
 try mscgym envs ./pipe.so
-# In a search.
+# A library with invalid parameters in a search.
 toy agent 12
 sed -i 's|"agent": .*|"agent": {"type": "library", "path": "./faults.so"},|' agent.json
 MSC_FAULT="wild params" try mscgym search agent.json --quiet
-# One that ends the process, as if all were well: there is no result, and who waits for one is told.
+# A library that exits the process with code 0: there is no result, and --on-end reports that.
 MSC_FAULT="exit" try mscgym search agent.json --quiet --on-end '["sh", "-c", "echo $MSCGYM_EVENT: $MSCGYM_MESSAGE >told.txt"]'
 cat told.txt
 cat >env.json <<END

@@ -1,4 +1,5 @@
-# A library that prints: it is no message, and no JSON. Workers that talk nonsense end the search.
+# What a library prints on standard output does not mix with messages or JSON. Workers that print
+# anything but messages end the search.
 . "$(dirname "$0")/../lib.sh"
 cp "$LOUD" loud.so
 cat >loud.json <<END
@@ -14,7 +15,7 @@ printf '%s\n' '{"method":"reset"}' '{"method":"step","choice":1}' '{"method":"do
 sort -u said.txt
 mscgym envs --check ./loud.so --json 2>said.txt | jq -c 'map(.kept) | unique'
 sort -u said.txt
-# In the place of workers, what says one line that is no message, and waits.
+# In place of a worker, a program that prints a line that is not a message, and waits.
 mkdir bin
 printf '#!/bin/sh\nexec "$PWD/nonsense"\n' >bin/srun
 printf '#!/bin/sh\n' >bin/scancel

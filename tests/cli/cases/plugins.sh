@@ -1,4 +1,4 @@
-# An agent from a shared library and one that is a program, both of the examples; libraries alone.
+# Agents from a library and from a program (the examples), and libraries given by path.
 . "$(dirname "$0")/../lib.sh"
 toy library 12
 sed -i 's|"agent": .*|"agent": {"type": "library", "path": "'"$HILL_CLIMB"'"},|' library.json
@@ -7,11 +7,11 @@ toy process 12
 sed -i 's|"agent": .*|"agent": {"type": "process", "command": ["python3", "'"$EXAMPLES"'/random_agent.py"]},|' \
     process.json
 mscgym search process.json --quiet | head -3
-# A library of another kind.
+# A file that is not a library.
 toy wrong 12
 sed -i 's|"agent": .*|"agent": {"type": "library", "path": "./wrong.json"},|' wrong.json
 try mscgym search wrong.json --quiet | sed 's|/[^ ]*/wrong.json|wrong.json|g; s/:[^:]*$/: …/'
-# What a library holds, by its path.
+# Lists what a library holds, given its path.
 cp "$HILL_CLIMB" agent.so
 cp "$COIN" env.so
 try mscgym agents ./agent.so
@@ -19,7 +19,7 @@ try mscgym envs env.so
 mscgym agents agent.so --json | jq -c '.[].name'
 mscgym envs ./env.so --json | jq -c '.[].name'
 try mscgym agents ./env.so
-# Where the ends of processes are ignored.
+# If the caller ignores SIGCHLD, a program cannot wait for its children. Libraries are listed nevertheless.
 deaf() {
     python3 -c 'import os, signal, sys
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)

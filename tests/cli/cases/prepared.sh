@@ -1,7 +1,7 @@
-# A search that is killed once its scales are there, and before its record is begun, goes on from them.
+# A search killed after its scales were computed but before its record exists continues from these scales.
 . "$(dirname "$0")/../lib.sh"
 
-# rounded NAME AGENT: a search of the tiny network over weights that are rounded with care.
+# rounded NAME AGENT: a search of the tiny network with weights that are rounded by descent.
 rounded() {
     tiny a
     sed -i 's/{"bits": 4}/{"bits": 4, "rounding": "descent"}/; s/"verbose": "error"/"verbose": "info"/
@@ -13,8 +13,8 @@ mscgym search whole.json >/dev/null 2>&1
 mv a whole
 rm -f whole/MSC_LOG
 
-# The agent is started before the record is made: this one kills who would begin the search again, and the
-# search goes with that.
+# The agent starts before the record is created. It kills the supervising process, and the search
+# ends with it.
 cat >deadly.sh <<'END'
 #!/bin/sh
 kill -KILL "$(awk '{print $4}' "/proc/$PPID/stat")"
@@ -25,16 +25,16 @@ rounded killed '{"type": "process", "command": ["./deadly.sh"]}'
 {
     mscgym search killed.json >/dev/null
     echo "exit $?"
-} 2>/dev/null # what the shell says of it
+} 2>/dev/null # the shell's message on the kill
 ls a | grep tiny
 
 echo "== again"
-told() { # how often the search that follows says so
-    mscgym search whole.json 2>&1 >/dev/null | grep -c 'earlier launch has prepared'
+told() { # counts messages that an earlier launch has prepared the search
+    mscgym search whole.json 2>&1 >/dev/null | grep -c 'preparation of an earlier launch'
 }
 told
 ls a | grep tiny.jsonl
-records() { # what does not change from run to run
+records() { # the lines without measured values
     jq -c 'del(.measured, .checksum)' "$1/tiny.jsonl"
 }
 diff <(records a) <(records whole) && cmp a/tiny.jsonl.params whole/tiny.jsonl.params && echo "the same"
@@ -50,7 +50,7 @@ ls a | grep tiny.jsonl
 
 echo "== where something of another lies"
 sed -i 's/"verbose": "info"/"verbose": "warning"/' whole.json
-other() { # where it would go: a link, or a file
+other() { # puts another file, or a link, where the scales would be stored
     rm -r a && mkdir a && "$@"
     mscgym search whole.json 2>&1 >/dev/null | grep 'moments'
     cat a/tiny.jsonl.moments

@@ -1,9 +1,9 @@
-# Channels: searched, resumed, verified, exported to a smaller file, run from the strategy.
+# Channel pruning: searched, resumed, verified, exported to a smaller file, and run from the strategy.
 . "$(dirname "$0")/../lib.sh"
 digits=$FILES/../../../examples/digits
 model=$digits/digits.onnx
 
-# digits NAME [more of the environment]
+# digits NAME [MEMBERS]: further members of the environment.
 digits() {
     cat >"$1.json" <<END_OF_CONFIG
 {

@@ -1,9 +1,9 @@
-# Groups that keep a density without a search, choices of groups by name, densities that come to nothing,
-# and what a program says of the pruned model.
+# Pruning with fixed densities, rules by name, densities that remove nothing or all, and the metric
+# `command` on pruned models.
 . "$(dirname "$0")/../lib.sh"
 digits=$FILES/../../../examples/digits
 
-# digits NAME ENV [SECTION [VERBOSE]]
+# digits NAME MEMBERS [SECTION [VERBOSE]]: further members of the environment.
 digits() {
     cat >"$1.json" <<END_OF_CONFIG
 {
@@ -15,7 +15,7 @@ digits() {
 END_OF_CONFIG
 }
 
-# Shapes of the weights that a model has.
+# weights MODEL: shapes of its weights.
 weights() {
     mscgym graph "$1" --json | jq -c '[.. | .weights? // empty | .[]? | select(.dtype == "float32").shape]'
 }

@@ -1,9 +1,10 @@
-# Channels, then bits: searches in turn, each from the best of the one before, and one strategy in the end.
+# Pruning, then quantisation: each search starts from the best of the one before, and there is one
+# strategy in the end.
 . "$(dirname "$0")/../lib.sh"
 digits=$FILES/../../../examples/digits
 model=$digits/digits.onnx
 
-# digits NAME
+# digits NAME: two searches for channels, then two for bits.
 digits() {
     cat >"$1.json" <<END_OF_CONFIG
 {
@@ -26,7 +27,7 @@ digits() {
 END_OF_CONFIG
 }
 
-# loss STRATEGY: of the model with it, on all samples: what is lost over what is there.
+# loss STRATEGY: relative loss of the model with the strategy on all samples, by `track`.
 loss() {
     mscgym track "$model" --strategy "$1" --inputs "$digits/calibration.npz" --samples 0 --json 2>/dev/null |
         jq '.tensors[-1].snr_db | pow(10; -. / 10)'
@@ -39,7 +40,7 @@ for name in prune_0 prune_1 quantize_0 quantize_1; do
     mscgym verify a/$name.jsonl
     mscgym export a/$name.jsonl -o /dev/null --save-strategy $name.json 2>/dev/null ||
         mscgym export a/$name.jsonl -o $name.onnx --save-strategy $name.json
-    # What the search has measured is what the strategy does to the whole model.
+    # The reported loss is that of the strategy applied to the whole model.
     jq -n --argjson loss "$(loss $name.json)" --slurpfile r $name.result \
         '($r[0].winner.metrics.distill_loss / $loss - 1) | fabs < 1e-4'
 done
@@ -52,7 +53,8 @@ jq -c -n --slurpfile first prune_0.json --slurpfile second prune_1.json \
 jq -c '[.prune, .replace]' prune_1.json | cmp - <(jq -c '[.prune, .replace]' quantize_1.json) && echo "kept by bits"
 
 echo "== ratios are those of the whole model"
-# 4 and 8 bits everywhere take 1/64 and 1/16 of a float's bit operations, on what is left of the MACs.
+# With 4 and 8 bits everywhere, bit operations are 1/64 and 1/16 of those of floats, times the share
+# of MACs that pruning left.
 jq -c -n --slurpfile p prune_1.result --slurpfile q quantize_0.result '
     $p[0].winner.metrics.macs_ratio as $left |
     [$q[0].baselines[] | .metrics.bit_ops_ratio / $left | . * 1024 | round],

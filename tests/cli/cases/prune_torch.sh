@@ -1,5 +1,5 @@
-# Recurrent layers and attention as the exporters of torch write them: what can go, and the pruned model,
-# which gives what the strategy gives.
+# Pruning recurrent layers and attention, as torch's exporters write them: the groups, and a pruned
+# model whose outputs equal those of the strategy.
 . "$(dirname "$0")/../lib.sh"
 
 for name in torch_lstm torch_gru torch_attention; do

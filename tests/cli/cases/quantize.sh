@@ -27,14 +27,13 @@ mscgym graph "$FILES/tiny.onnx" --prototxt | head -n 3
 mscgym graph "$FILES/tiny.onnx" --placement --bind N=4 | grep -c 'float32.*MACs'
 mscgym graph "$FILES/tiny.onnx" --json >tiny.json && echo "as JSON"
 
-# From the record alone, from elsewhere, with the scales taken away: they are made again.
+# From the record only, in another folder, without the stored scales: they are computed again.
 rm a/tiny.jsonl.params
 (mkdir elsewhere && cd elsewhere && mscgym resume ../a/tiny.jsonl --trials 14 --quiet >/dev/null)
 mscgym verify a/tiny.jsonl
 ls a
 
-# A configuration with every default written out goes on with the record of the short one; one that
-# says something else does not.
+# A configuration with all defaults written out continues the record; one that differs is refused.
 mscgym config --show a.json >full.json
 mscgym search full.json --trials 15 --quiet >/dev/null
 sed 's/"symmetric": *false/"symmetric": true/' full.json >else.json

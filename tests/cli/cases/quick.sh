@@ -1,7 +1,7 @@
-# The best model of 8 bits without a search.
+# `quantize`: the best 8-bit model without a search.
 . "$(dirname "$0")/../lib.sh"
 export MSCGYM_RUNTIME=$FILES/fake_runtime.py
-small() { # of the best plan, the plain one and the float model
+small() { # latencies of the best plan, the plain plan and the float model
     FAKE='{"us": [30, 20, 10]}' try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o small.onnx "$@"
 }
 small --labels "$FILES/labels.npy" >said.txt
@@ -14,7 +14,7 @@ small --json --float 0 >report.json
 jq -c '[.target, .samples, .held_back, .model, (.plans | length),
     (.plans | map([.weights, .activations]) | unique | length), ([.plans[] | select(.plain)] | length),
     ([.plans[].examined.validation.distill_loss] | . == sort), (.reference | keys)]' <(sed '$d' report.json)
-# A search with the choice of the best plan for all, where it has one, says the same of it.
+# A search with the best plan's choice for all tensors reports the same losses, if it has that choice.
 small --target generic --float 0 --json >report.json
 jq -r '.plans[] | select(.plain) |
     .metrics.distill_loss, .examined.validation.distill_loss' <(sed '$d' report.json) >here.txt
@@ -22,7 +22,7 @@ tiny a
 sed -i 's/{"bits": 8}, {"bits": 4}/{"bits": 8, "observer": "minmax"}/' a.json
 mscgym search a.json --quiet --json |
     jq -r '.[0].winner | .metrics.distill_loss, .examined.validation.distill_loss' >there.txt
-# Samples are added up in other batches, which the last digit may show.
+# Losses are summed in other batches, so the last digits may differ.
 cmp <(awk '{ printf "%.12g\n", $1 }' here.txt) <(awk '{ printf "%.12g\n", $1 }' there.txt) && echo "as in a search"
 
 echo "- tensors left float where that pays, as many as they may be"

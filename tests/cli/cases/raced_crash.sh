@@ -1,17 +1,17 @@
-# Trials of a raced round that end the process, more of them than restarts are borne without a new line: each
-# fails, the others race on, and the record is the same however it came to be.
+# A raced round with more crashing trials than there are restarts without progress: each of them
+# fails, the others race on, and the record is the same however it was made.
 . "$(dirname "$0")/../lib.sh"
 ulimit -c 0
 
-# raced NAME: a round of 8 trials, whose losses are compared after the first of 16 batches, and which are then
-# given to NAME.sh.
+# raced NAME: a round of 8 trials. After the first of 16 batches their losses are compared; the
+# survivors are passed to NAME.sh.
 raced() {
     tiny "$1" '"command": ["./'"$1"'.sh", "{model}"], "bounds": {"command": {"max": 1}}'
     sed -i -e 's|"batch": 2|"batch": 1|' \
         -e 's|{"trials": 12}, "parallel": 4|{"trials": 8}, "parallel": 8, "race": {"rungs": [1], "keep": 0.9}|' "$1.json"
 }
 
-# It knows the models of the two baselines, and ends the process that asks for another one that is quantised.
+# A program that kills its parent for every quantised model but those of the two baselines.
 cat >all.sh <<'END'
 #!/bin/sh
 grep -q QuantizeLinear "$1" || exec echo 1
@@ -27,7 +27,7 @@ echo "exit $?"
 jq -r 'select(.kind == "trial") | .state' all/tiny.jsonl | sort | uniq -c | sed 's/^ *//'
 ls all | grep attempt
 
-# It ends the process for some, whose lines are cut off as well.
+# A program that kills its parent for some models. The record is also cut and continued.
 cat >some.sh <<'END'
 #!/bin/sh
 sum=$(cksum <"$1")

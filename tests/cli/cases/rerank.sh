@@ -1,13 +1,13 @@
-# The best trials of a search ordered anew by what a program says of their exported models, or by what
-# their runtime makes of them, for which a program stands in here.
+# `rerank` orders the best trials by a program's score for their exported models, or by their
+# results in the runtime, which a program replaces here.
 . "$(dirname "$0")/../lib.sh"
 
-# reranked NAME RERANK: a search with `rerank`.
+# reranked NAME RERANK: a search with this `rerank`.
 reranked() {
     tiny "$1" '"bounds": {"bit_ops_ratio": {"max": 0.06}}'
     sed -i 's|"agent"|"rerank": '"$2"', "agent"|; s/{"bits": 4}/{"bits": 6}, {"bits": 4}/' "$1.json"
 }
-# A count of its runs, after what it was given; each run is noted.
+# The program's score is the number of its runs so far; it notes the checksum of each model.
 cat >score.sh <<'END'
 #!/bin/sh
 cksum <"$1" >>runs.txt
@@ -17,12 +17,12 @@ END
 chmod +x score.sh
 reranked a '{"top": 4, "command": {"argv": ["./score.sh", "{model}"], "maximise": true}}'
 mscgym search a.json >result.txt
-names() { # what stands at the beginning of each line of the table
+names() { # the first column of the table
     grep -A 10 '^[0-9]* plans, ordered by' "$1" | sed 's/  [0-9-].*//'
 }
 names result.txt
 grep -o "best by the search: trial\|winner: trial" result.txt
-measured() { # how many plans, and whether any of them twice
+measured() { # number of plans measured, and whether any was measured twice
     echo "measured: $(wc -l <runs.txt), twice: $(sort runs.txt | uniq -d | wc -l)"
 }
 measured
@@ -38,7 +38,7 @@ diff <(grep -v '^strategy\|^model' result.txt) <(mscgym show a/tiny.jsonl) && ec
 mscgym search a.json --quiet | cmp - result.txt && echo "the same again"
 measured
 ls a
-# The page is about the plan that is delivered: its box, its tiles, its validation.
+# The page shows the delivered plan in its box, tiles and validation.
 mscgym report a/tiny.jsonl --json >document.json
 jq -c '.records[0] | .delivered.id == .numbers.reranked.plans[0].id,
     (.delivered.examined | has("score") and has("validation")), .verdict.headline' document.json
@@ -88,10 +88,10 @@ done
 {
     kill -KILL $search
     wait $search
-} 2>/dev/null # what the shell says of it
+} 2>/dev/null # the shell's message on the kill
 mscgym show k/tiny.jsonl | grep -c '^[0-9]* plans, ordered by'
 while ! mscgym resume k/tiny.jsonl --quiet --allow-plugins >again.txt 2>/dev/null; do
-    sleep 0.1 # until the orphan is gone
+    sleep 0.1 # until the orphan has ended
 done
 grep '^[0-9]* plans, ordered by' again.txt
 echo "runs: $(wc -l <slow.txt)"
@@ -124,7 +124,7 @@ sed -i 's/"verbose": "error"/"verbose": "warning"/' d.json
 said d
 
 echo "- in the runtime"
-plainly() { # what the target takes is another test's
+plainly() { # sizes depend on what the target supports, which other tests check
     grep -v choice | sed 's/: [a-z]* [0-9]*, was/: PLAN, was/'
 }
 sed -i 's/"workspace": "d"/"workspace": "e"/; s/0.06}/0.0624}/' d.json
@@ -140,9 +140,9 @@ jq -c '[.by, (.plans[] | .rank), (.plans + .references | map(.examined.runtime.l
 rm requests.txt
 said d | plainly
 jq -c .method requests.txt
-# The runtime is gone again: what it gave stays.
+# The runtime is missing now: what it measured before is still used.
 MSCGYM_RUNTIME=no/runtime said d | plainly
-# Its program dies: the order of the search, but what was measured is not measured again.
+# The runtime's program dies: the search's order is kept, and nothing is measured twice.
 rm e/tiny.jsonl.rerank.json
 FAKE='{"end": "latency"}' said d | plainly | sed 's|: /.*/fake|: fake|'
 rm requests.txt

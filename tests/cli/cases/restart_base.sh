@@ -1,4 +1,4 @@
-# A record that was set aside keeps what it started from, whatever the search in its place does.
+# A record that was set aside keeps its own start strategy, whatever the new search does.
 . "$(dirname "$0")/../lib.sh"
 config() {
     cat >c.json <<END
@@ -32,12 +32,12 @@ done
 mscgym export w/b.jsonl.1 -o after.onnx >/dev/null
 cmp before.onnx after.onnx && echo "the same model"
 try mscgym resume w/b.jsonl.1 | tail -n 1
-# Without its own it may only be evaluated on the same.
+# Without that strategy it can be evaluated only if the same strategy is given again.
 rm w/b.jsonl.1.base.json
 try mscgym verify w/b.jsonl.1
 cp base.json w/b.jsonl.base.json
 try mscgym verify w/b.jsonl.1
-# A record that was renamed by hand, with what lies beside it, keeps it as well.
+# A record that was renamed by hand together with its other files keeps it as well.
 rm w/b.jsonl.base.json
 mv w/b.greedy.jsonl.1 w/old.jsonl
 mv w/b.greedy.jsonl.1.base.json w/old.jsonl.base.json

@@ -1,4 +1,4 @@
-# A record of another search is refused; --restart keeps it under another name.
+# A record of another search is refused; --restart sets it aside under another name.
 . "$(dirname "$0")/../lib.sh"
 toy a 8
 mscgym search a.json >/dev/null
@@ -12,7 +12,7 @@ sed -i 's/"population": 8/"population": 9/' a.json
 try mscgym search a.json
 sed -i 's/"population": 9/"population": 8/; s/"trials": 8/"trials": 10/' a.json
 try mscgym search a.json --quiet | tail -n 1
-# What only says where things go may change.
+# Keys that only concern files and messages may change.
 sed -i 's/"verbose": "error"/"verbose": "critical", "device": "cpu"/' a.json
 try mscgym search a.json --quiet | tail -n 1
 try mscgym resume nothing.jsonl

@@ -1,4 +1,4 @@
-# The RFC's own example, its punctuation repaired, with a model and a dataset.
+# The example of MSC's RFC with its punctuation repaired, and a model and a dataset added.
 . "$(dirname "$0")/../lib.sh"
 cat >rfc.json <<END
 {
@@ -25,7 +25,7 @@ END
 try mscgym search rfc.json --quiet | grep -v '^ \|^uniform\|^winner\|^uncompressed' |
     sed 's/[0-9.e+]* us.*/N us/'
 ls msc_workspace
-# Without a gym: 8 bits everywhere, calibrated and exported.
+# Without `gym`: 8 bits everywhere, calibrated and exported.
 sed -e '/"gym"/,/^    \]/d' -e 's/"target": "tensorrt",/"target": "tensorrt"/' \
     -e 's/"workspace": "msc_workspace"/"workspace": "plain"/' rfc.json >plain.json
 try mscgym search plain.json --quiet | grep -v '^ \|^uniform\|^uncompressed' |

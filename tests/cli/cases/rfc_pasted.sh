@@ -1,4 +1,4 @@
-# The RFC's own snippets as they stand there: what is no JSON is named one by one, with its place.
+# Snippets of MSC's RFC as printed there: each JSON error is reported with its place.
 . "$(dirname "$0")/../lib.sh"
 cat >first.json <<'END'
 {
@@ -65,7 +65,7 @@ try mscgym config --show second.json
 sed -i '17s/,$//' second.json
 try mscgym config --show second.json | tail -n 1
 
-# Stages of a model that is not named, and keys that nobody has.
+# Stages without a model, and unknown keys.
 for stage in prune distill track; do
     echo "{\"$stage\": {}, \"gym\": [{\"env\": {\"type\": \"toy\"}}]}" >c.json
     try mscgym config --show c.json
@@ -74,7 +74,7 @@ echo '{"colour": 1}' >c.json
 try mscgym config --show c.json
 mscgym config | grep 'prune\|track'
 
-# MSCGraph JSON alone is printed.
+# MSCGraph JSON without its weights can be printed, but not run.
 mscgym graph "$FILES/tiny.onnx" -o alone.json
 rm alone.safetensors
 for form in "" --json --prototxt; do

@@ -1,4 +1,4 @@
-# Integers that are chosen: kept with the record, in the strategy, in the model.
+# Rounded integers from `rounding` are kept with the record, in the strategy and in the model.
 . "$(dirname "$0")/../lib.sh"
 model=$FILES/tiny.onnx
 choices='{"bits": 4, "observer": "hessian"}, {"bits": 4, "observer": "hessian", "rounding": "gptq"}'

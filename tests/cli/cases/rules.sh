@@ -1,8 +1,8 @@
-# Choices by rules: which of them a tensor has, by its kind, its name, and what reads and makes it.
+# `rules` restricts choices of tensors by kind, name, producer and consumer.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES/tiny.onnx" "$FILES/inputs.npz" .
 
-# config NAME RULES [more of the environment]: every plan of the tiny network.
+# config NAME RULES [MEMBERS]: a search over all plans of the tiny network.
 config() {
     cat >"$1.json" <<END_OF_CONFIG
 {
@@ -21,13 +21,13 @@ config a '[{"kind": "weight", "op": "Conv", "choices": ["8"]},
            {"producer": "flatten", "choices": ["4"]}]'
 mscgym search a.json --quiet >/dev/null
 mscgym show a/r.jsonl --json | jq -c '.counts | [.trials, .baselines, .repeats]'
-# What each tensor took over all trials: x is free, the others as their rules say.
+# Lists the choices of each tensor over all trials: x is free, the others follow the rules.
 for trial in $(seq 0 $(($(mscgym show a/r.jsonl --json | jq .counts.trials) - 1))); do
     mscgym export a/r.jsonl --trial $trial -o t.onnx --save-strategy t.json --quiet
     jq -r '.edits[] | "\(.site) \(.choice)"' t.json
 done | sort -u
 mscgym verify a/r.jsonl
-# The first rule that fits counts; one for the site stands before one for its kind.
+# The first matching rule counts; a rule by name comes before one by kind here.
 config b '[{"name": "fc.weight", "choices": ["8", "4"]}, {"kind": "weight", "choices": ["4"]}]' '"fix": {"x*": "8"}'
 mscgym search b.json --quiet >/dev/null
 mscgym show b/r.jsonl --json | jq -c '.counts.trials'

@@ -1,13 +1,13 @@
-# At its end a search is measured in the runtime that it is for, for which a program stands in here:
-# its outputs are zeros, whose loss is 1 by definition.
+# At its end a search is measured in the target runtime. A program stands in for it: its outputs are
+# zeros, whose loss is 1 by definition.
 . "$(dirname "$0")/../lib.sh"
 tiny a '"bounds": {"bit_ops_ratio": {"max": 0.0624}}'
 sed -i 's/"target": "generic", /"target": "onnxruntime", "runtime": {"rounds": 4}, /' a.json
 export MSCGYM_RUNTIME=$FILES/fake_runtime.py FAKE_LOG=$PWD/requests.txt
 
-# The winner, uniform 8, uniform 4, float.
+# Latencies of the winner, uniform 8, uniform 4 and the float model.
 FAKE='{"us": [30, 20, 25, 10]}' try mscgym search a.json --quiet >result.txt
-# How many bytes a plan takes is another test's.
+# File sizes are checked by other tests.
 grep 'winner\|runtime\|file_bytes\|exit' result.txt | sed 's/   */  /g; s/\b[12][0-9][0-9][0-9]\b/BYTES/g'
 jq -c '[.method, .runtime, .threads, .batch, .rounds, (.models | length),
     ((.inputs // "") | sub(".*/"; "")), ((.model // "") | sub(".*/"; ""))]' requests.txt
@@ -15,14 +15,14 @@ mscgym show a/tiny.jsonl >shown.txt
 diff <(grep -v '^strategy\|^model\|^exit' result.txt) shown.txt && echo "shown again"
 ls a
 for file in $(jq .winner.examined.file_bytes a/tiny.jsonl.result.json); do
-    whole=$(stat -c %s a/tiny.onnx) # which names its record and trial, too
+    whole=$(stat -c %s a/tiny.onnx) # includes the names of its record and trial
     echo "$((whole - file > 0 && whole - file < 200))"
 done
 jq -c '.reference.examined | .runtime.distill_loss = (.runtime.distill_loss * 1e9 | round / 1e9)' a/tiny.jsonl.result.json
 stat -c %s "$FILES/tiny.onnx"
 
 echo "- what goes wrong costs nothing but these numbers"
-said() { # the words on it, and how many plans have a loss and a latency
+said() { # the messages, and which plans have a loss and a latency
     grep 'runtime:\|warning\|exit' result.txt | sed 's/, nothing was measured.*: /, MISSING: /'
     mscgym show a/tiny.jsonl --json | jq -c '[.winner, .reference, .baselines[]] |
         map(.examined.runtime | [.distill_loss and true, .latency_us])'
@@ -46,7 +46,7 @@ sleep 0.2
 kill -TERM $search
 wait $search
 echo "exit $?"
-# Two processes tell it.
+# Parent and worker both report the stop.
 grep 'runtime:\|stopp\|validation.samples' result.txt | sed 's/   */  /g' | sort
 ls a
 mscgym resume a/tiny.jsonl --quiet | grep -c 'runtime.latency_us'

@@ -1,5 +1,5 @@
-# The same search twice, in folders of different depth: every file it leaves is the same, but for
-# what its records measured.
+# The same search twice, in folders of different depth: all files are equal except for measured
+# values in records.
 . "$(dirname "$0")/../lib.sh"
 begin() { # FOLDER
     mkdir -p "$1"
@@ -20,7 +20,7 @@ END
 begin one
 begin two/deeper
 (cd one && mscgym search a.json >result.txt && mscgym export out/first.jsonl -o out/export.onnx)
-sleep 1.1 # the next record is begun in another second
+sleep 1.1 # so that the second record begins in another second
 (cd two/deeper && mscgym search a.json >result.txt &&
     mscgym export out/first.jsonl -o out/export.onnx)
 for file in one/out/*; do
@@ -33,6 +33,6 @@ done
 diff <(ls one/out) <(ls two/deeper/out)
 cmp one/result.txt two/deeper/result.txt
 
-# A model names its record by the checksum of that one's first canonical line.
+# A model names its record by the checksum of the record's first canonical line.
 sum=$(mscgym show one/out/first.jsonl --canonical | head -n 1 | sed 's/.*"checksum":"\([^"]*\)".*/\1/')
 grep -c "$sum" one/out/export.onnx

@@ -1,4 +1,4 @@
-# A search, its result again, more of it, and the same by other ways to the same record.
+# A search, its repetition, more trials, and other ways that lead to the same record.
 . "$(dirname "$0")/../lib.sh"
 toy a 24
 mscgym search a.json

@@ -1,5 +1,6 @@
-# Each choice alone and pairs: expected numbers are sums of the table's terms. It is a search in a record of
-# its own: it goes on after a kill, delivers nothing, and others begin with it.
+# `sensitivity` measures single choices and pairs; the expected numbers are sums of the table's
+# terms. It is a search with its own record: it continues after a kill, exports nothing, and can
+# warm-start others.
 . "$(dirname "$0")/../lib.sh"
 cat >terms.json <<'END'
 {
@@ -27,16 +28,16 @@ mscgym sensitivity c.json
 ls out
 mscgym sensitivity c.json --csv
 mscgym verify out/t.sensitivity.jsonl --quiet
-# Of any record.
+# The same analysis of any record.
 mscgym search c.json --trials 18 --quiet >/dev/null
 mscgym sensitivity out/t.jsonl --pairs 1
 mscgym sensitivity out/t.sensitivity.jsonl --json --pairs 1 | sed -n '/"pairs"/,$p'
-# More pairs in another record, which measures none again; and a search that begins with it.
+# More pairs in a second record, which repeats no measurement, and a search warm-started from it.
 try mscgym sensitivity c.json --pairs 1
 mscgym sensitivity c.json --pairs 1 --record out/more.jsonl --warm-from out/t.sensitivity.jsonl | tail -n 3
 mscgym show out/more.jsonl | grep '^trials'
 mscgym search c.json --quiet --record out/next.jsonl --warm-from out/more.jsonl | grep '^trials'
-# Killed, and gone on with by either command.
+# An analysis that was killed is continued by `resume` or by `sensitivity`.
 toy slow 5 '"delay_us": 3000'
 mscgym sensitivity slow.json >slow.txt
 mscgym show slow/toy.sensitivity.jsonl --canonical >whole.txt
@@ -45,12 +46,12 @@ killed 9 slow/toy.sensitivity.jsonl "" mscgym sensitivity slow.json
 mscgym resume slow/toy.sensitivity.jsonl --trials 9 >/dev/null
 mscgym sensitivity slow.json | cmp - slow.txt && echo "the same table"
 mscgym show slow/toy.sensitivity.jsonl --canonical | cmp - whole.txt && echo "the same record"
-# A network: the record is all there is of it.
+# With a network, the record is the only output.
 tiny net
 mscgym sensitivity net.json --pairs 2 --quiet | tail -n 3 | cut -d+ -f 1
 ls net
 mscgym verify net/tiny.sensitivity.jsonl --quiet
-# Which of several; and what is neither.
+# Errors: a configuration with several searches, and one that does not exist.
 tiny two
 sed -i 's/"budget": {"trials": 12}, "parallel": 4/&}, {"env": {"choices": [{"bits": 8}, {"bits": 6}]}/' two.json
 try mscgym sensitivity two.json

@@ -1,5 +1,5 @@
-# Pages are served to this machine alone, to those who have the token, read-only; many at once are answered;
-# a search that runs goes on beside.
+# Pages are served only on this machine, only to clients with the token, and read-only. Many
+# requests at once are answered, and a running search continues.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../serving.sh"
 
@@ -24,7 +24,7 @@ code "/$token/" "127.0.0.1:$port" DELETE
 ask "/$token/" | tr -d '\r' | sed -n '2,/^$/p' | grep -iE 'cache|options|referrer|resource|type'
 ask "/$token/" | grep -c 'data-live="1"'
 
-# A hundred at once.
+# A hundred requests at once.
 ask "/$token/" | tr -d '\r' | sed -n '/^$/,$p' >one.html
 for i in $(seq 100); do
     ask "/$token/" | tr -d '\r' | sed -n '/^$/,$p' | cmp -s - one.html && echo same >>same.txt &
@@ -34,7 +34,7 @@ wait "${readers[@]}"
 grep -c same same.txt
 ends $server
 
-# Of a folder the list, and what it leads to.
+# For a folder, the list of its records and their pages.
 toy b 20
 mscgym search b.json >/dev/null
 serve a b
@@ -43,7 +43,7 @@ first=$(ask "/$token/" | grep -oE 'href="[0-9a-f]{16}"' | head -1 | tr -d '"')
 ask "/$token/${first#href=}" | grep -o '<h1 id="r0-h">[^<]*'
 ends $server
 
-# Beside a search: the record grows while the page is asked for, and comes out as it does alone.
+# During a search the record grows while pages are requested; its trials are those of a search without pages.
 toy c 400 '"delay_us": 2000'
 mscgym search c.json --serve >/dev/null 2>err.txt &
 search=$!

@@ -1,9 +1,9 @@
-# A page that can no longer be made is told as that, each time it is asked for, until it can be made again; a
-# record that is gone is no empty list.
+# If a page can no longer be made, each request gets an error until it can be made again. A missing
+# record is an error, not an empty list.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../serving.sh"
 
-# until_code N: asks until it is answered so.
+# until_code N: repeats the request until its status is N.
 until_code() {
     until [ "$(code "/$token/")" = "$1" ]; do sleep 0.05; done
 }
@@ -18,7 +18,7 @@ code "/$token/"
 echo "damaged:"
 sed '1s/header/heaven/' whole.jsonl >a/toy.jsonl
 until_code 500
-sleep 1.2 # longer than it rests
+sleep 1.2 # longer than the server's pause
 code "/$token/"
 body
 

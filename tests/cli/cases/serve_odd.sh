@@ -1,20 +1,20 @@
-# What browsers do not send: odd addresses, hosts and methods, clients that are slow or hold connections. Each
-# is refused or waits, and others are answered meanwhile.
+# Requests that browsers do not send: odd addresses, hosts and methods, slow clients, held
+# connections. Each is refused or waits, and other clients are answered meanwhile.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../serving.sh"
 
-# raw LINE...: the status that a request of these lines comes to.
+# raw LINE...: sends these lines; prints the status.
 raw() {
     exec 3<>"/dev/tcp/127.0.0.1/$port"
     printf '%s\r\n' "$@" 'Connection: close' '' >&3
     head -1 <&3 | tr -d '\r' | cut -d' ' -f2
     exec 3>&-
 }
-# A page as it was at first, whoever else is there.
+# answers WHAT: checks that the page is served as before.
 answers() {
     ask "/$token/" | tr -d '\r' | sed -n '/^$/,$p' | cmp - one.html && echo "$1: answered"
 }
-# The rest of such an address is not read, and the reset that follows may overtake the answer.
+# The server does not read the rest of a long address. Its reset may arrive before its answer.
 code_of_overlong() {
     local code
     code=$(code "$1")
@@ -64,7 +64,7 @@ for method in PUT PATCH CONNECT TRACE BREW; do
 done
 answers "after all these"
 
-# A byte at a time, and half a request: neither keeps another waiting.
+# One byte at a time, and half a request: neither makes other clients wait.
 exec 4<>"/dev/tcp/127.0.0.1/$port" 5<>"/dev/tcp/127.0.0.1/$port"
 request="GET /$token/ HTTP/1.1
 $host
@@ -79,7 +79,7 @@ head -1 <&4 | tr -d '\r'
 exec 4>&- 5>&-
 ends $server
 
-# A hundred connections held open for nothing, while a search goes on beside.
+# A hundred connections are held open during a search.
 toy c 200 '"delay_us": 2000'
 mscgym search c.json --serve >/dev/null 2>err.txt &
 search=$!

@@ -1,7 +1,7 @@
-# Records beside each other. What is said of them is what jq makes of their lines.
+# Comparing records. Expected values are computed by jq from their lines.
 . "$(dirname "$0")/../lib.sh"
 bounds='"bounds": {"size_ratio": {"max": 0.08}}'
-slow='"delay_us": 300' # or a search takes no time to tell of
+slow='"delay_us": 300' # so that a search takes some time
 toy a 120 "$slow, $bounds"
 toy b 40 "$slow, $bounds"
 sed -i 's/"type": "evolutionary", "population": 8/"type": "random"/' b.json
@@ -21,7 +21,7 @@ echo "== as jq has it"
 mscgym show a/toy.jsonl b/toy.jsonl --json >ab.json
 mscgym show c/toy.jsonl d/toy.jsonl --json >cd.json
 best='map(select(.kind == "trial" and .state == "complete"))'
-for n in 10 30 100; do # lines
+for n in 10 30 100; do # the best value after n trials
     for file in a b; do
         jq -s --argjson n $n "if (map(select(.kind == \"trial\")) | length) < \$n then null else
             $best | map(select(.id < \$n).metrics.distill_loss) | min end" $file/toy.jsonl
@@ -41,7 +41,7 @@ done | jq -s -c . | cmp - <(jq -c '.best_over_trials[-1].values' ab.json) && ech
 for file in a b; do
     jq -s 'map(select(.kind == "trial").measured.elapsed_s) | max' $file/toy.jsonl
 done | jq -s min | cmp - <(jq '.best_over_time[-2].seconds' ab.json) && echo "at the end of the quickest"
-plan() { # RECORD: what the best trial chooses
+plan() { # plan RECORD: the choices of the best trial
     jq -s "(.[0].space.tasks | map(.choices)) as \$labels | $best | min_by(.metrics.distill_loss) |
         [.choices, \$labels] | transpose | map(.[0] as \$i | .[1][\$i])" "$1"
 }
@@ -54,7 +54,7 @@ for file in a b; do head -1 $file/toy.jsonl; done | jq -s 'map(.config)' |
         map(select(. as $p | ($a | getpath($p)) != ($b | getpath($p))))) |
         map(map(if type == "number" then "[\(.)]" else ".\(.)" end) | join("") | ltrimstr(".")) | sort' |
     cmp - <(jq -c '[.differences[].key] | sort' ab.json) && echo "configurations"
-front() { # RECORD...: the points that no other one is better than, and how many those are
+front() { # front RECORD...: the points that no other dominates
     jq -s -c "$best | map([.metrics.distill_loss, .metrics.size_bytes]) | unique | . as \$all |
         map(select(. as \$p | \$all | all(. == \$p or .[0] > \$p[0] or .[1] > \$p[1])))" "$@"
 }
@@ -75,7 +75,7 @@ grep -vE 'seconds|elapsed' ab.csv | head -30
 jq -r '.best_over_trials[] | "best after trials,\(.trials // "end"),\(.values | map(. // "") | join(","))"' ab.json |
     cmp - <(grep '^best after trials' ab.csv) && echo "the same"
 mscgym show c/toy.jsonl --csv | grep -c '^front'
-# What the first record has nothing of.
+# A result that the first record lacks.
 toy w 20 "$slow, $bounds"
 mscgym search w.json --warm-from b/toy.jsonl --quiet >/dev/null
 mscgym show b/toy.jsonl w/toy.jsonl --csv | grep '^result,\(trials\|told\)'

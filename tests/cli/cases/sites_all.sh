@@ -1,18 +1,18 @@
-# Searches over all that a target requantises: strategy, record and exported model say the same.
+# Searches over all sites that a target requantises: strategy, record and exported model agree.
 . "$(dirname "$0")/../lib.sh"
 tiny all '"target": "onnxruntime", "sites": "all"'
 mscgym search all.json | grep '^trials\|^model'
 mscgym verify all/tiny.jsonl --trials 3,5 && echo verified
 jq -c '[.target, .sites, ([.edits[].site] | length)]' all/msc_quantize.json
 
-# A record cut short goes on to the same.
+# A record that was cut continues to the same result.
 cp -r all cut
 head -n 8 all/tiny.jsonl >cut/tiny.jsonl
 mscgym resume cut/tiny.jsonl --quiet >/dev/null
 cmp <(mscgym show all/tiny.jsonl --canonical | tail -n +2) \
     <(mscgym show cut/tiny.jsonl --canonical | tail -n +2) && echo "resumed equal"
 
-# What the exported file gives by its own pairs is what the strategy gives, as floats are summed.
+# The exported model's QDQ pairs give the outputs of the strategy, up to rounding in float sums.
 numbers() {
     od -An -v -t f4 -w4 -j 128 "$1"
 }
@@ -22,7 +22,7 @@ mscgym run all/tiny.onnx --input "x=$FILES/x.npy" --output m --quiet >/dev/null
 paste <(numbers s/y.npy) <(numbers m/y.npy) |
     awk '{ d = $1 - $2; most = d > most ? d : -d > most ? -d : most } END { print (NR > 0), (most < 1e-5) }'
 
-# Sites are another search's.
+# Other `sites` are another search.
 tiny inputs '"target": "onnxruntime", "sites": "inputs"'
 sed -i 's/"workspace": "inputs"/"workspace": "all"/' inputs.json
 try mscgym search inputs.json
@@ -31,7 +31,7 @@ try mscgym search wrong.json
 tiny site '"target": "onnxruntime", "sites": "all", "group": "site"'
 try mscgym search site.json
 
-# Where nobody says it, target and sites are the runtime's, but for a record that has others.
+# The defaults of target and sites follow the runtime, but a record keeps its own.
 tiny old
 sed -i 's/"target": "generic"/"target": "onnx"/' old.json
 mscgym search old.json | grep '^trials'

@@ -1,8 +1,8 @@
-# An agent that is a program may think for longer than `quiet_time`, and so may many of its answers
-# together: its `timeout` is what counts. Who asks twice to stop need not wait for it.
+# An agent program may take longer than `quiet_time` for one answer or many; only its `timeout`
+# limits it. A second signal stops the search without waiting for it.
 . "$(dirname "$0")/../lib.sh"
 cat >agent.sh <<'END'
-# agent.sh INIT ASK TELL: seconds for each. It proposes one point after the other.
+# agent.sh INIT ASK TELL: takes this many seconds for each answer. It proposes points in order.
 n=0
 think() {
     [ "$1" = 0 ] || { : >busy; sleep "$1"; }
@@ -24,7 +24,7 @@ while read -r request; do
     esac
 done
 END
-# slow NAME INIT ASK TELL [more of the entry]
+# slow NAME INIT ASK TELL [KEYS]: a search with this agent and further keys.
 slow() {
     toy "$1" 16
     sed -i 's|"agent": .*|"agent": {"type": "process", "timeout": 60,\n              "command": ["bash", "agent.sh", "'"$2\", \"$3\", \"$4"'"]},|
@@ -33,14 +33,14 @@ slow() {
 quiet='"quiet_time": 1.5'
 slow a 3 0 0 "$quiet"
 try mscgym search a.json | grep '^trials\|^exit'
-# A round of tells takes 3 s, and all of them once more.
+# The tells of a round take 3.2 s together; `timeout` limits each one. A warm start repeats them all.
 slow b 0 0 0.2 "$quiet"
 sed -i 's/"timeout": 60/"timeout": 1.5/' b.json
 try mscgym search b.json | grep '^trials\|^exit'
 sed -i 's/"trials": 16/"trials": 17/' b.json
 try mscgym search b.json --warm-start | grep '^trials\|^exit'
 
-# stop NAME: asks twice to stop, while it thinks.
+# stop NAME: sends SIGINT twice while the agent is busy.
 stop() {
     rm -f busy
     mscgym search "$1.json" >stopped.txt 2>&1 &
@@ -53,7 +53,7 @@ stop() {
     echo "exit $?"
     grep '^ended\|^mscgym\|resume' stopped.txt
 }
-# While it gets ready, while it chooses, and while it hears of a round.
+# While it starts, while it proposes, and while it observes a round.
 slow c 50 0 0
 stop c
 slow d 0 50 0

@@ -1,5 +1,5 @@
-# Slurm where no path is shared: an archive of what workers read goes to each job's node, and goes with it. Programs
-# in the place of Slurm's run here what they are told.
+# Slurm without a shared file system: an archive of the workers' files is sent to each job's node
+# and deleted after the job. Scripts that run everything here stand in for Slurm's programs.
 . "$(dirname "$0")/../lib.sh"
 mkdir bin tmp node
 export TMPDIR=$PWD/tmp
@@ -20,7 +20,7 @@ cat >bin/srun <<'END'
 while [ "${1#--}" != "$1" ]; do echo "srun $1" >>words.txt; shift; done
 exec "$@"
 END
-# What is there, when a worker begins.
+# Notes which files exist when a worker starts.
 cat >bin/worker <<END
 #!/bin/sh
 here=\$MSCGYM_NODE_ROOT$PWD/d
@@ -33,7 +33,7 @@ export PATH=$PWD/bin:$PATH
 tiny d
 mscgym search d.json --quiet >/dev/null
 mscgym show d/tiny.jsonl --canonical >alone.txt
-# What jobs have left behind long ago, one of which still runs.
+# Files left by jobs long ago, one of which is still running.
 mkdir node/mscgym-left-1 node/mscgym-runs-2
 touch -d '8 days ago' node/mscgym-left-1 node/mscgym-left-1.tar node/mscgym-runs-2
 exec 8<node/mscgym-runs-2
@@ -46,7 +46,7 @@ sort -u there.txt words.txt
 cat packed.txt
 find node tmp -type f -o -path '*/mscgym-*-*'
 rmdir node/mscgym-runs-2
-# What cannot be.
+# Copies that fail: sbcast reports an error, tar has no room, and folders or options are invalid.
 cp bin/sbcast whole
 printf '#!/bin/sh\necho "sbcast: error: REQUEST_FILE_BCAST(n1): No \\"such\\" folder" >&2\nexit 2\n' >bin/sbcast
 copy() {

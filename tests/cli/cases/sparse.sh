@@ -1,9 +1,10 @@
-# Single weights: searched beside channels, resumed, verified, exported with zeros, then quantised.
+# Pruning single weights: searched together with channels, resumed, verified, exported with zeros,
+# then quantised.
 . "$(dirname "$0")/../lib.sh"
 digits=$FILES/../../../examples/digits
 model=$digits/digits.onnx
 
-# digits NAME CHOICES [more of the environment]
+# digits NAME CHOICES [MEMBERS]: further members of the environment.
 digits() {
     cat >"$1.json" <<END_OF_CONFIG
 {

@@ -1,9 +1,9 @@
-# A configuration that names its stages, as MSC's RFC has them: each is done once.
+# A configuration that names its stages, as in MSC's RFC: each stage is done once.
 . "$(dirname "$0")/../lib.sh"
 digits=$FILES/../../../examples/digits
 cp "$digits/digits.onnx" "$digits/calibration.npz" .
 
-# config NAME
+# config NAME: writes NAME.json with all stages.
 config() {
     cat >"$1.json" <<END_OF_CONFIG
 {
@@ -33,7 +33,7 @@ config() {
 END_OF_CONFIG
 }
 
-# stages CONFIG: which of them were done.
+# stages CONFIG: runs it and lists the stages that were done.
 stages() {
     mscgym search "$1" >"$1.out" 2>"$1.err"
     echo "exit $?"

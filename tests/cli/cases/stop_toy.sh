@@ -1,8 +1,8 @@
-# The first signal is acknowledged at once, ends the search after its round, says how to go on, and is told
-# from one that is done.
+# The first signal is acknowledged at once and ends the search after its round. The message says how
+# to continue, and differs from that of a finished search.
 . "$(dirname "$0")/../lib.sh"
 
-# stop NAME LEVEL: searches until some trials are there, then stops.
+# stop NAME LEVEL: sends SIGTERM once the record has some trials.
 stop() {
     toy "$1" 4000 '"delay_us": 20000'
     sed -i 's/"verbose": "error"/"verbose": "'"$2"'"/' "$1.json"
@@ -19,6 +19,6 @@ stop a warning
 grep -c . a/toy.jsonl | awk '{ print ($1 < 4000) ? "stopped early" : "not stopped" }'
 cat err.txt
 ls a
-# With the request in it, from who heard it.
+# The log has the acknowledgement, too.
 stop b info
 grep -o "info: stopping.*" b/MSC_LOG

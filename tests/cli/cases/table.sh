@@ -1,5 +1,5 @@
-# A search in a table of terms, and in one of rows; both go on from their records, and not once the
-# table has changed.
+# A search in a table of terms and in one of rows. Both continue from their records, and are refused
+# after the table has changed.
 . "$(dirname "$0")/../lib.sh"
 mkdir in
 cat >in/terms.json <<'EOF'
@@ -21,7 +21,7 @@ cat >in/terms.json <<'EOF'
   ]
 }
 EOF
-# of=TABLE TRIALS [more of the environment]
+# table TABLE TRIALS [MEMBERS]: further members of the environment.
 table() {
     cat >in/c.json <<END2
 {"workspace": "../out", "verbose": "error",
@@ -38,7 +38,7 @@ mscgym search in/c.json
 mscgym verify out/terms.json.jsonl
 mscgym envs --check in/c.json | cut -c 1-20
 mscgym config --show in/c.json | grep -A 8 '"env"'
-# The same values as rows, of which one failed and one is missing.
+# The same values as rows; one row failed and one is missing.
 echo "conv1,conv2,head,distill_loss,size_bytes" >in/rows.csv
 for a in 8 6 4; do for b in 8 6 4; do for c in 8 6 4; do
     case $a$b$c in
@@ -53,11 +53,11 @@ mscgym search in/c.json --quiet
 (cd out && mscgym resume rows.csv.jsonl --trials 27 --quiet)
 mscgym show out/rows.csv.jsonl --canonical | grep -o '"state":"failed".*"reason":"[^"]*"' | sort | uniq -c
 mscgym verify out/rows.csv.jsonl | tail -n 1
-# Another value is another search.
+# With another value it is another search.
 sed -i 's/0\.6,/0.7,/; s/0\.8,/0.9,/' in/rows.csv
 try mscgym search in/c.json --quiet
 try mscgym resume out/rows.csv.jsonl --trials 30 --quiet
-# What is read is not written over.
+# The table is not overwritten by a record.
 sed -i 's/"record": "[^"]*"/"record": "..\/in\/rows.csv"/' in/c.json
 try mscgym search in/c.json --quiet
 table gone.csv 3

@@ -1,13 +1,13 @@
-# On a terminal tables fold to its width; elsewhere they are as wide as they are.
+# On a terminal, tables are folded to its width; elsewhere they have their full width.
 . "$(dirname "$0")/../lib.sh"
 command -v script >/dev/null || { cat "$(dirname "$0")/terminal.out"; exit; }
 unset NO_COLOR
-export TERM=xterm # colours take no columns
-on() { # columns command...: what it prints on a terminal, and the rows of tables that do not fit
+export TERM=xterm # colours take up no columns
+on() { # on COLUMNS COMMAND...: prints its output on a terminal, and rows that are too wide
     columns=$1
     shift
     script -qec "stty cols $columns; $*" /dev/null </dev/null | tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g' >all
-    sed '/^best so far: /d' all >shown # on a terminal alone
+    sed '/^best so far: /d' all >shown # printed on terminals only
     awk -v n="$columns" '/^[a-z_]+: / { next } length > n { print "too wide: " $0 }' shown
 }
 words() {

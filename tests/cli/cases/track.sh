@@ -1,4 +1,5 @@
-# Two models beside one another. The numbers: tests/pipeline/test_track.c and check_track.py.
+# `track` compares two models. The numbers are checked by tests/model/test_track.c and
+# check_track.py.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES/tiny.onnx" "$FILES/jump.onnx" "$FILES/inputs.npz" .
 inputs="--inputs inputs.npz --quiet"
@@ -15,7 +16,7 @@ mscgym track tiny.onnx --strategy a/msc_quantize.json $inputs --json |
 mscgym track tiny.onnx --from a/msc_quantize.json --strategy a/msc_quantize.json $inputs | tail -n 1
 
 echo "== records, trials, strategies and stages"
-# table WORD ...: the same numbers by whatever name.
+# table WORD...: a checksum of the numbers, to compare different names of the same models.
 table() {
     mscgym track "$@" --quiet | sha256sum | cut -c 1-8
 }

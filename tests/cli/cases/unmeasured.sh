@@ -1,15 +1,15 @@
-# Nothing is ordered by what was not measured: a program that reports success without outputs, or with
-# outputs that are none, leaves the search's own winner where it was.
+# A runtime that reports success without outputs, or with invalid ones, changes no order: the winner
+# of the search remains.
 . "$(dirname "$0")/../lib.sh"
 export MSCGYM_RUNTIME=$FILES/fake_runtime.py
 tiny a '"bounds": {"bit_ops_ratio": {"max": 0.0624}}'
 sed -i 's/"target": "generic", /"target": "onnxruntime", "runtime": {"rounds": 4}, /
     s/"agent"/"rerank": {"top": 3}, "agent"/; s/"verbose": "error"/"verbose": "warning"/' a.json
 
-plainly() { # which trials there are is another test's
+plainly() { # trial numbers vary, and other tests check them
     sed -E 's/trial [0-9]+/TRIAL/g; s/of [0-9]+ plans/of N plans/; s|/[^ :]*/||g' | sort | uniq
 }
-# ordered KIND PART: what a search does of outputs that are none, and what it delivers.
+# ordered KIND PART: how a search treats invalid outputs, and what it delivers.
 ordered() {
     echo "- $1 $2"
     rm -rf a

@@ -1,4 +1,4 @@
-# A record may name a library or a program. Nobody runs it who was not told to.
+# A record may name a library or a program. It is run only with --allow-plugins.
 . "$(dirname "$0")/../lib.sh"
 mkdir bin
 cat >bin/agent.sh <<END2
@@ -25,7 +25,7 @@ for name in agent env; do
 done
 
 echo "== a record is not"
-echo "no library at all" >coin.so # loading it would say so
+echo "no library at all" >coin.so # not a library, so an attempt to load it would fail
 for name in agent env; do
     record=$name/toy.jsonl
     for command in "resume $record --trials 16" "verify $record" "export $record -o x.onnx" \

@@ -1,7 +1,7 @@
-# A strategy file that cannot be written does not end the search; the end says so.
+# If a strategy file cannot be written, the search continues, and its end reports it.
 . "$(dirname "$0")/../lib.sh"
 tiny a
-long=$(printf 's%.0s' $(seq 250)) # no room is left for the name it is written under
+long=$(printf 's%.0s' $(seq 250)) # the temporary name would be too long
 sed -i "s|\"quantize\": {|&\"strategy_file\": \"$long\", |; s|\"error\"|\"warning\"|" a.json
 mscgym search a.json >out 2>err
 echo "exit $?"

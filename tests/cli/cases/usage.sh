@@ -1,4 +1,4 @@
-# A wrong command line is one line and exit code 2.
+# An invalid command line is reported in one line, with exit code 2.
 . "$(dirname "$0")/../lib.sh"
 try mscgym serach x.json
 try mscgym frobnicate

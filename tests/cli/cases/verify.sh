@@ -1,4 +1,4 @@
-# A record whose checksums are good and whose trial 3 has another loss than the environment gives.
+# A record with valid checksums whose trial 3 has a wrong loss.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES/forged.jsonl" .
 try mscgym verify forged.jsonl

@@ -1,15 +1,15 @@
-# The first line of --version has only the version. The others describe the build and the libraries.
+# The first line of --version has only the version; the others describe the build and its libraries.
 . "$(dirname "$0")/../lib.sh"
 mscgym --version >text
 mscgym --version --json >version.json
 head -1 text | sed 's/[0-9.]*$/VERSION/'
 [ "$(head -1 text)" = "mscgym $(jq -r .version version.json)" ] && echo "the same version"
 (cd / && mscgym --version) | cmp text - && echo "the same everywhere"
-grep -n '/[a-z]*/' text # no paths
+grep -n '/[a-z]*/' text # finds nothing: the text must not contain paths
 
-# Other commands report the same.
+# Other commands report the same values.
 mscgym devices --json >devices.json
-same() { # NAME EXPECTED FILTER: what the filter finds
+same() { # same NAME EXPECTED FILTER: compares the result of the jq filter
     found=$(jq -r "$3" version.json)
     [ "$found" = "$2" ] && echo "$1: the same" || echo "$1: '$found' and not '$2'"
 }

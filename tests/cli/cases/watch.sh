@@ -1,4 +1,4 @@
-# How a search goes, seen from outside: it is only read, and whatever its name holds is shown as text.
+# `watch` follows a search from outside: it only reads, and escapes names.
 . "$(dirname "$0")/../lib.sh"
 toy a 40 '"bounds": {"size_ratio": {"max": 0.08}}'
 mscgym search a.json >/dev/null
@@ -13,7 +13,7 @@ cp a/toy.jsonl $'a/\e]0;x\a\e[31m.jsonl'
 mscgym watch $'a/\e]0;x\a\e[31m.jsonl' | head -1
 try mscgym watch a/none.jsonl
 try mscgym watch a.json
-# A torn end is none of its business; a search that runs is seen to, by the lock that it holds.
+# An incomplete last line is ignored. A running search is recognised by its lock on the record.
 printf '{"kind":"trial","id":44,"cho' >>a/toy.jsonl
 try mscgym watch a/toy.jsonl | sed -n '/^trials/p;/exit/p;/warn/p'
 toy b 100000 '"delay_us": 5000'
@@ -23,7 +23,7 @@ until [ "$(cat b/toy.jsonl 2>/dev/null | wc -l)" -gt 20 ]; do sleep 0.01; done
 if [ -r /proc/locks ]; then
     mscgym watch b/toy.jsonl --json | grep '"running"'
     mscgym watch b/toy.jsonl | sed -n 's/[0-9][0-9]*/N/; s/, [0-9]* threads.*//; 2p'
-else # the system does not say
+else # this system does not tell who holds a lock
     printf '  "running": true,\nrunning: process N\n'
 fi
 kill -INT $search

@@ -1,10 +1,11 @@
-# zsh -f capture.zsh FOLDER LINE: prints what the completion scripts in FOLDER offer for a command line, one a row.
+# zsh -f capture.zsh FOLDER LINE: prints what the completion scripts in FOLDER offer for LINE, one
+# match per line.
 zmodload zsh/zpty
 zpty shell zsh -f -i
 wait_for() { local text; zpty -r -m shell text "*$1*" && print -r -- "$text"; }
 zpty -w shell "PS1=; unsetopt zle_bracketed_paste 2>/dev/null; fpath=(${(q)1} \$fpath); autoload -Uz compinit; compinit -u -D
 bindkey '^I' complete-word; zstyle ':completion:*' list-grouped false
-# Prints the matches in place of adding them.
+# Prints matches instead of inserting them.
 compadd() {
     local -a found
     if [[ \${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]]; then builtin compadd \"\$@\"; return; fi

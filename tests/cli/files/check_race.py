@@ -1,8 +1,8 @@
-"""Who went on in a raced search, reckoned again from its record as docs/quantize.md says (Racing).
+"""Checks a race by its record: computes again which trials go on, as docs/quantize.md (Racing) says.
 
     check_race.py RECORD
 
-Says of how many trials, and fails at the first that went further, or less far, than it should have.
+Prints the number of trials; fails at the first that was eliminated too early or too late.
 """
 import json
 import math
@@ -12,7 +12,7 @@ FIRST, SPREAD, ENOUGH, ENOUGH_BEYOND, BASELINES = 4, 0.3, 0.25, 0.06, 4
 
 
 class Known:
-    """What lines so far tell of a race."""
+    """What the lines read so far determine about a race."""
 
     def __init__(self, race):
         self.points = race["rungs"] + [race["batches"]]
@@ -49,7 +49,7 @@ class Known:
 
 
 def going(race, known, rung, there, can_win):
-    """Which of the trials that came to a rung go on, by ascending sums."""
+    """The trials at a rung that go on, by ascending sums of losses."""
     kept = math.ceil(race["keep"] * len(there))
     if "margin" not in race:
         return there[:kept]

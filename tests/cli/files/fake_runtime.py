@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Stands in for mscgym-runtime: needs no numpy, and does what the variable FAKE says.
+"""Stands in for mscgym-runtime without numpy. The variable FAKE, a JSON object, sets what it does:
 
-FAKE is JSON: "us" lists, model by model, what a round takes; "refuse" is a part of the names
-of models that it does not take; "kernels" list, model by model, [kind,
-name, microseconds] of a profile, which each model takes in all; "end" or "hang" name the method at which
-the program ends or says nothing more. Outputs are an array y of zeros, three to a sample. "lie" is
-[KIND, PART]: success is reported for outputs of models with PART in their name that are "absent",
-"torn", "named" otherwise, of "fewer" samples, of another "shape" or "type", or "nan". Requests are
-noted in the file FAKE_LOG.
+- "us": for each model, microseconds of a round.
+- "refuse": models with this text in their name are refused.
+- "kernels": for each model, a profile: a list of [kind, name, microseconds], which add up to its
+  time.
+- "end" or "hang": the method at which the program ends or stops answering.
+- "lie": [KIND, PART]: success is reported for models with PART in their name, but their outputs
+  are "absent", "torn", "named" otherwise, of "fewer" samples, of another "shape" or "type", or
+  "nan".
+
+Outputs are an array y of zeros, three per sample. Requests are appended to the file FAKE_LOG.
 """
 import json
 import os
@@ -20,7 +23,7 @@ FAKE = json.loads(os.environ.get("FAKE", "{}"))
 
 
 def n_samples(path):
-    """The first length of the only array, by the header of its .npy."""
+    """The first dimension of the only array, from the header of its .npy."""
     with zipfile.ZipFile(path) as file:
         data = file.read(file.namelist()[0])
     header = eval(data[10:10 + struct.unpack("<H", data[8:10])[0]])
@@ -28,7 +31,7 @@ def n_samples(path):
 
 
 def save_outputs(path, n, kind):
-    """Zeros, or what a lie makes of them."""
+    """Saves zeros, or outputs that are invalid in the way that `kind` names."""
     if kind == "absent":
         return
     n -= kind == "fewer"

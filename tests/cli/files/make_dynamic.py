@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""Makes the models of the case `dynamic`, whose branches or lengths hang on what inputs hold; needs
+"""Makes the models of the case `dynamic`, whose branches or lengths depend on input values. Needs
 numpy, onnx and onnxruntime.
 
-branch.onnx: If mode is 1 a convolution of x [1,2,4,4], else another and Relu; then Gemm to y [1,3].
-detect.onnx: boxes and scores of the 16 places of x [1,2,4,4], NonMaxSuppression, and a MatMul over
-the boxes that are kept: head [K,2].
-fixed.onnx: no input; y is a sum of constants.
-steps.onnx: y [T,2] is the running sum of x [T,2] over its rows, plus h [1,2].
-positions.onnx: x [1,T,4] plus positions [T] times a row, as one product; queries of that times a
-table that T alone decides, as another; y [1,T,4]. Samples have 3 or 5 rows.
-jump.onnx: the parity of a convolution of x [1,16,8,8] times 2^18, which the last bit of a sum decides:
-y [1,4,6,6] of zeros and ones, and other orders of adding give others.
-cancel.onnx: y [1,4,1,1] is a convolution of x [1,16,8,8] whose terms cancel in pairs of channels, times
-2^18: 0, or what is left by another order of adding.
-But for these two all numbers are small and whole, so that every order of adding gives the same:
-NAME_*.npy are ONNX Runtime's outputs, bit by bit.
+- branch.onnx: if mode is 1 a convolution of x [1,2,4,4], otherwise another one and Relu; then Gemm
+  to y [1,3].
+- detect.onnx: boxes and scores of the 16 positions of x [1,2,4,4], NonMaxSuppression, and a MatMul
+  over the K boxes that are kept: head [K,2].
+- fixed.onnx: no input; y is a sum of constants.
+- steps.onnx: y [T,2] is the running sum of x [T,2] over its rows, plus h [1,2].
+- positions.onnx: x [1,T,4] plus positions [T] times a row, as a product; queries of the result
+  times a table that depends only on T, as another product; y [1,T,4]. Samples have 3 or 5 rows.
+- jump.onnx: y [1,4,6,6] is the parity of a convolution of x [1,16,8,8] times 2^18. The last bit of
+  a sum decides it, so another order of additions gives other zeros and ones.
+- cancel.onnx: y [1,4,1,1] is a convolution of x [1,16,8,8], times 2^18, whose terms cancel in
+  pairs of channels. It is 0 or the rounding error of another order of additions.
+
+NAME_*.npy are ONNX Runtime's outputs. In all models but the last two, numbers are small integers,
+so that every order of additions gives the same bits.
 """
 import os
 
@@ -108,7 +110,7 @@ def make_detect(rng, x):
         keep(f"detect_kept{i}", kept)
         keep(f"detect_head{i}", head)
     numpy.savez(os.path.join(HERE, "detect.npz"), x=x)
-    # Nothing is kept of these.
+    # Samples for which no box is kept.
     numpy.savez(os.path.join(HERE, "detect_none.npz"), x=numpy.zeros_like(x[:2]))
 
 

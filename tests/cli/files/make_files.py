@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Makes the model and arrays of the command-line tests; needs numpy, onnx and onnxruntime.
+"""Makes the models and arrays of the command-line tests. Needs numpy, onnx and onnxruntime.
 
     make_files.py MSCGYM
 
-tiny.onnx: x [N,1,4,4] -> 3x3 convolution to 2 channels, Relu, Flatten, Gemm to y [N,3].
-outputs.npy is what ONNX Runtime makes of the first two samples of inputs.npz. tiny_4.onnx is what
-mscgym exports of it with 4 bits everywhere, outputs_4.npy what ONNX Runtime makes of that, without
-optimising it. tiny_doubled.onnx has every number of tiny.onnx twice. depthwise.onnx: x [N,1,4,4] -> 3x3
-convolution to 6 channels, Relu, a depthwise one, Flatten, Gemm to y [N,3]; its channels are of very
-different sizes.
+- tiny.onnx: x [N,1,4,4] -> 3x3 convolution to 2 channels, Relu, Flatten, Gemm to y [N,3].
+- outputs.npy: ONNX Runtime's outputs for the first two samples of inputs.npz.
+- tiny_4.onnx: mscgym's export of tiny.onnx with 4 bits everywhere. outputs_4.npy: its outputs in
+  ONNX Runtime without optimisation.
+- tiny_doubled.onnx: tiny.onnx with every weight doubled.
+- depthwise.onnx: x [N,1,4,4] -> 3x3 convolution to 6 channels, Relu, depthwise convolution,
+  Flatten, Gemm to y [N,3]. Its channels have very different ranges.
 """
 import json
 import os
@@ -77,14 +78,14 @@ def make_depthwise():
 
 
 def double(model):
-    """The same network trained further, as it were: every weight and bias is twice as large."""
+    """The same network with every weight and bias doubled, as if it had been trained further."""
     for tensor in model.graph.initializer:
         tensor.CopyFrom(numpy_helper.from_array(2 * numpy_helper.to_array(tensor), tensor.name))
     return model
 
 
 def export_4(mscgym):
-    """The uniform plan of 4 bits: weights stored in 4 bits, activations clipped to 16 steps."""
+    """Exports the uniform plan of 4 bits: weights stored in 4 bits, activations clipped to 16 steps."""
     with tempfile.TemporaryDirectory() as folder:
         config = {"workspace": folder, "model": os.path.join(HERE, "tiny.onnx"),
                   "dataset": {"inputs": os.path.join(HERE, "inputs.npz")},

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Makes the model of the case `state`, whose outputs feed its inputs from chunk to chunk; needs numpy,
-onnx and onnxruntime.
+"""Makes the models of the case `state`, whose outputs feed their inputs from chunk to chunk. Needs
+numpy, onnx and onnxruntime.
 
-state.onnx: an LSTM over x [3,1,4] times gain [], from hidden h and cell c [1,1,5]; y [3,1,2] is a
-product of what it gives, hn and cn are its last hidden and cell.
-state.npz: x of 12 chunks and gain. state_x.npy: the first 6; state_y.npy, state_hn.npy, state_cn.npy:
-what ONNX Runtime gives for them, one run a chunk, from zeros.
-state_branch.onnx: hn [1,2] is the sum of x and h where mode is 1, and has another number of dimensions
-elsewhere. state_branch_hn.npy: what ONNX Runtime gives for state_branch_x.npy, 3 chunks of whole
-numbers, where mode is 1 (state_branch_mode.npy).
+- state.onnx: an LSTM over x [3,1,4] times gain [], from hidden state h and cell state c [1,1,5]. y
+  [3,1,2] is a product with its outputs; hn and cn are its last hidden and cell state.
+- state.npz: x of 12 chunks, and gain. state_x.npy: the first 6 chunks. state_y.npy, state_hn.npy,
+  state_cn.npy: their outputs in ONNX Runtime, one run per chunk, starting from zeros.
+- state_branch.onnx: if mode is 1, hn [1,2] is the sum of x and h; otherwise it has another number
+  of dimensions. state_branch_hn.npy: ONNX Runtime's output for state_branch_x.npy, 3 chunks of
+  integers, with mode 1 (state_branch_mode.npy).
 """
 import os
 
@@ -96,7 +96,7 @@ def main():
     numpy.save(os.path.join(HERE, "state_gain.npy"), gain)
     for name, arrays in zip(("y", "hn", "cn"), zip(*rows)):
         numpy.save(os.path.join(HERE, f"state_{name}.npy"), numpy.stack(arrays))
-    # The last three chunks alone, and what they start from.
+    # The last three of the 6 chunks, and the state that they start from.
     numpy.save(os.path.join(HERE, "state_x_late.npy"), x[3:6])
     numpy.save(os.path.join(HERE, "state_h_late.npy"), rows[2][1])
     numpy.save(os.path.join(HERE, "state_c_late.npy"), rows[2][2])

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Makes models as the exporters of torch write them, without torch; needs numpy and onnx.
+"""Makes models as torch's exporters write them, without torch. Needs numpy and onnx.
 
     make_torch.py
 
-torch_lstm.onnx: two layers of nn.LSTM by torch.onnx.export(dynamo=False): zeros by ConstantOfShape, as
-long as the batch, and cut for each layer. torch_gru.onnx: nn.GRU in both directions with dynamo=True:
-zeros by Expand, directions joined by a Reshape whose shape is put together from lengths.
-torch_attention.onnx: two blocks of F.scaled_dot_product_attention and a feed-forward layer with
-dynamo=True: keys are turned by way of [samples and heads, rows, size], and all biases are one tensor,
-as equal ones are. torch_*.npz have their inputs.
+- torch_lstm.onnx: two layers of nn.LSTM by torch.onnx.export(dynamo=False). The initial state is
+  made by ConstantOfShape for the size of the batch, and sliced for each layer.
+- torch_gru.onnx: nn.GRU in both directions with dynamo=True. The initial state is made by Expand;
+  the directions are joined by a Reshape whose shape is computed from dimensions.
+- torch_attention.onnx: two blocks of F.scaled_dot_product_attention and a feed-forward layer with
+  dynamo=True. Keys are transposed by way of [samples and heads, rows, size]. All biases are a
+  single tensor, as the exporter merges equal ones.
+
+torch_*.npz have the inputs.
 """
 import os
 
@@ -39,7 +42,7 @@ class Model:
         return name
 
     def part(self, shape, first, end, name):
-        """Lengths of a shape, as Slice gives them."""
+        """Part of a shape's dimensions, cut by Slice."""
         return self.node("Slice", [shape, self.integers(first), self.integers(end)], name)
 
     def save(self, name, shape, y, opset):

@@ -1,6 +1,6 @@
-"""A bridge in the place of Python's package for Ray, whose workers are processes here.
+"""Stands in for the bridge to Ray: its workers are processes on this machine.
 
-Cases change what is to go wrong: package/mscgym_ray/__main__.py has a class of its own over Bridge.
+A case makes a package/mscgym_ray/__main__.py with its own subclass of Bridge, to add faults.
 """
 import json
 import subprocess

@@ -1,5 +1,5 @@
-"""In the place of the package that reaches Ray: workers are processes here, and what they say comes late,
-out of order and sometimes twice, as a seed has it.
+"""Stands in for the Ray package: workers are processes on this machine, and a seed decides which of
+their messages come late, out of order or twice.
 
     python3 -m mscgym_ray fake:SEED
 """
