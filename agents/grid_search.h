@@ -1,5 +1,6 @@
 // State of the agent `grid_search` and the interface of its modes. agent_grid_search.c selects the
-// mode; grid_per_task.c, grid_greedy.c and grid_full.c implement one each.
+// mode; grid_per_task.c, grid_greedy.c and grid_full.c implement one each, with the functions of
+// grid_search.c.
 #ifndef MSC_AGENTS_GRID_SEARCH_H
 #define MSC_AGENTS_GRID_SEARCH_H
 

@@ -22,11 +22,14 @@ enum msc_cli_exit {
     MSC_CLI_STOPPED = 4,     // stopped on request; resume goes on
 };
 
+struct msc_cli_command;
+
 // What every command is given.
 struct msc_cli_call {
     int argc; // of the command: argv[0] is its name
     char **argv;
-    char **whole_argv; // of the program, for starting it again
+    char **whole_argv;                             // of the program, for starting it again
+    const struct msc_cli_command *const *commands; // of the program; NULL-terminated
     struct msc_arena *arena;
     struct msc_console *console;
 };
@@ -47,10 +50,12 @@ struct msc_cli_command {
     int (*run)(const struct msc_cli_call *call, void *values);
 };
 
-extern const struct msc_cli_command *const msc_cli_commands[]; // NULL-terminated
+// main.c. NULL-terminated. Commands get them from their call.
+extern const struct msc_cli_command *const msc_cli_commands[];
 
 // The command of that name, or NULL.
-const struct msc_cli_command *msc_cli_find_command(const char *name);
+const struct msc_cli_command *msc_cli_find_command(const struct msc_cli_command *const commands[],
+                                                   const char *name);
 
 // Tables of a command's options, in the order of --help; NULL ends them.
 #define MSC_CLI_TABLE_COUNT 5

@@ -1,10 +1,6 @@
 #include "cli/completion.h"
 
-#include "agents/agent.h"
 #include "base/str.h"
-#include "env/env.h"
-
-#include <string.h>
 
 struct completion_values {
     struct msc_cli_common common;
@@ -22,31 +18,12 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-void msc_cli_complete_names(struct msc_str *out, const struct msc_cli_option *option) {
-    for (const char *c = option->names ? option->names : ""; *c; c++) {
-        msc_str_char(out, *c == '|' ? ' ' : *c);
-    }
-    const struct msc_agent_def *const *agents = msc_agent_list();
-    for (size_t i = 0; option->values == MSC_CLI_AGENTS && agents[i]; i++) {
-        msc_str_printf(out, "%s%s", i > 0 ? " " : "", agents[i]->name);
-    }
-    const struct msc_env_def *const *envs = msc_env_list();
-    for (size_t i = 0; option->values == MSC_CLI_ENVS && envs[i]; i++) {
-        msc_str_printf(out, "%s%s", i > 0 ? " " : "", envs[i]->name);
-    }
-}
-
-bool msc_cli_completes_files(const struct msc_cli_option *option) {
-    return option->values == MSC_CLI_FILES || option->values == MSC_CLI_AGENTS ||
-           option->values == MSC_CLI_ENVS;
-}
-
 static int cmd_completion(const struct msc_cli_call *call, void *payload) {
-    static void (*const writers[])(struct msc_str * out) = {
+    static void (*const writers[])(struct msc_str *, const struct msc_cli_command *const[]) = {
         msc_cli_complete_bash, msc_cli_complete_zsh, msc_cli_complete_fish};
     const struct completion_values *v = payload;
     struct msc_str text = {0};
-    writers[v->shell](&text);
+    writers[v->shell](&text, call->commands);
     enum msc_status status = msc_cli_print_str(&text);
     msc_str_finish(&text);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);

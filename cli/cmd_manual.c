@@ -115,6 +115,7 @@ static void write_heading(struct msc_str *out, const struct msc_cli_command *c) 
 #define MAX_SEEN 64
 
 struct page {
+    const struct msc_cli_command *const *commands;
     struct msc_str text;
     const void *seen[MAX_SEEN]; // commands and tables that occurred
     size_t n_seen;
@@ -136,10 +137,10 @@ static bool was_seen(const struct page *page, const void *what) {
 }
 
 // The table of several commands that has the option.
-static const struct msc_cli_option *find_shared(const char *name) {
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
+static const struct msc_cli_option *find_shared(const struct page *page, const char *name) {
+    for (size_t i = 0; page->commands[i]; i++) {
         const struct msc_cli_option *tables[MSC_CLI_TABLE_COUNT];
-        msc_cli_tables(tables, msc_cli_commands[i]);
+        msc_cli_tables(tables, page->commands[i]);
         for (size_t t = 1; tables[t]; t++) {
             for (const struct msc_cli_option *o = tables[t]; o->name; o++) {
                 if (strcmp(o->name, name) == 0) {
@@ -158,8 +159,9 @@ static enum msc_status write_marked(struct page *page, const char *line) {
     }
     const char *name = line + 9;
     bool is_shared = !is_command && strncmp(name, "--", 2) == 0;
-    const struct msc_cli_command *command = is_shared ? NULL : msc_cli_find_command(name);
-    const struct msc_cli_option *table = is_shared ? find_shared(name + 2)
+    const struct msc_cli_command *command =
+        is_shared ? NULL : msc_cli_find_command(page->commands, name);
+    const struct msc_cli_option *table = is_shared ? find_shared(page, name + 2)
                                          : command ? command->options
                                                    : NULL;
     if (!table) {
@@ -178,8 +180,8 @@ static enum msc_status write_marked(struct page *page, const char *line) {
 }
 
 static enum msc_status check_seen(const struct page *page) {
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
-        const struct msc_cli_command *c = msc_cli_commands[i];
+    for (size_t i = 0; page->commands[i]; i++) {
+        const struct msc_cli_command *c = page->commands[i];
         const struct msc_cli_option *tables[MSC_CLI_TABLE_COUNT];
         msc_cli_tables(tables, c);
         if (c->is_hidden) {
@@ -216,7 +218,7 @@ static enum msc_status write_page(struct page *page, char *template) {
 
 static int cmd_manual(const struct msc_cli_call *call, void *payload) {
     const struct manual_values *v = payload;
-    struct page page = {.n_seen = 0};
+    struct page page = {.commands = call->commands};
     char *template = NULL;
     size_t n_bytes;
     enum msc_status status = msc_file_read(&template, &n_bytes, v->template);

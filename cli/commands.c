@@ -2,21 +2,11 @@
 
 #include <string.h>
 
-#define MSC_CLI_COMMAND(name) extern const struct msc_cli_command msc_cmd_##name;
-#include "cli/commands.def"
-#undef MSC_CLI_COMMAND
-
-const struct msc_cli_command *const msc_cli_commands[] = {
-#define MSC_CLI_COMMAND(name) &msc_cmd_##name,
-#include "cli/commands.def"
-#undef MSC_CLI_COMMAND
-    NULL,
-};
-
-const struct msc_cli_command *msc_cli_find_command(const char *name) {
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
-        if (strcmp(msc_cli_commands[i]->name, name) == 0) {
-            return msc_cli_commands[i];
+const struct msc_cli_command *msc_cli_find_command(const struct msc_cli_command *const commands[],
+                                                   const char *name) {
+    for (size_t i = 0; commands[i]; i++) {
+        if (strcmp(commands[i]->name, name) == 0) {
+            return commands[i];
         }
     }
     return NULL;

@@ -7,9 +7,9 @@
 
 #include "cli/cli.h"
 
-void msc_cli_complete_bash(struct msc_str *out);
-void msc_cli_complete_zsh(struct msc_str *out);
-void msc_cli_complete_fish(struct msc_str *out);
+void msc_cli_complete_bash(struct msc_str *out, const struct msc_cli_command *const commands[]);
+void msc_cli_complete_zsh(struct msc_str *out, const struct msc_cli_command *const commands[]);
+void msc_cli_complete_fish(struct msc_str *out, const struct msc_cli_command *const commands[]);
 
 // Names that the option's value may have, divided by blanks; nothing for a file or any text.
 void msc_cli_complete_names(struct msc_str *out, const struct msc_cli_option *option);

@@ -72,7 +72,7 @@ static void write_command(struct msc_str *out, const struct msc_cli_command *c) 
     msc_str_append(out, "                esac\n                ;;\n        esac\n        ;;\n");
 }
 
-void msc_cli_complete_bash(struct msc_str *out) {
+void msc_cli_complete_bash(struct msc_str *out, const struct msc_cli_command *const commands[]) {
     msc_str_append(
         out, "# bash completion for mscgym, printed by: mscgym completion bash\n\n"
              "# Offers the words of $1.\n"
@@ -96,15 +96,15 @@ void msc_cli_complete_bash(struct msc_str *out) {
              "    fi\n"
              "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
              "        _mscgym_words \"--help --version");
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
-        if (!msc_cli_commands[i]->is_hidden) {
-            msc_str_printf(out, " %s", msc_cli_commands[i]->name);
+    for (size_t i = 0; commands[i]; i++) {
+        if (!commands[i]->is_hidden) {
+            msc_str_printf(out, " %s", commands[i]->name);
         }
     }
     msc_str_append(out, "\"\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n");
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
-        if (!msc_cli_commands[i]->is_hidden) {
-            write_command(out, msc_cli_commands[i]);
+    for (size_t i = 0; commands[i]; i++) {
+        if (!commands[i]->is_hidden) {
+            write_command(out, commands[i]);
         }
     }
     msc_str_append(out, "    esac\n}\n\ncomplete -o filenames -F _mscgym mscgym\n");

@@ -63,16 +63,16 @@ static void write_command(struct msc_str *out, const struct msc_cli_command *c) 
     }
 }
 
-void msc_cli_complete_fish(struct msc_str *out) {
+void msc_cli_complete_fish(struct msc_str *out, const struct msc_cli_command *const commands[]) {
     msc_str_append(out, "# fish completion for mscgym, printed by: mscgym completion fish\n\n"
                         "complete -c mscgym -f\n"
                         "complete -c mscgym -n __fish_use_subcommand -l help -d "
                         "'print the commands'\n"
                         "complete -c mscgym -n __fish_use_subcommand -l version -d "
                         "'print the version'\n");
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
-        if (!msc_cli_commands[i]->is_hidden) {
-            write_command(out, msc_cli_commands[i]);
+    for (size_t i = 0; commands[i]; i++) {
+        if (!commands[i]->is_hidden) {
+            write_command(out, commands[i]);
         }
     }
 }

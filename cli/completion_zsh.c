@@ -85,7 +85,7 @@ static void write_command(struct msc_str *out, const struct msc_cli_command *c) 
     msc_str_append(out, "            && return 0\n        ;;\n");
 }
 
-void msc_cli_complete_zsh(struct msc_str *out) {
+void msc_cli_complete_zsh(struct msc_str *out, const struct msc_cli_command *const commands[]) {
     msc_str_append(out, "#compdef mscgym\n"
                         "# zsh completion for mscgym, printed by: mscgym completion zsh\n\n"
                         "_mscgym_names_or_files() {\n"
@@ -94,8 +94,8 @@ void msc_cli_complete_zsh(struct msc_str *out) {
                         "}\n\n"
                         "_mscgym_commands() {\n"
                         "    local -a commands=(\n");
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
-        const struct msc_cli_command *c = msc_cli_commands[i];
+    for (size_t i = 0; commands[i]; i++) {
+        const struct msc_cli_command *c = commands[i];
         if (!c->is_hidden) {
             msc_str_printf(out, "        '%s:", c->name);
             write_quoted(out, c->summary, "\\");
@@ -113,9 +113,9 @@ void msc_cli_complete_zsh(struct msc_str *out) {
                    "'(- *)--version[print the version]' \\\n"
                    "        '1:command:_mscgym_commands' '*::argument:->argument' && return 0\n"
                    "    case $line[1] in\n");
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
-        if (!msc_cli_commands[i]->is_hidden) {
-            write_command(out, msc_cli_commands[i]);
+    for (size_t i = 0; commands[i]; i++) {
+        if (!commands[i]->is_hidden) {
+            write_command(out, commands[i]);
         }
     }
     // As a file of the function path it is called; sourced, it registers itself.

@@ -55,12 +55,12 @@ void msc_cli_help_options(struct msc_str *out, const struct msc_cli_option optio
     }
 }
 
-void msc_cli_help(struct msc_str *out) {
+void msc_cli_help(struct msc_str *out, const struct msc_cli_command *const commands[]) {
     write_heading(out, "usage:");
     msc_str_append(out, " mscgym COMMAND [arguments]\n\n"
                         "Searches for the best way to compress a trained neural network.\n\n");
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
-        const struct msc_cli_command *c = msc_cli_commands[i];
+    for (size_t i = 0; commands[i]; i++) {
+        const struct msc_cli_command *c = commands[i];
         if (!c->is_hidden) {
             msc_str_printf(out, "  %-*s  %s\n", COMMAND_WIDTH, c->name, c->summary);
         }

@@ -1,97 +1,32 @@
 // mscgym: reads the command and its options, and runs it.
 #include "cli/cli.h"
 
-#include "base/json.h"
 #include "base/scratch.h"
-#include "base/shown.h"
 #include "base/str.h"
-#include "base/style.h"
 #include "cli/color.h"
 #include "cli/help.h"
 #include "cli/output.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-static const struct {
-    enum msc_status status;
-    enum msc_cli_exit code;
-} exit_codes[] = {
-    {MSC_OK, MSC_CLI_OK},
-    {MSC_E_INVALID, MSC_CLI_USAGE},
-    {MSC_E_NOMEM, MSC_CLI_ENVIRONMENT},
-    {MSC_E_IO, MSC_CLI_ENVIRONMENT},
-    {MSC_E_FORMAT, MSC_CLI_FAILED},
-    {MSC_E_UNSUPPORTED, MSC_CLI_FAILED},
-    {MSC_E_DEVICE, MSC_CLI_ENVIRONMENT},
-    {MSC_E_STATE, MSC_CLI_FAILED},
-    {MSC_E_NOT_FOUND, MSC_CLI_USAGE},
-    {MSC_E_CANCELLED, MSC_CLI_STOPPED},
-    {MSC_E_LOST, MSC_CLI_ENVIRONMENT},
+#define MSC_CLI_COMMAND(name) extern const struct msc_cli_command msc_cmd_##name;
+#include "cli/commands.def"
+#undef MSC_CLI_COMMAND
+
+const struct msc_cli_command *const msc_cli_commands[] = {
+#define MSC_CLI_COMMAND(name) &msc_cmd_##name,
+#include "cli/commands.def"
+#undef MSC_CLI_COMMAND
+    NULL,
 };
-
-int msc_cli_exit_code(enum msc_status status) {
-    for (size_t i = 0; i < sizeof exit_codes / sizeof exit_codes[0]; i++) {
-        if (exit_codes[i].status == status) {
-            return exit_codes[i].code;
-        }
-    }
-    return MSC_CLI_FAILED;
-}
-
-int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status) {
-    msc_console_error(call->console, msc_status_message());
-    return msc_cli_exit_code(status);
-}
-
-// Prints text that is safe to show, and frees it.
-static enum msc_status print_shown(struct msc_str *shown) {
-    enum msc_status status = msc_str_status(shown);
-    FILE *out = msc_output_file();
-    if (status == MSC_OK && (fputs(msc_str_text(shown), out) < 0 || fflush(out) != 0)) {
-        status = MSC_FAIL(MSC_E_IO, "standard output: %s", strerror(errno));
-    }
-    msc_str_finish(shown);
-    return status;
-}
-
-enum msc_status msc_cli_print(const char *text) {
-    struct msc_str shown = {0};
-    msc_shown_append_lines(&shown, text);
-    return print_shown(&shown);
-}
-
-enum msc_status msc_cli_print_str(const struct msc_str *text) {
-    struct msc_str shown = {0};
-    MSC_TRY(msc_str_status(text));
-    msc_style_show(&shown, text);
-    return print_shown(&shown);
-}
-
-enum msc_status msc_cli_print_data(const struct msc_str *json) {
-    struct msc_str shown = {0};
-    MSC_TRY(msc_str_status(json));
-    msc_shown_append_json(&shown, msc_str_text(json));
-    return print_shown(&shown);
-}
-
-enum msc_status msc_cli_print_json(const struct cJSON *value) {
-    struct msc_str text = {0};
-    msc_json_write_pretty(&text, value);
-    enum msc_status status = msc_cli_print_data(&text);
-    msc_str_finish(&text);
-    return status;
-}
 
 static int print_help(const struct msc_cli_call *call, const struct msc_cli_command *command) {
     struct msc_str text = {.has_styles = call->console->has_output_colors};
     if (command) {
         msc_cli_help_command(&text, command);
     } else {
-        msc_cli_help(&text);
+        msc_cli_help(&text, call->commands);
     }
     enum msc_status status = msc_cli_print_str(&text);
     msc_str_finish(&text);
@@ -150,7 +85,7 @@ static int dispatch_command(struct msc_cli_call *call, int argc, char **argv) {
     if (strcmp(argv[1], "--version") == 0) {
         return msc_cli_version(call);
     }
-    const struct msc_cli_command *command = msc_cli_find_command(argv[1]);
+    const struct msc_cli_command *command = msc_cli_find_command(msc_cli_commands, argv[1]);
     return command ? run_command(call, command) : fail_command(call, argv[1]);
 }
 
@@ -164,7 +99,8 @@ int main(int argc, char **argv) {
     struct msc_arena arena = {0};
     struct msc_console console;
     msc_console_init(&console);
-    struct msc_cli_call call = {.whole_argv = argv, .arena = &arena, .console = &console};
+    struct msc_cli_call call = {
+        .whole_argv = argv, .commands = msc_cli_commands, .arena = &arena, .console = &console};
     int code = dispatch_command(&call, argc, argv);
     msc_arena_finish(&arena);
     return code;

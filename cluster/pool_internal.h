@@ -122,6 +122,11 @@ struct msc_pool {
 enum msc_status msc_pool__open_job(struct msc_pool_job *job, const struct msc_env *env,
                                    const struct msc_evaluation *e, const struct msc_env_part *part);
 
+// pool_find.c
+struct msc_pool_holder *msc_pool__find_holder(struct msc_pool_shard *shard, int32_t number);
+struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t number);
+size_t msc_pool__n_ready(const struct msc_pool *pool);
+
 // pool_plan.c
 // Sorts the job's trials, makes its shards, and assigns each to a worker.
 enum msc_status msc_pool__plan(struct msc_pool *pool);
@@ -147,9 +152,6 @@ void msc_pool__note_time(struct msc_pool *pool, const struct msc_pool_worker *wo
 enum msc_status msc_pool__send(struct msc_pool *pool);
 
 // pool_work.c
-struct msc_pool_holder *msc_pool__find_holder(struct msc_pool_shard *shard, int32_t number);
-struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t number);
-size_t msc_pool__n_ready(const struct msc_pool *pool);
 void msc_pool__say_who_joined(struct msc_pool *pool);
 // Waits for the next event, handles all events that have arrived, then looks after the workers.
 enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s);

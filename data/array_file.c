@@ -2,9 +2,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "data/npy.h"
 #include "data/npy_format.h"
-#include "data/safetensors.h"
 #include "data/safetensors_format.h"
 #include "data/zip_write.h"
 
@@ -30,17 +28,6 @@ struct msc_array_file {
     uint64_t end; // of the last element
     uint64_t n_bytes;
 };
-
-static bool ends_in(const char *path, const char *ending) {
-    size_t length = strlen(path), n = strlen(ending);
-    return length > n && strcmp(path + length - n, ending) == 0;
-}
-
-enum msc_array_file_kind msc_array_file_kind_of(const char *path) {
-    return ends_in(path, ".npz")           ? MSC_ARRAY_FILE_NPZ
-           : ends_in(path, ".safetensors") ? MSC_ARRAY_FILE_SAFETENSORS
-                                           : MSC_ARRAY_FILE_NONE;
-}
 
 void msc_array_form_of(struct msc_array_form *out, const char *name,
                        const struct msc_array *array) {
@@ -124,25 +111,6 @@ enum msc_status msc_array_file_begin(struct msc_array_file **out, enum msc_array
 out:
     msc_array_file_close(f);
     return status;
-}
-
-enum msc_status msc_array_file_names(const char ***out, size_t *n, struct msc_arena *arena,
-                                     const char *path) {
-    return msc_array_file_kind_of(path) == MSC_ARRAY_FILE_NPZ
-               ? msc_npz__names(out, n, arena, path)
-               : msc_safetensors__names(out, n, arena, path);
-}
-
-enum msc_status msc_array_file_load(struct msc_array_list *out, const char *path) {
-    switch (msc_array_file_kind_of(path)) {
-    case MSC_ARRAY_FILE_NPZ:
-        return msc_npz_load(out, path);
-    case MSC_ARRAY_FILE_SAFETENSORS:
-        return msc_safetensors_load(out, path);
-    default:
-        return MSC_FAIL(MSC_E_INVALID, "%s: expected a file that ends in .npz or .safetensors",
-                        path);
-    }
 }
 
 // ---- Elements ---------------------------------------------------------------------------------

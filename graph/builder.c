@@ -1,6 +1,5 @@
 #include "graph/builder_internal.h"
 
-#include "base/str.h"
 #include "graph/op_attrs.h"
 
 #include <assert.h>
@@ -50,28 +49,6 @@ enum msc_status msc_builder_constant(struct msc_value **out, struct msc_builder 
     b->arrays[b->n_arrays++] = msc_array_retain(array);
     (*out)->constant = array;
     return MSC_OK;
-}
-
-const char *msc_builder_ints(struct msc_builder *b, const int64_t values[], int n) {
-    struct msc_str text = {0};
-    msc_attr_write_ints(&text, values, (size_t)n);
-    return msc_str_keep(&text, &b->arena);
-}
-
-const char *msc_builder_floats(struct msc_builder *b, const float values[], int n) {
-    struct msc_str text = {0};
-    msc_attr_write_floats(&text, values, (size_t)n);
-    return msc_str_keep(&text, &b->arena);
-}
-
-const char *msc_builder_float(struct msc_builder *b, float value) {
-    struct msc_str text = {0};
-    msc_str_float(&text, value);
-    return msc_str_keep(&text, &b->arena);
-}
-
-const char *msc_builder_int(struct msc_builder *b, int64_t value) {
-    return msc_arena_printf(&b->arena, "%lld", (long long)value);
 }
 
 // The operator's hint with the next number that is not reserved; NULL: out of memory.

@@ -1,4 +1,7 @@
 // Shared by the files that read the JSON form.
+//
+// One object in two files: json_read.c reads graphs, and json_read_node.c their nodes. A node
+// may have bodies, which are graphs again. Both use json_read_member.c.
 #ifndef MSC_GRAPH_JSON_READER_H
 #define MSC_GRAPH_JSON_READER_H
 

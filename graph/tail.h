@@ -6,6 +6,7 @@
 #ifndef MSC_GRAPH_TAIL_H
 #define MSC_GRAPH_TAIL_H
 
+#include "graph/affine.h"
 #include "graph/target.h"
 
 // y = clip(factor * x + shift, low, high), where x is the output of `maker`.
@@ -30,17 +31,5 @@ bool msc_graph__find_tail(struct msc_tail *out, const struct msc_graph *g,
 // there is no tail.
 int32_t msc_graph__end_of_tail(const struct msc_graph *g, const struct msc_target *target,
                                int32_t tensor);
-// True if it is a float activation that exactly one joint reads.
-bool msc_graph__is_between(const struct msc_graph *g, int32_t tensor);
-
-// A sum or product of an activation and a scalar constant.
-struct msc_affine {
-    int32_t activation; // the tensor
-    double factor, shift;
-};
-bool msc_graph__read_affine(struct msc_affine *out, const struct msc_graph *g,
-                            const struct msc_joint *j);
-// The operand whose elements a joint moves, clips, or combines with a scalar; MSC_NO_ID if none.
-int32_t msc_graph__passed_on(const struct msc_graph *g, const struct msc_joint *j);
 
 #endif

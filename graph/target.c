@@ -1,6 +1,7 @@
 #include "graph/target.h"
 
 #include "base/str.h"
+#include "graph/affine.h"
 #include "graph/tail.h"
 
 #include <string.h>

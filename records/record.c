@@ -1,64 +1,13 @@
-// POSIX does not define flock.
-#define _DEFAULT_SOURCE
-
+// A record in memory: its header, trials and segments.
 #include "records/record_internal.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "records/record_header.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-enum msc_status msc_record__fail_system(const char *what, const char *path, int error) {
-    char reason[128];
-    if (strerror_r(error, reason, sizeof reason) != 0) {
-        snprintf(reason, sizeof reason, "error %d", error);
-    }
-    return MSC_FAIL(error == ENOENT ? MSC_E_NOT_FOUND : MSC_E_IO, "%s: cannot %s: %s", path, what,
-                    reason);
-}
-
-// Opens again if the file was renamed while we waited for the lock.
-enum msc_status msc_record__open_locked(int *out, const char *path, int flags) {
-    for (;;) {
-        struct stat held;
-        struct stat named;
-        int descriptor = open(path, O_RDWR | O_CLOEXEC | flags, 0666);
-        if (descriptor < 0) {
-            return msc_record__fail_system("open the record for writing", path, errno);
-        }
-        if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-            int error = errno;
-            close(descriptor);
-            if (error == EWOULDBLOCK) {
-                return MSC_FAIL(MSC_E_STATE,
-                                "%s: another process is writing this record (it holds the lock); "
-                                "wait for it or stop it",
-                                path);
-            }
-            return msc_record__fail_system("lock the record", path, error);
-        }
-        if (fstat(descriptor, &held) == 0 && stat(path, &named) == 0 &&
-            held.st_dev == named.st_dev && held.st_ino == named.st_ino) {
-            if (!S_ISREG(held.st_mode)) {
-                close(descriptor);
-                return MSC_FAIL(MSC_E_IO, "%s: a record must be a regular file", path);
-            }
-            *out = descriptor;
-            return MSC_OK;
-        }
-        close(descriptor);
-    }
-}
 
 enum msc_status msc_record__new(struct msc_record **out, const char *path,
                                 const struct msc_log *log) {
@@ -158,172 +107,14 @@ enum msc_status msc_record__add_segment(struct msc_record *record,
     return MSC_OK;
 }
 
-enum msc_status msc_record__write_at(int descriptor, const char *data, size_t n_bytes,
-                                     uint64_t offset, const char *path) {
-    while (n_bytes > 0) {
-        ssize_t n = pwrite(descriptor, data, n_bytes, (off_t)offset);
-        if (n < 0 && errno != EINTR) {
-            return msc_record__fail_system("write the record", path, errno);
-        }
-        if (n > 0) {
-            data += n;
-            n_bytes -= (size_t)n;
-            offset += (uint64_t)n;
-        }
-    }
-    if (fdatasync(descriptor) != 0) {
-        return msc_record__fail_system("write the record to its disk", path, errno);
-    }
-    return MSC_OK;
-}
-
-static void forget_uncommitted(struct msc_record *record) {
+void msc_record__forget_uncommitted(struct msc_record *record) {
     record->n_trials = record->n_committed;
     record->n_segments = record->n_committed_segments;
     msc_str_clear(&record->buffer);
 }
 
-static void note_committed(struct msc_record *record) {
-    record->n_committed = record->n_trials;
-    record->n_committed_segments = record->n_segments;
-    msc_str_clear(&record->buffer);
-}
-
-// Takes back a failed write; no further write is attempted.
-static enum msc_status fail_commit(struct msc_record *record, enum msc_status status) {
-    // If truncation fails, the next reader skips the torn end.
-    if (ftruncate(record->descriptor, (off_t)record->n_bytes) != 0) {
-        record->was_cut = true;
-    }
-    record->is_broken = true;
-    forget_uncommitted(record);
-    return msc_status_prefix(status, "%zu trials are safe; make room and resume",
-                             record->n_committed);
-}
-
-enum msc_status msc_record_commit(struct msc_record *record) {
-    struct msc_str *buffer = &record->buffer;
-    if (record->is_broken || record->descriptor < 0) {
-        return MSC_FAIL(MSC_E_STATE,
-                        "%s: cannot append, because the record was released or a write failed",
-                        record->path);
-    }
-    enum msc_status status = msc_str_status(buffer);
-    if (status == MSC_OK && !msc_record__is_in_place(record)) {
-        status = msc_record__save_elsewhere(record);
-        if (status == MSC_OK) {
-            note_committed(record);
-        } else {
-            record->is_broken = true;
-        }
-        return status;
-    }
-    if (status == MSC_OK && buffer->length > 0) {
-        status = msc_record__write_at(record->descriptor, buffer->data, buffer->length,
-                                      record->n_bytes, msc_record_path(record));
-    }
-    if (status != MSC_OK) {
-        return fail_commit(record, status);
-    }
-    record->n_bytes += buffer->length;
-    note_committed(record);
-    return MSC_OK;
-}
-
-static enum msc_status check_record_is_free(struct msc_record *record) {
-    enum msc_status status = MSC_OK;
-    char *text = NULL;
-    size_t length = 0;
-    MSC_TRY(msc_file_read(&text, &length, record->path));
-    if (!msc_record__is_torn_header(text, length)) {
-        bool is_record = strncmp(text, MSC_RECORD_MAGIC, strlen(MSC_RECORD_MAGIC)) == 0;
-        status = is_record ? MSC_FAIL(MSC_E_STATE, "%s: a record already exists", record->path)
-                           : MSC_FAIL(MSC_E_FORMAT,
-                                      "%s: the file exists but is not a record; "
-                                      "choose another path",
-                                      record->path);
-    }
-    msc_free(text);
-    return status;
-}
-
-enum msc_status msc_record_is_file(bool *out, const char *path) {
-    char start[sizeof MSC_RECORD_MAGIC - 1];
-    int descriptor;
-    MSC_TRY(msc_file_open(&descriptor, NULL, path));
-    ssize_t n = read(descriptor, start, sizeof start);
-    close(descriptor);
-    *out = n == (ssize_t)sizeof start && memcmp(start, MSC_RECORD_MAGIC, sizeof start) == 0;
-    return MSC_OK;
-}
-
-static enum msc_status begin_record(struct msc_record *record, const struct cJSON *header) {
-    MSC_TRY(check_record_is_free(record));
-    MSC_TRY(msc_record__cut_tail(record)); // an incomplete header is not a line
-    msc_record__write_header(&record->buffer, header);
-    MSC_TRY(msc_str_status(&record->buffer));
-    // Reads back the written header, so that a new record is in the same state as a resumed one.
-    MSC_TRY(msc_record__read_header(record, record->buffer.data, record->buffer.length - 1));
-    MSC_TRY(msc_record_commit(record));
-    msc_file_sync_folder(record->path);
-    return MSC_OK;
-}
-
-enum msc_status msc_record_create(struct msc_record **out, const char *path,
-                                  const struct cJSON *header, const struct msc_log *log) {
-    struct msc_record *record = NULL;
-    MSC_TRY(msc_record__new(&record, path, log));
-    bool was_there = msc_file_exists(path);
-    enum msc_status status = msc_record__open_locked(&record->descriptor, path, O_CREAT);
-    if (status == MSC_OK) {
-        status = begin_record(record, header);
-        if (status != MSC_OK && !was_there) {
-            unlink(path);
-        }
-    }
-    if (status != MSC_OK) {
-        msc_record_close(record);
-        return status;
-    }
-    *out = record;
-    return MSC_OK;
-}
-
-void msc_record__warn_cut(const struct msc_record *record) {
-    if (record->was_cut) {
-        msc_log(record->log, MSC_LOG_WARNING,
-                "%s: the last write was incomplete; keeping %zu complete trials", record->path,
-                record->n_trials);
-    }
-}
-
-static enum msc_status open_record_file(struct msc_record *record, enum msc_record_mode mode) {
-    if (mode == MSC_RECORD_APPEND) {
-        MSC_TRY(msc_record__open_locked(&record->descriptor, record->path, 0));
-    }
-    if (mode == MSC_RECORD_HEADER) {
-        return msc_record__load_header(record);
-    }
-    MSC_TRY(msc_record__load(record));
-    msc_record__warn_cut(record);
-    return record->was_cut && mode == MSC_RECORD_APPEND ? msc_record__cut_tail(record) : MSC_OK;
-}
-
-enum msc_status msc_record_open(struct msc_record **out, const char *path,
-                                enum msc_record_mode mode, const struct msc_log *log) {
-    struct msc_record *record = NULL;
-    MSC_TRY(msc_record__new(&record, path, log));
-    enum msc_status status = open_record_file(record, mode);
-    if (status != MSC_OK) {
-        msc_record_close(record);
-        return status;
-    }
-    *out = record;
-    return MSC_OK;
-}
-
 void msc_record_release(struct msc_record *record) {
-    forget_uncommitted(record);
+    msc_record__forget_uncommitted(record);
     if (record->descriptor >= 0) {
         close(record->descriptor);
         record->descriptor = -1;
@@ -345,40 +136,6 @@ void msc_record_close(struct msc_record *record) {
     msc_str_finish(&record->buffer);
     msc_free(record->path);
     msc_free(record);
-}
-
-// A write has at most one round of lines, so a reader knows how much a torn write can leave.
-static enum msc_status make_room_for_line(struct msc_record *record) {
-    size_t n_lines =
-        record->n_trials - record->n_committed + record->n_segments - record->n_committed_segments;
-    if (record->is_broken || record->descriptor < 0) {
-        return MSC_FAIL(MSC_E_STATE,
-                        "%s: cannot append, because the record was released or a write failed",
-                        record->path);
-    }
-    return n_lines >= record->parallel ? msc_record_commit(record) : MSC_OK;
-}
-
-enum msc_status msc_record_append_trial(struct msc_record *record,
-                                        const struct msc_record_line *line) {
-    MSC_TRY(make_room_for_line(record));
-    assert(line->trial.id == (int64_t)record->n_trials);
-    MSC_TRY(msc_record__add_trial(record, line));
-    msc_record__write_trial(&record->buffer, record, line);
-    return MSC_OK;
-}
-
-enum msc_status msc_record_append_segment(struct msc_record *record, const char *numerics,
-                                          bool is_warm_start) {
-    MSC_TRY(make_room_for_line(record));
-    const struct msc_record_segment segment = {
-        .first = (int64_t)record->n_trials,
-        .numerics = numerics,
-        .is_warm_start = is_warm_start,
-    };
-    MSC_TRY(msc_record__add_segment(record, &segment));
-    msc_record__write_segment(&record->buffer, &segment);
-    return MSC_OK;
 }
 
 const char *msc_record_path(const struct msc_record *record) {

@@ -130,7 +130,7 @@ uint64_t msc_record__thousandths(double value);
 // The number of trials held, and the i-th of them.
 size_t msc_record__n_held(const struct msc_record *record);
 void msc_record__held(struct msc_record_line *out, const struct msc_record *record, size_t i);
-// record_line.c. The index of the uniform plan of a line, by its ids; -1: none.
+// The index of the uniform plan of a line, by its ids; -1: none.
 int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line);
 
 // record_scan.c. Seeks to the line of trial `id`, which begins at the offset.
@@ -147,11 +147,9 @@ void msc_record__settle_measured(struct msc_record *record);
 void msc_record__warn_measured(const struct msc_record *record); // of damage, if any
 void msc_record__warn_cut(const struct msc_record *record);      // of a torn end
 
-// Creates an empty record with its path; close it with msc_record_close.
+// record.c. Creates an empty record with its path; close it with msc_record_close.
 enum msc_status msc_record__new(struct msc_record **out, const char *path,
                                 const struct msc_log *log);
-// Reads line 1; ignores its `measured` if that is damaged.
-enum msc_status msc_record__read_header(struct msc_record *record, const char *line, size_t length);
 // Takes ownership of the header and derives space, goal and the rest from it.
 enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON *header);
 // Copies a line to the end of record->trials.
@@ -159,6 +157,10 @@ enum msc_status msc_record__add_trial(struct msc_record *record,
                                       const struct msc_record_line *line);
 enum msc_status msc_record__add_segment(struct msc_record *record,
                                         const struct msc_record_segment *segment);
+// Drops the lines that were added since the last commit.
+void msc_record__forget_uncommitted(struct msc_record *record);
+// record_load.c. Reads line 1; ignores its `measured` if that is damaged.
+enum msc_status msc_record__read_header(struct msc_record *record, const char *line, size_t length);
 // Opens the file and reads its header.
 enum msc_status msc_record__open_lines(struct msc_record *record, struct msc_record_reader *reader);
 // Reads on to the next trial, whose id must be n_trials. *out is &record->line, or NULL if no valid
@@ -186,7 +188,8 @@ bool msc_record__is_in_place(const struct msc_record *record);
 enum msc_status msc_record__save_elsewhere(struct msc_record *record);
 // True if a file contains only the beginning of a header line.
 bool msc_record__is_torn_header(const char *text, size_t length);
-// Opens a file and takes its lock; `flags` as for open. MSC_E_STATE if the lock is held.
+// record_disk.c. Opens a file and takes its lock; `flags` as for open. MSC_E_STATE if the lock is
+// held.
 enum msc_status msc_record__open_locked(int *out, const char *path, int flags);
 // Writes and syncs. `path` is for the error message.
 enum msc_status msc_record__write_at(int descriptor, const char *data, size_t n_bytes,

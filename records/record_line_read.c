@@ -119,12 +119,6 @@ static bool line_read_measured(struct msc_record_line *out, const char *line, si
     return false;
 }
 
-// The label in the line is for people; the ids determine the baseline.
-int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line) {
-    int64_t first = line->retry_of >= 0 ? line->retry_of : line->trial.id;
-    return first < (int64_t)space->n_baselines ? first : -1;
-}
-
 static enum msc_status check_ids(const struct msc_record *record,
                                  const struct msc_record_line *line) {
     int64_t id = line->trial.id;

@@ -126,6 +126,12 @@ struct msc_record_packed *msc_record__pack(struct msc_arena *arena, const struct
     return packed;
 }
 
+// The label in the line is for people; the ids determine the baseline.
+int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line) {
+    int64_t first = line->retry_of >= 0 ? line->retry_of : line->trial.id;
+    return first < (int64_t)space->n_baselines ? first : -1;
+}
+
 void msc_record__unpack(struct msc_record_line *out, struct msc_record_packed *packed, int64_t id,
                         const struct msc_space *space, const struct msc_goal *goal) {
     static char no_reason[1];

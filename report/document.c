@@ -14,7 +14,7 @@
 #include "results/verdict_compare.h"
 #include "records/kept.h"
 #include "results/report.h"
-#include "results/report_runtime.h"
+#include "results/report_rows.h"
 #include "records/reranked.h"
 
 #include <string.h>

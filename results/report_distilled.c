@@ -3,7 +3,7 @@
 #include "base/shown.h"
 #include "base/str.h"
 #include "results/report.h"
-#include "results/report_runtime.h"
+#include "results/report_rows.h"
 
 // ---- The improved plan, as a row ---------------------------------------------------------------
 

@@ -4,12 +4,12 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "results/report_rows.h"
 #include "results/report_table.h"
 #include "tools/latency.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 // Losses with a smaller relative difference count as equal across runtimes.
 #define LOSS_MARGIN 0.02
@@ -27,11 +27,6 @@ struct measured {
     const cJSON *rounds; // latencies by round, or NULL
 };
 
-const char *msc_report__text(const struct cJSON *object, const char *key) {
-    const cJSON *item = msc_json_get(object, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 static struct measured measured_of(const cJSON *row) {
     const cJSON *examined = msc_json_get(row, "examined");
     const cJSON *runtime = msc_json_get(examined, "runtime");
@@ -43,21 +38,6 @@ static struct measured measured_of(const cJSON *row) {
         .noise = msc_json_number_of(examined, "noise"),
         .rounds = msc_json_get(runtime, "us_by_round"),
     };
-}
-
-const struct cJSON *msc_report__find_delivered(const struct cJSON *report) {
-    const cJSON *first = msc_json_get(msc_json_get(report, "reranked"), "plans");
-    const cJSON *distilled = msc_json_get(report, "delivered");
-    return distilled               ? distilled
-           : first && first->child ? first->child
-                                   : msc_json_get(report, "winner");
-}
-
-bool msc_report__is_another(const struct cJSON *report) {
-    const cJSON *winner = msc_json_get(report, "winner");
-    return cJSON_IsObject(winner) &&
-           msc_json_number_of(winner, "id") !=
-               msc_json_number_of(msc_report__find_delivered(report), "id");
 }
 
 // "the winner", or another plan that is delivered: "trial 8 (first after rerank)", "... with better
@@ -97,23 +77,6 @@ static bool find_ratio(struct msc_quartiles *out, const struct measured *of,
     }
     msc_free(ratios);
     return ratios != NULL;
-}
-
-// The uniform plan labelled "8", else the first one whose label begins with "8 ", or NULL.
-const struct cJSON *msc_report__find_uniform_8(const struct cJSON *report) {
-    const cJSON *row = NULL;
-    const cJSON *found = NULL;
-    cJSON_ArrayForEach(row, msc_json_get(report, "baselines")) {
-        const cJSON *label = msc_json_get(row, "label");
-        if (!cJSON_IsString(label)) {
-            continue;
-        }
-        if (strcmp(label->valuestring, "8") == 0) {
-            return row;
-        }
-        found = !found && strncmp(label->valuestring, "8 ", 2) == 0 ? row : found;
-    }
-    return found;
 }
 
 static void write_name(struct msc_str *out, const cJSON *runtime) {

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "env/api/space.h"
-#include "results/report_runtime.h"
+#include "results/report_rows.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #include "base/style.h"
 #include "base/table.h"
 #include "env/api/space.h"
+#include "results/report_rows.h"
 #include "results/report_runtime.h"
 #include "results/report_sameness.h"
 #include "results/report_table.h"

@@ -2,6 +2,7 @@
 
 #include "base/shown.h"
 #include "results/verdict_internal.h"
+#include "results/report_rows.h"
 #include "results/report_runtime.h"
 #include "results/report_sameness.h"
 #include "search/search.h"

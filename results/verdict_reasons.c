@@ -4,6 +4,7 @@
 #include "base/shown.h"
 #include "env/api/space.h"
 #include "results/report.h"
+#include "results/report_rows.h"
 #include "results/report_runtime.h"
 #include "results/report_sameness.h"
 

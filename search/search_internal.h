@@ -100,13 +100,10 @@ struct msc_search {
 enum msc_status msc_search__open(struct msc_search *s); // on failure, too, close it
 void msc_search__close(struct msc_search *s);
 
-// search.c
-// Lets the agent observe the round's items before the n-th, except those outside its sequence.
-enum msc_status msc_search__tell(struct msc_search *s, size_t n);
-
-// search_item.c Adds an item for the trial s->next_id. A recorded line is used as it is. A new item
-// points to the proposal's choices, which remain valid for the round; if an earlier trial answers
-// the proposal, the item is a repeat.
+// search_item.c
+// Adds an item for the trial s->next_id. A recorded line is used as it is. A new item points to the
+// proposal's choices, which remain valid for the round. It is a repeat if an earlier trial answers
+// the proposal.
 enum msc_status msc_search__add_recorded(struct msc_search *s, const struct msc_record_line *line);
 enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal,
                                     enum msc_record_warm warm);
@@ -118,6 +115,8 @@ enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_rec
 // The same for a plan that the agent assembled from its observations.
 enum msc_status msc_search__add_assembled(struct msc_search *s,
                                           const struct msc_proposal *proposal);
+// Lets the agent observe the round's items before the n-th, except those outside its sequence.
+enum msc_status msc_search__tell(struct msc_search *s, size_t n);
 
 // search_commit.c
 double msc_search__elapsed_s(const struct msc_search *s);
@@ -153,8 +152,6 @@ static inline bool msc_search__is_raced(const struct msc_search *s) {
     return s->race.n_rungs > 0;
 }
 enum msc_status msc_search__open_race(struct msc_search *s);
-// Stores an item's losses at the rungs within the part that was evaluated.
-void msc_search__note_rungs(const struct msc_search *s, struct msc_search_item *item);
 // Evaluates the round's open items as a race. *is_over as in msc_search__evaluate.
 enum msc_status msc_search__run_race(struct msc_search *s, bool *is_over);
 

@@ -127,3 +127,18 @@ enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_rec
     };
     return add_round_item(s, &line);
 }
+
+// An agent may need long to observe a trial. The rest is observed when the search continues.
+enum msc_status msc_search__tell(struct msc_search *s, size_t n) {
+    for (; s->n_told < n; s->n_told++) {
+        const struct msc_record_line *line = &s->items[s->n_told].line;
+        if (msc_cancel_now(s->options->cancel)) {
+            return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
+        }
+        if (!line->is_assembled) {
+            const struct msc_trial told = msc_race_told_of(&s->known, s->record, line);
+            MSC_TRY(msc_agent_tell(s->agent, &told));
+        }
+    }
+    return MSC_OK;
+}

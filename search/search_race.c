@@ -10,9 +10,6 @@
 #include "base/alloc.h"
 #include "records/race.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 enum msc_status msc_search__open_race(struct msc_search *s) {
     const struct msc_search_options *o = s->options;
     if (!o->race || o->race->n_rungs == 0) {
@@ -32,22 +29,6 @@ enum msc_status msc_search__open_race(struct msc_search *s) {
     s->sums = msc_alloc_zero(o->parallel, sizeof *s->sums);
     s->part = (struct msc_env_part){.end = n_batches, .terms = s->batch_terms};
     return MSC_ALLOCATED(s->batch_terms && s->places && s->sums);
-}
-
-// ---- Losses at rungs ----------------------------------------------------------------------------
-
-void msc_search__note_rungs(const struct msc_search *s, struct msc_search_item *item) {
-    const struct msc_trial *trial = &item->line.trial;
-    bool is_sound =
-        msc_trial_state_is_result(trial->outcome.state) || msc_goal_is_estimate(s->goal, trial);
-    bool is_measured = !isnan(trial->outcome.metrics[s->goal->objectives[0].metric]);
-    for (size_t i = item->line.n_rungs; is_sound && is_measured && i < s->race.n_rungs; i++) {
-        if (s->race.rungs[i] <= s->part.end) {
-            item->line.rungs[i] =
-                msc_env_partial_loss(s->options->env, item->terms, s->race.rungs[i]);
-            item->line.n_rungs = i + 1;
-        }
-    }
 }
 
 // ---- Rungs ------------------------------------------------------------------------------------

@@ -24,13 +24,28 @@ bool msc_search__is_commit_due(const struct msc_search *s) {
     return since_s >= (wanted_s > 0.0 ? wanted_s : DEFAULT_COMMIT_S);
 }
 
+// Stores an item's losses at the rungs within the part that was evaluated.
+static void note_rungs(const struct msc_search *s, struct msc_search_item *item) {
+    const struct msc_trial *trial = &item->line.trial;
+    bool is_sound =
+        msc_trial_state_is_result(trial->outcome.state) || msc_goal_is_estimate(s->goal, trial);
+    bool is_measured = !isnan(trial->outcome.metrics[s->goal->objectives[0].metric]);
+    for (size_t i = item->line.n_rungs; is_sound && is_measured && i < s->race.n_rungs; i++) {
+        if (s->race.rungs[i] <= s->part.end) {
+            item->line.rungs[i] =
+                msc_env_partial_loss(s->options->env, item->terms, s->race.rungs[i]);
+            item->line.n_rungs = i + 1;
+        }
+    }
+}
+
 // An item that failed for lack of memory or a device is not done until it has been tried alone.
 static void finish_item(void *payload, size_t index) {
     struct msc_search *s = payload;
     struct msc_search_item *item = &s->items[s->batch_items[index]];
     const struct msc_outcome *outcome = &item->line.trial.outcome;
     item->is_done = !msc_search__may_succeed_later(outcome);
-    msc_search__note_rungs(s, item);
+    note_rungs(s, item);
     msc_attempt_finished(s->attempt, index);
     msc_worker_add_trial(s->options->worker, outcome->time_us);
     msc_cancel_beat(s->options->cancel);

@@ -29,7 +29,7 @@ struct msc_warm_source {
     struct msc_str why; // why its values are not comparable; empty: they are
 };
 
-// The index of the task's choice with that label, or -1.
+// warm_point.c. The index of the task's choice with that label, or -1.
 int64_t msc_warm__find_choice(const struct msc_task *task, const char *label);
 // True if the source's point is neither a baseline nor taken already.
 bool msc_warm__is_new(const struct msc_warm_taking *w, const struct msc_warm_source *source);

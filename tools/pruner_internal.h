@@ -73,7 +73,7 @@ struct msc_pruner_rows {
     bool is_centred;     // the moments are centred
     const int32_t *unit; // [n_columns], or MSC_NO_ID: the column is never removed
 };
-// For a consumer with moments or a part of its own. Allocates in the arena.
+// For a consumer with moments or a part of its own (pruner_rows.c). Allocates in the arena.
 enum msc_status msc_pruner__rows(struct msc_pruner_rows *out, const struct msc_pruner *p,
                                  const struct msc_consumer *c, struct msc_arena *arena);
 // C [k][l] of one group of a moment.

@@ -263,10 +263,6 @@ int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site) 
     return q->fixed[site];
 }
 
-bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site) {
-    return q->included[site] && q->fixed[site] != MSC_FIXED_FLOAT;
-}
-
 bool msc_quantizer__has_scales(const struct msc_quantizer *q, size_t choice) {
     return !q->choices[choice].is_float && q->choices[choice].type == MSC_DTYPE_NONE;
 }

@@ -44,7 +44,9 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
 // site as bytes for a target with forms; else 0.
 float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site);
 // True if quants of the site are needed: it is searched or fixed to a choice.
-bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site);
+static inline bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site) {
+    return q->included[site] && q->fixed[site] != MSC_FIXED_FLOAT;
+}
 // True if the choice has scales, which come from observation.
 bool msc_quantizer__has_scales(const struct msc_quantizer *q, size_t choice);
 // The layout of a site's scales under a choice, without their values.
@@ -53,8 +55,8 @@ struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site
 // references to its integers and shifts.
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
                                    const struct msc_quant *from);
-// Quantises a weight with these elements by the observer of a choice, rounded to nearest. *out is
-// owned by the caller (msc_quant_finish). MSC_E_NOMEM.
+// Quantises a weight with these elements by the observer of a choice, rounded to nearest
+// (quantizer_weight.c). *out is owned by the caller (msc_quant_finish). MSC_E_NOMEM.
 enum msc_status msc_quantizer__fit_elements(struct msc_quant *out, const struct msc_quantizer *q,
                                             int32_t site, int32_t choice,
                                             const struct msc_array *elements);

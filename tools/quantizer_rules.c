@@ -40,6 +40,23 @@ static enum msc_status read_kind(struct msc_choice_rule *rule, const cJSON *obje
                           name);
 }
 
+enum msc_status msc_quantizer__fail_label(const struct msc_quantizer_options *o, const cJSON *found,
+                                          bool takes_float, const char *where) {
+    struct msc_str labels = {0};
+    for (size_t i = 0; i < o->n_choices; i++) {
+        msc_str_printf(&labels, "%s\"%s\"", i > 0 ? ", " : "", o->choices[i].label);
+    }
+    msc_str_append(&labels, takes_float ? ", \"float\"" : "");
+    enum msc_status status =
+        cJSON_IsString(found)
+            ? MSC_FAIL(MSC_E_INVALID, "%s: unknown choice \"%s\", expected one of %s", where,
+                       found->valuestring, msc_str_text(&labels))
+            : MSC_FAIL(MSC_E_INVALID, "%s: expected labels of choices: %s", where,
+                       msc_str_text(&labels));
+    msc_str_finish(&labels);
+    return status;
+}
+
 static enum msc_status add_label(struct msc_choice_rule *rule,
                                  const struct msc_quantizer_options *o, const cJSON *label,
                                  const char *where) {

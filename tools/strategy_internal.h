@@ -60,6 +60,8 @@ struct msc_hash msc_strategy__hash_prunes(struct msc_hash h, const struct msc_st
 
 // Adds a copy of an edit, which overrides existing ones; the caller keeps its strings and arrays.
 enum msc_status msc_strategy__add(struct msc_strategy *s, const struct msc_strategy_edit *model);
+// Does the edit apply to this joint?
+bool msc_strategy__names_joint(const struct msc_strategy_edit *e, const char *joint);
 // Sets an edit to copies of the arrays, which the strategy owns.
 enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_edit *out,
                                          const struct msc_quant *in);

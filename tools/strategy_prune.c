@@ -1,7 +1,6 @@
 // The pruning part of a strategy: removed channels, and replaced elements of weights.
 #include "base/base64.h"
 #include "base/str.h"
-#include "graph/passes/prune.h"
 #include "tools/strategy_internal.h"
 
 #include <stdio.h>
@@ -128,79 +127,6 @@ bool msc_strategy_prunes_as(const struct msc_strategy *s, const struct msc_strat
     const struct msc_hash begin = {0};
     return msc_hash_equal(msc_strategy__hash_prunes(begin, s),
                           msc_strategy__hash_prunes(begin, other));
-}
-
-// ---- Applying ---------------------------------------------------------------------------------
-
-static enum msc_status mark_group(bool is_gone[], const struct msc_strategy_group *of,
-                                  const struct msc_channels *channels) {
-    int32_t k = 0;
-    for (int32_t g = 0; g < channels->n_groups; g++) {
-        const struct msc_channel_group *group = &channels->groups[g];
-        if (strcmp(group->name, of->name) != 0 || group->n_units != of->n_units) {
-            continue;
-        }
-        for (int32_t i = 0; i < group->n_units; i++) {
-            bool is_kept = k < of->n_kept && of->kept[k] == i;
-            k += is_kept;
-            is_gone[group->first_unit + i] = !is_kept;
-        }
-        return MSC_OK;
-    }
-    return MSC_FAIL(MSC_E_STATE,
-                    "the strategy prunes channels of %s, %d of %d; the model has no such group "
-                    "(mscgym graph --channels)",
-                    of->name, (int)(of->n_units - of->n_kept), (int)of->n_units);
-}
-
-enum msc_status msc_strategy_mark(bool is_gone[], const struct msc_strategy *s,
-                                  const struct msc_channels *channels) {
-    memset(is_gone, 0, (size_t)channels->n_units * sizeof(is_gone[0]));
-    for (size_t i = 0; i < s->n_groups; i++) {
-        enum msc_status status = mark_group(is_gone, &s->groups[i], channels);
-        if (status != MSC_OK) {
-            return msc_strategy__fail_fit(s, status);
-        }
-    }
-    return MSC_OK;
-}
-
-static enum msc_status find_elements(const struct msc_array *elements[],
-                                     const struct msc_strategy *s, const struct msc_graph *g) {
-    for (size_t i = 0; i < s->n_replaced; i++) {
-        int32_t tensor = msc_graph_find_tensor(g, s->replaced[i].tensor);
-        if (tensor == MSC_NO_ID || !msc_graph_tensor(g, tensor)->data) {
-            return MSC_FAIL(MSC_E_STATE,
-                            "the strategy replaces weight %s, which the model does not have",
-                            s->replaced[i].tensor);
-        }
-        elements[tensor] = s->replaced[i].elements;
-    }
-    return MSC_OK;
-}
-
-enum msc_status msc_strategy_prune(struct msc_graph **out, const struct msc_strategy *s,
-                                   const struct msc_graph *g) {
-    struct msc_sites sites = {0};
-    struct msc_channels channels = {0};
-    bool *is_gone = NULL;
-    const struct msc_array **elements = NULL;
-    enum msc_status status = MSC_OK;
-    MSC_TRY(msc_strategy_check_weights(s, g));
-    MSC_TRY_OUT(msc_sites_find(&sites, g, NULL));
-    MSC_TRY_OUT(msc_channels_find(&channels, g, &sites));
-    is_gone = msc_alloc_zero((size_t)channels.n_units + 1, sizeof(is_gone[0]));
-    elements = msc_alloc_zero((size_t)msc_graph_n_tensors(g) + 1, sizeof(elements[0]));
-    MSC_TRY_OUT(MSC_ALLOCATED(is_gone && elements));
-    MSC_TRY_OUT(msc_strategy_mark(is_gone, s, &channels));
-    MSC_TRY_OUT(find_elements(elements, s, g));
-    status = msc_graph_prune(out, g, &channels, is_gone, elements);
-out:
-    msc_free(elements);
-    msc_free(is_gone);
-    msc_channels_finish(&channels);
-    msc_sites_finish(&sites);
-    return status == MSC_E_INVALID ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
 }
 
 // ---- JSON -------------------------------------------------------------------------------------

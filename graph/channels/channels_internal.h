@@ -1,5 +1,5 @@
-// Shared by graph/channels*.c: the classes while they are being merged, and one rule for each
-// operator family, msc_channels__<name>, which ops.def names.
+// Shared by the files of graph/channels/: the classes while they are being merged (classes.c),
+// and one rule for each operator family, msc_channels__<name>, which ops.def names.
 //
 // A rule ties indices that must be removed together and freezes those that must remain. Axes of
 // operands and outputs that the rule does not mention are frozen after it. Weights that come from
@@ -94,6 +94,8 @@ void msc_channels__follow(struct msc_channels_call *c, struct msc_axis a, struct
 void msc_channels__freeze(struct msc_channels_call *c, struct msc_axis a);
 void msc_channels__freeze_index(struct msc_channels_call *c, struct msc_axis a, int64_t i);
 void msc_channels__freeze_all(struct msc_channels_call *c); // operands and outputs
+// Freezes the axes of operands and outputs that the rule of the joint did not mention.
+void msc_channels__freeze_rest(struct msc_channels_call *c);
 // Marks the axis as handled, so that it is not frozen after the rule.
 void msc_channels__tell(struct msc_channels_call *c, struct msc_axis a);
 bool msc_channels__is_frozen(const struct msc_channels_call *c, struct msc_axis a, int64_t i);
@@ -133,6 +135,8 @@ void msc_channels__broadcast(struct msc_channels_call *c, int32_t operand, int32
 #include "graph/ops.def"
 #undef MSC_OP
 
+// The root of the class that a node belongs to.
+int32_t msc_channels__find_root(struct msc_channels_finder *f, int32_t node);
 // Turns the classes into units and groups (graph/channels/group.c).
 enum msc_status msc_channels__group(struct msc_channels *out, struct msc_channels_finder *f);
 

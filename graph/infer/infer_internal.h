@@ -1,5 +1,5 @@
 // Shared by the files of graph/infer/: one function for each family of operators, and helpers that read
-// attributes and operands and name the joint in their errors.
+// attributes and operands and name the joint in their errors (operands.c).
 #ifndef MSC_GRAPH_INFER_INFER_INTERNAL_H
 #define MSC_GRAPH_INFER_INFER_INTERNAL_H
 

@@ -85,22 +85,6 @@ static enum msc_status name_outputs_seen(struct msc_onnx_export *e) {
     return MSC_OK;
 }
 
-enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor) {
-    int32_t weight = msc_graph_weight_of(e->graph, tensor);
-    *out = e->names[weight == MSC_NO_ID ? tensor : weight];
-    if (weight == MSC_NO_ID || e->is_written[weight]) {
-        return MSC_OK;
-    }
-    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
-    if (t->data == NULL) {
-        return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
-    }
-    MSC_TRY(msc_onnx__put_initializer(e, *out, msc_onnx_type(t->dtype), t->n_dims, t->dims,
-                                      msc_array_data(t->data), msc_array_n_bytes(t->data)));
-    e->is_written[weight] = true;
-    return MSC_OK;
-}
-
 static enum msc_status write_constant_output(struct msc_onnx_export *e, const struct msc_joint *j) {
     const char *input;
     if (!msc_graph_is_output(e->graph, j->outputs[0])) {
@@ -110,16 +94,6 @@ static enum msc_status write_constant_output(struct msc_onnx_export *e, const st
     Onnx__NodeProto *node;
     return msc_onnx__add_node(&node, e, "Identity", j->name, &input, 1, &e->names[j->outputs[0]],
                               1);
-}
-
-enum msc_status msc_onnx__operand(const char **out, struct msc_onnx_export *e,
-                                  const struct msc_joint *joint, int32_t operand) {
-    *out = "";
-    if (joint->operands[operand] == MSC_NO_ID) {
-        return MSC_OK;
-    }
-    MSC_TRY(msc_onnx__edited_input(out, e, joint, operand));
-    return (*out)[0] != '\0' ? MSC_OK : msc_onnx__value(out, e, joint->operands[operand]);
 }
 
 static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,

@@ -191,3 +191,13 @@ enum msc_status msc_onnx__edit_outputs(struct msc_onnx_export *e) {
     }
     return MSC_OK;
 }
+
+enum msc_status msc_onnx__operand(const char **out, struct msc_onnx_export *e,
+                                  const struct msc_joint *joint, int32_t operand) {
+    *out = "";
+    if (joint->operands[operand] == MSC_NO_ID) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_onnx__edited_input(out, e, joint, operand));
+    return (*out)[0] != '\0' ? MSC_OK : msc_onnx__value(out, e, joint->operands[operand]);
+}

@@ -5,8 +5,9 @@
 //
 //     bytes      activations as unsigned bytes; a narrower range is a Clip of the bytes, and bounds
 //                before them (Relu, Clip) are part of it       onnx_export_form_store.c
-//     stored     constants that only float kernels read become floats once, at load; rows of
-//                tables are taken as integers                  onnx_export_form_store.c
+//     stored     constants that only float kernels read become floats once, at load
+//                                                               onnx_export_form_store.c
+//     tables     rows of tables are taken as integers           onnx_export_form_take.c
 //     convs      average pooling and batch normalisation as depthwise convolutions, means over
 //                images as global pooling                      onnx_export_form_conv.c
 //     gates      a hard sigmoid as a saturating addition, a hard swish as a product with a
@@ -16,6 +17,9 @@
 //     moved      moves of integers, for targets that pass integers on    onnx_export_moved.c
 //     blocks     4-bit weights in groups, for products with floats       onnx_export_blocks.c
 //     shields    nodes without effect that prevent a match of float joints   onnx_export_form.c
+//
+// onnx_export_form_edits.c finds the edits and tails that forms depend on; onnx_export_form.c
+// selects the form of a joint.
 #ifndef MSC_GRAPH_ONNX_ONNX_EXPORT_FORM_H
 #define MSC_GRAPH_ONNX_ONNX_EXPORT_FORM_H
 
@@ -61,6 +65,8 @@ const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int3
 // The common edit of all consumers of a tensor, except those that read its shape; NULL if they
 // differ or there is none.
 const struct msc_edit *msc_onnx__byte_edit_of(const struct msc_onnx_export *e, int32_t tensor);
+// The role of the joint for the target of the export.
+enum msc_target_role msc_onnx__role_of(const struct msc_onnx_export *e, const struct msc_joint *j);
 // True if the target computes the joint in integer arithmetic under these edits.
 bool msc_onnx__computes_integers(const struct msc_onnx_export *e, const struct msc_joint *j);
 // True if a float consumer reads the constant, so that it should become float at load.
@@ -74,6 +80,11 @@ bool msc_onnx__tail_behind(struct msc_tail *out, const struct msc_onnx_export *e
 const struct msc_edit *msc_onnx__edit_behind(const struct msc_onnx_export *e, int32_t tensor);
 // True if the summand of a tail can become part of the bias of the convolution before it.
 bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tail *tail);
+// The rounding of a convolution's bias; NULL if there is no bias or it is not rounded.
+const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_export *e,
+                                                        const struct msc_joint *j);
+// The scale of the sums of output channel c of a convolution.
+float msc_onnx__step_of(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c);
 // Adds the summand to the bias if the joint has such a tail.
 enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j);
 // The range of a tensor's elements for the pair after it, from the bounds that the pair replaces.
@@ -118,6 +129,25 @@ enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct 
 // The same for a bias, {integers, steps}.
 enum msc_status msc_onnx__scale_bias(const char *result, struct msc_onnx_export *e,
                                      const char *base, const char *const inputs[2]);
+// Dims of the integers and their scales, chosen so that they broadcast: each block is an axis.
+struct msc_onnx_folded {
+    int n_dims;
+    int64_t dims[MSC_MAX_DIMS], scale_dims[MSC_MAX_DIMS];
+};
+// False if the groups do not divide their axis.
+bool msc_onnx__describe_folded(struct msc_onnx_folded *f, const struct msc_tensor *t,
+                               const struct msc_quant *q);
+struct msc_onnx_factors {
+    const char *zero_points; // NULL: all are 0
+    const char *scales;
+};
+enum msc_status msc_onnx__add_factors(struct msc_onnx_factors *out, struct msc_onnx_export *e,
+                                      const char *base, const struct msc_quant *q, int n_dims,
+                                      const int64_t dims[]);
+// (q - z) * s in floats; the last node added produces *value.
+enum msc_status msc_onnx__scale_integers(const char **value, struct msc_onnx_export *e,
+                                         const char *base, const struct msc_onnx_factors *factors);
+
 // Forms; each leaves *is_written false if it does not apply.
 enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_hard_sigmoid(bool *is_written, struct msc_onnx_joint *j);

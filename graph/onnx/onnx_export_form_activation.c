@@ -7,15 +7,6 @@
 
 enum { SIGNED_OFFSET = 128, MOST_BYTE = 255 };
 
-// For bytes x = (q - z) * s, the hard sigmoid is the sum of (q - z) * (alpha * s) and beta.
-bool msc_onnx__is_saturated_sum(const struct msc_onnx_export *e, const struct msc_joint *j) {
-    float alpha, beta;
-    return j->op == MSC_OP_HARD_SIGMOID && msc_onnx__byte_edit(e, j->id, 0) != NULL &&
-           msc_onnx__edit_behind(e, j->outputs[0]) != NULL &&
-           msc_joint_attr_float(j, "alpha", &alpha) && msc_joint_attr_float(j, "beta", &beta) &&
-           alpha > 0 && beta > 0;
-}
-
 // Adds a scalar as a DequantizeLinear of a byte 1 above or below the zero point, with the value's
 // magnitude as scale. It has as many axes as the other operand, so that the kernel can use the
 // layout of convolutions.

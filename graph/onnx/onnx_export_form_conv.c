@@ -200,48 +200,7 @@ enum msc_status msc_onnx__form_mean(bool *is_written, struct msc_onnx_joint *j) 
 // ---- Summands after a convolution -------------------------------------------------------------
 
 // Operands of convolutions.
-enum { DATA, WEIGHT, BIAS };
-
-static bool has_bias(const struct msc_joint *j) {
-    return j->n_operands > BIAS && j->operands[BIAS] != MSC_NO_ID;
-}
-
-static float step_of(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c) {
-    const struct msc_quant *x = &msc_onnx__byte_edit(e, j->id, DATA)->quant;
-    const struct msc_quant *w = &msc_onnx__byte_edit(e, j->id, WEIGHT)->quant;
-    return x->scales[0] * w->scales[w->n > 1 ? c : 0];
-}
-
-static int64_t count_outputs(const struct msc_onnx_export *e, const struct msc_joint *j) {
-    return msc_graph_tensor(e->graph, j->operands[WEIGHT])->dims[0];
-}
-
-// Limit of a bias in steps: most_bias plus the error of weights that were widened for it.
-static const float most_sum = 0x1.1p30f;
-
-// The rounding of a joint's bias; NULL if there is no bias or it is not rounded.
-static const struct msc_bias_rounding *find_rounding(const struct msc_onnx_export *e,
-                                                     const struct msc_joint *j) {
-    return has_bias(j) ? msc_edit_rounding(msc_onnx__edit_at(e, j->id, BIAS)) : NULL;
-}
-
-// If the bias is rounded, its rounding must include the shift.
-bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tail *tail) {
-    const struct msc_joint *j = tail->maker;
-    const struct msc_bias_rounding *rounding = find_rounding(e, j);
-    if (!msc_onnx__computes_integers(e, j)) {
-        return false;
-    }
-    if (has_bias(j)) {
-        return rounding != NULL && rounding->shift == msc_tail_bias(tail);
-    }
-    for (int64_t c = 0; c < count_outputs(e, j); c++) {
-        if (!(fabsf(msc_tail_bias(tail) / step_of(e, j, c)) < most_sum)) {
-            return false;
-        }
-    }
-    return true;
-}
+enum { WEIGHT = 1, BIAS };
 
 // Rounds the bias plus shift to [n] integers.
 static enum msc_status round_shifted(int32_t integers[], const struct msc_onnx_export *e,
@@ -265,16 +224,17 @@ enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j) {
         !msc_onnx__tail_behind(&tail, e, j->joint->outputs[0]) || tail.shift == 0) {
         return MSC_OK;
     }
-    size_t n = (size_t)count_outputs(e, j->joint);
+    const struct msc_bias_rounding *rounding = msc_onnx__bias_rounding(e, j->joint);
+    size_t n = (size_t)msc_graph_tensor(e->graph, j->joint->operands[WEIGHT])->dims[0];
     float *steps = msc_arena_array(&j->e->arena, n, sizeof(steps[0]));
     int32_t *bias = msc_arena_array(&j->e->arena, n, sizeof(bias[0]));
     MSC_TRY(MSC_ALLOCATED(steps && bias));
     for (size_t c = 0; c < n; c++) {
-        steps[c] = step_of(e, j->joint, (int64_t)c);
+        steps[c] = msc_onnx__step_of(e, j->joint, (int64_t)c);
         bias[c] = msc_bias_round(msc_tail_bias(&tail), steps[c]);
     }
-    if (has_bias(j->joint)) {
-        MSC_TRY(round_shifted(bias, e, j->joint, find_rounding(e, j->joint)));
+    if (rounding != NULL) {
+        MSC_TRY(round_shifted(bias, e, j->joint, rounding));
     }
     j->n_inputs = BIAS + 1;
     return add_bias(&j->inputs[BIAS], j, (int64_t)n, bias, steps);

@@ -89,15 +89,9 @@ enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_exp
     return msc_onnx__add_step(value, e, "DequantizeLinear", floats, inputs, 3);
 }
 
-// Dims of the integers and their scales, chosen so that they broadcast: each block is an axis.
-struct folded {
-    int n_dims;
-    int64_t dims[MSC_MAX_DIMS], scale_dims[MSC_MAX_DIMS];
-};
-
-static bool describe_folded(struct folded *f, const struct msc_tensor *t,
-                            const struct msc_quant *q) {
-    *f = (struct folded){.n_dims = t->n_dims};
+bool msc_onnx__describe_folded(struct msc_onnx_folded *f, const struct msc_tensor *t,
+                               const struct msc_quant *q) {
+    *f = (struct msc_onnx_folded){.n_dims = t->n_dims};
     for (int i = 0; i < t->n_dims; i++) {
         f->dims[i] = t->dims[i];
         f->scale_dims[i] = i == q->axis ? t->dims[i] : 1;
@@ -132,19 +126,15 @@ static const float *float_zero_points(struct msc_onnx_export *e, const struct ms
     return out;
 }
 
-struct factors {
-    const char *zero_points; // NULL: all are 0
-    const char *scales;
-};
-
-static enum msc_status add_factors(struct factors *out, struct msc_onnx_export *e, const char *base,
-                                   const struct msc_quant *q, int n_dims, const int64_t dims[]) {
+enum msc_status msc_onnx__add_factors(struct msc_onnx_factors *out, struct msc_onnx_export *e,
+                                      const char *base, const struct msc_quant *q, int n_dims,
+                                      const int64_t dims[]) {
     const char *scale = msc_arena_printf(&e->arena, "%s_scale", base);
     const char *zero = msc_arena_printf(&e->arena, "%s_zero_point", base);
     bool has_zero_points;
     const float *zero_points = float_zero_points(e, q, &has_zero_points);
     MSC_TRY(MSC_ALLOCATED(scale && zero && zero_points));
-    *out = (struct factors){0};
+    *out = (struct msc_onnx_factors){0};
     if (has_zero_points) {
         MSC_TRY(msc_onnx__add_initializer(&out->zero_points, e, zero, MSC_ONNX_FLOAT, n_dims, dims,
                                           zero_points, (size_t)q->n * sizeof(float)));
@@ -153,9 +143,8 @@ static enum msc_status add_factors(struct factors *out, struct msc_onnx_export *
                                      q->scales, (size_t)q->n * sizeof(float));
 }
 
-// (q - z) * s in floats; the last node added produces *value.
-static enum msc_status scale_integers(const char **value, struct msc_onnx_export *e,
-                                      const char *base, const struct factors *factors) {
+enum msc_status msc_onnx__scale_integers(const char **value, struct msc_onnx_export *e,
+                                         const char *base, const struct msc_onnx_factors *factors) {
     const char *floats = msc_arena_printf(&e->arena, "%s_floats", base);
     const char *centred = msc_arena_printf(&e->arena, "%s_centred", base);
     const char *scaled = msc_arena_printf(&e->arena, "%s_scaled", base);
@@ -172,8 +161,8 @@ static enum msc_status scale_integers(const char **value, struct msc_onnx_export
 enum msc_status msc_onnx__scale_bias(const char *result, struct msc_onnx_export *e,
                                      const char *base, const char *const inputs[2]) {
     const char *value = inputs[0];
-    const struct factors factors = {.scales = inputs[1]};
-    MSC_TRY(scale_integers(&value, e, base, &factors));
+    const struct msc_onnx_factors factors = {.scales = inputs[1]};
+    MSC_TRY(msc_onnx__scale_integers(&value, e, base, &factors));
     e->nodes[e->n_nodes - 1]->output[0] = (char *)result;
     return MSC_OK;
 }
@@ -185,10 +174,10 @@ enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct 
     const struct msc_tensor *t = msc_graph_tensor(e->graph, weight);
     const char *base = e->names[weight], *inputs[2];
     struct msc_onnx_integers type;
-    struct factors factors;
+    struct msc_onnx_factors factors;
     struct msc_array *integers;
-    struct folded f;
-    *is_done = describe_folded(&f, t, q);
+    struct msc_onnx_folded f;
+    *is_done = msc_onnx__describe_folded(&f, t, q);
     if (!*is_done) {
         return MSC_OK;
     }
@@ -200,8 +189,8 @@ enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct 
     msc_array_release(integers);
     MSC_TRY(status);
     bool is_whole = q->axis < 0;
-    MSC_TRY(add_factors(&factors, e, base, q, is_whole ? 0 : f.n_dims, f.scale_dims));
-    MSC_TRY(scale_integers(&inputs[0], e, base, &factors));
+    MSC_TRY(msc_onnx__add_factors(&factors, e, base, q, is_whole ? 0 : f.n_dims, f.scale_dims));
+    MSC_TRY(msc_onnx__scale_integers(&inputs[0], e, base, &factors));
     if (q->group_size > 0) {
         int64_t n = t->n_dims;
         const char *name = msc_arena_printf(&e->arena, "%s_dims", base);
@@ -211,80 +200,5 @@ enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct 
         MSC_TRY(msc_onnx__add_step(&inputs[0], e, "Reshape", name, inputs, 2));
     }
     e->nodes[e->n_nodes - 1]->output[0] = (char *)result;
-    return MSC_OK;
-}
-
-// How a table is stored for taking rows.
-struct table {
-    const char *integers, *base;
-    struct factors factors; // along the axis that rows are taken from, or for all
-    int64_t axis;
-    bool is_by_row;
-};
-
-static enum msc_status store_table(struct table *out, struct msc_onnx_joint *j, int32_t weight,
-                                   const struct msc_quant *q) {
-    struct msc_onnx_export *e = j->e;
-    const struct msc_tensor *t = msc_graph_tensor(e->graph, weight);
-    struct msc_onnx_integers type;
-    struct msc_array *integers;
-    struct folded f;
-    describe_folded(&f, t, q);
-    MSC_TRY(msc_onnx__pick_integers(&type, q, false));
-    MSC_TRY(msc_quantize_array(&integers, t->data, q));
-    enum msc_status status =
-        msc_onnx__put_packed(&out->integers, e, out->base, &type, q->bits, f.n_dims, f.dims,
-                             msc_array_data(integers), (size_t)msc_array_n_elements(integers));
-    msc_array_release(integers);
-    MSC_TRY(status);
-    return add_factors(&out->factors, e, out->base, q, out->is_by_row ? f.n_dims : 0, f.scale_dims);
-}
-
-static enum msc_status take_rows(const char **value, struct msc_onnx_joint *j, const char *indices,
-                                 const struct table *table, const char *what) {
-    const char *inputs[2] = {*value, indices};
-    const char *name = msc_arena_printf(&j->e->arena, "%s.%s", j->joint->name, what);
-    MSC_TRY(msc_onnx__add_step(value, j->e, "Gather", name, inputs, 2));
-    return msc_onnx__put_int(j->e, j->e->nodes[j->e->n_nodes - 1], "axis", table->axis);
-}
-
-// True if the table is only quantised, with one scale or one for each row.
-static bool describe_table(struct table *out, const struct msc_onnx_export *e,
-                           const struct msc_joint *j) {
-    int32_t weight = msc_graph_weight_of(e->graph, j->operands[0]);
-    const struct msc_edit *edit = msc_onnx__byte_edit(e, j->id, 0);
-    if (weight == MSC_NO_ID || edit == NULL) {
-        return false;
-    }
-    const struct msc_tensor *t = msc_graph_tensor(e->graph, weight);
-    *out = (struct table){.base = e->names[weight], .is_by_row = edit->quant.axis >= 0};
-    (void)msc_joint_attr_i64(j, "axis", &out->axis);
-    out->axis += out->axis < 0 ? t->n_dims : 0;
-    return t->data != NULL && (!out->is_by_row || out->axis == edit->quant.axis);
-}
-
-// Takes rows as integers and converts only these to floats.
-enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j) {
-    struct msc_onnx_export *e = j->e;
-    struct table table;
-    const char *indices, *value;
-    if (!describe_table(&table, e, j->joint)) {
-        return MSC_OK;
-    }
-    int32_t weight = msc_graph_weight_of(e->graph, j->joint->operands[0]);
-    MSC_TRY(store_table(&table, j, weight, &msc_onnx__byte_edit(e, j->joint->id, 0)->quant));
-    MSC_TRY(msc_onnx__operand(&indices, e, j->joint, 1));
-    value = table.integers;
-    MSC_TRY(take_rows(&value, j, indices, &table, "integers"));
-    if (table.is_by_row && table.factors.zero_points != NULL) {
-        MSC_TRY(take_rows(&table.factors.zero_points, j, indices, &table, "zero_points"));
-    }
-    if (table.is_by_row) {
-        MSC_TRY(take_rows(&table.factors.scales, j, indices, &table, "scales"));
-    }
-    MSC_TRY(scale_integers(&value, e, j->joint->name, &table.factors));
-    j->node = e->nodes[e->n_nodes - 1];
-    j->node->output[0] = (char *)e->names[j->joint->outputs[0]];
-    *is_written = true;
     return MSC_OK;
 }

@@ -1,5 +1,4 @@
 // Adds nodes, attributes and initialisers to the model that is being assembled.
-#include "base/str.h"
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/op_attrs.h"
 
@@ -264,4 +263,31 @@ enum msc_status msc_onnx__list_input(const char **out, struct msc_onnx_joint *j,
     int n = values == NULL ? -1 : msc_attr_read_ints(values, (int)most, text);
     return n < 0 ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                  : msc_onnx__int64s(out, j, role, values, (size_t)n);
+}
+
+enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, const char *op_type,
+                                   const char *wanted, const char *const inputs[],
+                                   size_t n_inputs) {
+    Onnx__NodeProto *node;
+    const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+    MSC_TRY(MSC_ALLOCATED(name));
+    MSC_TRY(msc_onnx__add_node(&node, e, op_type, wanted, inputs, n_inputs, &name, 1));
+    *out = name; // set last, because it may be one of the inputs
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor) {
+    int32_t weight = msc_graph_weight_of(e->graph, tensor);
+    *out = e->names[weight == MSC_NO_ID ? tensor : weight];
+    if (weight == MSC_NO_ID || e->is_written[weight]) {
+        return MSC_OK;
+    }
+    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+    if (t->data == NULL) {
+        return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
+    }
+    MSC_TRY(msc_onnx__put_initializer(e, *out, msc_onnx_type(t->dtype), t->n_dims, t->dims,
+                                      msc_array_data(t->data), msc_array_n_bytes(t->data)));
+    e->is_written[weight] = true;
+    return MSC_OK;
 }

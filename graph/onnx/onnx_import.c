@@ -10,31 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct msc_onnx_value *find_value(struct msc_onnx_import *im, const char *name) {
-    int32_t i = msc_graph__names_find(&im->value_names, name);
-    return i == MSC_NO_ID ? NULL : &im->values[i];
-}
-
-enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
-                                 struct msc_onnx_value value) {
-    if (name == NULL || name[0] == '\0') {
-        return MSC_OK; // an output without consumers
-    }
-    if (find_value(im, name) != NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "two nodes produce the value '%s'", name);
-    }
-    MSC_TRY(msc_grow(&im->values, &im->values_capacity, im->n_values + 1, sizeof(im->values[0])));
-    MSC_TRY(msc_graph__names_put(&im->value_names, name, (int32_t)im->n_values));
-    im->values[im->n_values++] = value;
-    return MSC_OK;
-}
-
-enum msc_status msc_onnx__hide(struct msc_onnx_import *im, const char *name) {
-    return name == NULL || name[0] == '\0'
-               ? MSC_OK
-               : msc_graph__names_put(&im->value_names, name, MSC_NO_ID);
-}
-
 // The elements of an initialiser, or those that replace it.
 static enum msc_status read_initializer(struct msc_array **out, const struct msc_onnx_import *im,
                                         const Onnx__TensorProto *source) {
@@ -54,7 +29,7 @@ static enum msc_status read_initializer(struct msc_array **out, const struct msc
 
 enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import *im,
                                  const char *name) {
-    struct msc_onnx_value *v = find_value(im, name);
+    struct msc_onnx_value *v = msc_onnx__find_value(im, name);
     if (v == NULL && im->parent != NULL) {
         return msc_onnx__capture(out, im, name);
     }
@@ -239,18 +214,6 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
     }
     value.value->format = format;
     return msc_onnx__define(im, name, value);
-}
-
-bool msc_onnx__is_initializer(struct msc_onnx_import *im, const char *name) {
-    const struct msc_onnx_value *v = name == NULL ? NULL : find_value(im, name);
-    return v != NULL && v->source != NULL;
-}
-
-const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node) {
-    const char *name = node->name == NULL ? "" : node->name;
-    return im->prefix == NULL || name[0] == '\0'
-               ? name
-               : msc_arena_printf(&im->builder.arena, "%s%s", im->prefix, name);
 }
 
 // Reserves the names of nodes that no other node or input has.

@@ -1,6 +1,10 @@
 // Shared by graph/onnx_import*.c: the state of one import, and one translator for each family of
 // ONNX operators. A translator reads a node's attributes and inputs, adds joints through the
 // builder, and makes the last joint's outputs those of the node.
+//
+// One object in three files: onnx_import.c imports a graph, onnx_import_table.c selects the
+// translator of a node, and onnx_import_body.c translates control flow, whose bodies are graphs
+// again.
 #ifndef MSC_GRAPH_ONNX_ONNX_IMPORT_INTERNAL_H
 #define MSC_GRAPH_ONNX_ONNX_IMPORT_INTERNAL_H
 
@@ -105,8 +109,6 @@ void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value);
 // Skips those that the node lacks if their default is the same in ONNX.
 enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op);
 
-bool msc_onnx__is_initializer(struct msc_onnx_import *im, const char *name);
-
 // onnx_import_weights.c: MSC_E_INVALID if a replacement weight has an unknown name, or if only
 // some weights of a layer are replaced.
 enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im);
@@ -162,6 +164,8 @@ enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *
 
 enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import *im,
                                  const char *name);
+// NULL if there is none. Borrowed until the next value is defined.
+struct msc_onnx_value *msc_onnx__find_value(struct msc_onnx_import *im, const char *name);
 enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
                                  struct msc_onnx_value value);
 bool msc_onnx__is_initializer(struct msc_onnx_import *im, const char *name);

@@ -1,5 +1,9 @@
 // Rebuilding a graph with more information: shared by the files of binding. Only graph/ includes
 // this header.
+//
+// One object in three files: bind.c binds a graph, bind_joints.c copies its joints, and
+// bind_branch.c handles the bodies of joints, which are graphs that are copied or bound in
+// turn.
 #ifndef MSC_GRAPH_PASSES_BIND_INTERNAL_H
 #define MSC_GRAPH_PASSES_BIND_INTERNAL_H
 

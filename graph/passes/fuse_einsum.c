@@ -7,8 +7,6 @@
 #include "base/str.h"
 #include "graph/op_attrs.h"
 
-#include <string.h>
-
 static const char *const patterns[] = {"y:einsum(a, b)"};
 
 // Axes of the product: leading ones, then rows or columns, then the summed axis.
@@ -65,14 +63,6 @@ static bool order_lead(struct product *p) {
     return n_lacking_a == 0 || n_lacking_b == 0;
 }
 
-bool msc_einsum__same_length(const struct msc_graph *g, const struct msc_einsum_factor *a,
-                             const struct msc_einsum_factor *b, int axis) {
-    const struct msc_tensor *x = &g->tensors[a->tensor]->tensor;
-    const struct msc_tensor *y = &g->tensors[b->tensor]->tensor;
-    int i = a->at[axis], k = b->at[axis];
-    return x->dims[i] == y->dims[k] && x->prims[i] == y->prims[k];
-}
-
 static bool read_equation(struct product *p, const struct msc_graph *g,
                           const struct msc_joint *einsum) {
     const struct msc_tensor *a = &g->tensors[p->a.tensor]->tensor;
@@ -93,39 +83,6 @@ static bool is_product(struct product *p, const struct msc_graph *g) {
 }
 
 // ---- Replacement ------------------------------------------------------------------------------
-
-bool msc_einsum__is_in_order(const int64_t order[], int n) {
-    for (int i = 0; i < n; i++) {
-        if (order[i] != i) {
-            return false;
-        }
-    }
-    return true;
-}
-
-enum msc_status msc_einsum__move(int32_t *tensor, struct msc_graph *g, enum msc_op op,
-                                 const char *near, const char *what, const int64_t list[], int n) {
-    struct msc_str text = {0}, name = {0};
-    int32_t joint;
-    msc_attr_write_ints(&text, list, (size_t)n);
-    msc_str_printf(&name, "%s/%s", near, what);
-    struct msc_attr attr = {op == MSC_OP_RESHAPE ? "shape" : "axes", msc_str_text(&text)};
-    struct msc_joint_spec spec = {.op = op,
-                                  .name = msc_str_text(&name),
-                                  .n_inputs = 1,
-                                  .inputs = tensor,
-                                  .n_attrs = 1,
-                                  .attrs = &attr};
-    enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(msc_str_status(&text));
-    MSC_TRY_OUT(msc_str_status(&name));
-    MSC_TRY_OUT(msc_graph_add_joint(&joint, g, &spec));
-    *tensor = g->joints[joint]->outputs[0];
-out:
-    msc_str_finish(&text);
-    msc_str_finish(&name);
-    return status;
-}
 
 // The factor with its leading axes first, followed by the two axes `last`.
 static enum msc_status fuse_einsum_bring(int32_t *out, struct msc_graph *g, const struct product *p,

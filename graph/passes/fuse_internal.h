@@ -36,7 +36,7 @@ struct msc_fuse_options {
 };
 enum msc_status msc_fuse_all(struct msc_graph *g, const struct msc_fuse_options *options);
 
-// Finds the first of `n` patterns that ends in the joint.
+// fuse_common.c. Finds the first of `n` patterns that ends in the joint.
 bool msc_fuse__find(struct msc_match *m, const struct msc_fuse *f, const char *const patterns[],
                     size_t n, int32_t joint);
 // True if the tensor is float and has the same shape as the joint's output.
@@ -45,10 +45,11 @@ bool msc_fuse__same_shape(const struct msc_fuse *f, int32_t tensor, int32_t join
 // name, scope and alias of the joint `place`.
 enum msc_status msc_fuse__replace(struct msc_fuse *f, const struct msc_match *m, int32_t place,
                                   struct msc_joint_spec *spec);
-// The same, but the joints of the match become the body of the new joint, unchanged; it takes the
-// name of the last one. Its operands are `inputs` [n], under their names in the body, then the
-// other tensors that the match reads. *done remains false if one of these is a weight, if the
-// match itself produces an input, or if a length of the result would become unknown.
+// fuse_body.c. The same, but the joints of the match become the body of the new joint,
+// unchanged; it takes the name of the last one. Its operands are `inputs` [n], under their
+// names in the body, then the other tensors that the match reads. *done remains false if one of
+// these is a weight, if the match itself produces an input, or if a length of the result would
+// become unknown.
 struct msc_fuse_input {
     const char *name;
     int32_t tensor;

@@ -19,12 +19,17 @@ static inline int64_t msc_prune__count(const struct msc_prune *p, int32_t tensor
                                        int64_t end) {
     return msc_channels_count(p->channels, tensor, axis, end, p->is_gone);
 }
-// Remaining lengths; -1 for symbols.
+// prune_elements.c. Remaining lengths; -1 for symbols.
 void msc_prune__dims(int64_t dims[MSC_MAX_DIMS], const struct msc_prune *p, int32_t tensor);
 bool msc_prune__is_cut(const struct msc_prune *p, int32_t tensor, int axis);
+// Copies the indices that remain along `axis`, which are those of `of_axis` in `tensor`. Elements
+// are [outer, length, inner bytes].
+enum msc_status msc_prune__cut_axis(struct msc_array **out, const struct msc_channels *channels,
+                                    const bool is_gone[], int32_t tensor, int of_axis,
+                                    const struct msc_array *x, int axis);
 
-// Adjusts attributes with lengths or positions on pruned axes, and removes operands that gave
-// them.
+// prune_attrs.c. Adjusts attributes with lengths or positions on pruned axes, and removes
+// operands that gave them.
 enum msc_status msc_prune__attrs(struct msc_builder_copy *copy, struct msc_prune *p,
                                  const struct msc_joint *j);
 

@@ -1,5 +1,8 @@
 // Shared by the reference kernels: attributes, single elements of any type, walks over strided
 // rows. Only these kernels, and planning of kernels with the same geometry, include this header.
+//
+// One object in two files: reference_run.c runs the joints of a graph, and reference_control.c
+// runs control flow and attention, whose bodies are graphs.
 #ifndef MSC_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
 #define MSC_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
 

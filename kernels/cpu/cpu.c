@@ -8,48 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-struct buffer {
-    void *memory;
-    size_t n_bytes;
-};
-
-// On its own cache line: threads write theirs while others read theirs.
-struct msc_cpu_memory {
-    _Alignas(64) struct buffer scratch;
-    struct buffer result; // output of families that write only floats; inputs that were quantised
-                          // to be moved
-    struct buffer floats; // dequantised inputs, for families that read only floats
-};
-
-static enum msc_status cpu_buffer_get(void **out, struct buffer *s, size_t n_bytes) {
-    if (s->n_bytes < n_bytes || !s->memory) {
-        size_t larger = n_bytes + n_bytes / 4 + 4096;
-        msc_free_aligned(s->memory);
-        s->memory = msc_alloc_aligned(larger);
-        s->n_bytes = s->memory ? larger : 0;
-        if (!s->memory) {
-            return MSC_FAIL(MSC_E_NOMEM, "cpu: no memory for %zu bytes of scratch", n_bytes);
-        }
-    }
-    *out = s->memory;
-    return MSC_OK;
-}
-
-enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int thread,
-                                    size_t n_bytes) {
-    return cpu_buffer_get(out, &b->memory[thread].scratch, n_bytes);
-}
-
 // ---- Life cycle -------------------------------------------------------------------------------
 
 static void cpu_close(struct msc_backend *base) {
     struct msc_cpu_backend *b = msc_cpu_from(base);
-    for (int i = 0; b->memory && i < b->base.options.n_threads; i++) {
-        msc_free_aligned(b->memory[i].scratch.memory);
-        msc_free_aligned(b->memory[i].result.memory);
-        msc_free_aligned(b->memory[i].floats.memory);
-    }
-    msc_free_aligned(b->memory);
+    msc_cpu_memory_destroy(b->memory, b->base.options.n_threads);
     msc_routine_close(b->engine);
     msc_free(b);
 }
@@ -74,10 +37,7 @@ static void choose_products(struct msc_cpu_backend *b) {
 
 static enum msc_status cpu_init(struct msc_cpu_backend *b) {
     const struct msc_backend_options *o = &b->base.options;
-    size_t memory_bytes = (size_t)o->n_threads * sizeof(b->memory[0]);
-    b->memory = msc_alloc_aligned(memory_bytes);
-    MSC_TRY(MSC_ALLOCATED(b->memory));
-    memset(b->memory, 0, memory_bytes);
+    MSC_TRY(msc_cpu_memory_create(&b->memory, o->n_threads));
     MSC_TRY(msc_routine_open(&b->engine, o->n_threads, o->kernel_threads));
     choose_products(b);
     int n = snprintf(b->numerics, sizeof(b->numerics), "cpu/%d %s int8-%s", MSC_CPU_KERNELS_VERSION,
@@ -193,7 +153,7 @@ static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu
     floats.outputs = &out;
     floats.n_quantized = 0;
     if (!out.data) {
-        MSC_TRY(cpu_buffer_get(&out.data, &b->memory[thread].result, (size_t)n * sizeof(float)));
+        MSC_TRY(msc_cpu_get_result(&out.data, b, thread, (size_t)n * sizeof(float)));
     }
     MSC_TRY(p->family->run(p->kernel, b, &floats, thread));
     msc_cpu_write_quantized(call->quantized, call->n_quantized, 0, out.data, n);
@@ -250,7 +210,7 @@ static enum msc_status quantize_and_run(const struct prepared *p, struct msc_cpu
     for (int32_t i = 0; i < n_inputs; i++) {
         n_bytes += msc_cpu_round_up((size_t)msc_view_n_elements(&call->inputs[i]));
     }
-    MSC_TRY(cpu_buffer_get(&memory, &b->memory[thread].result, n_bytes));
+    MSC_TRY(msc_cpu_get_result(&memory, b, thread, n_bytes));
     for (int32_t i = 0; i < n_inputs; i++) {
         struct msc_quantized quantized = {call->inputs[i], call->quantized[0].quant};
         quantized.view.dtype = call->quantized[0].view.dtype;
@@ -295,7 +255,7 @@ static enum msc_status dequantize_and_run(const struct prepared *p, struct msc_c
             n_bytes += msc_cpu_round_up((size_t)msc_view_n_elements(&inputs[i]) * sizeof(float));
         }
     }
-    MSC_TRY(cpu_buffer_get(&memory, &b->memory[thread].floats, n_bytes));
+    MSC_TRY(msc_cpu_get_floats(&memory, b, thread, n_bytes));
     for (int32_t i = 0; i < n_inputs; i++) {
         int64_t n = msc_view_n_elements(&inputs[i]);
         if (is_float_input(p, &inputs[i], i)) {

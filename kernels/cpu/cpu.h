@@ -38,9 +38,17 @@ static inline struct msc_cpu_backend *msc_cpu_from(const struct msc_backend *b) 
     return (struct msc_cpu_backend *)b;
 }
 
+enum msc_status msc_cpu_memory_create(struct msc_cpu_memory **out, int n_threads);
+void msc_cpu_memory_destroy(struct msc_cpu_memory *memory, int n_threads); // accepts NULL
 // Memory of this thread, aligned to 64 bytes, valid until the thread's next call of this function.
 enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int thread,
                                     size_t n_bytes);
+// The same for the output of a family that writes only floats and for inputs quantised to be moved,
+// and for dequantised inputs.
+enum msc_status msc_cpu_get_result(void **out, struct msc_cpu_backend *b, int thread,
+                                   size_t n_bytes);
+enum msc_status msc_cpu_get_floats(void **out, struct msc_cpu_backend *b, int thread,
+                                   size_t n_bytes);
 // Rounded up, so that the next part of scratch is aligned too.
 static inline size_t msc_cpu_round_up(size_t n_bytes) {
     return (n_bytes + 63) / 64 * 64;

@@ -208,6 +208,12 @@ static enum msc_status memory_of(dnnl_memory_t *out, const_dnnl_primitive_desc_t
         "create a memory object");
 }
 
+static enum msc_status plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
+                                    dnnl_engine_t engine, void *data) {
+    return msc_routine__check(msc_routine__plain_memory(out, l, engine, data),
+                              "create a memory object");
+}
+
 // Makes the memory object of an operand, without data.
 static enum msc_status make_operand(dnnl_memory_t *out, const struct msc_routine *d,
                                     const_dnnl_primitive_desc_t pd, dnnl_query_t operand) {
@@ -229,8 +235,7 @@ static enum msc_status make_places(struct msc_routine *d, const_dnnl_primitive_d
             MSC_TRY(make_operand(&p->b, d, pd, dnnl_query_weights_md));
         }
         if (d->desc.bias) {
-            MSC_TRY(
-                msc_routine__plain_memory(&p->bias, &bias, d->engine->engine, DNNL_MEMORY_NONE));
+            MSC_TRY(plain_memory(&p->bias, &bias, d->engine->engine, DNNL_MEMORY_NONE));
         }
     }
     return MSC_OK;
@@ -395,11 +400,11 @@ static enum msc_status reorder_run(struct reorder *r, const struct msc_routine *
                                    dnnl_memory_t packed, const void *elements) {
     dnnl_engine_t engine = d->engine->engine;
     const struct msc_routine__layout plain = msc_routine__weights_layout(&d->desc);
-    MSC_TRY(msc_routine__plain_memory(&r->plain, &plain, engine, (void *)elements));
+    MSC_TRY(plain_memory(&r->plain, &plain, engine, (void *)elements));
     pthread_mutex_lock(&describing);
-    enum msc_status described = msc_routine__reorder_desc(&r->pd, &plain, desc_of(d), engine);
+    dnnl_status_t described = msc_routine__reorder_desc(&r->pd, &plain, desc_of(d), engine);
     pthread_mutex_unlock(&describing);
-    MSC_TRY(described);
+    MSC_TRY(msc_routine__check(described, "pack weights"));
     MSC_TRY(msc_routine__check(dnnl_primitive_create(&r->primitive, r->pd), "pack weights"));
     MSC_TRY(msc_routine__check(dnnl_stream_create(&r->stream, engine, dnnl_stream_default_flags),
                                "create a stream"));

@@ -1,9 +1,9 @@
 // The oneDNN side of routine.h: shared by routine_onednn.c and the sources that describe a product
 // to oneDNN.
 //
-// routine_onednn_desc.c describes the layouts of operands, for all versions of oneDNN.
-// routine_onednn_desc_2.c (oneDNN 2.6 or later 2.x) or routine_onednn_desc_3.c (3.5 or later 3.x)
-// makes oneDNN's own descriptions of a product, whose functions differ between 2.x and 3.x.
+// routine_onednn_desc.c describes a product, for all versions of oneDNN. It calls
+// routine_onednn_desc_2.c (oneDNN 2.6 or later 2.x) or routine_onednn_desc_3.c (3.5 or later 3.x),
+// which wraps the functions of oneDNN that differ between 2.x and 3.x.
 #ifndef MSC_KERNELS_CPU_ROUTINE_ONEDNN_H
 #define MSC_KERNELS_CPU_ROUTINE_ONEDNN_H
 
@@ -32,21 +32,17 @@ struct msc_routine__layout msc_routine__bias_layout(const struct msc_gemm_desc *
 struct msc_routine__window {
     dnnl_dims_t strides, dilation, begin, end;
 };
-struct msc_routine__window msc_routine__window(const struct msc_gemm_desc *desc);
 
 // Descriptions of a product's operands; `bias` is only described if the product has one.
 struct msc_routine__operands {
     dnnl_memory_desc_t in, weights, bias, out;
 };
-// `result` is the type of the output's elements.
-enum msc_status msc_routine__describe_operands(struct msc_routine__operands *out,
-                                               const struct msc_gemm_desc *desc,
-                                               dnnl_data_type_t result);
 
-// Attributes of a primitive: the caller provides its scratchpad, and it clips its results if the
-// product has limits. *out is owned by the caller, even if the call fails.
-dnnl_status_t msc_routine__create_attributes(dnnl_primitive_attr_t *out,
-                                             const struct msc_gemm_desc *desc);
+// The primitive of a product; `result` is the type of the output's elements. *out is owned by the
+// caller.
+enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
+                                            const struct msc_gemm_desc *desc,
+                                            dnnl_data_type_t result, dnnl_engine_t engine);
 
 // ---- Descriptions (one source for each major version) ---------------------------------------
 
@@ -59,21 +55,24 @@ struct msc_routine__isa {
 };
 extern const struct msc_routine__isa msc_routine__isas[];
 
-// With oneDNN 3, *out is an object that the caller destroys.
-enum msc_status msc_routine__describe(dnnl_memory_desc_t *out, const struct msc_routine__layout *l);
+// Describes memory. The caller releases *out with msc_routine__forget.
+dnnl_status_t msc_routine__describe(dnnl_memory_desc_t *out, const struct msc_routine__layout *l);
+void msc_routine__forget(dnnl_memory_desc_t *desc);
 // *out is owned by the caller.
-enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
-                                            const struct msc_gemm_desc *desc,
-                                            dnnl_data_type_t result, dnnl_engine_t engine);
+dnnl_status_t msc_routine__create_desc(dnnl_primitive_desc_t *out, const struct msc_gemm_desc *desc,
+                                       const struct msc_routine__operands *o,
+                                       const struct msc_routine__window *w,
+                                       const_dnnl_primitive_attr_t attributes,
+                                       dnnl_engine_t engine);
 // Describes the reorder of plain weights with layout `l` to the weights that the primitive of `to`
 // reads. *out is owned by the caller.
-enum msc_status msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
-                                          const struct msc_routine__layout *l,
-                                          const_dnnl_primitive_desc_t to, dnnl_engine_t engine);
+dnnl_status_t msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
+                                        const struct msc_routine__layout *l,
+                                        const_dnnl_primitive_desc_t to, dnnl_engine_t engine);
 
 // Memory with a layout, stored at `data`. *out is owned by the caller.
-enum msc_status msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
-                                          dnnl_engine_t engine, void *data);
+dnnl_status_t msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
+                                        dnnl_engine_t engine, void *data);
 dnnl_status_t msc_routine__append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha,
                                           float beta);
 dnnl_status_t msc_routine__set_data(dnnl_memory_t memory, void *data, dnnl_stream_t stream);

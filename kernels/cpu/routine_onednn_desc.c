@@ -1,6 +1,7 @@
 #include "kernels/cpu/routine_onednn.h"
 
 #include <math.h>
+#include <string.h>
 
 enum msc_status msc_routine__check(dnnl_status_t status, const char *what) {
     switch (status) {
@@ -83,9 +84,9 @@ struct msc_routine__layout msc_routine__bias_layout(const struct msc_gemm_desc *
         .n_dims = 1, .dims = {desc->out_channels}, .strides = {1}, .type = dnnl_f32};
 }
 
-enum msc_status msc_routine__describe_operands(struct msc_routine__operands *out,
-                                               const struct msc_gemm_desc *desc,
-                                               dnnl_data_type_t result) {
+// The descriptions of operands; `bias` is only described if the product has one.
+static dnnl_status_t describe_operands(struct msc_routine__operands *out,
+                                       const struct msc_gemm_desc *desc, dnnl_data_type_t result) {
     const struct msc_routine__layout in =
         activations(desc, desc->in_channels, desc->in, desc->is_int8 ? dnnl_u8 : dnnl_f32);
     const struct msc_routine__layout y = activations(desc, desc->out_channels, desc->out, result);
@@ -93,13 +94,13 @@ enum msc_status msc_routine__describe_operands(struct msc_routine__operands *out
     struct msc_routine__layout weights = msc_routine__weights_layout(desc);
     // A product of two activations reads both in their given layouts.
     weights.is_any = desc->kind != MSC_GEMM_MATMUL;
-    MSC_TRY(msc_routine__describe(&out->in, &in));
-    MSC_TRY(msc_routine__describe(&out->out, &y));
-    MSC_TRY(msc_routine__describe(&out->weights, &weights));
-    return desc->bias ? msc_routine__describe(&out->bias, &bias) : MSC_OK;
+    dnnl_status_t status = msc_routine__describe(&out->in, &in);
+    status = status == dnnl_success ? msc_routine__describe(&out->out, &y) : status;
+    status = status == dnnl_success ? msc_routine__describe(&out->weights, &weights) : status;
+    return status == dnnl_success && desc->bias ? msc_routine__describe(&out->bias, &bias) : status;
 }
 
-struct msc_routine__window msc_routine__window(const struct msc_gemm_desc *desc) {
+static struct msc_routine__window window_of(const struct msc_gemm_desc *desc) {
     struct msc_routine__window w = {.strides = {0}};
     for (int i = 0; i < 3; i++) {
         w.strides[i] = desc->strides[i];
@@ -127,11 +128,33 @@ static dnnl_status_t append_limits(dnnl_primitive_attr_t attributes,
     return status;
 }
 
-dnnl_status_t msc_routine__create_attributes(dnnl_primitive_attr_t *out,
-                                             const struct msc_gemm_desc *desc) {
+// Attributes of a primitive: the caller provides its scratchpad, and it clips its results if the
+// product has limits. *out is owned by the caller, even if the call fails.
+static dnnl_status_t create_attributes(dnnl_primitive_attr_t *out,
+                                       const struct msc_gemm_desc *desc) {
     dnnl_status_t status = dnnl_primitive_attr_create(out);
     if (status == dnnl_success) {
         status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
     }
     return status == dnnl_success && desc->has_clip ? append_limits(*out, desc) : status;
+}
+
+enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
+                                            const struct msc_gemm_desc *desc,
+                                            dnnl_data_type_t result, dnnl_engine_t engine) {
+    const struct msc_routine__window w = window_of(desc);
+    struct msc_routine__operands o;
+    dnnl_primitive_attr_t attributes = NULL;
+    memset(&o, 0, sizeof(o));
+    dnnl_status_t status = describe_operands(&o, desc, result);
+    status = status == dnnl_success ? create_attributes(&attributes, desc) : status;
+    status = status == dnnl_success
+                 ? msc_routine__create_desc(out, desc, &o, &w, attributes, engine)
+                 : status;
+    dnnl_primitive_attr_destroy(attributes);
+    msc_routine__forget(&o.in);
+    msc_routine__forget(&o.weights);
+    msc_routine__forget(&o.bias);
+    msc_routine__forget(&o.out);
+    return msc_routine__check(status, "compute this shape");
 }

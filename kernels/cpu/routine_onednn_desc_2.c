@@ -20,13 +20,15 @@ const struct msc_routine__isa msc_routine__isas[] = {
     {.name = NULL},
 };
 
-enum msc_status msc_routine__describe(dnnl_memory_desc_t *out,
-                                      const struct msc_routine__layout *l) {
-    return msc_routine__check(
-        l->is_any
-            ? dnnl_memory_desc_init_by_tag(out, l->n_dims, l->dims, l->type, dnnl_format_tag_any)
-            : dnnl_memory_desc_init_by_strides(out, l->n_dims, l->dims, l->type, l->strides),
-        "describe memory");
+dnnl_status_t msc_routine__describe(dnnl_memory_desc_t *out, const struct msc_routine__layout *l) {
+    return l->is_any
+               ? dnnl_memory_desc_init_by_tag(out, l->n_dims, l->dims, l->type, dnnl_format_tag_any)
+               : dnnl_memory_desc_init_by_strides(out, l->n_dims, l->dims, l->type, l->strides);
+}
+
+// A plain struct owns nothing.
+void msc_routine__forget(dnnl_memory_desc_t *desc) {
+    (void)desc;
 }
 
 union op_desc {
@@ -38,18 +40,18 @@ union op_desc {
 
 // Only the direct algorithm: Winograd's transform would round integers.
 static dnnl_status_t init_op(union op_desc *op, const struct msc_gemm_desc *desc,
-                             const struct msc_routine__operands *o) {
-    const struct msc_routine__window w = msc_routine__window(desc);
+                             const struct msc_routine__operands *o,
+                             const struct msc_routine__window *w) {
     const dnnl_memory_desc_t *bias = desc->bias ? &o->bias : NULL;
     switch (desc->kind) {
     case MSC_GEMM_CONV:
         return dnnl_dilated_convolution_forward_desc_init(
             &op->conv, dnnl_forward_inference, dnnl_convolution_direct, &o->in, &o->weights, bias,
-            &o->out, w.strides, w.dilation, w.begin, w.end);
+            &o->out, w->strides, w->dilation, w->begin, w->end);
     case MSC_GEMM_CONV_TRANSPOSE:
         return dnnl_dilated_deconvolution_forward_desc_init(
             &op->transposed, dnnl_forward_inference, dnnl_deconvolution_direct, &o->in, &o->weights,
-            bias, &o->out, w.strides, w.dilation, w.begin, w.end);
+            bias, &o->out, w->strides, w->dilation, w->begin, w->end);
     case MSC_GEMM_LINEAR:
         return dnnl_inner_product_forward_desc_init(&op->linear, dnnl_forward_inference, &o->in,
                                                     &o->weights, bias, &o->out);
@@ -59,39 +61,34 @@ static dnnl_status_t init_op(union op_desc *op, const struct msc_gemm_desc *desc
     return dnnl_invalid_arguments;
 }
 
-enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
-                                            const struct msc_gemm_desc *desc,
-                                            dnnl_data_type_t result, dnnl_engine_t engine) {
-    struct msc_routine__operands o;
+dnnl_status_t msc_routine__create_desc(dnnl_primitive_desc_t *out, const struct msc_gemm_desc *desc,
+                                       const struct msc_routine__operands *o,
+                                       const struct msc_routine__window *w,
+                                       const_dnnl_primitive_attr_t attributes,
+                                       dnnl_engine_t engine) {
     union op_desc op;
-    dnnl_primitive_attr_t attributes = NULL;
-    MSC_TRY(msc_routine__describe_operands(&o, desc, result));
-    MSC_TRY(msc_routine__check(init_op(&op, desc, &o), "describe this shape"));
-    dnnl_status_t status = msc_routine__create_attributes(&attributes, desc);
-    if (status == dnnl_success) {
-        status = dnnl_primitive_desc_create(out, &op, attributes, engine, NULL);
-    }
-    dnnl_primitive_attr_destroy(attributes);
-    return msc_routine__check(status, "compute this shape");
+    dnnl_status_t status = init_op(&op, desc, o, w);
+    return status == dnnl_success ? dnnl_primitive_desc_create(out, &op, attributes, engine, NULL)
+                                  : status;
 }
 
-enum msc_status msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
-                                          const struct msc_routine__layout *l,
-                                          const_dnnl_primitive_desc_t to, dnnl_engine_t engine) {
+dnnl_status_t msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
+                                        const struct msc_routine__layout *l,
+                                        const_dnnl_primitive_desc_t to, dnnl_engine_t engine) {
     dnnl_memory_desc_t from;
-    MSC_TRY(msc_routine__describe(&from, l));
-    return msc_routine__check(dnnl_reorder_primitive_desc_create(
-                                  out, &from, engine,
-                                  dnnl_primitive_desc_query_md(to, dnnl_query_weights_md, 0),
-                                  engine, NULL),
-                              "pack weights");
+    dnnl_status_t status = msc_routine__describe(&from, l);
+    return status == dnnl_success
+               ? dnnl_reorder_primitive_desc_create(
+                     out, &from, engine, dnnl_primitive_desc_query_md(to, dnnl_query_weights_md, 0),
+                     engine, NULL)
+               : status;
 }
 
-enum msc_status msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
-                                          dnnl_engine_t engine, void *data) {
+dnnl_status_t msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
+                                        dnnl_engine_t engine, void *data) {
     dnnl_memory_desc_t md;
-    MSC_TRY(msc_routine__describe(&md, l));
-    return msc_routine__check(dnnl_memory_create(out, &md, engine, data), "create a memory object");
+    dnnl_status_t status = msc_routine__describe(&md, l);
+    return status == dnnl_success ? dnnl_memory_create(out, &md, engine, data) : status;
 }
 
 dnnl_status_t msc_routine__append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha,

@@ -20,36 +20,33 @@ const struct msc_routine__isa msc_routine__isas[] = {
     {.name = NULL},
 };
 
-enum msc_status msc_routine__describe(dnnl_memory_desc_t *out,
-                                      const struct msc_routine__layout *l) {
-    return msc_routine__check(l->is_any ? dnnl_memory_desc_create_with_tag(
-                                              out, l->n_dims, l->dims, l->type, dnnl_format_tag_any)
-                                        : dnnl_memory_desc_create_with_strides(
-                                              out, l->n_dims, l->dims, l->type, l->strides),
-                              "describe memory");
+dnnl_status_t msc_routine__describe(dnnl_memory_desc_t *out, const struct msc_routine__layout *l) {
+    return l->is_any
+               ? dnnl_memory_desc_create_with_tag(out, l->n_dims, l->dims, l->type,
+                                                  dnnl_format_tag_any)
+               : dnnl_memory_desc_create_with_strides(out, l->n_dims, l->dims, l->type, l->strides);
 }
 
-static void operands_finish(struct msc_routine__operands *o) {
-    dnnl_memory_desc_destroy(o->in);
-    dnnl_memory_desc_destroy(o->weights);
-    dnnl_memory_desc_destroy(o->bias);
-    dnnl_memory_desc_destroy(o->out);
+void msc_routine__forget(dnnl_memory_desc_t *desc) {
+    dnnl_memory_desc_destroy(*desc);
+    *desc = NULL;
 }
 
 // Only the direct algorithm: Winograd's transform would round integers.
-static dnnl_status_t create_desc(dnnl_primitive_desc_t *out, const struct msc_gemm_desc *desc,
-                                 const struct msc_routine__operands *o,
-                                 const_dnnl_primitive_attr_t attributes, dnnl_engine_t engine) {
-    const struct msc_routine__window w = msc_routine__window(desc);
+dnnl_status_t msc_routine__create_desc(dnnl_primitive_desc_t *out, const struct msc_gemm_desc *desc,
+                                       const struct msc_routine__operands *o,
+                                       const struct msc_routine__window *w,
+                                       const_dnnl_primitive_attr_t attributes,
+                                       dnnl_engine_t engine) {
     switch (desc->kind) {
     case MSC_GEMM_CONV:
         return dnnl_convolution_forward_primitive_desc_create(
             out, engine, dnnl_forward_inference, dnnl_convolution_direct, o->in, o->weights,
-            o->bias, o->out, w.strides, w.dilation, w.begin, w.end, attributes);
+            o->bias, o->out, w->strides, w->dilation, w->begin, w->end, attributes);
     case MSC_GEMM_CONV_TRANSPOSE:
         return dnnl_deconvolution_forward_primitive_desc_create(
             out, engine, dnnl_forward_inference, dnnl_deconvolution_direct, o->in, o->weights,
-            o->bias, o->out, w.strides, w.dilation, w.begin, w.end, attributes);
+            o->bias, o->out, w->strides, w->dilation, w->begin, w->end, attributes);
     case MSC_GEMM_LINEAR:
         return dnnl_inner_product_forward_primitive_desc_create(
             out, engine, dnnl_forward_inference, o->in, o->weights, o->bias, o->out, attributes);
@@ -60,43 +57,29 @@ static dnnl_status_t create_desc(dnnl_primitive_desc_t *out, const struct msc_ge
     return dnnl_invalid_arguments;
 }
 
-enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
-                                            const struct msc_gemm_desc *desc,
-                                            dnnl_data_type_t result, dnnl_engine_t engine) {
-    struct msc_routine__operands o = {.in = NULL};
-    dnnl_primitive_attr_t attributes = NULL;
-    enum msc_status status = msc_routine__describe_operands(&o, desc, result);
-    if (status == MSC_OK) {
-        dnnl_status_t created = msc_routine__create_attributes(&attributes, desc);
-        if (created == dnnl_success) {
-            created = create_desc(out, desc, &o, attributes, engine);
-        }
-        status = msc_routine__check(created, "compute this shape");
+dnnl_status_t msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
+                                        const struct msc_routine__layout *l,
+                                        const_dnnl_primitive_desc_t to, dnnl_engine_t engine) {
+    dnnl_memory_desc_t from = NULL;
+    dnnl_status_t status = msc_routine__describe(&from, l);
+    if (status == dnnl_success) {
+        status = dnnl_reorder_primitive_desc_create(
+            out, from, engine, dnnl_primitive_desc_query_md(to, dnnl_query_weights_md, 0), engine,
+            NULL);
     }
-    dnnl_primitive_attr_destroy(attributes);
-    operands_finish(&o);
+    msc_routine__forget(&from);
     return status;
 }
 
-enum msc_status msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
-                                          const struct msc_routine__layout *l,
-                                          const_dnnl_primitive_desc_t to, dnnl_engine_t engine) {
-    dnnl_memory_desc_t from;
-    MSC_TRY(msc_routine__describe(&from, l));
-    dnnl_status_t status = dnnl_reorder_primitive_desc_create(
-        out, from, engine, dnnl_primitive_desc_query_md(to, dnnl_query_weights_md, 0), engine,
-        NULL);
-    dnnl_memory_desc_destroy(from);
-    return msc_routine__check(status, "pack weights");
-}
-
-enum msc_status msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
-                                          dnnl_engine_t engine, void *data) {
-    dnnl_memory_desc_t md;
-    MSC_TRY(msc_routine__describe(&md, l));
-    dnnl_status_t status = dnnl_memory_create(out, md, engine, data);
-    dnnl_memory_desc_destroy(md);
-    return msc_routine__check(status, "create a memory object");
+dnnl_status_t msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
+                                        dnnl_engine_t engine, void *data) {
+    dnnl_memory_desc_t md = NULL;
+    dnnl_status_t status = msc_routine__describe(&md, l);
+    if (status == dnnl_success) {
+        status = dnnl_memory_create(out, md, engine, data);
+    }
+    msc_routine__forget(&md);
+    return status;
 }
 
 dnnl_status_t msc_routine__append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha,

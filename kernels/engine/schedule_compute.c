@@ -3,28 +3,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-// ---- Views ------------------------------------------------------------------------------------
-
-struct msc_view msc_schedule__view(const struct msc_schedule *s, const struct msc_node *node,
-                                   int32_t value, struct msc_value_number number) {
-    const struct msc_scheduled_plan *p = &s->plans[node->plan];
-    const struct msc_entry *entry = msc_schedule__node(s, node, number.expr)->entry;
-    struct msc_view v = msc_plan_view(p->plan, value, entry->outputs[number.output].data);
-    v.quant = msc_numbering_integers(&p->numbering, number);
-    v.dtype = v.quant ? msc_quant_dtype(v.quant) : v.dtype;
-    return v;
-}
-
-struct msc_view msc_schedule__quantized_view(const struct msc_plan *plan, int32_t value,
-                                             const struct msc_quant *quant, void *data) {
-    struct msc_view v = msc_plan_view(plan, value, data);
-    if (quant) {
-        v.quant = msc_quant_is_integer(quant) ? quant : NULL;
-        v.dtype = msc_quant_dtype(quant);
-    }
-    return v;
-}
-
 // ---- Steps ------------------------------------------------------------------------------------
 
 enum { FEW = 4 };

@@ -189,6 +189,32 @@ static inline struct msc_node *msc_schedule__next_fused(const struct msc_schedul
     return NULL;
 }
 
+// A view of a value that `node` reads as `number`, at the backend's address.
+static inline struct msc_view msc_schedule__view(const struct msc_schedule *s,
+                                                 const struct msc_node *node, int32_t value,
+                                                 struct msc_value_number number) {
+    const struct msc_scheduled_plan *p = &s->plans[node->plan];
+    const struct msc_entry *entry = msc_schedule__node(s, node, number.expr)->entry;
+    struct msc_view v = msc_plan_view(p->plan, value, entry->outputs[number.output].data);
+    v.quant = msc_numbering_integers(&p->numbering, number);
+    v.dtype = v.quant ? msc_quant_dtype(v.quant) : v.dtype;
+    return v;
+}
+
+// A view of a value under a quantisation: bytes, or float32 if it has more than 8 bits. NULL: not
+// quantised.
+static inline struct msc_view msc_schedule__quantized_view(const struct msc_plan *plan,
+                                                           int32_t value,
+                                                           const struct msc_quant *quant,
+                                                           void *data) {
+    struct msc_view v = msc_plan_view(plan, value, data);
+    if (quant) {
+        v.quant = msc_quant_is_integer(quant) ? quant : NULL;
+        v.dtype = msc_quant_dtype(quant);
+    }
+    return v;
+}
+
 // ---- Targets ----------------------------------------------------------------------------------
 
 // Numbers the values of all trials under every plan, and finds the numbers that the sink reads.
@@ -260,13 +286,5 @@ int32_t msc_schedule__feed_sink(struct msc_schedule *s, const int32_t ids[], int
                                 enum msc_status *status);
 // Frees the memory kept for feeding. No thread may be feeding.
 void msc_schedule__finish_feeding(struct msc_schedule *s);
-
-// A view of a value that `node` reads as `number`, at the backend's address.
-struct msc_view msc_schedule__view(const struct msc_schedule *s, const struct msc_node *node,
-                                   int32_t value, struct msc_value_number number);
-// A view of a value under a quantisation: bytes, or float32 if it has more than 8 bits. NULL: not
-// quantised.
-struct msc_view msc_schedule__quantized_view(const struct msc_plan *plan, int32_t value,
-                                             const struct msc_quant *quant, void *data);
 
 #endif

@@ -71,11 +71,14 @@ enum msc_vk_arena_kind {
     MSC_VK_ARENA_STAGING, // host memory
     MSC_VK_ARENA_ROWS,    // written by the host, read by shaders
 };
-// A buffer with its own memory. `mapped` is NULL for device memory that the host cannot access. If
-// memory is short, empty arenas of blocks are freed.
+// vk_arena.c: a buffer with its own memory. `mapped` is NULL for device memory that the host cannot
+// access.
+enum msc_status msc_vk_try_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
+                                 enum msc_vk_arena_kind kind);
+void msc_vk_destroy_arena(struct msc_vk *vk, struct msc_vk_arena *arena); // accepts NULL
+// The same as msc_vk_try_arena, but frees empty arenas of blocks if memory is short.
 enum msc_status msc_vk_create_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
                                     enum msc_vk_arena_kind kind);
-void msc_vk_destroy_arena(struct msc_vk *vk, struct msc_vk_arena *arena); // accepts NULL
 
 // ---- Pipelines --------------------------------------------------------------------------------
 
@@ -161,6 +164,7 @@ enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch 
 
 enum msc_status msc_vk_commands_init(struct msc_vk *vk);
 void msc_vk_commands_finish(struct msc_vk *vk);
+void msc_vk_returned_finish(struct msc_vk *vk); // vk_copy.c: frees staging buffers of downloads
 enum msc_status msc_vk_upload(struct msc_vk *vk, const struct msc_vk_block *to, const void *from,
                               uint64_t n_bytes);
 // Allocates a block and uploads these bytes to it.
@@ -299,7 +303,8 @@ enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_option
 void msc_vk_close(struct msc_vk *vk); // accepts NULL
 void msc_vk_lock(struct msc_vk *vk);
 void msc_vk_unlock(struct msc_vk *vk);
-// MSC_OK for VK_SUCCESS, otherwise MSC_E_NOMEM, MSC_E_LOST or MSC_E_DEVICE with a message.
+// vk_check.c: MSC_OK for VK_SUCCESS, otherwise MSC_E_NOMEM, MSC_E_LOST or MSC_E_DEVICE with a
+// message.
 enum msc_status msc_vk_check(VkResult result, const char *what);
 // vk_features.c: does the device have an extension of this name?
 enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, const char *name);

@@ -50,7 +50,4 @@ void msc_vk_touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk
 enum msc_status msc_vk_count_dispatch(struct msc_vk *vk, struct msc_vk_batch *b,
                                       enum msc_vk_shader shader);
 
-// vk_copy.c
-void msc_vk_returned_finish(struct msc_vk *vk);
-
 #endif

@@ -38,8 +38,8 @@ static enum msc_status init_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
     if (vk->timings) {
         MSC_TRY(create_queries(vk, b));
     }
-    MSC_TRY(msc_vk_create_arena(vk, &b->rows, MSC_VK_ROWS_BYTES, MSC_VK_ARENA_ROWS));
-    return msc_vk_create_arena(vk, &b->staging, MSC_VK_STAGING_BYTES, MSC_VK_ARENA_STAGING);
+    MSC_TRY(msc_vk_try_arena(vk, &b->rows, MSC_VK_ROWS_BYTES, MSC_VK_ARENA_ROWS));
+    return msc_vk_try_arena(vk, &b->staging, MSC_VK_STAGING_BYTES, MSC_VK_ARENA_STAGING);
 }
 
 static enum msc_status create_timeline(struct msc_vk *vk) {
@@ -91,7 +91,6 @@ void msc_vk_commands_finish(struct msc_vk *vk) {
     vk->batches = NULL;
     msc_free(vk->timings);
     vk->timings = NULL;
-    msc_vk_returned_finish(vk);
     vk->api.vkDestroySemaphore(vk->device, vk->timeline, NULL);
     vk->api.vkDestroyCommandPool(vk->device, vk->command_pool, NULL);
 }

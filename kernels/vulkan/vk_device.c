@@ -42,22 +42,7 @@ static struct msc_vk_tuning tuning_of(const VkPhysicalDeviceProperties *p) {
     return t;
 }
 
-// ---- Errors -----------------------------------------------------------------------------------
-
-enum msc_status msc_vk_check(VkResult result, const char *what) {
-    switch (result) {
-    case VK_SUCCESS:
-        return MSC_OK;
-    case VK_ERROR_OUT_OF_HOST_MEMORY:
-    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
-    case VK_ERROR_OUT_OF_POOL_MEMORY:
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %s", what);
-    case VK_ERROR_DEVICE_LOST:
-        return MSC_FAIL(MSC_E_LOST, "vulkan: the device was lost while handling %s", what);
-    default:
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s failed with VkResult %d", what, (int)result);
-    }
-}
+// ---- Messages ---------------------------------------------------------------------------------
 
 static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                  VkDebugUtilsMessageTypeFlagsEXT types,
@@ -391,6 +376,7 @@ static void close_device(struct msc_vk *vk) {
         }
     }
     msc_vk_commands_finish(vk);
+    msc_vk_returned_finish(vk);
     msc_vk_pipelines_finish(vk);
     msc_vk_cache_close(vk);
     msc_vk_destroy_arenas(vk);
@@ -415,12 +401,4 @@ void msc_vk_close(struct msc_vk *vk) {
     }
     msc_free(vk->lock);
     msc_free(vk);
-}
-
-void msc_vk_lock(struct msc_vk *vk) {
-    pthread_mutex_lock(vk->lock);
-}
-
-void msc_vk_unlock(struct msc_vk *vk) {
-    pthread_mutex_unlock(vk->lock);
 }

@@ -170,10 +170,10 @@ static bool is_all_plain(const struct msc_vk_joint_desc *d) {
 }
 
 enum msc_status msc_vk_joint_prepare(void **out, struct msc_vk_backend *b,
+                                     const struct msc_vk_family *family,
                                      const struct msc_plan *plan, const struct msc_step *step) {
     struct msc_vk_joint_desc d;
     MSC_TRY(vk_joint_describe(&d, plan, step));
-    const struct msc_vk_family *family = msc_vk_family_of(plan->graph, step);
     if (!family->takes_layouts && !is_all_plain(&d)) {
         return msc_vk_joint_refuse(&d);
     }

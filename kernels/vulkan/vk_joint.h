@@ -69,9 +69,11 @@ struct msc_vk_joint {
 
 // The functions that all families of single joints share.
 #define MSC_VK_JOINT_FUNCTIONS                                                                     \
-    .prepare = msc_vk_joint_prepare, .release = msc_vk_joint_release, .run = msc_vk_joint_run,     \
-    .weights = msc_vk_joint_weights, .release_weights = msc_vk_joint_release_weights
+    .release = msc_vk_joint_release, .run = msc_vk_joint_run, .weights = msc_vk_joint_weights,     \
+    .release_weights = msc_vk_joint_release_weights
+// Prepares a step of a family of single joints (family->init).
 enum msc_status msc_vk_joint_prepare(void **out, struct msc_vk_backend *b,
+                                     const struct msc_vk_family *family,
                                      const struct msc_plan *plan, const struct msc_step *step);
 void msc_vk_joint_release(void *kernel, struct msc_vk_backend *b);
 enum msc_status msc_vk_joint_run(void *kernel, struct msc_vk_backend *b,

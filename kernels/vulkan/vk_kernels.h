@@ -39,7 +39,8 @@ typedef enum msc_status (*msc_vk_joint_init)(struct msc_vk_joint *k, struct msc_
 // All functions except `weights` are called with the device's lock held.
 struct msc_vk_family {
     const char *name;
-    // MSC_E_UNSUPPORTED: no shader supports the step, run it on the host.
+    // MSC_E_UNSUPPORTED: no shader supports the step, run it on the host. NULL for families of
+    // single joints: msc_vk_joint_prepare prepares their steps.
     enum msc_status (*prepare)(void **kernel, struct msc_vk_backend *b, const struct msc_plan *plan,
                                const struct msc_step *step);
     void (*release)(void *kernel, struct msc_vk_backend *b);

@@ -10,9 +10,11 @@ msc_add_shaders(shader_table "${CMAKE_CURRENT_SOURCE_DIR}/vulkan/shaders.def")
 set(MSC_VULKAN_SOURCES
     vulkan/vk_along.c
     vulkan/vk_api.c
+    vulkan/vk_arena.c
     vulkan/vk_backend.c
     vulkan/vk_cache.c
     vulkan/vk_channels.c
+    vulkan/vk_check.c
     vulkan/vk_commands.c
     vulkan/vk_contract.c
     vulkan/vk_controls.c
@@ -30,6 +32,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_image.c
     vulkan/vk_integer.c
     vulkan/vk_joint.c
+    vulkan/vk_kernels.c
     vulkan/vk_linear_quant.c
     vulkan/vk_mask.c
     vulkan/vk_matmul.c

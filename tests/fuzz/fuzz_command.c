@@ -4,20 +4,12 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/help.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
 
 enum { MAX_WORDS = 24 };
-
-static const struct msc_cli_command *find_command(const char *name) {
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
-        if (strcmp(msc_cli_commands[i]->name, name) == 0) {
-            return msc_cli_commands[i];
-        }
-    }
-    return NULL;
-}
 
 static void read_words(const struct msc_cli_command *c, int argc, char *argv[]) {
     const struct msc_cli_option *const tables[] = {
@@ -37,7 +29,7 @@ static void read_words(const struct msc_cli_command *c, int argc, char *argv[]) 
 
 static void write_help(const struct msc_cli_command *c) {
     struct msc_str text = {0};
-    msc_cli_help_options(c->options, &text);
+    msc_cli_help_options(&text, c->options);
     fuzz_check(msc_str_status(&text));
     msc_str_finish(&text);
 }
@@ -54,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     for (size_t at = 0; at < n_bytes && n < MAX_WORDS; at += strlen(memory + at) + 1) {
         words[n++] = memory + at;
     }
-    const struct msc_cli_command *c = find_command(words[0]);
+    const struct msc_cli_command *c = msc_cli_find_command(msc_cli_commands, words[0]);
     if (c) {
         read_words(c, n, words);
         write_help(c);
