@@ -6,8 +6,8 @@
 //     }
 //
 // A broken rule is a failure whose one-line message says what was expected and what was found.
-// Rules limit no time and catch no crashes: run each in its own process if the plug-in is not
-// trusted.
+// Rules have no time limit and do not catch crashes: run each in its own process if the plug-in is
+// not trusted.
 #ifndef MSC_CHECKS_CHECK_H
 #define MSC_CHECKS_CHECK_H
 

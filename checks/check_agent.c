@@ -14,7 +14,8 @@ struct check_run {
     bool tell_baselines, tell_twice;
     // Optional: changes an outcome before the agent observes it.
     void (*disturb)(int64_t id, const struct msc_space *space, struct msc_outcome *outcome);
-    // Optional: the first n_replayed outcomes are taken from here, and proposals must be equal.
+    // Optional: the first n_replayed outcomes are taken from here, and the proposals must equal the
+    // replayed ones.
     const struct check_trace *replayed;
     size_t n_replayed;
 };
@@ -116,11 +117,11 @@ static enum msc_status evaluate_entry(struct check_runner *r, size_t index) {
     const struct check_entry *old = &replayed->entries[index];
     if (index >= replayed->n ||
         !is_same(&entry->trial.proposal, &old->trial.proposal, r->trace->n_tasks)) {
-        return MSC_FAIL(
-            MSC_E_INVALID,
-            "seed %llu, rounds of %zu: told again what trials were, it proposes another "
-            "point as trial %lld",
-            (unsigned long long)r->run->seed, r->run->round, (long long)entry->trial.id);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "seed %llu, rounds of %zu: after the same results it proposes another "
+                        "point as trial %lld",
+                        (unsigned long long)r->run->seed, r->run->round,
+                        (long long)entry->trial.id);
     }
     entry->trial.outcome = old->trial.outcome;
     return MSC_OK;
@@ -334,7 +335,8 @@ static enum msc_status check_bounds(const void *subject) {
     if (status == MSC_OK && !trace.is_feasible) {
         status = MSC_FAIL(
             MSC_E_INVALID,
-            "none of %zu trials meets a bound that a quarter of the choices' range meets", trace.n);
+            "none of %zu trials meets a bound at a quarter of the range of the choices' costs",
+            trace.n);
     }
     trace_finish(&trace);
     return status;
@@ -348,7 +350,7 @@ static enum msc_status check_entries_left(const struct check_trace *trace) {
             entry->left.n >= n && (!trace->is_over || !entry->left.is_exact || entry->left.n == n);
         if (entry->is_first && !is_true) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "before trial %lld it says that %s%g are left, and %g came",
+                            "before trial %lld it reports %s%g trials left, but %g followed",
                             (long long)entry->trial.id, entry->left.is_exact ? "" : "at most ",
                             entry->left.n, n);
         }
@@ -376,12 +378,12 @@ static enum msc_status check_left(const void *subject) {
 }
 
 const struct msc_check_rule msc_check_agent_rules[] = {
-    {"init", "starts, whatever the space and the goal", check_init},
-    {"proposals", "proposes points of the space, at most as many as asked for", check_proposals},
+    {"init", "starts with every space and goal", check_init},
+    {"proposals", "proposes points of the space, no more than requested", check_proposals},
     {"seed", "the same seed and outcomes give the same proposals", check_seed},
-    {"replay", "goes on from a record as if it had never stopped", check_replay},
-    {"outcomes", "takes failed, pruned, infeasible and repeated trials", check_outcomes},
+    {"replay", "continues from a record as if it had never stopped", check_replay},
+    {"outcomes", "accepts failed, pruned, infeasible and repeated trials", check_outcomes},
     {"bounds", "finds a point within the bounds", check_bounds},
-    {"left", "what it says of the trials that are left is true", check_left},
+    {"left", "reports the number of trials left correctly", check_left},
     {NULL, NULL, NULL},
 };

@@ -104,11 +104,10 @@ static enum msc_status rule_space(struct check_set *a, struct check_set *b) {
         double most = msc_cost_value(&space->costs[i], expensive);
         double least = msc_cost_value(&space->costs[i], cheap);
         if (most < least) {
-            return MSC_FAIL(
-                MSC_E_INVALID,
-                "by the orders of its choices the most expensive plan has %s %g, less than "
-                "the cheapest, %g",
-                space->costs[i].metric, most, least);
+            return MSC_FAIL(MSC_E_INVALID,
+                            "the plan of the choices ordered as most expensive has %s %g, less "
+                            "than the plan of the cheapest, %g",
+                            space->costs[i].metric, most, least);
         }
     }
     return MSC_OK;
@@ -132,16 +131,19 @@ static enum msc_status compare_outcomes(const struct check_set *set, const struc
                                         const struct msc_trial *b) {
     const struct msc_space *space = msc_env_space(set->env);
     if (a->outcome.state != b->outcome.state) {
-        return MSC_FAIL(MSC_E_INVALID, "point %lld is %s among others, and %s alone",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "point %lld is %s when evaluated with others, but %s by itself",
                         (long long)a->id, msc_trial_state_name(a->outcome.state),
                         msc_trial_state_name(b->outcome.state));
     }
     for (size_t i = 0; i < space->n_metrics; i++) {
         bool is_same = memcmp(&a->outcome.metrics[i], &b->outcome.metrics[i], sizeof(double)) == 0;
         if (!is_same && !space->metrics[i].is_measured) {
-            return MSC_FAIL(MSC_E_INVALID, "point %lld has %s %.17g among others, and %.17g alone",
-                            (long long)a->id, space->metrics[i].name, a->outcome.metrics[i],
-                            b->outcome.metrics[i]);
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "point %lld has %s %.17g when evaluated with others, but %.17g by itself",
+                (long long)a->id, space->metrics[i].name, a->outcome.metrics[i],
+                b->outcome.metrics[i]);
         }
     }
     return MSC_OK;
@@ -165,7 +167,7 @@ static enum msc_status check_costs(const struct msc_space *space, const struct m
         double value = msc_cost_value(&space->costs[i], trial->proposal.choices);
         if (said != value) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "point %lld has %s %.17g, and by the space's costs %.17g",
+                            "point %lld has %s %.17g, but %.17g by the space's costs",
                             (long long)trial->id, space->costs[i].metric, said, value);
         }
     }
@@ -200,15 +202,15 @@ static enum msc_status check_bounded(const struct msc_trial *bounded, double los
     bool is_pruned = bounded->outcome.state == MSC_TRIAL_PRUNED;
     if (is_pruned && loss <= bound) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "point %lld is stopped at its bound of %.17g, and loses %.17g",
+                        "point %lld is stopped at its bound of %.17g, but its loss is only %.17g",
                         (long long)bounded->id, bound, loss);
     }
     if (is_pruned ? !(said > bound && said <= loss) : !isnan(loss) && said != loss) {
-        return MSC_FAIL(
-            MSC_E_INVALID,
-            "point %lld, with a bound of %.17g, is %s with a loss of %.17g; it is %.17g",
-            (long long)bounded->id, bound, msc_trial_state_name(bounded->outcome.state), said,
-            loss);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "point %lld, with a bound of %.17g, is %s with a loss of %.17g, but "
+                        "without a bound it is %.17g",
+                        (long long)bounded->id, bound, msc_trial_state_name(bounded->outcome.state),
+                        said, loss);
     }
     return MSC_OK;
 }
@@ -256,7 +258,7 @@ static enum msc_status rule_edits(struct check_set *a, struct check_set *b) {
         bool is_object = cJSON_IsObject(edits);
         cJSON_Delete(edits);
         if (!is_object) {
-            return MSC_FAIL(MSC_E_INVALID, "the edits of point %zu are no JSON object", i);
+            return MSC_FAIL(MSC_E_INVALID, "the edits of point %zu are not a JSON object", i);
         }
     }
     return MSC_OK;
@@ -302,12 +304,12 @@ static enum msc_status check_edits(const void *subject) {
 
 const struct msc_check_rule msc_check_env_rules[] = {
     {"init", "starts, more than once", check_init},
-    {"space", "its space is sound, and choices are in the order of their costs", check_space},
-    {"identity", "one configuration has one identity and one space", check_identity},
-    {"choices", "an outcome depends on the choices alone, to the bit", check_choices},
-    {"outcomes", "points can be evaluated, exact costs are those of the space", check_outcomes},
-    {"bounds", "only a trial that loses more than its bound is stopped there", check_bounds},
-    {"state", "what it saves can be restored", check_state},
-    {"edits", "points have edits, if it has any", check_edits},
+    {"space", "its space is valid, and choices are ordered by cost", check_space},
+    {"identity", "the same configuration gives the same identity and space", check_identity},
+    {"choices", "an outcome depends only on the choices, to the bit", check_choices},
+    {"outcomes", "points can be evaluated, and exact costs equal the space's", check_outcomes},
+    {"bounds", "a trial is stopped at its bound only if its loss exceeds it", check_bounds},
+    {"state", "its saved state can be restored", check_state},
+    {"edits", "if it has edits, every point has them", check_edits},
     {NULL, NULL, NULL},
 };

@@ -53,8 +53,8 @@ static enum msc_status recheck_leave_out(cJSON *list, struct msc_record *record,
     MSC_TRY(msc_json_add_text(object, "metric", metric));
     MSC_TRY(msc_json_add_text(object, "difference", difference));
     msc_log(log, MSC_LOG_WARNING,
-            "%s: line %zu (trial %lld) does not come out again: %s; it is left out and the next "
-            "best is taken; mscgym verify looks at the others",
+            "%s: line %zu (trial %lld) could not be reproduced: %s; it is left out and the next "
+            "best is used; mscgym verify checks the others",
             msc_record_path(record), line, (long long)id, difference);
     msc_record_leave_out(record, id);
     return MSC_OK;
@@ -79,11 +79,11 @@ static enum msc_status recheck_best(cJSON *list, struct msc_record *record,
             return status;
         }
     }
-    return MSC_FAIL(MSC_E_STATE,
-                    "%s: its %d best lines do not come out again: this machine or the environment "
-                    "does not compute the same twice, or the record is damaged; mscgym verify "
-                    "tells more",
-                    msc_record_path(record), MSC_RECHECK_MOST);
+    return MSC_FAIL(
+        MSC_E_STATE,
+        "%s: its %d best lines could not be reproduced: this machine or the environment gives "
+        "different results each time, or the record is damaged; run mscgym verify for details",
+        msc_record_path(record), MSC_RECHECK_MOST);
 }
 
 enum msc_status msc_recheck_winner(struct cJSON **left_out, struct msc_record *record,

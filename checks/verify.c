@@ -135,7 +135,7 @@ out:
     return status;
 }
 
-// The line that was evaluated: that of the repeated trial if the line is a repeat.
+// The line that was evaluated: this one, or if it is a repeat, the line that it repeats.
 static struct msc_record_line origin_line(const struct msc_record *record, int64_t id) {
     const struct msc_record_line line = msc_record_trial(record, (size_t)id);
     size_t origin = (size_t)(line.repeat_of >= 0 ? line.repeat_of : id);
@@ -201,7 +201,7 @@ static bool may_stop_elsewhere(const struct msc_verify_options *o, int64_t id, d
            is_near_ratio(found->metrics[loss], bound, noise_ratio);
 }
 
-// Is a metric missing that is measured outside the program?
+// True if a metric that is measured outside the program is missing.
 static bool lacks_measured(const struct msc_space *space, const struct msc_outcome *found) {
     for (size_t i = 0; i < space->n_metrics; i++) {
         if (space->metrics[i].is_measured && isnan(found->metrics[i])) {
@@ -341,8 +341,10 @@ static enum msc_status verify_all_lines(struct msc_verify_result *result,
     const struct msc_race *race = msc_record_race(o->record);
     size_t n_batches = msc_env_n_batches(o->env);
     if (race->n_rungs > 0 && race->rungs[race->n_rungs - 1] >= n_batches) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: a race of %u batches, where there are %zu",
-                        msc_record_path(o->record), race->rungs[race->n_rungs - 1], n_batches);
+        return MSC_FAIL(
+            MSC_E_FORMAT,
+            "%s: the last rung of its race is at %u batches, but the samples have only %zu",
+            msc_record_path(o->record), race->rungs[race->n_rungs - 1], n_batches);
     }
     for (size_t i = 0; i < race->n_rungs; i++) {
         MSC_TRY(verify_lines(result, o, race->rungs[i]));

@@ -25,10 +25,10 @@ struct msc_bridge;
 
 enum msc_bridge_event_kind {
     MSC_BRIDGE_NOTHING, // no event within the timeout
-    MSC_BRIDGE_UP,      // a worker is there and lines can be sent to it
-    MSC_BRIDGE_DOWN,    // gone, or not started; `text` says why. Its number is not reused
+    MSC_BRIDGE_UP,      // a worker has started: lines can be sent to it
+    MSC_BRIDGE_DOWN,    // ended, or did not start; `text`: why. Its number is not reused
     MSC_BRIDGE_LINE,    // `text` is a line from the worker
-    MSC_BRIDGE_NOTE,    // about no worker: `text` is for people
+    MSC_BRIDGE_NOTE,    // `text` is a message for people, not about one worker
 };
 
 struct msc_bridge_event {
@@ -42,10 +42,11 @@ struct msc_bridge_event {
 struct msc_bridge_def {
     enum msc_status (*send)(struct msc_bridge *bridge, int32_t worker, const char *line,
                             size_t length);
-    // Optional. By default nothing happens: the bridge learns it from the lines sent to a worker.
+    // Optional. By default nothing is done: the bridge sees it in the lines that are sent to the
+    // worker.
     void (*ready)(struct msc_bridge *bridge, int32_t worker);
     void (*drop)(struct msc_bridge *bridge, int32_t worker, bool for_good);
-    // Optional. By default nothing happens: workers see the same files as this process.
+    // Optional. By default nothing is done: workers see the same files as this process.
     enum msc_status (*file)(struct msc_bridge *bridge, const char *path, bool is_head);
     enum msc_status (*next)(struct msc_bridge *bridge, struct msc_bridge_event *event,
                             double timeout_s);
@@ -55,13 +56,13 @@ struct msc_bridge {
     const struct msc_bridge_def *def;
 };
 
-// Sends a line, which includes its newline. If the worker is gone, that is reported by a later
-// event.
+// Sends a line, which includes its newline. If the worker has ended, a later event reports it.
 static inline enum msc_status msc_bridge_send(struct msc_bridge *bridge, int32_t worker,
                                               const char *line, size_t length) {
     return bridge->def->send(bridge, worker, line, length);
 }
-// Tells the bridge that a worker is ready. If several in a row end before that, no more are started.
+// Tells the bridge that a worker is ready. If several workers in a row end before they are ready,
+// the bridge starts no more.
 static inline void msc_bridge_ready(struct msc_bridge *bridge, int32_t worker) {
     if (bridge->def->ready) {
         bridge->def->ready(bridge, worker);
@@ -77,7 +78,7 @@ static inline enum msc_status msc_bridge_file(struct msc_bridge *bridge, const c
                                               bool is_head) {
     return bridge->def->file ? bridge->def->file(bridge, path, is_head) : MSC_OK;
 }
-// The next event within `timeout_s`. MSC_E_STATE: there is no worker and none will come.
+// The next event within `timeout_s`. MSC_E_STATE: no worker is left and none will start.
 static inline enum msc_status msc_bridge_next(struct msc_bridge *bridge,
                                               struct msc_bridge_event *event, double timeout_s) {
     return bridge->def->next(bridge, event, timeout_s);

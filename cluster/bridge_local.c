@@ -76,7 +76,8 @@ static bool replace_word(const char **out, const char *const words[], size_t at,
     return at <= n && !words[n];
 }
 
-// Ends jobs whose names begin with `name`. Jobs that cannot be ended now end later by themselves.
+// Ends jobs whose names begin with `name`. Jobs that cannot be ended now will end by themselves
+// later.
 static void end_jobs(const struct local *l, const char *name) {
     static const char *const nothing_more[] = {NULL};
     const char *argv[MAX_WORDS];
@@ -106,7 +107,8 @@ static enum msc_status start_job(struct local *l, struct msc_process **out, int3
     char word[256];
     snprintf(word, sizeof word, "%s%d.", o->argv[o->name_at], (int)worker);
     if (!replace_word(argv, o->argv, o->name_at, word)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: too many words", o->argv[0]);
+        return MSC_FAIL(MSC_E_INVALID, "%s: the command of the workers has too many words",
+                        o->argv[0]);
     }
     return msc_process_start_gently(out, argv);
 }
@@ -187,7 +189,7 @@ static void flush(struct place *place) {
         if (msc_process_send_some(place->process, place->out.data + place->n_written,
                                   place->out.length - place->n_written, &n) != MSC_OK ||
             n == 0) {
-            break; // if it is gone, reading its output will show it
+            break; // if the worker has ended, reading its output shows it
         }
         place->n_written += n;
     }
@@ -250,7 +252,7 @@ static bool take_event(struct local *l, struct msc_bridge_event *event) {
             return true;
         }
         if (event->text) {
-            // Its first line is a beat, which does not identify it.
+            // The first line of a job is a beat, which contains no name.
             if (!place->is_told) {
                 event->text = NULL;
                 event->length = 0;
@@ -351,8 +353,8 @@ static enum msc_status allow_files(size_t n_workers) {
     return setrlimit(RLIMIT_NOFILE, &limit) == 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_STATE,
-                          "%zu workers need %llu open files, of which this process may have %llu "
-                          "(ulimit -Hn)",
+                          "%zu workers need %llu open files, but this process may open only %llu: "
+                          "raise the limit (ulimit -Hn) or use fewer workers",
                           n_workers, (unsigned long long)wanted,
                           (unsigned long long)limit.rlim_max);
 }

@@ -42,7 +42,7 @@ static enum msc_status flush(struct program *p) {
 
 static enum msc_status send_out(struct program *p) {
     MSC_TRY(msc_str_status(&p->out));
-    flush(p); // if it is gone, reading its output will show it
+    flush(p); // if the program has ended, reading its output shows it
     return MSC_OK;
 }
 
@@ -78,7 +78,7 @@ static enum msc_status program_file(struct msc_bridge *bridge, const char *path,
 
 static enum msc_status fail_message(const struct program *p, const char *line, size_t length) {
     int n = length < 80 ? (int)length : 80;
-    return MSC_FAIL(MSC_E_FORMAT, "%s says what it may not: %.*s", p->name, n, line);
+    return MSC_FAIL(MSC_E_FORMAT, "%s sent an unexpected message: %.*s", p->name, n, line);
 }
 
 static bool read_event(struct program *p, struct msc_bridge_event *event, const cJSON *object,

@@ -10,7 +10,7 @@
 static enum msc_status fail_cluster(const char *text) {
     return MSC_FAIL(MSC_E_INVALID,
                     "--cluster is \"%s\", expected local:N, ray:HOST:PORT[:N], ray:auto[:N] or "
-                    "slurm[:PARTITION][:N], N workers being 1 to %d",
+                    "slurm[:PARTITION][:N], with N from 1 to %d workers",
                     text, MAX_WORKERS);
 }
 
@@ -18,7 +18,7 @@ static bool read_count(int64_t *n, const char *text) {
     return msc_parse_i64(n, text) && *n >= 1 && *n <= MAX_WORKERS;
 }
 
-// HOST:PORT or auto, and :N.
+// Reads what follows "ray:": HOST:PORT or auto, then perhaps :N.
 static bool read_ray(struct msc_cluster *c, char *text) {
     char *rest = strchr(text, ':');
     bool is_auto = strncmp(text, "auto", 4) == 0 && (text[4] == '\0' || text[4] == ':');
@@ -37,7 +37,7 @@ static bool read_ray(struct msc_cluster *c, char *text) {
     return read_count(&c->n, rest + 1);
 }
 
-// Nothing, N, PARTITION, or PARTITION:N.
+// Reads what follows "slurm:": nothing, N, PARTITION, or PARTITION:N.
 static bool read_slurm(struct msc_cluster *c, char *text) {
     char *last = strchr(text, ':');
     bool is_partition = text[0] < '0' || text[0] > '9' || last;

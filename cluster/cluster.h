@@ -1,4 +1,4 @@
-// What --cluster says: who measures a search's trials.
+// Parses the option --cluster: which workers measure a search's trials.
 #ifndef MSC_CLUSTER_CLUSTER_H
 #define MSC_CLUSTER_CLUSTER_H
 
@@ -18,11 +18,11 @@ struct msc_cluster {
     enum msc_cluster_kind kind;
     const char *address;   // of Ray: HOST:PORT or auto
     const char *partition; // of Slurm; NULL: its default
-    int64_t n;             // workers; 0: all there are, of Slurm's nodes one each
+    int64_t n;             // workers; 0: all of Ray's, or one for each node of Slurm
 };
 
 // "local:N", "ray:HOST:PORT[:N]", "ray:auto[:N]", "slurm[:PARTITION][:N]". Text is in the arena.
-// MSC_E_INVALID names what is expected.
+// MSC_E_INVALID: the message lists the accepted forms.
 enum msc_status msc_cluster_read(struct msc_cluster *out, struct msc_arena *arena,
                                  const char *text);
 

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASK_S 60.0 // nvidia-smi, on a machine with many GPUs and no daemon that keeps them awake
+#define ASK_S 60.0 // for nvidia-smi, which may first have to wake many GPUs
 
 static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"};
 
-// A list of GPUs that the environment has.
+// The list of GPUs in an environment variable.
 struct given {
-    const char *variable; // NULL: nobody has said anything
-    const char *first;    // of the list; "": it has none
+    const char *variable; // NULL: no variable is set
+    const char *first;    // first element of the list; "": the list is empty
 };
 
 static enum msc_status read_given(struct given *out, struct msc_arena *arena) {
@@ -27,7 +27,7 @@ static enum msc_status read_given(struct given *out, struct msc_arena *arena) {
         }
         out->variable = variables[i];
         out->first = msc_arena_printf(arena, "%.*s", (int)strcspn(list, ","), list);
-        // What CUDA passes over, and what Slurm says of a job without any.
+        // CUDA ignores negative numbers. Slurm writes NoDevFiles for a job without GPUs.
         if (out->first && (out->first[0] == '-' || strcmp(out->first, "NoDevFiles") == 0)) {
             out->first = "";
         }
@@ -39,10 +39,12 @@ static enum msc_status read_given(struct given *out, struct msc_arena *arena) {
 static enum msc_status take_none(const char **out, const struct given *given, const char *device) {
     bool is_auto = strcmp(device, "auto") == 0;
     if (!is_auto && msc_vulkan_first_gpu() >= 0) {
-        return MSC_FAIL(MSC_E_DEVICE, "device '%s': no GPU was given to this worker (%s is empty)",
+        return MSC_FAIL(MSC_E_DEVICE,
+                        "device '%s': this worker was assigned no GPU (%s is empty); request one, "
+                        "or use another device",
                         device, given->variable);
     }
-    *out = is_auto ? "cpu" : device; // that is a software driver
+    *out = is_auto ? "cpu" : device; // `device` is a software driver
     return MSC_OK;
 }
 
@@ -51,7 +53,8 @@ static enum msc_status take_uuid(const char **out, struct msc_arena *arena, cons
     return MSC_ALLOCATED(*out);
 }
 
-// Numbers are those of nvidia-smi, which sees what the job may use. Where there is one GPU it is that.
+// Numbers are indices of nvidia-smi, which lists only the GPUs that the job may use. If nvidia-smi
+// does not give the UUID, a single GPU of Vulkan must be the one.
 static enum msc_status take_number(const char **out, struct msc_arena *arena,
                                    const struct given *given, const struct msc_cancel *cancel) {
     const char *const argv[] = {"nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader",
@@ -79,8 +82,8 @@ static enum msc_status take_number(const char **out, struct msc_arena *arena,
     }
     if (n_gpus != 1) {
         return MSC_FAIL(MSC_E_DEVICE,
-                        "%s is %s: which of %d GPUs that is cannot be told, as nvidia-smi does not "
-                        "say its UUID; let the list have UUIDs",
+                        "%s is %s: cannot identify it among %d GPUs, because nvidia-smi reports no "
+                        "UUID for it; list UUIDs in place of numbers",
                         given->variable, given->first, n_gpus);
     }
     *out = msc_arena_printf(arena, "vulkan:%d", gpu);
@@ -108,6 +111,7 @@ enum msc_status msc_given_device(const char **out, struct msc_arena *arena, cons
         return take_number(out, arena, &given, cancel);
     }
     return MSC_FAIL(MSC_E_DEVICE,
-                    "%s is %s, expected a number or the UUID of a whole GPU: Vulkan opens no parts",
+                    "%s is %s, expected a number or the UUID of a whole GPU: Vulkan cannot open a "
+                    "part of a GPU",
                     given.variable, given.first);
 }

@@ -1,6 +1,6 @@
-// The GPU that a cluster has given to this process, by what it sets in the environment: a list of UUIDs or
-// numbers in CUDA_VISIBLE_DEVICES (Ray, Slurm), or of numbers in GPU_DEVICE_ORDINAL (Slurm). Vulkan sees all
-// GPUs of a machine whatever these say.
+// Finds the GPU that a cluster assigned to this process. Clusters set an environment variable to a
+// list: UUIDs or numbers in CUDA_VISIBLE_DEVICES (Ray, Slurm), numbers in GPU_DEVICE_ORDINAL
+// (Slurm). Vulkan ignores these variables and lists all GPUs of a machine.
 #ifndef MSC_CLUSTER_GIVEN_DEVICE_H
 #define MSC_CLUSTER_GIVEN_DEVICE_H
 
@@ -9,9 +9,9 @@
 
 struct msc_arena;
 
-// The device to open in place of `device`, a text of the arena's or static: the first GPU of the list, or what it
-// was where it is no GPU or nothing is said. MSC_E_DEVICE: a GPU is asked for and none was given, or it cannot be
-// told which.
+// Sets *out to the device to open: the first GPU of the list, or `device` itself if it is not a GPU
+// or if no variable is set. The text belongs to the arena or is static. MSC_E_DEVICE: `device`
+// requires a GPU but the list is empty, or the GPU cannot be identified.
 enum msc_status msc_given_device(const char **out, struct msc_arena *arena, const char *device,
                                  const struct msc_cancel *cancel);
 

@@ -23,7 +23,7 @@ struct msc_node {
     size_t begin;        // of the next line in `held`
     struct msc_node_subject subject;
     bool is_open;
-    bool is_unheard;        // nobody reads the answers
+    bool is_unheard;        // the coordinator no longer reads answers
     struct msc_arena arena; // memory of one request
     // Of the current request:
     struct msc_trial **trials;
@@ -73,7 +73,7 @@ static enum msc_status answer(struct msc_node *node, struct msc_str *line) {
     enum msc_status status = msc_str_status(line);
     if (status == MSC_OK && !node->options.say(node->options.payload, line->data, line->length)) {
         node->is_unheard = true;
-        status = MSC_FAIL(MSC_E_IO, "nobody reads the answers");
+        status = MSC_FAIL(MSC_E_IO, "the coordinator no longer reads answers");
     }
     msc_str_finish(line);
     return status;
@@ -345,7 +345,8 @@ static enum msc_status evaluate_part(struct msc_node *node, const cJSON *object)
     const struct msc_node_range range = {.first = (size_t)first, .n = (size_t)n};
     if (first < 0 || n < 0 || range.first > b.n || range.n > b.n - range.first ||
         (n > 0 && b.n_sums == 0)) {
-        return MSC_FAIL(MSC_E_FORMAT, "part: %lld batches first, then %lld, of only %zu",
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "part: first batch %lld, %lld batches, but there are only %zu",
                         (long long)first, (long long)n, b.n);
     }
     enum msc_status status = measure_range(node, id, &range);
@@ -409,7 +410,7 @@ static enum msc_status take_request(struct msc_node *node, const cJSON *request)
     if (strcmp(name, "evaluate") == 0) {
         return evaluate(node, request);
     }
-    return MSC_FAIL(MSC_E_FORMAT, "no request: expected {\"method\":\"init\"} or \"evaluate\"");
+    return MSC_FAIL(MSC_E_FORMAT, "not a request: expected {\"method\":\"init\"} or \"evaluate\"");
 }
 
 enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t length) {

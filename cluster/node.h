@@ -17,7 +17,7 @@
 
 // The environment and settings that an init request asked for.
 struct msc_node_subject {
-    struct msc_env *env; // owned by whoever made it
+    struct msc_env *env; // owned by its creator
     const char *program; // "mscgym 0.1.0"
     const char *build;   // hash of the program file
     const char *numerics;
@@ -26,7 +26,7 @@ struct msc_node_subject {
 
 struct msc_node_options {
     enum msc_status (*open)(void *payload, struct msc_node_subject *out, const cJSON *init);
-    // Sends a line with its newline to the coordinator; false: nobody reads.
+    // Sends a line with its newline to the coordinator; false: it no longer reads.
     bool (*say)(void *payload, const char *line, size_t length);
     void *payload;
     struct msc_worker *worker; // or NULL
@@ -39,8 +39,8 @@ enum msc_status msc_node_create(struct msc_node **out, const struct msc_node_opt
 void msc_node_destroy(struct msc_node *node); // accepts NULL
 // Reports how the previous worker died, if it did.
 enum msc_status msc_node_tell_crash(struct msc_node *node);
-// Handles a line and answers it. MSC_E_IO: nobody reads. MSC_E_CANCELLED: it was stopped.
-// MSC_E_LOST: it must end (msc_worker_leave). Other errors are sent as answers.
+// Handles a line and answers it. MSC_E_IO: the coordinator no longer reads. MSC_E_CANCELLED: it was
+// stopped. MSC_E_LOST: it must end (msc_worker_leave). Other errors are sent as answers.
 enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t length);
 // Handles all lines of a descriptor, until its end or a request to stop.
 enum msc_status msc_node_run(struct msc_node *node, int input);

@@ -19,7 +19,8 @@ struct msc_node_range {
     size_t first, n;
 };
 
-// {"method":"evaluate","parts":[{"id":7,"first":0,"n":4},…],"trials":[{"id":3,"choices":[…],"bound":0.5},…]}
+// {"method":"evaluate","parts":[{"id":7,"first":0,"n":4},…],
+//  "trials":[{"id":3,"choices":[…],"bound":0.5},…]}
 // `ids` [n_parts] are chosen by the caller. n 0: the whole trial.
 void msc_node_write_evaluate(struct msc_str *out, const struct msc_space *space,
                              const uint64_t ids[], const struct msc_node_range parts[],

@@ -101,10 +101,9 @@ enum msc_status msc_pool__open_job(struct msc_pool_job *job, const struct msc_en
         job->first = part ? part->first : 0;
         job->end = part ? part->end : job->batches.n;
     } else if (part) {
-        return MSC_FAIL(
-            MSC_E_UNSUPPORTED,
-            "this record has sums by sample, not by batch: its race can only continue on one "
-            "machine");
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "this record has sums by sample, not by batch, so its race can only "
+                        "continue on one machine: resume it without --cluster");
     }
     job->order = msc_arena_array(&job->arena, n, sizeof *job->order);
     job->trials = msc_arena_array(&job->arena, n, sizeof *job->trials);

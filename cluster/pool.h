@@ -1,6 +1,6 @@
 // The coordinator's side of a search on several machines: splits measurements among workers and
-// combines their answers. Agent, record, exact costs, bounds and judging stay in this process. Sums
-// are added in the same order as on one machine, so the record is the same.
+// combines their answers. Agent, record, exact costs, bounds and the judgement of trials remain in
+// this process. Sums are added in the same order as on one machine, so the record is the same.
 //
 //     MSC_TRY(msc_pool_open(&pool, &options));       // the pool now owns options.bridge
 //     msc_env_set_elsewhere(env, msc_pool_elsewhere(pool));
@@ -9,10 +9,10 @@
 //     msc_pool_close(pool);
 //
 // If the environment has batches (msc_env_batches), work is split by batches first: trials share
-// work only within a batch, so nothing is computed twice. A batch stays with its worker while that
-// lives (rendezvous hashing: Thaler and Ravishankar, 1998). Trials are split as well if there are
-// more workers than batches, and in races: they are sorted by choices, so that neighbours share
-// work, and cut into pieces of equal cost.
+// work only within a batch, so nothing is computed twice. A batch keeps its worker while that lives
+// (rendezvous hashing: Thaler and Ravishankar, 1998). Trials are split as well if there are more
+// workers than batches, and in races: they are sorted by choices, so that neighbours share work,
+// and cut into pieces of equal cost.
 //
 // Workers come and go. The parts of a lost worker are sent to another. A part that takes three
 // times as long as expected is also sent to a second worker, and the first answer counts. Samples
@@ -57,7 +57,7 @@ const struct msc_env_elsewhere *msc_pool_elsewhere(struct msc_pool *pool);
 struct msc_pool_death {
     int64_t id;
     bool was_alone;
-    enum msc_worker_death death; // MSC_WORKER_DEATH_NONE: nobody saw how
+    enum msc_worker_death death; // MSC_WORKER_DEATH_NONE: unknown cause
     int signal_number;
 };
 // Copies at most `capacity` deaths and forgets all. Returns their number.

@@ -104,13 +104,13 @@ struct msc_pool {
     struct msc_pool_death *deaths;
     size_t n_deaths, deaths_capacity;
     struct msc_pool_figures figures;
-    // Seconds during which this process read workers' lines, as of the last event. Time in which it
-    // was busy or stopped does not count, so that no worker seems late because of it.
+    // Seconds, at the last event, during which this process read workers' lines. Time during which
+    // it was busy or stopped does not count, so that workers do not seem late because of it.
     double now_s;
     double clock_s;     // the clock at that time
     double looked_s;    // when workers were last looked after
     double copied_s;    // when late parts were last looked for
-    double said_s;      // when it was last reported that no worker is ready
+    double said_s;      // time of the last warning that no worker is ready
     char absence[256];  // why the last worker failed to start
     char refusal[1024]; // why the last refused worker was refused
     char loss[600];     // why the last dropped worker was dropped, until another becomes ready

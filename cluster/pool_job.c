@@ -54,7 +54,7 @@ static enum msc_status fold_trial(struct msc_pool *pool, size_t i, size_t n_ther
     return msc_env_fold(pool->options.env, &e, &part);
 }
 
-// Does the sum of the batches before this one exceed the trial's bound?
+// True if the sum of the batches before this one exceeds the trial's bound.
 static bool is_over(const struct msc_pool *pool, size_t i, size_t batch) {
     const struct msc_pool_job *job = pool->job;
     return msc_env_partial_loss(pool->options.env, job->terms[i], batch) > job->e->bounds[i];
@@ -98,24 +98,24 @@ static enum msc_status settle(struct msc_pool *pool, size_t i) {
 // ---- Answers ----------------------------------------------------------------------------------
 
 static enum msc_status fail_answer(const struct msc_pool_worker *worker) {
-    return MSC_FAIL(MSC_E_FORMAT, "worker %s: its answer does not fit the request: %s",
+    return MSC_FAIL(MSC_E_FORMAT, "worker %s: its answer does not match the request: %s",
                     worker->name, msc_status_message());
 }
 
-// `other`: the worker that measured it before.
+// `other`: the worker that measured the trial before.
 static enum msc_status fail_difference(struct msc_pool *pool, const struct msc_pool_worker *worker,
                                        int32_t other, int64_t trial) {
     const struct msc_pool_worker *first = msc_pool__find_worker(pool, other);
     int64_t since = first && first->since < worker->since ? first->since : worker->since;
-    return MSC_FAIL(MSC_E_STATE,
-                    "workers %s and %s computed trial %lld differently: one of these machines "
-                    "cannot be trusted; what they measured since trial %lld may be wrong, mscgym "
-                    "verify measures it again",
-                    first ? first->name : "that is lost", worker->name, (long long)trial,
-                    (long long)since);
+    return MSC_FAIL(
+        MSC_E_STATE,
+        "workers %s and %s computed trial %lld differently: one of these machines cannot be "
+        "trusted; their results since trial %lld may be wrong, check them with mscgym verify",
+        first ? first->name : "(lost)", worker->name, (long long)trial, (long long)since);
 }
 
-// True if a stop contradicts a worker that went on. Lack of memory or a device is no contradiction.
+// True if one worker stopped a trial early and another did not. A stop for lack of memory or a
+// device does not count.
 static bool is_contradiction(const struct msc_pool_job *job, size_t i,
                              const struct msc_pool_stop *stop) {
     return stop && stop->cause != MSC_CAUSE_ENVIRONMENT && !job->trials[i].has_rest;
@@ -229,7 +229,7 @@ static enum msc_status take_outcome(struct msc_pool *pool, const struct msc_pool
     int32_t other = MSC_POOL_NOBODY;
     MSC_TRY(msc_node_read_outcome(&o, &id, object));
     if (id != job->e->trials[i]->id) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcome: of trial %lld, expected %lld", (long long)id,
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: trial %lld, expected %lld", (long long)id,
                         (long long)job->e->trials[i]->id);
     }
     MSC_TRY(job->end > 0 ? take_batches(&other, job, i, shard, worker->number, &o)

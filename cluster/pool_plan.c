@@ -95,7 +95,7 @@ static uint64_t affinity(const struct msc_pool_worker *worker, size_t batch, siz
     return msc_hash_add_u64(h, piece).low;
 }
 
-// The worker for a piece of work: the one with the highest affinity of those with fewer than `most`
+// Chooses the worker for a piece of work: the highest affinity among workers with fewer than `most`
 // pieces.
 static int32_t choose_worker(struct msc_pool *pool, size_t loads[], size_t most, size_t batch,
                              size_t piece) {
@@ -174,7 +174,7 @@ double msc_pool__check_share(uint64_t n_parts) {
     return share > 1.0 ? 1.0 : share < LEAST_SHARE ? LEAST_SHARE : share;
 }
 
-// Another worker, chosen by affinity as well: so every worker checks and is checked.
+// Chooses another worker, by affinity too, so that every worker checks others and is checked.
 static struct msc_pool_worker *choose_checker(struct msc_pool *pool,
                                               const struct msc_pool_shard *shard) {
     struct msc_pool_worker *best = NULL;
@@ -239,7 +239,8 @@ enum msc_status msc_pool__plan(struct msc_pool *pool) {
     return job->e->n > 1 ? choose_checks(pool) : MSC_OK;
 }
 
-// ---- How many are worth having ----------------------------------------------------------------
+// ---- The worthwhile number of workers
+// ------------------------------------------------------------
 
 #define SPLIT_LOSS 1.18
 #define LEAST_EFFICIENCY 0.7

@@ -78,7 +78,7 @@ void msc_pool__give(struct msc_pool_holder *holder, struct msc_pool_worker *work
     worker->n_open++;
 }
 
-// The worker with the fewest parts, of those that do not have this one.
+// The worker with the fewest parts, among workers that do not have this part.
 static struct msc_pool_worker *least_busy(struct msc_pool *pool, struct msc_pool_shard *shard) {
     struct msc_pool_worker *best = NULL;
     for (size_t i = 0; i < pool->n_workers; i++) {
@@ -172,7 +172,7 @@ static double units_of(const struct msc_pool_shard *shard) {
     return (double)(shard->n_trials * (shard->range.n > 0 ? shard->range.n : 1));
 }
 
-// How long the worker has had only this part, or earlier ones, to work on.
+// Seconds since the worker could start on this part: since it was sent, or since the last answer.
 static double waited_s(const struct msc_pool *pool, const struct msc_pool_worker *worker,
                        const struct msc_pool_holder *holder) {
     double begin_s = worker->answered_s > holder->sent_s ? worker->answered_s : holder->sent_s;

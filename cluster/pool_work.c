@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define GONE_S 20.0 // a worker without a line for this long is dropped
-// So is a worker that has not answered for MUTE_S while no trial was in flight, and one that is not
-// ready after UNREADY_S.
+// A worker is also dropped if it has not answered for MUTE_S while no trial was in flight, or if it
+// is not ready after UNREADY_S.
 #define MUTE_S 60.0
 #define UNREADY_S 3600.0
 #define MAX_LOST 3 // losses of a part before its trials run one by one
@@ -155,8 +155,8 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
         {"program", o->program, "it is another version"},
         {"build", o->build, "it is another build of this version"},
         {"numerics", o->numerics, "its results would differ in the last bits"},
-        {"env", pool->identity, "its model, samples or parameters are not those of this search"},
-        {"canary", pool->canary, "it computes a trial that is known differently"},
+        {"env", pool->identity, "its model, samples or parameters differ from this search's"},
+        {"canary", pool->canary, "its result for a known trial differs"},
     };
     name_worker(worker, hello);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -202,7 +202,8 @@ static enum msc_status take_crash(struct msc_pool *pool, struct msc_pool_worker 
     char what[64];
     snprintf(what, sizeof what, "died (%.32s)", how);
     msc_log(pool->options.log, MSC_LOG_WARNING, "worker %s: its process %s", worker->name,
-            strcmp(how, "lost") == 0 ? "has lost its device, and another one opens it anew" : what);
+            strcmp(how, "lost") == 0 ? "has lost its device; another process opens it again"
+                                     : what);
     for (size_t i = 0; job && i < job->n_shards; i++) {
         struct msc_pool_shard *shard = &job->shards[i];
         bool is_own = msc_pool__find_holder(shard, worker->number) != NULL;
@@ -219,7 +220,7 @@ static enum msc_status take_error(struct msc_pool *pool, struct msc_pool_worker 
     struct msc_str shown = {0};
     char why[400];
     msc_shown_append(&shown, text);
-    snprintf(why, sizeof why, "it says: %s", msc_str_text(&shown));
+    snprintf(why, sizeof why, "it reported: %s", msc_str_text(&shown));
     msc_str_finish(&shown);
     return worker->state == MSC_POOL_READY ? drop_worker(pool, worker->number, why)
                                            : refuse_worker(pool, worker->number, why);
@@ -265,7 +266,7 @@ static enum msc_status take_line(struct msc_pool *pool, const struct msc_bridge_
     if (msc_json_parse(&message, event->text, event->length, "message") != MSC_OK ||
         !cJSON_IsObject(message)) {
         cJSON_Delete(message);
-        return drop_worker(pool, event->worker, "it says what is no JSON");
+        return drop_worker(pool, event->worker, "it sent a line that is not JSON");
     }
     enum msc_status status = take_message(pool, worker, message);
     cJSON_Delete(message);
@@ -304,7 +305,7 @@ void msc_pool__say_who_joined(struct msc_pool *pool) {
         size_t n_lost = pool->figures.n_lost;
         msc_str_printf(&names, "): %zu measure%s", n_ready, n_ready == 1 ? "s" : "");
         if (n_coming > 0) {
-            msc_str_printf(&names, ", %zu on the way", n_coming);
+            msc_str_printf(&names, ", %zu starting", n_coming);
         }
         if (n_lost > 0) {
             msc_str_printf(&names, ", %zu lost so far", n_lost);
@@ -324,7 +325,8 @@ static void say_that_nobody_is_there(struct msc_pool *pool) {
     }
 }
 
-// Is a worker alive without answering? A long trial counts as in flight; its own parent ends it.
+// True if a worker is alive but does not answer. During a long trial it counts as busy: if the
+// trial takes too long, the worker's own parent ends it.
 static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *worker) {
     const struct msc_pool_job *job = pool->job;
     double idle_s = worker->busy_s > worker->answered_s ? worker->busy_s : worker->answered_s;
@@ -340,7 +342,8 @@ static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *w
     return false;
 }
 
-// Drops at most one worker at a time: ending it may take seconds, in which the others must be read.
+// Drops at most one worker at a time: ending it may take seconds, and the others' lines must be
+// read in between.
 static enum msc_status look_after_workers(struct msc_pool *pool) {
     if (pool->now_s - pool->looked_s < LOOK_EVERY_S) {
         return MSC_OK;

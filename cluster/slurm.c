@@ -14,7 +14,8 @@
 
 #define SINFO_S 60.0
 
-// Jobs of this record, of which there is one search at a time.
+// The prefix of this record's job names, from its path and this host. A record has only one search
+// at a time.
 static enum msc_status name_jobs(const char **out, const struct msc_slurm_options *o) {
     char host[256] = "", text[MSC_HASH_TEXT_BYTES];
     char *record;
@@ -29,11 +30,11 @@ static enum msc_status name_jobs(const char **out, const struct msc_slurm_option
 
 static const char *const end_slurm_jobs[] = {"sh", "-c", msc_slurm_script, "sh", "end", NULL};
 
-// Follows what is said where a program of Slurm's is not found.
+// Ends the error message if a program of Slurm is not found.
 static const char no_slurm[] =
-    ": workers of Slurm need its srun, with --copy-to salloc and sbcast, on this machine: install "
-    "them "
-    "(Debian: slurm-client), or search where they are; --cluster local:N needs none of them";
+    ": workers under Slurm need srun on this machine, and with --copy-to also salloc and sbcast: "
+    "install them (Debian: slurm-client), or search on a machine that has them; --cluster local:N "
+    "needs none of them";
 
 // Number of nodes that may run a job.
 static enum msc_status count_nodes(int64_t *out, const struct msc_slurm_options *o) {
@@ -51,23 +52,22 @@ static enum msc_status count_nodes(int64_t *out, const struct msc_slurm_options 
         return MSC_FAIL(MSC_E_NOT_FOUND, "--cluster slurm: sinfo is not found%s", no_slurm);
     }
     if (has_failed) {
-        return MSC_FAIL(MSC_E_STATE,
-                        "--cluster slurm: sinfo has failed, so that nobody knows what "
-                        "nodes there are; does Slurm's controller run (scontrol ping)?");
+        return MSC_FAIL(MSC_E_STATE, "--cluster slurm: sinfo has failed, so the nodes are unknown; "
+                                     "check that Slurm's controller runs (scontrol ping)");
     }
     return is_good ? MSC_OK
                    : MSC_FAIL(MSC_E_STATE,
-                              "--cluster slurm: %s%s has no node that is up (sinfo); say how many "
-                              "workers are wanted to wait for them, slurm:N",
+                              "--cluster slurm: %s%s has no node that is up (sinfo); to wait for "
+                              "nodes, give the number of workers, slurm:N",
                               partition ? "partition " : "the default partition",
                               partition ? partition : "");
 }
 
-// The archive of a search's files, where they are copied.
+// With --copy-to: the archive of the search's files.
 struct copied {
     const struct msc_slurm_options *options;
     struct msc_scratch scratch;
-    const char **archive; // the word of the jobs' command
+    const char **archive; // the word of the jobs' command that names the archive
 };
 
 static enum msc_status pack(void *payload) {
@@ -89,7 +89,8 @@ static void forget(void *payload) {
     msc_scratch_remove(&copied->scratch);
 }
 
-// What a job asks Slurm for. *cpus, which a step in an allocation has to be told again, may be "".
+// Writes the command that requests a job; returns its number of words. *cpus is its option for
+// CPUs, or "": a step inside an allocation needs it again.
 static size_t add_request(const char **argv, const char **cpus, const struct msc_slurm_options *o,
                           const char *name) {
     size_t n = 0;
@@ -119,25 +120,26 @@ static int64_t number_of(const char *name, int64_t otherwise) {
     return text && msc_parse_i64(&n, text) && n > 0 ? n : otherwise;
 }
 
-// Inside a job srun starts steps of it, which share what it has, and wait for one another.
+// Logs how many workers can run at a time if this process runs inside a job of Slurm: srun then
+// starts them as steps of that job, which share its CPUs.
 static void tell_allocation(const struct msc_slurm_options *o, int64_t n_workers) {
     const char *job = getenv("SLURM_JOB_ID");
     int64_t n_cpus = number_of("SLURM_CPUS_ON_NODE", 0);
     int64_t n_nodes = number_of("SLURM_JOB_NUM_NODES", 1);
     int64_t n_own = o->n_threads > 0 ? o->n_threads : 1;
-    if (!job || n_cpus == 0 || o->copy_to) { // salloc asks for jobs of their own
+    if (!job || n_cpus == 0 || o->copy_to) { // salloc requests separate jobs
         return;
     }
     int64_t n_beside = n_nodes * (n_cpus / n_own);
     msc_log(o->log, n_beside < n_workers ? MSC_LOG_WARNING : MSC_LOG_INFO,
-            "--cluster slurm: inside job %s workers are steps of it, on its %lld node%s with %lld "
+            "--cluster slurm: this is job %s, so workers are its steps, on %lld node%s with %lld "
             "CPU%s each: at most %lld of %lld run at a time, the others wait (docs/cluster.md)",
             job, (long long)n_nodes, n_nodes == 1 ? "" : "s", (long long)n_cpus,
             n_cpus == 1 ? "" : "s", (long long)(n_beside < n_workers ? n_beside : n_workers),
             (long long)n_workers);
 }
 
-// A job of one node each: one that waits in the queue keeps its place.
+// Each worker is a job of one node. A job that waits in the queue keeps its place.
 enum msc_status msc_slurm_open(struct msc_bridge **out, const struct msc_slurm_options *o) {
     const char **argv = msc_arena_array(o->arena, 32, sizeof *argv);
     struct copied *copied = msc_arena_array(o->arena, 1, sizeof *copied);

@@ -1,17 +1,21 @@
 #!/bin/sh
-# Shell steps of `--cluster slurm`. The program holds this text and runs it as `sh -c TEXT sh STEP ARGUMENT...`:
+# Shell steps of `--cluster slurm`. The program embeds this text and runs it as
+# `sh -c TEXT sh STEP ARGUMENT...`:
 #
-#     count PARTITION                prints the number of nodes that may run a job; "missing" without sinfo,
-#                                    "failed" if sinfo fails. An empty PARTITION means the default one.
+#     count PARTITION                prints the number of nodes that may run a job; "missing"
+#                                    without sinfo, "failed" if sinfo fails. An empty PARTITION
+#                                    means the default one.
 #     end NAME                       cancels this user's jobs whose names begin with NAME
 #     pack ARCHIVE RECORD FILE...    packs what workers read into ARCHIVE
 #     copy TEXT ARCHIVE FOLDER NAME CPUS WORKER...
-#                                    in a job's allocation, on this machine: copies ARCHIVE to FOLDER of the
-#                                    job's node, then runs `node` there. CPUS is an option of srun or empty.
-#     node FOLDER NAME WORKER...     on the job's node: unpacks the archive and runs the command WORKER
+#                                    in a job's allocation, on this machine: copies ARCHIVE to
+#                                    FOLDER of the job's node, then runs `node` there. CPUS is an
+#                                    option of srun or empty.
+#     node FOLDER NAME WORKER...     on the job's node: unpacks the archive and runs the command
+#                                    WORKER
 
-# A killed srun or salloc leaves its job in the queue, and a job whose node is lost may never end. Their names
-# identify them.
+# Cancels jobs by name: a killed srun or salloc leaves its job in the queue, and a job whose node is
+# lost may never end.
 slurm_end() {
     squeue --noheader --user="$(id -un)" --format='%i %j' 2>/dev/null |
         while read -r job name; do
@@ -29,7 +33,8 @@ slurm_count() {
     echo $n
 }
 
-# Each file keeps its absolute path in the archive. Of the record, which grows, only the first line is packed.
+# Each file keeps its absolute path in the archive. Only the first line of the record is packed,
+# because the record grows.
 slurm_pack() {
     set -e
     archive=$1 record=$2
@@ -46,7 +51,8 @@ slurm_pack() {
     tar -chf "$archive" -C "$stage" .
 }
 
-# Reports the error $1 in place of the worker: first the line that says that a worker is there, then the answer.
+# Reports the error $1 in place of the worker: first a beat, by which the coordinator knows that a
+# worker has started, then the answer.
 fail() {
     echo '{"beat":1}'
     text=$(printf '%s' "$1" | tr '\n\t' '  ' | sed 's/[\\"]/\\&/g')
@@ -59,13 +65,13 @@ slurm_copy() {
     shift 5
     where="node ${SLURM_JOB_NODELIST:-of job $SLURM_JOB_ID}"
     why=$(sbcast --force "$archive" "$folder/$name$SLURM_JOB_ID.tar" 2>&1) ||
-        fail "the files cannot be copied to $folder on $where: is that folder there, is it yours, and has \
-it room? ($why)"
+        fail "the files cannot be copied to $folder on $where: check that the folder exists, is \
+yours and has room ($why)"
     exec srun --quiet --nodes=1 --ntasks=1 ${cpus:+"$cpus"} sh -c "$script" sh node "$folder" "$name" "$@"
 }
 
-# Removes what crashed jobs left in FOLDER if it is older than a week. A running job holds a lock on its folder,
-# since unpacking may give the folder an old time.
+# First removes what crashed jobs left in FOLDER more than a week ago. A running job holds a lock on
+# its folder, because unpacking may give the folder an old time.
 slurm_node() {
     folder=$1 root=$1/$2$SLURM_JOB_ID
     shift 2

@@ -1,5 +1,5 @@
-// Packs what workers under Slurm read, for nodes that share no path with this machine: an archive that `sbcast`
-// copies to the node of each job.
+// Packs the files that workers under Slurm read into an archive, which `sbcast` copies to the node
+// of each job.
 #include "cluster/slurm_copy.h"
 
 #include "base/process.h"
@@ -9,7 +9,7 @@
 
 #define PACK_S 3600.0
 
-// Those that a bridge is told of.
+// Collects the files that are named to a bridge.
 struct list {
     struct msc_bridge bridge;
     struct msc_arena *arena;
@@ -20,7 +20,7 @@ struct list {
 
 static enum msc_status take_file(struct msc_bridge *bridge, const char *path, bool is_head) {
     struct list *list = (struct list *)bridge;
-    // Few enough that growing one by one does not matter.
+    // There are so few files that growing the list by one each time is cheap.
     const char **paths = msc_arena_array(list->arena, list->n + 2, sizeof *paths);
     const char *copy = msc_arena_strdup(list->arena, path);
     MSC_TRY(MSC_ALLOCATED(paths && copy));

@@ -1,7 +1,7 @@
 // RECORD.distill.json: the results of the stage `distill` for a record's best plan, with the
 // improved plan. docs/record.md describes its members.
 //
-//     MSC_TRY(msc_distilled_load(&distilled, record, &line->trial, log));     // NULL: none that fits
+//     MSC_TRY(msc_distilled_load(&distilled, record, line->trial.id, log)); // NULL: none that fits
 //     MSC_TRY(msc_report_add_distilled(report, distilled));
 //
 // It is written once, when all results are known.

@@ -112,7 +112,7 @@ static enum msc_status read_checked(cJSON **out, const char *path,
         !(cJSON_IsString(checksum) && msc_hash_parse(&stored, checksum->valuestring) &&
           msc_hash_equal(stored, now) && cJSON_IsString(name) &&
           strcmp(name->valuestring, kind->schema) == 0)) {
-        status = MSC_FAIL(MSC_E_FORMAT, "%s: its checksum does not fit", path);
+        status = MSC_FAIL(MSC_E_FORMAT, "%s: its checksum does not match", path);
     }
     cJSON_Delete(checksum);
     return status;
@@ -127,7 +127,7 @@ static enum msc_status check_record(const cJSON *kept, const char *path,
     return cJSON_IsString(identity) && msc_hash_parse(&stored, identity->valuestring) &&
                    msc_hash_equal(stored, now)
                ? MSC_OK
-               : MSC_FAIL(MSC_E_STATE, "%s: passed over: it is of another record", path);
+               : MSC_FAIL(MSC_E_STATE, "%s: ignored: it belongs to another record", path);
 }
 
 // A search can do without an unusable file: logs it and succeeds. Only MSC_E_NOMEM is passed on.
@@ -135,7 +135,7 @@ static enum msc_status pass_over(enum msc_status why, const struct msc_log *log)
     if (why == MSC_E_STATE) {
         msc_log(log, MSC_LOG_INFO, "%s", msc_status_message());
     } else if (why != MSC_OK && why != MSC_E_NOMEM && why != MSC_E_NOT_FOUND) {
-        msc_log(log, MSC_LOG_WARNING, "%s; it is passed over, mscgym search makes it anew",
+        msc_log(log, MSC_LOG_WARNING, "%s; it is ignored, and mscgym search writes it again",
                 msc_status_message());
     }
     return why == MSC_E_NOMEM ? why : MSC_OK;

@@ -25,8 +25,8 @@ enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, s
 // The version of these rules, which a record's header states.
 #define MSC_RACE_VERSION 1
 
-// For a record: reads what msc_race_write made, owned by the caller (NULL: no memory). Without a
-// margin none is used.
+// For a record's header: msc_race_write returns JSON owned by the caller (NULL: out of memory), and
+// msc_race_read_header reads it. A header without a margin means none.
 enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *value,
                                      const char *where);
 struct cJSON *msc_race_write(const struct msc_race *race);
@@ -62,8 +62,8 @@ void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
 // The standard error of the logarithm of a factor observed at a rung.
 double msc_race_error(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       bool can_win);
-// How many of n trials at a rung, sorted by ascending sums, continue; either those that can win,
-// or the others.
+// How many of n trials at a rung continue. They are sorted by ascending sums; either all of them
+// can win, or none.
 size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       const double sums[], size_t n, bool can_win);
 // The trial as reported to its agent after its round. If it was eliminated early, the objective

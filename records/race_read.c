@@ -40,8 +40,8 @@ static enum msc_status read_margin(struct msc_race *out, const cJSON *value, dou
                           where, MOST_MARGIN);
 }
 
-// The number of batches whose mean is as precise as that of LEAST_BATCHES from an infinite set,
-// by the correction for finite populations (Cochran 1977, chapter 4). It is close to
+// The number of batches whose mean is as precise as the mean of LEAST_BATCHES batches of an
+// infinite set, by the correction for finite populations (Cochran 1977, chapter 4). It is close to
 // LEAST_BATCHES if there are many batches, and close to all of them if there are few.
 static size_t telling_batches(size_t n_batches) {
     size_t sum = LEAST_BATCHES + n_batches;
@@ -135,7 +135,7 @@ enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, s
 static enum msc_status check_version(const cJSON *value, const char *where) {
     return cJSON_IsNumber(value) && value->valuedouble == MSC_RACE_VERSION
                ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "%s: a race of another version than %d", where,
+               : MSC_FAIL(MSC_E_INVALID, "%s: the version of the race is not %d", where,
                           MSC_RACE_VERSION);
 }
 

@@ -43,8 +43,8 @@ enum msc_record_warm {
 
 #define MSC_RACE_MAX_RUNGS 8
 
-// The rules of a race: at each rung, a number of batches, the trials of a round are compared with one
-// another and with the best trial so far, and some end there (records/race.h).
+// The rules of a race. At each rung (a number of batches) the trials of a round are compared with
+// one another and with the best trial so far, and some end there (records/race.h).
 struct msc_race {
     size_t n_rungs; // 0: no race
     uint32_t rungs[MSC_RACE_MAX_RUNGS];
@@ -72,7 +72,7 @@ struct msc_record_line {
     bool is_left_out;
 };
 
-// Was the trial evaluated for this line? Does it count against budget.trials?
+// Whether the trial was evaluated for this line, and whether it counts against budget.trials.
 static inline bool msc_record_is_evaluated(const struct msc_record_line *line) {
     return line->repeat_of < 0 && line->warm != MSC_RECORD_WARM_TOLD;
 }
@@ -113,9 +113,9 @@ enum msc_status msc_record_open_best(struct msc_record **out, const char *path, 
 // Reads all lines without holding them; errors as of msc_record_open. *n_bytes is the length of
 // the valid part.
 enum msc_status msc_record_check(uint64_t *n_bytes, const char *path, const struct msc_log *log);
-// Does the file begin like a record? MSC_E_NOT_FOUND: there is no such file.
+// *out: the file begins like a record. MSC_E_NOT_FOUND: the file does not exist.
 enum msc_status msc_record_is_file(bool *out, const char *path);
-// Releases the lock; what was read or appended stays readable. Uncommitted lines are dropped.
+// Releases the lock; what was read or appended remains readable. Uncommitted lines are dropped.
 void msc_record_release(struct msc_record *record);
 void msc_record_close(struct msc_record *record); // accepts NULL
 
@@ -126,7 +126,7 @@ void msc_record_close(struct msc_record *record); // accepts NULL
 // The path is free when this returns MSC_OK.
 enum msc_status msc_record_set_aside(char **new_path, const char *path, const struct msc_log *log);
 
-// Does PATH have a record with a trial that an agent proposed, or a record that cannot be read?
+// True if PATH is a record with a trial that an agent proposed, or a record that cannot be read.
 bool msc_record_is_begun(const char *path);
 // Undoes msc_record_set_aside, unless the renamed record is gone. A record that now has the name
 // is set aside itself or, if it has no trials, removed with its companion files.
@@ -138,7 +138,7 @@ struct msc_record_salvaged {
     size_t n_trials;   // saved
     size_t line;       // number of the first line that was left out, if any
     size_t n_left_out; // lines from there on
-    size_t n_sound;    // those of them whose own checksum matches
+    size_t n_sound;    // of these, lines whose own checksum matches
 };
 // Copies the longest valid beginning of a record (header, then lines with ids from 0 on) to a new
 // file, with RECORD.params and RECORD.base.json, so that the search can continue from the copy.
@@ -155,11 +155,11 @@ enum msc_status msc_record_append_trial(struct msc_record *record,
 // Adds a segment line that begins at the next trial.
 enum msc_status msc_record_append_segment(struct msc_record *record, const char *numerics,
                                           bool is_warm_start);
-// Writes and syncs the buffered lines. If the path no longer names the file at its previous
-// length (somebody removed, renamed or changed it), the whole record is written to PATH.saved.1
-// (or the next free number) and continues there; the file at the path is left unchanged. This is
-// logged as an error, and msc_record_is_elsewhere reports it. On MSC_E_IO (such as a full disk)
-// the file is cut back to its last complete commit and accepts no more lines.
+// Writes and syncs the buffered lines. If the path no longer names the file at its previous length
+// (another program removed, renamed or changed it), the whole record is written to PATH.saved.1 (or
+// the next free number) and continues there; the file at the path is left unchanged. This is logged
+// as an error, and msc_record_is_elsewhere reports it. On MSC_E_IO (such as a full disk) the file
+// is cut back to its last complete commit and accepts no more lines.
 enum msc_status msc_record_commit(struct msc_record *record);
 
 // True if the record was moved because its file was taken away; msc_record_path is its new path.
@@ -171,7 +171,7 @@ const struct cJSON *msc_record_header(const struct msc_record *record);
 const struct msc_space *msc_record_space(const struct msc_record *record); // no costs, no features
 const struct msc_goal *msc_record_goal(const struct msc_record *record);
 const struct msc_race *msc_record_race(const struct msc_record *record);
-// Did a race eliminate the trial before all batches were evaluated?
+// True if a race eliminated the trial before all batches were evaluated.
 bool msc_record_is_raced_out(const struct msc_record *record, const struct msc_record_line *line);
 uint64_t msc_record_seed(const struct msc_record *record);
 uint32_t msc_record_parallel(const struct msc_record *record); // proposals per round

@@ -145,7 +145,8 @@ enum msc_status msc_record_take_back(const char *path, const char *aside,
     MSC_TRY(msc_record__open_locked(&descriptor, aside, 0));
     enum msc_status status = move_back(&arena, path, aside);
     if (status == MSC_OK) {
-        msc_log(log, MSC_LOG_INFO, "%s: the old record is back, the new search came to nothing",
+        msc_log(log, MSC_LOG_INFO,
+                "%s: restored the old record, because the new search failed before its first trial",
                 path);
     }
     close(descriptor);

@@ -30,7 +30,7 @@ static void strip_budgets(cJSON *value) {
     }
 }
 
-// The position of a text in another, or its end. Neither contains NUL.
+// The position of `what` between `at` and `end`, or `end`. Neither text contains NUL.
 static const char *find(const char *at, const char *end, const char *what) {
     size_t n = strlen(what);
     for (; (size_t)(end - at) >= n; at++) {

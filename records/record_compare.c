@@ -1,4 +1,4 @@
-// Checks whether a record has the same configuration, by comparing two JSON trees.
+// Checks whether a record has the same configuration as this search, by comparing two JSON trees.
 #include "base/json.h"
 #include "base/str.h"
 #include "records/record_header.h"
@@ -30,14 +30,14 @@ static void describe_value(char out[MAX_VALUE_TEXT + 4], const cJSON *value) {
     msc_str_finish(&text);
 }
 
-// A hash that differs cannot simply be set back, so the message suggests likely causes.
+// A hash cannot be set back like a parameter, so the message suggests likely causes.
 static enum msc_status fail_graph(const struct comparison *c, const char *stored,
                                   const char *wanted) {
     return MSC_FAIL(MSC_E_STATE,
                     "%s: it is the record of another search: %s is %s there and %s here: the model "
                     "differs, or another version of the program read it and folded constants "
-                    "differently (%s there, %s here); restore that, name another record, or start "
-                    "afresh with --restart",
+                    "differently (%s there, %s here); restore what differs, name another record, "
+                    "or start afresh with --restart",
                     c->file, c->path, stored, wanted, c->programs[0], c->programs[1]);
 }
 
@@ -65,7 +65,7 @@ static bool is_listed(const char *const list[], const char *key) {
     return false;
 }
 
-// May a member of config differ? Its path within config must match one of the patterns.
+// True if a member of config may differ: its path within config matches one of the patterns.
 static bool is_free_in_config(const struct comparison *c, const char *key) {
     static const char config[] = "config";
     char path[MAX_PATH_TEXT];
@@ -82,7 +82,7 @@ static bool is_free_in_config(const struct comparison *c, const char *key) {
     return false;
 }
 
-// May a member differ between launches of one search? `stored` or `wanted` may be NULL.
+// True if a member may differ between launches of one search. `stored` or `wanted` may be NULL.
 static bool is_free_key(const struct comparison *c, const char *key, const cJSON *stored,
                         const cJSON *wanted) {
     static const char *const top[] = {"program", "numerics", "measured", "sameness", NULL};

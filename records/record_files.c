@@ -7,15 +7,15 @@
 
 const struct msc_record_file msc_record_file_kinds[] = {
     {MSC_RECORD_FILE_PARAMETERS, "the scales of a record", false},
-    {".moments", "what a search has worked out so far before its first trial", false},
-    {MSC_RECORD_FILE_PREPARED,
-     "what a search had prepared when it was ended before its first trial", false},
-    {MSC_RECORD_FILE_BASE, "what a record started from", true},
-    {".result.json", "what a search worked out", false},
-    {".rerank.json", "what was measured of a search's best trials", false},
-    {".distill.json", "what became of a search's winner", false},
-    {".attempt", "what a record has in flight", false},
-    {".cut", "what was cut off a record", false},
+    {".moments", "the statistics that a search collects before its first trial", false},
+    {MSC_RECORD_FILE_PREPARED, "the preparations of a search that ended before its first trial",
+     false},
+    {MSC_RECORD_FILE_BASE, "the base strategy of a record", true},
+    {".result.json", "the results kept for a record", false},
+    {".rerank.json", "the measurements of a record's best trials", false},
+    {".distill.json", "the improved plan of a record's winner", false},
+    {".attempt", "the trials of a record in flight", false},
+    {".cut", "the damaged end cut off a record", false},
     {0},
 };
 

@@ -15,7 +15,7 @@
 // A kind of file: RECORD<ending>.
 struct msc_record_file {
     const char *ending;
-    const char *what; // for errors
+    const char *what; // a noun phrase for errors
     bool is_base;     // written only if the configuration names no strategy to start from
 };
 

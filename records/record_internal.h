@@ -83,7 +83,7 @@ void msc_record__write_segment(struct msc_str *out, const struct msc_record_segm
 
 // record_sum.c. Appends the checksum of the bytes of `out` from `begin` on.
 void msc_record__write_checksum(struct msc_str *out, size_t begin);
-// Ends `measured` with its sum, and the line.
+// Ends `measured` with its sum, then ends the line.
 void msc_record__write_end(struct msc_str *out, size_t begin);
 
 // True if the checksum matches; *n_body is the length that it covers. `line` has no newline.
@@ -92,7 +92,7 @@ bool msc_record__check_line(size_t *n_body, const char *line, size_t length);
 // covers.
 bool msc_record__check_end(size_t *n_measured, const char *line, size_t length);
 // Parses a header or segment, without checksum and `measured`. The lists of `warm`, taken from
-// other records, stay text (msc_json_parse_lists). *out is owned by the caller.
+// other records, remain text (msc_json_parse_lists). *out is owned by the caller.
 enum msc_status msc_record__parse_body(struct cJSON **out, const char *line, size_t n_body,
                                        const char *name);
 enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length);
@@ -117,7 +117,7 @@ static inline void msc_record__begin_line(struct msc_record_line *line) {
     line->is_left_out = false;
 }
 
-// record_store.c. Packs a line into the arena; NULL: memory is short.
+// record_store.c. Packs a line into the arena; NULL: out of memory.
 struct msc_record_packed *msc_record__pack(struct msc_arena *arena, const struct msc_space *space,
                                            const struct msc_record_line *line);
 // Choices, metrics and reason point into `packed`.
@@ -175,7 +175,7 @@ enum msc_status msc_record__next_good(struct msc_record_line **out, struct msc_r
 enum msc_status msc_record__load(struct msc_record *record);
 enum msc_status msc_record__load_header(struct msc_record *record);
 // Reads the longest valid beginning of a file and sets n_bytes to its length; *out describes the
-// rest. Fails only if the header is damaged or memory is short.
+// rest. Fails only if the header is damaged or memory runs out.
 enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record);
 // record_salvage.c. Copies .params and .base.json, if they exist, to the new name.
 enum msc_status msc_record__copy_needed(const char *path, const char *new_path);

@@ -194,7 +194,7 @@ void msc_record__write_header(struct msc_str *out, const struct cJSON *header) {
         return;
     }
     assert(out->data[out->length - 1] == '}');
-    out->length--; // the object stays open for its last two members
+    out->length--; // leaves the object open for its last two members
     msc_record__write_checksum(out, begin);
     write_measured_time(out, begin);
 }

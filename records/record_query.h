@@ -9,8 +9,8 @@
 MSC_PUBLIC_BEGIN
 
 // The winner in the order of msc_trial_compare: feasible before infeasible, then by the first
-// objective, then by the lower id. False if no trial is complete or infeasible, or if all of
-// those were left out.
+// objective, then by the lower id. False if no trial is complete or infeasible, or if all such
+// trials were left out.
 bool msc_record_best(struct msc_record_line *out, const struct msc_record *record);
 
 // Ids [max] of the best `max` trials, best first, without repeats; *n is their number.
@@ -31,7 +31,7 @@ struct msc_record_counts {
     size_t n_repeats;
     size_t n_retries;
     size_t n_told; // observed from other records
-    // Trials that count against budget.trials: those with msc_record_is_budgeted, and a plan
+    // Trials that count against budget.trials: all with msc_record_is_budgeted, and a plan
     // assembled early if it is the last line.
     size_t n_budgeted;
     bool ends_assembled; // the last line is such a plan

@@ -18,7 +18,7 @@ struct msc_record_reader { // zero-initialise
     size_t number;   // of the line last returned, from 1
 };
 
-// MSC_E_NOT_FOUND: there is no such file.
+// MSC_E_NOT_FOUND: the file does not exist.
 enum msc_status msc_record__reader_open(struct msc_record_reader *reader, const char *path);
 // The next complete line, without its newline, borrowed until the next call. NULL if there is
 // none yet; an incomplete line is in buffer[at] to buffer[end].

@@ -28,11 +28,11 @@ enum msc_status msc_record_scan_open(struct msc_record_scan **out, const char *p
 // MSC_E_STATE: the file has become shorter than the part already read.
 enum msc_status msc_record_scan_next(const struct msc_record_line **out,
                                      struct msc_record_scan *scan);
-// What the header and segments contain: path, space, goal, race, seed, numerics. It holds no
-// trials, but msc_record_n_trials is the number read and msc_record_n_bytes their length.
-// Borrowed.
+// A borrowed record with the contents of header and segments: path, space, goal, race, seed,
+// numerics. It holds no trials, but msc_record_n_trials is the number read and msc_record_n_bytes
+// their length.
 const struct msc_record *msc_record_scan_record(const struct msc_record_scan *scan);
-// Does the path still name the file being read? False if the record was set aside, for example.
+// True if the path still names the file being read; false if the record was set aside, for example.
 bool msc_record_scan_is_named(const struct msc_record_scan *scan);
 // Warns of a torn end and of a damaged `measured`, as msc_record_open does. Call after the last
 // line.

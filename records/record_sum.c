@@ -69,8 +69,8 @@ static bool is_hash(const char *digits, const char *line, size_t n_before) {
     return memcmp(digits, expected, DIGITS) == 0;
 }
 
-// The comma before the checksum, or NULL. An object, usually the last one, begins after the
-// checksum.
+// Finds the comma before the checksum, or NULL. The checksum is followed by an object, usually the
+// line's last one.
 static const char *find_checksum(const char *line, size_t length) {
     const char *brace = memrchr(line, '{', length);
     size_t n_between = MSC_RECORD_CHECKSUM_BYTES + MEASURED_KEY_LENGTH;

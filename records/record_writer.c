@@ -9,8 +9,8 @@
 
 #define MOST_DESCRIPTORS 4096
 
-// Does the process have this file open? Only its own user may see that; true if it cannot be
-// determined. Some file systems list a different device for a lock, so the file is compared
+// True if the process has this file open, or if that cannot be determined: only the process's own
+// user may see it. Some file systems list a different device for a lock, so the file is compared
 // through /proc/PID/fd.
 static bool may_have_open(long process, const struct stat *file) {
     bool is_told = false;

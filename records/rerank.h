@@ -25,8 +25,8 @@ struct msc_rerank_by {
     size_t n_measured; // rows with a value; 0: the search's order is kept
 };
 
-// Is it a metric that runtimes measure? The record's numbers for it come from other kernels. If the
-// key of `by` is such a name without a prefix, nothing was measured.
+// True for a metric that runtimes measure. The record's numbers for it come from other kernels. If
+// the key of `by` is such a name without a prefix, nothing was measured.
 bool msc_rerank_is_of_runtime(const char *metric);
 
 // Sorts rows, which must be in the search's order. If there is a command, its number is the key.

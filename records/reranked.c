@@ -91,7 +91,7 @@ static bool has_row(const cJSON *list, int64_t id) {
     return false;
 }
 
-// The number of best trials that were to be measured; 0: the file does not say.
+// The number of best trials that were to be measured; 0: not in the file.
 static size_t top_of(const cJSON *reranked) {
     const cJSON *top = msc_json_get(reranked, "top");
     bool is_number = cJSON_IsNumber(top) && top->valuedouble >= 1.0 && top->valuedouble <= MOST_TOP;
@@ -140,7 +140,7 @@ enum msc_status msc_reranked_load(struct cJSON **out, const struct msc_record *r
     enum msc_status status = check_candidates(&fits, *out, record);
     if (status == MSC_OK && !fits) {
         msc_log(log, MSC_LOG_INFO,
-                "%s%s: passed over: the search has gone on since, and measures at its end",
+                "%s%s: ignored: the search has continued since, and will measure again at its end",
                 msc_record_path(record), kind.ending);
     }
     const cJSON *by = msc_json_get(*out, "by");

@@ -40,7 +40,7 @@ void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max, const struct 
 enum msc_status msc_reranked_n_top(size_t *n, const char *path);
 
 // The best trial of a record: the first of the reranked trials, or else the winner. *is_there:
-// there is one.
+// false if there is none.
 enum msc_status msc_reranked_winner(bool *is_there, struct msc_record_line *out,
                                     const struct msc_record *record, const struct msc_log *log);
 

@@ -98,14 +98,14 @@ static size_t read_bindings(struct msc_binding bindings[], size_t max, const cJS
     return n;
 }
 
-// If the model file is missing, the page has no graph and says why.
+// If the model file is missing, the page has no graph, and s->missing is the reason.
 static enum msc_status load_graph(struct subject *s) {
     enum { MOST_BINDINGS = 32 };
     struct msc_binding bindings[MOST_BINDINGS];
     const cJSON *model = msc_json_get(config_of(s), "model");
     bool is_bound = false;
     if (!cJSON_IsString(model)) {
-        s->missing = "the search was not of a network";
+        s->missing = "the search did not compress a network";
         return MSC_OK;
     }
     const char *folder = msc_path_folder(&s->arena, s->path);

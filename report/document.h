@@ -2,14 +2,15 @@
 // the page's tables and charts are made.
 //
 //     cJSON *document;
-//     MSC_TRY(msc_document_create(&document, &(struct msc_document_options){.paths = paths, .n = n}));
+//     const struct msc_document_options options = {.paths = paths, .n = n};
+//     MSC_TRY(msc_document_create(&document, &options));
 //
 // {"schema": "mscgym.page.1", "program", "records": [...]}. Each record has
 //
 //     name, path    of the file
 //     numbers       the report (results/report.h) without its lists
-//     delivered     the row of the plan that is delivered: the best reranked trial, or else the winner,
-//                   with everything measured for that trial; null: nothing was found
+//     delivered     the row of the plan that is delivered: the best reranked trial, or else the
+//                   winner, with everything measured for that trial; null: nothing was found
 //     plan          its choices over the network (results/plan_layers.h)
 //     effects       effects of single choices and of pairs (results/effects.h)
 //     trials        figures over the trials (results/trial_figures.h)
@@ -31,7 +32,7 @@ struct cJSON;
 struct msc_document_options {
     const char *const *paths; // of records
     size_t n;
-    const struct msc_log *log; // receives a warning for whatever is skipped
+    const struct msc_log *log; // receives a warning for each thing that is skipped
 };
 
 // *out is owned by the caller. Errors are those of msc_record_open.

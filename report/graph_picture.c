@@ -109,7 +109,7 @@ enum msc_status msc_graph_picture(struct cJSON **out, const struct msc_graph *g,
     enum msc_status status = MSC_OK;
     if (msc_graph_n_joints(g) > MOST_JOINTS) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "the network has %d joints, and a picture shows at most %d",
+                        "the network has %d joints, but a picture shows at most %d",
                         (int)msc_graph_n_joints(g), MOST_JOINTS);
     }
     MSC_TRY_OUT(msc_graph_layout_make(&layout, g));

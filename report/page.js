@@ -35,7 +35,7 @@ function drawAll(isAnew) {
   });
 }
 
-// Closes tables that repeat a chart. Without charts they stay open.
+// Closes tables that repeat a chart. Without charts they remain open.
 function closeTables(root) {
   if (typeof Chart === "undefined") {
     return;

@@ -7,7 +7,7 @@ const SVG = "http://www.w3.org/2000/svg";
 let charts = [];
 let data = null;
 
-// ---- Small things -----------------------------------------------------------------------------
+// ---- Helpers ----------------------------------------------------------------------------------
 
 function make(name, attributes, ...children) {
   const element = document.createElement(name);

@@ -1,4 +1,4 @@
-// Updates a served page when its records change, without disturbing the reader.
+// Updates a served page when its records change. What the reader does is kept.
 
 // Elements of a page that the reader can use, in document order.
 const USABLE = "a, button, input, select, summary, pre, [tabindex]";
@@ -32,8 +32,8 @@ function searchAgain(inputs, words) {
   });
 }
 
-// Replaces the page's sections by those of a newer page, keeps what is open and scrolled, and keeps
-// a network whose plan is unchanged.
+// Replaces the page's sections by those of a newer page. Opened details, scroll positions, and a
+// network whose plan is unchanged are kept.
 function replaceArticles(newer, isSamePlan) {
   document.querySelectorAll("main > article").forEach((article) => {
     const other = newer.getElementById(article.id);
@@ -79,7 +79,8 @@ function take(newer) {
   }
 }
 
-// Screen readers announce the state when it changes; the time is shown next to it.
+// Shows the state and the time of the update. The text of the state changes only with the state,
+// because screen readers announce each change.
 function tell(trouble) {
   const live = document.getElementById("live"), state = trouble || "live";
   live.parentElement.classList.toggle("lost", trouble !== "");
@@ -89,7 +90,7 @@ function tell(trouble) {
   document.getElementById("live-at").textContent = trouble ? "" : new Date().toLocaleTimeString();
 }
 
-// Fetches the current page, or says why that failed.
+// Fetches the current page; `trouble` describes a failure, or is empty.
 async function ask() {
   try {
     const answer = await fetch(location.href.split("#")[0], { cache: "no-store" });

@@ -23,7 +23,7 @@ function drawLayers(figure, record) {
   }
   const kinds = [["weight", "bits of weights", "accent", "bits"], ["activation", "bits of activations", "second", "bits"],
                  ["joint", "bits of joints", "accent", "bits"], ["task", "bits", "accent", "bits"],
-                 ["channels", "channels that stay", "third", "density"], ["sparsity", "elements that stay", "third", "density"]];
+                 ["channels", "kept channels", "third", "density"], ["sparsity", "kept elements", "third", "density"]];
   const sets = [];
   kinds.forEach(([kind, label, name, what]) => {
     const rows = plan.map((row, i) => ({ x: i, y: row[what], task: row.task, choice: row.choice, kind: row.kind }))

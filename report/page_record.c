@@ -190,10 +190,11 @@ static void write_tradeoff(struct msc_str *out, const cJSON *record, int index) 
     msc_page__begin(out, index, "tradeoff", "Loss against cost");
     msc_page__chart(out, "tradeoff", "The objective of every trial over its cost, with the front");
     if (cJSON_IsTrue(msc_json_get(trials, "is_thinned"))) {
-        msc_str_printf(out,
-                       "<p class=\"note\">There are %.0f trials. Points too close to be told apart "
-                       "are drawn once; the best, the extremes and the front are all drawn.</p>\n",
-                       msc_page__number(trials, "n"));
+        msc_str_printf(
+            out,
+            "<p class=\"note\">There are %.0f trials. Points too close to be distinguished are "
+            "drawn once; the best, the extremes and the front are all drawn.</p>\n",
+            msc_page__number(trials, "n"));
     }
     if (cJSON_GetArraySize(msc_json_get(trials, "front")) > 0) {
         write_front(out, record);
@@ -212,7 +213,7 @@ static void write_speed(struct msc_str *out, const cJSON *record, int index) {
     msc_str_append(out, "<p class=\"note\">Reuse is the share of the work taken from other "
                         "trials.</p>\n<div class=\"charts\">\n");
     msc_page__chart(out, "speed", "Trials a second over the time of search");
-    msc_page__chart(out, "reuse", "The part of the work that was reused over the time of search");
+    msc_page__chart(out, "reuse", "The share of the work that was reused over the time of search");
     msc_str_append(out, "</div>\n");
     begin_details(out, "As numbers");
     msc_page__table(out, "Speed and reuse", columns, "nnn");
@@ -283,8 +284,8 @@ static void write_alone(struct msc_str *out, const cJSON *alone, const char *met
                                    NULL};
     double greatest = greatest_of(alone, "difference");
     const cJSON *row = NULL;
-    begin_details(out, "Choices alone, those that change most first");
-    msc_page__table(out, "Choices alone", columns, "   n");
+    begin_details(out, "Single choices, largest change first");
+    msc_page__table(out, "Single choices", columns, "   n");
     cJSON_ArrayForEach(row, alone) {
         msc_page__row(out, NULL);
         msc_page__head_cell(out, msc_page__text(row, "task"));
@@ -300,7 +301,7 @@ static void write_alone(struct msc_str *out, const cJSON *alone, const char *met
 }
 
 static void write_pairs(struct msc_str *out, const cJSON *pairs) {
-    static const char *const columns[] = {"pair", "both", "sum of the two alone", "interaction",
+    static const char *const columns[] = {"pair", "both", "sum of both singly", "interaction",
                                           NULL};
     double greatest = greatest_of(pairs, "interaction");
     const cJSON *row = NULL;
@@ -340,25 +341,24 @@ static void write_effects(struct msc_str *out, const cJSON *record, int index) {
         msc_page__end(out);
         return;
     }
-    msc_str_printf(out, "<p class=\"note\">What one choice does to ");
+    msc_str_printf(out, "<p class=\"note\">Effect of a single choice on ");
     msc_html_name(out, msc_page__text(effects, "metric"));
     const cJSON *fitted = msc_json_get(effects, "fitted");
     if (fitted) {
         msc_str_printf(
             out,
-            " in place of the plan's own, by a model in which choices add up, fitted to "
-            "%.0f trials (it explains %.3g %% of how they differ): few differ in one task "
-            "alone.",
+            ", compared with the plan's own choice. Few trials differ in only one task, so an "
+            "additive model was fitted to %.0f trials; it explains %.3g %% of their variance.",
             msc_page__number(fitted, "trials"), 100.0 * msc_page__number(fitted, "explained"));
         bool is_hint = msc_page__number(fitted, "trials") < msc_page__number(effects, "n_choices");
         msc_str_append(out, is_hint ? " There are fewer trials than choices, so this is only a "
                                       "hint.</p>\n"
                                     : "</p>\n");
     } else {
-        msc_str_printf(out,
-                       ", all others as in trial %.0f; %d of %.0f choices were measured so.</p>\n",
-                       msc_page__number(reference, "id"), cJSON_GetArraySize(alone),
-                       msc_page__number(effects, "n_choices"));
+        msc_str_printf(
+            out, ", with all others as in trial %.0f; %d of %.0f choices were measured.</p>\n",
+            msc_page__number(reference, "id"), cJSON_GetArraySize(alone),
+            msc_page__number(effects, "n_choices"));
     }
     msc_page__chart(out, "effects", "The tasks that the objective depends on most");
     write_alone(out, alone, msc_page__text(effects, "metric"));
@@ -374,7 +374,7 @@ static void write_graph(struct msc_str *out, const cJSON *record, int index) {
     const cJSON *graph = msc_json_get(record, "graph");
     msc_page__begin(out, index, "graph", "The network");
     if (msc_json_get(graph, "missing")) {
-        msc_str_append(out, "<p>There is no picture: ");
+        msc_str_append(out, "<p>No picture: ");
         msc_html_text(out, msc_page__text(graph, "missing"));
         msc_str_append(out, ".</p>\n");
     } else {
@@ -453,7 +453,7 @@ enum msc_status msc_page__record(struct msc_str *out, const cJSON *record, int i
                    index);
     write_head(out, record, index);
     write_box(out, record, index);
-    msc_page__begin(out, index, "plans", "Plans beside each other");
+    msc_page__begin(out, index, "plans", "Plans side by side");
     MSC_TRY(msc_page__plans(out, msc_json_get(record, "numbers")));
     msc_page__end(out);
     write_progress(out, record, index);

@@ -1,6 +1,6 @@
 // Charts of trials, for one record or several: the best so far, loss against cost, speed.
 
-// Labels such as "the quickest" belong to plans that are not uniform.
+// A plan whose label begins with "the", such as "the quickest", is not uniform.
 function isUniform(label) {
   return !label.startsWith("the ");
 }
@@ -40,7 +40,7 @@ function drawBest(figure, record, axis) {
       : "trial " + item.raw.trial + ": " + shown(item.raw.y) });
 }
 
-// Records have combinations of color and dashes; 30 of them are distinct.
+// Each record has a color and dashes; 30 combinations are distinct.
 const COLORS = ["accent", "second", "third", "bits-4", "good", "bad"];
 const DASHES = [[], [8, 3], [2, 2], [8, 3, 2, 3], [4, 4]];
 
@@ -48,14 +48,14 @@ function recordLine(record, points, i) {
   return Object.assign(line(record.name, points, COLORS[i % COLORS.length]), { borderDash: DASHES[i % DASHES.length] });
 }
 
-// Takes the records with the first one's objective, which fit on one axis. The others are named in
-// a note.
+// Returns the records with the objective of the first one, which fit on one axis. A note names the
+// others.
 function takeAlike(figure, records) {
   const first = records.length > 0 ? objective(records[0]) : null;
   const isAlike = (r) => objective(r).metric === first.metric && objective(r).maximise === first.maximise;
   const others = records.filter((r) => !isAlike(r));
   if (others.length > 0 && typeof Chart !== "undefined") {
-    figure.append(make("p", { class: "note" }, "Of another objective, and not drawn here: " + others.map((r) => r.name).join(", ") + "."));
+    figure.append(make("p", { class: "note" }, "Not drawn, because their objective differs: " + others.map((r) => r.name).join(", ") + "."));
   }
   return records.filter(isAlike);
 }

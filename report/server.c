@@ -24,8 +24,8 @@
 #define MOST_CONNECTIONS 256
 #define TIMEOUT_S 15
 #define HTTP_PORT 80 // a Host header may leave out this port
-// A page is made at most once in LEAST_REST_S seconds, and pauses take REST_TIMES as long as the
-// work.
+// After a page is made, the pause until it is made again is at least LEAST_REST_S, and REST_TIMES
+// as long as making it took.
 #define LEAST_REST_S 1.0
 #define REST_TIMES 20.0
 #define MOST_BESIDE 8

@@ -7,7 +7,8 @@
 // choice only. The interaction of a pair is known if both effects are, and a trial differs in just
 // these two choices:
 //
-//     (loss of both - loss of the reference) - sum over the two of (loss of one - loss of the reference)
+//     (loss of both - loss of the reference)
+//         - sum over the two of (loss of one - loss of the reference)
 //
 // It is 0 if losses add up. Losses are values of the first objective, in its own direction.
 //
@@ -49,7 +50,7 @@ struct msc_analysis {
     bool has_reference; // false: no trial has a result yet
     struct msc_record_line reference;
     double reference_value;
-    size_t n_choices; // of all tasks, without those of the reference
+    size_t n_choices; // of all tasks, without the reference's
     size_t n_alone, alone_capacity;
     struct msc_analysis_alone *alone; // greatest differences first
     size_t n_pairs, pairs_capacity;

@@ -49,7 +49,7 @@ static void write_reference(struct msc_str *out, const struct msc_analysis *a) {
 static enum msc_status write_alone(struct msc_str *out, const struct msc_analysis *a,
                                    size_t n_columns) {
     struct msc_table table = {.n_columns = 4, .indent = 2, .least_columns = 10};
-    msc_str_printf(out, "alone: %zu of %zu choices\n", a->n_alone, a->n_choices);
+    msc_str_printf(out, "single choices: %zu of %zu measured\n", a->n_alone, a->n_choices);
     const char *const names[] = {"task", "choice", a->metric, "difference"};
     for (size_t i = 0; i < 4; i++) {
         msc_table_add(&table, names[i]);
@@ -71,7 +71,7 @@ static enum msc_status write_pairs(struct msc_str *out, const struct msc_analysi
     size_t n = n_shown(a, most_pairs);
     msc_str_printf(out, "pairs: %zu", a->n_pairs);
     if (n < a->n_pairs) {
-        msc_str_printf(out, ", the %zu that differ most from the sum", n);
+        msc_str_printf(out, ", the %zu with the strongest interactions", n);
     }
     msc_str_char(out, '\n');
     static const char *const names[] = {"task",       "choice", "and",        "choice",

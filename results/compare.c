@@ -156,7 +156,7 @@ static enum msc_status add_notes(const struct comparison *c) {
         msc_str_item(&what, "environment");
     }
     if (status == MSC_OK && what.length > 0) {
-        msc_str_append(&what, " differ: the values of one are not measured as those of another");
+        msc_str_append(&what, " differ: values of different records are not comparable");
         status = msc_str_status(&what);
     }
     if (status == MSC_OK && what.length > 0) {
@@ -166,7 +166,7 @@ static enum msc_status add_notes(const struct comparison *c) {
         static const char text[] = "objectives differ: the best values are of different metrics";
         status = msc_json_push(notes, cJSON_CreateString(text));
     } else if (status == MSC_OK && !have_equal(c, of_header, "objectives")) {
-        static const char text[] = "objectives differ: their fronts are not put together";
+        static const char text[] = "objectives differ: the fronts are not merged";
         status = msc_json_push(notes, cJSON_CreateString(text));
     }
     msc_str_finish(&what);
@@ -251,7 +251,7 @@ static size_t find_place(const struct msc_record_front *front, double first) {
     return low;
 }
 
-// Is a point on the joint front, or equal to one that is?
+// True if a point is on the joint front, or equal to a point that is.
 static bool is_on_front(const struct msc_record_front *front, const struct msc_outcome *outcome) {
     size_t bytes = front->n_objectives * sizeof outcome->objectives[0];
     for (size_t i = find_place(front, outcome->objectives[0]);

@@ -3,7 +3,8 @@
 // JSON, which compare_text.c prints.
 //
 //     cJSON *comparison;
-//     MSC_TRY(msc_compare_create(&comparison, &(struct msc_compare_options){.paths = paths, .n = n}));
+//     const struct msc_compare_options options = {.paths = paths, .n = n};
+//     MSC_TRY(msc_compare_create(&comparison, &options));
 //     MSC_TRY_OUT(msc_compare_text(&text, comparison, &(struct msc_compare_text_options){0}));
 //     cJSON_Delete(comparison);
 #ifndef MSC_RESULTS_COMPARE_H
@@ -24,15 +25,16 @@ struct msc_compare_options {
 };
 
 // {
-//   "records"            each record's report (msc_report_create) with the data of the files next to it;
-//                        with several objectives also its front, each point with `on_joint_front`
+//   "records"            each record's report (msc_report_create) with the data of the files next
+//                        to it; with several objectives also its front, each point with
+//                        `on_joint_front`
 //   "notes"              texts: what cannot be compared, and why
-//   "differences"        of the configurations (results/differences.h); a record without one is compared by
-//                        its header's environment, agent and seed
-//   "best_over_trials"   list of {"trials", "values"}: the best after 10, 30, 100, … trials (with baselines)
-//                        and at the end; null: none yet, or the record is shorter
-//   "best_over_time"     list of {"seconds", "values"}: the best after fractions of the shortest search's
-//                        time, and at the end (no "seconds")
+//   "differences"        of the configurations (results/differences.h); a record without one is
+//                        compared by its header's environment, agent and seed
+//   "best_over_trials"   list of {"trials", "values"}: the best after 10, 30, 100, … trials (with
+//                        baselines) and at the end; null: none yet, or the record is shorter
+//   "best_over_time"     list of {"seconds", "values"}: the best after fractions of the shortest
+//                        search's time, and at the end (no "seconds")
 //   "winners"            their choices (results/differences.h), without records that have no winner
 //   "joint_front"        with several objectives: the Pareto front of all records' fronts together
 // }

@@ -214,7 +214,7 @@ static void write_differences(const struct page *p) {
     const cJSON *row = NULL;
     struct msc_table table;
     if (cJSON_GetArraySize(differences) == 0) {
-        msc_str_append(p->out, "configurations: alike\n");
+        msc_str_append(p->out, "configurations: equal\n");
         return;
     }
     msc_str_append(p->out, "configurations differ in:\n");
@@ -248,14 +248,14 @@ static void write_best(const struct page *p, const char *list, const char *key, 
     struct msc_table table;
     msc_str_append(p->out, "best ");
     write_objective(p);
-    msc_str_printf(p->out, " after so many %s:\n", after);
+    msc_str_printf(p->out, " after N %s:\n", after);
     begin_table(&table, p, "");
     cJSON_ArrayForEach(row, msc_json_get(p->comparison, list)) {
         const cJSON *value = NULL;
         if (msc_json_get(row, key)) {
             add_number(&table, msc_json_get(row, key), "%.6g");
         } else {
-            msc_table_add(&table, "in the end");
+            msc_table_add(&table, "at the end");
         }
         cJSON_ArrayForEach(value, msc_json_get(row, "values")) {
             add_number(&table, value, "%.6g");
@@ -279,7 +279,7 @@ static void write_choices(const struct page *p, bool has_all) {
     if (n_winners < 2) {
         return;
     }
-    msc_str_printf(p->out, "winners agree at %.0f of %d tasks",
+    msc_str_printf(p->out, "winners agree in %.0f of %d tasks",
                    msc_json_get(winners, "n_equal")->valuedouble, n_tasks);
     if (n_partial > 0.0) {
         msc_str_printf(p->out, "; %.0f tasks are not in all records", n_partial);
@@ -383,14 +383,14 @@ static enum msc_status write_fronts(const struct page *p, bool is_listed) {
     if (!joint) {
         return MSC_OK;
     }
-    msc_str_printf(p->out, "fronts: a joint one of %.0f", joint->valuedouble);
+    msc_str_printf(p->out, "common front: %.0f points", joint->valuedouble);
     cJSON_ArrayForEach(record, p->records) {
         size_t n_on = 0;
         cJSON_ArrayForEach(row, msc_json_get(record, "front")) {
             n_on += cJSON_IsTrue(msc_json_get(row, "on_joint_front")) ? 1 : 0;
         }
         name_record(name, i++);
-        msc_str_printf(p->out, "; %s has %zu of its %d there", name, n_on,
+        msc_str_printf(p->out, "; %s has %zu of its %d on it", name, n_on,
                        cJSON_GetArraySize(msc_json_get(record, "front")));
     }
     msc_str_char(p->out, '\n');
@@ -459,7 +459,7 @@ static void write_member(struct msc_str *out, const cJSON *records, const char *
     msc_str_char(out, '\n');
 }
 
-// Does an earlier record have that member in the object at `path`?
+// True if an earlier record has that member in the object at `path`.
 static bool is_known(const cJSON *records, const cJSON *record, const char *const path[2],
                      const char *key) {
     for (const cJSON *earlier = records->child; earlier != record; earlier = earlier->next) {

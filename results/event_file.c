@@ -124,7 +124,7 @@ static void finish_list(struct event_files *files) {
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-// A time later than the newest file's name, even if the clock says otherwise.
+// The current second, or if it is not later than the newest file's name, the second after that.
 static int64_t second_of_name(const struct event_files *files) {
     int64_t second = (int64_t)msc_clock_wall_seconds();
     for (size_t i = 0; i < files->n; i++) {
@@ -158,7 +158,7 @@ static enum msc_status begin_file(struct msc_event_file *file, const char *folde
     MSC_TRY(name_file(&file->path, folder));
     file->descriptor = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file->descriptor < 0) {
-        return MSC_FAIL(MSC_E_IO, "%s: cannot be made: %s", file->path, strerror(errno));
+        return MSC_FAIL(MSC_E_IO, "%s: cannot be created: %s", file->path, strerror(errno));
     }
     MscTb__Event event = MSC_TB__EVENT__INIT;
     char version[] = VERSION;

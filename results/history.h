@@ -19,7 +19,7 @@ MSC_PUBLIC_BEGIN
 
 // ---- Best so far ------------------------------------------------------------------------------
 
-// The best feasible trial from this trial on.
+// An improvement: the trial is the best feasible one until the next step.
 struct msc_history_step {
     int64_t trial;    // its id
     double elapsed_s; // search time over all launches when its line was written

@@ -51,7 +51,7 @@ static void note_line(struct replay *r, size_t i) {
     msc_race_note(&r->known, msc_record_race(record), msc_record_goal(record), &line);
 }
 
-// Only an agent of the record's version proposes what the record's did.
+// Another version of the agent may propose other points.
 static enum msc_status open_replayed_agent(struct replay *r) {
     const struct msc_record *record = r->options->record;
     const cJSON *old = msc_json_get(msc_record_header(record), "agent");
@@ -62,7 +62,7 @@ static enum msc_status open_replayed_agent(struct replay *r) {
     unsigned own = msc_agent_definition(r->agent)->version;
     return cJSON_IsNumber(version) && version->valuedouble != own
                ? MSC_FAIL(MSC_E_UNSUPPORTED,
-                          "%s: its agent is of version %g, expected %u; use the program that began "
+                          "%s: its agent has version %g, expected %u; use the program that began "
                           "the search",
                           msc_record_path(record), version->valuedouble, own)
                : MSC_OK;
@@ -249,7 +249,7 @@ enum msc_status msc_phases_text(struct msc_str *out, const struct cJSON *phases,
     size_t n = gather_origins(words, phases);
     struct msc_table table = {.n_columns = n + 1, .indent = 2};
     const cJSON *phase = NULL;
-    msc_str_append(out, "phases: trials by how the agent came to them (of them best so far)\n");
+    msc_str_append(out, "phases: trials by origin (in parentheses: new bests)\n");
     msc_table_add(&table, "trials");
     for (size_t i = 0; i < n; i++) {
         msc_table_add(&table, words[i]);

@@ -24,10 +24,10 @@ struct msc_phases_options {
 };
 
 // *out, owned by the caller, is a list of phases of 32, 32, 64, 128, ... trials. Each has the ids
-// `first` and `last`, and `origins`: for each of the agent's words, `trials` and how many of them
-// were the `best` so far. Trials that the agent did not propose (baselines, trials of other
-// records, retries) count as "given", those without an origin as "other". MSC_E_STATE: the record
-// does not replay.
+// `first` and `last`, and `origins`: for each origin that the agent names, the number of `trials`,
+// and how many of them were the `best` so far. Trials that the agent did not propose (baselines,
+// trials of other records, retries) count as "given", those without an origin as "other".
+// MSC_E_STATE: the record does not replay.
 enum msc_status msc_phases_describe(struct cJSON **out, const struct msc_phases_options *options);
 // A table, folded to `n_columns` (0: not folded).
 enum msc_status msc_phases_text(struct msc_str *out, const struct cJSON *phases, size_t n_columns);

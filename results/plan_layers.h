@@ -5,8 +5,8 @@
 // The result is a list with an object for each task:
 //
 //     task      its name
-//     kind      "weight", "activation", "channels", "sparsity"; "joint": one choice for all inputs of
-//               a joint; "task": the environment does not compress a network
+//     kind      "weight", "activation", "channels", "sparsity"; "joint": one choice for all inputs
+//               of a joint; "task": the environment does not compress a network
 //     tensor    the tensor that the task compresses, if the graph has it
 //     elements  number of a weight's elements; only for weights, and only with a graph
 //     choice    label

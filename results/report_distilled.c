@@ -108,15 +108,14 @@ enum msc_status msc_report_add_distilled(struct cJSON *report, const struct cJSO
 
 void msc_report_distilled_text(struct msc_str *out, const struct cJSON *distilled) {
     const cJSON *objection = msc_json_get(distilled, "objection");
-    msc_str_printf(
-        out,
-        "distill: %.0f of %d weights improved, which takes the loss on %.0f samples held "
-        "back from %.4g to %.4g; ",
-        msc_json_get(distilled, "improved")->valuedouble,
-        cJSON_GetArraySize(msc_json_get(distilled, "weights")),
-        msc_json_get(distilled, "held_back")->valuedouble,
-        msc_json_get(distilled, "loss_before")->valuedouble,
-        msc_json_get(distilled, "loss_after")->valuedouble);
+    msc_str_printf(out,
+                   "distill: %.0f of %d weights improved, which changes the loss on %.0f held-back "
+                   "samples from %.4g to %.4g; ",
+                   msc_json_get(distilled, "improved")->valuedouble,
+                   cJSON_GetArraySize(msc_json_get(distilled, "weights")),
+                   msc_json_get(distilled, "held_back")->valuedouble,
+                   msc_json_get(distilled, "loss_before")->valuedouble,
+                   msc_json_get(distilled, "loss_after")->valuedouble);
     if (objection) {
         msc_shown_append(out, objection->valuestring);
         msc_str_append(out, ": the search's plan is delivered");

@@ -12,7 +12,7 @@ const char *msc_report__text(const struct cJSON *object, const char *key);
 // The row of the plan that is delivered: the one with improved weights, else the first of the
 // reranked plans, else the winner, which may be null. Borrowed.
 const struct cJSON *msc_report__find_delivered(const struct cJSON *report);
-// Whether the delivered plan belongs to another trial than the winner.
+// True if the delivered plan belongs to another trial than the winner.
 bool msc_report__is_another(const struct cJSON *report);
 // The row of the uniform plan of 8 bits, or NULL. Borrowed.
 const struct cJSON *msc_report__find_uniform_8(const struct cJSON *report);

@@ -86,7 +86,7 @@ static void write_name(struct msc_str *out, const cJSON *runtime) {
     msc_str_append(out, "runtime: ");
     msc_shown_append(out, msc_report__text(runtime, "name"));
     if (msc_json_get(runtime, "missing")) {
-        msc_str_append(out, ", in which nothing was measured: ");
+        msc_str_append(out, ", nothing was measured: ");
         msc_shown_append(out, msc_report__text(runtime, "missing"));
         msc_str_char(out, '\n');
         return;
@@ -105,7 +105,7 @@ void msc_report__write_float(struct msc_str *out, double loss, double least, con
         msc_str_append(out, "the float model itself differs in ");
         msc_shown_append(out, runtime);
         msc_str_printf(out,
-                       ": its outputs there have a loss of %.5g against those that all plans were "
+                       ": its outputs there have a loss of %.5g against the outputs that plans are "
                        "compared with\n",
                        loss);
     }
@@ -129,8 +129,8 @@ static void write_loss(struct msc_str *out, const struct measured *winner, doubl
     }
 }
 
-// True if its file is no smaller, its loss is not lower by more than the noise, nor its latency by
-// the quartiles.
+// True if the winner has no smaller file, no loss that is lower by more than the noise, and no
+// latency that is lower by the quartiles.
 static bool is_not_better(const struct measured *winner, const struct measured *eight) {
     struct msc_quartiles ratio;
     double noise = isnan(winner->noise) ? 0.0 : winner->noise;
@@ -150,19 +150,18 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
     }
     if (!is_not_better(winner, eight)) {
         msc_shown_append(out, subject);
-        msc_str_append(out, " has a file that is not smaller than that of uniform ");
+        msc_str_append(out, " has no smaller file than uniform ");
         msc_shown_append(out, name);
-        msc_str_printf(out, ": %.0f bytes, not below %.0f\n", winner->file_bytes,
-                       eight->file_bytes);
+        msc_str_printf(out, ": %.0f bytes against %.0f\n", winner->file_bytes, eight->file_bytes);
         return;
     }
     msc_shown_append(out, subject);
     msc_str_append(out, " is not better than uniform ");
     msc_shown_append(out, name);
-    msc_str_printf(out, ": a file of %.0f bytes beside %.0f, a loss in ", winner->file_bytes,
+    msc_str_printf(out, ": a file of %.0f bytes against %.0f, a loss in ", winner->file_bytes,
                    eight->file_bytes);
     msc_shown_append(out, runtime);
-    msc_str_printf(out, " of %.5g beside %.5g", winner->loss, eight->loss);
+    msc_str_printf(out, " of %.5g against %.5g", winner->loss, eight->loss);
     if (has_ratio) {
         msc_str_printf(out, ", %.3g times its latency (%.3g to %.3g)", ratio.median, ratio.lower,
                        ratio.upper);
@@ -203,7 +202,7 @@ enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSO
         msc_str_char(out, '\n');
     }
     if (msc_json_get(runtime, "refused")) {
-        msc_str_append(out, "the winner is refused there: ");
+        msc_str_append(out, "the runtime refuses the winner: ");
         msc_shown_append(out, msc_report__text(runtime, "refused"));
         msc_str_char(out, '\n');
     }

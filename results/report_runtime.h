@@ -1,6 +1,6 @@
 // The lines of a report about the runtime of the search: which one it is, and warnings if the
-// winner is no improvement there. The winner here is the first of the reranked plans, if there are
-// any.
+// winner is not an improvement there. Here, the first of the reranked plans counts as the winner,
+// if there are any.
 #ifndef MSC_RESULTS_REPORT_RUNTIME_H
 #define MSC_RESULTS_REPORT_RUNTIME_H
 
@@ -14,19 +14,19 @@ struct msc_str;
 // Appends a line on the runtime, and a warning for each of these that holds for the winner:
 //  - its loss there differs from the search's by more than 2 %, three times the noise, and a
 //    thousandth of the loss of uniform 8;
-//  - it is not better than the uniform plan of 8 bits: its file is no smaller, its loss is not lower
-//    by more than the noise, and its latency is not lower by the quartiles of the rounds;
-//  - or, if only the first of these holds: its file is no smaller;
+//  - it is not better than the uniform plan of 8 bits: its file is no smaller, its loss is not
+//    lower by more than the noise, and its latency is not lower by the quartiles of the rounds;
+//  - only its file is no smaller than the file of that plan;
 //  - the float model's outputs there differ from those that the search used, by the same margins;
 //  - it is slower than the float model, by the quartiles of the rounds and at least 1 %.
 // Appends nothing if the report has no `runtime`.
 enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report);
-// The difference from which a loss in a runtime counts as different from the search's. NaN:
+// The least difference at which a loss in a runtime counts as different from the search's. NaN:
 // unknown.
 double msc_report__loss_margin(double searched_loss, double noise, double eight_loss);
 // Appends a line if the float model's outputs in the runtime have a loss above `least`.
 void msc_report__write_float(struct msc_str *out, double loss, double least, const char *runtime);
-// Whether the warning is given that the winner is not better than the uniform plan of 8 bits.
+// True if the warning is given that the winner is not better than the uniform plan of 8 bits.
 bool msc_report__is_not_better(const struct cJSON *report);
 
 #endif

@@ -28,12 +28,13 @@ static void write_names(struct msc_str *out, const cJSON *list) {
 void msc_report__write_sameness(struct msc_str *out, const cJSON *report) {
     const cJSON *dead = sameness_get(report, "dead");
     if (cJSON_IsTrue(sameness_get(report, "same"))) {
-        msc_str_append(out, "all samples are the same, so the loss says nothing about others\n");
+        msc_str_append(out,
+                       "all samples are the same, so the loss tells nothing about other samples\n");
     }
     if (cJSON_IsArray(dead)) {
         msc_str_append(out, "the model gives the same outputs for all samples");
         write_names(out, dead);
-        msc_str_append(out, ", so the loss says nothing\n");
+        msc_str_append(out, ", so the loss is meaningless\n");
     }
     if (sameness_get(report, "unshared")) {
         msc_str_append(out, "all validation samples are also calibration samples, so no plan was "

@@ -1,6 +1,6 @@
-// Explains a report's `sameness`: the samples are all the same, the outputs on them are, or the
-// validation samples equal the calibration samples. model/sameness.h finds this; a record's
-// header stores it.
+// Explains a report's `sameness`: all samples are the same, all outputs are the same, or the
+// validation samples equal the calibration samples. model/sameness.h finds this; a record's header
+// stores it.
 #ifndef MSC_RESULTS_REPORT_SAMENESS_H
 #define MSC_RESULTS_REPORT_SAMENESS_H
 
@@ -10,7 +10,7 @@
 
 struct cJSON;
 
-// Is every loss meaningless?
+// True if every loss is meaningless.
 bool msc_report__is_blind(const struct cJSON *report);
 // Appends sentences, one per line, in lower case and without a full stop.
 void msc_report__write_sameness(struct msc_str *out, const struct cJSON *report);

@@ -146,7 +146,7 @@ static void mark_best(struct msc_report_table *table) {
     *style = *style == MSC_STYLE_FAINT ? *style : MSC_STYLE_BEST;
 }
 
-// Adds a plan's row. Its name says what the plan is to the search.
+// Adds a plan's row, named by the plan's role in the search.
 static enum msc_status add_named_row(struct msc_report_table *table, const char *what,
                                      const cJSON *plan, const cJSON *row) {
     char name[MSC_REPORT_CELL_BYTES];

@@ -23,9 +23,9 @@ static const struct {
     const char *note;
 } explained[] = {
     {"noise", "noise_ratio",
-     "how far rounding alone may move distill_loss, as a part of it: nearer losses are equal"},
+     "relative change of distill_loss that rounding can cause: losses closer than this are equal"},
     {"isolated_loss_sum", "isolated_loss_sum",
-     "the losses of the plan's choices, each alone with the rest float, added up"},
+     "sum of the losses of the plan's choices, each measured with all others float"},
 };
 
 const char *msc_report_label(const char *column) {
@@ -102,13 +102,13 @@ static void write_table(struct msc_str *out, const struct msc_report_table *tabl
     write_notes(out, table);
 }
 
-// Says where latencies that count as exact come from.
+// Names the table from which exact latencies were taken.
 static void write_latency(struct msc_str *out, const cJSON *report) {
     const cJSON *of = msc_json_get(report, "latency_of");
     if (of) {
         msc_str_append(out, "latency_us: of ");
         msc_shown_append(out, msc_report__text(report, "latency_of"));
-        msc_str_append(out, ", by a table measured before the search\n");
+        msc_str_append(out, ", from a table measured before the search\n");
     }
 }
 
@@ -124,11 +124,12 @@ static enum msc_status write_reranked(struct msc_str *out, const cJSON *report, 
         return MSC_OK;
     }
     msc_report_name_reranked(name, first);
-    msc_str_printf(out, "%d plans, by ", cJSON_GetArraySize(msc_json_get(reranked, "plans")));
+    msc_str_printf(out, "%d plans, ordered by measured ",
+                   cJSON_GetArraySize(msc_json_get(reranked, "plans")));
     msc_shown_append(out, msc_report__text(reranked, "by"));
-    msc_str_append(out, " as it was measured: ");
+    msc_str_append(out, ": ");
     msc_shown_append(out, name);
-    msc_str_append(out, ", comes first, and is delivered\n");
+    msc_str_append(out, ", is first and delivered\n");
     enum msc_status status = msc_report_table_fill_reranked(&table, report, reranked);
     if (status == MSC_OK) {
         fill_down(&down, &table);
@@ -181,7 +182,7 @@ static void write_counts(struct msc_str *out, const cJSON *report) {
 static void write_left_out(struct msc_str *out, const cJSON *report) {
     const cJSON *row = NULL;
     cJSON_ArrayForEach(row, msc_json_get(report, "left_out")) {
-        msc_str_printf(out, "line %.0f (trial %.0f) does not come out again, and is left out: ",
+        msc_str_printf(out, "line %.0f (trial %.0f) could not be reproduced and is left out: ",
                        msc_json_get(row, "line")->valuedouble,
                        msc_json_get(row, "id")->valuedouble);
         msc_shown_append(out, msc_report__text(row, "difference"));
@@ -197,7 +198,7 @@ static void write_verdict(struct msc_str *out, const cJSON *report) {
         msc_style_begin(out, MSC_STYLE_WARNING);
         msc_str_append(out, "no trial meets every bound");
         msc_style_end(out);
-        msc_str_printf(out, ": the nearest one misses them by %.3g in all\n",
+        msc_str_printf(out, ": the nearest trial violates them by %.3g in total\n",
                        msc_json_get(winner, "violation")->valuedouble);
     } else if (msc_json_get(winner, "label") && !msc_json_get(report, "delivered")) {
         const char *label = msc_json_get(winner, "label")->valuestring;

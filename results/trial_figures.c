@@ -183,8 +183,8 @@ static bool is_cheaper(const void *context, const void *x, const void *y) {
                                 : a->id < b->id;
 }
 
-// Is the trial dominated by, or equal to, a point of the front? Points of the front are earlier
-// trials.
+// True if the trial is dominated by, or equal to, a point of the front. Points of the front are
+// earlier trials.
 static bool is_covered(const struct candidates *c, const struct candidate *trial) {
     size_t low = 0, high = c->n_front;
     while (low < high) {

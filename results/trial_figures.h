@@ -11,22 +11,24 @@ struct cJSON;
 #define MSC_FIGURE_POINTS 3000
 #define MSC_FIGURE_COLUMNS 80
 #define MSC_FIGURE_ROWS 50
-// About the most points of a front that are listed.
+// Approximate maximum number of points of a front that are listed.
 #define MSC_FIGURE_FRONT 100
 
 // {
 //   "best": {"trial", "seconds", "value"}         lists with an entry for each improvement
 //   "n", "elapsed_s"                              trials, seconds of search
 //   "cost": metric                                plotted against the first objective
-//   "front": [{"id", "metrics", "summary"}]       the Pareto front of the objectives, or of objective and
-//                                                 cost if there is one objective; `summary` is the plan in
-//                                                 a line (results/plan_layers.h); long fronts are thinned
+//   "front": [{"id", "metrics", "summary"}]       the Pareto front of the objectives, or of
+//                                                 objective and cost if there is one objective;
+//                                                 `summary` is the plan in a line
+//                                                 (results/plan_layers.h); long fronts are thinned
 //   "n_front"                                     points of the whole front
 //   "points": {"id", "state", "baseline", "metrics": {name: list}}
-//                                                 trials with a result, without repeats; if there are more
-//                                                 than MSC_FIGURE_POINTS, the first in each cell of a grid
-//                                                 over objective and cost, the best, the extremes of
-//                                                 both, the uniform plans and the front
+//                                                 trials with a result, without repeats; if there
+//                                                 are more than MSC_FIGURE_POINTS, the first in
+//                                                 each cell of a grid over objective and cost, the
+//                                                 best, the extremes of both, the uniform plans and
+//                                                 the front
 //   "is_thinned"
 //   "speed": {"seconds", "trials_per_s", "reuse"} means over intervals of time
 // }

@@ -71,7 +71,7 @@ static void write_standing(struct msc_verdict__state *v, const char *kind) {
         msc_str_char(&v->text, '.');
     } else {
         bool is_uniform = strcmp(kind, "uniform") == 0;
-        msc_str_append(&v->text, is_uniform ? ": nothing that was found is better." : ".");
+        msc_str_append(&v->text, is_uniform ? ": nothing better was found." : ".");
     }
 }
 
@@ -83,11 +83,11 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
     } else if (strcmp(kind, "infeasible") == 0) {
         msc_str_append(&v->text, "There is nothing to deploy: no trial meets every bound.");
     } else if (strcmp(kind, "blind") == 0) {
-        msc_str_append(&v->text, "The samples say nothing of any plan: do not deploy ");
+        msc_str_append(&v->text, "The samples cannot tell plans apart: do not deploy ");
         msc_verdict__write_plan(&v->text, v->plan);
-        msc_str_append(&v->text, " untried.");
+        msc_str_append(&v->text, " without testing it.");
     } else if (strcmp(kind, "far") == 0) {
-        msc_str_append(&v->text, "The best that was found, ");
+        msc_str_append(&v->text, "The best plan found, ");
         msc_verdict__write_plan(&v->text, v->plan);
         msc_str_append(&v->text, ", is far from the model: do not deploy it without testing it.");
     } else if (strcmp(kind, "caution") == 0) {
@@ -95,8 +95,8 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
                        msc_verdict__number(v->plan, "id"),
                        v->plan_of_search == v->plan ? "" : " with better weights");
         msc_verdict__write_plan(&v->text, v->eight);
-        msc_str_append(&v->text, may_deploy_eight(v) ? ": deploy that, which needs no search."
-                                                     : ", but that does not meet the bounds.");
+        msc_str_append(&v->text, may_deploy_eight(v) ? ": deploy that plan, which needs no search."
+                                                     : ", but that plan does not meet the bounds.");
     } else {
         msc_str_append(&v->text, "Deploy ");
         msc_verdict__write_plan(&v->text, v->plan);

@@ -6,9 +6,10 @@
 // The result is an object with
 //
 //     kind      "deploy": deploy a trial
-//               "uniform": deploy a uniform plan: it is as good as the best trial, or is first in the
-//               runtime
-//               "caution": the plan meets the bounds, but in its runtime is no better than uniform 8
+//               "uniform": deploy a uniform plan: it is as good as the best trial, or is first in
+//               the runtime
+//               "caution": the plan meets the bounds, but in its runtime is no better than
+//               uniform 8
 //               "far": the plan meets the bounds, but its outputs hardly resemble the model's
 //               "blind": the plan meets the bounds, but all samples or all outputs are the same
 //               "infeasible": no trial meets the bounds

@@ -106,7 +106,7 @@ static enum msc_status add_other(struct comparison *c, const cJSON *record) {
     } else if (have_one_plan(c->best, record)) {
         msc_str_append(&c->text, ": the same plan.");
     } else if (theirs == ours) {
-        msc_str_append(&c->text, ": another plan that is as good.");
+        msc_str_append(&c->text, ": another plan, equally good.");
     } else {
         msc_str_append(&c->text, ": ");
         if (isfinite(times) && times > 0.0) {
@@ -123,7 +123,7 @@ static enum msc_status add_standing(struct comparison *c) {
     msc_shown_append(&c->text, c->metric);
     msc_str_append(&c->text, ", ");
     msc_verdict__write_number(&c->text, value_of(c, c->best));
-    msc_str_printf(&c->text, ", of what these %d searches would deploy.",
+    msc_str_printf(&c->text, ", of the plans that these %d searches would deploy.",
                    cJSON_GetArraySize(c->records));
     return end_reason(c);
 }
@@ -139,11 +139,11 @@ static enum msc_status add_others(struct comparison *c) {
     if (n <= MOST_TOLD) {
         return MSC_OK;
     }
-    msc_str_printf(&c->text, "The table has %d more.", n - MOST_TOLD);
+    msc_str_printf(&c->text, "%d more are in the table.", n - MOST_TOLD);
     return end_reason(c);
 }
 
-// Does the key only affect how the search runs, so that its results remain comparable? `key` is
+// True if the key only affects how the search runs, so that results remain comparable. `key` is
 // like "quantize.gym[0].agent.type".
 static bool is_of_the_search(const char *key) {
     static const char *const parts[] = {"agent", "budget",        "parallel",  "race",   "record",
@@ -170,8 +170,7 @@ static enum msc_status add_caution(struct comparison *c, const cJSON *difference
         if (is_of_the_search(text_of(row, "key")) || n++ >= MOST_TOLD) {
             continue;
         }
-        msc_str_append(&c->text,
-                       n == 1 ? "Take care, not everything was the same: they differ in " : ", ");
+        msc_str_append(&c->text, n == 1 ? "Caution: the searches also differ in " : ", ");
         msc_shown_append(&c->text, text_of(row, "key"));
     }
     if (n == 0) {
@@ -224,7 +223,7 @@ static enum msc_status add_ends(struct comparison *c) {
     if (n == 0) {
         return MSC_OK;
     }
-    msc_str_printf(&c->text, "%d of the searches %s not come to an end: this may still change.", n,
+    msc_str_printf(&c->text, "%d of the searches %s not ended: this may still change.", n,
                    n == 1 ? "has" : "have");
     return end_reason(c);
 }
@@ -264,8 +263,8 @@ static enum msc_status fill(struct comparison *c) {
     }
     find_best(c);
     if (!c->best) {
-        msc_str_append(&c->text, "There is nothing to deploy: in none of these a trial meets every "
-                                 "bound.");
+        msc_str_append(&c->text,
+                       "There is nothing to deploy: no trial of these searches meets every bound.");
         MSC_TRY(add_kind(c, "infeasible"));
         return add_ends(c);
     }

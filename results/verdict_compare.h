@@ -3,9 +3,9 @@
 //     cJSON *verdict;
 //     MSC_TRY(msc_verdict_compare(&verdict, records));
 //
-// The result is an object as in results/verdict.h. `kind` and `command` are those of the record with
-// the best plan; `kind` is "none" if no plan can be chosen. `headline` and `reasons` are about all
-// records.
+// The result is an object as in results/verdict.h. `kind` and `command` are copied from the record
+// with the best plan; `kind` is "none" if no plan can be chosen. `headline` and `reasons` are about
+// all records.
 #ifndef MSC_RESULTS_VERDICT_COMPARE_H
 #define MSC_RESULTS_VERDICT_COMPARE_H
 

@@ -35,14 +35,14 @@ void msc_verdict__write_number(struct msc_str *out, double value);
 // "size_ratio at most 0.2, macs_ratio at most 0.4"
 void msc_verdict__write_bounds(struct msc_str *out, const cJSON *report);
 bool msc_verdict__is_broken(const cJSON *report, const cJSON *row); // Is any bound broken?
-// Lists each broken bound: "size_ratio is 0.24, allowed is at most 0.2".
+// Lists each broken bound: "size_ratio is 0.24, but must be at most 0.2".
 void msc_verdict__write_broken(struct msc_str *out, const cJSON *report, const cJSON *row);
 // Adds the sentence in `text` to the reasons.
 enum msc_status msc_verdict__end_reason(struct msc_verdict__state *v);
 
 // ---- Reasons (verdict_reasons.c) --------------------------------------------------------------
 
-// Do the plan's outputs hardly resemble the model's?
+// True if the plan's outputs hardly resemble the model's.
 bool msc_verdict__is_far(const struct msc_verdict__state *v);
 // Adds the reasons for or against a plan that meets the bounds.
 enum msc_status msc_verdict__add_reasons(struct msc_verdict__state *v);

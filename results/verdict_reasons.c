@@ -18,26 +18,27 @@
 #define VALIDATION_TO_MENTION 1.5
 // Latencies with a smaller relative difference count as equal.
 #define SAME_LATENCY 0.02
-// Relative mean squared error above which outputs are far off: errors of a third of the outputs'
-// size.
+// Relative mean squared error above which outputs are far off: the errors are about a third of the
+// outputs' size.
 #define FAR_LOSS 0.1
 
-// "Of the best trials, measured once more as exported models, it is the first by latency_us."
+// "Of the best trials, measured again as exported models, it is first by latency_us."
 static enum msc_status add_rank(struct msc_verdict__state *v) {
-    msc_str_append(&v->text, "Of the best trials, measured once more as exported models, it is "
-                             "the first by ");
+    msc_str_append(&v->text,
+                   "Of the best trials, measured again as exported models, it is first by ");
     msc_shown_append(&v->text, msc_report__text(msc_verdict__get(v->report, "reranked"), "by"));
     msc_str_char(&v->text, '.');
     MSC_TRY(msc_verdict__end_reason(v));
     msc_str_append(&v->text, "The search measured ");
     msc_shown_append(&v->text, v->objective);
-    msc_str_append(&v->text, " of ");
+    msc_str_append(&v->text, " as ");
     msc_verdict__write_number(&v->text, msc_verdict__metric(v->plan_of_search, v->objective));
     msc_str_char(&v->text, '.');
     return msc_verdict__end_reason(v);
 }
 
-// "It has the least distill_loss, 0.0001, of the 7 trials that meet the bounds (size_ratio at most 0.2)."
+// "It has the least distill_loss, 0.0001, of the 7 trials that meet the bounds (size_ratio at most
+// 0.2)."
 static enum msc_status add_standing(struct msc_verdict__state *v) {
     double n = msc_verdict__number(msc_verdict__get(v->report, "counts"), "complete");
     bool has_bounds = cJSON_GetArraySize(msc_verdict__get(v->report, "bounds")) > 0;
@@ -54,7 +55,7 @@ static enum msc_status add_standing(struct msc_verdict__state *v) {
         msc_verdict__write_bounds(&v->text, v->report);
         msc_str_char(&v->text, ')');
     } else {
-        msc_str_append(&v->text, "came to a result");
+        msc_str_append(&v->text, "produced a result");
     }
     if (!is_same) {
         msc_str_append(&v->text, "; with better weights it has ");
@@ -136,7 +137,7 @@ static enum msc_status add_best_uniform(struct msc_verdict__state *v, const cJSO
     double ours = msc_verdict__metric(v->plan, v->objective);
     double theirs = msc_verdict__metric(best, v->objective);
     bool is_worse = v->is_maximised ? theirs < ours : theirs > ours;
-    msc_str_append(&v->text, "The best uniform plan that may be deployed, ");
+    msc_str_append(&v->text, "The best uniform plan within the bounds, ");
     msc_verdict__write_plan(&v->text, best);
     msc_str_append(&v->text, ", has ");
     msc_verdict__write_number(&v->text, theirs);
@@ -169,9 +170,9 @@ static enum msc_status add_uniform_plans(struct msc_verdict__state *v) {
 static const struct {
     const char *metric, *words;
 } ratios[] = {
-    {"size_ratio", "of the bytes of its weights"},
-    {"macs_ratio", "of its multiply-accumulates"},
-    {"bit_ops_ratio", "of its bit operations"},
+    {"size_ratio", "of the model's weight bytes"},
+    {"macs_ratio", "of the multiply-accumulates"},
+    {"bit_ops_ratio", "of the bit operations"},
 };
 
 static enum msc_status add_savings(struct msc_verdict__state *v) {
@@ -181,8 +182,8 @@ static enum msc_status add_savings(struct msc_verdict__state *v) {
     for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
         double ratio = msc_verdict__metric(v->plan, ratios[i].metric);
         if (ratio < 1.0) {
-            msc_str_printf(&v->text, "%s%.3g %% %s", n++ > 0 ? ", " : "Of the model it leaves ",
-                           100.0 * ratio, ratios[i].words);
+            msc_str_printf(&v->text, "%s%.3g %% %s", n++ > 0 ? ", " : "It keeps ", 100.0 * ratio,
+                           ratios[i].words);
         }
     }
     if (!isnan(accuracy)) {
@@ -217,12 +218,12 @@ static enum msc_status add_validation(struct msc_verdict__state *v) {
         return MSC_OK;
     }
     if (!was_measured) {
-        msc_str_append(&v->text,
-                       "It was not measured on samples that the search did not choose by: "
-                       "give dataset.validation.");
+        msc_str_append(
+            &v->text,
+            "It was not measured on samples that the search did not use: add dataset.validation.");
         return msc_verdict__end_reason(v);
     }
-    msc_str_printf(&v->text, "On %.0f samples that nothing was chosen by, distill_loss is ",
+    msc_str_printf(&v->text, "On %.0f samples that the search did not use, distill_loss is ",
                    msc_verdict__number(of, "samples"));
     msc_verdict__write_number(&v->text, loss);
     if (!isnan(accuracy)) {
@@ -231,8 +232,7 @@ static enum msc_status add_validation(struct msc_verdict__state *v) {
     }
     if (loss > VALIDATION_TO_MENTION * own) {
         msc_str_printf(&v->text,
-                       ": %.3g times that of the search, so more calibration samples may "
-                       "help",
+                       ": %.3g times the search's loss, so more calibration samples may help",
                        loss / own);
     }
     msc_str_char(&v->text, '.');
@@ -259,7 +259,7 @@ static enum msc_status add_runtime_numbers(struct msc_verdict__state *v) {
                        us < 1e3 ? ", and a sample takes %.4g µs" : ", and a sample takes %.4g ms",
                        us < 1e3 ? us : 1e-3 * us);
         if (fabs(ratio - 1.0) < SAME_LATENCY) {
-            msc_str_append(&v->text, ", as uncompressed");
+            msc_str_append(&v->text, ", the same as uncompressed");
         } else {
             msc_str_printf(&v->text, ", %.3g times as long as uncompressed", ratio);
         }

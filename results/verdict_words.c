@@ -118,7 +118,7 @@ void msc_verdict__write_broken(struct msc_str *out, const cJSON *report, const c
             msc_shown_append(out, msc_verdict__get(bound, "metric")->valuestring);
             msc_str_append(out, " is ");
             write_breaking(out, bounded_of(row, bound), bound);
-            msc_str_append(out, ", allowed is ");
+            msc_str_append(out, ", but must be ");
             write_limit(out, bound);
             before = "; ";
         }

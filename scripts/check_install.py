@@ -185,7 +185,7 @@ def check_built(installed, examples, expected, built):
     gym["budget"] = {"trials": BUDGET}
     config.write_text(json.dumps(content), encoding="utf-8")
     shown = run([installed.program, "search", config, "--quiet"])
-    if "ended: the budget of trials is used up" not in shown:
+    if "ended: the trial budget is used up" not in shown:
         raise Failure(f"the search with {agent} and {env} says:\n{shown}")
     linked = os.environ | {"LD_LIBRARY_PATH": str(installed.library.parent)}
     answers = run([queries], env=linked)

@@ -15,14 +15,15 @@
 #include <unistd.h>
 
 #define MAGIC "mscatt1"
-// After vanishing this often, a round runs its trials one by one, and a trial alone has failed.
+// A round that vanished this often runs its trials one by one. A trial that vanished this often
+// while running alone has failed.
 #define ROUND_VANISHED_LIMIT 2
 #define TRIAL_VANISHED_LIMIT 3
-// A trial that was killed from outside this often while alone has failed. One kill may be
+// A trial that was killed from outside this often while running alone has failed: one kill may be
 // unrelated.
 #define TRIAL_KILLED_LIMIT 2
-// Exceeding a limit, or no sign of life, this often while alone: fewer times may be the machine's
-// fault.
+// A trial that exceeded its limit, or showed no sign of life, this often while running alone has
+// failed: fewer times may be the machine's fault.
 #define TRIAL_STALLED_LIMIT 3
 
 enum fate {
@@ -34,7 +35,7 @@ enum fate {
     FATE_QUIET,     // failed: no sign of life while alone
 };
 
-// Flags of an evaluation.
+// Bits of page.flight: how the trials in flight are evaluated.
 #define FLIGHT_ALONE 1u
 #define FLIGHT_ELSEWHERE 2u
 
@@ -78,7 +79,7 @@ static bool is_sound(const struct page *page) {
            page->n_suspects <= MSC_ATTEMPT_MAX_TRIALS;
 }
 
-// Does not follow or overwrite links, which belong to somebody else.
+// Opens or creates the file. Refuses links, which may lead to a file of another owner.
 static int open_own(const char *path) {
     struct stat info;
     int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -95,7 +96,8 @@ static struct page *map_page(const char *path) {
     if (descriptor < 0) {
         return NULL;
     }
-    // Allocates the blocks now: a store into a hole of a full disk would kill the process.
+    // Allocates the blocks now: if the disk were full, a later store into a hole would kill the
+    // process.
     void *page = MAP_FAILED;
     int error = posix_fallocate(descriptor, 0, sizeof(struct page));
     if (error == 0) {
@@ -129,7 +131,8 @@ static struct suspect *add_suspect(struct page *page, int64_t id) {
     return suspect;
 }
 
-// Counts a death of the process while the trial was alone. False: too many, the trial has failed.
+// Counts a death of the process while the trial ran alone. False if that was one too many: the
+// trial has failed.
 static bool is_forgiven(struct suspect *suspect, enum msc_worker_death death) {
     switch (death) {
     case MSC_WORKER_DEATH_KILLED:
@@ -145,8 +148,8 @@ static bool is_forgiven(struct suspect *suspect, enum msc_worker_death death) {
     return false;
 }
 
-// Handles a death that the parent saw. A failed trial counts as progress, because its line may have
-// to wait for earlier ones, or in a race for the whole round.
+// Handles a death that the parent saw. A failed trial counts as progress at once, because its line
+// may be written much later: after those of earlier trials, or in a race after the whole round.
 static void blame_trials(struct msc_attempt *attempt, const int64_t ids[], size_t n, bool was_alone,
                          enum msc_worker_death death, int signal_number) {
     struct page *page = attempt->page;
@@ -173,7 +176,7 @@ static void note_vanished(struct page *page, int64_t id) {
     }
 }
 
-// Handles a death that nobody saw.
+// Handles a death of unknown cause.
 static void mark_round(struct page *page, size_t n) {
     if ((page->flight & FLIGHT_ALONE) && n == 1) {
         note_vanished(page, page->ids[0]);
@@ -245,7 +248,8 @@ static enum msc_status open_page(struct msc_attempt *attempt, const char *record
             snprintf(reason, sizeof reason, "error %d", errno);
         }
         msc_log(attempt->log, MSC_LOG_WARNING,
-                "%s: cannot be created (%s): a trial that crashes will crash again after a resume",
+                "%s: cannot be created (%s): after a resume, a trial that crashed the process will "
+                "crash it again",
                 attempt->path, reason);
         attempt->page = msc_alloc_zero(1, sizeof *attempt->page);
     }

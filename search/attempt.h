@@ -2,15 +2,16 @@
 // follows. The file is mapped into memory: noting a trial costs one store and survives the process.
 // It is removed after a search that ended well.
 //
-//  - Trials in flight are run alone next if the process crashed, exceeded a time limit, showed no sign of
-//    life (supervise/watchdog.h) or was killed from outside. A trial that crashes alone has failed. So has one
-//    that is killed from outside twice while alone, or exceeds its limit or shows no sign of life three
-//    times while alone: a machine may stall once. Being suspended fails no trial.
-//  - If workers elsewhere measure (cluster/pool.h), only a crash of this process is blamed on the trials.
-//    They did not run in it, so other ends say nothing about them.
-//  - If nobody saw how the process ended (its parent was killed too, or power was lost), the round is
-//    marked. A round that vanished twice runs one trial at a time. A trial that vanished three times alone
-//    has failed.
+//  - Trials in flight are run alone next if the process crashed, exceeded a time limit, showed no
+//    sign of life (supervise/watchdog.h) or was killed from outside. A trial that crashes alone has
+//    failed. So has a trial that, running alone, is killed from outside twice, or exceeds its limit
+//    or shows no sign of life three times: a machine may stall once. Suspending the process fails
+//    no trial.
+//  - If workers elsewhere measure (cluster/pool.h), only a crash of this process is blamed on the
+//    trials. Its other deaths are not, because the trials ran in other processes.
+//  - If it is unknown how the process ended (its parent was killed too, or power was lost), the
+//    round is marked as vanished. A round that vanished twice runs one trial at a time. A trial
+//    that vanished three times while running alone has failed.
 #ifndef MSC_SEARCH_ATTEMPT_H
 #define MSC_SEARCH_ATTEMPT_H
 
@@ -50,7 +51,8 @@ enum msc_attempt_verdict msc_attempt_judge(const struct msc_attempt *attempt,
                                            struct msc_trial *trial);
 
 // Blames trials that were in flight in a process elsewhere, at most MSC_ATTEMPT_MAX_TRIALS, for its
-// death (MSC_WORKER_DEATH_NONE: nobody saw how). They are treated as after a death of this process.
+// death (MSC_WORKER_DEATH_NONE: of unknown cause). They are treated as after a death of this
+// process.
 void msc_attempt_blame(struct msc_attempt *attempt, const int64_t ids[], size_t n, bool was_alone,
                        enum msc_worker_death death, int signal_number);
 
@@ -59,7 +61,7 @@ void msc_attempt_begin(struct msc_attempt *attempt, struct msc_trial *const tria
                        bool is_alone);
 void msc_attempt_finished(struct msc_attempt *attempt, size_t index);
 void msc_attempt_end(struct msc_attempt *attempt);
-// Trials before `next_id` are in the record: forgets what is known of them.
+// Trials before `next_id` are in the record: drops them from the file.
 void msc_attempt_committed(struct msc_attempt *attempt, int64_t next_id);
 
 #endif

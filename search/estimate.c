@@ -58,8 +58,8 @@ static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o
     e->record_bytes = e->n_trials * (double)e->line_bytes;
 }
 
-// Trial time from the last lines of the record. Lines of its first commit, which include the first
-// touch of memory, are only used if there are no others.
+// The mean trial time over the last lines of the record. Lines of the first commit include the
+// first touch of memory, so they are used only if there are no others.
 static double recorded_trial_s(const struct msc_record *record) {
     size_t n_lines = msc_record_n_trials(record);
     double end_s = NAN;
@@ -276,33 +276,31 @@ static void write_plan(struct msc_str *out, const struct msc_estimate *e) {
         return;
     }
     if (isfinite(e->n_plan)) {
-        msc_str_printf(
-            out,
-            "plan: the agent has all that it makes its plan of after %.0f trials, and the "
-            "budget ends before; its last trial is a plan made of what is known by then\n",
-            e->n_plan);
+        msc_str_printf(out,
+                       "plan: the agent needs %.0f trials to make its plan, more than the budget; "
+                       "the last trial is a plan from the trials until then\n",
+                       e->n_plan);
     } else if (isfinite(e->n_trials)) {
         msc_str_append(
-            out, "plan: nobody knows after how many trials the agent is within the bounds; "
-                 "should the budget end before, its last trial is a plan made of what is known "
-                 "by then\n");
+            out,
+            "plan: the number of trials that the agent needs to meet the bounds is unknown; if the "
+            "budget ends before, the last trial is a plan from the trials until then\n");
     }
 }
 
 static void write_race(struct msc_str *out, const struct msc_estimate *e) {
     for (size_t i = 0; i < e->race.n_rungs; i++) {
-        msc_str_append(out, i > 0                  ? ", "
-                            : e->race.margin > 0.0 ? "race: of a round those go on after "
-                                                   : "race: of a round the best go on after ");
+        msc_str_append(out, i > 0 ? ", "
+                            : e->race.margin > 0.0
+                                ? "race: trials that may beat the best so far continue after "
+                                : "race: the best trials of a round continue after ");
         msc_str_printf(out, "%u", e->race.rungs[i]);
     }
     if (e->race.n_rungs > 0 && e->race.margin > 0.0) {
-        msc_str_printf(out,
-                       " of %zu batches, that may be better than the best so far, from %zu on at "
-                       "most %.3g of them\n",
+        msc_str_printf(out, " of %zu batches; from %zu batches on, at most %.3g of a round\n",
                        e->n_batches, msc_race_halves_from(&e->race), e->race.keep);
     } else if (e->race.n_rungs > 0) {
-        msc_str_printf(out, " of %zu batches, each time %.3g of them\n", e->n_batches,
+        msc_str_printf(out, " of %zu batches, %.3g of the trials each time\n", e->n_batches,
                        e->race.keep);
     }
 }

@@ -22,14 +22,14 @@ struct msc_estimate {
     bool is_agent_counted; // `left_s` includes the agent's own time
     double agent_s;        // the agent's own time for all these trials
     double left_s;         // time until the end; +inf: no limit, NaN: unknown
-    double reevaluate_s;   // afterwards, to measure for the report again; NaN: unknown
+    double reevaluate_s;   // time of the measurements for the report; NaN: unknown
     double end_wall_s;     // seconds since 1970, UTC
     uint64_t line_bytes;   // of one trial
     double record_bytes;   // still to be written; +inf: no limit
     uint64_t free_bytes;   // on the record's disk
     size_t n_recorded;     // trials already in the record
     struct msc_race race;  // between the trials of a round; without rungs there is no race
-    size_t n_batches;      // that the rungs refer to
+    size_t n_batches;      // of the samples; rungs are numbers of them
 };
 
 // Figures that a running search knows better than its record.

@@ -1,5 +1,5 @@
-// The number of trials that an agent still needs, and the time that it takes itself. External
-// agents are not run for that.
+// Estimates how many trials an agent still needs, and how much time the agent itself takes.
+// External agents are not run for this.
 #include "search/estimate_internal.h"
 
 #include "base/json_get.h"
@@ -23,7 +23,7 @@ static void limit_left(struct msc_estimate_live *out, const struct msc_search_op
     if (o->budget.trials >= 0) {
         out->left.n = fmin(out->left.n, (double)o->budget.trials - n_done);
     }
-    if (n_points < out->left.n) { // an agent may leave out points even so
+    if (n_points < out->left.n) { // the agent may still skip points
         out->left.n = n_points;
         out->left.is_exact = false;
     }

@@ -4,7 +4,7 @@
 
 #include "search/estimate.h"
 
-// A probe of one of the space's baselines, or of its first point if it has none.
+// Makes a probe of one of the space's baselines, or of its first point if it has none.
 enum msc_status msc_estimate__baseline(struct msc_trial *trial, struct msc_arena *arena,
                                        const struct msc_space *space, size_t index);
 // Fills `left` and `effort` by asking a fresh agent, as after `n_done` proposals.

@@ -24,10 +24,10 @@ const char *msc_search_end_text(enum msc_search_end end) {
     static const char *const texts[MSC_SEARCH_END_COUNT] = {
         [MSC_SEARCH_END_AGENT] = "the agent has nothing left to try",
         [MSC_SEARCH_END_EXHAUSTED] = "every point was tried, or the agent only repeats itself",
-        [MSC_SEARCH_END_TRIALS] = "the budget of trials is used up",
-        [MSC_SEARCH_END_TIME] = "the budget of time is used up",
+        [MSC_SEARCH_END_TRIALS] = "the trial budget is used up",
+        [MSC_SEARCH_END_TIME] = "the time budget is used up",
         [MSC_SEARCH_END_TARGET] = "the target is reached",
-        [MSC_SEARCH_END_CANCELLED] = "stopped on request; resume goes on",
+        [MSC_SEARCH_END_CANCELLED] = "stopped on request; mscgym resume continues it",
     };
     return texts[end];
 }
@@ -74,7 +74,7 @@ static enum msc_status take_next_recorded(struct msc_search *s) {
     return take_recorded(s, &line);
 }
 
-// Did the trial fail because of the environment? A retry is repeated with its original trial.
+// True if the trial failed because of the environment. A retry is repeated with its original trial.
 static bool wants_retry(const struct msc_record_line *line) {
     return msc_search__may_succeed_later(&line->trial.outcome) && line->repeat_of < 0 &&
            line->retry_of < 0 && !line->is_assembled;
@@ -115,8 +115,8 @@ static enum msc_status retry_failed(struct msc_search *s) {
 
 static enum msc_status fail_replay(const struct msc_search *s, const char *what) {
     return MSC_FAIL(MSC_E_STATE,
-                    "%s: trial %lld does not replay: %s; --warm-start goes on with a fresh agent "
-                    "that is told all %zu trials",
+                    "%s: trial %lld does not replay: %s; --warm-start continues with a fresh agent "
+                    "that first observes all %zu trials",
                     s->options->record_path, (long long)s->next_id, what, s->n_recorded);
 }
 
@@ -144,7 +144,7 @@ static enum msc_status go_live(struct msc_search *s) {
     s->last_commit_ns = s->live_ns;
     s->paced_ns = s->live_ns;
     if (s->n_recorded > 0) {
-        msc_log(s->options->log, MSC_LOG_INFO, "%s: going on after %zu trials",
+        msc_log(s->options->log, MSC_LOG_INFO, "%s: continuing after %zu trials",
                 s->options->record_path, s->n_recorded);
     }
     return msc_search__announce_best(s);
@@ -161,8 +161,8 @@ static bool is_target_reached(const struct msc_search *s) {
     return best->state == MSC_TRIAL_COMPLETE && best->objectives[0] <= target;
 }
 
-// Is the search at its end? Called between rounds, after everything was observed. The baselines are
-// always completed first.
+// True if the search is at its end. Called between rounds, after everything was observed. The
+// baselines are always completed first.
 static bool is_at_end(const struct msc_search *s, enum msc_search_end *end) {
     const struct {
         bool is_reached;
@@ -404,10 +404,11 @@ static enum msc_status begin_segments(struct msc_search *s) {
     bool is_new = strcmp(numerics, recorded) != 0;
     bool is_beginning = s->n_recorded == 0 && o->own_numerics && !strcmp(recorded, o->own_numerics);
     if (is_new && !is_beginning && !o->accept_new_numerics) {
-        return MSC_FAIL(MSC_E_STATE,
-                        "%s: its results were computed by \"%s\", this would go on with \"%s\": "
-                        "results would differ in the last bits; --accept-new-numerics goes on",
-                        o->record_path, recorded, numerics);
+        return MSC_FAIL(
+            MSC_E_STATE,
+            "%s: its results were computed by \"%s\", but this program would continue with \"%s\": "
+            "results would differ in the last bits; --accept-new-numerics continues",
+            o->record_path, recorded, numerics);
     }
     bool is_warm = o->warm_start && s->n_recorded > 0 && (int64_t)s->n_recorded >= beginning_end(s);
     first = is_warm ? (int64_t)s->n_recorded : first;

@@ -21,7 +21,7 @@ int64_t msc_search__trials_allowed(const struct msc_search *s, size_t n_open) {
     return is_late ? n - 1 : n;
 }
 
-// Does the record end with an early plan that is final?
+// True if the record ends with an early plan that is final.
 static bool is_assembled(const struct msc_search *s) {
     if (!s->ends_assembled) {
         return false;
@@ -31,7 +31,7 @@ static bool is_assembled(const struct msc_search *s) {
     return !s->options->retry_failed || !msc_search__may_succeed_later(&line.trial.outcome);
 }
 
-// The agent observes an incomplete round as far as it came, because it is not asked again.
+// Lets the agent observe the evaluated part of an incomplete round: it proposes nothing afterwards.
 static enum msc_status evaluate_plan(struct msc_search *s) {
     struct msc_proposal plan = {.choices = s->choices};
     MSC_TRY(msc_search__tell(s, s->n_written));

@@ -90,7 +90,7 @@ struct msc_agent_left msc_search__left(const struct msc_search *s, double *effor
         left.n = fmin(left.n, (double)s->options->budget.trials - (double)s->n_budgeted -
                                   (double)s->ends_assembled);
     }
-    if (n_points < left.n) { // an agent may leave out points even so
+    if (n_points < left.n) { // the agent may still skip points
         left.n = n_points;
         left.is_exact = false;
     }
@@ -205,8 +205,8 @@ enum msc_status msc_search__check_record(const struct msc_search *s) {
     msc_shown_append_path(&path, msc_record_path(s->record));
     enum msc_status status =
         MSC_FAIL(MSC_E_IO,
-                 "%s: the record was taken away while the search wrote it; all %zu trials are in "
-                 "%s: mscgym resume %s goes on",
+                 "%s: another program removed or changed the record during the search; all %zu "
+                 "trials are in %s: mscgym resume %s continues it",
                  s->options->record_path, msc_record_n_trials(s->record),
                  msc_record_path(s->record), msc_str_text(&path));
     msc_str_finish(&path);

@@ -18,7 +18,7 @@ static bool is_measured(const struct msc_search *s, const struct msc_search_item
     return proposal->probe || msc_goal_exact_violation(s->goal, s->space, proposal->choices) <= 0.0;
 }
 
-// The time of all batches relative to that of the current part of the race.
+// The time of all batches relative to the time of the current part of the race.
 static double whole_over_part(const struct msc_search *s) {
     return msc_search__is_raced(s)
                ? (double)msc_env_n_batches(s->options->env) / (double)(s->part.end - s->part.first)

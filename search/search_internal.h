@@ -21,7 +21,7 @@ struct msc_search_item {
     bool is_recorded;            // the line is in the record
 };
 
-// Did it fail for lack of memory, device or time?
+// True if the trial failed for lack of memory, device or time.
 static inline bool msc_search__may_succeed_later(const struct msc_outcome *outcome) {
     return outcome->state == MSC_TRIAL_FAILED && outcome->cause == MSC_CAUSE_ENVIRONMENT;
 }
@@ -102,8 +102,8 @@ void msc_search__close(struct msc_search *s);
 
 // search_item.c
 // Adds an item for the trial s->next_id. A recorded line is used as it is. A new item points to the
-// proposal's choices, which remain valid for the round; if an earlier trial answers it, it is a
-// repeat.
+// proposal's choices, which remain valid for the round. It is a repeat if an earlier trial answers
+// the proposal.
 enum msc_status msc_search__add_recorded(struct msc_search *s, const struct msc_record_line *line);
 enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal,
                                     enum msc_record_warm warm);

@@ -102,8 +102,8 @@ enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
 enum msc_status msc_search__add_told(struct msc_search *s, size_t index) {
     const struct msc_warm_point *point = &s->warm.points[index];
     struct msc_record_line line = {.baseline = -1, .warm = MSC_RECORD_WARM_TOLD};
-    // It was measured although it breaks a bound of this search. As a probe it answers proposals
-    // that ask for that.
+    // It may break a bound of this search although it was measured. Marked as a probe, it answers
+    // proposals that are probes.
     line.trial.proposal.probe = msc_goal_exact_violation(s->goal, s->space, point->choices) > 0.0;
     MSC_TRY(add_round_point(s, &line, point->choices));
     struct msc_search_item *item = &s->items[s->n_items - 1];

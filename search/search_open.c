@@ -13,7 +13,7 @@ static enum msc_status open_search_record(struct msc_search *s) {
     if (msc_file_exists(o->record_path)) {
         status = msc_record_open(&s->record, o->record_path, MSC_RECORD_APPEND, o->log);
     } else if (o->resume_only) {
-        return MSC_FAIL(MSC_E_NOT_FOUND, "%s: there is no record to resume", o->record_path);
+        return MSC_FAIL(MSC_E_NOT_FOUND, "%s: no record to resume", o->record_path);
     }
     return status == MSC_E_NOT_FOUND && !o->resume_only ? MSC_OK : status;
 }
@@ -35,7 +35,7 @@ static enum msc_status add_budget(cJSON *budget, const struct msc_budget *from) 
     return from->has_target ? msc_json_add_number(budget, "target", from->target) : MSC_OK;
 }
 
-// An existing record's header says what the search began with.
+// The points to begin with: those in the header of an existing record, or else the options'.
 static const cJSON *find_warm(const struct msc_search *s) {
     return s->record ? msc_json_get(msc_record_header(s->record), "warm") : s->options->warm;
 }
@@ -90,9 +90,8 @@ static enum msc_status open_search_agent(struct msc_search *s) {
     enum msc_status status =
         msc_agent_open(&s->agent, o->agent_config, s->space, o->goal, o->seed, &host);
     return status == MSC_E_CANCELLED
-               ? MSC_FAIL(MSC_E_CANCELLED,
-                          "stopped on request before the agent was ready; the same "
-                          "command begins anew, or goes on from the record")
+               ? MSC_FAIL(MSC_E_CANCELLED, "stopped on request before the agent was ready; the "
+                                           "same command starts again, or continues the record")
                : status;
 }
 

@@ -33,7 +33,7 @@ enum msc_status msc_search__open_race(struct msc_search *s) {
 
 // ---- Rungs ------------------------------------------------------------------------------------
 
-// Does the item take part? Retries are measured in full, and repeats not at all.
+// True if the item takes part. Retries are measured in full, and repeats not at all.
 static bool is_runner(const struct msc_search_item *item) {
     return item->line.repeat_of < 0 && item->line.retry_of < 0;
 }
@@ -42,7 +42,7 @@ static bool can_win(const struct msc_search *s, const struct msc_search_item *it
     return msc_goal_exact_violation(s->goal, s->space, item->line.trial.proposal.choices) <= 0.0;
 }
 
-// Has `a` a smaller loss than `b` at the rung? The first item wins a tie.
+// True if `a` has a smaller loss than `b` at the rung. The first item wins a tie.
 static bool is_ahead(const struct msc_search *s, size_t a, size_t b, size_t rung) {
     double x = s->items[a].line.rungs[rung], y = s->items[b].line.rungs[rung];
     return x < y || (x == y && a < b);
@@ -57,7 +57,7 @@ static void insert_place(struct msc_search *s, size_t n, size_t place, size_t ru
     s->places[n] = place;
 }
 
-// Eliminates trials at a rung, among those that can win or among the probes.
+// Eliminates trials at a rung: either of the trials that can win, or of the probes.
 static void compare_at(struct msc_search *s, size_t rung, bool winners) {
     size_t n = 0;
     for (size_t i = 0; i < s->n_items; i++) {

@@ -1,8 +1,8 @@
 // Calls the environment and handles failures: trials are evaluated together, and then one by one if
-// memory or the device was insufficient. That is for environments that fail as a whole and for
-// devices that refuse. The evaluator itself frees memory that trials take from each other before it
-// reports a lack (kernels/engine/evaluator.c). A lost device, MSC_E_LOST, ends the search at once:
-// no trial is to blame, and the parent starts another process (supervise/supervise.h).
+// memory or the device was insufficient. This handles environments that fail as a whole and devices
+// that refuse work. The evaluator (kernels/engine/evaluator.c) reports a lack of memory only after
+// it freed what trials took from each other. A lost device, MSC_E_LOST, ends the search at once: no
+// trial is to blame, and the parent starts another process (supervise/supervise.h).
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
@@ -83,8 +83,8 @@ static enum msc_status run_items(struct msc_search *s, size_t n, bool is_alone) 
                                      : status;
 }
 
-// Did the environment fail for lack of memory or a device? False for errors of commits during the
-// evaluation.
+// True if the environment failed for lack of memory or a device. False for errors of commits during
+// the evaluation.
 static bool is_environments_fault(const struct msc_search *s, enum msc_status status) {
     return s->batch_status == MSC_OK && (status == MSC_E_NOMEM || status == MSC_E_DEVICE);
 }
@@ -124,8 +124,8 @@ static enum msc_status check_machine(struct msc_search *s) {
     if (is_environments_fault(s, status) ||
         (status == MSC_OK && msc_search__may_succeed_later(&again.outcome))) {
         return MSC_FAIL(MSC_E_NOMEM,
-                        "%s; trial %lld, which was evaluated before, does not run any more either",
-                        reason, (long long)again.id);
+                        "%s; trial %lld, which was evaluated before, no longer runs either", reason,
+                        (long long)again.id);
     }
     return status;
 }
@@ -178,7 +178,7 @@ static enum msc_status blame_deaths(struct msc_search *s, size_t *n) {
 }
 
 // Runs a suspect alone, repeatedly, until it has a result or has failed. If it fails for another
-// reason, it stays open.
+// reason, it remains open.
 static enum msc_status run_suspect(struct msc_search *s, size_t index) {
     struct msc_search_item *item = &s->items[index];
     struct msc_trial *trial = &item->line.trial;

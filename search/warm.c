@@ -22,7 +22,7 @@ static void name_unknown(struct msc_str *out, const struct msc_warm_taking *w,
         }
     }
     if (n > 0) {
-        msc_str_printf(out, "; it does not know %zu of %zu tasks: %s", n, w->space->n_tasks,
+        msc_str_printf(out, "; it lacks %zu of %zu tasks: %s", n, w->space->n_tasks,
                        msc_str_text(&names));
         if (n > NAMES_SHOWN) {
             msc_str_printf(out, " and %zu more", n - NAMES_SHOWN);
@@ -39,7 +39,7 @@ static enum msc_status tell_source(const struct msc_warm_taking *w,
     msc_str_printf(&text, "warm from %s: ", source->path);
     if (n > 0) {
         msc_str_printf(&text, "%zu %s %s", n, n == 1 ? "point is" : "points are",
-                       source->n_told > 0 ? "told with what was measured" : "tried first");
+                       source->n_told > 0 ? "observed with recorded values" : "tried first");
     } else {
         msc_str_append(&text, "no point is both new and within the bounds");
     }
@@ -61,12 +61,11 @@ static enum msc_status take_file(struct msc_warm_taking *w, struct msc_warm_sour
     MSC_TRY(MSC_ALLOCATED(source->choices && source->is_known));
     MSC_TRY(msc_record_is_file(&is_record, source->path));
     MSC_TRY(is_record ? msc_warm__take_record(w, source) : msc_warm__take_strategy(w, source));
-    return source->n_known > 0
-               ? tell_source(w, source)
-               : MSC_FAIL(MSC_E_INVALID,
-                          "%s: it has none of the %zu tasks of this search, such as %s: nothing "
-                          "can be taken of it",
-                          source->path, n_tasks, w->space->tasks[0].name);
+    return source->n_known > 0 ? tell_source(w, source)
+                               : MSC_FAIL(MSC_E_INVALID,
+                                          "%s: it has none of the %zu tasks of this search, such "
+                                          "as %s: name a file of the same model",
+                                          source->path, n_tasks, w->space->tasks[0].name);
 }
 
 static enum msc_status add_source(cJSON *list, const struct msc_warm_source *source) {
@@ -139,8 +138,8 @@ enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_optio
 
 // ---- Resuming -----------------------------------------------------------------------------------
 
-// Passes each element of a list of the member `warm` to `take`. In a header that was read, the list
-// is text.
+// Passes each element of a list of the member `warm` to `take`. A header that was read holds the
+// list as JSON text.
 static enum msc_status each_of(const cJSON *warm, const char *key, const char *where,
                                enum msc_status (*take)(void *payload, const cJSON *element),
                                void *payload) {
@@ -183,7 +182,7 @@ enum msc_status msc_warm_check(const struct cJSON *warm, const char *const paths
         struct msc_hash hash;
         bool is_record = false;
         if (warm && !msc_file_exists(paths[i])) {
-            msc_log(log, MSC_LOG_WARNING, "%s: there is no such file; %s has what it began with",
+            msc_log(log, MSC_LOG_WARNING, "%s: file not found; the points taken from it are in %s",
                     paths[i], record_path);
             continue;
         }
@@ -194,8 +193,8 @@ enum msc_status msc_warm_check(const struct cJSON *warm, const char *const paths
         MSC_TRY(has_source(&is_known, warm, hash, record_path));
         if (!is_known) {
             return MSC_FAIL(MSC_E_STATE,
-                            "%s: it did not begin with %s; go on without --warm-from, name another "
-                            "record, or start afresh with --restart",
+                            "%s: this search did not begin with %s; continue without --warm-from, "
+                            "name another record, or start afresh with --restart",
                             record_path, paths[i]);
         }
     }

@@ -72,8 +72,7 @@ static bool translate(const struct beside *b, const struct msc_trial *trial) {
 
 // ---- Comparability ------------------------------------------------------------------------------
 
-// The first member that differs, "" for none. One that only one of them has counts as null: an older
-// program did not write it.
+// The first member that differs; "" if none does. A member that only one object has counts as null.
 static const char *find_other_member(const cJSON *a, const cJSON *b, const char *const ignored[]) {
     const cJSON *const objects[2] = {a, b};
     for (int i = 0; i < 2; i++) {
@@ -165,7 +164,7 @@ static bool is_usable(const struct msc_record_line *line) {
     return line->repeat_of < 0 && msc_trial_state_is_result(state);
 }
 
-// Can the trial's values be used as they are? Then its point and metrics are set.
+// True if the trial's values can be used as they are; then sets the source's point and `metrics`.
 static bool is_tellable(double metrics[], const struct beside *b,
                         const struct msc_record_line *line) {
     const char *numerics = b->w->options->numerics ? b->w->options->numerics : "";
@@ -174,7 +173,7 @@ static bool is_tellable(double metrics[], const struct beside *b,
            translate(b, &line->trial) && gather_metrics(metrics, b, &line->trial);
 }
 
-// Evaluates the source's point again: are the metrics equal to the bit?
+// Evaluates the source's point again. *out: the metrics are equal to the bit.
 static enum msc_status comes_out_again(bool *out, const struct beside *b, int64_t id,
                                        const double metrics[]) {
     const struct msc_space *ours = b->w->space;
@@ -204,7 +203,7 @@ static enum msc_status list_results(int64_t **out, size_t *n, const struct besid
     return MSC_OK;
 }
 
-// Evaluates the best trial with usable values again: it stands for all.
+// Evaluates the best trial with usable values again. If it cannot be reproduced, no value is used.
 static enum msc_status find_surety(struct beside *b, const int64_t ids[], size_t n) {
     double metrics[MSC_MAX_METRICS];
     for (size_t i = 0; i < n; i++) {
@@ -214,15 +213,15 @@ static enum msc_status find_surety(struct beside *b, const int64_t ids[], size_t
             MSC_TRY(b->w->options->is_dry_run ? MSC_OK
                                               : comes_out_again(&is_same, b, ids[i], metrics));
             if (!is_same) {
-                msc_str_printf(&b->source->why, "trial %lld does not come out again",
+                msc_str_printf(&b->source->why, "trial %lld could not be reproduced",
                                (long long)ids[i]);
             }
             return MSC_OK;
         }
     }
-    msc_str_append(&b->source->why,
-                   "no other trial has all of this search's metrics, with the same "
-                   "choices and numerics");
+    msc_str_append(
+        &b->source->why,
+        "no new trial has all of this search's metrics, with the same choices and numerics");
     return MSC_OK;
 }
 

@@ -126,7 +126,7 @@ static void block_signals(struct supervisor *s) {
     sigaddset(&s->heard, SIGTERM);
     sigaddset(&s->heard, SIGTSTP);
     sigaddset(&s->heard, SIGCHLD);
-    // Under nohup, SIGHUP stays ignored.
+    // Under nohup, SIGHUP remains ignored.
     if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN) {
         sigaddset(&s->heard, SIGHUP);
     }
@@ -235,14 +235,13 @@ static void hand_on(struct supervisor *s, int signal_number) {
             kill(s->worker, signal_number);
         }
         say_death(s, MSC_LOG_INFO, "%s",
-                  s->n_requests == 1
-                      ? "stopping: what is running now is finished first; asked again "
-                        "(Ctrl-C), it stops at once, and nothing is lost"
-                      : "stopping at once; nothing is lost");
+                  s->n_requests == 1 ? "stopping after the running trials; a second request "
+                                       "(Ctrl-C) stops at once, and nothing is lost"
+                                     : "stopping at once; nothing is lost");
     }
 }
 
-// Ctrl-Z stops the whole job; the time in which it is stopped does not count (supervise/watchdog.h).
+// Ctrl-Z stops the whole job. Time spent stopped does not count (supervise/watchdog.h).
 static void stop_and_continue(const struct supervisor *s) {
     signal_worker(s, SIGSTOP);
     raise(SIGSTOP);
@@ -329,7 +328,7 @@ static enum msc_worker_death classify_death(const struct supervisor *s, int stat
     if (atomic_load(&s->page->is_leaving)) {
         return MSC_WORKER_DEATH_LOST;
     }
-    // An exit before msc_worker_close was not made by us but by a library.
+    // If the worker exits before msc_worker_close, a library has called exit.
     bool has_closed = atomic_load(&s->page->is_closed) || !atomic_load(&s->page->is_open);
     return has_closed ? MSC_WORKER_DEATH_NONE : MSC_WORKER_DEATH_CRASH;
 }
@@ -368,14 +367,14 @@ static enum msc_status check_restart(const struct supervisor *s, enum msc_worker
                                      const char *what, int n_restarts) {
     if (s->n_requests > 0) {
         return MSC_FAIL(MSC_E_STATE,
-                        "the search process %s after a request to stop; the record is whole",
+                        "the search process %s after a request to stop; the record is intact",
                         s->was_forced ? "was killed: it did not end by itself" : what);
     }
     if (n_restarts == MSC_SUPERVISE_MAX_RESTARTS) {
-        return MSC_FAIL(death == MSC_WORKER_DEATH_LOST ? MSC_E_DEVICE : MSC_E_STATE,
-                        "the search process %s, and %d restarts brought no new trial; the record "
-                        "is whole",
-                        what, n_restarts);
+        return MSC_FAIL(
+            death == MSC_WORKER_DEATH_LOST ? MSC_E_DEVICE : MSC_E_STATE,
+            "the search process %s, and %d restarts brought no new trial; the record is intact",
+            what, n_restarts);
     }
     return MSC_OK;
 }
@@ -406,7 +405,7 @@ static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
         n_restarts = progress_now > progress ? 0 : n_restarts;
         progress = progress_now;
         MSC_TRY(check_restart(s, death, what, n_restarts));
-        say_death(s, MSC_LOG_WARNING, "the search process %s and is started again", what);
+        say_death(s, MSC_LOG_WARNING, "the search process %s and is restarted", what);
         if (death == MSC_WORKER_DEATH_LOST) {
             wait_for_device(s, n_restarts);
             MSC_TRY(check_restart(s, death, what, n_restarts));
@@ -443,8 +442,10 @@ static enum msc_status take_back(const struct supervisor *s, const struct aside 
     }
     MSC_TRY(msc_file_rename(aside->now, aside->path));
     msc_file_sync_folder(aside->path);
-    say_death(s, MSC_LOG_INFO, "%s: the old strategy file is back, the new search came to nothing",
-              aside->path);
+    say_death(
+        s, MSC_LOG_INFO,
+        "%s: restored the old strategy file, because the new search failed before its first trial",
+        aside->path);
     return MSC_OK;
 }
 

@@ -19,7 +19,7 @@
 //         static struct msc_cancel cancel;
 //         MSC_TRY(msc_worker_open(&worker, &cancel));
 //         ... status = msc_search_run with .cancel = &cancel, .worker = &worker ...
-//         if (!msc_worker_leave(&worker, status)) { ... tell it ... }
+//         if (!msc_worker_leave(&worker, status)) { ... report it ... }
 //         msc_worker_close(&worker);
 //
 // The worker has its own session, so only the parent receives signals of the terminal. It passes
@@ -62,8 +62,8 @@ struct msc_supervise_options {
 
 // Runs a worker to its end, with restarts. Call it early, from a process with one thread.
 // *exit_code is the worker's exit code. MSC_E_STATE if restarts made no progress or if the worker
-// had to be killed; MSC_E_DEVICE if its device stays lost. Sets OMP_WAIT_POLICY=passive for the
-// worker unless it is set already. After a request to stop, SIGINT, SIGTERM and SIGHUP stay
+// had to be killed; MSC_E_DEVICE if its device remains lost. Sets OMP_WAIT_POLICY=passive for the
+// worker unless it is set already. After a request to stop, SIGINT, SIGTERM and SIGHUP remain
 // blocked, because the program is about to end.
 enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options *options);
 

@@ -137,16 +137,16 @@ static void test_search_check__finds_faults_of_environments(void **state) {
         struct msc_env_def with;
     } rows[] = {
         {"init", "it does not want to", {.init = refuse_init}},
-        {"space", "less than the cheapest", {.space = cheapest_first}},
+        {"space", "less than the plan of the cheapest", {.space = cheapest_first}},
         {"init", "is not UTF-8", {.space = latin_1}},
         {"identity", "another identity", {.identity = new_identity}},
-        {"choices", "alone", {.evaluate = by_company}},
-        {"choices", "among others", {.evaluate = by_history}},
+        {"choices", "by itself", {.evaluate = by_company}},
+        {"choices", "with others", {.evaluate = by_history}},
         {"outcomes", "by the space's costs", {.evaluate = other_costs}},
         {"outcomes", "it is Monday", {.evaluate = never}},
         {"bounds", "is stopped at its bound", {.evaluate = too_soon}},
         {"state", "has no state to restore", {.save = save_something}},
-        {"edits", "no JSON object", {.edits = edit_nothing}},
+        {"edits", "not a JSON object", {.edits = edit_nothing}},
     };
     const struct msc_check_env subject = {.open = open_faulty, .close = close_faulty};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

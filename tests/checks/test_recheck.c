@@ -133,7 +133,7 @@ static void test_search_recheck__nothing_comes_out_again(void **state) {
     struct msc_record *forged = forge(f, run.result.record, 0, 100);
     const struct msc_recheck_options options = {.env = run.env, .numerics = "test"};
     assert_int_equal(msc_recheck_winner(&left_out, forged, &options), MSC_E_STATE);
-    assert_message("its 8 best lines do not come out again");
+    assert_message("its 8 best lines could not be reproduced");
     msc_record_close(forged);
     run_finish(&run);
 }
@@ -266,8 +266,8 @@ static void test_search_recheck__distilled_is_whole(void **state) {
     cJSON *report = make_report(run.result.record, run.env, &run.result);
     assert_ok(msc_report_add_beside(report, run.result.record, NULL, &notes));
     char *text = text_of(report);
-    assert_non_null(strstr(text, "distill: 2 of 3 weights improved, which takes the loss on 8 "
-                                 "samples held back from 0.5 to 0.25; this plan is delivered"));
+    assert_non_null(strstr(text, "distill: 2 of 3 weights improved, which changes the loss on 8 "
+                                 "held-back samples from 0.5 to 0.25; this plan is delivered"));
     msc_free(text);
     cJSON_Delete(report);
     run_finish(&run);
@@ -293,7 +293,7 @@ static void test_search_recheck__left_out_is_kept(void **state) {
     assert_int_equal(best_id(again), best);
     msc_record_close(again);
     char *shown = show(msc_record_path(forged), 0);
-    assert_non_null(strstr(shown, "does not come out again, and is left out: distill_loss is "));
+    assert_non_null(strstr(shown, "could not be reproduced and is left out: distill_loss is "));
     msc_free(shown);
     cJSON_Delete(report);
     msc_record_close(forged);

@@ -53,7 +53,7 @@ static void test_search_verify__all_lines(void **state) {
     options.ids = absent;
     options.n_ids = 1;
     assert_int_equal(msc_verify_run(&result, &options), MSC_E_INVALID);
-    assert_message("no trial 32");
+    assert_message("trial 32 does not exist");
     run_finish(&run);
 }
 

@@ -114,7 +114,7 @@ static void test_pipeline_given_device__without_tool(void **state) {
     write_tool("#!/bin/sh\nexit 9\n");
     give("CUDA_VISIBLE_DEVICES", "0");
     assert_int_equal(msc_given_device(&device, &arena, "vulkan", NULL), MSC_E_DEVICE);
-    assert_message("CUDA_VISIBLE_DEVICES is 0: which of 0 GPUs that is cannot be told");
+    assert_message("CUDA_VISIBLE_DEVICES is 0: cannot identify it among 0 GPUs");
     msc_arena_finish(&arena);
 }
 

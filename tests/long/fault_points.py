@@ -291,7 +291,7 @@ def judge_search(folder, point, number, expected):
     if code == 0:
         if folder.outcome() != expected:
             return "WRONG", f"other results, {text}", page
-        return ("restarted, same" if "is started again" in errors else "same"), "", page
+        return ("restarted, same" if "is restarted" in errors else "same"), "", page
     before = folder.lines()
     code, _, again, _ = folder.resume() if number % 2 and before else folder.search()
     text += f" [then {code}: {again.strip()}]"

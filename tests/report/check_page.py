@@ -299,7 +299,7 @@ def check_pages(mscgym, files, port):
     run(mscgym, "report", first, second, other, "-o", "three.html")
     if has_charts:
         check_compared(port, "both.html", 2, "")
-        check_compared(port, "three.html", 2, "Of another objective, and not drawn here: toy.")
+        check_compared(port, "three.html", 2, "Not drawn, because their objective differs: toy.")
     make_hostile(mscgym, files)
     check_hostile(port)
     check_live(mscgym, port, has_charts)

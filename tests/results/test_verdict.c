@@ -74,10 +74,10 @@ static void test_report_verdict__a_winner_is_deployed(void **state) {
     assert_string_equal(text_of(v, "command"), "mscgym export a.jsonl -o compressed.onnx");
     assert_true(says(v, "It has the least distill_loss, 0.0001, of the 7 trials that meet the "
                         "bounds (size_ratio at most 0.2)."));
-    assert_true(says(v, "The best uniform plan that may be deployed, uniform 4, has 0.0004: 4 "
+    assert_true(says(v, "The best uniform plan within the bounds, uniform 4, has 0.0004: 4 "
                         "times as much."));
     assert_true(says(v, "Its outputs are off by 1 % of their size (root mean square)."));
-    assert_true(says(v, "Of the model it leaves 15 % of the bytes of its weights."));
+    assert_true(says(v, "It keeps 15 % of the model's weight bytes."));
     cJSON_Delete(v);
 }
 
@@ -90,7 +90,7 @@ static void test_report_verdict__no_uniform_plan_may_meet_the_bounds(void **stat
                                                                           "0.27") "}]",
                           NULL);
     assert_true(says(v, "No uniform plan meets the bounds: with uniform 8 size_ratio is 0.27, "
-                        "allowed is at most 0.2."));
+                        "but must be at most 0.2."));
     cJSON_Delete(v);
 }
 
@@ -100,8 +100,7 @@ static void test_report_verdict__a_uniform_plan_may_be_best(void **state) {
                                             "0.14") "},\"baselines\":[]",
                           NULL);
     assert_string_equal(text_of(v, "kind"), "uniform");
-    assert_string_equal(text_of(v, "headline"),
-                        "Deploy uniform 4: nothing that was found is better.");
+    assert_string_equal(text_of(v, "headline"), "Deploy uniform 4: nothing better was found.");
     cJSON_Delete(v);
 }
 
@@ -120,8 +119,7 @@ static void test_report_verdict__a_front_trades_objectives(void **state) {
     assert_false(says(v, "The front has 1 plans, which trade distill_loss for size_ratio."));
     cJSON_Delete(v);
     v = verdict_with(OF_LOSS ENDED, members, "\"trials\":{\"n_front\":5}");
-    assert_string_equal(text_of(v, "headline"),
-                        "Deploy uniform 8: nothing that was found is better.");
+    assert_string_equal(text_of(v, "headline"), "Deploy uniform 8: nothing better was found.");
     assert_false(says(v, "The front has 5 plans, which trade distill_loss."));
     cJSON_Delete(v);
 }
@@ -130,8 +128,7 @@ static void test_report_verdict__a_front_trades_objectives(void **state) {
 static void test_report_verdict__validation_is_asked_for(void **state) {
     (void)state;
     static const char advice[] =
-        "It was not measured on samples that the search did not choose by: "
-        "give dataset.validation.";
+        "It was not measured on samples that the search did not use: add dataset.validation.";
     const char *members = "\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "}";
     cJSON *v = verdict_with(OF_LOSS ENDED, members, "\"config\":{\"dataset\":{}}");
     assert_true(says(v, advice));
@@ -152,16 +149,18 @@ static void test_report_verdict__samples_may_say_nothing(void **state) {
         "5", "", "complete", "0", "0.15") "}";
     cJSON *v = verdict_of(members, "mse");
     assert_string_equal(text_of(v, "kind"), "blind");
-    assert_string_equal(text_of(v, "headline"),
-                        "The samples say nothing of any plan: do not deploy trial 5 untried.");
+    assert_string_equal(
+        text_of(v, "headline"),
+        "The samples cannot tell plans apart: do not deploy trial 5 without testing it.");
     assert_true(says(v, "The model gives the same outputs for all samples: nothing varies after "
-                        "relu1, pool, so the loss says nothing."));
+                        "relu1, pool, so the loss is meaningless."));
     assert_false(says(v, "Its outputs are off by 0 % of their size (root mean square)."));
     cJSON_Delete(v);
     members = "\"sameness\":{\"same\":true},\"winner\":" ROW("5", "", "complete", "0", "0.15") "}";
     v = verdict_of(members, "mse");
     assert_string_equal(text_of(v, "kind"), "blind");
-    assert_true(says(v, "All samples are the same, so the loss says nothing about others."));
+    assert_true(
+        says(v, "All samples are the same, so the loss tells nothing about other samples."));
     cJSON_Delete(v);
     // Validation samples that are also calibration samples do not speak against a plan.
     members =
@@ -195,7 +194,7 @@ static void test_report_verdict__a_uniform_plan_may_have_failed(void **state) {
                                                             "0.0001", "0.25") "}]",
                           NULL);
     assert_true(says(v, "No uniform plan meets the bounds: with uniform 6 size_ratio is 0.25, "
-                        "allowed is at most 0.2."));
+                        "but must be at most 0.2."));
     cJSON_Delete(v);
     v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "},"
                                                                             "\"baselines\":[" FAILED
@@ -210,7 +209,7 @@ static void test_report_verdict__numbers(void **state) {
     (void)state;
     cJSON *v = verdict_of("\"winner\":" ROW("2", "", "infeasible", "0.5", "0.20000125") "}", NULL);
     assert_true(
-        says(v, "The nearest is trial 2: size_ratio is 0.20000125, allowed is at most 0.2."));
+        says(v, "The nearest is trial 2: size_ratio is 0.20000125, but must be at most 0.2."));
     cJSON_Delete(v);
     v = verdict_with(OF(LOSS, "1") ENDED,
                      "\"winner\":" ROW("5", "", "complete", "1234567", "0.15") "}", "\"env\":{}");
@@ -234,7 +233,7 @@ static void test_report_verdict__nothing_meets_the_bounds(void **state) {
     (void)state;
     cJSON *v = verdict_of("\"winner\":" ROW("2", "", "infeasible", "0.5", "0.25") "}", NULL);
     assert_string_equal(text_of(v, "kind"), "infeasible");
-    assert_true(says(v, "The nearest is trial 2: size_ratio is 0.25, allowed is at most 0.2."));
+    assert_true(says(v, "The nearest is trial 2: size_ratio is 0.25, but must be at most 0.2."));
     assert_string_equal(text_of(v, "command"), "");
     cJSON_Delete(v);
 }
@@ -264,14 +263,15 @@ static void test_report_verdict__a_winner_may_not_be_better_than_uniform_8(void 
         ",\"baselines\":[" ROW("0", more "\"label\":\"8\",", state, "0.1", "0.27") EXAMINED "]"
     cJSON *v = verdict_of(BESIDE_8("infeasible", ""), NULL);
     assert_string_equal(text_of(v, "kind"), "caution");
-    assert_string_equal(text_of(v, "headline"),
-                        "Trial 5 is not better than uniform 8, but that does not meet the bounds.");
+    assert_string_equal(
+        text_of(v, "headline"),
+        "Trial 5 is not better than uniform 8, but that plan does not meet the bounds.");
     assert_string_equal(text_of(v, "command"), "mscgym export a.jsonl -o compressed.onnx");
     cJSON_Delete(v);
     v = verdict_of(BESIDE_8("complete", ""), NULL);
     assert_string_equal(
         text_of(v, "headline"),
-        "Trial 5 is not better than uniform 8: deploy that, which needs no search.");
+        "Trial 5 is not better than uniform 8: deploy that plan, which needs no search.");
     assert_string_equal(text_of(v, "command"),
                         "mscgym export a.jsonl --trial 0 -o compressed.onnx");
     cJSON_Delete(v);

@@ -58,13 +58,14 @@ static void test_report_verdict_compare__the_best_is_deployed(void **state) {
     assert_string_equal(text_of(v, "kind"), "deploy");
     assert_string_equal(text_of(v, "headline"), "b: Deploy trial 5.");
     assert_string_equal(text_of(v, "command"), "mscgym export x/b.jsonl");
-    assert_reasons(v,
-                   "It has the least distill_loss, 0.002, of what these 5 searches would deploy.\n"
-                   "Of b.\n"
-                   "a: 2 times as much, 0.004.\n"
-                   "c: the same plan.\n"
-                   "d: another plan that is as good.\n"
-                   "e: no plan meets its bounds.\n");
+    assert_reasons(
+        v,
+        "It has the least distill_loss, 0.002, of the plans that these 5 searches would deploy.\n"
+        "Of b.\n"
+        "a: 2 times as much, 0.004.\n"
+        "c: the same plan.\n"
+        "d: another plan, equally good.\n"
+        "e: no plan meets its bounds.\n");
     cJSON_Delete(v);
 }
 
@@ -76,10 +77,11 @@ static void test_report_verdict_compare__the_greatest_of_what_is_maximised(void 
         "b", "complete", "0.4", "4") "," ACCURATE("c", "complete", "0.8", "6") "]");
     assert_string_equal(text_of(v, "kind"), "deploy");
     assert_string_equal(text_of(v, "headline"), "c: Deploy trial 5.");
-    assert_reasons(v, "It has the greatest accuracy, 0.8, of what these 3 searches would deploy.\n"
-                      "Of c.\n"
-                      "a: no plan meets its bounds.\n"
-                      "b: 0.5 times as much, 0.4.\n");
+    assert_reasons(
+        v, "It has the greatest accuracy, 0.8, of the plans that these 3 searches would deploy.\n"
+           "Of c.\n"
+           "a: no plan meets its bounds.\n"
+           "b: 0.5 times as much, 0.4.\n");
     cJSON_Delete(v);
 }
 
@@ -90,12 +92,13 @@ static void test_report_verdict_compare__what_differs(void **state) {
         "[" RECORD("a", "complete", "0.002", "4", "\"dataset\":{\"samples\":8}", ENDED) "," RECORD(
             "a", "complete", "0.003", "8", "\"dataset\":{\"samples\":9},\"seed\":4", "") "]");
     assert_string_equal(text_of(v, "headline"), "x/a.jsonl: Deploy trial 5.");
-    assert_reasons(v,
-                   "It has the least distill_loss, 0.002, of what these 2 searches would deploy.\n"
-                   "Of a.\n"
-                   "x/a.jsonl: 1.5 times as much, 0.003.\n"
-                   "Take care, not everything was the same: they differ in dataset.samples.\n"
-                   "1 of the searches has not come to an end: this may still change.\n");
+    assert_reasons(
+        v,
+        "It has the least distill_loss, 0.002, of the plans that these 2 searches would deploy.\n"
+        "Of a.\n"
+        "x/a.jsonl: 1.5 times as much, 0.003.\n"
+        "Caution: the searches also differ in dataset.samples.\n"
+        "1 of the searches has not ended: this may still change.\n");
     cJSON_Delete(v);
 }
 
@@ -104,8 +107,9 @@ static void test_report_verdict_compare__nothing_to_deploy(void **state) {
     cJSON *v = verdict_of("[" RECORD("a", "infeasible", "1", "4", "",
                                      ENDED) "," RECORD("b", "infeasible", "2", "8", "", ENDED) "]");
     assert_string_equal(text_of(v, "kind"), "infeasible");
-    assert_string_equal(text_of(v, "headline"),
-                        "There is nothing to deploy: in none of these a trial meets every bound.");
+    assert_string_equal(
+        text_of(v, "headline"),
+        "There is nothing to deploy: no trial of these searches meets every bound.");
     assert_reasons(v, "");
     assert_string_equal(text_of(v, "command"), "");
     cJSON_Delete(v);

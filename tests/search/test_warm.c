@@ -86,7 +86,7 @@ static void test_search_warm__tells_what_holds(void **state) {
     assert_ok(collect(&warm, &kept, NULL, bounded_toy, paths, 1));
     assert_int_equal(count(warm, "told"), 21);
     assert_int_equal(count(warm, "tried"), 0);
-    assert_non_null(strstr(kept.text, "21 points are told with what was measured"));
+    assert_non_null(strstr(kept.text, "21 points are observed with recorded values"));
 
     struct launch next = {.path = f->path, .env = bounded_toy, .options = LAUNCH_TRIALS(30)};
     next.options.seed = 5;
@@ -215,7 +215,7 @@ static void test_search_warm__matches_names(void **state) {
     launch(&before);
     assert_ok(collect(&warm, &kept, NULL, larger_toy, paths, 1));
     assert_int_equal(count(warm, "told"), 0);
-    assert_non_null(strstr(kept.text, "it does not know 2 of 8 tasks: task_6, task_7"));
+    assert_non_null(strstr(kept.text, "it lacks 2 of 8 tasks: task_6, task_7"));
     const cJSON *point = NULL;
     cJSON_ArrayForEach(point, cJSON_GetObjectItemCaseSensitive(warm, "tried")) {
         assert_int_equal(cJSON_GetArraySize(point), 8);
@@ -256,7 +256,7 @@ static void test_search_warm__believes_no_other_value(void **state) {
     assert_ok(collect(&warm, &kept, NULL, toy, paths, 1));
     assert_int_equal(count(warm, "told"), 0);
     assert_int_equal(count(warm, "tried"), MSC_WARM_BEST);
-    assert_non_null(strstr(kept.text, "does not come out again"));
+    assert_non_null(strstr(kept.text, "could not be reproduced"));
     cJSON_Delete(warm);
 }
 
@@ -338,7 +338,7 @@ static void test_search_warm__knows_its_files(void **state) {
     before.options.seed = 7;
     launch(&before);
     assert_int_equal(msc_warm_check(warm, paths, 2, "a.jsonl", NULL), MSC_E_STATE);
-    assert_message("a.jsonl: it did not begin with");
+    assert_message("a.jsonl: this search did not begin with");
     assert_int_equal(msc_warm_check(NULL, paths, 1, "a.jsonl", NULL), MSC_E_STATE);
     cJSON_Delete(warm);
 }

@@ -216,7 +216,7 @@ static void test_search_supervise__stopped_worker(void **state) {
     assert_true(wait_for_growth(program, p.record, 2000));
     kill(worker_of(program), SIGSTOP);
     assert_int_equal(wait_for(program), 0);
-    assert_output(&p, "showed no sign of life for 2 s and is started again");
+    assert_output(&p, "showed no sign of life for 2 s and is restarted");
     assert_same_record(p.record, whole);
 }
 
@@ -295,8 +295,8 @@ static void test_search_supervise__lost(void **state) {
     struct program p = program_of(f, 1, "{}");
     p.record = "lost 3";
     assert_int_equal(run(&p), 0);
-    assert_output(&p, "has lost its device (it is gone) and is started again");
-    assert_output(&p, "has lost its device (it cannot be opened) and is started again");
+    assert_output(&p, "has lost its device (it is gone) and is restarted");
+    assert_output(&p, "has lost its device (it cannot be opened) and is restarted");
     assert_output(&p, "after 3, ok");
     // A device that cannot be opened in the first place does not count as lost.
     p.record = "lost 1";
@@ -305,7 +305,7 @@ static void test_search_supervise__lost(void **state) {
     p.record = "lost";
     assert_int_equal(run(&p), 1);
     assert_output(&p, "the search process has lost its device (it is gone), and 4 restarts brought "
-                      "no new trial; the record is whole");
+                      "no new trial; the record is intact");
 }
 
 // An agent process that notes a process id (its own or that of a child) and then never finishes its answer.

@@ -57,7 +57,7 @@ ray in/program.json --node-path nodes/good
 ray in/program.json --node-path "$PWD/nodes/good"
 same out/program.jsonl 'a program of the nodes'
 ray in/program.json --node-path "$PWD/nodes/other"
-ray in/program.json --node-path "$PWD/nodes/none" | cut -c1-116
+ray in/program.json --node-path "$PWD/nodes/none" | cut -c1-120
 # A measured metric differs from run to run; workers are not refused for that.
 sed 's/\({"name": "distill_loss"}\)/\1, {"name": "speed", "measured": True}/; s/"distill_loss": loss/&, "speed": time.perf_counter()/
     s/import json/&, time/' in/env.py >in/timed.py
@@ -82,6 +82,6 @@ same out/library.jsonl 'a library of the nodes'
 cp "$COIN" nodes/other/coin.so
 echo >>nodes/other/coin.so
 ray in/library.json --node-path "$PWD/nodes/other"
-ray in/library.json --node-path "$PWD/nodes/none" | cut -c1-105
+ray in/library.json --node-path "$PWD/nodes/none" | cut -c1-109
 # Resuming a record needs --allow-plugins, as without workers.
 try mscgym resume out/library.jsonl --cluster local:2 2>&1 | grep -c allow-plugins

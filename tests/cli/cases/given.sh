@@ -186,5 +186,5 @@ cmp kept i/msc_quantize.json.1 && echo "kept under another name"
 sed -i 's/"verbose": "warning"/"verbose": "info", "outputs": ["nosuch"]/' i.json
 cp kept i/msc_quantize.json
 rm i/msc_quantize.json.1
-try mscgym search i.json --restart 2>&1 | grep -e 'is back' -e 'is now' -e exit
+try mscgym search i.json --restart 2>&1 | grep -e 'restored the old' -e 'is now' -e exit
 cmp kept i/msc_quantize.json && echo "and stayed"

@@ -33,7 +33,7 @@ if [ "$uuid" ]; then
     done
     grep -e --gres words.txt
     CUDA_VISIBLE_DEVICES=GPU-12345678 search --device vulkan 2>&1 | sed 's/is refused[^:]*/is refused/' |
-        grep -q "worker [0-9]* is refused: it says: device 'vulkan:uuid=GPU-12345678': no device matches; there .* (uuid=$uuid" ||
+        grep -q "worker [0-9]* is refused: it reported: device 'vulkan:uuid=GPU-12345678': no device matches; there .* (uuid=$uuid" ||
         echo 'another GPU is opened'
     CUDA_VISIBLE_DEVICES= search --device vulkan >/dev/null || echo 'a software driver needs a GPU'
 fi

@@ -24,7 +24,7 @@ mscgym verify d/tiny.jsonl --isa sse41 --quiet >/dev/null && echo verified
 if [ "$levels" = sse41 ]; then
     echo 'refused: 1'
 else
-    mscgym resume d/tiny.jsonl --quiet --trials 13 2>&1 | grep -c 'sse41.*would go on with' | sed 's/^/refused: /'
+    mscgym resume d/tiny.jsonl --quiet --trials 13 2>&1 | grep -c 'sse41.*would continue with' | sed 's/^/refused: /'
 fi
 mscgym graph "$FILES/tiny.onnx" --placement --isa sse41 --bind N=2 --json | jq -r .numerics | cut -d' ' -f3
 # Unknown levels, with and without a model, here and in a worker. Newer versions of oneDNN have more levels.

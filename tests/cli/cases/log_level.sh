@@ -24,8 +24,8 @@ mscgym search a.json --restart --log-level error >/dev/null
 cp a/toy.jsonl one.jsonl
 mscgym search a.json --restart --log-level debug >/dev/null 2>&1
 cmp <(mscgym show one.jsonl --canonical) <(mscgym show a/toy.jsonl --canonical) && echo "the same record"
-mscgym resume a/toy.jsonl --trials 20 --log-level info 2>&1 >/dev/null | grep -c 'going on after 15 trials'
-mscgym resume a/toy.jsonl --trials 30 --log-level warning 2>&1 >/dev/null | grep -c 'going on after'
+mscgym resume a/toy.jsonl --trials 20 --log-level info 2>&1 >/dev/null | grep -c 'continuing after 15 trials'
+mscgym resume a/toy.jsonl --trials 30 --log-level warning 2>&1 >/dev/null | grep -c 'continuing after'
 
 # Commands that have no configuration.
 cp a/toy.jsonl torn.jsonl

@@ -38,7 +38,7 @@ if [ "$level" = sse41 ]; then
     echo refused
 else
     mscgym resume d/tiny.jsonl --trials 16 --quiet --cluster ray:auto:1 --worker-program "$program" 2>&1 |
-        grep -o 'would go on with' | sed 's/.*/refused/'
+        grep -o 'would continue with' | sed 's/.*/refused/'
 fi
 try mscgym search d.json --restart --quiet --numerics none --cluster ray:auto:2 --worker-program "$program" |
     short | sed 's/"avx"\|"sse41"/…/' # depends on which worker came last

@@ -18,7 +18,7 @@ chmod +x score.sh
 reranked a '{"top": 4, "command": {"argv": ["./score.sh", "{model}"], "maximise": true}}'
 mscgym search a.json >result.txt
 names() { # the first column of the table
-    grep -A 10 '^[0-9]* plans, by' "$1" | sed 's/  [0-9-].*//'
+    grep -A 10 '^[0-9]* plans, ordered by' "$1" | sed 's/  [0-9-].*//'
 }
 names result.txt
 grep -o "best by the search: trial\|winner: trial" result.txt
@@ -42,7 +42,7 @@ ls a
 mscgym report a/tiny.jsonl --json >document.json
 jq -c '.records[0] | .delivered.id == .numbers.reranked.plans[0].id,
     (.delivered.examined | has("score") and has("validation")), .verdict.headline' document.json
-jq -r '.records[0].verdict.reasons[] | select(test("measured|chosen"))' document.json
+jq -r '.records[0].verdict.reasons[] | select(test("measured|did not use"))' document.json
 mscgym report a/tiny.jsonl -o page.html >/dev/null
 grep -c "<dt>distill_loss</dt><dd><b>$(jq -r '.records[0].delivered.metrics.distill_loss' document.json |
     xargs printf %.4g)</b>" page.html
@@ -54,7 +54,7 @@ measured
 cp a/tiny.jsonl.rerank.json new.json
 sed 's/"violation": 0/"violation": 1/' new.json >a/tiny.jsonl.rerank.json
 shown() {
-    mscgym show a/tiny.jsonl 2>&1 | grep '^[0-9]* plans, by\|rerank.json'
+    mscgym show a/tiny.jsonl 2>&1 | grep '^[0-9]* plans, ordered by\|rerank.json'
 }
 shown
 cp old.json a/tiny.jsonl.rerank.json
@@ -89,17 +89,17 @@ done
     kill -KILL $search
     wait $search
 } 2>/dev/null # the shell's message on the kill
-mscgym show k/tiny.jsonl | grep -c '^[0-9]* plans, by'
+mscgym show k/tiny.jsonl | grep -c '^[0-9]* plans, ordered by'
 while ! mscgym resume k/tiny.jsonl --quiet --allow-plugins >again.txt 2>/dev/null; do
     sleep 0.1 # until the orphan has ended
 done
-grep '^[0-9]* plans, by' again.txt
+grep '^[0-9]* plans, ordered by' again.txt
 echo "runs: $(wc -l <slow.txt)"
 
 echo "- what a program does wrong"
 said() {
     try mscgym search "$1.json" >result.txt
-    grep 'warning:\|^[0-9]* plans, by\|was .*failed\|exit' result.txt | sed 's/failed  .*/failed/'
+    grep 'warning:\|^[0-9]* plans, ordered by\|was .*failed\|exit' result.txt | sed 's/failed  .*/failed/'
 }
 cat >bad.sh <<'END'
 #!/bin/sh

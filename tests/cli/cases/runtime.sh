@@ -23,7 +23,7 @@ stat -c %s "$FILES/tiny.onnx"
 
 echo "- what goes wrong costs nothing but these numbers"
 said() { # the messages, and which plans have a loss and a latency
-    grep 'runtime:\|warning\|exit' result.txt | sed 's/, in which.*: /, MISSING: /'
+    grep 'runtime:\|warning\|exit' result.txt | sed 's/, nothing was measured.*: /, MISSING: /'
     mscgym show a/tiny.jsonl --json | jq -c '[.winner, .reference, .baselines[]] |
         map(.examined.runtime | [.distill_loss and true, .latency_us])'
 }

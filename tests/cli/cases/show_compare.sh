@@ -11,11 +11,11 @@ toy d 30 "$slow, $objectives"
 sed -i 's/"type": "evolutionary", "population": 8/"type": "random"/' d.json
 for name in a b c d; do mscgym search $name.json --quiet >/dev/null; done
 untimed() {
-    sed -E '/^  seconds /d; /so many seconds/,/^  in the end/d'
+    sed -E '/^  seconds /d; /after N seconds/,/^  at the end/d'
 }
 mscgym show a/toy.jsonl b/toy.jsonl | untimed
 mscgym show a/toy.jsonl b/toy.jsonl --best | sed -n '/^winners/,$p'
-mscgym show c/toy.jsonl d/toy.jsonl --pareto | sed -n '/^fronts/,$p'
+mscgym show c/toy.jsonl d/toy.jsonl --pareto | sed -n '/^common front/,$p'
 
 echo "== as jq has it"
 mscgym show a/toy.jsonl b/toy.jsonl --json >ab.json
@@ -85,9 +85,9 @@ tiny t
 mscgym search t.json --quiet >/dev/null
 mscgym show a/toy.jsonl t/tiny.jsonl | sed -n '/^note/p; /^winners/,/task_1/p'
 mscgym show a/toy.jsonl c/toy.jsonl | grep '^note'
-mscgym show c/toy.jsonl a/toy.jsonl --pareto | grep '^fronts'
+mscgym show c/toy.jsonl a/toy.jsonl --pareto | grep '^common front'
 head -1 a/toy.jsonl >empty.jsonl
-mscgym show empty.jsonl b/toy.jsonl | sed -n '/winner  /p; /in the end/p; /^winners/p'
+mscgym show empty.jsonl b/toy.jsonl | sed -n '/winner  /p; /at the end/p; /^winners/p'
 try mscgym show a/toy.jsonl b/toy.jsonl --top 3
 try mscgym show a/toy.jsonl b/toy.jsonl --canonical
 try mscgym show a/toy.jsonl b/toy.jsonl --csv --json
