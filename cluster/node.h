@@ -2,7 +2,7 @@
 // (cluster/pool.h), which sends requests and reads answers as lines (docs/cluster.md).
 //
 //     < {"method":"init",…}                 > {"hello":{…}} or {"error":"…"}
-//     < {"method":"evaluate","parts":…}     > {"id":7,"outcomes":[…]} for each part, when it is done
+//     < {"method":"evaluate","parts":…}     > {"id":7,"outcomes":[…]} for each part, once done
 //
 // It is supervised like a search (supervise/supervise.h). If it dies during trials, its successor
 // sends the part with {"crashed":7,…} and waits for another init: earlier requests were for its
