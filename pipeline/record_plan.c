@@ -15,7 +15,7 @@ static enum msc_status find_trial(struct msc_record_plan *plan, int64_t trial) {
     struct msc_record_line line;
     bool is_there = true;
     if (trial >= 0 && (size_t)trial >= n) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: there is no trial %lld: the record has %zu", path,
+        return MSC_FAIL(MSC_E_INVALID, "%s: trial %lld does not exist: the record has %zu", path,
                         (long long)trial, n);
     }
     if (trial >= 0) {
