@@ -80,8 +80,8 @@ static const char *joint_name(struct msc_builder *b, const char *wanted, enum ms
     }
 }
 
-// TensorFlow's exporters name a value as MSC names a joint's output, "node:0". Its elements then
-// take the joint's name, so that the output can have "node:0".
+// True if the value of joint "node" is called "node:0", as by TensorFlow's exporters. MSC
+// reserves this name for the joint's output, so the weight is then called "node".
 static bool is_called_as_output(const struct msc_value *v) {
     size_t n = v->joint_name == NULL ? 0 : strlen(v->joint_name);
     return n > 0 && strncmp(v->name, v->joint_name, n) == 0 && strcmp(v->name + n, ":0") == 0;
@@ -103,7 +103,8 @@ static const char *weight_name(struct msc_builder *b, const struct msc_value *v)
     return name;
 }
 
-// A weight of this name with the same elements and layout, which another value made.
+// The weight that another value with the same name, elements and layout has become; else
+// MSC_NO_ID.
 static int32_t find_weight(const struct msc_builder *b, const struct msc_value *v,
                            const char *layout) {
     int32_t id = msc_graph__live_tensor(b->graph, builder_wanted_name(v));
@@ -220,7 +221,7 @@ static int64_t axis_length(const struct assembly *a) {
     return x->constant != NULL ? msc_array_dim(x->constant, (int)axis) : t->dims[axis];
 }
 
-// Converts sizes of parts to the points between them.
+// Converts the sizes of parts to cut points.
 static enum msc_status cut_points(const char **out, const struct assembly *a,
                                   const struct msc_array *sizes) {
     int n = (int)msc_array_n_elements(sizes);
@@ -329,7 +330,7 @@ static enum msc_status add_weight(struct assembly *a, const struct msc_op_role *
     return make_weight(&weight->tensor, a->b, v, layout);
 }
 
-// Attributes hold floats. A bound of integers or doubles may not fit one; it then remains an
+// Attributes hold floats. An integer or double bound that does not fit in a float remains an
 // operand.
 static bool fits_attribute(const struct assembly *a, const struct msc_op_role *role,
                            const struct msc_value *v) {
@@ -388,8 +389,8 @@ static enum msc_status builder_assemble(struct assembly *a) {
     return MSC_OK;
 }
 
-// Records which operands had no `constant` joint before, so that those made in vain can be
-// removed.
+// Records which operands already have a tensor, so that `constant` joints made since can be
+// removed if the joint is folded.
 struct marks {
     int32_t hint;
     bool *had_tensor;

@@ -12,13 +12,13 @@
 #include "graph/graph_internal.h"
 
 struct msc_value {
-    const char *name;                 // of the weight it becomes; "" if it has none
+    const char *name;                 // name of the weight that the constant becomes, or ""
     const char *alias;                // the model's own name of the activation, or ""
-    const char *joint_name;           // of its `constant` joint; NULL: made from the hint
+    const char *joint_name;           // name of its `constant` joint; NULL: made from the hint
     const char *layout;               // axis letters of the weight; "": as the role defines
     const struct msc_array *constant; // NULL for an activation; held by the builder
     struct msc_value *turned;         // the matrix whose transpose this constant is, or NULL
-    const char *format; // of elements that are stored in another type here: "int4", ...; else ""
+    const char *format; // the model's type ("int4", ...) if elements are stored as another, or ""
     int32_t tensor;     // the activation, or the output of the `constant` joint once it exists
     int32_t weight;     // the weight tensor once it exists; may have no elements
 };
@@ -40,7 +40,7 @@ struct msc_builder {
 
 struct msc_builder_joint {
     enum msc_op op;
-    const char *name;                  // NULL or already taken: made from the hint
+    const char *name;                  // if NULL or already taken, made from the hint
     const char *scope;                 // NULL: the default scope
     int32_t n_operands;                // in the order of the operator's roles
     struct msc_value *const *operands; // NULL: absent
@@ -55,7 +55,7 @@ struct msc_builder_joint {
 
 // A joint that is copied from another graph.
 struct msc_builder_copy {
-    struct msc_builder_joint joint; // texts, attributes and graphs are borrowed from that graph
+    struct msc_builder_joint joint; // borrows texts, attributes and graphs from the other graph
     struct msc_value **operands;    // of `joint`, all absent; the caller sets them
     const char **aliases;           // of `joint`, all ""
     struct msc_value **outputs;     // room for msc_builder_add
@@ -64,7 +64,7 @@ struct msc_builder_copy {
 // Zero-initialise, then set `graph` and, to compute at once, `evaluate`.
 void msc_builder_finish(struct msc_builder *b);
 
-// Reserves a name: joints without a name do not get it.
+// Reserves a name, so that it is not given to joints without a name.
 enum msc_status msc_builder_reserve(struct msc_builder *b, const char *name);
 // Texts are borrowed for the builder's lifetime.
 enum msc_status msc_builder_activation(struct msc_value **out, struct msc_builder *b,
@@ -84,8 +84,8 @@ enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder 
 enum msc_status msc_builder_copy_joint(struct msc_builder_copy *out, struct msc_builder *b,
                                        const struct msc_joint *from);
 
-// Expands attributes whose parameters cover only some axes of `x`, the first operand, to all its
-// axes, if it can. `attrs` has room for two more.
+// If attributes have values for only some axes of the first operand `x`, expands them to all
+// axes, if possible. `attrs` has room for two more.
 enum msc_status msc_builder__broadcast(struct msc_builder *b, enum msc_op op,
                                        struct msc_attr attrs[], int32_t *n_attrs,
                                        const struct msc_value *x);

@@ -13,23 +13,23 @@
 // Classes are found by union-find over all joints. The `channels` column of graph/ops.def names
 // the rule of each operator. If an axis is split into factors (attention heads) or a convolution
 // has groups, one of two things can remain free:
-//   - Factors: of an axis [heads, size], the outermost factor that nothing else freezes, so whole
-//     heads. A head takes its products and its softmax with it, and the remaining sizes are those
-//     that kernels support. If the first factor is frozen, the next one. Some reshapes merge axes
-//     and split others at once ([samples, heads, size] from [samples, both] to [samples and heads,
-//     size]); they have the factors of both sides.
-//   - Groups: whole groups of a convolution with all that they read and write; a depthwise
-//     convolution has groups of one channel. If that is frozen, the same position of all groups.
-// Channel shuffles only change the order and couple nothing else. Neither do 1-D parameters
-// (biases, shifts) that several joints share: each joint reads the elements that remain for it.
+//   - Factors: the outermost factor of an axis [heads, size] that nothing else freezes. If that is
+//     `heads`, whole heads are removed, with their products and softmax, and kernels support the
+//     remaining sizes. Some reshapes merge axes and split others at once ([samples, heads, size]
+//     from [samples, both] to [samples and heads, size]); the factors of both sides apply.
+//   - Groups: whole groups of a convolution, with all that they read and write; a depthwise
+//     convolution has groups of one channel. If the groups are frozen, one position in all groups.
+// Channel shuffles only change the order and couple nothing else. 1-D parameters (biases, shifts)
+// that several joints share do not couple these joints: each reads the elements that remain for
+// it.
 //
 // An axis whose length is a symbol has no indices here. An axis whose length is a symbol times a
 // number n (the heads of all samples of a batch) has n indices: index i stands for all positions
 // that equal i modulo n.
 //
-// The model is MSC's weight graph ("main" weights produce channels, others "follow"), but exact to
-// the index. Groups of coupled parameters are described in G. Fang et al., DepGraph: Towards Any
-// Structural Pruning, CVPR 2023.
+// The design follows MSC's weight graph ("main" weights produce channels, others "follow"), but
+// couples single indices. Groups of coupled parameters are described in G. Fang et al., DepGraph:
+// Towards Any Structural Pruning, CVPR 2023.
 //
 //     struct msc_channels channels;
 //     MSC_TRY(msc_channels_find(&channels, split_graph, &sites));
@@ -60,7 +60,8 @@ struct msc_channel_axis {
 };
 
 struct msc_channel_group {
-    const char *name; // of the first weight that produces them; made unique with _1, _2, ...
+    // Name of the first weight that produces the units, made unique with _1, _2, ...
+    const char *name;
     int32_t first_unit, n_units;
     int32_t n_axes;
     const struct msc_channel_axis *axes; // ordered by tensor, then axis
@@ -72,13 +73,13 @@ struct msc_channel_read {
     int axis;
 };
 
-// An operand that is not pruned itself: the joint reads only the elements that remain on another
-// axis. Two cases: parameters that several joints share (exporters store equal ones once), and
-// the initial state of a recurrent layer if it is an input.
+// An operand that is not pruned itself: the joint reads only those of its elements whose indices
+// remain on an axis of another tensor. Two cases: parameters that several joints share (exporters
+// store equal ones once), and the initial state of a recurrent layer if it is an input.
 struct msc_channel_follower {
     int32_t joint, tensor;
     int axis;
-    // Only the operand's elements whose indices remain on of_axis of this tensor are read.
+    // The joint reads the operand's elements whose indices remain on axis of_axis of of_tensor.
     int32_t of_tensor;
     int of_axis;
 };
@@ -100,8 +101,8 @@ struct msc_channels {
 
 // `sites` are the sites of `g` that the operator table marks (scheme NULL): units are frozen if
 // the slots that read them cannot be masked. Joints that contain graphs are treated as unknown,
-// so split the graph first (msc_graph_split). The functions below need both again. *out is owned
-// by the caller.
+// so split the graph first (msc_graph_split). The functions below need the same `g` and `sites`.
+// *out is owned by the caller.
 enum msc_status msc_channels_find(struct msc_channels *out, const struct msc_graph *g,
                                   const struct msc_sites *sites);
 void msc_channels_finish(struct msc_channels *channels); // accepts zeroed
@@ -115,8 +116,8 @@ int64_t msc_channels_count(const struct msc_channels *c, int32_t tensor, int axi
 // MSC_E_INVALID if a group would lose all its units; the message names the group.
 enum msc_status msc_channels_check(const struct msc_channels *c, const bool is_gone[]);
 
-// Cost of the network without these units: elements of weights, and multiply-accumulates
-// (graph/cost.h). A symbolic length counts as 1.
+// Cost of the network without the units that are marked in is_gone: elements of weights, and
+// multiply-accumulates (graph/cost.h). A symbolic length counts as 1.
 struct msc_channel_cost {
     double parameters, macs;
 };
@@ -124,9 +125,10 @@ enum msc_status msc_channels_cost(struct msc_channel_cost *out, const struct msc
                                   const struct msc_graph *g, const bool is_gone[]);
 
 // Edits that make the network compute what it would compute without the units. Each joint that
-// sums over a removed unit reads 0 there (in its weight, if that is constant). So values that
-// joints before it add for that unit (a bias, a shift, the 1/2 of a sigmoid) have no effect.
-// Remaining channels keep their values; values of masked channels are unspecified.
+// sums over a removed unit reads 0 for it, from its weight if that is constant, else from its
+// input. So values that earlier joints add for the unit (a bias, a shift, the 1/2 of a sigmoid)
+// have no effect. Remaining channels keep their values; values of masked channels are
+// unspecified.
 struct msc_channel_masks {
     int32_t n;
     const int32_t *slots;                // [n], once each

@@ -17,12 +17,12 @@ struct msc_product {
 // their number, 0 for other joints. A length that depends on data counts as 0.
 int msc_joint_products(struct msc_product out[2], const struct msc_graph *g,
                        const struct msc_joint *j);
-// The same with other lengths: dims [n_tensors], by tensor id.
+// Like msc_joint_products, but with the lengths in `dims` [n_tensors], by tensor id.
 int msc_joint_products_of(struct msc_product out[2], const struct msc_graph *g,
                           const struct msc_joint *j, const int64_t (*dims)[MSC_MAX_DIMS]);
 // Multiply-accumulates of all products of the joint.
 double msc_joint_macs(const struct msc_graph *g, const struct msc_joint *j);
-// The same with other lengths: dims [n_tensors], by tensor id.
+// Like msc_joint_macs, but with the lengths in `dims` [n_tensors], by tensor id.
 double msc_joint_macs_of(const struct msc_graph *g, const struct msc_joint *j,
                          const int64_t (*dims)[MSC_MAX_DIMS]);
 

@@ -35,7 +35,7 @@ static enum msc_status discontinuity_integers(enum steps *out, const struct msc_
     return MSC_OK;
 }
 
-// Selects the nearest element of a grid, if `mode` says so.
+// Steps between the elements of a grid, if `mode` selects the nearest element.
 static enum msc_status discontinuity_nearest(enum steps *out, const struct msc_joint *j) {
     const char *mode = msc_joint_attr(j, "mode");
     *out = mode && strcmp(mode, "nearest") == 0 ? STEPS_ALL : STEPS_NONE;
@@ -178,7 +178,8 @@ static bool is_steady(const struct msc_discontinuity *s, int32_t tensor) {
            (s->g == s->model || msc_tensor_n_elements(t) >= 0) && msc_discontinuity_name(s, tensor);
 }
 
-// The whole tensor of which a steady tensor is a part.
+// Follows a steady tensor upstream to the whole tensor that it is a part of, while that is
+// steady.
 static int32_t whole_of(const struct msc_discontinuity *s, int32_t tensor) {
     for (;;) {
         const struct msc_joint *j = msc_graph_joint(s->g, msc_graph_tensor(s->g, tensor)->producer);
@@ -202,7 +203,8 @@ static void add_found(struct msc_discontinuity *s, int32_t tensor) {
     }
 }
 
-// Takes a wanted tensor, or wants its inputs if it is downstream of a step.
+// Adds a wanted tensor to `found` if it is steady; otherwise marks the inputs of its joint as
+// wanted.
 static void take_wanted(struct msc_discontinuity *s, const struct msc_joint *j, int32_t tensor) {
     if (is_steady(s, tensor)) {
         add_found(s, whole_of(s, tensor));

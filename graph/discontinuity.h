@@ -16,7 +16,7 @@
 
 struct msc_discontinuity {
     const struct msc_graph *model; // the network, whose tensors can be named
-    const struct msc_graph *g; // the same, or a copy made for given shapes; ids refer to this graph
+    const struct msc_graph *g;     // `model`, or a copy made for given shapes; ids refer to `g`
     size_t n_found;
     int32_t *found; // tensors, once each, in the order found
     // For each tensor.
@@ -34,9 +34,10 @@ void msc_discontinuity_destroy(struct msc_discontinuity *d); // accepts NULL
 // slightly; MSC_NO_ID if there is none. Shape arithmetic does not depend on the values of inputs.
 int32_t msc_discontinuity_above(const struct msc_discontinuity *d, int32_t tensor);
 // Adds to `found` the tensors to compare in place of `tensor`, possibly `tensor` itself. On each
-// path upstream it takes the last tensor that is float32, depends on inputs, is not downstream of
-// a discontinuous joint, has a known number of elements (if `g` was made for given shapes), and
-// has a name. If only parts of a tensor are read, the whole tensor is added.
+// path upstream, adds the nearest tensor that is float32, depends on inputs, has a name, has a
+// known number of elements (if `g` was made for given shapes), and is not downstream of a
+// discontinuous joint. If that tensor is a part of another such tensor, adds the other, whole
+// tensor.
 void msc_discontinuity_collect(struct msc_discontinuity *d, int32_t tensor);
 // The tensor's name in the network's file. Never NULL for tensors found.
 const char *msc_discontinuity_name(const struct msc_discontinuity *d, int32_t tensor);

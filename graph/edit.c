@@ -22,7 +22,8 @@ static struct msc_hash hash_mask(const struct msc_channel_mask *m) {
     return h;
 }
 
-// A quantisation without further edits has the hash of its quant, which records and models carry.
+// A quantisation without further edits has the hash of its quant, which records and models
+// contain.
 void msc_edit_seal(struct msc_edit *e) {
     switch (e->kind) {
     case MSC_EDIT_QUANTIZE:
@@ -186,7 +187,7 @@ enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph 
         if (step < 0 || (step == 0 && e->kind != MSC_EDIT_KEEP_CHANNELS)) {
             return MSC_FAIL(
                 MSC_E_INVALID,
-                "tensor %s: %s before it is %s; order edits as replace, mask, then quantise "
+                "tensor %s is %s before it is %s; order edits as replace, mask, then quantise "
                 "or round",
                 t->name, kinds[e->kind].name, kinds[e->next->kind].name);
         }

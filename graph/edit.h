@@ -51,8 +51,8 @@ struct msc_channel_mask {
     const bool *is_kept; // [n]
 };
 
-// Constant once made, including everything that it points to; equal content has equal `hash`. All
-// of it is borrowed while the edit is in use, which is one call.
+// Must not change once sealed, nor may anything that it points to; equal content has equal
+// `hash`. A function that takes an edit borrows all of this for the duration of the call.
 struct msc_edit {
     enum msc_edit_kind kind;
     union {
@@ -82,17 +82,17 @@ enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph 
 // the caller.
 enum msc_status msc_edit_apply(struct msc_array **out, const struct msc_array *x,
                                const struct msc_edit *e);
-// The same without the quantisation or rounding at the end. *out is a reference, to x itself if
-// nothing changes it (also if e is NULL).
+// Like msc_edit_apply, but without the quantisation or rounding at the end. *out is a reference;
+// if nothing changes or e is NULL, to x itself.
 enum msc_status msc_edit_elements(struct msc_array **out, const struct msc_array *x,
                                   const struct msc_edit *e);
 // The quantisation or rounding at the end of an edit; NULL if there is none or e is NULL.
 const struct msc_quant *msc_edit_quant(const struct msc_edit *e);
 const struct msc_bias_rounding *msc_edit_rounding(const struct msc_edit *e);
 
-// q of one element of a bias without a shift; NaN gives 0.
+// The integer q of one bias element (see above), without a shift; NaN gives 0.
 int32_t msc_bias_round(float bias, float step);
-// q of an element of channel c.
+// The integer q of an element of channel c, with the shift of `r`.
 int32_t msc_bias_round_channel(const struct msc_bias_rounding *r, float bias, int64_t c);
 // The step of channel c.
 static inline float msc_bias_step(const struct msc_bias_rounding *r, int64_t c) {

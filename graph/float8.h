@@ -13,7 +13,7 @@ struct msc_float8 {
     int fraction_bits, bias;
     uint8_t greatest; // code of the largest finite number
     uint8_t nan;
-    uint8_t infinity;  // 0: the format has none
+    uint8_t infinity;  // code of infinity; 0: the format has none
     bool has_one_zero; // the code of -0 represents NaN
 };
 

@@ -64,7 +64,7 @@ struct msc_attr {
 
 struct msc_joint {
     const char *name;
-    const char *shared_ref; // first joint that owns one of these weights, or ""
+    const char *shared_ref; // earlier joint that first holds one of the weights, or ""
     const char *scope;      // components joined with '.'; default: "" or "block"
     enum msc_op op;
     int32_t id; // its index in topological order once finalized
@@ -73,16 +73,16 @@ struct msc_joint {
     int32_t n_outputs;
     const int32_t *outputs; // tensor ids
     int32_t n_weights;
-    const struct msc_weight *weights; // sorted by role order of the operator
+    const struct msc_weight *weights; // in the order of the operator's roles
     int32_t n_attrs;
     const struct msc_attr *attrs; // sorted by key
     int32_t n_parents;
     const int32_t *parents; // joint ids, each once, in order of first use
     int32_t n_children;
     const int32_t *children;
-    // Bodies of control flow, in the operator's order: then and else, or one. A tensor that a
-    // body reads from the enclosing graph is an operand of the joint and an input of the body
-    // after its own inputs. For a fused joint: the joints that it replaces.
+    // Bodies of control flow: the branches `then` and `else`, or the one body of a loop. A tensor
+    // that a body reads from the enclosing graph is an operand of the joint and an input of the
+    // body after its own inputs. For a fused joint: the joints that it replaces.
     int32_t n_graphs;
     const struct msc_graph *const *graphs;
     // All operands in the order of the operator's roles, inputs and weights together; MSC_NO_ID
@@ -108,7 +108,7 @@ struct msc_weight_spec {
 
 struct msc_joint_spec {
     enum msc_op op;
-    const char *name;  // NULL or already taken: the operator's hint, made unique with _1, _2, ...
+    const char *name; // if NULL or already taken: the operator's hint, made unique with _1, _2, ...
     const char *scope; // NULL: "block"
     int32_t n_inputs;
     // Assigned in order to the roles that are not given as weights or attributes. MSC_NO_ID omits
@@ -135,7 +135,7 @@ enum msc_status msc_graph_add_symbol(int32_t *prim, struct msc_graph *g, const c
 enum msc_status msc_graph_add_input(int32_t *tensor, struct msc_graph *g, const char *name,
                                     const char *alias, enum msc_dtype dtype, const char *layout,
                                     int n_dims, const int64_t dims[]);
-// The same with a prim for every dim that is -1 (MSC_NO_ID for the others).
+// Like msc_graph_add_input, with a prim for every dim that is -1 (MSC_NO_ID for the others).
 enum msc_status msc_graph_add_symbolic_input(int32_t *tensor, struct msc_graph *g, const char *name,
                                              const char *alias, enum msc_dtype dtype,
                                              const char *layout, int n_dims, const int64_t dims[],
@@ -150,8 +150,8 @@ enum msc_status msc_graph_set_outputs(struct msc_graph *g, int32_t n, const int3
 enum msc_status msc_graph_set_alias(struct msc_graph *g, int32_t tensor, const char *alias);
 
 // Rewriting, between two calls of msc_graph_finalize. Consumers of `from` (and graph outputs)
-// read `to` instead, except the joint that produces `to`. A graph output passes its alias on.
-// Types and known dimensions must agree.
+// read `to` instead, except the joint that produces `to`. If `from` is a graph output, `to` takes
+// its alias. Types and known dimensions must agree.
 enum msc_status msc_graph_replace_tensor(struct msc_graph *g, int32_t from, int32_t to);
 // The outputs of a removed joint must have no consumer left when the graph is finalized.
 enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint);
@@ -159,15 +159,16 @@ enum msc_status msc_graph_set_weight_data(struct msc_graph *g, int32_t tensor,
                                           const struct msc_array *data);
 // Removes dead joints, and weights and prims that nothing reads (inputs remain); sorts
 // topologically (stable), renumbers, and rebuilds parents, children and consumers. Call it before
-// any query of these. MSC_E_INVALID if joints form a cycle or read a removed joint.
+// any query of parents, children or consumers. MSC_E_INVALID if joints form a cycle or read a
+// removed joint.
 enum msc_status msc_graph_finalize(struct msc_graph *g);
 // A copy of a finalized graph that shares the weights' elements.
 enum msc_status msc_graph_clone(struct msc_graph **out, const struct msc_graph *g);
 
-// A graph that contains only this joint and makes its outputs. Operands that determine lengths
-// become constants, other activations become inputs. `arrays` [n_operands] are the operands (NULL
-// if absent). Lengths that are only known by computing remain symbols. *out is owned by the
-// caller.
+// A graph that contains only this joint, with the joint's outputs as its outputs. Operands that
+// determine lengths become constants, other activations become inputs. `arrays` [n_operands] are
+// the operands' elements (NULL if absent). Lengths that are only known by computing remain
+// symbols. *out is owned by the caller.
 enum msc_status msc_graph_isolate(struct msc_graph **out, const struct msc_graph *g, int32_t joint,
                                   const struct msc_array *const arrays[]);
 
@@ -225,8 +226,7 @@ bool msc_joint_attr_bool(const struct msc_joint *j, const char *key, bool *out);
 int msc_joint_attr_list(const struct msc_joint *j, const char *key, int64_t out[], int max);
 int msc_joint_attr_floats(const struct msc_joint *j, const char *key, float out[], int max);
 int32_t msc_joint_weight(const struct msc_joint *j, const char *role); // tensor id or MSC_NO_ID
-// Position of an operand by role ("weight"), or -1 if it is absent; the first if the role
-// repeats.
+// Position of the first operand with this role ("weight"), or -1 if it is absent.
 int msc_joint_operand(const struct msc_joint *j, const char *role);
 
 // Compares structure: names, types, shapes, attributes, wiring and, if requested, weight data.
@@ -250,7 +250,7 @@ enum msc_status msc_graph_inspect(const struct msc_graph *g, struct cJSON **out)
 enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
                                     const char *name, const struct msc_array_list *weights);
 
-// The length of a symbol, which is given by name (graph/passes/bind.h).
+// The name of a symbol and the length it is bound to (graph/passes/bind.h).
 struct msc_binding {
     const char *symbol;
     int64_t value;
@@ -262,8 +262,8 @@ int32_t msc_graph_sample_symbol(const struct msc_graph *g);
 // Borrowed from the graph; the list is in the arena.
 enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const struct msc_graph *g,
                                     struct msc_arena *arena);
-// Sets MSC_E_INVALID: `symbol` cannot be bound. The message begins with `place`, suggests a name
-// and lists all.
+// Returns MSC_E_INVALID, because `symbol` cannot be bound. The message begins with `place`,
+// suggests a similar name and lists all names.
 enum msc_status msc_graph_fail_binding(const struct msc_graph *g, const char *place,
                                        const char *symbol);
 // Writes PATH.json and PATH.safetensors.

@@ -13,7 +13,7 @@ enum msc_status msc_graph_add_input(int32_t *tensor, struct msc_graph *g, const 
     return msc_graph_add_symbolic_input(tensor, g, name, alias, dtype, layout, n_dims, dims, prims);
 }
 
-// Stores the first input dimension that a symbol is the length of.
+// Records the first input dimension whose length is this symbol.
 static enum msc_status set_symbol_source(struct msc_graph *g, int32_t prim, const char *input,
                                          int dim) {
     struct msc_prim *p = g->prims[prim];

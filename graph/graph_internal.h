@@ -71,18 +71,19 @@ struct msc_graph {
     struct msc_graph_names joint_names, tensor_names, aliases, prim_names;
     struct msc_graph_notes notes; // texts in the arena
     bool is_final;
-    int n_references;          // beyond the first; changed atomically
-    struct msc_graph **bodies; // of all joints, including dead ones; one reference each
+    int n_references;          // references beyond the first; changed atomically
+    struct msc_graph **bodies; // bodies of all joints, including dead ones; one reference each
     size_t n_bodies, bodies_capacity;
 };
 
-// Sets MSC_E_INVALID: `symbol` is not one of the names that can be bound. `place` may be NULL.
+// Returns MSC_E_INVALID, because `symbol` is not one of the names that can be bound. `place` may
+// be NULL.
 enum msc_status msc_graph__fail_binding(const char *place, const char *symbol,
                                         const char *const names[], size_t n);
 
-// Adds a prim, or finds the one with equal operator, parents and attributes. `name` NULL: made
-// from the operator, "MUL_2". MSC_E_INVALID if a different prim has the name. Attributes must be
-// sorted by key. Symbols ("shape") are distinguished only by name.
+// Adds a prim, or finds the one with equal operator, parents and attributes. If `name` is NULL, a
+// name is made from the operator: "MUL_2". MSC_E_INVALID if a different prim has the name.
+// Attributes must be sorted by key. Symbols ("shape") are distinguished only by name.
 enum msc_status msc_graph__add_prim(int32_t *out, struct msc_graph *g, const char *name,
                                     const char *optype, int n_parents, const int32_t parents[],
                                     int n_attrs, const struct msc_attr attrs[]);
@@ -109,22 +110,22 @@ enum msc_status msc_graph__deal_operands(struct msc_graph_joint *joint, struct m
 // The attribute whose key is the `length` characters at `key`, or NULL.
 const struct msc_attr *msc_graph__find_attr(const struct msc_attr attrs[], int32_t n,
                                             const char *key, size_t length);
-// A parameter is given if its attribute has text. If an optional one is empty, the next input may
-// provide it.
+// True if the parameter's attribute has text. If the attribute of an optional parameter is empty,
+// the next input may provide the parameter.
 bool msc_graph__is_given_as_attr(const struct msc_attr attrs[], int32_t n,
                                  const struct msc_op_role *role);
 enum msc_status msc_graph__push_joint(struct msc_graph *g, struct msc_graph_joint *joint);
 // Rebuilds inputs and weights of a joint from its operands.
 void msc_graph__refresh_joint(const struct msc_graph *g, struct msc_graph_joint *joint);
-// msc_graph_add_joint, but if `declared` [n_outputs] is given, outputs are as declared there and
-// not inferred.
+// Like msc_graph_add_joint, but if `declared` [n_outputs] is not NULL, it describes the outputs,
+// which are then not inferred.
 enum msc_status msc_graph__add_joint(int32_t *out, struct msc_graph *g,
                                      const struct msc_joint_spec *spec,
                                      const struct msc_infer_tensor *declared);
 // Adds a weight without elements.
 enum msc_status msc_graph__add_empty_weight(int32_t *out, struct msc_graph *g,
                                             const struct msc_tensor *tensor);
-// msc_graph_set_outputs without default aliases.
+// Like msc_graph_set_outputs, but without default aliases.
 enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
 // The scope that is not printed: "" for inputs and constants, else "block".
 const char *msc_graph__default_scope(enum msc_op op);
@@ -132,8 +133,8 @@ const char *msc_graph__default_scope(enum msc_op op);
 void msc_graph__prototxt_text(struct msc_str *out, const char *text);
 void msc_graph__prototxt_line(struct msc_str *out, const char *indent, const char *key,
                               const char *text);
-// Prefix of the names under which a body's weights are stored, next to those of the enclosing
-// graph, whose prefix is `prefix`: "if_1/then/". NULL if memory is short.
+// Prefix of the names of a body's weights in the weights file, such as "if_1/then/". It extends
+// `prefix`, the prefix of the enclosing graph. NULL if memory is short.
 const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
                                    const char *joint, int32_t which);
 // The live joint of this name, or MSC_NO_ID. Tensors are found by name only, not by alias.

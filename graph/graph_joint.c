@@ -29,7 +29,7 @@ static int compare_attrs(const void *a, const void *b) {
     return strcmp(((const struct msc_attr *)a)->key, ((const struct msc_attr *)b)->key);
 }
 
-// Copies the given attributes, adds defaults for missing ones, sorts by key.
+// Copies the given attributes, adds defaults for missing ones, and sorts by key.
 static enum msc_status complete_attrs(struct msc_joint *joint, struct msc_graph *g,
                                       const struct msc_joint_spec *spec) {
     int n_defaults;
@@ -145,7 +145,8 @@ static void read_values(struct msc_infer_tensor *out) {
     int64_t n = msc_array_n_elements(out->data);
     for (int64_t i = 0; is_whole && n <= MSC_INFER_MAX_VALUES && i < n; i++) {
         int64_t value = msc_array_get_i64(out->data, i);
-        if (out->dtype == MSC_DTYPE_U64 && value == INT64_MAX) { // may be larger than INT64_MAX
+        if (out->dtype == MSC_DTYPE_U64 &&
+            value == INT64_MAX) { // the element may be larger than INT64_MAX
             return;
         }
         out->values[i] = (struct msc_dim){value, MSC_NO_ID};

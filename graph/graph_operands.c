@@ -150,7 +150,7 @@ static enum msc_status deal_all(struct deal *d) {
     return MSC_OK;
 }
 
-// Checks that attributes without a default are given, as an attribute or as an input.
+// Checks that each required attribute is given, as an attribute or as an input.
 static enum msc_status check_required_attrs(const struct msc_graph_joint *j) {
     int n_rows;
     const struct msc_op_attr *rows = msc_op_attrs(j->joint.op, &n_rows);

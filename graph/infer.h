@@ -27,7 +27,7 @@ struct msc_infer_tensor {
     char layout[MSC_MAX_DIMS + 4]; // axis letters; "" if unknown
     int n_values;                  // -1: contents unknown
     struct msc_dim values[MSC_INFER_MAX_VALUES];
-    const struct msc_array *data; // of weights and constants, else NULL
+    const struct msc_array *data; // elements of a weight or constant, else NULL
 };
 
 struct msc_infer {

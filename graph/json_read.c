@@ -1,6 +1,6 @@
 // Reads the JSON form. Parents come before their children; unknown keys are ignored. If weights
-// are given, every joint is inferred again and must agree with the file. Otherwise the shapes in
-// the file are used as they are: such a graph cannot be computed anyway.
+// are given, every joint is inferred again and must agree with the file. Without weights, the
+// shapes in the file are used unchecked: such a graph cannot be computed anyway.
 #include "graph/json_reader.h"
 
 #include <string.h>

@@ -315,7 +315,8 @@ static enum msc_status read_bodies(struct node *node, struct msc_graph_reader *r
     MSC_TRY(msc_graph__read_array(&list, object, "graphs", node->where));
     cJSON_ArrayForEach(item, list) {
         if (node->spec.n_graphs == MAX_BODIES) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: more than %d graphs", node->where, MAX_BODIES);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: the node has more than %d graphs", node->where,
+                            MAX_BODIES);
         }
         int32_t i = node->spec.n_graphs;
         MSC_TRY(msc_graph__read_body(&bodies[i], r, item, node->spec.op, node->spec.name, i));

@@ -1,7 +1,7 @@
 // Shared by the files that read the JSON form.
 //
-// One object in two files: json_read.c reads graphs, and json_read_node.c their nodes. A node
-// may have bodies, which are graphs again. Both use json_read_member.c.
+// The two files json_read.c (graphs) and json_read_node.c (nodes) call each other, because a node
+// may have bodies, which are graphs. Both use json_read_member.c.
 #ifndef MSC_GRAPH_JSON_READER_H
 #define MSC_GRAPH_JSON_READER_H
 
@@ -12,12 +12,12 @@
 struct msc_graph_reader {
     struct msc_graph *g;
     struct msc_arena scratch;
-    const char *name;                     // of the file, for error texts
+    const char *name;                     // name of the file, for error messages
     const struct msc_array_list *weights; // NULL: no elements are available
-    const char *prefix;                   // of the names under which a body's weights are stored
+    const char *prefix;                   // of the names of a body's weights in `weights`
 };
 
-// Members that may be absent; the result is then "" or NULL.
+// Read a member that may be absent; the result is then "" or NULL.
 enum msc_status msc_graph__read_text(const char **out, const cJSON *object, const char *key,
                                      const char *where);
 enum msc_status msc_graph__read_array(const cJSON **out, const cJSON *object, const char *key,

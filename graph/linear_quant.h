@@ -7,7 +7,8 @@
 //         length = msc_linear_quant_run(&m, i, n, &scale); // these take scales[scale]
 //     }
 //
-// A format defines the codes: integers of the type, 4-bit integers in a byte, or 8-bit floats.
+// A format defines the codes: integers of the array's type, 4-bit integers in a byte, or 8-bit
+// floats.
 #ifndef MSC_GRAPH_LINEAR_QUANT_H
 #define MSC_GRAPH_LINEAR_QUANT_H
 
@@ -18,7 +19,7 @@
 
 // How scales map to a tensor seen as [outer, length, inner].
 struct msc_linear_quant {
-    int64_t length, inner; // of the axis, and of the axes after it; length 0: one scale for all
+    int64_t length, inner; // length of the axis, product of later axes; length 0: one scale for all
     int64_t block;         // positions along the axis that share a scale; 0: per axis
     int64_t n_blocks;      // number of blocks along the axis
 };
@@ -29,8 +30,8 @@ struct msc_linear_quant {
 enum msc_status msc_linear_quant_init(struct msc_linear_quant *out, const struct msc_joint *joint,
                                       int n_dims, const int64_t dims[], int n_scale_dims,
                                       const int64_t scale_dims[]);
-// Length of the run of elements from `i` on, of `n` in all, that share a scale; *scale is its
-// index.
+// Number of elements, starting at element `i` of `n`, that share a scale; *scale is the index of
+// that scale.
 int64_t msc_linear_quant_run(const struct msc_linear_quant *m, int64_t i, int64_t n,
                              int64_t *scale);
 
@@ -49,7 +50,7 @@ static inline float msc_quant_format_value(const struct msc_quant_format *f, int
     return f->float8 ? msc_float8_decode(f->float8, (uint8_t)code) : (float)code;
 }
 
-// `zero_point` is a value, not a code. NaN becomes the smallest integer.
+// Quantises one number. `zero_point` is a value, not a code. NaN becomes the smallest integer.
 static inline int64_t msc_quantize_number(const struct msc_quant_format *f, float x, float scale,
                                           float zero_point) {
     if (f->float8) {

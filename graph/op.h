@@ -19,7 +19,7 @@ enum msc_op {
 // Whether the operator is computed at once if all operands are constant.
 enum msc_folding {
     MSC_FOLDING_KEPT,   // never: its result differs from run to run, or no kernel runs it
-    MSC_FOLDING_ONCE,   // by an importer
+    MSC_FOLDING_ONCE,   // only when a model is imported
     MSC_FOLDING_FOLDED, // also when a graph is bound: shape arithmetic
     MSC_FOLDING_GROWN,  // as FOLDED with a lower size limit: the output often outgrows the operands
 };
@@ -32,8 +32,8 @@ enum msc_op_trait {
     // Float outputs consist of elements of the first input: some of them, or all at other
     // positions.
     MSC_TRAIT_PART = 4,
-    // Inputs and outputs have the same axes (in addition to the operators of
-    // msc_op_is_elementwise).
+    // Inputs and outputs have the same axes. (Element-wise operators have them without this
+    // flag.)
     MSC_TRAIT_AXES = 8,
     // Axis names inferred from consumers of its output also hold for inputs of the same rank.
     MSC_TRAIT_AXES_BACK = 16,
@@ -65,7 +65,7 @@ struct msc_op_role {
     bool is_attribute;   // becomes an attribute when constant
     bool is_shaping;     // its contents determine lengths of outputs
     bool is_slot;        // may be quantised
-    bool is_weight_slot; // ... if it is constant
+    bool is_weight_slot; // may be quantised if it is constant
     bool is_bias_slot;   // a bias that edits may change if it is constant
 };
 // The role of operand `position` (a repeated role has no end); false past the last.

@@ -63,7 +63,7 @@ bool msc_attr_read_int(int64_t *out, const char *value) {
     return msc_parse_i64(out, value);
 }
 
-// In the form of msc_str_float.
+// Reads an infinity as msc_str_float writes it.
 static bool read_infinity(float *out, const char *value) {
     bool is_negative = value[0] == '-';
     if (strcmp(value + is_negative, "inf") != 0) {

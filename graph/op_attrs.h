@@ -43,7 +43,7 @@ struct msc_op_attr {
     enum msc_attr_type type;
     const char *value;      // the default; NULL: required; MSC_ATTR_LEFT_OUT: present only if given
     const char *onnx;       // its name in ONNX; "": ONNX has no equivalent
-    const char *onnx_value; // what a missing attribute means in ONNX; NULL: the default
+    const char *onnx_value; // value of a missing attribute in ONNX; NULL: the same default
 };
 
 // The operator's rows, sorted by key; *n is their number. Static data.

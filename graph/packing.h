@@ -11,9 +11,10 @@
 
 #include <stdint.h>
 
-// Bits for each of n integers of 2 to 16 bits, with the sites of a target that requantises.
+// Bits that each of n integers of `bits` (2 to 16) takes in the file, if the sites are those of a
+// target that requantises.
 int32_t msc_packed_bits(int64_t n, int32_t bits);
-// Bytes for all n of them.
+// Bytes that all n integers take.
 int64_t msc_packed_bytes(int64_t n, int32_t bits);
 
 #endif

@@ -11,7 +11,7 @@
 // One entry of layer_param. Text is quoted, a number is not.
 struct entry {
     const char *key;
-    const char *text; // NULL: `number`
+    const char *text; // NULL: the value is `number`
     int32_t number;
 };
 

@@ -23,7 +23,8 @@ static inline uint32_t drop_bits(uint32_t bits, int n) {
     return (bits + ((1u << (n - 1)) - 1) + last) >> n << n;
 }
 
-// The nearest float16. Below 2^-14 its numbers are 2^-24 apart; both products are exact there.
+// The nearest float16. Float16 numbers below 2^-14 are 2^-24 apart; both products are exact
+// there.
 static inline float round_to_f16(float x) {
     const float most = MSC_F16_MAX;
     float normal = msc_float_of_bits(drop_bits(msc_float_bits(x), 13));
@@ -177,7 +178,7 @@ MSC_SIMD static void fake_quantize_row(float out[], const float x[], int64_t n,
     }
 }
 
-// The same to bytes, for one row.
+// Like quantize_row, but writes bytes.
 MSC_SIMD static void quantize_row_to_bytes(uint8_t out[], const float x[], int64_t n,
                                            const float scales[], const int32_t zero_points[],
                                            int32_t low, int32_t high) {
@@ -338,7 +339,7 @@ static enum msc_status split_array(struct msc_quant_split *out, const struct msc
 // A contiguous piece of an array, with one scale or with consecutive scales.
 struct piece {
     int64_t at, n;
-    int64_t scale; // index of the first
+    int64_t scale; // index of its first scale
 };
 
 static void fake_quantize_piece(const struct piece *p, const struct msc_quant_split *s,

@@ -16,15 +16,15 @@ MSC_PUBLIC_BEGIN
 #define MSC_F16_MAX 65504.0f
 #define MSC_BF16_MAX 0x1.fep127f
 
-// Constant once made; equal content has equal `hash`.
+// Must not change once sealed; equal content has equal `hash`.
 struct msc_quant {
     // MSC_DTYPE_NONE: integers. MSC_DTYPE_F16, MSC_DTYPE_BF16: 16-bit floats of that type; then
     // there is one scale of 1, and the other members are ignored.
     enum msc_dtype type;
     int32_t bits;      // 2 … 16
     int32_t low, high; // inclusive range of q
-    int32_t axis;      // channel axis of per-channel parameters; -1: one pair for all
-    int32_t n;         // number of scales: 1, or the length of that axis, or the number of groups
+    int32_t axis; // channel axis of per-channel parameters; -1: one scale and zero point for all
+    int32_t n;    // number of scales: 1, or the length of that axis, or the number of groups
     // Groups, if group_size is positive: the `group_axes` axes from `axis` on count as one axis.
     // Each `group_size` elements along it share a scale; the last group may be shorter. Scales
     // are in the order of the groups' elements. (As blocks in ONNX opset 21, except for the
@@ -32,13 +32,13 @@ struct msc_quant {
     int32_t group_size, group_axes;
     const float *scales;        // [n], positive
     const int32_t *zero_points; // [n]
-    // For a weight whose q are chosen rather than rounded to nearest: these integers, int8 if
-    // `low` is negative, else uint8, in the order of its elements. The weight's own elements are
-    // then ignored. NULL: rounded.
+    // The q of a weight, if they are chosen rather than rounded to nearest: int8 if `low` is
+    // negative, else uint8, in the order of the weight's elements, which are then ignored. NULL:
+    // q are rounded.
     const struct msc_array *integers;
-    // For a weight whose rounding shifts the means of its joint's outputs: what to add to the
-    // joint's bias, float32 [output channels] (tools/bias_edits.h makes edits of it). NULL:
-    // nothing.
+    // If a weight's rounding shifts the means of its joint's outputs: the summands of the joint's
+    // bias that correct this, float32 [output channels] (tools/bias_edits.h makes edits of them).
+    // NULL: none.
     const struct msc_array *shifts;
     struct msc_hash hash;
 };
@@ -48,7 +48,7 @@ void msc_quant_seal(struct msc_quant *q);
 // A copy that outlives `q`: it owns its parameters and holds references to the arrays;
 // msc_quant_finish frees both. After an error there is nothing to free.
 enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q);
-void msc_quant_finish(struct msc_quant *q); // a copy, or all zero
+void msc_quant_finish(struct msc_quant *q); // accepts a copy, or all zero
 // Checks that the chosen integers, if any, are n integers within [low, high]. MSC_E_INVALID names
 // the mismatch.
 enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n);
@@ -80,7 +80,8 @@ void msc_fake_quantize_run(float out[], const float x[], int64_t n, float scale,
 // all.
 void msc_dequantize_run(float out[], const void *q, enum msc_dtype dtype, int64_t n,
                         const struct msc_quant *quant);
-// The same per channel, for elements laid out as [outer, quant->n, inner].
+// Quantise and dequantise per channel. Elements are laid out as [outer, quant->n, inner]. For
+// float32 `out`, msc_quantize_channels fake-quantises.
 void msc_quantize_channels(void *out, enum msc_dtype dtype, const float x[], int64_t outer,
                            int64_t inner, const struct msc_quant *q);
 void msc_dequantize_channels(float out[], const void *q, enum msc_dtype dtype, int64_t outer,

@@ -131,16 +131,16 @@ int msc_reshape_blocks(struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1],
 
 // ---- Shapes -----------------------------------------------------------------------------------
 
-// The axis of x at the position of axis i of y, counted from the front for a reshape and from the
-// end for a broadcast. -1 if there is none.
+// The axis of x with the same position as axis i of y, counted from the front for a reshape and
+// from the end for a broadcast. -1 if x has no such axis.
 static int axis_beside(const struct msc_joint *j, const struct msc_tensor *x,
                        const struct msc_tensor *y, int i) {
     int axis = j->op == MSC_OP_RESHAPE ? i : i - (y->n_dims - x->n_dims);
     return axis >= 0 && axis < x->n_dims ? axis : -1;
 }
 
-// Writes a symbolic length: the same as the input's length at that position, or else -1, which is
-// inferred.
+// Writes a symbolic length: a copy of the input's length at that position if they are equal, else
+// -1, which is inferred.
 static bool write_symbol(int64_t *out, bool *has_rest, const struct msc_joint *j,
                          const struct msc_tensor *x, const struct msc_tensor *y, int i) {
     int axis = axis_beside(j, x, y, i);
@@ -181,8 +181,8 @@ int msc_reshape_shape(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
     return y->n_dims - first;
 }
 
-// Known lengths are set. The operand already gives the symbols. A symbol times a number becomes
-// the -1 of a reshape.
+// Known lengths replace elements. Symbols are kept, because the operand already gives them. A
+// symbol times a number becomes -1, which the reshape infers.
 int msc_reshape_elements(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
                          const struct msc_joint *j, const int64_t dims[]) {
     const struct msc_tensor *y = msc_graph_tensor(g, j->outputs[0]);

@@ -9,16 +9,16 @@
 // length is only a symbol. With n, index i stands for all positions that equal i modulo n.
 int64_t msc_reshape_period(const struct msc_graph *g, const struct msc_tensor *t, int axis);
 
-// An axis. If its length is a symbol times a number, one of these two factors; the symbol is the
-// outer one.
+// A part: an axis or, if the axis' length is a symbol times a number, one of these two factors.
+// The symbol is the outer factor.
 struct msc_reshape_part {
     int axis;
     bool is_symbol;
 };
 #define MSC_RESHAPE_PARTS (2 * MSC_MAX_DIMS)
 
-// Parts that together hold the same elements before and after, in order. Axes of length 1 are in
-// no block.
+// A block: consecutive parts before and consecutive parts after the joint that hold the same
+// elements in the same order. Axes of length 1 are in no block.
 struct msc_reshape_block {
     int n_in, n_out;
     struct msc_reshape_part in[MSC_RESHAPE_PARTS], out[MSC_RESHAPE_PARTS];
@@ -29,15 +29,17 @@ struct msc_reshape_block {
 int msc_reshape_blocks(struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1],
                        const struct msc_graph *g, const struct msc_tensor *x,
                        const struct msc_tensor *y);
-// The attribute "shape" of a joint `reshape` or `broadcast_to` whose output is to have `dims`
-// (-1: unchanged, a symbol). Returns the number of elements, or -1 if no such attribute exists.
+// Computes the attribute "shape" of a joint `reshape` or `broadcast_to` so that its output has
+// `dims` (-1: a symbolic length, unchanged). Returns the length of `out`, or -1 if no such
+// attribute exists.
 int msc_reshape_shape(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
                       const struct msc_joint *j, const int64_t dims[]);
-// The same if the shape is an operand: the numbers that replace its elements; 0 if an element is
-// kept.
+// Like msc_reshape_shape, for a shape that is an operand: out[i] replaces element i of the
+// operand, or is 0 if that element is kept.
 int msc_reshape_elements(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
                          const struct msc_joint *j, const int64_t dims[]);
-// True if one of the two exists, whatever the known lengths become.
+// True if msc_reshape_shape or msc_reshape_elements succeeds, whatever values the known lengths
+// take.
 bool msc_reshape_is_writable(const struct msc_graph *g, const struct msc_joint *j);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-// The joint of this operator that makes a tensor with a single consumer; NULL if there is none.
+// The joint that produces the tensor, if it has this operator and the tensor has a single
+// consumer; else NULL.
 static const struct msc_joint *sole_maker(const struct msc_graph *g, int32_t tensor,
                                           enum msc_op op) {
     const int32_t *readers;

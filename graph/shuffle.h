@@ -7,7 +7,7 @@
 
 struct msc_shuffle {
     const struct msc_joint *split, *turn, *merge; // in topological order
-    int axis;                                     // of the input and the output
+    int axis;                                     // the same in the input and the output
     int n_factors;                                // number of factors of the axis
     int64_t factors[MSC_MAX_DIMS];                // in the order of the input
     int order[MSC_MAX_DIMS];                      // factor k of the output is factor order[k]

@@ -175,7 +175,7 @@ static int32_t list_slots(struct msc_slot *slots, const struct finder *f, make_s
     return n;
 }
 
-// The same for outputs of the graph.
+// Like list_slots, for outputs of the graph.
 static int32_t list_outputs(struct msc_slot *slots, const struct finder *f) {
     int32_t n = 0;
     for (int32_t i = 0; f->class_of != NULL && i < msc_graph_n_outputs(f->g); i++) {
@@ -197,8 +197,8 @@ static int32_t list_outputs(struct msc_slot *slots, const struct finder *f) {
     return n;
 }
 
-// True if both slots belong to one site. All uses by one joint do, because they have the same
-// name.
+// True if both slots belong to one site. All uses of a tensor by one joint do, because sites are
+// named after tensor and joint.
 static bool is_same_site(const struct finder *f, const struct msc_slot *a, const struct msc_slot *b,
                          bool by_use) {
     if (f->class_of != NULL && a->kind == MSC_SITE_ACTIVATION && b->kind == a->kind) {

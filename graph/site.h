@@ -2,11 +2,11 @@
 // the places that edits apply to.
 //
 // A slot is one use of a tensor: an operand of a joint that the operator table marks as
-// quantisable, or the bias of such a joint. Quantisable are the activation and the weight of
-// convolutions, linear layers and matrix products, the input and both weights of recurrent
-// layers, and embedding tables. A site is the unit of one choice: a weight with all its uses, or
-// an activation with all its quantisable uses (if grouped by use, one use of an activation).
-// Biases belong to no site.
+// quantisable, or the bias of such a joint. These operands are quantisable: the activation and
+// the weight of convolutions, linear layers and matrix products, the input and both weights of
+// recurrent layers, and embedding tables. A site is the unit of one choice: a weight with all its
+// uses, or an activation with all its quantisable uses (if grouped by use, one use of an
+// activation). Biases belong to no site.
 //
 // For a target that requantises (graph/target.h), every use of a tensor that passes as integers
 // is a slot: operands of any joint, and outputs of the graph. A site is then all tensors that
@@ -43,10 +43,10 @@ struct msc_slot {
 };
 
 struct msc_site {
-    const char *name; // the tensor's name; "<tensor>-c-<joint>" when grouped by site
+    const char *name; // the tensor's name; "<tensor>-c-<joint>" when grouped by use
     enum msc_site_kind kind;
     int32_t tensor;
-    int32_t channel_axis;           // of all its slots, or -1 if they differ
+    int32_t channel_axis;           // the axis of all its slots, or -1 if they differ
     int32_t group_axis, group_axes; // of its first slot
     int32_t n_slots;
     const int32_t *slots; // indices into msc_sites.slots
@@ -77,7 +77,7 @@ struct msc_sites {
 enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g,
                                const struct msc_site_scheme *scheme);
 void msc_sites_finish(struct msc_sites *sites);                               // accepts zeroed
-int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name); // or MSC_NO_ID
+int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name); // index, or MSC_NO_ID
 // Index of the slot of (joint, operand), or MSC_NO_ID.
 int32_t msc_sites_find_slot(const struct msc_sites *sites, int32_t joint, int32_t operand);
 

@@ -1,6 +1,6 @@
-// Tails: joints after a joint in integer arithmetic that a target fuses with it. Clip bounds
-// become those of the requantised integers, a factor only changes their scale, and a summand
-// becomes part of the bias. Nothing is quantised in between.
+// A tail: the joints that a target fuses into the joint before them, which computes in integer
+// arithmetic. Clip bounds become those of the requantised integers, a factor only changes their
+// scale, and a summand becomes part of the bias. Nothing is quantised in between.
 //
 //     conv ─ * 0.9 ─ + 0.5 ─ relu ─ pair          y = clip(0.9 x + 0.5, 0, inf)
 #ifndef MSC_GRAPH_TAIL_H

@@ -23,10 +23,10 @@ static const struct msc_target targets[] = {
      .rounds_biases = true,
      .pairs_moves = true,
      .requantises = true},
-    // The same without VNNI. There, kernels sum two products of a signed and an unsigned byte in
-    // 16 bits, which saturates for 8-bit weights. Products of unsigned bytes are summed in 32
-    // bits, and signed 7-bit weights do not saturate (measured with version 1.32 on an emulated
-    // Haswell).
+    // ONNX Runtime on machines without VNNI. Its kernels there sum two products of a signed and
+    // an unsigned byte in 16 bits, which saturates for 8-bit weights. Products of unsigned bytes
+    // are summed in 32 bits, and signed 7-bit weights do not saturate (measured with version 1.32
+    // on an emulated Haswell).
     {.name = "onnxruntime_avx2",
      .column = COLUMN_ONNXRUNTIME,
      .runtime = "onnxruntime",
@@ -77,7 +77,7 @@ static const struct msc_target targets[] = {
     // No specific runtime: exactly what a search chooses is exported.
     {.name = "generic",
      .alias = "onnx",
-     .column = COLUMN_ONNXRUNTIME, // only for meanings
+     .column = COLUMN_ONNXRUNTIME, // used only for meanings of operators
      .min_bits = MIN_BITS,
      .max_bits = MAX_BITS,
      .takes_groups = true,
@@ -167,7 +167,8 @@ static bool is_nearest(const struct msc_joint *j) {
 
 enum { IMAGE_DIMS = 4 };
 
-// Can be computed as a depthwise convolution of ones (graph/onnx/onnx_export_form.h).
+// True if the pool can be computed as a depthwise convolution with a weight of ones
+// (graph/onnx/onnx_export_form.h).
 static bool is_even_pool(const struct msc_joint *j) {
     int64_t padding[IMAGE_DIMS] = {0}, dilation[2] = {1, 1};
     bool is_counted = false, is_ceil = false;
@@ -246,8 +247,8 @@ static enum msc_target_role in_table(const struct msc_target *t, const struct ms
 static const struct msc_joint *find_root(const struct msc_target *t, const struct msc_graph *g,
                                          const struct msc_joint *j, int n_before);
 
-// The joint that produces a tensor with a single consumer, before any tail; NULL if there is
-// another consumer.
+// The joint upstream of any tail that ends in `tensor`; NULL if a tensor on the way has more than
+// one consumer.
 static const struct msc_joint *root_behind(const struct msc_target *t, const struct msc_graph *g,
                                            int32_t tensor, int n_before) {
     for (; n_before < MSC_TAIL_MOST_JOINTS && msc_graph__is_between(g, tensor); n_before++) {
@@ -277,8 +278,8 @@ static const struct msc_joint *find_root(const struct msc_target *t, const struc
     return is_integer && (!is_sum || msc_op_is_conv(root->op)) ? root : NULL;
 }
 
-// True for an input of the model, moved or not. Sums and products of it with a scalar remain
-// float.
+// True if the tensor is an input of the model, or such an input after joints that only move it.
+// Sums and products of it with a scalar remain float.
 static bool is_moved_input(const struct msc_target *t, const struct msc_graph *g, int32_t tensor) {
     const struct msc_joint *j = msc_graph_joint(g, msc_graph_producer(g, tensor));
     while (in_table(t, j) == MSC_TARGET_MOVES && j->operands[0] != MSC_NO_ID &&

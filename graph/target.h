@@ -48,12 +48,12 @@ enum msc_target_question {
 struct msc_target {
     const char *name;
     const char *alias; // another name, or NULL
-    // Name of the runtime in tools/runtime.h; NULL if that does not support it.
+    // Name of the runtime in tools/runtime.h; NULL if tools/runtime.h does not support it.
     const char *runtime;
     // Limits of its integer path. Per-tensor weights are a special case of per-channel ones; only
     // `weights_per_channel` rejects them.
     int32_t min_bits, max_bits;
-    bool weights_symmetric, weights_per_channel, activations_symmetric; // what it requires
+    bool weights_symmetric, weights_per_channel, activations_symmetric; // requirements
     bool takes_groups;
     bool takes_channels; // per-channel scales for activations that depthwise convolutions read
     bool narrow_weights; // symmetric weights without the lowest integer
@@ -62,11 +62,11 @@ struct msc_target {
     bool stores_unsigned;
     // Its exports use the node patterns that it has integer kernels for (graph/onnx).
     bool has_forms;
-    bool rounds_biases; // to int32 in the scale of the sums; else they are float32
+    bool rounds_biases; // biases are int32 in the scale of the sums; else float32
     // Its exports quantise a moved tensor again after the move; else it is moved as integers.
     bool pairs_moves;
     bool requantises; // it has roles: everything that it requantises may be a site
-    int32_t column;   // in graph/targets.def, if it has roles
+    int32_t column;   // column in graph/targets.def, if it has roles
 };
 
 // Hard swish is x * clip(x + 3, 0, 6) / 6, which is 0 for all x below -3. A target with forms
@@ -75,29 +75,29 @@ struct msc_target {
 
 // By name or alias; NULL if there is none.
 const struct msc_target *msc_target_find(const char *name);
-// The same for a name from a user: MSC_E_INVALID if there is none; the message begins with
-// `where` and lists the names.
+// Like msc_target_find, for a name from a user: MSC_E_INVALID if no target has the name; the
+// message begins with `where` and lists the names.
 enum msc_status msc_target_get(const struct msc_target **out, const char *name, const char *where);
 // The default target of a configuration. `sums_bytes`: the machine has instructions that sum
 // products of bytes (msc_machine_sums_bytes).
 const struct msc_target *msc_target_by_default(bool sums_bytes);
 // Row i of the table; NULL past the last.
 const struct msc_target *msc_target_at(size_t i);
-// Role of a joint for a target. All joints are float for a target that does not requantise. Also
-// float are sums and products with a constant (except a scalar, if the target has forms),
-// concatenations with a constant, and resizing by any method but nearest.
+// Role of a joint for a target. All joints are float for a target that does not requantise. Sums
+// and products with a constant (except a scalar, if the target has forms), concatenations with a
+// constant, and resizing by any method but nearest are also float.
 enum msc_target_role msc_target_role(const struct msc_target *t, const struct msc_graph *g,
                                      const struct msc_joint *j);
-// Meaning of operators for a target; NULL: as in ONNX's specification. Models of `generic` run in
-// ONNX Runtime and have its meaning.
+// Meaning of operators for a target; NULL: as in ONNX's specification. Models for `generic` run
+// in ONNX Runtime, so its meaning applies to them.
 enum msc_target_meaning msc_target_meaning(const struct msc_target *t,
                                            enum msc_target_question question);
 // True if the joint computes in integer arithmetic.
 static inline bool msc_target_is_integer(enum msc_target_role role) {
     return role == MSC_TARGET_INTEGER || role == MSC_TARGET_READS;
 }
-// Bits of one integer in the exported file: of a weight, unless it is small (graph/packing.h), or
-// of an activation when the target computes it.
+// Bits that one integer takes: for a weight, in the exported file (except small weights, see
+// graph/packing.h); for an activation, when the target computes it.
 int32_t msc_target_stored_bits(const struct msc_target *t, bool is_weight, int32_t bits);
 
 MSC_PUBLIC_END

@@ -31,7 +31,7 @@ int64_t msc_view_n_elements(const struct msc_view *v);
 size_t msc_view_n_bytes(const struct msc_view *v);
 // A plain view of an array's elements.
 struct msc_view msc_view_of_array(const struct msc_array *array);
-// The dims in storage order, and the axis that each of them is.
+// The dims in storage order, and the graph axis of each.
 void msc_view_physical(const struct msc_view *v, int64_t dims[MSC_MAX_DIMS],
                        int axes[MSC_MAX_DIMS]);
 // Splits the storage order around an axis: [outer, dims[axis], inner].

@@ -23,7 +23,7 @@ static bool is_main(enum msc_op op) {
            op == MSC_OP_LINEAR || op == MSC_OP_LINEAR_BIAS || op == MSC_OP_CONSTANT;
 }
 
-// The relation between weights that the operator is; NULL if it is none.
+// The strategy of the node that the operator's output becomes; NULL if the output is not a node.
 static const char *relation_of(enum msc_op op) {
     switch (op) {
     case MSC_OP_CONCAT:
@@ -203,8 +203,7 @@ static enum msc_status build(struct builder *b, struct msc_arena *work) {
     for (size_t i = 0; i < n_joints; i++) {
         const struct msc_joint *j = msc_graph_joint(b->g, (int32_t)i);
         MSC_TRY(add_joint(b, j, parents));
-        // If another joint has used the weight before, the weight also produces the channels
-        // here.
+        // A weight that an earlier joint already reads also produces the channels of this joint.
         for (int32_t k = 0; is_main(j->op) && k < j->n_weights; k++) {
             if (is_main_role(j->weights[k].role)) {
                 b->made_by[i] = b->node_of_weight[j->weights[k].tensor];

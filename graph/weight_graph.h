@@ -30,7 +30,7 @@ struct msc_weight_node {
     int32_t n_parents;
     int32_t *parents; // indices of nodes, each once, ascending
     int32_t n_friends;
-    int32_t *friends; // includes this node; the first one leads; none: 0
+    int32_t *friends; // includes this node; the first one leads; n_friends is 0 if there are none
 };
 
 struct msc_weight_graph {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// True if everything that the choice left free was frozen later.
+// True if the axis that the joint's choice left free was frozen later.
 static bool is_in_vain(struct msc_channels_finder *f, const struct msc_joint *j) {
     if (f->chosen[j->id] == MSC_NO_ID) {
         return false;
@@ -77,7 +77,8 @@ static int32_t root_of(struct msc_channels_finder *f, int32_t tensor, int axis, 
     return msc_channels__find_root(f, f->first[tensor * MSC_MAX_DIMS + axis] + index);
 }
 
-// True if the axes of all joints that read the parameters are tied anyway.
+// True if the consumers of shared parameters read them along axes that are already tied to each
+// other.
 static bool is_tied_anyway(struct msc_channels_finder *f, int32_t tensor) {
     const struct msc_channel_follower *first = NULL;
     const int32_t *readers;
@@ -99,7 +100,8 @@ static bool is_tied_anyway(struct msc_channels_finder *f, int32_t tensor) {
     return n_same == msc_graph_consumers(f->g, tensor, &readers);
 }
 
-// Such parameters are then treated like any other weight.
+// Treats shared parameters that is_tied_anyway accepts like any other weight from now on. True if
+// there are any.
 static bool tie_shared(struct msc_channels_finder *f) {
     bool is_any = false;
     for (int32_t i = 0; i < msc_graph_n_tensors(f->g); i++) {
@@ -111,7 +113,8 @@ static bool tie_shared(struct msc_channels_finder *f) {
     return is_any;
 }
 
-// Repeats while a choice turns out to be frozen later; each time, that choice is refused.
+// Repeats until no choice is frozen after it was made; each such choice is refused in the next
+// round.
 static void find_classes(struct msc_channels_finder *f, bool *is_done) {
     bool is_again = true;
     while (is_again) {
@@ -192,7 +195,8 @@ static enum msc_status start(struct msc_channels_finder *f, bool **is_done) {
     f->places = msc_arena_array(f->arena, n_nodes, sizeof(f->places[0]));
     f->roles = msc_arena_array(f->arena, n_axes, sizeof(f->roles[0]));
     f->told = msc_arena_array(f->arena, n_axes, sizeof(f->told[0]));
-    f->reads = msc_arena_array(f->arena, 2 * n_joints, sizeof(f->reads[0])); // recurrent: two
+    // A recurrent layer has two reads.
+    f->reads = msc_arena_array(f->arena, 2 * n_joints, sizeof(f->reads[0]));
     f->followers = msc_arena_array(f->arena, 2 * count_operands(f->g), sizeof(f->followers[0]));
     f->n_refused = msc_arena_array(f->arena, n_joints, sizeof(f->n_refused[0]));
     f->chosen = msc_arena_array(f->arena, n_joints, sizeof(f->chosen[0]));

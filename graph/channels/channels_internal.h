@@ -7,8 +7,9 @@
 //
 // Some joints leave a choice (factors of an axis, groups of a convolution). Their rules are
 // called twice. The first call handles what holds in any case and returns false. The second
-// (`is_late`), after all other rules, makes the choice with msc_channels__choose. If something
-// freezes a choice later, that choice is refused and the search restarts.
+// (`is_late`), after all other rules, makes the choice with msc_channels__choose. If another rule
+// later freezes the axis that the choice left free, the choice is refused and all rules are
+// called again.
 #ifndef MSC_GRAPH_CHANNELS_CHANNELS_INTERNAL_H
 #define MSC_GRAPH_CHANNELS_CHANNELS_INTERNAL_H
 
@@ -29,8 +30,8 @@ struct msc_channels_finder {
     int32_t *first, *periods;
     int32_t n_nodes;
     int32_t *parents; // [n_nodes]
-    bool *is_frozen;  // [n_nodes], of roots
-    int64_t *places;  // [n_nodes], of roots (msc_channels__is_one)
+    bool *is_frozen;  // [n_nodes], valid at roots
+    int64_t *places;  // [n_nodes], valid at roots (msc_channels__is_one)
     // [n_tensors * MSC_MAX_DIMS]
     uint8_t *roles;
     int32_t *told; // the last joint whose rule handled the axis
@@ -39,8 +40,8 @@ struct msc_channels_finder {
     bool *is_shared; // [n_tensors] parameters that several joints read
     struct msc_channel_follower *followers;
     int32_t n_followers;
-    // [n_joints]: choices that are not offered again; the choice that was made; the axis that it
-    // leaves free.
+    // [n_joints]: number of leading choices that are not offered again; the choice that was made;
+    // the axis that it leaves free.
     int *n_refused, *chosen;
     struct msc_axis *freed;
 };
@@ -99,7 +100,8 @@ void msc_channels__freeze_rest(struct msc_channels_call *c);
 // Marks the axis as handled, so that it is not frozen after the rule.
 void msc_channels__tell(struct msc_channels_call *c, struct msc_axis a);
 bool msc_channels__is_frozen(const struct msc_channels_call *c, struct msc_axis a, int64_t i);
-bool msc_channels__has_free(const struct msc_channels_call *c, struct msc_axis a); // any index
+// True if any index of the axis is free.
+bool msc_channels__has_free(const struct msc_channels_call *c, struct msc_axis a);
 
 // True if all indices of the class seen since msc_channels__forget were at the same place.
 bool msc_channels__is_one(struct msc_channels_call *c, struct msc_axis a, int64_t i, int64_t place);
@@ -107,7 +109,7 @@ bool msc_channels__is_one(struct msc_channels_call *c, struct msc_axis a, int64_
 void msc_channels__forget(struct msc_channels_call *c, struct msc_axis a);
 
 // The joint sums products of operand `a` along `axis` and operand `b` along `other`. Masks apply
-// to one of the two; if neither can be masked, both are frozen. `sum` also ties the axes. Call
+// to one of the two; if neither can be masked, both are frozen. This also ties the axes. Call
 // once for each sum, in the first call of the rule.
 void msc_channels__sum(struct msc_channels_call *c, int32_t a, int axis, int32_t b, int other);
 void msc_channels__read(struct msc_channels_call *c, int32_t a, int axis, int32_t b, int other);
@@ -122,7 +124,7 @@ int msc_channels__choose(struct msc_channels_call *c, const struct msc_axis choi
 
 // Ties all axes of one operand and one output, index by index; the shapes are equal.
 void msc_channels__tie_tensors(struct msc_channels_call *c, int32_t operand, int32_t output);
-// The same for all axes except one.
+// Like msc_channels__tie_tensors, for all axes except one.
 void msc_channels__tie_others(struct msc_channels_call *c, int32_t operand, int32_t output,
                               int axis);
 // Ties axes that align when tensors are broadcast; ignores lengths of 1 and the `skipped`

@@ -166,7 +166,7 @@ void msc_channels__set_role(struct msc_channels_call *c, int32_t operand, int ax
     }
 }
 
-// The slot for masks of an operand, and whether it is a weight's.
+// The slot that masks of an operand apply to. *is_weight: the slot is a weight's.
 static int32_t find_slot(bool *is_weight, const struct msc_channels_call *c, int32_t operand) {
     int32_t slot = msc_sites_find_slot(c->f->sites, c->j->id, operand);
     bool is_float = slot != MSC_NO_ID && msc_channels__operand(c, operand)->dtype == MSC_DTYPE_F32;

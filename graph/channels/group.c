@@ -5,8 +5,8 @@
 
 struct grouping {
     struct msc_channels_finder *f;
-    struct msc_arena *arena; // of the result
-    // [n_nodes], of roots
+    struct msc_arena *arena; // owns the result
+    // [n_nodes], valid at roots
     bool *has_weight;
     struct msc_hash *signatures;
     int32_t *group_of;
@@ -44,7 +44,7 @@ static void sign(struct grouping *g, struct msc_axis axis, int64_t index, int32_
     g->signatures[root] = msc_hash_add_u64(g->signatures[root], place);
 }
 
-// Finds the group of a class at its first index.
+// Assigns the class of the root to the group with the same signature, once for each class.
 static void find_group(struct grouping *g, struct msc_axis axis, int64_t index, int32_t root) {
     (void)axis;
     (void)index;
@@ -217,7 +217,8 @@ static enum msc_status sign_classes(struct grouping *g) {
     visit_nodes(g, note_weight);
     size_t n_classes = 0;
     for (size_t i = 0; i < n; i++) {
-        g->f->is_frozen[i] = g->f->is_frozen[i] || !g->has_weight[i]; // it shrinks no weight
+        // Removing a class without weights would shrink no weight.
+        g->f->is_frozen[i] = g->f->is_frozen[i] || !g->has_weight[i];
         g->group_of[i] = g->unit_of[i] = MSC_NO_ID;
         n_classes += g->f->parents[i] == (int32_t)i && !g->f->is_frozen[i];
     }

@@ -26,7 +26,7 @@ struct factors {
 // State while factors are cut off one side, from the end.
 struct cutting {
     const struct msc_reshape_part *parts;
-    int n; // left
+    int n; // number of parts left
     int64_t left, inner;
 };
 
@@ -36,8 +36,8 @@ static struct msc_axis cut_axis(const struct msc_channels_call *c, const struct 
     return is_in ? msc_channels__in(c, 0, axis) : msc_channels__out(c, 0, axis);
 }
 
-// Continues with the next axis if one is used up. False if there is none, or its length is a
-// symbol.
+// Continues with the next axis when the current one is used up. False if no axis is left or its
+// length is a symbol.
 static bool cut_next(struct cutting *at, const struct msc_channels_call *c, bool is_in) {
     if (at->left > 1) {
         return true;
@@ -84,7 +84,7 @@ static void tie_part(struct msc_channels_call *c, const struct part *p, int64_t 
     }
 }
 
-// True if indices that are tied already have the same position along the factor.
+// True if any two indices that are already tied have the same position along the factor.
 static bool fits(struct msc_channels_call *c, const struct part *p, int64_t length) {
     int64_t n = msc_channels__period(c, p->axis);
     bool fits = true;
@@ -143,7 +143,8 @@ static bool tie_shuffle(struct msc_channels_call *c, const struct msc_shuffle *s
     return true;
 }
 
-// The tensors inside a shuffle are pruned together with it, if at all.
+// Keeps the axes inside a shuffle from being frozen: these tensors are pruned only together with
+// the shuffle's input and output.
 static bool skip_inside(struct msc_channels_call *c) {
     for (int i = 0; i < msc_channels__operand(c, 0)->n_dims; i++) {
         msc_channels__tell(c, msc_channels__in(c, 0, i));
@@ -156,7 +157,8 @@ static bool is_writable(const struct msc_channels_call *c) {
     return !has_shape || msc_reshape_is_writable(c->g, c->j);
 }
 
-// There is nothing to tie on a symbol; the number that it is multiplied by is a separate part.
+// Ties two parts. A part that is a symbol has no indices; a number that the symbol is multiplied
+// by is a separate part.
 static void tie_parts(struct msc_channels_call *c, const struct msc_reshape_part *in,
                       const struct msc_reshape_part *out) {
     struct msc_axis from = msc_channels__in(c, 0, in->axis);
@@ -266,7 +268,7 @@ bool msc_channels__split(struct msc_channels_call *c) {
     return true;
 }
 
-// Axis `axis` is sliced by entry `i` of the lists.
+// Ties the indices that remain of axis `axis`, which entry `i` of the lists slices.
 static void tie_slice(struct msc_channels_call *c, int axis, int i) {
     int64_t begin[MSC_MAX_DIMS], end[MSC_MAX_DIMS], strides[MSC_MAX_DIMS], count;
     int n_begin = msc_joint_attr_list(c->j, "begin", begin, MSC_MAX_DIMS);
@@ -463,10 +465,10 @@ static bool is_read(const struct msc_graph *g, const struct msc_joint *reader, i
     return indices == NULL;
 }
 
-enum { MAX_MOVES = 16 }; // of a length, from the shape_of joint to its use
+enum { MAX_MOVES = 16 }; // joints between shape_of and the joint that uses the length
 
-// True if the lengths are only moved from here on, until they are the shape of a joint that is
-// rewritten when channels are pruned.
+// True if all consumers only move the lengths, up to joints whose shape operand is rewritten when
+// channels are pruned.
 static bool is_rewritten(const struct msc_graph *g, int32_t tensor, int n_moves) {
     const int32_t *readers;
     int32_t n = msc_graph_consumers(g, tensor, &readers);
@@ -497,8 +499,8 @@ static bool is_rewritten(const struct msc_graph *g, int32_t tensor, int n_moves)
     return is_moved;
 }
 
-// A joint that reads a length may do anything with it, so the axis is frozen. No joint reads most
-// lengths.
+// Freezes the axes whose lengths are read, because a consumer may do anything with them. Most
+// lengths have no consumer.
 bool msc_channels__shape_of(struct msc_channels_call *c) {
     const struct msc_tensor *x = msc_channels__operand(c, 0);
     const int32_t *readers;

@@ -11,7 +11,7 @@ struct conv {
     int in, out;     // channel axes of input and output
     int w_out, w_in; // channel axes of the weight; one covers all groups, the other a single one
     int64_t n_in, n_out, groups;
-    bool is_turned; // transposed: the weight has all inputs, and the outputs of one group
+    bool is_turned; // transposed: the weight has all input channels and one group's output channels
 };
 
 static int letter_axis(const char *layout, char letter, int n_dims) {
@@ -40,7 +40,7 @@ static bool read_conv(struct conv *v, const struct msc_channels_call *c, bool is
     return v->n_in > 0 && v->n_out > 0 && v->n_in % v->groups == 0 && v->n_out % v->groups == 0;
 }
 
-// Ties to each output channel its row of the weight and its bias element.
+// Ties each output channel to its row of the weight and to its bias element.
 static void tie_outputs(struct msc_channels_call *c, const struct conv *v) {
     if (v->groups == 1 || !v->is_turned) {
         msc_channels__tie_axes(c, msc_channels__in(c, 1, v->w_out),
@@ -205,7 +205,7 @@ bool msc_channels__einsum(struct msc_channels_call *c) {
 
 // ---- Recurrent layers -------------------------------------------------------------------------
 
-// Ties an axis that repeats all hidden units.
+// Ties to the hidden units an axis that contains all of them one or more times.
 static void tie_hidden(struct msc_channels_call *c, struct msc_axis a, struct msc_axis hidden) {
     if (a.tensor == MSC_NO_ID) {
         return;
@@ -218,8 +218,7 @@ static void tie_hidden(struct msc_channels_call *c, struct msc_axis a, struct ms
 
 enum { HIDDEN = 5, CELL = 6 }; // operands for initial states
 
-// The tensor that a state is a part of, if that is a constant or a broadcast scalar; else
-// MSC_NO_ID.
+// The constant or broadcast scalar that an initial state is, or is a part of; else MSC_NO_ID.
 static int32_t find_start(const struct msc_graph *g, int32_t state) {
     while (state != MSC_NO_ID && msc_graph_tensor(g, state)->producer != MSC_NO_ID) {
         const struct msc_joint *j = msc_graph_joint(g, msc_graph_tensor(g, state)->producer);

@@ -44,8 +44,8 @@ enum msc_status msc_channels_check(const struct msc_channels *c, const bool is_g
 
 // ---- Costs ------------------------------------------------------------------------------------
 
-// Elements of the copies that joints get of a shared list, minus the list if no joint reads it
-// any more.
+// Elements that pruning adds for a shared parameter list: those of the copies that joints get,
+// minus the list itself if no joint reads it any more.
 static double followers_cost(const struct msc_channels *c, const struct msc_graph *g,
                              int32_t tensor, const bool is_gone[]) {
     const int32_t *readers;

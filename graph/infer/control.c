@@ -1,5 +1,5 @@
-// Outputs of bodies. For control flow, a length is a number only if the body always gives that
-// length, whatever its inputs.
+// Infers the outputs of joints with bodies. An output length of control flow is a number only if
+// the body gives that length for all inputs.
 #include "graph/infer/infer_internal.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@ static const struct msc_tensor *body_output(const struct msc_graph *body, int i)
     return msc_graph_tensor(body, msc_graph_output(body, i));
 }
 
-// Copies a dimension of a body's output; an unknown one becomes a new symbol named after the
+// Copies a dimension of a body's output. An unknown length becomes a new symbol named after the
 // joint.
 static enum msc_status copy_dim(struct msc_dim *out, const struct msc_infer *call, int output,
                                 int dim, int64_t length) {
@@ -21,7 +21,7 @@ enum msc_status msc_infer__if(const struct msc_infer *call) {
     const struct msc_joint *j = call->joint;
     if (j->n_graphs != 2 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs ||
         msc_graph_n_outputs(j->graphs[1]) != call->n_outputs) {
-        return msc_infer__fail(call, "%d outputs, but a body has a different number",
+        return msc_infer__fail(call, "the joint has %d outputs, but a body has a different number",
                                call->n_outputs);
     }
     for (int i = 0; i < call->n_outputs; i++) {
@@ -65,7 +65,7 @@ static enum msc_status copy_state(const struct msc_infer *call, int output,
     return MSC_OK;
 }
 
-// The same with one more axis, whose length is the number of iterations.
+// Like copy_state, with one more axis, whose length is the number of iterations.
 static enum msc_status copy_scanned(const struct msc_infer *call, int output,
                                     const struct msc_tensor *t, int64_t axis,
                                     const struct msc_dim *turns, const struct msc_dim *batch) {
@@ -98,7 +98,7 @@ enum msc_status msc_infer__loop(const struct msc_infer *call) {
     int64_t n_states;
     MSC_TRY(msc_infer__int(&n_states, call, "n_states"));
     if (j->n_graphs != 1 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs + 1) {
-        return msc_infer__fail(call, "%d outputs, expected one less than its body has",
+        return msc_infer__fail(call, "the joint has %d outputs, expected one less than its body",
                                call->n_outputs);
     }
     for (int i = 0; i < call->n_outputs; i++) {
@@ -106,8 +106,8 @@ enum msc_status msc_infer__loop(const struct msc_infer *call) {
         MSC_TRY(i < n_states ? copy_state(call, i, t, NULL)
                              : copy_scanned(call, i, t, 0, NULL, NULL));
     }
-    // With zero iterations a state keeps its initial value, so a length is known only if both
-    // agree.
+    // With zero iterations a state keeps its initial value, so a length is known only if it is
+    // the same in the initial and the final state.
     for (int i = 0; i < n_states && i < call->n_outputs; i++) {
         const struct msc_infer_tensor *in = call->operands[i + 2];
         struct msc_infer_tensor *out = &call->outputs[i];
@@ -160,8 +160,9 @@ enum msc_status msc_infer__scan(const struct msc_infer *call) {
     if (j->n_graphs != 1 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs || n_states < 0 ||
         n_scans < 1 || n_scans > call->n_operands || n_states > call->n_operands - n_scans ||
         n_scans > 64 || call->n_outputs - n_states > 64) {
-        return msc_infer__fail(call, "%d outputs do not match the states and scans of its body",
-                               call->n_outputs);
+        return msc_infer__fail(
+            call, "the number of outputs, %d, does not match the states and scans of the body",
+            call->n_outputs);
     }
     const struct msc_infer_tensor *first = call->operands[n_states];
     int shift = has_batch ? 1 : 0;
@@ -194,7 +195,8 @@ static bool infer_control_takes(const struct msc_infer *call, const struct msc_g
     return fits;
 }
 
-// The length of the operand dimension that has this symbol in the body.
+// Finds the operand dimension whose length is this symbol in the body; *out is its length in the
+// enclosing graph.
 static bool find_symbol(struct msc_dim *out, const struct msc_infer *call,
                         const struct msc_graph *body, int32_t prim) {
     for (int i = 0; i < call->n_operands; i++) {
@@ -214,12 +216,14 @@ enum msc_status msc_infer__attention(const struct msc_infer *call) {
     const struct msc_graph *body = j->n_graphs == 1 ? j->graphs[0] : NULL;
     if (body == NULL || msc_graph_n_inputs(body) != call->n_operands ||
         msc_graph_n_outputs(body) != 1) {
-        return msc_infer__fail(call, "%d operands and one output do not match its body",
-                               call->n_operands);
+        return msc_infer__fail(
+            call, "the joint has %d operands and one output, which do not match its body",
+            call->n_operands);
     }
     for (int i = 0; i < call->n_operands; i++) {
         if (!infer_control_takes(call, body, i)) {
-            return msc_infer__fail(call, "operand %d does not match the input of its body", i);
+            return msc_infer__fail(
+                call, "operand %d does not match the corresponding input of the body", i);
         }
     }
     const struct msc_tensor *t = body_output(body, 0);

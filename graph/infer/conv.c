@@ -138,7 +138,7 @@ struct conv {
     int n;
 };
 
-// Number of axes in the name of a convolution; 0 for others.
+// Number of spatial axes of a convolution, from the operator's name; 0 for other operators.
 static int spatial_axes(enum msc_op op) {
     static const struct {
         enum msc_op op;
@@ -304,7 +304,7 @@ enum msc_status msc_infer__conv_transpose(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Number of axes in the name of a pool; for others, the number of spatial axes of the input.
+// Number of spatial axes of a pool: from the operator's name (avg_pool2d) or else from the input.
 static int pool_axes(const struct msc_infer *call) {
     switch (call->joint->op) {
     case MSC_OP_MAX_POOL1D:

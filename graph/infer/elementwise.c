@@ -8,8 +8,8 @@ static bool is_one(struct msc_dim d) {
     return msc_infer__is_number(d) && d.value == 1;
 }
 
-// Broadcasts one axis of two shapes. A symbol and a number above 1: the symbol must be that
-// number or 1.
+// Broadcasts one axis of two shapes. A symbol and a number above 1 give the number, because the
+// symbol must be that number or 1.
 static bool broadcast_dim(struct msc_dim *out, bool *needs_max, struct msc_dim a,
                           struct msc_dim b) {
     *needs_max = false;
@@ -88,7 +88,7 @@ static struct msc_dim broadcast_value(const struct msc_infer_tensor *in,
     return in->values[position];
 }
 
-// Ranges of integers that a cast to the type preserves.
+// True if a cast to the type preserves the integer.
 static bool survives(int64_t value, enum msc_dtype dtype) {
     switch (dtype) {
     case MSC_DTYPE_I64:

@@ -204,7 +204,7 @@ enum msc_status msc_infer__reverse_sequence(const struct msc_infer *call) {
     MSC_TRY(msc_infer__axis(&time_axis, call, "time_axis", call->operands[0]->n_dims));
     MSC_TRY(msc_infer__require_rank(call, 1, 1));
     if (!msc_infer__agree(call->operands[0]->dims[batch_axis], call->operands[1]->dims[0])) {
-        return msc_infer__fail(call, "%lld lengths, but %lld sequences",
+        return msc_infer__fail(call, "found %lld lengths for %lld sequences",
                                (long long)call->operands[1]->dims[0].value,
                                (long long)call->operands[0]->dims[batch_axis].value);
     }

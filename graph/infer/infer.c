@@ -31,8 +31,8 @@ enum msc_status msc_infer(const struct msc_infer *call) {
     return function(call);
 }
 
-// A weight's layout does not apply to an activation: elements shared with a linear layer are
-// "OI".
+// The output gets no layout, because a weight's layout does not apply to an activation: elements
+// shared with a linear layer are "OI".
 enum msc_status msc_infer__constant(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     msc_infer__copy_all(out, call->operands[0]);

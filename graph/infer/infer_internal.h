@@ -5,7 +5,7 @@
 
 #include "graph/infer.h"
 
-// Sets MSC_E_INVALID; the message begins with "joint 'conv2d' (nn.conv2d): ".
+// Returns MSC_E_INVALID; the message begins with "joint 'conv2d' (nn.conv2d): ".
 enum msc_status msc_infer__fail(const struct msc_infer *call, const char *format, ...)
     MSC_PRINTF(2, 3);
 
@@ -52,8 +52,8 @@ struct msc_infer_list {
 };
 enum msc_status msc_infer__list(struct msc_infer_list *out, const struct msc_infer *call,
                                 const char *key);
-// The same if every element must be a number, such as a list of axes. `rank` as in
-// msc_infer__axis.
+// Reads the list parameter "axis", whose elements must be numbers below `rank`; negative ones
+// count from the end. *is_given: the list is not empty.
 enum msc_status msc_infer__axes(bool is_axis[MSC_MAX_DIMS], bool *is_given,
                                 const struct msc_infer *call, int rank);
 

@@ -130,7 +130,8 @@ void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_in
     while (o < out->n_dims) {
         int last_in, last_out;
         if (i >= in->n_dims || !match_group(&last_in, &last_out, in, i, out, o)) {
-            // The rest is one group, which must end in a single axis or in equal axes.
+            // The products do not match: the group is this one output axis and the input axes up
+            // to a point from which both shapes are equal.
             last_in = in->n_dims;
             last_out = o + 1;
             while (last_out < out->n_dims && last_in > i + 1 &&

@@ -22,7 +22,7 @@ enum msc_status msc_infer__linear(const struct msc_infer *call) {
     if (x->n_dims < 1) {
         return fail_product(call);
     }
-    // If the weight's layout does not tell the orientation, it is MSC's own.
+    // A weight whose layout is not "IO" is [O, I], the order that MSC uses.
     int out_axis = strcmp(w->layout, "IO") == 0 ? 1 : 0;
     if (!msc_infer__agree(x->dims[x->n_dims - 1], w->dims[1 - out_axis])) {
         return fail_product(call);
@@ -165,7 +165,8 @@ enum msc_status msc_infer__gemm(const struct msc_infer *call) {
 static enum msc_status scale_dim(struct msc_dim *out, const struct msc_infer *call,
                                  struct msc_dim in, float scale, int axis) {
     if (!(scale >= 1e-6f && scale <= 1e6f)) {
-        return msc_infer__fail(call, "scale %g, expected a number from 1e-6 to 1e6", (double)scale);
+        return msc_infer__fail(call, "a scale is %g, expected a number from 1e-6 to 1e6",
+                               (double)scale);
     }
     if (msc_infer__is_number(in)) {
         float length = scale * (float)in.value;
@@ -248,7 +249,7 @@ enum msc_status msc_infer__resize(const struct msc_infer *call) {
         }
         out->dims[i] = size.values[i];
         if (msc_infer__is_number(out->dims[i]) && out->dims[i].value < 1) {
-            return msc_infer__fail(call, "size %lld, expected 1 or more",
+            return msc_infer__fail(call, "a size is %lld, expected 1 or more",
                                    (long long)out->dims[i].value);
         }
     }

@@ -58,7 +58,8 @@ static enum msc_status split_sizes(struct msc_dim sizes[], const struct msc_infe
     bool is_list = strchr(text, ',') != NULL;
     struct msc_dim before = msc_infer__number(0);
     if (is_list && (n_cuts != n - 1 || n > MSC_INFER_MAX_VALUES)) {
-        return msc_infer__fail(call, "%d cut points '%.64s' for %d outputs", n_cuts, text, n);
+        return msc_infer__fail(call, "found %d cut points, '%.64s', for %d outputs", n_cuts, text,
+                               n);
     }
     if (!is_list && text[0] != '\0' && (n_cuts != 1 || cuts[0] != n)) {
         return msc_infer__fail(call, "indices_or_sections is '%.64s', but there are %d outputs",
@@ -87,7 +88,8 @@ static enum msc_status split_sizes_from_operand(struct msc_dim sizes[],
                                                 const struct msc_infer *call,
                                                 const struct msc_infer_list *list, int axis) {
     if (list->n >= 0 && list->n != call->n_outputs) {
-        return msc_infer__fail(call, "%d sizes of parts, but %d outputs", list->n, call->n_outputs);
+        return msc_infer__fail(call, "found %d sizes of parts for %d outputs", list->n,
+                               call->n_outputs);
     }
     for (int i = 0; i < call->n_outputs; i++) {
         if (list->state == MSC_INFER_KNOWN) {
@@ -120,8 +122,8 @@ enum msc_status msc_infer__split(const struct msc_infer *call) {
     struct msc_infer_list list;
     int axis;
     if (call->n_outputs > MSC_INFER_MAX_VALUES) {
-        return msc_infer__fail(call, "%d outputs, expected at most %d", call->n_outputs,
-                               MSC_INFER_MAX_VALUES);
+        return msc_infer__fail(call, "the joint has %d outputs, expected at most %d",
+                               call->n_outputs, MSC_INFER_MAX_VALUES);
     }
     struct msc_dim sizes[MSC_INFER_MAX_VALUES];
     MSC_TRY(msc_infer__axis(&axis, call, "axis", x->n_dims));
@@ -335,7 +337,7 @@ enum msc_status msc_infer__pad(const struct msc_infer *call) {
     for (int i = 0; is_for_some && i < x->n_dims; i++) {
         MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
     }
-    if (is_for_some) { // not expanded to all axes, because something is still unknown
+    if (is_for_some) { // not yet expanded to all axes, because a length is unknown
         return MSC_OK;
     }
     if (width.n >= 0 && width.n != 2 * x->n_dims) {
@@ -455,7 +457,7 @@ enum msc_status msc_infer__tile(const struct msc_infer *call) {
             continue;
         }
         if (msc_infer__is_number(repeats.values[i]) && repeats.values[i].value < 0) {
-            return msc_infer__fail(call, "repeats has %lld, expected 0 or more",
+            return msc_infer__fail(call, "repeats contains %lld, expected 0 or more",
                                    (long long)repeats.values[i].value);
         }
         MSC_TRY(msc_dim_binary(&out->dims[i], call->graph, "Mul", x->dims[i], repeats.values[i]));

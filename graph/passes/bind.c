@@ -1,6 +1,6 @@
 // Binding: rebuilds the graph with a number for every symbol. Joints whose results become
 // constant (shape arithmetic) are folded into attributes of their consumers. If a consumer reads
-// the result as data, it remains as a `constant` joint of the same name.
+// the result as data, the result remains as a `constant` joint of the same name.
 #include "graph/passes/bind.h"
 #include "graph/passes/bind_internal.h"
 #include "graph/passes/constant_internal.h"

@@ -12,12 +12,12 @@
 MSC_PUBLIC_BEGIN
 
 // A copy in which every symbol has a value, all shapes are inferred again as numbers, and shape
-// arithmetic is folded. Joint and tensor names do not change. Symbols are bound by name here, by
-// shapes of inputs below. A symbol without a value, or a value that does not fit, is reported as
-// an error.
+// arithmetic is folded. Joint and tensor names do not change. This function binds symbols by
+// name; those below bind them by shapes of inputs. A symbol without a value, or a value that does
+// not fit, is reported as an error.
 enum msc_status msc_graph_bind(struct msc_graph **out, const struct msc_graph *g,
                                const struct msc_binding bindings[], size_t n);
-// The same, but lengths that depend on the results of joints remain symbols.
+// Like msc_graph_bind, but lengths that depend on the results of joints remain symbols.
 enum msc_status msc_graph_bind_open(struct msc_graph **out, const struct msc_graph *g,
                                     const struct msc_binding bindings[], size_t n);
 struct msc_input_shape {
@@ -32,8 +32,8 @@ enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_g
 // arrays. MSC_E_UNSUPPORTED if a length depends on the results of joints.
 enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
                                       const struct msc_array *const arrays[], size_t n);
-// The same, but lengths that depend on the results of joints remain symbols. is_parameter [n], or
-// NULL: the inputs that became constants.
+// Like msc_graph_bind_arrays, but lengths that depend on the results of joints remain symbols.
+// is_parameter [n] (may be NULL) is set to true for inputs that became constants.
 enum msc_status msc_graph_bind_known(struct msc_graph **out, bool is_parameter[],
                                      const struct msc_graph *g,
                                      const struct msc_array *const arrays[], size_t n);

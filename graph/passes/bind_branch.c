@@ -23,7 +23,7 @@ bool msc_bind__is_decided(const struct msc_bind *b, const struct msc_joint *j) {
     return condition != NULL && msc_array_n_elements(condition) == 1;
 }
 
-// True if it is a value of the enclosing graph, which includes earlier outputs.
+// True if the value already belongs to the enclosing graph, for example as an earlier output.
 static bool is_known(const struct msc_bind *b, const struct msc_value *value) {
     for (int32_t i = 0; i < b->from->n_tensors; i++) {
         if (b->values[i] == value) {
@@ -33,8 +33,9 @@ static bool is_known(const struct msc_bind *b, const struct msc_value *value) {
     return false;
 }
 
-// An output of the graph keeps its alias. If it is also another value, an identity joint
-// separates the two. Outputs of bodies are visible only to the enclosing If.
+// Gives an output of the graph its alias. If the value already has another name in the enclosing
+// graph, an identity joint makes the output. Outputs of bodies get no alias, because only the
+// enclosing If sees them.
 static enum msc_status name_output(struct msc_value **out, struct msc_bind *b,
                                    const struct msc_joint *j, int32_t output) {
     const struct msc_tensor *t = &b->from->tensors[j->outputs[output]]->tensor;

@@ -1,9 +1,8 @@
 // Rebuilding a graph with more information: shared by the files of binding. Only graph/ includes
 // this header.
 //
-// One object in three files: bind.c binds a graph, bind_joints.c copies its joints, and
-// bind_branch.c handles the bodies of joints, which are graphs that are copied or bound in
-// turn.
+// Three files call each other: bind.c binds a graph, bind_joints.c copies its joints, and
+// bind_branch.c copies or binds the bodies of joints, which are graphs.
 #ifndef MSC_GRAPH_PASSES_BIND_INTERNAL_H
 #define MSC_GRAPH_PASSES_BIND_INTERNAL_H
 
@@ -15,9 +14,10 @@ struct msc_bind {
     struct msc_builder *builder;
     struct msc_value **values; // [n_tensors] by id in `from`
     int64_t *symbols;          // [n_prims] by id in `from`; -1: unbound
-    // Only with arrays, else NULL: the contents of each input. [n_tensors]: how consumers read a
-    // tensor (bind_marks.c). `known` has constants for consumers that need contents of tensors
-    // that others read as data.
+    // `arrays` are the contents of each input; NULL unless binding to arrays. The next three are
+    // [n_tensors]. The flags tell how consumers read a tensor (bind_marks.c). If some consumers
+    // need a tensor's contents and others read it as data, `known` has the constant for the
+    // former.
     const struct msc_array *const *arrays;
     bool *is_parameter, *is_data;
     struct msc_value **known;
@@ -37,14 +37,15 @@ enum msc_status msc_bind__copy_input(struct msc_bind *b, const struct msc_joint 
 // Copies a joint, or replaces it by its constant result or its body. Its operands have been
 // copied.
 enum msc_status msc_bind__copy_joint(struct msc_bind *b, const struct msc_joint *j);
-// True for an If with a constant condition; take_branch adds the joints of the branch taken.
+// True for an If with a constant condition; msc_bind__take_branch adds the joints of the branch
+// taken.
 bool msc_bind__is_decided(const struct msc_bind *b, const struct msc_joint *j);
 enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint *j);
-// True for a joint that contains others; split replaces it by these.
+// True for a fused joint; msc_bind__split replaces it by the joints that it contains.
 bool msc_bind__holds_joints(const struct msc_joint *j);
 enum msc_status msc_bind__split(struct msc_bind *b, const struct msc_joint *j);
 // Splits the bodies of a joint: bodies[i] [2] are owned by the caller, unused ones are NULL.
-// Bodies of an If are also bound to their inputs, as far as these have known lengths.
+// Bodies of an If are also bound to the shapes of their inputs, if all their lengths are known.
 enum msc_status msc_bind__copy_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
                                       const struct msc_joint *j);
 // True if the joint needs the contents of the operand: for lengths or, with `takes_branches`, for

@@ -12,7 +12,7 @@ static const char *joint_name(const struct msc_bind *b, const struct msc_joint *
                              : msc_arena_printf(&b->builder->arena, "%s%s", b->prefix, j->name);
 }
 
-// Copies a weight; with `joint`, the output of this `constant` joint.
+// Copies a weight. If `joint` is not NULL, the copy is the output of this `constant` joint.
 static enum msc_status copy_weight(struct msc_value **out, struct msc_bind *b,
                                    const struct msc_tensor *weight, const struct msc_joint *joint) {
     struct msc_builder *builder = b->builder;
@@ -76,14 +76,14 @@ static enum msc_status bind_joints_find_operand(struct msc_value **out, struct m
     return MSC_OK;
 }
 
-// Adds a joint that reads its operands as data, except those whose contents determine lengths.
-// With `is_known` it reads known contents wherever there are some.
+// Adds a joint that reads its operands as data, except those whose contents determine lengths. If
+// `is_known`, it reads the contents of all operands whose contents are known.
 static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, struct msc_bind *b,
                                              const struct msc_joint *j, bool is_known) {
     MSC_TRY(msc_builder_copy_joint(copy, b->builder, j));
     copy->joint.name = joint_name(b, j);
     MSC_TRY(MSC_ALLOCATED(copy->joint.name));
-    // Such a joint makes a constant an output.
+    // Such an identity makes a constant an output.
     copy->joint.stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]);
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i] != MSC_NO_ID) {
@@ -143,7 +143,7 @@ static enum msc_status copy_contents(bool *is_done, struct msc_bind *b, const st
     *is_done = !is_data || !is_constant;
     for (int32_t i = 0; !*is_done && i < j->n_outputs; i++) {
         b->known[j->outputs[i]] = copy.outputs[i];
-        copy.outputs[i]->alias = ""; // the data gets the names
+        copy.outputs[i]->alias = ""; // the value that is read as data has the alias
         copy.outputs[i]->joint_name = NULL;
     }
     return *is_done ? take_outputs(b, j, &copy) : MSC_OK;

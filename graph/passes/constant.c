@@ -6,8 +6,8 @@
 
 // Limits of folding, so that a model does not grow too much. An output with more elements than
 // all operands together is computed at run time if it exceeds the limit. Operators that repeat
-// elements have a lower limit. Unpacked integers that take no more bytes than before do not count
-// as growth.
+// elements have a lower limit. Unpacking integers does not count as growth if they take no more
+// bytes than packed.
 #define MAX_ELEMENTS (INT64_C(1) << 24)
 #define MAX_REPEATED_ELEMENTS (INT64_C(1) << 20)
 #define MAX_OPERANDS 64
@@ -113,8 +113,8 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
     return MSC_OK;
 }
 
-// Creates the outputs whose lengths are known. *is_late: the kernel must create others. *done:
-// the kernel can run.
+// Creates the outputs whose lengths are known. *is_late: the kernel must create the others.
+// *done: the kernel can run.
 static enum msc_status create_outputs(bool *done, bool *is_late, struct evaluation *e) {
     const struct msc_joint *j = e->j;
     for (int32_t i = 0; i < j->n_outputs; i++) {
@@ -180,7 +180,8 @@ static enum msc_status run_kernel(bool *done, struct evaluation *e, bool is_late
     return status == MSC_E_NOMEM ? status : MSC_OK;
 }
 
-// *is_constant: all operands are known; then [n_operands] references that the caller releases.
+// *is_constant: all operands are known; `operands` [n_operands] are then references that the
+// caller releases.
 static enum msc_status take_operands(struct msc_array *operands[], bool *is_constant,
                                      const struct msc_graph *g, const struct msc_joint *j) {
     *is_constant = j->n_operands > 0 && j->n_operands <= MAX_OPERANDS;
@@ -260,7 +261,8 @@ enum msc_status msc_constant_evaluate_all(struct msc_array *out[], bool *done,
     return evaluate(out, done, g, j, repeats(j));
 }
 
-// Number of elements of a joint with constant operands that is too large to fold; else 0.
+// Number of elements that the joint computes from constant operands, if they are too many to
+// fold; else 0.
 static enum msc_status n_unfolded(int64_t *out, const struct msc_graph *g,
                                   const struct msc_joint *j) {
     struct msc_array *operands[MAX_OPERANDS] = {NULL};
@@ -286,13 +288,14 @@ enum msc_status msc_graph_tell_unfolded(const struct msc_graph *g, const char *p
         int64_t n;
         MSC_TRY(n_unfolded(&n, g, j));
         if (n > 0) {
-            msc_log(log, MSC_LOG_WARNING,
-                    "%s: joint %s (%s) has constant operands, but its %lld elements exceed the "
-                    "limit of "
-                    "%lld for computing them in advance: they are not a weight and remain float; "
-                    "store them in the model as an initialiser to compress them",
-                    path, j->name, msc_op_info(j->op)->name, (long long)n,
-                    (long long)most_elements(j->op));
+            msc_log(
+                log, MSC_LOG_WARNING,
+                "%s: joint %s (%s) has constant operands, but its %lld elements exceed the "
+                "limit of "
+                "%lld for computing them in advance, so they are not a weight and remain float; "
+                "store them in the model as an initialiser to compress them",
+                path, j->name, msc_op_info(j->op)->name, (long long)n,
+                (long long)most_elements(j->op));
         }
     }
     return MSC_OK;

@@ -18,7 +18,8 @@ enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *
 // folds only shape arithmetic, so that sites do not depend on the bound lengths.
 enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, int32_t joint);
-// The same for import: folds every operator that gives the same result in every run.
+// Like msc_constant_evaluate, for import: folds every operator that gives the same result in
+// every run.
 enum msc_status msc_constant_evaluate_all(struct msc_array *out[], bool *done,
                                           const struct msc_graph *g, int32_t joint);
 

@@ -4,7 +4,7 @@
 
 static const struct {
     const char *name; // as in docs/graph.md
-    msc_fuse_fn fuse; // or
+    msc_fuse_fn fuse; // NULL: `fold` is the pass
     enum msc_status (*fold)(struct msc_graph *g);
 } passes[] = {
     {"identities", NULL, msc_fold_identities},
@@ -19,7 +19,7 @@ static const struct {
     {"attention", msc_fuse_attention, NULL},
 };
 
-// Repeats the pass, because a pattern may contain the result of another.
+// Repeats the pass until it changes nothing, because a pattern may contain the result of another.
 static enum msc_status run_pass(struct msc_graph *g, msc_fuse_fn fuse) {
     bool again = true;
     while (again) {

@@ -1,4 +1,4 @@
-// Fuses softmax(q * k' * scale + mask) * v, with the softmax over the last axis, to
+// Fuses softmax(q * k' * scale + mask) * v, with the softmax over the last axis, into
 // msc.attention: a joint whose body has the products, the softmax and the joints between them. As
 // in MSC, transpositions before and after are part of it.
 #include "graph/passes/fuse_internal.h"
@@ -42,8 +42,9 @@ static bool is_constant(const struct attention *a, int32_t tensor) {
            msc_match_constant(&weight, a->fuse->graph, tensor) != NULL;
 }
 
-// The operand that is the tensor, for a transposition or, with `scale`, a product or quotient
-// with a scalar constant. -1 for other joints.
+// Position of the operand that a transposition permutes or, if `scale` is not NULL, that a
+// product or quotient scales by a constant; *scale is multiplied by that constant. -1 for other
+// joints.
 static int fuse_attention_find_operand(double *scale, const struct attention *a,
                                        const struct msc_joint *j) {
     double number;

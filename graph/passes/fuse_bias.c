@@ -1,4 +1,5 @@
-// Fuses a constant that is added per output channel of a convolution or linear layer to a bias.
+// Fuses a constant that is added to each output channel of a convolution or linear layer into a
+// bias.
 #include "graph/passes/fold_internal.h"
 #include "graph/passes/fuse_internal.h"
 

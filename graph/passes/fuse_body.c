@@ -136,8 +136,8 @@ static bool fuse_body_has_shape_of(const struct body *b, int32_t result) {
     return true;
 }
 
-// True if all operands are activations, and joints have one output that is not an input of the
-// body.
+// True if a body can hold the joints of the match: their operands are activations, and each has
+// one output, which is not an input of the body.
 static bool can_hold(const struct msc_graph *g, const struct msc_match *m,
                      const struct msc_fuse_input inputs[], int n) {
     for (int i = 0; i < m->n_joints; i++) {

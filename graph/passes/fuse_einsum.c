@@ -25,7 +25,7 @@ static bool read_factor(struct msc_einsum_factor *out, const struct msc_einsum *
     for (int i = 0; i < n_dims; i++) {
         int axis = e->axes[operand][i];
         if (out->at[axis] >= 0) {
-            return false; // a diagonal
+            return false; // a repeated axis selects a diagonal
         }
         out->at[axis] = i;
     }
@@ -42,8 +42,9 @@ static int own_axis(const struct msc_einsum *e, const struct msc_einsum_factor *
     return own;
 }
 
-// Leading axes, in the output's order. One factor may lack the first axes, which are broadcast;
-// if it lacked a later one, that would need an axis of length 1.
+// Leading axes, in the output's order. One factor may lack the first axes, which are then
+// broadcast. Lacking a later axis is not supported: the factor would need an extra axis of length
+// 1.
 static bool order_lead(struct product *p) {
     bool is_shared = false;
     int n_lacking_a = 0, n_lacking_b = 0;
@@ -168,7 +169,8 @@ enum msc_status msc_fuse_einsum(bool *done, struct msc_fuse *f, int32_t joint) {
     if (*done || !is_product(&p, f->graph)) {
         return MSC_OK;
     }
-    // The product has a's own axis before b's; the factors can be exchanged.
+    // The product has a's own axis before b's, so the factors are exchanged if the output has b's
+    // first.
     if (p.b.own < p.a.own) {
         struct msc_einsum_factor a = p.a;
         p.a = p.b;

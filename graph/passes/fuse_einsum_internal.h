@@ -9,7 +9,7 @@
 struct msc_einsum_factor {
     int32_t tensor;
     int at[MSC_EINSUM_AXES]; // dimension of each axis of the equation, or -1
-    int own;                 // of a product: its row or column axis, next to the summed axis
+    int own;                 // in a product, the factor's row or column axis that is not summed
 };
 
 // fuse_einsum_move.c. True if both have the axis, with the same length.

@@ -119,7 +119,8 @@ static enum msc_status bring_rows(int32_t *x, struct msc_graph *g, const struct 
                : msc_einsum__move(x, g, MSC_OP_RESHAPE, near, "rows", shape, l->rows.n + 1);
 }
 
-// Adds the joint that replaces the Einsum: the last one of those that restore the result's axes.
+// Adds the joint that replaces the Einsum: the linear layer, or the last joint that restores the
+// axes of the result.
 static enum msc_status fuse_einsum_linear_finish(struct msc_fuse *f, const struct msc_match *m,
                                                  int32_t einsum, const struct linear *l,
                                                  const struct msc_joint_spec *product,

@@ -4,8 +4,8 @@
 //
 // A pass visits one joint at a time and checks whether one of its patterns ends there. The new
 // joint takes the name of the joint that it replaces, so that names of later sites do not change.
-// Tensors inside the pattern disappear; if another joint reads such a tensor, or it is an output,
-// the pattern does not match.
+// Tensors inside the pattern disappear; if another joint reads such a tensor, or such a tensor is
+// an output, the pattern does not match.
 //
 // To add a pass: a file fuse_<name>.c with its patterns, a row in the table, a case in
 // tests/graph/test_fuse.c. Only graph/ includes this header.
@@ -16,7 +16,7 @@
 
 struct msc_fuse {
     struct msc_graph *graph;
-    int32_t n_old; // joints when links were last rebuilt; later ones are not visited
+    int32_t n_old; // number of joints when links were last rebuilt; later joints are not visited
 };
 
 // Fuses the pattern that ends in `joint` (below n_old), if there is one; then *done is true.
@@ -41,15 +41,15 @@ bool msc_fuse__find(struct msc_match *m, const struct msc_fuse *f, const char *c
                     size_t n, int32_t joint);
 // True if the tensor is float and has the same shape as the joint's output.
 bool msc_fuse__same_shape(const struct msc_fuse *f, int32_t tensor, int32_t joint);
-// Replaces the joints of the match by a joint. `spec` has its operands and attributes; it takes
-// name, scope and alias of the joint `place`.
+// Replaces the joints of the match by a joint. `spec` has the operands and attributes of the new
+// joint, which takes the name, scope and alias of the joint `place`.
 enum msc_status msc_fuse__replace(struct msc_fuse *f, const struct msc_match *m, int32_t place,
                                   struct msc_joint_spec *spec);
-// fuse_body.c. The same, but the joints of the match become the body of the new joint,
-// unchanged; it takes the name of the last one. Its operands are `inputs` [n], under their
-// names in the body, then the other tensors that the match reads. *done remains false if one of
-// these is a weight, if the match itself produces an input, or if a length of the result would
-// become unknown.
+// fuse_body.c. Like msc_fuse__replace, but the joints of the match become the body of the new
+// joint, unchanged, and the new joint takes the name of the last of them. Its operands are
+// `inputs` [n], under their names in the body, then the other tensors that the match reads. *done
+// remains false if an operand is a weight, if the match itself produces an input, or if a length
+// of the result would become unknown.
 struct msc_fuse_input {
     const char *name;
     int32_t tensor;

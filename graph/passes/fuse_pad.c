@@ -1,5 +1,5 @@
 // Fuses zero padding of data into the padding of a convolution, and padding with the lowest
-// number into that of a max pool.
+// number into the padding of a max pool.
 #include "graph/passes/fuse_internal.h"
 
 #include "base/str.h"

@@ -5,7 +5,7 @@
 // A pattern is one of
 //     op(pattern, ...)   the output of a joint with this operator (MSC's name) and these operands
 //     name               any tensor; the same name always means the same tensor
-//     $name              the same, but constant
+//     $name              like name, but the tensor must be constant
 //     1.5                a constant with one element of this value
 // An operator may have a name for its output before it, and required attributes after it:
 // "d:subtract(x, m)", "clip[min=0 max=6](x)". Operands of `add` and `multiply` match in either
@@ -43,7 +43,8 @@ bool msc_match(struct msc_match *m, const struct msc_graph *g, int32_t n_old, co
                int32_t tensor);
 // The tensor with this name, or MSC_NO_ID if the pattern does not have the name.
 int32_t msc_match_tensor(const struct msc_match *m, const char *name);
-// The joint that produces it; the name must be before an operator in the pattern.
+// The joint that produces the tensor with this name; in the pattern, the name must be before an
+// operator.
 const struct msc_joint *msc_match_joint(const struct msc_match *m, const char *name);
 
 // The contents of a weight or of a `constant` joint's output, or NULL. *weight is the weight, or

@@ -68,7 +68,7 @@ static enum msc_status copy_input(struct msc_prune *p, const struct msc_joint *j
     return msc_builder_activation(&p->values[from], p->builder, t->alias, tensor);
 }
 
-// Copies the joint at its position; other joints may hold the same weight.
+// Copies a `constant` joint as a joint of its own, because other joints may hold the same weight.
 static enum msc_status copy_constant(struct msc_prune *p, const struct msc_joint *j) {
     struct msc_value *weight;
     const char *alias = msc_graph_tensor(p->from, j->outputs[0])->alias;

@@ -9,13 +9,13 @@
 
 MSC_PUBLIC_BEGIN
 
-// A copy without the units for which is_gone [channels->n_units]. Weights lose the elements of
-// these units; attributes with lengths or positions (groups, shapes, cuts, indices) are adjusted;
-// names do not change. A channel shuffle that loses channels becomes one `take`. Every shape is
-// inferred again and must match the remaining lengths. `channels` are those of `g`. elements
-// [n_tensors], if not NULL, replace the remaining elements of weights; NULL entries replace
-// nothing. MSC_E_INVALID if a group would lose all its units, or if replaced elements have a
-// wrong shape. *out is finalized and owned by the caller.
+// A copy without the units that are marked in is_gone [channels->n_units]. Weights lose the
+// elements of these units; attributes with lengths or positions (groups, shapes, cuts, indices)
+// are adjusted; names do not change. A channel shuffle that loses channels becomes one `take`.
+// Every shape is inferred again and must match the remaining lengths. `channels` are those of
+// `g`. elements [n_tensors], if not NULL, replace the remaining elements of weights; NULL entries
+// replace nothing. MSC_E_INVALID if a group would lose all its units, or if replaced elements
+// have a wrong shape. *out is finalized and owned by the caller.
 enum msc_status msc_graph_prune(struct msc_graph **out, const struct msc_graph *g,
                                 const struct msc_channels *channels, const bool is_gone[],
                                 const struct msc_array *const elements[]);

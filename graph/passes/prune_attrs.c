@@ -8,7 +8,7 @@
 
 // ---- Setting attributes -----------------------------------------------------------------------
 
-// Sets an attribute of the copy, which shares its attributes with the original before.
+// Sets an attribute of the copy, which until then shares its attributes with the original.
 static enum msc_status set_attr(struct msc_builder_copy *copy, struct msc_prune *p, const char *key,
                                 const char *value) {
     int32_t n = copy->joint.n_attrs, i = 0;
@@ -104,7 +104,7 @@ static enum msc_status add_list(struct msc_value **out, struct msc_prune *p, con
     return status;
 }
 
-// Sets the numbers that are not 0 in the operand that gives the shape.
+// Replaces elements of the shape operand by the numbers that are not 0.
 static enum msc_status put_lengths(struct msc_builder_copy *copy, struct msc_prune *p,
                                    const struct msc_joint *j, const int64_t numbers[], int n) {
     struct msc_value *operands[3] = {NULL, NULL, copy->operands[1]};

@@ -9,7 +9,7 @@ struct msc_prune {
     const struct msc_graph *from;
     const struct msc_channels *channels;
     const bool *is_gone;
-    const struct msc_array *const *elements; // [n_tensors] replace those of weights; may be NULL
+    const struct msc_array *const *elements; // [n_tensors] new elements of weights; may be NULL
     struct msc_builder *builder;
     struct msc_value **values; // [n_tensors] by id in `from`
 };
@@ -29,7 +29,7 @@ enum msc_status msc_prune__cut_axis(struct msc_array **out, const struct msc_cha
                                     const struct msc_array *x, int axis);
 
 // prune_attrs.c. Adjusts attributes with lengths or positions on pruned axes, and removes
-// operands that gave them.
+// operands that these attributes replace.
 enum msc_status msc_prune__attrs(struct msc_builder_copy *copy, struct msc_prune *p,
                                  const struct msc_joint *j);
 

@@ -133,7 +133,7 @@ static enum msc_status unroll_add_joint(int32_t *out, struct unroller *u, const 
     return MSC_OK;
 }
 
-// Reshapes to the dims of `t`, after `first` if that is not 0.
+// Reshapes to the dims of `t`, preceded by an axis of length `first` if that is not 0.
 static enum msc_status unroll_reshape(int32_t *out, struct unroller *u, const char *name,
                                       int32_t from, int64_t first, const struct msc_tensor *t) {
     struct msc_str text = {0};

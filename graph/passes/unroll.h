@@ -33,8 +33,8 @@ struct msc_unrolled {
     int32_t *chunks;         // [n_joints] 0 for shared joints
 };
 
-// If a gathered tensor has an unknown length, only the first chunk's is returned. The caller
-// finishes *out. MSC_E_INVALID if a state does not fit its input.
+// If a gathered tensor has an unknown length, only the tensor of the first chunk is returned. The
+// caller finishes *out. MSC_E_INVALID if a state does not fit its input.
 enum msc_status msc_graph_unroll(struct msc_unrolled *out, const struct msc_graph *g,
                                  const struct msc_unroll *unroll);
 void msc_unrolled_finish(struct msc_unrolled *unrolled); // accepts zeroed ones

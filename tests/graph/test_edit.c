@@ -258,7 +258,7 @@ static void test_graph_edit__check(void **state) {
         {&steps, 2, "bias b: 3 steps, expected 1 or 2"},
         {&strange, 0, "tensor x:0: the edit has an unknown kind"},
         {&ahead, 2, "tensor b: the edit has an unknown kind"},
-        {&late, 1, "tensor w: quantised before it is masked; order edits as replace, mask"},
+        {&late, 1, "tensor w is quantised before it is masked; order edits as replace, mask"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         enum msc_status status = msc_edit_check(rows[i].edit, g, &sites.slots[rows[i].slot]);
