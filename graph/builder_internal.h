@@ -56,8 +56,8 @@ struct msc_builder_joint {
 // A joint that is copied from another graph.
 struct msc_builder_copy {
     struct msc_builder_joint joint; // borrows texts, attributes and graphs from the other graph
-    struct msc_value **operands;    // of `joint`, all absent; the caller sets them
-    const char **aliases;           // of `joint`, all ""
+    struct msc_value **operands;    // operands of `joint`, all absent; the caller sets them
+    const char **aliases;           // aliases of `joint`, all ""
     struct msc_value **outputs;     // room for msc_builder_add
 };
 

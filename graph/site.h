@@ -47,7 +47,7 @@ struct msc_site {
     enum msc_site_kind kind;
     int32_t tensor;
     int32_t channel_axis;           // the axis of all its slots, or -1 if they differ
-    int32_t group_axis, group_axes; // of its first slot
+    int32_t group_axis, group_axes; // those of its first slot
     int32_t n_slots;
     const int32_t *slots; // indices into msc_sites.slots
 };

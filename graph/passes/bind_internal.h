@@ -24,7 +24,7 @@ struct msc_bind {
     bool keeps_symbols;  // symbols without a value remain
     bool takes_branches; // inlines branches whose condition is constant
     int32_t *n_taken;    // number of inlined branches
-    const char *prefix;  // of joint names; NULL: `from` is not a body
+    const char *prefix;  // prefix of joint names; NULL: `from` is not a body
 };
 
 // Fills `symbols` from bindings by name or from shapes of inputs. MSC_E_INVALID for names that

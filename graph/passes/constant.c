@@ -288,14 +288,12 @@ enum msc_status msc_graph_tell_unfolded(const struct msc_graph *g, const char *p
         int64_t n;
         MSC_TRY(n_unfolded(&n, g, j));
         if (n > 0) {
-            msc_log(
-                log, MSC_LOG_WARNING,
-                "%s: joint %s (%s) has constant operands, but its %lld elements exceed the "
-                "limit of "
-                "%lld for computing them in advance, so they are not a weight and remain float; "
-                "store them in the model as an initialiser to compress them",
-                path, j->name, msc_op_info(j->op)->name, (long long)n,
-                (long long)most_elements(j->op));
+            msc_log(log, MSC_LOG_WARNING,
+                    "%s: joint %s (%s) has constant operands, but its %lld elements exceed the "
+                    "limit of %lld for computing them in advance, so they are not a weight and "
+                    "remain float; store them in the model as an initialiser to compress them",
+                    path, j->name, msc_op_info(j->op)->name, (long long)n,
+                    (long long)most_elements(j->op));
         }
     }
     return MSC_OK;

@@ -18,7 +18,7 @@ enum msc_status msc_fold_batch_norms(struct msc_graph *g);
 // these.
 enum msc_status msc_fold_layouts(struct msc_graph *g);
 
-// The same operator with a bias; the operator itself if its bias is optional.
+// Finds the variant of the operator with a bias; the operator itself if its bias is optional.
 bool msc_fold__with_bias(enum msc_op *out, enum msc_op op);
 // Adds a bias named after the joint.
 enum msc_status msc_fold__add_bias(int32_t *out, struct msc_graph *g, const char *joint,

@@ -20,7 +20,7 @@ struct attention {
     struct msc_fuse *fuse;
     struct msc_match match;
     int32_t query, key, value; // the inputs
-    double scale;              // of the product of q and k
+    double scale;              // factor of the product of q and k
 };
 
 static const struct msc_tensor *get_tensor(const struct attention *a, int32_t id) {

@@ -6,7 +6,7 @@
 
 struct body {
     const struct msc_graph *from;
-    struct msc_graph *graph; // of copies
+    struct msc_graph *graph; // the body, which consists of copies
     struct msc_arena arena;
     int n_joints;
     int32_t joints[MSC_MATCH_MOST]; // in topological order

@@ -10,15 +10,15 @@
 
 struct axes {
     int n;
-    int64_t dims[MSC_MAX_DIMS]; // of one factor
-    int axes[MSC_MAX_DIMS];     // of the equation
+    int64_t dims[MSC_MAX_DIMS]; // dimensions in one factor's shape
+    int axes[MSC_MAX_DIMS];     // axis numbers of the equation
 };
 
 struct linear {
     const struct msc_einsum_factor *x, *w;
-    struct axes rows;    // x's own, in the order of x
-    struct axes outputs; // w's own, in the order of w
-    struct axes depth;   // summed over, in the order of w; dims of w
+    struct axes rows;    // axes that only x has, in the order of x
+    struct axes outputs; // axes that only w has, in the order of w
+    struct axes depth;   // summed axes, in the order of w; dims of w
 };
 
 static void put_axis(struct axes *a, int dim, int axis) {

@@ -29,8 +29,8 @@ enum { MOST_ATTRS = 16, MOST_WEIGHTS = 2 };
 
 // The window that slides over the data.
 struct window {
-    const char *layout;         // of the data
-    int n;                      // axes
+    const char *layout;         // layout of the data
+    int n;                      // number of spatial axes
     int64_t lengths[MOST_AXES]; // extent, including dilation
 };
 
