@@ -36,8 +36,8 @@ int32_t msc_discontinuity_above(const struct msc_discontinuity *d, int32_t tenso
 // Adds to `found` the tensors to compare in place of `tensor`, possibly `tensor` itself. On each
 // path upstream, adds the nearest tensor that is float32, depends on inputs, has a name, has a
 // known number of elements (if `g` was made for given shapes), and is not downstream of a
-// discontinuous joint. If that tensor is a part of another such tensor, adds the other, whole
-// tensor.
+// discontinuous joint. If the tensor is a part of another such tensor, adds that whole tensor
+// instead.
 void msc_discontinuity_collect(struct msc_discontinuity *d, int32_t tensor);
 // The tensor's name in the network's file. Never NULL for tensors found.
 const char *msc_discontinuity_name(const struct msc_discontinuity *d, int32_t tensor);

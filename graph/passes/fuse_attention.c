@@ -43,8 +43,8 @@ static bool is_constant(const struct attention *a, int32_t tensor) {
 }
 
 // Position of the operand that a transposition permutes or, if `scale` is not NULL, that a
-// product or quotient scales by a constant; *scale is multiplied by that constant. -1 for other
-// joints.
+// product or quotient scales by a constant; that factor is then multiplied into *scale. -1 for
+// other joints.
 static int fuse_attention_find_operand(double *scale, const struct attention *a,
                                        const struct msc_joint *j) {
     double number;

@@ -10,7 +10,7 @@
 
 struct axes {
     int n;
-    int64_t dims[MSC_MAX_DIMS]; // dimensions in one factor's shape
+    int64_t dims[MSC_MAX_DIMS]; // positions in one factor's shape
     int axes[MSC_MAX_DIMS];     // axis numbers of the equation
 };
 
