@@ -100,7 +100,8 @@ enum msc_status msc_distill__find_axes(struct msc_distill *d) {
         const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, 0);
         const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[i]);
         struct msc_distill_tensor *c = &d->compared[i];
-        // A model for one sample has the axis in front, if it has one.
+        // A model that takes one sample at a time has the axis first, unless the tensor is a
+        // scalar.
         c->axis = c->axis < 0 && t->n_dims > 0 ? 0 : c->axis;
     }
     return MSC_OK;

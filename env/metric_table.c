@@ -1,6 +1,7 @@
-// The table of metrics of environments that run the network, after the functions that its rows
-// name. A row defines a metric completely, except how an environment computes it from a trial's
-// choices: see struct msc_env_metric. docs/add-a-metric.md adds one step by step.
+// The table of metrics for environments that run the network. It follows the functions that its
+// rows name. A row defines a metric completely, except how an environment computes it from a
+// trial's choices: see struct msc_env_metric. docs/add-a-metric.md shows step by step how to add a
+// metric.
 #include "env/metrics.h"
 
 #include <stddef.h>

@@ -22,7 +22,7 @@ struct cJSON;
 struct msc_space_json {
     struct msc_space *space; // filled from zero
     struct msc_arena *arena;
-    struct msc_task *tasks;     // of the space, after they were read
+    struct msc_task *tasks;     // the space's tasks, set when they are read
     struct msc_metric *metrics; // [MSC_MAX_METRICS], the first n_measured are not exact
     size_t n_measured;
     struct msc_cost *costs;

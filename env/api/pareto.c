@@ -30,7 +30,7 @@ static bool is_lexicographically_before(const void *context, const void *left, c
     return a < b;
 }
 
-// Not by qsort, which may allocate: agents must not allocate during an ask.
+// qsort is not used because it may allocate: agents must not allocate during an ask.
 static void sort_order(const struct sorting *s, size_t n) {
     size_t spare;
     const struct msc_heap heap = {.elements = s->order,
@@ -46,7 +46,8 @@ static bool front_dominates(const struct sorting *s, size_t front, size_t candid
         if (msc_outcome_dominates(s->outcomes[member], s->outcomes[candidate], s->n_objectives)) {
             return true;
         }
-        // With two objectives, the second one falls along a front, so its last member decides.
+        // With two objectives, the second objective decreases along a front, so it is enough to
+        // compare with the front's last member.
         if (s->n_objectives <= 2) {
             return false;
         }
@@ -134,7 +135,7 @@ size_t msc_pareto_front(size_t front[], const struct msc_outcome *const outcomes
     sort_order(&s, n_candidates);
     for (size_t i = 0; i < n_candidates; i++) {
         bool is_covered = false;
-        // With two objectives, the last outcome kept decides.
+        // With two objectives, it is enough to compare with the last outcome kept.
         size_t first = n_objectives <= 2 && n_kept > 0 ? n_kept - 1 : 0;
         for (size_t k = first; k < n_kept && !is_covered; k++) {
             is_covered = msc_outcome_covers(outcomes[front[k]], outcomes[front[i]], n_objectives);

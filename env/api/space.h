@@ -55,7 +55,7 @@ struct msc_cost {
 struct msc_metric {
     const char *name;  // "distill_loss", "size_bytes", ...
     const char *unit;  // "bytes", "" for ratios; may be NULL, which is ""
-    const char *help;  // meaning in one line; may be NULL
+    const char *help;  // what it measures, in one line; may be NULL
     bool is_maximised; // greater is better
     bool is_exact;     // known without a run: an entry of `costs` has this name
     bool is_measured;  // measured outside the program: the value may differ next time
@@ -97,7 +97,8 @@ double msc_cost_min(const struct msc_space *space, const struct msc_cost *cost, 
 double msc_cost_max(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
 // An outer bound on the cost of all points with these first `n_fixed` choices; other choices are
-// not read. It narrows as more are fixed and equals the value, up to rounding, at n_tasks.
+// not read. The bound narrows as more choices are fixed. If all are fixed, it equals the value up
+// to rounding.
 void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
                     const uint32_t choices[], size_t n_fixed, double *low, double *high);
 // The word to print before a baseline's label: "uniform " or "".

@@ -39,7 +39,7 @@ static enum msc_status add_monomial(void *payload, const struct msc_prune_monomi
     return n > 0 && scale != 0 ? msc_metric_add_term(p->out, scale, n, tasks, by_choice) : MSC_OK;
 }
 
-// Adds the product with the count `of`; NULL: 1.
+// Adds the product times the count `of` (NULL: 1).
 static enum msc_status add_product(const struct product *p, const struct msc_prune_counted *of) {
     const struct msc_prune_monomial one = {.scale = 1};
     return of ? msc_prune_env__each_monomial(p->c->counter, of, add_monomial, (void *)p)
@@ -119,7 +119,7 @@ struct elements {
     int n, n_groups;
     struct msc_prune_monomial monomials[MOST_MONOMIALS];
     int32_t groups[2];
-    bool is_more; // more groups or monomials are needed: the rest is invalid
+    bool is_more; // more groups or monomials are needed; other members are invalid
 };
 
 static enum msc_status collect(void *payload, const struct msc_prune_monomial *m) {
@@ -161,7 +161,7 @@ static double packed_bytes(const struct msc_quantize_inputs *in, const struct ms
                : ceil(n * quant->bits / 8);
 }
 
-// Adds a term for a pair of cuts: its packed bytes minus its proportional share.
+// Adds a term for a pair of cuts: the packed bytes minus those in proportion to the elements.
 static enum msc_status add_cut(struct product *p, const struct elements *e, const struct rates *r,
                                const uint32_t cuts[2]) {
     const struct msc_prune_factors *f = &p->c->factors;

@@ -146,7 +146,7 @@ struct msc_prune_inputs {
     const struct msc_plan *plan; // the outline, with bound shapes
     double n_samples;            // samples that the plan computes at once
     const struct msc_metrics *metrics;
-    const struct msc_whole_cost *whole; // cost of the whole model; NULL: it is the graph
+    const struct msc_whole_cost *whole; // cost of the whole model; NULL: the graph is whole
 };
 // The space is allocated in the arena.
 enum msc_status msc_prune_env__build_space(struct msc_prune_space *out,
@@ -168,8 +168,8 @@ struct msc_prune_counted {
     int product;                   // index in msc_joint_products
 };
 
-// A count is a sum of monomials: scale times the units that n groups keep; both groups may be the
-// same.
+// A count is a sum of monomials. A monomial is scale times the numbers of units that n groups keep;
+// if n is 2, both may be the same group.
 struct msc_prune_monomial {
     double scale;
     int n; // 0, 1, 2

@@ -10,8 +10,8 @@
 
 // ---- The environment's functions --------------------------------------------------------------
 
-// If tensors before an output are compared instead of it, sites that the loss does not depend on
-// are kept float.
+// If tensors before an output are compared instead of the output, keeps those sites float that the
+// loss does not depend on.
 static enum msc_status keep_part(struct msc_quantize *z) {
     const struct msc_distill *d = z->runs.distill;
     size_t n = msc_distill_n_compared(d);

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-// The quantisation of a weight improved with one ridge, and its edit.
+// An improved quantisation of a weight, fitted with one ridge, and its edit.
 struct candidate {
     struct msc_quant quant;
     struct msc_edit edit;
@@ -43,7 +43,7 @@ struct distilling {
     struct msc_quantize_distilled *out;
     struct msc_dataset *fit_samples, *held_samples;
     struct msc_distill *fit, *held; // only the evaluator of `fit` is used
-    // It knows edits by address, so candidates must not move until the end.
+    // It identifies edits by their address, so candidates must not move until the end.
     struct msc_bias_edits *bias_edits;
     const struct msc_edit **before; // [n_slots], the plan to improve
     struct attempt attempts[N_WAYS];
@@ -213,7 +213,7 @@ static double scale_in_plan(const void *payload, int32_t joint) {
     return isfinite(least) ? least : 0;
 }
 
-// Widens the candidate's scales so far that the target can add a bias.
+// Widens the candidate's scales until the target can add the bias.
 static enum msc_status widen_candidate(struct candidate *c, const struct distilling *d,
                                        const struct attempt *a, int32_t site) {
     const struct plan plan = {sites_of(d), a->edits};

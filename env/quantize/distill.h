@@ -1,8 +1,8 @@
-// The stage `distill`: improves the weights of the best plan after a search, one by one, in the
-// order from the model's inputs (tools/distiller.h). Each weight is fitted on a part of the
-// calibration samples, with the plan as improved so far. The other samples are held back. The
-// improved weight is kept if, on these, the outputs of its own joint get closer to the float
-// model's. If the final plan does not have a lower distill loss, the stage starts again and keeps a
+// The stage `distill`: improves the weights of the best plan after a search, one by one in
+// topological order (tools/distiller.h). Each weight is fitted on a part of the calibration
+// samples, with the plan as improved so far. The other samples are held back. The improved weight
+// is kept if it brings the outputs of its own joint closer to the float model's on the held-back
+// samples. If the final plan does not have a lower distill loss, the stage starts again and keeps a
 // weight only if it lowers that loss.
 //
 //     struct msc_quantize_distilled d;

@@ -19,8 +19,9 @@
 // of tasks' choices, so the metric is exact (env/api/space.h).
 //
 // The table is fitted to profiles (tools/profile.h) of whole models: the float one, the uniform one
-// of bytes, and three mixed plans in which conversions show. In these, every other weight, or the
-// outputs of sums, products and concatenations, are float. The first two models are fitted exactly.
+// of bytes, and three mixed plans in which conversions show. In the mixed plans, half of the
+// weights, or the outputs of sums, products and concatenations, are float. The first two models are
+// fitted exactly.
 #ifndef MSC_ENV_QUANTIZE_LATENCY_H
 #define MSC_ENV_QUANTIZE_LATENCY_H
 
@@ -77,13 +78,14 @@ struct msc_latency_job {
 // Divides a network into groups and sites. Everything is allocated in the arena.
 enum msc_status msc_latency_network_find(struct msc_latency_network *out, const struct msc_graph *g,
                                          const struct msc_quantizer *q, struct msc_arena *arena);
-// Measures the table in the target's runtime. If that is not installed, it uses mscgym's cpu
+// Measures the table in the target's runtime. If the runtime is not installed, uses mscgym's cpu
 // kernels and logs a warning. MSC_E_INVALID: no choice has integers of at most 8 bits.
 enum msc_status msc_latency_table_measure(struct msc_latency_table *out,
                                           const struct msc_latency_network *net,
                                           const struct msc_latency_job *job,
                                           struct msc_arena *arena);
-// Reads a table from its text, which is copied. MSC_E_FORMAT: it does not belong to this network.
+// Reads a table from its text, which is copied. MSC_E_FORMAT: the table does not belong to this
+// network.
 enum msc_status msc_latency_table_read(struct msc_latency_table *out,
                                        const struct msc_latency_network *net, const char *text,
                                        size_t length, struct msc_arena *arena);

@@ -14,8 +14,8 @@ struct finder {
 
 // ---- Sets of sites ----------------------------------------------------------------------------
 
-// Adds a site to a condition; MSC_NO_ID makes it never true, because something other than a site is
-// needed.
+// Adds a site to a condition. MSC_NO_ID makes the condition never true, because it then needs
+// something other than a site.
 static enum msc_status set_add(struct msc_site_set *set, int32_t site, struct msc_arena *arena) {
     int32_t at = set->n;
     set->is_never = set->is_never || site == MSC_NO_ID;
@@ -73,8 +73,8 @@ static bool follows(const struct finder *f, const struct msc_joint *j) {
     return is_limit || !has_sites(f, j);
 }
 
-// The group of a joint. It is the group that writes its first float operand, if that tensor has no
-// other reader and no site; else the joint itself.
+// The group of a joint. It is the group that writes the joint's first float operand, if this
+// operand has no other consumer and no site. Otherwise it is the joint itself.
 static int32_t find_group(const struct finder *f, const struct msc_joint *j) {
     const int32_t *readers;
     if (!follows(f, j)) {

@@ -18,7 +18,7 @@ static const char *const feature_names[N_FEATURES] = {"position", "log2_elements
 struct choice_list {
     size_t n;
     uint32_t *choices; // [n], the quantizer's choices
-    uint32_t *index;   // [all choices], index in the list of each choice, or of its nearest one
+    uint32_t *index;   // [all choices], position of each choice, or of its nearest, in the list
     double *bits[2];   // [kind][n], bits of weights and of activations
     const char **labels;
     uint32_t *order; // most expensive first
@@ -165,7 +165,8 @@ static size_t first_same(const struct builder *b, int kind, size_t c) {
                                   : msc_quantizer_first_choice(b->q, (enum msc_site_kind)kind, c);
 }
 
-// The choice of the list with the nearest number of bits; of two, the one with more.
+// The choice of the list with the nearest number of bits; of two equally near ones, the one with
+// more bits.
 static uint32_t nearest_choice(const struct builder *b, const struct choice_list *list, size_t c) {
     double wanted = choice_bits(msc_quantizer_choice(b->q, c));
     uint32_t best = 0;

@@ -24,7 +24,7 @@ struct msc_quantize_inputs {
     const struct msc_edit *const *fixed;
     const struct msc_metrics *metrics;
     const struct msc_quantize_latency *latency; // NULL unless a metric asks for it
-    const struct msc_whole_cost *whole;         // cost of the whole model; NULL: it is the graph
+    const struct msc_whole_cost *whole;         // cost of the whole model; NULL: the graph is whole
 };
 
 struct msc_quantize_space {
