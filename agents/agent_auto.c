@@ -12,10 +12,10 @@
 //
 // In a space of many tasks the search radius of plans and the width of draws adapt: both grow when
 // a proposal lands among the better half of the best points, and shrink when it does not. They
-// settle when about a third succeed, after the one-fifth rule (Rechenberg 1973). Far from all
-// observed points the model only extrapolates. The width of hopes adapts by the same rule, and
-// hopes are proposed less often there. In a space of few tasks, searches for plans also start at
-// random points, more of them as more trials are observed: all of the best points may share a
+// settle when about a third succeed, after the one-fifth rule (Rechenberg 1973). The width of hopes
+// adapts by the same rule. Hopes are proposed less often in such a space, because the model only
+// extrapolates far from all observed points. In a space of few tasks, searches for plans also start
+// at random points, more of them as more trials are observed: all of the best points may share a
 // choice that keeps the search from better ones.
 //
 // The loss of a trial that was eliminated early is an estimate. It has less weight, and a single
@@ -302,7 +302,8 @@ static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 static const char draw_turns[] = "36A";
 
-// A hope with the fixed chance of hopes; else a kind drawn in proportion to its success rate.
+// Returns a hope with the fixed probability of hopes. Otherwise draws a kind in proportion to its
+// success rate.
 static char usual_turn(struct msc_auto *a) {
     if (a->has_hopes && a->is_ready && !msc_auto_looks_additive(a) &&
         msc_rng_double(a->sampler.rng) < a->hope_chance) {

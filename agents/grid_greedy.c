@@ -89,8 +89,8 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
 }
 
-// A loss from which on the rating, computed as in grid_greedy_take.c, is above `rating`. The rating
-// rises with the loss, so the loss is raised until rounding no longer matters.
+// Returns a loss whose rating, computed as in grid_greedy_take.c, is above `rating`, as are the
+// ratings of all greater losses. The loss is raised until its rating is above in spite of rounding.
 static double loss_rated_above(double before, double removed, double rating) {
     double loss = before + rating * removed;
     double step = fmax(DBL_EPSILON * (fabs(before) + fabs(rating * removed)), DBL_MIN);
@@ -149,7 +149,7 @@ static void greedy_propose(struct msc_grid *grid, struct msc_proposal *proposal,
     g->bounds[msc_grid_greedy_entry(grid, candidate)] = proposal->bound;
 }
 
-// Begins at another point: the best observed one, else a random one.
+// Begins again at the best observed point or, if there is none, at a random point.
 static void greedy_begin_again(struct msc_agent *agent, struct msc_grid *grid) {
     struct msc_grid_greedy *g = &grid->greedy;
     const struct msc_space *space = msc_agent_space(agent);

@@ -19,8 +19,9 @@ double msc_hope_of(const struct msc_hope *h, double mean, double spread) {
     return gain > 0.0 ? -gain : INFINITY;
 }
 
-// A lower limit of the standard deviation that a point of this mean needs to get below `least`. The
-// expected improvement is at most that of the mean plus msc_agent_gain(0) standard deviations.
+// A lower limit of the standard deviation that a point of this mean needs for a value below
+// `least`. The expected improvement is at most that of the mean plus msc_agent_gain(0) standard
+// deviations.
 static double least_spread(const struct msc_hope *h, double mean, double least) {
     double missing = h->way == MSC_HOPE_BOUND
                          ? (mean - least) / SPREADS
@@ -41,7 +42,7 @@ struct descent {
     const void *context;
     uint32_t *choices;
     double work;             // multiplications left
-    double to_ask, to_value; // multiplications that is_wanted and a value take
+    double to_ask, to_value; // multiplications of one is_wanted and of one value
     // The best change of one or two tasks so far.
     double least;
     size_t n, tasks[2];

@@ -123,8 +123,7 @@ static bool term_accepts(const struct msc_space *space, const struct msc_cost_te
 
 // The terms of each task; a term that contains a task twice is listed twice.
 struct uses {
-    size_t
-        *ends; // [n_tasks], end of a task's range in `terms`; it begins at the previous task's end
+    size_t *ends;  // [n_tasks], end of a task's range in `terms`; the next task's range begins here
     size_t *terms; // by task, in the cost's order
 };
 
