@@ -51,7 +51,7 @@ struct msc_agent_host {
 // The number of trials that an agent will still propose if nothing else ends the search.
 struct msc_agent_left {
     double n;      // +inf: no limit is known
-    bool is_exact; // false: n is an upper limit; with +inf: unknown
+    bool is_exact; // false: n is an upper limit (+inf: unknown)
     // Trials up to and including the plan that they prepare. +inf: unknown; 0: the plan was already
     // proposed, or the agent makes none.
     double n_plan;

@@ -77,8 +77,9 @@ struct msc_grid {
     int changes;
     bool bounded;
     int64_t around;
-    bool goes_around;                  // proposes points around the best one: needs bounds
-    struct msc_grid_around neighbours; // of the best point, after the mode has its plan
+    // proposes points around the best one; only if the goal has bounds
+    bool goes_around;
+    struct msc_grid_around neighbours; // neighbours of the best point, after the mode has its plan
     bool takes_bounds;                 // trials for this goal can be stopped at a bound
     double best_loss;                  // of the feasible trials so far; +inf: none
     double least_violation;            // of the usable trials so far; +inf: none

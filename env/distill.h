@@ -74,8 +74,9 @@ struct msc_distill_run {
 enum msc_status msc_distill_create(struct msc_distill **out, const struct msc_env_host *host,
                                    const struct msc_dataset *dataset,
                                    const struct msc_distill_options *options);
-// The same loss on other samples: compares the same tensors as `other`, which must outlive it.
-// MSC_E_INVALID if the length of one of them depends on the data of these samples.
+// Creates the loss of `other` on other samples: it compares the same tensors. `other` must outlive
+// the new loss. MSC_E_INVALID if the length of a compared tensor depends on the data of these
+// samples.
 enum msc_status msc_distill_create_as(struct msc_distill **out, const struct msc_distill *other,
                                       const struct msc_dataset *dataset);
 void msc_distill_destroy(struct msc_distill *d); // accepts NULL

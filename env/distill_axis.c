@@ -18,7 +18,8 @@ static int axis_of_symbol(const struct msc_graph *g, int32_t tensor) {
 
 // ---- Without symbols ----------------------------------------------------------------------------
 
-// The network bound to one sample fewer than the first batch has; NULL if that is impossible.
+// Binds the network to one sample fewer than the first batch has. *out is NULL if that is
+// impossible.
 static enum msc_status bind_fewer(struct msc_graph **out, const struct msc_distill *d) {
     int64_t n = msc_dataset_batch_samples(d->dataset, 0) - 1;
     size_t n_inputs = msc_dataset_n_inputs(d->dataset);

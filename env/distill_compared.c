@@ -31,7 +31,7 @@ static enum msc_status compare_named(struct msc_distill *d) {
     return MSC_OK;
 }
 
-// Compares the outputs that are states, or those that are not.
+// Adds either the outputs that are states or all other outputs to the compared tensors.
 static void compare_kind(struct msc_distill *d, bool wants_states) {
     const struct msc_graph *g = d->host->graph;
     for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {

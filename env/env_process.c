@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-// A trial fails when it has ended the program this often.
+// A trial fails when it has ended the program this many times.
 #define MOST_ENDS 2
 // If more trials than this fail in a row, the program is at fault and the search stops.
 #define MOST_FAILURES 32
@@ -32,7 +32,7 @@ struct process_env {
     struct msc_process_env says;
     struct msc_hash answer; // the answer to init
     struct msc_hash files;  // the files among the command's words
-    int n_failures;         // in a row
+    int n_failures;         // failed trials in a row
     // For one call: indices of the trials without an answer, and which trials of a request are
     // done.
     size_t *places;

@@ -30,8 +30,8 @@ struct msc_space_json {
 
 // Reads "features" and "tasks".
 enum msc_status msc_space_json_read_tasks(struct msc_space_json *r, const struct cJSON *root);
-// Reads "metrics" and "costs". `read` reads each item of "metrics" as metric `i` of the space; one
-// named distill_loss becomes the first.
+// Reads "metrics" and "costs". `read` reads each item of "metrics" as metric `i` of the space; a
+// metric named distill_loss becomes the first.
 enum msc_status msc_space_json_read_metrics(struct msc_space_json *r, const struct cJSON *root,
                                             enum msc_status (*read)(void *payload, size_t i,
                                                                     const struct cJSON *object,

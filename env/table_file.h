@@ -46,8 +46,8 @@ struct msc_table_rows {
 
 struct msc_table_file { // zero-initialise
     struct msc_space space;
-    // The first metrics of the space; the others are its exact costs. One named distill_loss is the
-    // first.
+    // The first metrics of the space; the others are its exact costs. A metric named distill_loss
+    // is the first.
     size_t n_measured;
     const struct msc_table_metric *measured; // [n_measured]
     struct msc_table_rows rows;

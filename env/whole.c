@@ -81,7 +81,7 @@ static double model_bytes(const struct msc_graph *g) {
 static double sample_macs(const struct msc_outline *outline) {
     const struct msc_plan *plan = outline->plan;
     double macs = 0;
-    // All chunks of a sequence are counted with the first, because they are equal.
+    // The chunks of a sequence are equal, so the first one is counted for all of them.
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
         double own =
             plan->parts[i] > 0 ? 0 : msc_joint_macs(plan->graph, msc_graph_joint(plan->graph, i));

@@ -23,7 +23,7 @@
 MSC_PUBLIC_BEGIN
 
 // The version of the binary interface between the program and an environment in a shared library.
-// MSC_AGENT_ABI is the same for agents. It covers:
+// MSC_AGENT_ABI is the same for agents. MSC_ENV_ABI covers:
 //   Layout: the definition (msc_env_def), the structs passed to its functions (msc_env_host,
 //     msc_evaluation) with the structs of env/api/space.h and env/api/trial.h in them, msc_param,
 //     msc_hash, and the values of their enumerations and limits (MSC_MAX_METRICS).
@@ -98,7 +98,8 @@ struct msc_evaluation {
 struct msc_env_batches {
     size_t n;       // number of batches; 0: trials can only be measured completely
     size_t n_terms; // doubles per trial for the contributions of its batches
-    // Terms are [n_sums][n], one for each batch. 0: the order is known only to the environment.
+    // If n_sums is not 0, terms are [n_sums][n]: each sum has one term for each batch. If n_sums is
+    // 0, only the environment knows their order.
     size_t n_sums;
 };
 

@@ -1,5 +1,6 @@
 // Checks a definition from a library. Pointers in it may be wrong, so memory is read only after a
-// test: the kernel is asked to write it to a pipe, which fails if reading would crash the process.
+// test: the kernel is asked to write the memory to a pipe. This fails if reading it would crash the
+// process.
 
 // dladdr and syscall are not part of POSIX.
 #define _GNU_SOURCE
@@ -190,7 +191,8 @@ static enum msc_status fail_absent_member(const struct check *c, const char *nam
 
 static enum msc_status check_function(const struct check *c, const void *definition,
                                       const struct msc_library_function *f) {
-    const void *function = NULL; // copied, because a function pointer cannot be cast to this
+    // copied, because C forbids a cast from a function pointer to this type
+    const void *function = NULL;
     Dl_info info;
     MSC_TRY(read_member(c, &function, sizeof function, definition, f->offset));
     if (!function) {

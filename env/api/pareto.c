@@ -1,7 +1,7 @@
 // Non-dominated sorting after X. Zhang et al., "An Efficient Approach to Nondominated Sorting for
 // Evolutionary Multiobjective Optimization", IEEE TEVC 19(2), 2015. Outcomes are processed in
-// lexicographic order, so a later one never dominates an earlier one. Each is added to the first
-// front without a member that dominates it.
+// lexicographic order, so a later one never dominates an earlier one. Each outcome is added to the
+// first front that has no member dominating that outcome.
 #include "base/alloc.h"
 #include "base/heap.h"
 #include "env/api/trial.h"
@@ -12,7 +12,7 @@ struct sorting {
     const struct msc_outcome *const *outcomes;
     size_t n_objectives;
     size_t *order;    // feasible outcomes in lexicographic order
-    size_t *previous; // by outcome: the member of its front added before it, or SIZE_MAX
+    size_t *previous; // by outcome: the member added to its front before it, or SIZE_MAX
     size_t *last;     // by front: the member added last
 };
 
@@ -105,11 +105,11 @@ enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const 
     return MSC_OK;
 }
 
-// Lists the feasible outcomes that one good outcome does not cover. This removes most without
-// sorting.
+// Chooses one good outcome and lists the feasible outcomes that it does not cover. This removes
+// most outcomes without sorting.
 static size_t list_front_candidates(const struct sorting *s, size_t n) {
     size_t n_candidates = 0;
-    size_t good = SIZE_MAX; // not dominated by an earlier one; the first among equals
+    size_t good = SIZE_MAX; // index of the good outcome
     for (size_t i = 0; i < n; i++) {
         if (s->outcomes[i]->state == MSC_TRIAL_COMPLETE &&
             (good == SIZE_MAX ||

@@ -1,8 +1,9 @@
 // The metrics of the combined environment. Costs are products of the units that the groups along an
 // axis keep and of bits. A packed weight is not such a product if its last byte is not full, or if
-// the target's file stores few elements in a wider type (graph/packing.h). Each such pair of cuts
-// gets its own term, so that costs are exact. A weight with channels of more than two groups has no
-// such terms; its size is approximated in proportion to its elements.
+// the target's file stores few elements in a wider type (graph/packing.h). Each pair of cuts at
+// which such a weight differs from the product gets its own term, so that costs are exact. A weight
+// with channels of more than two groups has no such terms; its size is approximated in proportion
+// to its elements.
 #include "base/alloc.h"
 #include "env/combined/internal.h"
 #include "graph/cost.h"
@@ -356,7 +357,7 @@ static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of)
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         struct msc_product products[2];
         int n = msc_joint_products(products, g, msc_graph_joint(g, i));
-        // All chunks of a sequence are counted with the first, because they are equal.
+        // The chunks of a sequence are equal, so the first one is counted for all of them.
         for (int k = 0; k < n && c->in->plan->parts[i] == 0; k++) {
             if (products[k].macs > 0) {
                 MSC_TRY(add_joint_product(out, c, i, &products[k], k));

@@ -164,7 +164,7 @@ struct msc_prune_counted {
     int32_t tensor;
     bool has_axis;
     int axis;
-    const struct msc_joint *joint; // if not NULL, counts its product instead of a tensor
+    const struct msc_joint *joint; // if not NULL, its product is counted and `tensor` is ignored
     int product;                   // index in msc_joint_products
 };
 
@@ -212,7 +212,7 @@ enum msc_status msc_prune_env__run_command(double *out, const struct msc_env *en
                                            const uint32_t choices[],
                                            const struct msc_edit *const edits[]);
 
-// MSC_E_UNSUPPORTED if the strategy to start from has edits; it may prune.
+// MSC_E_UNSUPPORTED if the strategy to start from has edits. Pruned channels are allowed.
 enum msc_status msc_prune_env__check_base(const struct msc_env_host *host);
 // Adds a point's pruned groups and repaired weights to a strategy, after those of the host's base.
 // Marks removed units in is_gone [n_units].

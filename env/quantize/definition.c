@@ -68,7 +68,7 @@ static bool is_open(const struct msc_quantizer *q, size_t choice, bool is_weight
     return false;
 }
 
-// Proposes a rule that gives activations only the choices that are useful there.
+// Proposes a rule that gives activations only the choices that are useful for activations.
 static void tell_rule(const struct msc_quantizer *q, const struct msc_log *log) {
     struct msc_str labels = {0};
     for (size_t i = 0; i < msc_quantizer_n_choices(q); i++) {

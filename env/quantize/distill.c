@@ -365,9 +365,9 @@ static enum msc_status improve_weights(struct distilling *d, struct attempt *a) 
     return measure_loss(&a->loss, d, a->edits);
 }
 
-// Judges by outputs first: they rate each step, and the plan's loss is used only once, at the end.
-// Judging each candidate by the loss overfits the held-back samples a little, so it is done only if
-// the first way does not improve the plan.
+// Judges candidates by outputs first. Outputs rate each step, so the plan's loss is used only once,
+// at the end. Judging each candidate by the loss overfits the held-back samples a little, so it is
+// done only if the first way does not improve the plan.
 static enum msc_status improve_plan(struct attempt **best, struct distilling *d,
                                     struct msc_arena *arena) {
     for (int32_t i = 0; i < sites_of(d)->n_sites; i++) {

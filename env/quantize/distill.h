@@ -57,6 +57,6 @@ enum msc_status msc_quantize_measure_plan(double metrics[MSC_MAX_METRICS], struc
 enum msc_status msc_quantize_distill(struct msc_quantize_distilled *out, struct msc_env *env,
                                      const uint32_t choices[],
                                      const struct msc_quantize_distill_options *options);
-void msc_quantize_distilled_finish(struct msc_quantize_distilled *d); // accepts a zeroed one
+void msc_quantize_distilled_finish(struct msc_quantize_distilled *d); // accepts a zeroed struct
 
 #endif

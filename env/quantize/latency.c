@@ -162,8 +162,8 @@ static enum msc_status add_factor(struct coster *c, size_t *n, uint32_t task,
     return MSC_OK;
 }
 
-// Adds a term that is `scale` if all sites of the set, and the site `beside` (or MSC_NO_ID), are
-// bytes.
+// Adds a term that is `scale` if all sites of the set and the site `beside` are bytes. `beside` may
+// be MSC_NO_ID.
 static enum msc_status add_if_all(struct coster *c, double scale, const struct msc_site_set *set,
                                   int32_t beside) {
     size_t n = 0;

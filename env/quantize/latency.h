@@ -43,7 +43,7 @@ struct msc_latency_network {
     int32_t *group_of;           // [n_joints], the first joint of its group
     int32_t *site_of_slot;       // [n_slots], or MSC_NO_ID
     int32_t *site_of_tensor;     // [n_tensors], site of an activation, or MSC_NO_ID
-    struct msc_site_set *needed; // [n_joints], by a group's first joint: it runs in integers (P)
+    struct msc_site_set *needed; // [n_joints], by a group's first joint: runs in integers (P)
     struct msc_site_set *made;   // [n_sites], all groups that write the site run in integers (M)
     struct msc_site_set *read;   // [n_sites], all groups that read the site run in integers (R)
     int32_t *maker;              // [n_sites], the first group that writes it, or MSC_NO_ID
@@ -92,8 +92,8 @@ enum msc_status msc_latency_table_read(struct msc_latency_table *out,
 
 // The `cost` function of latency_us.
 enum msc_status msc_quantize_cost_latency(struct msc_metric_cost *out, const void *of);
-// Searches, without runs, for a plan of lower latency than every baseline by this cost. *out is in
-// the arena; NULL if none is found.
+// Searches, without runs, for a plan that has a lower latency than every baseline by this cost.
+// *out is in the arena; NULL if none is found.
 enum msc_status msc_quantize_find_quickest(const uint32_t **out, const struct msc_space *space,
                                            const struct msc_cost *cost, struct msc_arena *arena);
 

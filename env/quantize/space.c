@@ -32,7 +32,7 @@ struct builder {
     double n_samples; // in the plan's batch
     struct msc_arena *arena;
     size_t n_choices;
-    struct choice_list all, of_kind[2]; // for tasks with both kinds of sites, and with one
+    struct choice_list all, of_kind[2]; // for tasks with both kinds of sites and with one kind
     struct choice_list *of_task;        // [n_tasks] if there are rules, else NULL
     bool *has_kind[2];                  // [kind][n_tasks]
     struct msc_task *tasks;             // tasks of the space
@@ -183,8 +183,8 @@ static uint32_t nearest_choice(const struct builder *b, const struct choice_list
     return best;
 }
 
-// Lists the allowed choices (a bit for each). A choice that is the same as an earlier one for sites
-// of that kind (MSC_SITE_KINDS: of both kinds) is left out.
+// Lists the choices whose bit is set in `allowed`. A choice that is the same as an earlier one for
+// sites of this kind (MSC_SITE_KINDS: of both kinds) is left out.
 static enum msc_status list_choices(struct builder *b, struct choice_list *list, int kind,
                                     uint64_t allowed) {
     uint64_t listed = 0;
@@ -374,7 +374,7 @@ static enum msc_status space_add_quickest(struct builder *b) {
     return MSC_OK;
 }
 
-// All chunks of a sequence are counted with the first, because they are equal.
+// The chunks of a sequence are equal, so the first one is counted for all of them.
 static double sample_macs(const struct builder *b, int32_t joint) {
     const struct msc_graph *g = b->plan->graph;
     double macs = b->plan->parts[joint] > 0 ? 0 : msc_joint_macs(g, msc_graph_joint(g, joint));
