@@ -65,7 +65,7 @@
 
 static const struct msc_param auto_params[] = {
     {.name = "population",
-     .help = "best points kept as parents; more explore more and converge later",
+     .help = "best points kept as parents; a larger number explores more and converges later",
      .offset = offsetof(struct msc_auto, population),
      .type = MSC_PARAM_I64,
      .number = 12,
@@ -442,7 +442,8 @@ static struct msc_agent_left auto_left(const struct msc_agent *agent) {
 const struct msc_agent_def msc_agent_auto = {
     .abi = MSC_AGENT_ABI,
     .name = "auto",
-    .summary = "models losses of choices and of pairs of them; proposes the most promising points",
+    .summary =
+        "models the losses of choices and of pairs of choices; proposes the most promising points",
     .version = 1,
     .state_size = sizeof(struct msc_auto),
     .params = auto_params,

@@ -251,7 +251,8 @@ static struct msc_agent_left sensitivity_left(const struct msc_agent *agent) {
 const struct msc_agent_def msc_agent_sensitivity = {
     .abi = MSC_AGENT_ABI,
     .name = "sensitivity",
-    .summary = "each choice in isolation, then pairs of the worst; used by mscgym sensitivity",
+    .summary = "measures each choice in isolation, then pairs of the worst choices; used by mscgym "
+               "sensitivity",
     .version = 1,
     .state_size = sizeof(struct sensitivity),
     .params = sensitivity_params,

@@ -59,8 +59,8 @@ struct msc_prune_env {
      .offset = MSC_PRUNE_FIELD(base, choices), \
      .type = MSC_PARAM_JSON}, \
     {.name = "round_to", \
-     .help = "channels kept in a group are a multiple of this, if it has at least twice as many; " \
-             "1: any number", \
+     .help = "the number of channels kept in a group is a multiple of this if the group has at " \
+             "least twice as many channels; 1: any number", \
      .offset = MSC_PRUNE_FIELD(base, round_to), \
      .type = MSC_PARAM_I64, \
      .number = 8, \
@@ -72,7 +72,7 @@ struct msc_prune_env {
      .type = MSC_PARAM_BOOL, \
      .number = 1}, \
     {.name = "ridge", \
-     .help = "pull of repaired weights to old values, relative to inputs' mean square; less fits closer", \
+     .help = "pull of repaired weights to their old values, relative to the inputs' mean square; less fits closer", \
      .offset = MSC_PRUNE_FIELD(base, ridge), \
      .type = MSC_PARAM_F64, \
      .number = 1e-3, \
