@@ -132,9 +132,9 @@ enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *
 void msc_agent_destroy(struct msc_agent *agent); // accepts NULL
 
 // Loads the shared library at `path` and gives the definition that it exports as
-// `msc_agent_plugin`. The caller owns *library (msc_library_close); *def is valid until it is
-// closed. Relative paths start from `folder` (NULL: the current one). MSC_E_NOT_FOUND, MSC_E_FORMAT
-// or MSC_E_UNSUPPORTED (another ABI).
+// `msc_agent_plugin`. The caller owns *library (msc_library_close); *def is valid until the library
+// is closed. Relative paths start from `folder` (NULL: the current one). MSC_E_NOT_FOUND,
+// MSC_E_FORMAT or MSC_E_UNSUPPORTED (another ABI).
 enum msc_status msc_agent_library_open(void **library, const struct msc_agent_def **def,
                                        const char *path, const char *folder);
 

@@ -60,7 +60,7 @@ struct msc_auto {
     uint64_t n_told, n_fitted, n_probes_left, turn;
     double width;                       // factor on the posterior's standard deviation in draws
     double hope_chance;                 // share of hopes among the proposals
-    double hope_width;                  // the same factor for hopes
+    double hope_width;                  // factor on standard deviations in hopes
     double radius;                      // number of tasks that a plan may change
     double rates[MSC_AUTO_KINDS];       // recent success rate
     uint64_t awaited[MSC_AUTO_AWAITED]; // ring of hashes of proposals

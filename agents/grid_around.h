@@ -23,9 +23,9 @@ struct msc_grid_around {
     struct msc_sampler seen;         // points proposed or observed
     uint32_t *tasks;                 // [n_entries], the task of an entry
     uint32_t *centre;                // [n_tasks], the best observed point
-    double centre_loss;              // +inf: there is no such point
+    double centre_loss;              // +inf: no usable point was observed
     int64_t centre_id;
-    int64_t patience; // ends after this many trials in a row without a better point
+    int64_t patience; // the mode ends after this many trials in a row without a better point
     int64_t n_in_vain;
     bool has_begun;
     bool is_listed; // `moves` belong to the current centre

@@ -33,8 +33,8 @@
 #define LEAST_TRIES 8
 #define MOST_DRAWS 256
 
-// Sets the summed loss of the current plan's choices to 0; those of other choices are relative to
-// them.
+// Sets the summed loss of the current plan's choices to 0; the sums of other choices are then
+// relative to these.
 static void greedy_count_from_here(struct msc_grid *grid) {
     for (size_t t = 0; t < grid->exact.space->n_tasks; t++) {
         size_t entry = msc_exact_bounds_entry(&grid->exact, t, grid->greedy.choices[t]);
@@ -114,7 +114,8 @@ static double greedy_useless_loss(const struct msc_grid *grid,
     if (!(candidate->removed > 0.0)) {
         return -INFINITY;
     }
-    // A bounded measured metric may remove less of the violation, which improves a negative rating.
+    // If a measured metric is bounded, the change may remove less of the violation than `removed`.
+    // That would improve a negative rating.
     bool is_known = grid->exact.n_items == grid->exact.goal->n_bounds;
     return best < 0.0 && !is_known
                ? msc_grid_greedy_loss_before(g)

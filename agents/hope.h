@@ -21,7 +21,7 @@ struct msc_hope {
     struct msc_pair_model *model;
     enum msc_hope_way way;
     double width;     // factor on standard deviations
-    double best_loss; // so far; must be finite for MSC_HOPE_IMPROVEMENT
+    double best_loss; // least loss so far; finite for MSC_HOPE_IMPROVEMENT
 };
 
 // Value of a point of this mean and standard deviation; +inf if no improvement is expected.

@@ -76,7 +76,7 @@ static bool is_task_before(const void *context, const void *a, const void *b) {
 // Tasks whose second best choice is much worse come first: their other choices are soon cut off.
 static void knapsack_order_tasks(struct msc_knapsack *ks) {
     size_t n_tasks = ks->bounds->space->n_tasks;
-    double *gaps = ks->spent; // not in use yet
+    double *gaps = ks->spent; // scratch: `spent` is not in use yet
     uint32_t spare;
     const struct msc_heap heap = {.elements = ks->tasks,
                                   .element_bytes = sizeof ks->tasks[0],

@@ -41,8 +41,8 @@ static inline double msc_agent_density(double x) {
     return 0.39894228040143268 * msc_agent_exp(-0.5 * x * x);
 }
 
-// Mills' ratio for x >= 0: upper tail probability over density. By the series of the lower part
-// (Marsaglia 2004) and, for large x, Laplace's continued fraction. Error below 1e-12.
+// Mills' ratio for x >= 0: upper tail probability divided by density. Uses the series of the lower
+// part (Marsaglia 2004) and, for large x, Laplace's continued fraction. Error below 1e-12.
 static inline double msc_agent_mills_ratio(double x) {
     if (x > 3.0) {
         double ratio = x;

@@ -9,7 +9,7 @@
 
 struct msc_cancel;
 
-// Changes of one task that are paired with every other change.
+// Number of changes of one task that are paired with every other change.
 #define MSC_PLAN_FIRSTS 24
 
 // Limits on a metric, under the current draw of its model.
@@ -26,12 +26,13 @@ struct msc_plan_search {
     const struct msc_cancel *cancel;
     size_t n_limits;
     struct msc_plan_limit limits[MSC_MAX_BOUNDS];
-    // For the current point (`moves`), by model; the first model is the minimised value's:
+    // [model], at the current point (`moves`). Model 0 is the model of the minimised value.
     double values[1 + MSC_MAX_BOUNDS];
-    double *fields[1 + MSC_MAX_BOUNDS]; // [n_entries], what a choice adds given the other tasks'
-    double *deltas;                     // [n_entries, MSC_MAX_BOUNDS], change of each exact cost
-    size_t max_changed;                 // tasks that may differ from the start of a search
-    const uint32_t *start;              // [n_tasks], the start; borrowed during a search
+    // [n_entries], what a choice adds given all other tasks' choices
+    double *fields[1 + MSC_MAX_BOUNDS];
+    double *deltas;        // [n_entries, MSC_MAX_BOUNDS], change of each exact cost
+    size_t max_changed;    // tasks that may differ from the start of a search
+    const uint32_t *start; // [n_tasks], the start; borrowed during a search
     size_t n_changed;
     // Steps towards the bounds examine only blocks of tasks that may have the least price.
     double *first_deltas; // [n_entries], `deltas` of the first bounded cost
@@ -39,7 +40,7 @@ struct msc_plan_search {
     double most_delta;    // most that any one task can change the first bounded cost
     double price;         // value per unit of load (msc_plan_search_relax)
     double *loads;        // [n_entries], use of the bounds relative to the point's own choice
-    uint32_t *first_tasks; // [MSC_PLAN_FIRSTS], changes of least value, loads at `price` included
+    uint32_t *first_tasks; // [MSC_PLAN_FIRSTS], changes of least value plus price times load
     uint32_t *first_choices;
     double *first_values;
 };

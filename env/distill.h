@@ -35,7 +35,7 @@ struct msc_sample_metric {
 
 struct msc_distill_options {
     enum msc_loss_kind kind;
-    int kl_axis; // of the whole output; negative counts from the end
+    int kl_axis; // in the whole output; a negative one counts from the end
     bool kl_is_logits;
     const char *const *tensors; // names or aliases of compared tensors; n_tensors 0: outputs
     size_t n_tensors;
@@ -49,7 +49,7 @@ struct msc_distill_options {
 
 struct msc_distill_run {
     const struct msc_edit *const *edits; // [n_slots]
-    uint64_t noise_seed;                 // 0: none; else inputs of quantisations are perturbed
+    uint64_t noise_seed;                 // for perturbing the inputs of quantisations; 0: none
     // Stops after the first batch, in the order of the dataset, at which the summed loss of the
     // samples so far divided by the number of all samples exceeds `bound`.
     bool is_bounded;
@@ -107,7 +107,7 @@ enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distil
 enum msc_status msc_distill_fold(struct msc_distill *d, struct msc_distill_run *run,
                                  size_t n_batches, size_t end);
 size_t msc_distill_n_batches(const struct msc_distill *d);
-size_t msc_distill_n_terms(const struct msc_distill *d); // per run
+size_t msc_distill_n_terms(const struct msc_distill *d); // number of terms of a run
 // Terms are [n_sums][n_batches]: the sum over a batch's samples of the loss, then of each metric.
 size_t msc_distill_n_sums(const struct msc_distill *d);
 // The summed loss of the first batches divided by the number of all samples, from a run's terms.

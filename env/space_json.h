@@ -57,7 +57,7 @@ enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double
                                           const struct cJSON *object, bool may_fail,
                                           const char *where);
 
-// Completes a space. A task without an order of choices gets one by the first exact cost that is
+// Completes a space. A task without an order of choices is ordered by the first exact cost that is
 // minimised. If the space has no baselines and all tasks have the same labels, the uniform plans
 // become baselines.
 enum msc_status msc_space_finish(struct msc_space *space, struct msc_arena *arena);

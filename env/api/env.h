@@ -104,8 +104,8 @@ struct msc_env_batches {
 };
 
 enum msc_part_kind {
-    // The next batches of trials whose earlier parts were evaluated here: their terms are filled,
-    // and the outcome says how far the trial got.
+    // The next batches of trials whose earlier parts were evaluated here. The terms of the earlier
+    // parts are filled, and the outcome says how far the trial got.
     MSC_PART_NEXT,
     // Batches on their own, for a caller that sums terms elsewhere. Terms of batches before `first`
     // are 0, and a bound applies to the loss of these batches only. A trial that does not reach the
@@ -160,7 +160,8 @@ struct msc_env_def {
 
     // Optional: adds absent members of a configuration whose defaults the parameter table cannot
     // hold: lists, objects, and defaults that depend on another key. Used by `mscgym config --show`
-    // and to compare a configuration with a record's; init reads the original configuration.
+    // and to compare a configuration with a record's. init reads the configuration without these
+    // additions.
     enum msc_status (*complete)(struct cJSON *config);
     // Optional: the metrics that the environment can measure in any configuration; NULL after the
     // last. Used by `mscgym envs`. A space has only the metrics that its search measures.

@@ -24,7 +24,7 @@
 #define MAX_NAME_BYTES 100
 #define MAX_TEXT_BYTES 1000
 #define MAX_PARAMS 256
-// A page of memory, the unit of readability, has at least this size.
+// Memory is readable or unreadable by whole pages. A page has at least this size.
 #define PAGE_BYTES 4096
 
 struct check {

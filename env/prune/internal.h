@@ -172,7 +172,7 @@ struct msc_prune_counted {
 // if n is 2, both may be the same group.
 struct msc_prune_monomial {
     double scale;
-    int n; // 0, 1, 2
+    int n; // number of groups: 0, 1 or 2
     int32_t groups[2];
 };
 typedef enum msc_status (*msc_prune_take)(void *payload, const struct msc_prune_monomial *m);

@@ -43,7 +43,7 @@ struct distilling {
     struct msc_quantize_distilled *out;
     struct msc_dataset *fit_samples, *held_samples;
     struct msc_distill *fit, *held; // only the evaluator of `fit` is used
-    // It identifies edits by their address, so candidates must not move until the end.
+    // These identify other edits by address, so candidates must not move until the end.
     struct msc_bias_edits *bias_edits;
     const struct msc_edit **before; // [n_slots], the plan to improve
     struct attempt attempts[N_WAYS];

@@ -41,7 +41,7 @@ struct msc_quantize_distilled {
     size_t n_weights;                              // weights that could be improved
     struct msc_quantize_distilled_weight *weights; // [n_weights], in topological order
     size_t n_improved;
-    double metrics[MSC_MAX_METRICS]; // of the improved plan, by the space's metrics
+    double metrics[MSC_MAX_METRICS]; // of the improved plan, by index of the space's metrics
     struct cJSON *validation;        // metrics on the validation samples; NULL: there are none
 };
 

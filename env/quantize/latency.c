@@ -96,7 +96,7 @@ struct coster {
     double *(*is_form)[N_FORMS]; // [n_tasks][form], 1 or 0 by choice; created on demand
     double (*alone)[N_FORMS];    // [n_tasks][form], scales of terms that depend on one task only
     uint32_t *tasks;             // [n_tasks], tasks of the current term
-    const double **by_choice;    // [n_tasks], and their factors
+    const double **by_choice;    // [n_tasks], factors of these tasks
 };
 
 static bool is_bytes(const struct msc_quant *q) {
