@@ -385,7 +385,7 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
                 await(a, MSC_AUTO_CHILDREN, out[*n].choices);
             }
         }
-        if (msc_cancel_soon(a->search.cancel)) { // a plan may have been cut short
+        if (msc_cancel_soon(a->search.cancel)) { // the search for a plan may have been cut short
             return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
         }
         a->is_done = !is_found;

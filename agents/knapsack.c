@@ -6,8 +6,9 @@
 #include <string.h>
 
 #define NODE_LIMIT 5000000
-// Work in nodes if it is counted by time. Each term of a bounded cost that is checked for a partial
-// plan counts as NODES_OF_TERM nodes. TERMS_OF_NODE terms of a complete plan count as one node.
+// If work is counted by time, its unit is a node. Each term of a bounded cost that is checked for a
+// partial plan counts as NODES_OF_TERM nodes. TERMS_OF_NODE terms of a complete plan count as one
+// node.
 #define NODES_OF_TERM 2
 #define TERMS_OF_NODE 8
 // From this many tasks on, work is always counted by time.

@@ -98,7 +98,7 @@ static void add_tile(struct msc_pair_model *m, size_t a, size_t n_rows, size_t b
     }
 }
 
-// Adds the points' covariances with each term, multiplied by their weights.
+// Adds to each term the covariances of the points with the term, multiplied by the points' weights.
 static void add_data(struct msc_pair_model *m) {
     double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN);
     size_t n = m->n_pair_entries;

@@ -484,6 +484,6 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
         (m->learns_correlation ? choose_correlation : choose_strengths)(m);
     }
     while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
-        m->n_points--; // by rounding, the matrix was not positive definite
+        m->n_points--; // because of rounding, the matrix was not positive definite
     }
 }

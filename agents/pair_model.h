@@ -79,7 +79,8 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
 // Observes a point that differs from the base in at least two tasks. The losses of all other points
 // are in the means. If is_stale is set, the model must be fitted before the next draw.
 void msc_pair_model_tell(struct msc_pair_model *m, const uint32_t choices[], double value);
-// Observes an estimate. `error` is its standard error relative to its distance from the base.
+// Observes an estimate. `error` is the standard error of `value`, relative to the distance of
+// `value` from the base.
 void msc_pair_model_tell_estimate(struct msc_pair_model *m, const uint32_t choices[], double value,
                                   double error);
 // Fits the model to the prior given by `means` [n_entries] and `is_known` [n_entries], and to the

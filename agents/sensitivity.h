@@ -30,7 +30,7 @@ struct msc_sensitivity {
     bool *is_estimate;    // [n_entries], `told` is an estimate
     bool *works;          // [n_entries], some point with this choice gave a result
     bool doubts_failures; // see above; set by the owner after init
-    size_t n_positions;   // choices of the task with most of them
+    size_t n_positions;   // greatest number of choices of a task
     double *uniform;      // [n_positions], loss of a position's uniform plan; NaN: not observed
     double *factors;      // [n_positions], growth from the position before
     double *sorted;       // [n_entries], scratch

@@ -25,7 +25,7 @@ struct msc_proposal {
     int64_t parent;    // id of the trial that this one changes, or -1
     double bound;      // the trial may be stopped if its loss is certain to exceed it; +inf: never
     // Measure the point even if its exact costs break a bound of the search, because the agent
-    // needs the loss. The core clears it before ask and sets it for baselines.
+    // needs the loss. The core clears `probe` before ask and sets it for baselines.
     bool probe;
     // For people: how the agent made the proposal, a word such as "probe", valid as long as the
     // agent; NULL: unknown. Nothing depends on it and records do not contain it; `mscgym show

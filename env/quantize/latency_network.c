@@ -65,8 +65,8 @@ static bool has_sites(const struct finder *f, const struct msc_joint *j) {
     return false;
 }
 
-// Whether a joint does not decide about integers itself and belongs to the group that it reads
-// from.
+// Whether the joint has no condition of its own for integers, so that it belongs to the group whose
+// output it reads.
 static bool follows(const struct finder *f, const struct msc_joint *j) {
     enum msc_target_role role = role_of(f, j);
     bool is_limit = role == MSC_TARGET_FLOAT || role == MSC_TARGET_SATURATES;
