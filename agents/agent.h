@@ -40,17 +40,18 @@ struct msc_cancel;
 
 // The surroundings that an agent runs in.
 struct msc_agent_host {
-    // Base of relative paths and working folder of programs; NULL: the current one. Copied.
+    // Base of relative paths and working folder of programs; NULL: the current folder. The string
+    // is copied.
     const char *folder;
-    // Polled while an agent's program computes an answer: level 2 stops it (MSC_E_CANCELLED).
-    // Borrowed until destroy; may be NULL.
+    // Polled while an agent's program computes an answer: a request of level 2 stops the program
+    // (MSC_E_CANCELLED). Borrowed until destroy; may be NULL.
     const struct msc_cancel *cancel;
 };
 
 // The number of trials that an agent will still propose if nothing else ends the search.
 struct msc_agent_left {
-    double n;      // +inf: no end is in sight
-    bool is_exact; // false: n is an upper limit; with +inf: unknown
+    double n;      // +inf: no limit is known
+    bool is_exact; // false: n is an upper limit (+inf: unknown)
     // Trials up to and including the plan that they prepare. +inf: unknown; 0: the plan was already
     // proposed, or the agent makes none.
     double n_plan;
@@ -116,7 +117,7 @@ enum msc_status msc_agent_open(struct msc_agent **out, const struct cJSON *confi
 // false. MSC_E_INVALID if the agent gives a choice out of range, a NaN bound or a parent below -1.
 enum msc_status msc_agent_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
                               size_t *n);
-// Times and reuse are passed as 0, because they may differ from run to run.
+// The agent sees times and reuse as 0, because they may differ from run to run.
 enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *trial);
 bool msc_agent_is_done(const struct msc_agent *agent);
 struct msc_agent_left msc_agent_left(const struct msc_agent *agent);
@@ -131,13 +132,14 @@ enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *
 void msc_agent_destroy(struct msc_agent *agent); // accepts NULL
 
 // Loads the shared library at `path` and gives the definition that it exports as
-// `msc_agent_plugin`. The caller owns *library (msc_library_close); *def is valid until then.
-// Relative paths start from `folder` (NULL: the current one). MSC_E_NOT_FOUND, MSC_E_FORMAT or
-// MSC_E_UNSUPPORTED (another ABI).
+// `msc_agent_plugin`. The caller owns *library (msc_library_close); *def is valid until the library
+// is closed. Relative paths start from `folder` (NULL: the current one). MSC_E_NOT_FOUND,
+// MSC_E_FORMAT or MSC_E_UNSUPPORTED (another ABI).
 enum msc_status msc_agent_library_open(void **library, const struct msc_agent_def **def,
                                        const char *path, const char *folder);
 
-// The built-in agents in the order of `mscgym agents`, NULL-terminated; and one by name, or NULL.
+// msc_agent_list returns the built-in agents in the order of `mscgym agents`, NULL-terminated.
+// msc_agent_find returns one of them by name, or NULL.
 const struct msc_agent_def *const *msc_agent_list(void);
 const struct msc_agent_def *msc_agent_find(const char *name);
 // Runs a program as an agent, by JSON lines (agent_process.c describes them). It is not in the list

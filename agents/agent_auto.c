@@ -12,10 +12,10 @@
 //
 // In a space of many tasks the search radius of plans and the width of draws adapt: both grow when
 // a proposal lands among the better half of the best points, and shrink when it does not. They
-// settle when about a third succeed, after the one-fifth rule (Rechenberg 1973). Far from all
-// observed points the model only extrapolates. The width of hopes adapts by the same rule, and
-// hopes are proposed less often there. In a space of few tasks, searches for plans also start at
-// random points, more of them as more trials are observed: all of the best points may share a
+// settle when about a third succeed, after the one-fifth rule (Rechenberg 1973). The width of hopes
+// adapts by the same rule. Hopes are proposed less often in such a space, because the model only
+// extrapolates far from all observed points. In a space of few tasks, searches for plans also start
+// at random points, more of them as more trials are observed: all of the best points may share a
 // choice that keeps the search from better ones.
 //
 // The loss of a trial that was eliminated early is an estimate. It has less weight, and a single
@@ -65,7 +65,7 @@
 
 static const struct msc_param auto_params[] = {
     {.name = "population",
-     .help = "best points kept as parents; more explore more and converge later",
+     .help = "best points kept as parents; a larger number explores more and converges later",
      .offset = offsetof(struct msc_auto, population),
      .type = MSC_PARAM_I64,
      .number = 12,
@@ -302,7 +302,8 @@ static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 static const char draw_turns[] = "36A";
 
-// A hope with the fixed chance of hopes; else a kind drawn in proportion to its success rate.
+// Returns a hope with the fixed probability of hopes. Otherwise draws a kind in proportion to its
+// success rate.
 static char usual_turn(struct msc_auto *a) {
     if (a->has_hopes && a->is_ready && !msc_auto_looks_additive(a) &&
         msc_rng_double(a->sampler.rng) < a->hope_chance) {
@@ -384,7 +385,7 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
                 await(a, MSC_AUTO_CHILDREN, out[*n].choices);
             }
         }
-        if (msc_cancel_soon(a->search.cancel)) { // a plan may have been cut short
+        if (msc_cancel_soon(a->search.cancel)) { // the search for a plan may have been cut short
             return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
         }
         a->is_done = !is_found;
@@ -441,7 +442,8 @@ static struct msc_agent_left auto_left(const struct msc_agent *agent) {
 const struct msc_agent_def msc_agent_auto = {
     .abi = MSC_AGENT_ABI,
     .name = "auto",
-    .summary = "models losses of choices and of pairs of them; proposes the most promising points",
+    .summary =
+        "models the losses of choices and of pairs of choices; proposes the most promising points",
     .version = 1,
     .state_size = sizeof(struct msc_auto),
     .params = auto_params,

@@ -43,8 +43,8 @@ struct evolution {
 
 static const struct msc_param evolutionary_params[] = {
     {.name = "population",
-     .help = "best points kept as parents, at least 2; more explore more and converge later "
-             "(0: 8, or 32 with several objectives)",
+     .help = "best points kept as parents, at least 2; a larger number explores more and converges "
+             "later (0: 8, or 32 with several objectives)",
      .offset = offsetof(struct evolution, population),
      .type = MSC_PARAM_I64,
      .max = 4096},
@@ -64,7 +64,7 @@ static const struct msc_param evolutionary_params[] = {
      .min = 0,
      .max = 1},
     {.name = "bounded",
-     .help = "stop a trial once its loss exceeds that of every point kept; saves time",
+     .help = "stop a trial once its loss exceeds the loss of every point kept; saves time",
      .offset = offsetof(struct evolution, bounded),
      .type = MSC_PARAM_BOOL},
     {0},

@@ -118,7 +118,8 @@ static void grid_search_assemble(struct msc_agent *agent, uint32_t choices[]) {
 const struct msc_agent_def msc_agent_grid_search = {
     .abi = MSC_AGENT_ABI,
     .name = "grid_search",
-    .summary = "choices in isolation and a knapsack, greedy steps, or every point",
+    .summary = "measures choices in isolation and solves a knapsack, takes greedy steps, or tries "
+               "every point",
     .version = 1,
     .state_size = sizeof(struct msc_grid),
     .params = grid_params,

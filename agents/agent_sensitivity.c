@@ -33,9 +33,9 @@ struct sensitivity {
     bool *is_open;   // [n_entries], not observed
     struct msc_guess guess;
     uint32_t *worst;   // [n_tasks], the choice that changes the objective most
-    double *changes;   // [n_tasks], by how much; 0: unknown
-    size_t task;       // the next one to propose
-    uint32_t position; // its choice, by position in most_expensive_first
+    double *changes;   // [n_tasks], size of that change; 0: unknown
+    size_t task;       // task of the next isolated plan
+    uint32_t position; // position of its choice in most_expensive_first
     struct pair *pairs;
     size_t n_pairs, max_pairs, next_pair;
     bool has_pairs; // the pairs were chosen and the plan was proposed
@@ -43,7 +43,8 @@ struct sensitivity {
 
 static const struct msc_param sensitivity_params[] = {
     {.name = "pairs",
-     .help = "pairs of tasks that are measured together, at most; 0 measures single choices only",
+     .help =
+         "greatest number of pairs of tasks to measure together; 0 measures single choices only",
      .offset = offsetof(struct sensitivity, most_pairs),
      .type = MSC_PARAM_I64,
      .number = 64,
@@ -80,7 +81,7 @@ static enum msc_status sensitivity_init(struct msc_agent *agent) {
 
 static bool is_to_ask(const struct sensitivity *s, size_t task, uint32_t position) {
     const struct msc_task *t = &s->exact.space->tasks[task];
-    // The reference is asked for once, as the first task's choice.
+    // The reference is proposed once, as a choice of the first task.
     return (position > 0 || task == 0) && position < t->n_choices &&
            !s->was_asked[msc_exact_bounds_entry(&s->exact, task,
                                                 t->most_expensive_first[position])];
@@ -135,7 +136,7 @@ static void choose_pairs(struct sensitivity *s) {
                                   .element_bytes = sizeof *s->pairs,
                                   .spare = &spare,
                                   .is_before = comes_first};
-    // The heap's first element is the last of the pairs kept: it is the next to be replaced.
+    // The heap's first element is the lowest-ranking pair kept, which is replaced next.
     uint32_t n_tasks = (uint32_t)s->exact.space->n_tasks;
     find_worst(s);
     for (uint32_t i = 0; s->max_pairs > 0 && i < n_tasks; i++) {
@@ -250,7 +251,8 @@ static struct msc_agent_left sensitivity_left(const struct msc_agent *agent) {
 const struct msc_agent_def msc_agent_sensitivity = {
     .abi = MSC_AGENT_ABI,
     .name = "sensitivity",
-    .summary = "each choice in isolation, then pairs of the worst; used by mscgym sensitivity",
+    .summary = "measures each choice in isolation, then pairs of the worst choices; used by mscgym "
+               "sensitivity",
     .version = 1,
     .state_size = sizeof(struct sensitivity),
     .params = sensitivity_params,

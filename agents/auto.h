@@ -12,12 +12,12 @@
 #include "agents/sampler.h"
 #include "agents/sensitivity.h"
 
-// Proposals whose outcome is awaited, at most.
+// Greatest number of proposals whose outcome is awaited.
 #define MSC_AUTO_AWAITED 256
 // In a space of more choices, fewer searches are made for a plan, and the knapsack is solved only
 // once, after all probes.
 #define MSC_AUTO_MANY_ENTRIES 600
-// Candidate points that a hope is chosen from, at most.
+// Greatest number of candidate points that a hope is chosen from.
 #define MSC_AUTO_HOPES 36
 
 // The kinds of proposals other than probes.
@@ -50,22 +50,22 @@ struct msc_auto {
     struct msc_knapsack knapsack;
     double *weights;                 // [n_entries], of an exact objective; else NULL
     uint32_t *assembled;             // [n_tasks], the plan of least summed isolated losses
-    double *assembled_by;            // [n_entries], those losses
-    uint32_t *plan;                  // [n_tasks], the best by the model's mean
+    double *assembled_by;            // [n_entries], the losses that `assembled` sums
+    uint32_t *plan;                  // [n_tasks], the best plan by the model's mean
     uint32_t *found, *start;         // [n_tasks], scratch of searches for a plan
     uint32_t *hopes;                 // [MSC_AUTO_HOPES, n_tasks], candidates for hopes
-    struct msc_pair_spread *spreads; // [MSC_AUTO_HOPES], theirs
+    struct msc_pair_spread *spreads; // [MSC_AUTO_HOPES], spreads of these candidates
     size_t n_hopes;
     bool *is_known; // [n_entries], scratch of a fit: the isolated loss was measured
     uint64_t n_told, n_fitted, n_probes_left, turn;
     double width;                       // factor on the posterior's standard deviation in draws
     double hope_chance;                 // share of hopes among the proposals
-    double hope_width;                  // the same factor for hopes
-    double radius;                      // tasks of a good point that a plan may change
+    double hope_width;                  // factor on standard deviations in hopes
+    double radius;                      // number of tasks that a plan may change
     double rates[MSC_AUTO_KINDS];       // recent success rate
     uint64_t awaited[MSC_AUTO_AWAITED]; // ring of hashes of proposals
     enum msc_auto_kind kinds[MSC_AUTO_AWAITED];
-    uint64_t n_awaited, n_drawn, n_hoped, hoped_at; // the last: n_fitted when `hopes` was filled
+    uint64_t n_awaited, n_drawn, n_hoped, hoped_at; // hoped_at: n_fitted when `hopes` was filled
     bool is_ready, has_plan, is_done;
     bool is_adaptive; // width and radius adapt
     bool has_hopes;
@@ -82,16 +82,16 @@ uint64_t msc_auto_count_probes(const struct msc_auto *a);
 bool msc_auto_is_opening(const struct msc_auto *a);
 bool msc_auto_looks_additive(const struct msc_auto *a);
 // Searches locally from one of the usual starts: 0 the best observed point, 1 another good one, 2
-// the assembled plan, 3 the relaxed last plan, from 4 on a random point. True if the start exists
+// the assembled plan, 3 the relaxed last plan, 4 and above a random point. True if the start exists
 // and the search ends at a feasible point; a->start is then that point, and *value its value.
 bool msc_auto_search_from(struct msc_auto *a, size_t which, double *value);
 // Whether the point meets the exact bounds and was not proposed yet. `context` is the agent's
 // state.
 bool msc_auto_is_unseen(const void *context, const uint32_t choices[]);
-// The best unseen plan by draws of this temperature; 0: by the mean.
+// Proposes the best unseen plan under draws of this temperature; 0: under the mean.
 bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *out);
-// The most promising unseen point (agents/hope.h). The model counts it as observed until the next
-// fit.
+// Proposes the most promising unseen point (agents/hope.h). The model counts it as observed until
+// the next fit.
 bool msc_auto_hope(struct msc_auto *a, struct msc_proposal *out);
 
 #endif

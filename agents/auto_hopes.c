@@ -1,5 +1,5 @@
-// Hopes of the agent `auto`: candidates are gathered once a fit, by local searches in several draws
-// of the model; each hope is the best unseen candidate, improved by a descent.
+// Hopes of the agent `auto`: candidates are gathered once per fit by local searches in several
+// draws of the model. Each hope is the best unseen candidate, improved by a descent.
 #include "agents/auto.h"
 #include "agents/hope.h"
 

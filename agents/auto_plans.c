@@ -1,12 +1,12 @@
-// Plans of the agent `auto`: the best point within the bounds by the model, found by local searches
-// from several starts.
+// Plans of the agent `auto`: the best point within the bounds under the model, found by local
+// searches from several starts.
 #include "agents/auto.h"
 
 #include <math.h>
 #include <string.h>
 
-// Searches for a plan start at one random point for each POINTS_PER_START observed points, and at
-// MOST_STARTS of them at most.
+// Searches for a plan start at one random point for each POINTS_PER_START observed points, but at
+// no more than MOST_STARTS of them.
 #define POINTS_PER_START 8
 #define MOST_STARTS 12
 

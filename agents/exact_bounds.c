@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// Partial points that the search for an anchor visits, at most.
+// Greatest number of partial points that the search for an anchor visits.
 #define ANCHOR_NODES 200000
 
 static size_t count_cost_factors(const struct msc_cost *cost) {

@@ -23,7 +23,7 @@ struct msc_exact_bounds {
     size_t n_entries;
     size_t *offsets;     // [n_tasks]
     uint32_t *positions; // [n_entries], position of the choice in the task's most_expensive_first
-    uint32_t *most_expensive; // [n_tasks], every task's first in that order
+    uint32_t *most_expensive; // [n_tasks], first of each task's most_expensive_first
     uint32_t *anchor;         // [n_tasks], a feasible point; NULL if none was found
 };
 

@@ -15,8 +15,8 @@ static bool stands_before(const struct msc_cost_term *term, uint32_t factor) {
     return false;
 }
 
-// Goes over each task of each term once. `next` [n_tasks] counts a task's uses and, with `uses`, is
-// the index where its next use is written.
+// Visits each task of each term once. Without `uses`, counts the uses of each task in `next`
+// [n_tasks]. With `uses`, `next` is the index at which the task's next use is written.
 static void list_uses(struct msc_exact_moves *moves, size_t next[], struct msc_term_use uses[]) {
     size_t product = 0;
     for (size_t i = 0; i < moves->bounds->n_items; i++) {

@@ -10,8 +10,8 @@
 #include <math.h>
 
 struct msc_term_use {
-    uint32_t item; // of the bounds
-    uint32_t term; // of its cost
+    uint32_t item; // index in the items of the bounds
+    uint32_t term; // index in the terms of the item's cost
     size_t product;
 };
 
@@ -35,7 +35,7 @@ void msc_exact_moves_deltas(const struct msc_exact_moves *moves, size_t task, ui
                             double out[]);
 // The violation (msc_goal_violation) of the point's values with `deltas` added.
 double msc_exact_moves_violation(const struct msc_exact_moves *moves, const double deltas[]);
-// The part of the violation of a value that exceeds its limit by `above`; an excess by rounding is
+// The violation of a value that exceeds its limit by `above`. An excess within rounding counts as
 // 0.
 static inline double msc_exact_moves_overshoot(double above, double limit) {
     double size = fabs(limit);

@@ -67,7 +67,7 @@ static struct msc_heap heap_of(void *elements, struct msc_around_move *spare) {
         .elements = elements, .element_bytes = sizeof *spare, .spare = spare, .is_before = is_more};
 }
 
-// Offers the pairs of the first change and a change of another task that meet the bounds.
+// Offers all pairs within the bounds that combine the first change with a change of another task.
 static void list_first(struct msc_grid_around *around, const double losses[],
                        const struct msc_around_move *first, const struct msc_heap *heap) {
     struct msc_exact_moves *moves = &around->seen.moves;

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-// Partial points visited for one proposal, at most. After that an infeasible point is proposed; the
-// search counts it without measuring it.
+// Greatest number of partial points visited for one proposal. After that, an infeasible point is
+// proposed; the search counts it without measuring it.
 #define NODE_LIMIT 1000000
 
 static enum msc_status full_init(struct msc_agent *agent, struct msc_grid *grid) {

@@ -33,8 +33,8 @@
 #define LEAST_TRIES 8
 #define MOST_DRAWS 256
 
-// Sets the summed loss of the current plan's choices to 0; those of other choices are relative to
-// them.
+// Sets the summed loss of the current plan's choices to 0; the sums of other choices are then
+// relative to these.
 static void greedy_count_from_here(struct msc_grid *grid) {
     for (size_t t = 0; t < grid->exact.space->n_tasks; t++) {
         size_t entry = msc_exact_bounds_entry(&grid->exact, t, grid->greedy.choices[t]);
@@ -89,8 +89,8 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
 }
 
-// A loss from which on the rating, computed as in grid_greedy_take.c, is above `rating`. The rating
-// rises with the loss, so the loss is raised until rounding no longer matters.
+// Returns a loss whose rating, computed as in grid_greedy_take.c, is above `rating`, as are the
+// ratings of all greater losses. The loss is raised until its rating is above in spite of rounding.
 static double loss_rated_above(double before, double removed, double rating) {
     double loss = before + rating * removed;
     double step = fmax(DBL_EPSILON * (fabs(before) + fabs(rating * removed)), DBL_MIN);
@@ -114,7 +114,8 @@ static double greedy_useless_loss(const struct msc_grid *grid,
     if (!(candidate->removed > 0.0)) {
         return -INFINITY;
     }
-    // A bounded measured metric may remove less of the violation, which improves a negative rating.
+    // If a measured metric is bounded, the change may remove less of the violation than `removed`.
+    // That would improve a negative rating.
     bool is_known = grid->exact.n_items == grid->exact.goal->n_bounds;
     return best < 0.0 && !is_known
                ? msc_grid_greedy_loss_before(g)
@@ -149,7 +150,7 @@ static void greedy_propose(struct msc_grid *grid, struct msc_proposal *proposal,
     g->bounds[msc_grid_greedy_entry(grid, candidate)] = proposal->bound;
 }
 
-// Begins at another point: the best observed one, else a random one.
+// Begins again at the best observed point or, if there is none, at a random point.
 static void greedy_begin_again(struct msc_agent *agent, struct msc_grid *grid) {
     struct msc_grid_greedy *g = &grid->greedy;
     const struct msc_space *space = msc_agent_space(agent);

@@ -22,8 +22,8 @@ static inline double msc_grid_greedy_loss_before(const struct msc_grid_greedy *g
     return isnan(g->loss) ? 0.0 : g->loss;
 }
 
-// Lists the candidates of the next step in order. `is_wide`: all cheaper choices. Without
-// candidates the search is done.
+// Lists the candidates of the next step in order. If `is_wide`, they include all cheaper choices.
+// If there are no candidates, the search is done.
 void msc_grid_greedy_begin_step(struct msc_grid *grid, bool is_wide);
 // Sorts the candidates into the order in which they are proposed.
 void msc_grid_greedy_sort(struct msc_grid_greedy *g);

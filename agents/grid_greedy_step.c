@@ -75,7 +75,7 @@ static bool is_expected_before(const void *context, const void *left, const void
     return first < second || (first == second && a < b);
 }
 
-// Untried candidates first, those that remove most violation leading; then tried ones by expected
+// Untried candidates come first, by the violation that they remove; then tried ones, by expected
 // rating.
 static bool is_tried_before(const void *context, const void *left, const void *right) {
     const struct msc_grid_greedy *g = context;

@@ -29,8 +29,8 @@ double msc_grid_greedy_find_best(const struct msc_grid *grid, size_t *chosen) {
     return best;
 }
 
-// Takes a change. The task's gains are relative to its old choice, so they are forgotten, except
-// that the way back gains the opposite.
+// Takes a change. The task's gains are relative to its old choice, so they are forgotten. Only the
+// gain of the change back is known: it is the opposite.
 static void greedy_take(struct msc_grid *grid, const struct msc_grid_candidate *candidate) {
     struct msc_grid_greedy *g = &grid->greedy;
     size_t entry = msc_grid_greedy_entry(grid, candidate);

@@ -18,16 +18,16 @@ struct msc_grid_per_task {
     bool *is_open;                   // [n_entries], not observed
     double *metrics[MSC_MAX_BOUNDS]; // [n_entries] for bounds on measured metrics, else NULL
     struct msc_guess guess, metric_guesses[MSC_MAX_BOUNDS];
-    size_t task;       // the next one to propose
-    uint32_t position; // its choice's position in most_expensive_first; 0: the most expensive plan
+    size_t task;       // task of the next isolated plan
+    uint32_t position; // position of its choice in most_expensive_first
     bool is_solved;    // the plan was proposed
     bool is_over;      // points around the plan are exhausted, too
 };
 
 struct msc_grid_candidate {
     uint32_t task;
-    uint32_t choice; // the task's new one
-    double removed;  // violation that it removes, at most; 0 within the bounds
+    uint32_t choice; // the task's new choice
+    double removed;  // most violation that it may remove; 0 within the bounds
     bool is_known;   // its gain was measured in this step or before
     double expected; // rating by its latest gain; +inf: unknown
 };
@@ -51,14 +51,14 @@ struct msc_grid_greedy {
     bool is_done;     // no step helps
     bool is_over;     // points around the final plan are exhausted, too
     size_t n_candidates;
-    size_t n_asked_of; // candidates that the step proposes, the first of `order`
-    size_t n_asked;    // candidates proposed so far
+    size_t n_asked_of;                     // candidates to propose: the first ones of `order`
+    size_t n_asked;                        // candidates proposed so far
     struct msc_grid_candidate *candidates; // [n_entries], in the order of tasks
     uint32_t *order;                       // [n_entries], the order of proposals
     // By entry:
     double *losses; // [n_entries], NaN: not observed, failed, or stopped at a bound
     double *violations;
-    double *gains;  // loss added when last measured completely; NaN: unknown
+    double *gains;  // loss added by the change when last measured completely; NaN: unknown
     double *sums;   // loss relative to the task's other choices when last measured; NaN: unknown
     double *bounds; // the loss is useless above this in the current step
     int64_t *ids;   // the trial of the entry
@@ -77,8 +77,9 @@ struct msc_grid {
     int changes;
     bool bounded;
     int64_t around;
-    bool goes_around;                  // proposes points around the best one: needs bounds
-    struct msc_grid_around neighbours; // of the best point, after the mode has its plan
+    // proposes points around the best one; only if the goal has bounds
+    bool goes_around;
+    struct msc_grid_around neighbours; // neighbours of the best point, after the mode has its plan
     bool takes_bounds;                 // trials for this goal can be stopped at a bound
     double best_loss;                  // of the feasible trials so far; +inf: none
     double least_violation;            // of the usable trials so far; +inf: none

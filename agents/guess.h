@@ -11,7 +11,7 @@ struct msc_guess {
     double *sums;                          // [n_places], by position in most_expensive_first
     size_t *counts;                        // [n_places]
     uint32_t *places;                      // [n_places], 0, 1, …
-    uint32_t n_places;                     // choices of the task with most of them
+    uint32_t n_places;                     // greatest number of choices of a task
 };
 
 enum msc_status msc_guess_init(struct msc_guess *guess, struct msc_arena *arena,

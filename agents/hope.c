@@ -6,7 +6,7 @@
 
 // Standard deviations that the lower confidence bound subtracts from the mean.
 #define SPREADS 2.0
-// Multiplications that one descent may take, approximately.
+// Approximate limit on the multiplications of one descent.
 #define MOST_WORK 2e6
 
 double msc_hope_of(const struct msc_hope *h, double mean, double spread) {
@@ -19,8 +19,9 @@ double msc_hope_of(const struct msc_hope *h, double mean, double spread) {
     return gain > 0.0 ? -gain : INFINITY;
 }
 
-// A lower limit of the standard deviation that a point of this mean needs to get below `least`. The
-// expected improvement is at most that of the mean plus msc_agent_gain(0) standard deviations.
+// A lower limit of the standard deviation that a point of this mean needs for a value below
+// `least`. The expected improvement is at most the improvement of the mean plus msc_agent_gain(0)
+// standard deviations.
 static double least_spread(const struct msc_hope *h, double mean, double least) {
     double missing = h->way == MSC_HOPE_BOUND
                          ? (mean - least) / SPREADS
@@ -41,7 +42,7 @@ struct descent {
     const void *context;
     uint32_t *choices;
     double work;             // multiplications left
-    double to_ask, to_value; // multiplications that is_wanted and a value take
+    double to_ask, to_value; // multiplications of one is_wanted and of one value
     // The best change of one or two tasks so far.
     double least;
     size_t n, tasks[2];
@@ -65,8 +66,8 @@ static void rate(struct descent *d, size_t n, const size_t tasks[]) {
     }
 }
 
-// Rates each other choice of the task tasks[at]; if `n` is 2, together with each choice of later
-// tasks.
+// Rates a change of task tasks[at] to each other choice. If `n` is 2, combines it with each change
+// of a later task.
 static void rate_task(struct descent *d, size_t n, size_t tasks[], size_t at) {
     const struct msc_space *space = d->hope->model->bounds->space;
     uint32_t before = d->choices[tasks[at]];

@@ -1,5 +1,5 @@
-// Acquisition functions: how promising a point is by a model of the losses (agents/pair_model.h). A
-// "hope" is a point at which one of them is least:
+// Acquisition functions: how promising a point is under a model of the losses
+// (agents/pair_model.h). A "hope" is a point at which one of them is least:
 //
 //   MSC_HOPE_BOUND        the lower confidence bound: the mean less some standard deviations of the
 //                         posterior (Auer 2002; for Gaussian processes: Srinivas et al. 2010);
@@ -21,12 +21,13 @@ struct msc_hope {
     struct msc_pair_model *model;
     enum msc_hope_way way;
     double width;     // factor on standard deviations
-    double best_loss; // so far; must be finite for MSC_HOPE_IMPROVEMENT
+    double best_loss; // least loss so far; finite for MSC_HOPE_IMPROVEMENT
 };
 
 // Value of a point of this mean and standard deviation; +inf if no improvement is expected.
 double msc_hope_of(const struct msc_hope *h, double mean, double spread);
-// Value of a point, or +inf if it is not below `least`; that is decided early if possible.
+// Value of a point, or +inf if it is not below `least`; the computation stops as soon as this is
+// certain.
 double msc_hope_value(const struct msc_hope *h, const uint32_t choices[], double least);
 // Improves `choices`, whose value is `value`, by steepest descent: each step moves to the best
 // point that differs in one or two tasks and satisfies `is_wanted`. Work is limited, so with many

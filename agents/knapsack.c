@@ -6,8 +6,9 @@
 #include <string.h>
 
 #define NODE_LIMIT 5000000
-// If work is counted by time, in nodes: each term of a bounded cost that is checked for a partial
-// plan counts as NODES_OF_TERM nodes; TERMS_OF_NODE terms of a complete plan count as one node.
+// If work is counted by time, its unit is a node. Each term of a bounded cost that is checked for a
+// partial plan counts as NODES_OF_TERM nodes. TERMS_OF_NODE terms of a complete plan count as one
+// node.
 #define NODES_OF_TERM 2
 #define TERMS_OF_NODE 8
 // From this many tasks on, work is always counted by time.
@@ -76,7 +77,7 @@ static bool is_task_before(const void *context, const void *a, const void *b) {
 // Tasks whose second best choice is much worse come first: their other choices are soon cut off.
 static void knapsack_order_tasks(struct msc_knapsack *ks) {
     size_t n_tasks = ks->bounds->space->n_tasks;
-    double *gaps = ks->spent; // not in use yet
+    double *gaps = ks->spent; // scratch: `spent` is not in use yet
     uint32_t spare;
     const struct msc_heap heap = {.elements = ks->tasks,
                                   .element_bytes = sizeof ks->tasks[0],

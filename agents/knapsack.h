@@ -43,7 +43,7 @@ struct msc_knapsack {
     double *spent;       // [n_tasks + 1, 1 + MSC_KNAPSACK_RESOURCES], by depth
     uint32_t *point;     // [n_tasks], the partial plan of the current node
     struct msc_exact_moves moves;         // the greedy plan to start from
-    double taken[MSC_KNAPSACK_RESOURCES]; // use of measured resources by that plan
+    double taken[MSC_KNAPSACK_RESOURCES]; // use of measured resources by the greedy plan
     bool has_products;                    // some bounded cost multiplies factors
     double best_loss;
     // Work so far, in nodes. A node whose bounds are checked adds bounds_work; a complete plan adds
@@ -57,16 +57,17 @@ struct msc_isolated {
     // For each bound of the goal: the values of a metric that needs a run, assumed to be additive
     // like the loss. NULL: the bound is ignored, or is on an exact cost.
     const double *metrics[MSC_MAX_BOUNDS]; // [n_entries] or NULL
-    double most_expensive[MSC_MAX_BOUNDS]; // the metric's value of the most expensive plan
+    double most_expensive[MSC_MAX_BOUNDS]; // value of the metric for the most expensive plan
 };
 
 enum msc_status msc_knapsack_init(struct msc_knapsack *knapsack, struct msc_arena *arena,
                                   struct msc_exact_bounds *bounds);
 // From now on, work is counted by the time it takes, so that branch and bound ends after about 50
-// ms. With 1,000 tasks and more it always is.
+// ms. With 1,000 or more tasks, work is always counted by time.
 void msc_knapsack_count_time(struct msc_knapsack *knapsack);
 // Writes the plan to `choices`. False if no plan within the bounds was found; `choices` is then the
-// nearest. *is_proved (may be NULL) is set if the plan is proved optimal.
+// bounds' anchor or, without an anchor, a greedy plan outside the bounds. *is_proved (may be NULL)
+// is set if the plan is proved optimal.
 bool msc_knapsack_solve(struct msc_knapsack *knapsack, const struct msc_isolated *isolated,
                         uint32_t choices[], bool *is_proved);
 
@@ -86,8 +87,8 @@ void msc_knapsack__keep_if_better(struct msc_knapsack *ks, const uint32_t point[
                                   uint32_t choices[]);
 // Improves a point within the bounds by changes that lower the loss, and offers it as best plan.
 void msc_knapsack__start_at(struct msc_knapsack *ks, const uint32_t point[], uint32_t choices[]);
-// The same from the choices of least `values` [n_entries], after moving them within the bounds.
-// False if that fails.
+// Like msc_knapsack__start_at, but starts from the choices of least `values` [n_entries] and first
+// moves them within the bounds. False if that fails.
 bool msc_knapsack__start_from(struct msc_knapsack *ks, const double values[], uint32_t choices[]);
 
 #endif

@@ -80,8 +80,8 @@ static double violation_after(const struct msc_knapsack *ks, size_t task, uint32
     return sum;
 }
 
-// Whether the point is within the capacities of measured resources. Near a limit the sum is taken
-// again.
+// Whether the point is within the capacities of measured resources. Near a limit, the sum is
+// computed again.
 static bool is_within_measured(const struct msc_knapsack *ks) {
     for (size_t k = 0; k < ks->n_resources; k++) {
         const struct msc_resource *r = &ks->resources[k];

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-// Natural logarithm of x > 0, by the series of atanh on [sqrt(1/2), sqrt(2)]. Within 1e-13.
+// Natural logarithm of x > 0, by the series of atanh on [sqrt(1/2), sqrt(2)]. Error below 1e-13.
 static inline double msc_agent_log(double x) {
     int exponent = 0;
     double m = frexp(x, &exponent);
@@ -41,8 +41,8 @@ static inline double msc_agent_density(double x) {
     return 0.39894228040143268 * msc_agent_exp(-0.5 * x * x);
 }
 
-// Mills' ratio for x >= 0: upper tail probability over density. By the series of the lower part
-// (Marsaglia 2004) and, for large x, Laplace's continued fraction. Within 1e-12.
+// Mills' ratio for x >= 0: upper tail probability divided by density. Uses the series of the lower
+// part (Marsaglia 2004) and, for large x, Laplace's continued fraction. Error below 1e-12.
 static inline double msc_agent_mills_ratio(double x) {
     if (x > 3.0) {
         double ratio = x;

@@ -1,5 +1,5 @@
-// Draws from the posterior of the pair model, and the values of points by a draw (Matheron's rule;
-// see pair_model.h).
+// Draws from the posterior of the pair model, and the values of points under a draw (Matheron's
+// rule; see pair_model.h).
 #include "agents/cholesky.h"
 #include "agents/numbers.h"
 #include "agents/pair_model_internal.h"
@@ -32,7 +32,8 @@ static void draw_prior(struct msc_pair_model *m, struct msc_rng *rng, double tem
             for (k_end = k; k_end < n && m->pair_tasks[k_end] == m->pair_tasks[k]; k_end++) {}
             double both = of_both * msc_agent_normal(rng);
             for (size_t a = k; a < k_end; a++) {
-                m->pair_terms[i * n + a] = of_one * msc_agent_normal(rng); // of the second's choice
+                // the second task's choice
+                m->pair_terms[i * n + a] = of_one * msc_agent_normal(rng);
             }
             for (size_t a = i_end; a-- > i;) {
                 double first = of_one * msc_agent_normal(rng);
@@ -70,7 +71,7 @@ static double sum_of_terms(const struct msc_pair_model *m, const uint32_t x[]) {
 }
 
 // Terms of TILE x TILE choices are summed at once, in registers. MSC_PAIR_ENTRIES is a multiple of
-// it, so reading past n_pair_entries stays within a row of features.
+// TILE, so reading past n_pair_entries stays within a row of features.
 #define TILE 4
 
 // Adds the contribution of every point, in order, to the `n_rows` x `n_columns` terms from
@@ -97,7 +98,7 @@ static void add_tile(struct msc_pair_model *m, size_t a, size_t n_rows, size_t b
     }
 }
 
-// Adds the points' covariances with each term, multiplied by their weights.
+// Adds to each term the covariances of the points with the term, multiplied by the points' weights.
 static void add_data(struct msc_pair_model *m) {
     double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN);
     size_t n = m->n_pair_entries;

@@ -152,7 +152,7 @@ static bool is_smaller(const void *context, const void *a, const void *b) {
 static void set_scales(struct msc_pair_model *m) {
     size_t n = 0;
     double spare;
-    double *sorted = m->terms; // not in use before a draw
+    double *sorted = m->terms; // scratch: `terms` is not in use before a draw
     for (size_t e = 0; e < m->bounds->n_entries; e++) {
         m->scales[e] = isfinite(m->means[e]) ? fabs(m->means[e]) : 0.0;
         sorted[n] = m->scales[e];
@@ -269,7 +269,8 @@ bool msc_pair__set_unknown(struct msc_pair_model *m, const uint32_t x[]) {
     return is_any;
 }
 
-// Adds the covariance by shared choices of point i with MSC_PAIR_LANES others, in independent sums.
+// For MSC_PAIR_LANES points, adds the part of the covariance with point i that comes from shared
+// choices, in independent sums.
 static void add_shared(const struct msc_pair_model *m, size_t i, size_t first, double sums[]) {
     size_t n_tasks = m->bounds->space->n_tasks;
     const uint32_t *x = msc_pair__point(m, i), *z = msc_pair__point(m, first);
@@ -297,8 +298,8 @@ void msc_pair__pair_covariances(const struct msc_pair_model *m, size_t i, double
     }
 }
 
-// Covariances of all points without strengths: `alone` from choices of unknown loss, `pairs` from
-// pairs.
+// Sets the covariances of all points, not yet multiplied by strengths: `alone` from choices of
+// unknown loss, `pairs` from pair terms.
 static void set_covariances(struct msc_pair_model *m) {
     for (size_t i = 0; i < m->n_points; i++) {
         double *alone = m->alone + i * MSC_PAIR_POINTS;
@@ -483,6 +484,6 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
         (m->learns_correlation ? choose_correlation : choose_strengths)(m);
     }
     while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
-        m->n_points--; // by rounding, the matrix was not positive definite
+        m->n_points--; // because of rounding, the matrix was not positive definite
     }
 }

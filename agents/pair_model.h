@@ -40,8 +40,8 @@ struct msc_pair_model {
     uint64_t n_told;
     uint32_t *points; // [MSC_PAIR_POINTS + MSC_PAIR_PENDING, n_tasks]
     double *values;   // [MSC_PAIR_POINTS + MSC_PAIR_PENDING]
-    double *errors;   // likewise, relative standard error; 0: measured
-    uint64_t *ages;   // likewise, n_told when the point was observed
+    double *errors;   // [as values], relative standard error; 0: measured
+    uint64_t *ages;   // [as values], n_told when the point was observed
     // The prior:
     double base;
     double *means;  // [n_entries]
@@ -58,7 +58,7 @@ struct msc_pair_model {
     double *unknown;     // [n_tasks], for one point: variance of each choice's unknown loss
     double *task_scales; // [n_tasks]
     double correlation;
-    bool learns_correlation; // set by the owner; if false it is 0.5
+    bool learns_correlation; // set by the owner; false: the correlation is 0.5
     // The posterior:
     int strengths[MSC_PAIR_STRENGTHS];  // positions on the grids of unknown, pairs and noise
     size_t n_chosen;                    // n_points when the strengths were chosen
@@ -76,10 +76,11 @@ struct msc_pair_model {
 
 enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *arena,
                                     const struct msc_exact_bounds *bounds);
-// Observes a point other than the base and those that differ from it in one task: their losses are
-// in the means. If is_stale is set, the model must be fitted before the next draw.
+// Observes a point that differs from the base in at least two tasks. The losses of all other points
+// are in the means. If is_stale is set, the model must be fitted before the next draw.
 void msc_pair_model_tell(struct msc_pair_model *m, const uint32_t choices[], double value);
-// Observes an estimate. `error` is its standard error relative to its distance from the base.
+// Observes an estimate. `error` is the standard error of `value`, relative to the distance of
+// `value` from the base.
 void msc_pair_model_tell_estimate(struct msc_pair_model *m, const uint32_t choices[], double value,
                                   double error);
 // Fits the model to the prior given by `means` [n_entries] and `is_known` [n_entries], and to the
@@ -89,8 +90,8 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
 // Draws from the posterior with its standard deviation multiplied by `temperature`; 0 gives its
 // mean.
 void msc_pair_model_draw(struct msc_pair_model *m, struct msc_rng *rng, double temperature);
-// The posterior's standard deviation at a point, without noise; 0 if it is at most `least`, which
-// is decided early if possible.
+// The posterior's standard deviation at a point, without noise; 0 if it is at most `least`; the
+// computation stops as soon as this is certain.
 double msc_pair_model_spread(struct msc_pair_model *m, const uint32_t choices[], double least);
 // Cached partial result of a point's standard deviation. Set `n` to 0 at first and after each fit.
 struct msc_pair_spread {
@@ -98,14 +99,15 @@ struct msc_pair_spread {
     double variance;
     double solved[MSC_PAIR_POINTS];
 };
-// msc_pair_model_spread with `least` 0, by the cache: only pending proposals added since cost time.
+// Like msc_pair_model_spread with `least` 0, but cached: only pending proposals added since the
+// last call cost time.
 double msc_pair_model_spread_kept(struct msc_pair_model *m, const uint32_t choices[],
                                   struct msc_pair_spread *kept);
-// Counts a pending proposal as observed, with unknown value, in standard deviations until the next
-// fit. Points proposed for evaluation at the same time thus tell different things (Ginsbourger et
-// al. 2010). Does nothing if there is no room.
+// Until the next fit, standard deviations count this pending proposal as observed, with unknown
+// value. Points proposed for evaluation at the same time thus provide different information
+// (Ginsbourger et al. 2010). Does nothing if there is no room.
 void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]);
-// The value of a point by the current draw.
+// The value of a point under the current draw.
 double msc_pair_model_value(const struct msc_pair_model *m, const uint32_t choices[]);
 // True if the strength of pairs is the least of the grid: losses are additive.
 bool msc_pair_model_is_additive(const struct msc_pair_model *m);

@@ -6,7 +6,7 @@
 #include "agents/pair_model.h"
 
 // Covariances with this many points are summed at once, in independent sums (for vectorisation).
-// MSC_PAIR_POINTS and MSC_PAIR_PENDING are multiples of it.
+// MSC_PAIR_POINTS and MSC_PAIR_PENDING are multiples of MSC_PAIR_LANES.
 #define MSC_PAIR_LANES 4
 
 enum { MSC_PAIR_UNKNOWN, MSC_PAIR_PAIRS, MSC_PAIR_NOISE };

@@ -1,4 +1,4 @@
-// Standard deviations of points by the posterior of the pair model, and pending proposals.
+// Standard deviations of points under the posterior of the pair model, and pending proposals.
 #include "agents/pair_model_internal.h"
 
 #include <math.h>

@@ -7,11 +7,11 @@
 
 // Least gain of a change, above rounding.
 #define LEAST_GAIN 1e-12
-// Pairs of changes that a step may examine.
+// Greatest number of pairs of changes that a step examines.
 #define MOST_PAIRS 20000
 // Tasks in a block; a block's least price is kept.
 #define BLOCK_TASKS 256
-// Relative change of a steady price by rounding, at most.
+// Greatest relative change of a steady price by rounding.
 #define PRICE_SLACK 1e-7
 
 static size_t count_blocks(const struct msc_exact_bounds *bounds) {
@@ -255,8 +255,8 @@ static void look_at_block(struct msc_plan_search *s, size_t block, double violat
     s->block_prices[block] = least;
 }
 
-// Whether the price of each change stays the same from step to step, up to rounding. It does with a
-// single bound on an additive cost, if no single change can reach the bound.
+// Whether the price of each change stays the same from step to step, up to rounding. This holds
+// with a single bound on an additive cost, if no single change can reach the bound.
 static bool has_steady_prices(const struct msc_plan_search *s) {
     const struct msc_exact_bound *bound = &s->moves.bounds->items[0];
     return s->moves.bounds->n_items == 1 && isinf(bound->min) && s->n_limits == 0 &&
@@ -284,8 +284,8 @@ static struct change cheapest_of_all(const struct msc_plan_search *s, double vio
     return best;
 }
 
-// The same, faster with steady prices: only blocks that may have the least price are examined
-// again.
+// Like cheapest_of_all, but faster with steady prices: only blocks that may have the least price
+// are examined again.
 static struct change cheapest_single(struct msc_plan_search *s, double violation) {
     struct change best = {.violation = violation}, ignored = best;
     size_t n_blocks = count_blocks(s->moves.bounds);

@@ -1,6 +1,6 @@
-// Finds the best point by a model of the losses (agents/pair_model.h), within the exact bounds and
-// within limits on measured metrics given by further models. It is a local search over changes of
-// one task, and of two tasks if one does not help. Only init allocates.
+// Finds the best point under a model of the losses (agents/pair_model.h), within the exact bounds
+// and within limits on measured metrics given by further models. It is a local search over changes
+// of one task, and of two tasks if one does not help. Only init allocates.
 #ifndef MSC_AGENTS_PLAN_SEARCH_H
 #define MSC_AGENTS_PLAN_SEARCH_H
 
@@ -9,10 +9,10 @@
 
 struct msc_cancel;
 
-// Changes of one task that are paired with every other change.
+// Number of changes of one task that are paired with every other change.
 #define MSC_PLAN_FIRSTS 24
 
-// Limits on a metric, by the current draw of its model.
+// Limits on a metric, under the current draw of its model.
 struct msc_plan_limit {
     const struct msc_pair_model *model;
     double min, max;
@@ -26,20 +26,21 @@ struct msc_plan_search {
     const struct msc_cancel *cancel;
     size_t n_limits;
     struct msc_plan_limit limits[MSC_MAX_BOUNDS];
-    // For the current point (`moves`), by model; the first model is the minimised value's:
+    // [model], at the current point (`moves`). Model 0 is the model of the minimised value.
     double values[1 + MSC_MAX_BOUNDS];
-    double *fields[1 + MSC_MAX_BOUNDS]; // [n_entries], what a choice adds given the other tasks'
-    double *deltas;                     // [n_entries, MSC_MAX_BOUNDS], change of each exact cost
-    size_t max_changed;                 // tasks that may differ from the start of a search
-    const uint32_t *start;              // [n_tasks], the start; borrowed during a search
+    // [n_entries], what a choice adds given all other tasks' choices
+    double *fields[1 + MSC_MAX_BOUNDS];
+    double *deltas;        // [n_entries, MSC_MAX_BOUNDS], change of each exact cost
+    size_t max_changed;    // tasks that may differ from the start of a search
+    const uint32_t *start; // [n_tasks], the start; borrowed during a search
     size_t n_changed;
     // Steps towards the bounds examine only blocks of tasks that may have the least price.
     double *first_deltas; // [n_entries], `deltas` of the first bounded cost
     double *block_prices; // [n_blocks], least price when last examined; NaN: must be examined again
     double most_delta;    // most that any one task can change the first bounded cost
-    double price;         // of load (msc_plan_search_relax)
+    double price;         // value per unit of load (msc_plan_search_relax)
     double *loads;        // [n_entries], use of the bounds relative to the point's own choice
-    uint32_t *first_tasks; // [MSC_PLAN_FIRSTS], changes of least value, loads at `price` included
+    uint32_t *first_tasks; // [MSC_PLAN_FIRSTS], changes of least value plus price times load
     uint32_t *first_choices;
     double *first_values;
 };
@@ -51,7 +52,7 @@ enum msc_status msc_plan_search_init(struct msc_plan_search *s, struct msc_arena
 // `choices`. The result is a good start for a search. The price is kept for later searches.
 void msc_plan_search_relax(struct msc_plan_search *s, uint32_t choices[]);
 // Improves `choices` by at most `max_steps` changes of one task or two. A change lowers the
-// violation of the bounds or, within them, the value; it ends when no change does, as far as
+// violation of the bounds or, within them, the value. The search ends when no change does; not all
 // changes of two tasks are tried. At most max_changed tasks may differ from the start, unless the
 // bounds require more. Returns the value; `violation` may be NULL.
 double msc_plan_search_run(struct msc_plan_search *s, uint32_t choices[], size_t max_steps,

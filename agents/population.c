@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-// Attempts at an unseen child before a random point is used; each mutates more than the last.
+// Attempts at an unseen child before a random point is used; each attempt mutates more than the
+// last.
 #define CHILD_TRIES 16
 
 static bool has_exact_objective(const struct msc_population *p) {

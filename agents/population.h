@@ -35,7 +35,8 @@ struct msc_population {
 enum msc_status msc_population_init(struct msc_population *p, struct msc_agent *agent,
                                     struct msc_sampler *sampler, size_t size, double crossover,
                                     double mutation);
-// Adds a complete or infeasible trial as a member, unless its point is one already. True if added.
+// Adds a complete or infeasible trial as a member, unless its point already is a member. True if
+// added.
 bool msc_population_tell(struct msc_population *p, const struct msc_trial *trial);
 // Ranks all members and keeps the best `size` of them, sorted if there are more than `sorted_from`.
 void msc_population_select(struct msc_population *p);

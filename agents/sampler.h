@@ -15,7 +15,7 @@
 
 struct msc_sampler {
     struct msc_exact_bounds bounds;
-    struct msc_exact_moves moves; // scratch, also for owners that change a point
+    struct msc_exact_moves moves; // scratch; owners may use it to change a point
     struct msc_rng *rng;
     uint64_t n_points; // 0: too many to count
     bool is_small;
@@ -26,7 +26,7 @@ struct msc_sampler {
     uint64_t n_seen; // small space: points remembered
 };
 
-// `rng` is borrowed: the agent's.
+// `rng` is the agent's, and is borrowed.
 enum msc_status msc_sampler_init(struct msc_sampler *sampler, struct msc_arena *arena,
                                  const struct msc_space *space, const struct msc_goal *goal,
                                  struct msc_rng *rng);

@@ -278,8 +278,9 @@ static void fill_known(struct msc_sensitivity *s) {
     }
 }
 
-// The loss of a task without known losses at `place`: the uniform plan's loss, less all known
-// losses, divided among such tasks; else the median of known losses; NaN if neither is known.
+// The loss of a task without known losses at `place`: the uniform plan's loss minus all known
+// losses, divided among such tasks. If this is not known to be positive, the median of known
+// losses; NaN if there are none.
 static double usual_loss(struct msc_sensitivity *s, uint32_t place) {
     size_t n_unknown = 0, n = 0;
     double rest = s->uniform[place] - s->base_loss;

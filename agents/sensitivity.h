@@ -8,9 +8,9 @@
 //     these plans.
 //   - A choice that failed in isolation is unusable. With `doubts_failures` it counts as not
 //     observed as soon as another point with it gives a result.
-//   - A task without any known loss is assumed to lose the average of such tasks. The average
-//     follows from the losses of uniform plans, less the known losses. Without uniform plans it is
-//     the median.
+//   - A task without any known loss is assumed to have the average loss of such tasks. The average
+//     follows from the losses of uniform plans minus the known losses. Without uniform plans, the
+//     median of the known losses is assumed.
 //
 // Call init once, tell for each trial, then guess before reading `guesses`. Only init allocates.
 #ifndef MSC_AGENTS_SENSITIVITY_H
@@ -23,13 +23,14 @@
 struct msc_sensitivity {
     const struct msc_exact_bounds *bounds; // borrowed
     double base_loss;                      // NaN: not observed, or failed
-    double *told;         // [n_entries], observed loss, base's included; NaN: none; +inf: failed
+    // [n_entries], observed loss including the base's; NaN: none; +inf: failed
+    double *told;
     double *guesses;      // [n_entries], isolated losses: known ones as observed, others guessed
     bool *was_asked;      // [n_entries]
     bool *is_estimate;    // [n_entries], `told` is an estimate
     bool *works;          // [n_entries], some point with this choice gave a result
     bool doubts_failures; // see above; set by the owner after init
-    size_t n_positions;   // choices of the task with most of them
+    size_t n_positions;   // greatest number of choices of a task
     double *uniform;      // [n_positions], loss of a position's uniform plan; NaN: not observed
     double *factors;      // [n_positions], growth from the position before
     double *sorted;       // [n_entries], scratch
@@ -42,7 +43,7 @@ enum msc_status msc_sensitivity_init(struct msc_sensitivity *s, struct msc_arena
 // Observes a loss; NaN: the trial failed. True if the point is the base or differs from it in one
 // task.
 bool msc_sensitivity_tell(struct msc_sensitivity *s, const uint32_t choices[], double loss);
-// The same for an estimated loss, which counts as a guess.
+// Like msc_sensitivity_tell, but for an estimated loss, which counts as a guess.
 bool msc_sensitivity_tell_estimate(struct msc_sensitivity *s, const uint32_t choices[],
                                    double loss);
 // Fills the guesses. False if the base's loss is not known yet.

@@ -35,7 +35,7 @@ struct msc_sample_metric {
 
 struct msc_distill_options {
     enum msc_loss_kind kind;
-    int kl_axis; // of the whole output; negative counts from the end
+    int kl_axis; // in the whole output; a negative one counts from the end
     bool kl_is_logits;
     const char *const *tensors; // names or aliases of compared tensors; n_tensors 0: outputs
     size_t n_tensors;
@@ -49,32 +49,34 @@ struct msc_distill_options {
 
 struct msc_distill_run {
     const struct msc_edit *const *edits; // [n_slots]
-    uint64_t noise_seed;                 // 0: none; else inputs of quantisations are perturbed
+    uint64_t noise_seed;                 // for perturbing the inputs of quantisations; 0: none
     // Stops after the first batch, in the order of the dataset, at which the summed loss of the
     // samples so far divided by the number of all samples exceeds `bound`.
     bool is_bounded;
     double bound;
     // For a run in parts: contributions of its batches to the sums, [msc_distill_n_terms], owned by
-    // the caller. Earlier parts have filled theirs, and this part fills its own. Else NULL.
+    // the caller. Earlier parts have filled the terms of their batches; this part fills its own.
+    // NULL if the run is not in parts.
     double *terms;
     // Results
     enum msc_status status;
     char message[200];
     bool was_stopped;  // at its bound: `loss` is a lower bound of the full loss
-    bool is_part;      // batches are left: `loss` is a lower bound, too
+    bool is_part;      // not all batches were run: `loss` is a lower bound
     int64_t n_samples; // samples that `loss` includes
     double loss;
     double metrics[MSC_MAX_METRICS]; // [n_metrics]; NaN: not measured, stopped, or a part
     double reuse_ratio;
 };
 
-// All arguments are borrowed until destroy. Logs a warning for each output that is left out
+// All arguments are borrowed until destroy. Logs a warning for each output that is not compared
 // (integers) or that follows a discontinuous operator. *out is owned by the caller.
 enum msc_status msc_distill_create(struct msc_distill **out, const struct msc_env_host *host,
                                    const struct msc_dataset *dataset,
                                    const struct msc_distill_options *options);
-// The same loss on other samples: compares the same tensors as `other`, which must outlive it.
-// MSC_E_INVALID if the length of one of them depends on the data of these samples.
+// Creates the loss of `other` on other samples: it compares the same tensors. `other` must outlive
+// the new loss. MSC_E_INVALID if the length of a compared tensor depends on the data of these
+// samples.
 enum msc_status msc_distill_create_as(struct msc_distill **out, const struct msc_distill *other,
                                       const struct msc_dataset *dataset);
 void msc_distill_destroy(struct msc_distill *d); // accepts NULL
@@ -94,18 +96,18 @@ enum msc_status msc_distill_load_reference(struct msc_distill *d,
 enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
                                 void (*done)(void *payload, size_t run), void *payload);
 
-// The same over the batches from `first` to before `end` only. Another call with the same `terms`
-// can then continue a run from `end`. The final results are the same as those of a single call.
+// Like msc_distill_run, but only over batches first ... end - 1. Another call with the same `terms`
+// can continue a run from `end`. The final results are the same as those of msc_distill_run.
 enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distill_run runs[],
                                         size_t n, size_t first, size_t end,
                                         void (*done)(void *payload, size_t run), void *payload);
 // Fills the results of a run from the terms of its first `n_batches` batches, as if it had been run
-// up to `end`. If n_batches is less than `end` and no bound is exceeded, status and message must
-// give the reason and are kept.
+// up to `end`. If n_batches is less than `end` and no bound is exceeded, the caller must have set
+// the run's status and message to the reason; they are kept.
 enum msc_status msc_distill_fold(struct msc_distill *d, struct msc_distill_run *run,
                                  size_t n_batches, size_t end);
 size_t msc_distill_n_batches(const struct msc_distill *d);
-size_t msc_distill_n_terms(const struct msc_distill *d); // per run
+size_t msc_distill_n_terms(const struct msc_distill *d); // number of terms of a run
 // Terms are [n_sums][n_batches]: the sum over a batch's samples of the loss, then of each metric.
 size_t msc_distill_n_sums(const struct msc_distill *d);
 // The summed loss of the first batches divided by the number of all samples, from a run's terms.
@@ -117,21 +119,23 @@ double msc_distill_partial_loss(const struct msc_distill *d, const double terms[
 enum msc_status msc_distill_outputs(struct msc_distill *d, const struct msc_edit *const edits[],
                                     struct msc_array_list *list);
 
-// Whether a compared tensor is the same for all samples, by `same`. Needs the reference.
+// Whether `same` is true of the reference values of a compared tensor for all samples. Needs the
+// reference.
 bool msc_distill_is_same(const struct msc_distill *d, size_t index,
                          bool (*same)(const float x[], const float y[], int64_t n));
-// Whether tensors before an output are compared in place of it.
+// Whether tensors before an output are compared in place of the output.
 bool msc_distill_is_part(const struct msc_distill *d);
 // The compared tensors: their number, and their names in the model.
 size_t msc_distill_n_compared(const struct msc_distill *d);
 const char *msc_distill_compared_name(const struct msc_distill *d, size_t index);
 // Fills the results of a run that was computed elsewhere. outputs [n_compared] are float32, with
-// the samples in the order of the dataset. MSC_E_INVALID if one has another number of elements.
+// the samples in the order of the dataset. MSC_E_INVALID if an output does not have the expected
+// number of elements.
 enum msc_status msc_distill_judge(struct msc_distill *d, struct msc_distill_run *run,
                                   const struct msc_array *const outputs[]);
 
-// A sample as seen by a metric: the compared tensors, the one of class scores, and the label. The
-// last two are available only if the dataset has labels.
+// A sample as seen by a metric: the compared tensors, the one of class scores, and the label. Class
+// scores and label are available only if the dataset has labels.
 size_t msc_sample_n_tensors(const struct msc_sample *s);
 struct msc_sample_tensor msc_sample_tensor(const struct msc_sample *s, size_t index);
 struct msc_sample_tensor msc_sample_class_scores(const struct msc_sample *s);

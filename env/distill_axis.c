@@ -18,7 +18,8 @@ static int axis_of_symbol(const struct msc_graph *g, int32_t tensor) {
 
 // ---- Without symbols ----------------------------------------------------------------------------
 
-// The network bound to one sample fewer than the first batch has; NULL if that is impossible.
+// Binds the network to one sample fewer than the first batch has. *out is NULL if that is
+// impossible.
 static enum msc_status bind_fewer(struct msc_graph **out, const struct msc_distill *d) {
     int64_t n = msc_dataset_batch_samples(d->dataset, 0) - 1;
     size_t n_inputs = msc_dataset_n_inputs(d->dataset);
@@ -100,7 +101,8 @@ enum msc_status msc_distill__find_axes(struct msc_distill *d) {
         const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, 0);
         const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[i]);
         struct msc_distill_tensor *c = &d->compared[i];
-        // A model for one sample has the axis in front, if it has one.
+        // A model that takes one sample at a time has the axis first, unless the tensor is a
+        // scalar.
         c->axis = c->axis < 0 && t->n_dims > 0 ? 0 : c->axis;
     }
     return MSC_OK;

@@ -18,9 +18,10 @@
 struct before {
     struct msc_distill *d;
     struct msc_graph *bound; // the model bound to the first samples
-    bool *measured;          // [n_joints] of `bound`, a compared tensor depends on the joint
-    bool *needed;            // [n_joints], scratch
-    int32_t *found;          // [n_found] tensors of `bound` before the current output, borrowed
+    // [n_joints] of `bound`: whether a compared tensor depends on the joint
+    bool *measured;
+    bool *needed;   // [n_joints], scratch
+    int32_t *found; // [n_found] tensors of `bound` before the current output, borrowed
     size_t n_found;
 };
 
@@ -42,7 +43,7 @@ static enum msc_status bind_first(struct msc_graph **out, const struct msc_disti
 
 // ---- Dependences --------------------------------------------------------------------------------
 
-// Also marks the joints that the tensors depend on.
+// Sets the marks of the joints that the tensors depend on; keeps other marks.
 static void mark_sources(bool marks[], const struct msc_graph *g, const int32_t tensors[],
                          size_t n) {
     for (size_t i = 0; i < n; i++) {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_NAMES = 4 }; // tensors that a message proposes, at most
+enum { MAX_NAMES = 4 }; // greatest number of tensors that a message proposes
 
 // ---- Tensors of the network -------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ static enum msc_status compare_named(struct msc_distill *d) {
     return MSC_OK;
 }
 
-// Compares the outputs that are states, or those that are not.
+// Adds either the outputs that are states or all other outputs to the compared tensors.
 static void compare_kind(struct msc_distill *d, bool wants_states) {
     const struct msc_graph *g = d->host->graph;
     for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
@@ -54,7 +54,8 @@ static const struct msc_graph *graph_as_run(const struct msc_distill *d) {
     return msc_evaluator_plan(d->evaluator, 0)->graph;
 }
 
-// Names tensors that can be compared in place of tensors of `g`: ', such as ["a", "b"]', or "".
+// Lists tensors that can be compared instead of the given tensors of `g`: ', such as ["a", "b"]',
+// or "".
 static enum msc_status name_instead(const char **text, struct msc_distill *d,
                                     const struct msc_graph *g, const int32_t tensors[], size_t n) {
     struct msc_str names = {0};
@@ -172,8 +173,8 @@ static bool is_long_as_data_say(const struct msc_distill *d, size_t index) {
     return is_open;
 }
 
-// Why a tensor cannot be compared sample by sample, or NULL. `first` belongs to the first batch's
-// plan.
+// Why a tensor cannot be compared sample by sample, or NULL. `first` was created for the plan of
+// the first batch.
 static const char *reason_in_plans(const struct msc_distill *d, size_t index,
                                    const struct msc_discontinuity *first) {
     int32_t tensor = msc_evaluator_plan(d->evaluator, 0)->wanted_tensors[index];
@@ -234,7 +235,7 @@ static enum msc_status leave_out_tensors(struct msc_distill *d,
         }
         MSC_TRY(MSC_ALLOCATED(lengths));
         if (d->options.n_tensors > 0) {
-            return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is %s%s: it has no loss; %s",
+            return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is %s%s, so it has no loss; %s",
                             d->compared[i].name, reason, lengths, advice);
         }
         msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s%s: left out of the loss; %s",
@@ -251,7 +252,7 @@ static enum msc_status leave_out_tensors(struct msc_distill *d,
     return kept > 0 ? MSC_OK : fail_naming(d, graph_as_run(d), wanted, n, "output to compare");
 }
 
-// Leaves out tensors that cannot have a loss with the given inputs.
+// Removes compared tensors that cannot have a loss with the given inputs.
 static enum msc_status leave_out_of_loss(struct msc_distill *d) {
     struct msc_discontinuity *first;
     MSC_TRY(msc_discontinuity_create(&first, d->host->graph, graph_as_run(d)));
@@ -263,7 +264,8 @@ static enum msc_status leave_out_of_loss(struct msc_distill *d) {
 static enum msc_status warn_of_discontinuity(struct msc_distill *d, const char *output,
                                              const struct msc_joint *j, int32_t tensor) {
     const char *names = "";
-    if (!d->options.takes_before) { // else it is compared on purpose, because it measures more
+    // with takes_before, the output is compared on purpose, because it covers more products
+    if (!d->options.takes_before) {
         MSC_TRY(name_instead(&names, d, graph_as_run(d), &tensor, 1));
     }
     msc_log(d->host->log, MSC_LOG_WARNING,

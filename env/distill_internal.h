@@ -45,7 +45,7 @@ struct msc_distill {
     struct msc_evaluator *evaluator;
     size_t n_compared;
     struct msc_distill_tensor *compared;
-    bool is_part;        // tensors before an output are compared in place of it
+    bool is_part;        // tensors before an output are compared instead of the output
     size_t class_scores; // index in compared, SIZE_MAX without labels
     int64_t n_samples;
     bool has_reference;
@@ -100,11 +100,12 @@ const char *msc_distill__reason_to_leave_out(const struct msc_graph *g, int32_t 
 // Whether an output is a state: it feeds an input in the next chunk.
 bool msc_distill__is_state(const struct msc_distill *d, int32_t tensor);
 
-// distill_before.c: compares outputs, or tensors before those that can jump (takes_before).
+// distill_before.c: compares the outputs; with takes_before, compares tensors before the outputs
+// that can jump.
 enum msc_status msc_distill__compare_before(struct msc_distill *d);
 
-// distill_compared.c: chooses the compared tensors and creates their evaluator. `other` (may be
-// NULL): the same tensors as this loss.
+// distill_compared.c: chooses the compared tensors and creates their evaluator. If `other` is not
+// NULL, the tensors are those that `other` compares.
 enum msc_status msc_distill__compare(struct msc_distill *d, const struct msc_distill *other);
 
 #endif

@@ -155,7 +155,7 @@ struct pass {
     const struct msc_env_part *part; // NULL: all batches
 };
 
-// Fails a trial that a plug-in stopped below its bound: the search could miss its best trial.
+// Fails a trial that a plug-in stopped below its bound, because it could have been the best one.
 static void check_pruned(const struct pass *pass, struct msc_outcome *outcome, double bound) {
     double loss = outcome->metrics[pass->goal->objectives[0].metric];
     if (outcome->state == MSC_TRIAL_PRUNED && !pass->part && !(loss > bound)) {
@@ -210,8 +210,8 @@ static enum msc_status env_reserve(struct msc_env *env, size_t n) {
     return msc_grow(&env->reported, &env->reported_capacity, n, sizeof *env->reported);
 }
 
-// Begins a trial. If it continues after an earlier part, its metrics are kept and only an earlier
-// failure is cleared.
+// Begins a trial. If the trial continues after an earlier part, its metrics are kept and only an
+// earlier failure is cleared.
 static void begin_trial(struct msc_trial *trial, const struct msc_space *space, bool goes_on) {
     if (goes_on) {
         trial->outcome.state = MSC_TRIAL_COMPLETE;
@@ -222,8 +222,8 @@ static void begin_trial(struct msc_trial *trial, const struct msc_space *space, 
     }
 }
 
-// Begins every trial and reports those that need not be measured. Returns the number of the others,
-// which are listed in env->trials.
+// Begins every trial and reports those that need not be measured. Lists the others in env->trials
+// and returns their number.
 static size_t sort_out(struct pass *pass) {
     struct msc_env *env = pass->env;
     const struct msc_evaluation *e = pass->caller;

@@ -9,7 +9,7 @@
 //     MSC_TRY(msc_env_read_goal(&goal, msc_env_space(env), config));
 //     MSC_TRY(msc_env_evaluate(env, &goal, &evaluation));
 //     msc_env_destroy(env);
-//     msc_env_library_close(library);     // after the last environment of it is gone
+//     msc_env_library_close(library);     // after its last environment is destroyed
 #ifndef MSC_ENV_ENV_H
 #define MSC_ENV_ENV_H
 
@@ -17,8 +17,8 @@
 
 MSC_PUBLIC_BEGIN
 
-// The built-in environments in the order of `mscgym envs`, NULL-terminated; and one by name, or
-// NULL.
+// msc_env_list returns the built-in environments in the order of `mscgym envs`, NULL-terminated.
+// msc_env_find returns one of them by name, or NULL.
 const struct msc_env_def *const *msc_env_list(void);
 const struct msc_env_def *msc_env_find(const char *name);
 
@@ -59,19 +59,19 @@ enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space 
                                   const struct cJSON *config);
 
 // Adds absent keys to the environment's JSON object whose defaults the parameter table cannot hold
-// (the definition's `complete`), and sorts its keys into the table's order. Without "objectives",
-// the space's first metric is added if the environment needs nothing from its host; other
-// environments cannot be created here. Files named in the object are relative to `folder` (NULL:
-// the current one). Errors are those of reading the object.
+// (the definition's `complete`), and sorts its keys into the table's order. If "objectives" is
+// absent, the space's first metric is added, but only for an environment that needs nothing from
+// its host: other environments cannot be created here. Files named in the object are relative to
+// `folder` (NULL: the current one). Errors are those of reading the object.
 enum msc_status msc_env_complete(const struct msc_env_def *def, struct cJSON *config,
                                  const char *folder);
 
 // Evaluates trials: resets every outcome (msc_trial_begin), lets the environment measure it, and
 // judges it by the goal. A trial whose exact costs break a bound becomes INFEASIBLE without being
-// measured. With `probe` set (baselines; agents that need the loss) it is measured and still
-// INFEASIBLE. `e->finished` is called once for each trial after its outcome was judged; such
-// outcomes are valid even if the call fails later. Outcomes depend only on choices and bound. A
-// trial's bound is passed on if the goal allows it (msc_goal_takes_bound). A trial stopped at its
+// measured. If `probe` is set (baselines; agents that need the loss), the trial is measured, but
+// remains INFEASIBLE. `e->finished` is called once for each trial after its outcome was judged;
+// such outcomes are valid even if the call fails later. Outcomes depend only on choices and bound.
+// A trial's bound is passed on if the goal allows it (msc_goal_takes_bound). A trial stopped at its
 // bound is PRUNED, whatever its costs, with its loss so far.
 enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goal,
                                  const struct msc_evaluation *e);
@@ -79,7 +79,7 @@ enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goa
 // Batches of samples, for environments whose losses are sums over batches: these can be evaluated
 // in several parts.
 struct msc_env_batches msc_env_batches(const struct msc_env *env);
-size_t msc_env_n_batches(const struct msc_env *env); // 0: not by parts
+size_t msc_env_n_batches(const struct msc_env *env); // 0: no evaluation in parts
 size_t msc_env_n_terms(const struct msc_env *env);   // doubles that a trial needs between parts
 
 // Evaluates a part of the batches. The first part resets the outcome; each later part begins at the
@@ -89,16 +89,16 @@ size_t msc_env_n_terms(const struct msc_env *env);   // doubles that a trial nee
 enum msc_status msc_env_evaluate_part(struct msc_env *env, const struct msc_goal *goal,
                                       const struct msc_evaluation *e,
                                       const struct msc_env_part *part);
-// Resets and measures outcomes without judging them by a goal, on behalf of another process that
-// does. `part` NULL: all batches.
+// Resets and measures outcomes without judging them by a goal, for another process that judges
+// them. `part` NULL: all batches.
 enum msc_status msc_env_measure(struct msc_env *env, const struct msc_evaluation *e,
                                 const struct msc_env_part *part);
 
 // Replaces the environment's measuring, for example by other machines. Exact costs, bounds and
 // judging remain here.
 struct msc_env_elsewhere {
-    // Like the definition's evaluate. For an environment with batches like its evaluate_part, with
-    // `part` NULL for all batches.
+    // Like the definition's evaluate. If the environment has batches, like its evaluate_part;
+    // `part` is then NULL for all batches.
     enum msc_status (*measure)(void *payload, const struct msc_evaluation *e,
                                const struct msc_env_part *part);
     void *payload;

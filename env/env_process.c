@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-// A trial fails when it has ended the program this often.
+// A trial fails when it has ended the program this many times.
 #define MOST_ENDS 2
 // If more trials than this fail in a row, the program is at fault and the search stops.
 #define MOST_FAILURES 32
@@ -32,7 +32,7 @@ struct process_env {
     struct msc_process_env says;
     struct msc_hash answer; // the answer to init
     struct msc_hash files;  // the files among the command's words
-    int n_failures;         // in a row
+    int n_failures;         // failed trials in a row
     // For one call: indices of the trials without an answer, and which trials of a request are
     // done.
     size_t *places;
@@ -103,7 +103,7 @@ static enum msc_status hash_files(struct msc_hash *out, const struct process_env
         }
         const char *path = msc_path_join(&arena, folder, word);
         if (!path) {
-            status = MSC_FAIL(MSC_E_NOMEM, "out of memory for a program's files");
+            status = MSC_FAIL(MSC_E_NOMEM, "not enough memory to hash the program's files");
         } else if (msc_file_exists(path) && msc_file_map(&data, &n_bytes, path) == MSC_OK) {
             h = msc_hash_combine(msc_hash_add_u64(h, i), msc_hash_bytes(data, n_bytes));
             msc_file_unmap(data, n_bytes);
@@ -154,8 +154,7 @@ static enum msc_status start_again(struct msc_env *env) {
     enum msc_status status = msc_json_hash(&hash, answer);
     cJSON_Delete(answer);
     if (status == MSC_OK && !msc_hash_equal(hash, p->answer)) {
-        status = MSC_FAIL(MSC_E_STATE,
-                          "after a restart its answer differs, expected the same as at first");
+        status = MSC_FAIL(MSC_E_STATE, "its answer after a restart differs from its first answer");
     }
     return msc_program_name_error(&p->program, status, "init");
 }
@@ -179,7 +178,7 @@ static enum msc_status take_outcome(struct msc_env *env, const struct msc_evalua
 }
 
 // Evaluates the `n` trials at `places` in one request. On return, trials marked in is_done have
-// outcomes, whatever the status. If the program ended, the message says only how.
+// outcomes, whatever the status. If the program ended, the error message says only how it ended.
 static enum msc_status evaluate_some(struct msc_env *env, const struct msc_evaluation *e,
                                      const size_t places[], size_t n) {
     struct process_env *p = msc_env_state(env);
@@ -194,7 +193,7 @@ static enum msc_status evaluate_some(struct msc_env *env, const struct msc_evalu
     return has_ended(status) ? status : msc_program_name_error(&p->program, status, "evaluate");
 }
 
-// Evaluates one trial per request, so that a trial that ends the program is known.
+// Evaluates one trial per request, so that it is known which trial ends the program.
 static enum msc_status evaluate_alone(struct msc_env *env, const struct msc_evaluation *e,
                                       size_t place) {
     struct process_env *p = msc_env_state(env);

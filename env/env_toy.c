@@ -48,7 +48,7 @@ struct toy {
     int64_t hang_at;
 
     struct msc_space space;
-    uint32_t *bytes; // [tasks], bytes of one step of width
+    uint32_t *bytes; // [tasks], bytes that a task adds for each step of width
     double *losses;  // [tasks, choices]
     double *pairs;   // [tasks - 1, choices, choices]; NULL without interaction
 };
@@ -112,7 +112,7 @@ static const struct msc_param toy_params[] = {
      .min = -1,
      .max = 9007199254740991.0},
     {.name = "fail_every",
-     .help = "fault injection for tests: about one point in this many fails (0: none)",
+     .help = "fault injection for tests: about one point in N fails (0: none)",
      .offset = offsetof(struct toy, fail_every),
      .type = MSC_PARAM_I64,
      .number = 0,
@@ -193,7 +193,8 @@ static enum msc_status toy_draw_tables(struct toy *toy, struct msc_arena *arena)
         for (size_t i = 0; i < n_choices * n_choices; i++) {
             double left = toy->losses[t * n_choices + i / n_choices];
             double right = toy->losses[(t + 1) * n_choices + i % n_choices];
-            // At most a quarter of the two isolated losses, so that no sum is negative.
+            // A pair's term is at most a quarter of the two isolated losses, so that no sum is
+            // negative.
             toy->pairs[t * n_choices * n_choices + i] =
                 toy->interaction * (msc_rng_double(&rng) - 0.5) * sqrt(left * right);
         }
@@ -336,7 +337,7 @@ static void toy_inject_failure(const struct toy *toy, struct msc_outcome *outcom
     }
 }
 
-// The number of batches after which a trial ends, and its loss up to there.
+// Returns the number of batches after which a trial ends. *partial is its loss over these batches.
 static int count_batches(double bound, double loss, double *partial) {
     int n = 1;
     while (n < BATCHES && !(loss * n / BATCHES > bound)) {

@@ -26,7 +26,7 @@ static enum msc_status goal_find_metric(int *out, const struct msc_space *space,
                            "env.%s: unknown metric \"%s\", did you mean "
                            "\"%s\"?",
                            key, name, nearest)
-                : MSC_FAIL(MSC_E_INVALID, "env.%s: unknown metric \"%s\": expected one of %s", key,
+                : MSC_FAIL(MSC_E_INVALID, "env.%s: unknown metric \"%s\", expected one of %s", key,
                            name, msc_str_text(&all));
     msc_str_finish(&all);
     return status;

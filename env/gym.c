@@ -18,7 +18,7 @@ struct msc_gym {
     double worst;           // the worst first objective so far, NaN before the first
     bool is_running;        // inside an episode
     size_t task;            // the task of the next step
-    struct msc_trial trial; // choices of the current episode, outcome of the last one
+    struct msc_trial trial; // choices of this episode, outcome of the last trial
     struct msc_arena arena; // memory of the trial
 };
 

@@ -1,13 +1,13 @@
-// Distillation losses: the distance of one sample's output of the compressed model from the float
-// model's.
+// Distillation losses: for one sample, the distance between an output of the compressed model and
+// that output of the float model.
 //
 //   mse     mean over elements of (y - z)^2, over the mean of y^2 over all samples
 //   kl      sum of p log(p / q) along an axis, p and q the softmax of y and z (or y and z
 //           themselves when they are probabilities), mean over the other axes
 //   cosine  1 - (y . z) / (|y| |z|)
 //
-// y is the output of the float model, z that of the compressed one. All sums are in double, in a
-// fixed order. The loss is 0 if both are equal.
+// y is the output of the float model, z the output of the compressed model. All sums are in double,
+// in a fixed order. The loss is 0 if y and z are equal.
 #ifndef MSC_ENV_LOSS_H
 #define MSC_ENV_LOSS_H
 

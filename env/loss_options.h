@@ -29,7 +29,7 @@ struct msc_loss_options {
      .text = "distill_loss",                                                                       \
      .names = "distill_loss"},                                                                     \
     {.name = "loss",                                                                               \
-     .help = "distance between outputs and those of the float model, which the search minimises",  \
+     .help = "distance of the outputs from the float model's, which the search minimises",         \
      .offset = MSC_LOSS_FIELD(base, loss),                                                         \
      .type = MSC_PARAM_ENUM,                                                                       \
      .text = "mse",                                                                                \

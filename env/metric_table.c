@@ -1,6 +1,7 @@
-// The table of metrics of environments that run the network, after the functions that its rows
-// name. A row defines a metric completely, except how an environment computes it from a trial's
-// choices: see struct msc_env_metric. docs/add-a-metric.md adds one step by step.
+// The table of metrics for environments that run the network. It follows the functions that its
+// rows name. A row defines a metric completely, except how an environment computes it from a
+// trial's choices: see struct msc_env_metric. docs/add-a-metric.md shows step by step how to add a
+// metric.
 #include "env/metrics.h"
 
 #include <stddef.h>
@@ -62,8 +63,8 @@ const struct msc_metric_row msc_metric_table[] = {
     {.metric = {.name = MSC_METRIC_LATENCY,
                 .unit = "us",
                 .help = "time of one run in the target's runtime if it is installed, else by "
-                        "mscgym's cpu kernels; from a table measured before the search; only if an "
-                        "objective or bound names it",
+                        "mscgym's cpu kernels; from a table that is measured before the search if "
+                        "an objective or bound names the metric",
                 .is_exact = true},
      .needs = MSC_METRIC_NEEDS_ASKING},
     {.metric = {.name = "latency_ratio",
@@ -74,13 +75,13 @@ const struct msc_metric_row msc_metric_table[] = {
      .ratio_of = MSC_METRIC_LATENCY},
     {.metric = {.name = "file_bytes",
                 .unit = "bytes",
-                .help = "size of the exported file without metadata; only if an objective or bound "
-                        "names it"},
+                .help = "size of the exported file without metadata; measured only if an objective "
+                        "or bound names it"},
      .needs = MSC_METRIC_NEEDS_ASKING},
     {.metric = {.name = "command",
                 .unit = "",
-                .help = "number given by the program `command`; only if an objective or bound "
-                        "names it",
+                .help = "number given by the program `command`; measured only if an objective or "
+                        "bound names it",
                 .is_measured = true},
      .needs = MSC_METRIC_NEEDS_ASKING | MSC_METRIC_NEEDS_COMMAND},
     {.metric = {.name = NULL}},

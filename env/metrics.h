@@ -3,13 +3,12 @@
 // it computes itself from a trial's choices. Spaces, exact costs, outcomes, checks of objectives
 // and bounds, and reports all follow from table and list.
 //
-//     MSC_TRY(msc_metrics_choose(&m, msc_quantize_metrics, host, config)); // before the loss is
-//     made
+//     MSC_TRY(msc_metrics_choose(&m, msc_quantize_metrics, host, config)); // before the loss
 //     MSC_TRY(msc_metrics_build(&space, references, &m, &costing, arena)); // after its tasks
 //     MSC_TRY(msc_metrics_before(outcome->metrics, &m, env, choices, edits));
 //     msc_metrics_after(outcome->metrics, &m, &run);
 //
-// docs/add-a-metric.md adds a metric step by step.
+// docs/add-a-metric.md shows step by step how to add a metric.
 #ifndef MSC_ENV_METRICS_H
 #define MSC_ENV_METRICS_H
 
@@ -40,13 +39,14 @@ struct msc_metric_row {
     unsigned needs;           // MSC_METRIC_NEEDS_*
 
     // At most one of these three is set; if none is, environments that list the metric compute it.
-    // `of_run` takes the metric from the results of a run; `sample` gives the value of a sample, of
-    // which the metric is the mean. All environments have these metrics. All except distances are
-    // also measured for the float model.
+    // `of_run` takes the metric from the results of a run; `sample` computes the value of one
+    // sample; the metric is the mean over all samples. Every environment has the metrics with one
+    // of these functions. Unless such a metric is a distance, it is also measured for the float
+    // model.
     double (*of_run)(const struct msc_distill_run *run);
     double (*sample)(const struct msc_sample *s);
-    // An exact metric: the metric of this name, whose row must be earlier, relative to the float
-    // model's. Environments that have it list it.
+    // Name of an exact metric in an earlier row. This metric is then exact, too: the other's value
+    // divided by the float model's. Environments that have this metric list it.
     const char *ratio_of;
 };
 
@@ -57,13 +57,15 @@ extern const struct msc_metric_row msc_metric_table[];
 // The `sample` of accuracy: 1 if the greatest class score is that of the label, else 0.
 double msc_metric_is_correct(const struct msc_sample *s);
 
-// A metric that an environment computes itself, by one of the functions; by neither for a ratio.
+// A metric that an environment computes itself. One of the two functions is set; for a ratio,
+// neither is.
 struct msc_env_metric {
     const char *name; // of a row of the table; NULL ends the list
     // For an exact metric: sets constant, terms and reference, after the space's tasks are known.
     // `of` is the argument of msc_metrics_build.
     enum msc_status (*cost)(struct msc_metric_cost *out, const void *of);
-    // Measures it from a trial's choices and edits (NULL: the float model) before the trial runs.
+    // Measures the metric from a trial's choices and edits (NULL: the float model) before the trial
+    // runs.
     enum msc_status (*measure)(double *out, const struct msc_env *env, const uint32_t choices[],
                                const struct msc_edit *const edits[]);
 };
@@ -107,8 +109,8 @@ enum msc_status msc_metrics_build(struct msc_space *space, double references[],
                                   const struct msc_metrics *m, const void *of,
                                   struct msc_arena *arena);
 
-// Fills metrics [n_metrics] that are measured before a trial with these choices and edits runs, and
-// those of the run.
+// msc_metrics_before fills the metrics [n_metrics] that are measured before a trial with these
+// choices and edits runs. msc_metrics_after fills those measured by the run.
 enum msc_status msc_metrics_before(double metrics[], const struct msc_metrics *m,
                                    const struct msc_env *env, const uint32_t choices[],
                                    const struct msc_edit *const edits[]);
@@ -116,8 +118,8 @@ enum msc_status msc_metrics_before(double metrics[], const struct msc_metrics *m
 bool msc_metrics_has_before(const struct msc_metrics *m);
 void msc_metrics_after(double metrics[], const struct msc_metrics *m,
                        const struct msc_distill_run *run);
-// Adds the metrics of a run to a report by name. The second function adds those of a run of the
-// float model, except distances, with "float_" before the names.
+// msc_metrics_add adds the metrics of a run to a report by name. msc_metrics_add_float adds the
+// metrics of a run of the float model, except distances, with "float_" before the names.
 enum msc_status msc_metrics_add(struct cJSON *object, const struct msc_metrics *m,
                                 const struct msc_distill_run *run);
 enum msc_status msc_metrics_add_float(struct cJSON *object, const struct msc_metrics *m,

@@ -32,7 +32,7 @@ static const struct msc_library_function functions[] = {
     {0},
 };
 
-// The functions that measure trials by batches; all or none must be there.
+// The functions that measure trials by batches; all or none must be present.
 static const char *const together[] = {"batches", "evaluate_part", "partial_loss", NULL};
 
 static const struct msc_library_form form = {

@@ -67,7 +67,7 @@ enum msc_status msc_preparation_open(struct msc_array_log **out, const struct ms
     const char *path = msc_preparation_path(env, MOMENTS_ENDING, &arena);
     enum msc_status status =
         path ? msc_array_log_open(out, path, identity, msc_env_host(env)->log)
-             : MSC_FAIL(MSC_E_NOMEM, "out of memory for what is kept beside a record");
+             : MSC_FAIL(MSC_E_NOMEM, "not enough memory for the files next to the record");
     msc_arena_finish(&arena);
     return msc_preparation_pass_over(env, status, MSC_PREPARATION_NOT_KEPT);
 }

@@ -23,10 +23,10 @@ void msc_preparation_remove(const struct msc_env *env);
 enum msc_status msc_preparation_identity(struct msc_hash *out, const struct msc_env *env);
 // Hash of the arrays of RECORD.params: names and elements in order.
 struct msc_hash msc_preparation_hash(const struct msc_array_list *list);
-// Path of a file next to the record: RECORD followed by `ending`. NULL: out of memory.
+// Path of a file next to the record: RECORD followed by `ending`. NULL: not enough memory.
 char *msc_preparation_path(const struct msc_env *env, const char *ending, struct msc_arena *arena);
-// Handles a failure to use a kept file: logs the last error and `consequence` and returns MSC_OK,
-// so that the caller computes the results again. MSC_E_NOMEM is returned.
+// Handles a failure to use a kept file. If `why` is MSC_E_NOMEM, returns it. Otherwise logs the
+// last error and `consequence` and returns MSC_OK, so that the caller computes the results again.
 enum msc_status msc_preparation_pass_over(const struct msc_env *env, enum msc_status why,
                                           const char *consequence);
 

@@ -25,8 +25,8 @@ enum msc_status msc_process_read_space(struct msc_process_env *out, const struct
 void msc_process_write_evaluate(struct msc_str *out, const struct msc_space *space,
                                 const struct msc_evaluation *e, const size_t places[], size_t n);
 
-// Reads one line of the answer and fills the outcome of the trial e->trials[places[*index]]. An
-// answer for a trial that is_done [n] marks is an error.
+// Reads one line of the answer and fills the outcome of the trial e->trials[places[*index]]. It is
+// an error if is_done [n] already marks that trial.
 enum msc_status msc_process_read_outcome(size_t *index, const struct cJSON *answer,
                                          const struct msc_space *space,
                                          const struct msc_evaluation *e, const size_t places[],

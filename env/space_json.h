@@ -22,7 +22,7 @@ struct cJSON;
 struct msc_space_json {
     struct msc_space *space; // filled from zero
     struct msc_arena *arena;
-    struct msc_task *tasks;     // of the space, after they were read
+    struct msc_task *tasks;     // the space's tasks, set when they are read
     struct msc_metric *metrics; // [MSC_MAX_METRICS], the first n_measured are not exact
     size_t n_measured;
     struct msc_cost *costs;
@@ -30,8 +30,8 @@ struct msc_space_json {
 
 // Reads "features" and "tasks".
 enum msc_status msc_space_json_read_tasks(struct msc_space_json *r, const struct cJSON *root);
-// Reads "metrics" and "costs". `read` reads each item of "metrics" as metric `i` of the space; one
-// named distill_loss becomes the first.
+// Reads "metrics" and "costs". `read` reads each item of "metrics" as metric `i` of the space; a
+// metric named distill_loss becomes the first.
 enum msc_status msc_space_json_read_metrics(struct msc_space_json *r, const struct cJSON *root,
                                             enum msc_status (*read)(void *payload, size_t i,
                                                                     const struct cJSON *object,
@@ -57,7 +57,7 @@ enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double
                                           const struct cJSON *object, bool may_fail,
                                           const char *where);
 
-// Completes a space. A task without an order of choices gets one by the first exact cost that is
+// Completes a space. A task without an order of choices is ordered by the first exact cost that is
 // minimised. If the space has no baselines and all tasks have the same labels, the uniform plans
 // become baselines.
 enum msc_status msc_space_finish(struct msc_space *space, struct msc_arena *arena);

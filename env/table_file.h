@@ -27,12 +27,12 @@ struct msc_table_metric {
     const double *const *alone; // [n_tasks][n_choices], the terms of single tasks; NULL: none
     size_t n_pairs;
     const struct msc_table_pair *pairs;
-    int column; // of the rows; -1: the sum
+    int column; // index in the rows' columns; -1: the metric is the sum
 };
 
 struct msc_table_point {
-    struct msc_hash hash; // of its choices
-    uint32_t line;        // in the file
+    struct msc_hash hash; // of the point's choices
+    uint32_t line;        // of the file
 };
 
 // Measured points, each once.
@@ -46,8 +46,8 @@ struct msc_table_rows {
 
 struct msc_table_file { // zero-initialise
     struct msc_space space;
-    // The first metrics of the space; the others are its exact costs. One named distill_loss is the
-    // first.
+    // The first metrics of the space; the others are its exact costs. A metric named distill_loss
+    // is the first.
     size_t n_measured;
     const struct msc_table_metric *measured; // [n_measured]
     struct msc_table_rows rows;

@@ -19,7 +19,7 @@ struct json_reader {
     struct msc_arena *arena;
     struct msc_space_json space;
     struct msc_table_metric *measured;    // [MSC_MAX_METRICS]
-    const char *columns[MSC_MAX_METRICS]; // of the rows
+    const char *columns[MSC_MAX_METRICS]; // names of the metrics' columns
     size_t n_columns;
     const char *rows; // path of the file of rows, or NULL
 };

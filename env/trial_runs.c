@@ -102,7 +102,7 @@ static void finish_trial(void *payload, size_t i) {
                       ? part->found[i].time_us
                       : (msc_clock_ns() - r->began_ns) / 1000 / r->evaluation->n;
     if (o->state == MSC_TRIAL_FAILED) {
-        // It failed before it ran: keep that reason.
+        // The trial failed before its run: keep the reason.
     } else if (run->status != MSC_OK) {
         bool is_outside = run->status == MSC_E_NOMEM || run->status == MSC_E_DEVICE;
         msc_outcome_fail(o, is_outside ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_TRIAL, "%s",

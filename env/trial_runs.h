@@ -99,7 +99,7 @@ enum msc_status msc_trial_runs_describe_inputs(const struct msc_env *env, cJSON 
 enum msc_status msc_trial_runs_get_validated(struct msc_distill **out, struct msc_env *env,
                                              struct msc_trial_runs *r);
 // Measures a plan and the float model on the validation samples. *out is owned by the caller; NULL
-// if there are none.
+// if there are no such samples.
 enum msc_status msc_trial_runs_validate(cJSON **out, struct msc_env *env, struct msc_trial_runs *r,
                                         const struct msc_edit *const edits[]);
 
@@ -109,10 +109,10 @@ enum msc_env_samples {
 };
 
 // Measures outputs that were computed elsewhere, for example by the exported model in its runtime.
-// Adds the metrics that the search measures by runs ("distill_loss", with labels "accuracy") to
-// `object`. `outputs` has an array for each output of the model, with the samples' batches along
-// its first axis. MSC_E_UNSUPPORTED: the loss compares a tensor that is not an output, or the
-// environment has no distill loss. MSC_E_NOT_FOUND: the search has no such samples.
+// Adds the metrics that the search measures by runs ("distill_loss" and, if there are labels,
+// "accuracy") to `object`. `outputs` has an array for each output of the model, with the samples'
+// batches along its first axis. MSC_E_UNSUPPORTED: the loss compares a tensor that is not an
+// output, or the environment has no distill loss. MSC_E_NOT_FOUND: the search has no such samples.
 enum msc_status msc_env_judge(struct cJSON *object, struct msc_env *env,
                               enum msc_env_samples samples, const struct msc_array_list *outputs);
 

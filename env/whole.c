@@ -8,8 +8,8 @@ bool msc_whole_is_more(const struct msc_env *env) {
     return msc_env_whole_host(env)->graph != msc_env_host(env)->graph;
 }
 
-// The same loss on the whole model, for the duration of a call. It does not log, because the
-// environment's own loss has already logged the same warnings.
+// The environment's loss, but on the whole model, for the duration of a call. It does not log,
+// because the environment's own loss has already logged the same warnings.
 struct whole {
     struct msc_env_host host;
     struct msc_distill *distill;
@@ -81,7 +81,7 @@ static double model_bytes(const struct msc_graph *g) {
 static double sample_macs(const struct msc_outline *outline) {
     const struct msc_plan *plan = outline->plan;
     double macs = 0;
-    // All chunks of a sequence are counted with the first, because they are equal.
+    // The chunks of a sequence are equal, so the first one is counted for all of them.
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
         double own =
             plan->parts[i] > 0 ? 0 : msc_joint_macs(plan->graph, msc_graph_joint(plan->graph, i));

@@ -23,7 +23,7 @@
 MSC_PUBLIC_BEGIN
 
 // The version of the binary interface between the program and an environment in a shared library.
-// MSC_AGENT_ABI is the same for agents. It covers:
+// MSC_AGENT_ABI is the same for agents. MSC_ENV_ABI covers:
 //   Layout: the definition (msc_env_def), the structs passed to its functions (msc_env_host,
 //     msc_evaluation) with the structs of env/api/space.h and env/api/trial.h in them, msc_param,
 //     msc_hash, and the values of their enumerations and limits (MSC_MAX_METRICS).
@@ -45,23 +45,24 @@ struct msc_backend;
 struct msc_strategy;
 struct msc_trial_runs;
 
-// The program's resources for an environment, borrowed until its finish. Members that the
-// definition does not require (`needs`) may be NULL.
+// The program's resources for an environment, borrowed until the environment's `finish`. Members
+// that the definition does not request in `needs` may be NULL.
 struct msc_env_host {
     unsigned abi;
-    // The fused model with its weights. If `base` removes channels, they are removed here.
+    // The fused model with its weights, without the channels that `base` removes.
     const struct msc_graph *graph;
     const struct msc_dataset *dataset;    // calibration samples
     const struct msc_dataset *validation; // held-out samples, or NULL
     struct msc_backend *backend;
-    int n_threads;                   // for evaluation; at most the backend's
-    uint64_t memory_bytes;           // limit of the process (msc_evaluator_options)
+    int n_threads;                   // for evaluation; at most those of the backend
+    uint64_t memory_bytes;           // memory limit of the process (msc_evaluator_options)
     const struct msc_strategy *base; // edits found by earlier entries, or NULL
     const char *parameters_path;     // RECORD.params: calibrated parameters to keep, or NULL
     // The parameters' file must exist, else MSC_E_STATE: the record was made under other numerics.
     bool parameters_required;
-    const char
-        *folder; // of the configuration: base of paths, programs run in it; NULL: the current one
+    // The configuration's folder: paths are relative to it, and programs run in it. NULL: the
+    // current folder.
+    const char *folder;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
@@ -72,8 +73,8 @@ enum {
     MSC_ENV_NEEDS_BACKEND = 1 << 2,
 };
 
-// What the choices of an environment decide. The labels of choices are densities in a task of
-// channels or single weights, and numbers of bits in a task of bits.
+// What the choices of an environment decide. If a task decides channels or single weights, the
+// labels of its choices are densities. If it decides bits, they are numbers of bits.
 enum {
     MSC_ENV_DECIDES_CHANNELS = 1 << 0,
     MSC_ENV_DECIDES_BITS = 1 << 1,
@@ -97,13 +98,14 @@ struct msc_evaluation {
 struct msc_env_batches {
     size_t n;       // number of batches; 0: trials can only be measured completely
     size_t n_terms; // doubles per trial for the contributions of its batches
-    // Terms are [n_sums][n], one for each batch. 0: the order is known only to the environment.
+    // If n_sums is not 0, terms are [n_sums][n]: each sum has one term for each batch. If n_sums is
+    // 0, only the environment knows their order.
     size_t n_sums;
 };
 
 enum msc_part_kind {
-    // The next batches of trials whose earlier parts were evaluated here: their terms are filled,
-    // and the outcome says how far the trial got.
+    // The next batches of trials whose earlier parts were evaluated here. The terms of the earlier
+    // parts are filled, and the outcome says how far the trial got.
     MSC_PART_NEXT,
     // Batches on their own, for a caller that sums terms elsewhere. Terms of batches before `first`
     // are 0, and a bound applies to the loss of these batches only. A trial that does not reach the
@@ -116,17 +118,17 @@ enum msc_part_kind {
 
 // Result of a trial that was measured elsewhere.
 struct msc_part_found {
-    size_t n_batches;           // batches with terms, from the part's first on
-    enum msc_trial_cause cause; // why there are not more; MSC_CAUSE_NONE: all are there
+    size_t n_batches;           // leading batches of the part whose terms are known
+    enum msc_trial_cause cause; // why the others are missing; MSC_CAUSE_NONE: none are
     const char *reason;
     uint64_t time_us;
     double reuse_ratio;
 };
 
 struct msc_env_part {
-    size_t first, end; // the batches from `first` to before `end`
-    // [e->n][n_terms], the caller's: filled by earlier parts and extended by this one; NULL: the
-    // only part.
+    size_t first, end; // batches first ... end - 1
+    // [e->n][n_terms], owned by the caller. Earlier parts have filled the terms of their batches;
+    // this part adds its own. NULL: there are no other parts.
     double *const *terms;
     enum msc_part_kind kind;
     const struct msc_part_found *found; // [e->n] for MSC_PART_FOLD
@@ -136,13 +138,13 @@ struct msc_env_part {
 enum {
     MSC_REEVALUATE_VALIDATION = 1 << 0, // metrics on the validation samples
     MSC_REEVALUATE_NOISE = 1 << 1,      // how much rounding noise changes the loss
-    MSC_REEVALUATE_ALONE = 1 << 2,      // the sum of the isolated losses of its choices
+    MSC_REEVALUATE_ALONE = 1 << 2,      // sum of the losses with one choice applied at a time
     MSC_REEVALUATE_ALL = 7,
     // Not for reports: "memory_bytes", the least host memory_bytes in which trials can be
     // evaluated.
     MSC_REEVALUATE_MEMORY = 1 << 3,
     // Not for reports: "effort": {"noise", "alone", "validation"}, the cost of the measurements
-    // above in evaluations of a point that reuses nothing.
+    // above, in evaluations of one point without reuse.
     MSC_REEVALUATE_EFFORT = 1 << 4,
 };
 
@@ -158,7 +160,8 @@ struct msc_env_def {
 
     // Optional: adds absent members of a configuration whose defaults the parameter table cannot
     // hold: lists, objects, and defaults that depend on another key. Used by `mscgym config --show`
-    // and to compare a configuration with a record's; init reads the original configuration.
+    // and to compare a configuration with a record's. init reads the configuration without these
+    // additions.
     enum msc_status (*complete)(struct cJSON *config);
     // Optional: the metrics that the environment can measure in any configuration; NULL after the
     // last. Used by `mscgym envs`. A space has only the metrics that its search measures.
@@ -171,12 +174,13 @@ struct msc_env_def {
     // state FAILED with reason and cause (msc_outcome_fail). Equal choices give equal metrics,
     // independently of the other trials in the call. A status other than MSC_OK means that nothing
     // could be evaluated; MSC_E_LOST means that the process must be restarted first. A trial whose
-    // `distill_loss` is certain to exceed its entry of `bounds` may be stopped: its state is PRUNED
-    // (msc_outcome_prune), and its metric a lower bound of the loss that exceeds the entry. That
-    // metric must be the same for equal choices and bound. An environment may ignore bounds.
+    // `distill_loss` is certain to exceed its entry of `bounds` may be stopped. Its state is then
+    // PRUNED (msc_outcome_prune), and its `distill_loss` is a lower bound of the full loss that
+    // exceeds the entry. Equal choices and bounds must give equal lower bounds. An environment may
+    // ignore bounds.
     enum msc_status (*evaluate)(struct msc_env *env, const struct msc_evaluation *e);
-    // Optional, for built-in environments only: the runs of the network that measure trials
-    // (env/trial_runs.h), a member of the state.
+    // Optional, for built-in environments only: returns the member of the state that runs the
+    // network for trials (env/trial_runs.h).
     struct msc_trial_runs *(*runs)(const struct msc_env *env);
     // Optional, all three or none: trials can be measured batch by batch, also at different times
     // or on different machines. A sum over the same batches has the same bits, wherever they were

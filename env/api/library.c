@@ -58,7 +58,7 @@ enum msc_status msc_library_open(void **library, const void **definition, const 
     // Without '/' in the name, dlopen would search the system's folders.
     const char *joined = msc_path_join(&arena, folder ? folder : ".", name);
     enum msc_status status = joined ? open_at(library, definition, joined, form)
-                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory opening %s", path);
+                                    : MSC_FAIL(MSC_E_NOMEM, "not enough memory to open %s", path);
     msc_arena_finish(&arena);
     return status;
 }

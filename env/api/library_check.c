@@ -1,5 +1,6 @@
 // Checks a definition from a library. Pointers in it may be wrong, so memory is read only after a
-// test: the kernel is asked to write it to a pipe, which fails if reading would crash the process.
+// test: the kernel is asked to write the memory to a pipe. This fails if reading it would crash the
+// process.
 
 // dladdr and syscall are not part of POSIX.
 #define _GNU_SOURCE
@@ -23,7 +24,7 @@
 #define MAX_NAME_BYTES 100
 #define MAX_TEXT_BYTES 1000
 #define MAX_PARAMS 256
-// A page of memory, the unit of readability, has at least this size.
+// Memory is readable or unreadable by whole pages. A page has at least this size.
 #define PAGE_BYTES 4096
 
 struct check {
@@ -190,7 +191,8 @@ static enum msc_status fail_absent_member(const struct check *c, const char *nam
 
 static enum msc_status check_function(const struct check *c, const void *definition,
                                       const struct msc_library_function *f) {
-    const void *function = NULL; // copied, because a function pointer cannot be cast to this
+    // copied, because C forbids a cast from a function pointer to this type
+    const void *function = NULL;
     Dl_info info;
     MSC_TRY(read_member(c, &function, sizeof function, definition, f->offset));
     if (!function) {

@@ -1,7 +1,7 @@
 // Non-dominated sorting after X. Zhang et al., "An Efficient Approach to Nondominated Sorting for
 // Evolutionary Multiobjective Optimization", IEEE TEVC 19(2), 2015. Outcomes are processed in
-// lexicographic order, so a later one never dominates an earlier one. Each is added to the first
-// front without a member that dominates it.
+// lexicographic order, so a later one never dominates an earlier one. Each outcome is added to the
+// first front that has no member dominating that outcome.
 #include "base/alloc.h"
 #include "base/heap.h"
 #include "env/api/trial.h"
@@ -12,7 +12,7 @@ struct sorting {
     const struct msc_outcome *const *outcomes;
     size_t n_objectives;
     size_t *order;    // feasible outcomes in lexicographic order
-    size_t *previous; // by outcome: the member of its front added before it, or SIZE_MAX
+    size_t *previous; // by outcome: the member added to its front before it, or SIZE_MAX
     size_t *last;     // by front: the member added last
 };
 
@@ -30,7 +30,7 @@ static bool is_lexicographically_before(const void *context, const void *left, c
     return a < b;
 }
 
-// Not by qsort, which may allocate: agents must not allocate during an ask.
+// qsort is not used because it may allocate: agents must not allocate during an ask.
 static void sort_order(const struct sorting *s, size_t n) {
     size_t spare;
     const struct msc_heap heap = {.elements = s->order,
@@ -46,7 +46,8 @@ static bool front_dominates(const struct sorting *s, size_t front, size_t candid
         if (msc_outcome_dominates(s->outcomes[member], s->outcomes[candidate], s->n_objectives)) {
             return true;
         }
-        // With two objectives, the second one falls along a front, so its last member decides.
+        // With two objectives, the second objective decreases along a front, so it is enough to
+        // compare with the front's last member.
         if (s->n_objectives <= 2) {
             return false;
         }
@@ -104,11 +105,11 @@ enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const 
     return MSC_OK;
 }
 
-// Lists the feasible outcomes that one good outcome does not cover. This removes most without
-// sorting.
+// Chooses one good outcome and lists the feasible outcomes that it does not cover. This removes
+// most outcomes without sorting.
 static size_t list_front_candidates(const struct sorting *s, size_t n) {
     size_t n_candidates = 0;
-    size_t good = SIZE_MAX; // not dominated by an earlier one; the first among equals
+    size_t good = SIZE_MAX; // index of the good outcome
     for (size_t i = 0; i < n; i++) {
         if (s->outcomes[i]->state == MSC_TRIAL_COMPLETE &&
             (good == SIZE_MAX ||
@@ -134,7 +135,7 @@ size_t msc_pareto_front(size_t front[], const struct msc_outcome *const outcomes
     sort_order(&s, n_candidates);
     for (size_t i = 0; i < n_candidates; i++) {
         bool is_covered = false;
-        // With two objectives, the last outcome kept decides.
+        // With two objectives, it is enough to compare with the last outcome kept.
         size_t first = n_objectives <= 2 && n_kept > 0 ? n_kept - 1 : 0;
         for (size_t k = first; k < n_kept && !is_covered; k++) {
             is_covered = msc_outcome_covers(outcomes[front[k]], outcomes[front[i]], n_objectives);

@@ -123,8 +123,7 @@ static bool term_accepts(const struct msc_space *space, const struct msc_cost_te
 
 // The terms of each task; a term that contains a task twice is listed twice.
 struct uses {
-    size_t
-        *ends; // [n_tasks], end of a task's range in `terms`; it begins at the previous task's end
+    size_t *ends;  // [n_tasks], end of a task's range in `terms`; the next task's range begins here
     size_t *terms; // by task, in the cost's order
 };
 
@@ -133,7 +132,7 @@ static void finish_uses(struct uses *uses) {
     msc_free(uses->terms);
 }
 
-// False if out of memory; `uses` must be finished in any case.
+// Returns false if there is not enough memory. The caller finishes `uses` in either case.
 static bool list_uses(struct uses *uses, const struct msc_space *space,
                       const struct msc_cost *cost) {
     size_t n = 0;
@@ -173,7 +172,7 @@ static int64_t extreme_choice(const struct msc_space *space, const struct msc_co
     return -1;
 }
 
-// An outer bound if out of memory.
+// If there is not enough memory, the result is an outer bound.
 static double cost_extreme(const struct msc_space *space, const struct msc_cost *cost,
                            bool *is_exact, uint32_t choices[], bool want_max) {
     struct uses uses;

@@ -1,5 +1,5 @@
 // The search space: an ordered list of tasks, each with a finite list of choices, and the exact
-// costs of every combination. An agent sees nothing else. It is plain data, owned by the
+// costs of every combination. An agent sees nothing else. The space is plain data, owned by the
 // environment and constant from its init to its finish.
 //
 // A point of the space is `uint32_t choices[n_tasks]`, one choice index for each task.
@@ -55,7 +55,7 @@ struct msc_cost {
 struct msc_metric {
     const char *name;  // "distill_loss", "size_bytes", ...
     const char *unit;  // "bytes", "" for ratios; may be NULL, which is ""
-    const char *help;  // meaning in one line; may be NULL
+    const char *help;  // what it measures, in one line; may be NULL
     bool is_maximised; // greater is better
     bool is_exact;     // known without a run: an entry of `costs` has this name
     bool is_measured;  // measured outside the program: the value may differ next time
@@ -89,15 +89,17 @@ int msc_space_find_metric(const struct msc_space *space, const char *name);
 const struct msc_cost *msc_space_find_cost(const struct msc_space *space, const char *metric);
 // The exact value at a point. It is summed in the order of terms, so equal points give equal bits.
 double msc_cost_value(const struct msc_cost *cost, const uint32_t choices[]);
-// The least and the greatest value of any point. It is exact if each task's choices have the same
-// order in all of the task's terms (always true for bits). Otherwise it is an outer bound and
-// *is_exact is false. If exact, `choices` [n_tasks] (may be NULL) receives a point that attains it.
+// The least and the greatest value of any point. The result is exact if each task's choices have
+// the same order in all of the task's terms (always true for bits). Otherwise the result is an
+// outer bound and *is_exact is false. If exact, `choices` [n_tasks] (may be NULL) receives a point
+// that attains it.
 double msc_cost_min(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
 double msc_cost_max(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
 // An outer bound on the cost of all points with these first `n_fixed` choices; other choices are
-// not read. It narrows as more are fixed and equals the value, up to rounding, at n_tasks.
+// not read. The bound narrows as more choices are fixed. If all are fixed, it equals the value up
+// to rounding.
 void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
                     const uint32_t choices[], size_t n_fixed, double *low, double *high);
 // The word to print before a baseline's label: "uniform " or "".

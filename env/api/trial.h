@@ -25,11 +25,11 @@ struct msc_proposal {
     int64_t parent;    // id of the trial that this one changes, or -1
     double bound;      // the trial may be stopped if its loss is certain to exceed it; +inf: never
     // Measure the point even if its exact costs break a bound of the search, because the agent
-    // needs the loss. The core clears it before ask and sets it for baselines.
+    // needs the loss. The core clears `probe` before ask and sets it for baselines.
     bool probe;
     // For people: how the agent made the proposal, a word such as "probe", valid as long as the
     // agent; NULL: unknown. Nothing depends on it and records do not contain it; `mscgym show
-    // --phases` finds it again by replay.
+    // --phases` restores it by replay.
     const char *origin;
 };
 
@@ -102,7 +102,7 @@ bool msc_trial_state_parse(enum msc_trial_state *out, const char *name);
 // reason in the arena. MSC_E_NOMEM.
 enum msc_status msc_trial_init(struct msc_trial *trial, struct msc_arena *arena,
                                const struct msc_space *space);
-// The same for an outcome only.
+// Like msc_trial_init, but for an outcome only.
 enum msc_status msc_outcome_init(struct msc_outcome *outcome, struct msc_arena *arena,
                                  const struct msc_space *space);
 // Resets the outcome before it is measured: state COMPLETE, the exact costs of its choices, NaN for
@@ -117,7 +117,7 @@ void msc_outcome_prune(struct msc_outcome *outcome, const char *format, ...) MSC
 // Violation = sum over bounds of max(0, overshoot) / |limit| (limit 0: overshoot itself), over the
 // metrics that are not NaN.
 double msc_goal_violation(const struct msc_goal *goal, const double metrics[]);
-// The violation of a point by its exact costs only.
+// The violation of a point, computed from its exact costs only.
 double msc_goal_exact_violation(const struct msc_goal *goal, const struct msc_space *space,
                                 const uint32_t choices[]);
 void msc_goal_set_objectives(const struct msc_goal *goal, struct msc_outcome *outcome);
@@ -132,7 +132,8 @@ bool msc_goal_takes_bound(const struct msc_goal *goal, const struct msc_space *s
 // own bound. Its metric is the loss so far; its objective is an estimate of the full loss.
 bool msc_goal_is_estimate(const struct msc_goal *goal, const struct msc_trial *trial);
 // The outcome that an agent should learn from. For a trial that was eliminated early, the estimate
-// counts as measured, unless a bounded metric was not measured. Else it is the trial's outcome.
+// counts as measured, unless a bounded metric was not measured. Otherwise the trial's own outcome
+// is returned.
 struct msc_outcome msc_goal_learn(const struct msc_goal *goal, const struct msc_trial *trial);
 // MSC_E_INVALID if no point can meet a bound; the message names the bound, its limit and the
 // reachable value.
@@ -148,7 +149,7 @@ bool msc_outcome_dominates(const struct msc_outcome *a, const struct msc_outcome
 // all others. MSC_E_NOMEM.
 enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const outcomes[],
                                 size_t n, size_t n_objectives);
-// The same in the caller's memory: `scratch` [3 * n].
+// Like msc_pareto_rank, but without allocation: the caller provides `scratch` [3 * n].
 void msc_pareto_rank_with(size_t ranks[], size_t scratch[],
                           const struct msc_outcome *const outcomes[], size_t n,
                           size_t n_objectives);

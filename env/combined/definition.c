@@ -195,25 +195,25 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
 
 // ---- The environment's functions --------------------------------------------------------------
 
-// Refuses choices that do not work together: removing channels would change the groups of elements
-// that share a scale.
+// Refuses choices that cannot be combined: sparse weights, and scales shared by groups of elements,
+// because removing channels would change these groups.
 static enum msc_status check_choices(const struct msc_quantizer_options *o,
                                      const struct msc_pruner_options *channels) {
     for (size_t i = 0; i < channels->n_choices; i++) {
         if (channels->choices[i].is_sparse) {
-            return MSC_FAIL(
-                MSC_E_UNSUPPORTED,
-                "env.prune.choices: \"%s\": single weights cannot be pruned in environment joint; "
-                "prune first (environment prune), then quantise",
-                channels->choices[i].label);
+            return MSC_FAIL(MSC_E_UNSUPPORTED,
+                            "env.prune.choices: \"%s\" prunes single weights, which environment "
+                            "joint cannot do; prune first (environment prune), then quantise",
+                            channels->choices[i].label);
         }
     }
     for (size_t i = 0; i < o->n_choices; i++) {
         if (o->choices[i].group_size > 0) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "env.choices: \"%s\": group_size cannot be combined with pruning of "
-                            "channels; remove group_size, or prune first, then quantise",
-                            o->choices[i].label);
+            return MSC_FAIL(
+                MSC_E_UNSUPPORTED,
+                "env.choices: \"%s\" has group_size, which cannot be combined with pruning of "
+                "channels; remove group_size, or prune first, then quantise",
+                o->choices[i].label);
         }
     }
     return MSC_OK;
@@ -256,7 +256,8 @@ static enum msc_status make_tools(struct msc_env *env, struct msc_combined *j) {
     MSC_TRY(msc_quantize__leave_constants(z, host));
     j->channels.options.keeps_moments = msc_quantizer_has_rounding(z->quantizer);
     j->channels.options.scheme = &msc_quantizer_sites(z->quantizer)->scheme;
-    // A quarter of the memory. At another time the quantizer uses it for its second moments.
+    // The pruner may use a quarter of the memory. The quantizer uses the same quarter for its
+    // second moments, at another time.
     MSC_TRY(msc_pruner_create(&j->channels.pruner, host->graph, &j->channels.options,
                               host->memory_bytes / 4));
     j->channels.n_threads = host->n_threads;

@@ -20,7 +20,7 @@ struct msc_combined {
     struct msc_pruned_edits *edits;
     size_t n_channel_tasks; // tasks of channels, which come first
     struct msc_space space;
-    double references[MSC_MAX_METRICS]; // of the float model
+    double references[MSC_MAX_METRICS]; // the float model's values
 };
 
 extern const struct msc_env_metric msc_combined_metrics[];

@@ -1,8 +1,9 @@
 // The metrics of the combined environment. Costs are products of the units that the groups along an
 // axis keep and of bits. A packed weight is not such a product if its last byte is not full, or if
-// the target's file stores few elements in a wider type (graph/packing.h). Each such pair of cuts
-// gets its own term, so that costs are exact. A weight with channels of more than two groups has no
-// such terms; its size is approximated in proportion to its elements.
+// the target's file stores few elements in a wider type (graph/packing.h). Each pair of cuts at
+// which such a weight differs from the product gets its own term, so that costs are exact. A weight
+// with channels of more than two groups has no such terms; its size is approximated in proportion
+// to its elements.
 #include "base/alloc.h"
 #include "env/combined/internal.h"
 #include "graph/cost.h"
@@ -39,7 +40,7 @@ static enum msc_status add_monomial(void *payload, const struct msc_prune_monomi
     return n > 0 && scale != 0 ? msc_metric_add_term(p->out, scale, n, tasks, by_choice) : MSC_OK;
 }
 
-// Adds the product with the count `of`; NULL: 1.
+// Adds the product times the count `of` (NULL: 1).
 static enum msc_status add_product(const struct product *p, const struct msc_prune_counted *of) {
     const struct msc_prune_monomial one = {.scale = 1};
     return of ? msc_prune_env__each_monomial(p->c->counter, of, add_monomial, (void *)p)
@@ -119,7 +120,7 @@ struct elements {
     int n, n_groups;
     struct msc_prune_monomial monomials[MOST_MONOMIALS];
     int32_t groups[2];
-    bool is_more; // more groups or monomials are needed: the rest is invalid
+    bool is_more; // more groups or monomials are needed; other members are invalid
 };
 
 static enum msc_status collect(void *payload, const struct msc_prune_monomial *m) {
@@ -161,7 +162,7 @@ static double packed_bytes(const struct msc_quantize_inputs *in, const struct ms
                : ceil(n * quant->bits / 8);
 }
 
-// Adds a term for a pair of cuts: its packed bytes minus its proportional share.
+// Adds a term for a pair of cuts: the packed bytes minus those in proportion to the elements.
 static enum msc_status add_cut(struct product *p, const struct elements *e, const struct rates *r,
                                const uint32_t cuts[2]) {
     const struct msc_prune_factors *f = &p->c->factors;
@@ -356,7 +357,7 @@ static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of)
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         struct msc_product products[2];
         int n = msc_joint_products(products, g, msc_graph_joint(g, i));
-        // All chunks of a sequence are counted with the first, because they are equal.
+        // The chunks of a sequence are equal, so the first one is counted for all of them.
         for (int k = 0; k < n && c->in->plan->parts[i] == 0; k++) {
             if (products[k].macs > 0) {
                 MSC_TRY(add_joint_product(out, c, i, &products[k], k));

@@ -288,8 +288,8 @@ static enum msc_status count_bytes(struct msc_prune_amount *out, struct msc_prun
     return check_amount(out, c, whole, "bytes", arena);
 }
 
-// MACs of a joint's product for one sample, by the shapes of the plan. All chunks of a sequence are
-// counted with the first, because they are equal.
+// MACs of a joint's product for one sample, by the shapes of the plan. The chunks of a sequence are
+// equal, so the first one is counted for all of them.
 static double bound_macs(const struct msc_prune_inputs *in, const char *name, int product) {
     const struct msc_graph *g = in->plan->graph;
     struct msc_product products[2];

@@ -104,7 +104,7 @@ static enum msc_status prune_init(struct msc_env *env) {
     }
     MSC_TRY(msc_trial_runs_choose(&z->runs, &o, msc_prune_metrics, env));
     z->n_threads = host->n_threads;
-    // A quarter of the memory, in addition to the evaluator's.
+    // The pruner may use a quarter of the memory, in addition to the evaluator's share.
     MSC_TRY(msc_pruner_create(&z->pruner, host->graph, &z->options, host->memory_bytes / 4));
     MSC_TRY(msc_distill_create(&z->runs.distill, host, host->dataset, &o));
     MSC_TRY(msc_prune_env__keep_compared(z, host->graph));

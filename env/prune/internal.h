@@ -59,8 +59,8 @@ struct msc_prune_env {
      .offset = MSC_PRUNE_FIELD(base, choices), \
      .type = MSC_PARAM_JSON}, \
     {.name = "round_to", \
-     .help = "channels kept in a group are a multiple of this, if it has at least twice as many; " \
-             "1: any number", \
+     .help = "the number of channels kept in a group is a multiple of this if the group has at " \
+             "least twice as many channels; 1: any number", \
      .offset = MSC_PRUNE_FIELD(base, round_to), \
      .type = MSC_PARAM_I64, \
      .number = 8, \
@@ -72,7 +72,7 @@ struct msc_prune_env {
      .type = MSC_PARAM_BOOL, \
      .number = 1}, \
     {.name = "ridge", \
-     .help = "pull of repaired weights to old values, relative to inputs' mean square; less fits closer", \
+     .help = "pull of repaired weights to their old values, relative to the inputs' mean square; less fits closer", \
      .offset = MSC_PRUNE_FIELD(base, ridge), \
      .type = MSC_PARAM_F64, \
      .number = 1e-3, \
@@ -146,7 +146,7 @@ struct msc_prune_inputs {
     const struct msc_plan *plan; // the outline, with bound shapes
     double n_samples;            // samples that the plan computes at once
     const struct msc_metrics *metrics;
-    const struct msc_whole_cost *whole; // cost of the whole model; NULL: it is the graph
+    const struct msc_whole_cost *whole; // cost of the whole model; NULL: the graph is whole
 };
 // The space is allocated in the arena.
 enum msc_status msc_prune_env__build_space(struct msc_prune_space *out,
@@ -164,15 +164,15 @@ struct msc_prune_counted {
     int32_t tensor;
     bool has_axis;
     int axis;
-    const struct msc_joint *joint; // if not NULL, counts its product instead of a tensor
+    const struct msc_joint *joint; // if not NULL, its product is counted and `tensor` is ignored
     int product;                   // index in msc_joint_products
 };
 
-// A count is a sum of monomials: scale times the units that n groups keep; both groups may be the
-// same.
+// A count is a sum of monomials. A monomial is scale times the numbers of units that n groups keep;
+// if n is 2, both may be the same group.
 struct msc_prune_monomial {
     double scale;
-    int n; // 0, 1, 2
+    int n; // number of groups: 0, 1 or 2
     int32_t groups[2];
 };
 typedef enum msc_status (*msc_prune_take)(void *payload, const struct msc_prune_monomial *m);
@@ -212,7 +212,7 @@ enum msc_status msc_prune_env__run_command(double *out, const struct msc_env *en
                                            const uint32_t choices[],
                                            const struct msc_edit *const edits[]);
 
-// MSC_E_UNSUPPORTED if the strategy to start from has edits; it may prune.
+// MSC_E_UNSUPPORTED if the strategy to start from has edits. Pruned channels are allowed.
 enum msc_status msc_prune_env__check_base(const struct msc_env_host *host);
 // Adds a point's pruned groups and repaired weights to a strategy, after those of the host's base.
 // Marks removed units in is_gone [n_units].

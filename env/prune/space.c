@@ -60,7 +60,7 @@ static enum msc_status fill_choices(struct builder *b, struct msc_task *task, in
     return MSC_OK;
 }
 
-// The fraction of an amount that disappears with all units of a group.
+// The fraction of an amount that would disappear if all units of a group were removed.
 static double share_of(const struct builder *b, const struct msc_prune_amount *a, int32_t group) {
     double all = msc_prune_env__amount(a, b->whole);
     int32_t n_units = b->whole[group];
@@ -168,7 +168,7 @@ enum msc_status msc_prune_env__build_space(struct msc_prune_space *out,
 
 void msc_prune_env__cuts(uint32_t cuts[], const struct msc_prune_env *z, const uint32_t choices[]) {
     for (int32_t i = 0; i < msc_pruner_n_parts(z->pruner); i++) {
-        cuts[i] = (uint32_t)msc_pruner_fixed_cut(z->pruner, i); // excluded parts: whole
+        cuts[i] = (uint32_t)msc_pruner_fixed_cut(z->pruner, i); // excluded parts keep everything
     }
     for (size_t t = 0; t < z->space.space.n_tasks; t++) {
         cuts[z->space.part_of_task[t]] = choices[t];

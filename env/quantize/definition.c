@@ -10,8 +10,8 @@
 
 // ---- The environment's functions --------------------------------------------------------------
 
-// If tensors before an output are compared instead of it, sites that the loss does not depend on
-// are kept float.
+// If tensors before an output are compared instead of the output, keeps those sites float that the
+// loss does not depend on.
 static enum msc_status keep_part(struct msc_quantize *z) {
     const struct msc_distill *d = z->runs.distill;
     size_t n = msc_distill_n_compared(d);
@@ -68,7 +68,7 @@ static bool is_open(const struct msc_quantizer *q, size_t choice, bool is_weight
     return false;
 }
 
-// Proposes a rule that gives activations only the choices that are useful there.
+// Proposes a rule that gives activations only the choices that are useful for activations.
 static void tell_rule(const struct msc_quantizer *q, const struct msc_log *log) {
     struct msc_str labels = {0};
     for (size_t i = 0; i < msc_quantizer_n_choices(q); i++) {

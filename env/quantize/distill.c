@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-// The quantisation of a weight improved with one ridge, and its edit.
+// An improved quantisation of a weight, fitted with one ridge, and its edit.
 struct candidate {
     struct msc_quant quant;
     struct msc_edit edit;
@@ -43,7 +43,7 @@ struct distilling {
     struct msc_quantize_distilled *out;
     struct msc_dataset *fit_samples, *held_samples;
     struct msc_distill *fit, *held; // only the evaluator of `fit` is used
-    // It knows edits by address, so candidates must not move until the end.
+    // These identify other edits by address, so candidates must not move until the end.
     struct msc_bias_edits *bias_edits;
     const struct msc_edit **before; // [n_slots], the plan to improve
     struct attempt attempts[N_WAYS];
@@ -213,7 +213,7 @@ static double scale_in_plan(const void *payload, int32_t joint) {
     return isfinite(least) ? least : 0;
 }
 
-// Widens the candidate's scales so far that the target can add a bias.
+// Widens the candidate's scales until the target can add the bias.
 static enum msc_status widen_candidate(struct candidate *c, const struct distilling *d,
                                        const struct attempt *a, int32_t site) {
     const struct plan plan = {sites_of(d), a->edits};
@@ -365,9 +365,9 @@ static enum msc_status improve_weights(struct distilling *d, struct attempt *a) 
     return measure_loss(&a->loss, d, a->edits);
 }
 
-// Judges by outputs first: they rate each step, and the plan's loss is used only once, at the end.
-// Judging each candidate by the loss overfits the held-back samples a little, so it is done only if
-// the first way does not improve the plan.
+// Judges candidates by outputs first. Outputs rate each step, so the plan's loss is used only once,
+// at the end. Judging each candidate by the loss overfits the held-back samples a little, so it is
+// done only if the first way does not improve the plan.
 static enum msc_status improve_plan(struct attempt **best, struct distilling *d,
                                     struct msc_arena *arena) {
     for (int32_t i = 0; i < sites_of(d)->n_sites; i++) {

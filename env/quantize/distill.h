@@ -1,8 +1,8 @@
-// The stage `distill`: improves the weights of the best plan after a search, one by one, in the
-// order from the model's inputs (tools/distiller.h). Each weight is fitted on a part of the
-// calibration samples, with the plan as improved so far. The other samples are held back. The
-// improved weight is kept if, on these, the outputs of its own joint get closer to the float
-// model's. If the final plan does not have a lower distill loss, the stage starts again and keeps a
+// The stage `distill`: improves the weights of the best plan after a search, one by one in
+// topological order (tools/distiller.h). Each weight is fitted on a part of the calibration
+// samples, with the plan as improved so far. The other samples are held back. The improved weight
+// is kept if it brings the outputs of its own joint closer to the float model's on the held-back
+// samples. If the final plan does not have a lower distill loss, the stage starts again and keeps a
 // weight only if it lowers that loss.
 //
 //     struct msc_quantize_distilled d;
@@ -41,7 +41,7 @@ struct msc_quantize_distilled {
     size_t n_weights;                              // weights that could be improved
     struct msc_quantize_distilled_weight *weights; // [n_weights], in topological order
     size_t n_improved;
-    double metrics[MSC_MAX_METRICS]; // of the improved plan, by the space's metrics
+    double metrics[MSC_MAX_METRICS]; // of the improved plan, by index of the space's metrics
     struct cJSON *validation;        // metrics on the validation samples; NULL: there are none
 };
 
@@ -57,6 +57,6 @@ enum msc_status msc_quantize_measure_plan(double metrics[MSC_MAX_METRICS], struc
 enum msc_status msc_quantize_distill(struct msc_quantize_distilled *out, struct msc_env *env,
                                      const uint32_t choices[],
                                      const struct msc_quantize_distill_options *options);
-void msc_quantize_distilled_finish(struct msc_quantize_distilled *d); // accepts a zeroed one
+void msc_quantize_distilled_finish(struct msc_quantize_distilled *d); // accepts a zeroed struct
 
 #endif

@@ -187,7 +187,7 @@ enum msc_status msc_quantize_kept_take_prepared(bool *is_there, const struct msc
     }
     const char *path = msc_preparation_path(env, PREPARED_ENDING, &arena);
     if (!path) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for what is kept beside a record");
+        status = MSC_FAIL(MSC_E_NOMEM, "not enough memory for the files next to the record");
     } else if (msc_file_exists(path)) {
         status = take_prepared(is_there, path, env, z);
     }

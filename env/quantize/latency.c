@@ -96,7 +96,7 @@ struct coster {
     double *(*is_form)[N_FORMS]; // [n_tasks][form], 1 or 0 by choice; created on demand
     double (*alone)[N_FORMS];    // [n_tasks][form], scales of terms that depend on one task only
     uint32_t *tasks;             // [n_tasks], tasks of the current term
-    const double **by_choice;    // [n_tasks], and their factors
+    const double **by_choice;    // [n_tasks], factors of these tasks
 };
 
 static bool is_bytes(const struct msc_quant *q) {
@@ -162,8 +162,8 @@ static enum msc_status add_factor(struct coster *c, size_t *n, uint32_t task,
     return MSC_OK;
 }
 
-// Adds a term that is `scale` if all sites of the set, and the site `beside` (or MSC_NO_ID), are
-// bytes.
+// Adds a term that is `scale` if all sites of the set and the site `beside` are bytes. `beside` may
+// be MSC_NO_ID.
 static enum msc_status add_if_all(struct coster *c, double scale, const struct msc_site_set *set,
                                   int32_t beside) {
     size_t n = 0;

@@ -19,8 +19,9 @@
 // of tasks' choices, so the metric is exact (env/api/space.h).
 //
 // The table is fitted to profiles (tools/profile.h) of whole models: the float one, the uniform one
-// of bytes, and three mixed plans in which conversions show. In these, every other weight, or the
-// outputs of sums, products and concatenations, are float. The first two models are fitted exactly.
+// of bytes, and three mixed plans in which conversions show. In the mixed plans, half of the
+// weights, or the outputs of sums, products and concatenations, are float. The first two models are
+// fitted exactly.
 #ifndef MSC_ENV_QUANTIZE_LATENCY_H
 #define MSC_ENV_QUANTIZE_LATENCY_H
 
@@ -42,7 +43,7 @@ struct msc_latency_network {
     int32_t *group_of;           // [n_joints], the first joint of its group
     int32_t *site_of_slot;       // [n_slots], or MSC_NO_ID
     int32_t *site_of_tensor;     // [n_tensors], site of an activation, or MSC_NO_ID
-    struct msc_site_set *needed; // [n_joints], by a group's first joint: it runs in integers (P)
+    struct msc_site_set *needed; // [n_joints], by a group's first joint: runs in integers (P)
     struct msc_site_set *made;   // [n_sites], all groups that write the site run in integers (M)
     struct msc_site_set *read;   // [n_sites], all groups that read the site run in integers (R)
     int32_t *maker;              // [n_sites], the first group that writes it, or MSC_NO_ID
@@ -77,21 +78,22 @@ struct msc_latency_job {
 // Divides a network into groups and sites. Everything is allocated in the arena.
 enum msc_status msc_latency_network_find(struct msc_latency_network *out, const struct msc_graph *g,
                                          const struct msc_quantizer *q, struct msc_arena *arena);
-// Measures the table in the target's runtime. If that is not installed, it uses mscgym's cpu
+// Measures the table in the target's runtime. If the runtime is not installed, uses mscgym's cpu
 // kernels and logs a warning. MSC_E_INVALID: no choice has integers of at most 8 bits.
 enum msc_status msc_latency_table_measure(struct msc_latency_table *out,
                                           const struct msc_latency_network *net,
                                           const struct msc_latency_job *job,
                                           struct msc_arena *arena);
-// Reads a table from its text, which is copied. MSC_E_FORMAT: it does not belong to this network.
+// Reads a table from its text, which is copied. MSC_E_FORMAT: the table does not belong to this
+// network.
 enum msc_status msc_latency_table_read(struct msc_latency_table *out,
                                        const struct msc_latency_network *net, const char *text,
                                        size_t length, struct msc_arena *arena);
 
 // The `cost` function of latency_us.
 enum msc_status msc_quantize_cost_latency(struct msc_metric_cost *out, const void *of);
-// Searches, without runs, for a plan of lower latency than every baseline by this cost. *out is in
-// the arena; NULL if none is found.
+// Searches, without runs, for a plan that has a lower latency than every baseline by this cost.
+// *out is in the arena; NULL if none is found.
 enum msc_status msc_quantize_find_quickest(const uint32_t **out, const struct msc_space *space,
                                            const struct msc_cost *cost, struct msc_arena *arena);
 

@@ -1,10 +1,10 @@
 // Fits the table of latencies to the times of the plans' kernels.
 //
 // The float time of a group comes from the float model, in which runtimes fuse most and keep their
-// own layouts. Its integer time comes from the uniform plan. In mixed plans a group takes longer
-// than that; the excess is added to the conversions next to it. The time of a conversion is its
-// mean over the plans that have it. All conversions are then scaled by a common factor so that the
-// mixed plans are fitted on average, and integer times so that the uniform plan is fitted exactly.
+// own layouts. Its integer time comes from the uniform plan. In mixed plans a group takes longer;
+// the excess is added to the conversions next to it. The time of a conversion is its mean over the
+// plans that have it. All conversions are then scaled by a common factor so that the mixed plans
+// are fitted on average, and integer times so that the uniform plan is fitted exactly.
 #include "env/quantize/latency_internal.h"
 
 #include "base/alloc.h"
@@ -14,8 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-// Limit of the factor on conversions, and the inverse of its lower limit: beyond it, a measurement
-// was disturbed.
+// Greatest factor on conversions; the least is its inverse. A factor beyond these limits means that
+// a measurement was disturbed.
 #define MOST_SCALED 2.0
 
 // One kind of conversion.
@@ -159,7 +159,7 @@ static void see_plan(struct fit *f, int p) {
 
 // ---- Conversions ------------------------------------------------------------------------------
 
-// Whether the site is constant for the plan's lengths, so that it is never converted.
+// Whether the site is constant for the plan's lengths and therefore never converted.
 static bool is_gone(const struct fit *f, const struct msc_plan *plan, int32_t site) {
     return plan->bound_slots[f->net->sites->sites[site].slots[0]] == MSC_NO_ID;
 }

@@ -13,9 +13,9 @@
 enum msc_latency_plan {
     MSC_LATENCY_FLOAT,
     MSC_LATENCY_UNIFORM, // all searched sites are bytes
-    MSC_LATENCY_EVEN,    // the same, but every other weight is float
-    MSC_LATENCY_ODD,     // the same, but the remaining weights are float
-    MSC_LATENCY_JOINED,  // the same, but outputs of integer joints without a weight are float
+    MSC_LATENCY_EVEN,    // UNIFORM, but every other weight is float
+    MSC_LATENCY_ODD,     // UNIFORM, but the other weights are float
+    MSC_LATENCY_JOINED,  // UNIFORM, but outputs of integer joints without a weight are float
     MSC_LATENCY_PLANS,
 };
 

@@ -151,8 +151,8 @@ static enum msc_status profile_files(struct msc_profile profiles[], struct msc_r
     return msc_runtime_profile(runtime, &run, profiles, arena);
 }
 
-// Profiles in the target's runtime. *is_there is left false if that is not installed, and the
-// reason is logged.
+// Profiles in the target's runtime. If the runtime is not installed, logs the reason and leaves
+// *is_there false.
 static enum msc_status profile_in_runtime(bool *is_there, struct msc_profile profiles[],
                                           struct msc_latency_source *source,
                                           const struct msc_latency_plans *p,

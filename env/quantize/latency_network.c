@@ -14,8 +14,8 @@ struct finder {
 
 // ---- Sets of sites ----------------------------------------------------------------------------
 
-// Adds a site to a condition; MSC_NO_ID makes it never true, because something other than a site is
-// needed.
+// Adds a site to a condition. MSC_NO_ID makes the condition never true, because it then needs
+// something other than a site.
 static enum msc_status set_add(struct msc_site_set *set, int32_t site, struct msc_arena *arena) {
     int32_t at = set->n;
     set->is_never = set->is_never || site == MSC_NO_ID;
@@ -65,16 +65,16 @@ static bool has_sites(const struct finder *f, const struct msc_joint *j) {
     return false;
 }
 
-// Whether a joint does not decide about integers itself and belongs to the group that it reads
-// from.
+// Whether the joint has no condition of its own for integers, so that it belongs to the group whose
+// output it reads.
 static bool follows(const struct finder *f, const struct msc_joint *j) {
     enum msc_target_role role = role_of(f, j);
     bool is_limit = role == MSC_TARGET_FLOAT || role == MSC_TARGET_SATURATES;
     return is_limit || !has_sites(f, j);
 }
 
-// The group of a joint. It is the group that writes its first float operand, if that tensor has no
-// other reader and no site; else the joint itself.
+// The group of a joint. It is the group that writes the joint's first float operand, if this
+// operand has no other consumer and no site. Otherwise it is the joint itself.
 static int32_t find_group(const struct finder *f, const struct msc_joint *j) {
     const int32_t *readers;
     if (!follows(f, j)) {

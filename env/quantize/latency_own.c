@@ -214,7 +214,7 @@ enum msc_status msc_latency__profile_own(struct msc_profile profiles[],
     }
     source->runtime = "mscgym's cpu kernels";
     source->version = msc_arena_strdup(arena, o.backend->def->numerics(o.backend));
-    source->processor = ""; // the version describes it
+    source->processor = ""; // the version names the instruction set
     status = MSC_ALLOCATED(source->version);
 out:
     msc_evaluator_destroy(o.evaluator);

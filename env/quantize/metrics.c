@@ -182,7 +182,7 @@ static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of)
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         struct msc_product products[2];
         if (c->in->plan->parts[i] > 0) {
-            continue; // all chunks of a sequence are counted with the first
+            continue; // the first chunk of a sequence is counted for all
         }
         int n = msc_joint_products(products, g, msc_graph_joint(g, i));
         for (int k = 0; k < n; k++) {

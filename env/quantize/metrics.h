@@ -15,8 +15,8 @@ struct msc_quantize_costing {
     const struct msc_quantize_space *s;
 };
 
-// The task that decides the bits of the operand at a slot. MSC_NO_ID if there is none; *bits is
-// then their number.
+// The task that decides the bits of the operand at a slot. If there is none, returns MSC_NO_ID and
+// sets *bits to the number of bits.
 int32_t msc_quantize_operand_task(double *bits, const struct msc_quantize_inputs *in,
                                   const struct msc_quantize_space *s, int32_t slot);
 

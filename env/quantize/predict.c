@@ -134,7 +134,7 @@ static double elements_of(const struct msc_quantize_predictor *p, int32_t tensor
     return t->data ? 0 : fmax((double)msc_tensor_n_elements(t), 0) / p->n_samples;
 }
 
-// Whether the joint is fused with the float convolution that it reads.
+// Whether the joint is fused with the float convolution whose output it reads.
 static bool is_fused(const struct msc_quantize_predictor *p, const struct msc_joint *j) {
     static const enum msc_op fused[] = {MSC_OP_RELU,         MSC_OP_CLIP,       MSC_OP_LEAKY_RELU,
                                         MSC_OP_SIGMOID,      MSC_OP_TANH,       MSC_OP_HARD_SWISH,
@@ -251,7 +251,7 @@ static bool is_bytes(const struct msc_quant *q) {
     return q && q->type == MSC_DTYPE_NONE && q->bits <= 8 && q->group_size == 0;
 }
 
-// Whether all sites of the condition are bytes; without a point nothing is quantised.
+// Whether all sites of the condition are bytes. Without a point, nothing is quantised.
 static bool predict_holds(const struct msc_quantize_predictor *p, const struct msc_site_set *set,
                           const uint32_t point[]) {
     bool all = point && !set->is_never;

@@ -11,9 +11,9 @@
 
 struct msc_quantize_predictor;
 
-// *out is owned by the caller and must be destroyed before the environment. It is NULL, and nothing
-// can be predicted, if the environment is not `quantize` or its target does not keep tensors as
-// integers.
+// *out is owned by the caller and must be destroyed before the environment. *out is NULL, because
+// nothing can be predicted, if the environment is not `quantize` or its target does not keep
+// tensors as integers.
 enum msc_status msc_quantize_predictor_create(struct msc_quantize_predictor **out,
                                               struct msc_env *env);
 void msc_quantize_predictor_destroy(struct msc_quantize_predictor *p); // accepts NULL

@@ -2,8 +2,8 @@
 //
 // A single joint in floats or integers costs conversions around it, so changes pay only along
 // stretches of the network. Tasks are in the network's order. Starting from the best uniform plan,
-// each stretch of tasks is replaced by that of another uniform plan if this lowers the latency,
-// until no stretch does.
+// each stretch of tasks gets the choices of another uniform plan if this lowers the latency, until
+// no stretch does.
 #include "env/quantize/latency.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    MOST_TASKS = 32, // in a stretch
+    MOST_TASKS = 32, // greatest length of a stretch
     MOST_PASSES = 16,
 };
 

@@ -18,7 +18,7 @@ static const char *const feature_names[N_FEATURES] = {"position", "log2_elements
 struct choice_list {
     size_t n;
     uint32_t *choices; // [n], the quantizer's choices
-    uint32_t *index;   // [all choices], index in the list of each choice, or of its nearest one
+    uint32_t *index;   // [all choices], position of each choice, or of its nearest, in the list
     double *bits[2];   // [kind][n], bits of weights and of activations
     const char **labels;
     uint32_t *order; // most expensive first
@@ -32,7 +32,7 @@ struct builder {
     double n_samples; // in the plan's batch
     struct msc_arena *arena;
     size_t n_choices;
-    struct choice_list all, of_kind[2]; // for tasks with both kinds of sites, and with one
+    struct choice_list all, of_kind[2]; // for tasks with both kinds of sites and with one kind
     struct choice_list *of_task;        // [n_tasks] if there are rules, else NULL
     bool *has_kind[2];                  // [kind][n_tasks]
     struct msc_task *tasks;             // tasks of the space
@@ -165,7 +165,8 @@ static size_t first_same(const struct builder *b, int kind, size_t c) {
                                   : msc_quantizer_first_choice(b->q, (enum msc_site_kind)kind, c);
 }
 
-// The choice of the list with the nearest number of bits; of two, the one with more.
+// The choice of the list with the nearest number of bits; of two equally near ones, the one with
+// more bits.
 static uint32_t nearest_choice(const struct builder *b, const struct choice_list *list, size_t c) {
     double wanted = choice_bits(msc_quantizer_choice(b->q, c));
     uint32_t best = 0;
@@ -182,8 +183,8 @@ static uint32_t nearest_choice(const struct builder *b, const struct choice_list
     return best;
 }
 
-// Lists the allowed choices (a bit for each). A choice that is the same as an earlier one for sites
-// of that kind (MSC_SITE_KINDS: of both kinds) is left out.
+// Lists the choices whose bit is set in `allowed`. A choice that is the same as an earlier one for
+// sites of this kind (MSC_SITE_KINDS: of both kinds) is left out.
 static enum msc_status list_choices(struct builder *b, struct choice_list *list, int kind,
                                     uint64_t allowed) {
     uint64_t listed = 0;
@@ -373,7 +374,7 @@ static enum msc_status space_add_quickest(struct builder *b) {
     return MSC_OK;
 }
 
-// All chunks of a sequence are counted with the first, because they are equal.
+// The chunks of a sequence are equal, so the first one is counted for all of them.
 static double sample_macs(const struct builder *b, int32_t joint) {
     const struct msc_graph *g = b->plan->graph;
     double macs = b->plan->parts[joint] > 0 ? 0 : msc_joint_macs(g, msc_graph_joint(g, joint));

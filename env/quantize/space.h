@@ -24,7 +24,7 @@ struct msc_quantize_inputs {
     const struct msc_edit *const *fixed;
     const struct msc_metrics *metrics;
     const struct msc_quantize_latency *latency; // NULL unless a metric asks for it
-    const struct msc_whole_cost *whole;         // cost of the whole model; NULL: it is the graph
+    const struct msc_whole_cost *whole;         // cost of the whole model; NULL: the graph is whole
 };
 
 struct msc_quantize_space {
@@ -47,8 +47,8 @@ enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
                                          struct msc_arena *arena);
 
 // Adds the features of choices, after the costs: "bits", "group_size", "size_bytes" and
-// "weight_error". The last is the sum of squares of rounding errors relative to that of the task's
-// weights (env/quantize/features.c). `tasks` are those of the space.
+// "weight_error". The last is the sum of squares of rounding errors relative to the sum of squares
+// of the task's weights (env/quantize/features.c). `tasks` are the space's tasks.
 enum msc_status msc_quantize_add_choice_features(struct msc_quantize_space *s,
                                                  struct msc_task tasks[],
                                                  const struct msc_quantize_inputs *in,
