@@ -108,9 +108,9 @@ extern const struct msc_param msc_config__export_params[];
 
 // The tools, in the order their stages run.
 struct msc_config_tool {
-    const char *name; // of the tool, its section and its environment
-    size_t offset;    // of the section in msc_config_top
-    // The searches of a section that lists none: measures the usual choice everywhere.
+    const char *name; // name of the tool, of its section and of its environment
+    size_t offset;    // offset of the section in msc_config_top
+    // The value of `gym` if the section lists no searches. It measures the usual choice everywhere.
     const char *plain_gym;
 };
 #define MSC_CONFIG_TOOL_COUNT 3
@@ -143,10 +143,10 @@ enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config
 // begin with `place`.
 enum msc_status msc_config__read_rerank(struct msc_config *c, cJSON **out, const cJSON *value,
                                         const char *place);
-// The same for `distill`, which may be true, false or an object.
+// Like msc_config__read_rerank, but for `distill`, which may be true, false or an object.
 enum msc_status msc_config__read_distill(struct msc_config *c, cJSON **out, const cJSON *value,
                                          const char *place);
-// Adds "runtime" to a section; unless `is_full`, only if it differs from the default.
+// Adds "runtime" to a section. If `is_full` is false, a runtime equal to the default is left out.
 enum msc_status msc_config__write_runtime(cJSON *section, const struct msc_config_runtime *runtime,
                                           bool is_full);
 // stages.c

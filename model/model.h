@@ -20,14 +20,14 @@ MSC_PUBLIC_BEGIN
 
 struct msc_model_options {
     const char *device;
-    int n_threads;         // 0: all of the machine
+    int n_threads;         // 0: as many as the machine has
     uint64_t memory_bytes; // limit for the process; 0: half of the free memory
-    bool is_single;        // one evaluation at a time: kernels use the threads
+    bool is_single;        // evaluations run one at a time and their kernels use all threads
     const struct msc_binding *bindings;
     size_t n_bindings;
-    const struct msc_array_list *feeds; // the only inputs it will run on; may be NULL
+    const struct msc_array_list *feeds; // the only inputs that the model will run on; may be NULL
     const struct msc_array_list
-        *weights; // replace the file's (msc_graph_load_weights); may be NULL
+        *weights; // in place of the file's weights (msc_graph_load_weights); may be NULL
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
@@ -51,7 +51,7 @@ struct msc_model {
     bool has_state;                 // the samples of a batch form a sequence
     struct msc_dataset *dataset;    // NULL until loaded
     struct msc_dataset *validation; // NULL: none
-    int64_t n_shared;               // validation samples left out as they are calibration samples
+    int64_t n_shared;               // calibration samples left out of `validation`
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
@@ -80,9 +80,9 @@ const char *msc_model_numerics(const struct msc_model *model);
 
 // The `baseline` stage: compares the backend's outputs on the first batch with those of the
 // reference kernels. MSC_E_STATE names an output that is not close (model/allclose.h). If an output
-// differs after a discontinuity, the tensors before that are compared instead
-// (graph/discontinuity.h). If it differs after a tensor that the network quantises itself, it is
-// compared from there, together with the integers (model/grids.h).
+// after a discontinuity differs, the tensors before the discontinuity are compared instead
+// (graph/discontinuity.h). If an output differs after a tensor that the network quantises itself,
+// the comparison starts from that tensor's integers, which are compared too (model/grids.h).
 enum msc_status msc_model_check(struct msc_model *model, const struct msc_config_dataset *from,
                                 double atol, double rtol);
 

@@ -139,8 +139,8 @@ static void follow_others(struct walk *w) {
     memset(w->is_passed, 0, (size_t)msc_graph_n_tensors(w->g) * sizeof w->is_passed[0]);
 }
 
-// Goes back from the compared tensors, through those that do not vary, to joints with inputs that
-// do.
+// Goes back from the compared tensors, through tensors that do not vary, to joints whose inputs
+// vary, and names these joints' outputs.
 static void name_ends(struct walk *w) {
     const struct msc_graph *g = w->g;
     for (size_t i = 0; i < msc_distill_n_compared(w->distill); i++) {
@@ -190,8 +190,8 @@ static enum msc_status find_ends(cJSON *list, const struct msc_model *model,
 
 // ---- Samples and outputs ----------------------------------------------------------------------
 
-// Warns about compared tensors that are the same for all samples, unless all of them are; returns
-// whether all are.
+// Returns true if all compared tensors are the same for all samples. If only some of them are,
+// warns about these.
 static bool are_outputs_same(const struct msc_distill *d, const char *name,
                              const struct msc_log *log) {
     size_t n = msc_distill_n_compared(d), n_same = 0;

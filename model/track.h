@@ -31,7 +31,9 @@ struct msc_track_row {
     double mean_abs; // of |y - z|
     double snr_db;   // 10 log10(sum y^2 / sum (y - z)^2); INFINITY: they are equal
     double cosine;   // sum yz / sqrt(sum y^2 sum z^2); 1 if both are all 0, 0 if only one is
-    double inputs_db; // least snr_db of the joint's inputs; tensors without a row pass theirs on
+    // The least snr_db of the joint's inputs. An input without a row counts with the least of the
+    // inputs of the joint that computes it.
+    double inputs_db;
 };
 
 // A joint is not expected to read cleaner inputs than this; 8 bits give about as much.
@@ -41,8 +43,8 @@ struct msc_track {
     size_t n_rows;
     struct msc_track_row *rows; // in the order that the first network computes them
     int64_t n_samples;
-    // The row with the largest fall, min(inputs_db, MSC_TRACK_CLEAN_DB) - snr_db; the first of
-    // equals. n_rows: nothing differs.
+    // The row with the largest fall, min(inputs_db, MSC_TRACK_CLEAN_DB) - snr_db; of equal falls,
+    // the first. n_rows: nothing differs.
     size_t worst;
 };
 

@@ -16,7 +16,7 @@ struct after {
     struct msc_news *news;
     struct msc_processor_result *result;
     struct msc_search_result *found;
-    cJSON *report;              // the result's
+    cJSON *report;              // borrowed from `result`
     struct msc_trial winner;    // of the search
     struct msc_trial delivered; // the winner, or the trial that rerank puts first
 };
@@ -58,7 +58,7 @@ static enum msc_status run_winner(struct after *a) {
 }
 
 // Delivers the trial that rerank puts first, if it is not the winner. The next entries start from
-// it.
+// this trial.
 static enum msc_status run_delivered(struct after *a) {
     if (a->delivered.id != a->winner.id) {
         MSC_TRY(deliver(a, &a->delivered));

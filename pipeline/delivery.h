@@ -35,7 +35,7 @@ struct msc_delivery_options {
 };
 
 struct msc_delivery_plan {
-    int64_t id;              // for the caller
+    int64_t id;              // for the caller's use
     const char *name;        // for messages: "trial 17", "uniform 8"
     const uint32_t *choices; // NULL: `strategy`; if that is NULL too, the float model's own file
     const struct msc_strategy *strategy; // a plan that no choices describe, or NULL

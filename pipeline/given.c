@@ -48,7 +48,7 @@ static enum msc_status fail_damaged(const struct msc_config_entry *e, enum msc_s
                           why, e->name);
 }
 
-// As msc_given_is without --restart.
+// Like msc_given_is, but as if --restart were not given.
 static enum msc_status find_given(bool *out, const struct msc_config_entry *e) {
     struct msc_strategy *s = NULL;
     bool own = false;

@@ -14,8 +14,8 @@ struct serving {
     int output;
     struct msc_arena arena;
     const char *build;
-    struct msc_setup *setup;    // of the last init
-    struct msc_session session; // of the setup
+    struct msc_setup *setup;    // made by the last init message
+    struct msc_session session; // opened in `setup`
     struct msc_processor_options options;
 };
 

@@ -22,8 +22,8 @@
 //
 // Files next to a record:
 //     RECORD.params        scales and reference outputs
-//     RECORD.moments       progress of computing these before the first trial
-//     RECORD.prepared      scales of a launch that ended before its record began
+//     RECORD.moments       progress of computing RECORD.params, before the first trial
+//     RECORD.prepared      scales from a launch that ended before it began a record
 //     RECORD.base.json     the strategy that the search started from, if any
 //     RECORD.result.json   results computed at the end
 //     RECORD.rerank.json   the new order of the best trials, if requested

@@ -104,7 +104,7 @@ static enum msc_status publish_write_model(struct msc_publisher *p,
     return status;
 }
 
-// A failed write is only a warning while the search runs.
+// True if the write succeeded. While the search runs, a failed write is only a warning.
 static bool is_written(const struct msc_publisher *p, const char *what, enum msc_status status) {
     if (status != MSC_OK) {
         msc_log(p->session->setup->log, MSC_LOG_WARNING,

@@ -347,7 +347,8 @@ static enum msc_status write_track(const struct run *r, const cJSON *json) {
     return status;
 }
 
-// Runs sample by sample, as every model allows that; sequences run as a whole.
+// Opens the model so that it runs sample by sample, which every model allows; sequences run as a
+// whole.
 static enum msc_status open_tracked(struct msc_model **out, const struct msc_setup *setup) {
     const struct msc_config *c = setup->config;
     struct msc_config_dataset dataset = c->dataset;
@@ -358,7 +359,7 @@ static enum msc_status open_tracked(struct msc_model **out, const struct msc_set
     if (dataset.n_states == 0) {
         dataset.options.batch = 1;
     }
-    MSC_TRY(msc_setup_open_model(out, setup, NULL)); // it has been logged before
+    MSC_TRY(msc_setup_open_model(out, setup, NULL)); // logged already when it was first opened
     return msc_model_load_dataset(*out, &dataset);
 }
 

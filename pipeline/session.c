@@ -24,7 +24,8 @@ static bool is_measured(const struct msc_record *record) {
     return msc_json_get(env, "latency_of") != NULL;
 }
 
-// Parameters that were lost and computed again must be the same, else they are removed.
+// Fails if the parameters are not those that the record began with. If they were lost and computed
+// again, the wrong ones are removed.
 static enum msc_status check_parameters(const struct msc_session *s, const char *path,
                                         const struct msc_record *record, bool was_there) {
     static const char key[] = "params_hash";

@@ -72,7 +72,8 @@ enum msc_status msc_session_check_cluster(const struct msc_session *s) {
                           s->entry->name);
 }
 
-// Adds the folder of the code: on this machine, the entry's.
+// Adds the folder of the environment's code and the library's hash. On this machine the folder is
+// the entry's.
 static enum msc_status write_code(struct msc_str *init, struct msc_session *s, bool is_elsewhere) {
     const char *library;
     char *folder;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-// The reference is a baseline or one of this many trials after them.
+// The reference is a baseline or one of this many trials after the baselines.
 #define CANDIDATES 256
 // Longer records are sampled: about this many trials are compared to count neighbours.
 #define COUNTED 20000
@@ -108,8 +108,8 @@ static enum msc_status list_alone(struct msc_analysis *a) {
     return MSC_OK;
 }
 
-// Index of each choice's effect in `alone`, at offsets[task] + choice in `places`. SIZE_MAX:
-// unknown.
+// places[offsets[task] + choice] is the index in `alone` of the choice's effect. SIZE_MAX: the
+// effect is unknown.
 struct alone_places {
     size_t *offsets, *places;
 };

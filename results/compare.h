@@ -34,7 +34,7 @@ struct msc_compare_options {
 //   "best_over_trials"   list of {"trials", "values"}: the best after 10, 30, 100, … trials (with
 //                        baselines) and at the end; null: none yet, or the record is shorter
 //   "best_over_time"     list of {"seconds", "values"}: the best after fractions of the shortest
-//                        search's time, and at the end (no "seconds")
+//                        search's time; the last entry is the best at the end and has no "seconds"
 //   "winners"            their choices (results/differences.h), without records that have no winner
 //   "joint_front"        with several objectives: the Pareto front of all records' fronts together
 // }

@@ -1,6 +1,5 @@
-// The lines of a report about the runtime of the search: which one it is, and warnings if the
-// winner is not an improvement there. Here, the first of the reranked plans counts as the winner,
-// if there are any.
+// The lines of a report about the search's runtime: its name, and warnings if the winner is not an
+// improvement in that runtime. If plans were reranked, "the winner" here means the first of them.
 #ifndef MSC_RESULTS_REPORT_RUNTIME_H
 #define MSC_RESULTS_REPORT_RUNTIME_H
 
@@ -16,7 +15,7 @@ struct msc_str;
 //    thousandth of the loss of uniform 8;
 //  - it is not better than the uniform plan of 8 bits: its file is no smaller, its loss is not
 //    lower by more than the noise, and its latency is not lower by the quartiles of the rounds;
-//  - only its file is no smaller than the file of that plan;
+//  - it is better than that plan, but its file is not smaller;
 //  - the float model's outputs there differ from those that the search used, by the same margins;
 //  - it is slower than the float model, by the quartiles of the rounds and at least 1 %.
 // Appends nothing if the report has no `runtime`.

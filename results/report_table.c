@@ -215,7 +215,7 @@ enum msc_status msc_report_table_fill(struct msc_report_table *table, const stru
             mark_best(table);
         }
     }
-    if (!delivered && msc_json_get(report, "distilled")) { // it is not delivered
+    if (!delivered && msc_json_get(report, "distilled")) { // the improved plan is not delivered
         MSC_TRY(report_add_row(table, "distilled", msc_json_get(report, "distilled")));
     }
     MSC_TRY(add_lists(table, report, winner_id));
