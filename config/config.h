@@ -64,8 +64,8 @@ struct msc_config_entry {
     struct cJSON *rerank;            // resolved (docs/runtime.md); NULL: none
     struct cJSON *distill;           // resolved: `ridge` and `held_back`; NULL: no such stage
     struct msc_budget budget;
-    double trial_seconds; // <= 0: none
-    double quiet_seconds; // 0: no limit
+    double trial_seconds; // time limit of one trial; <= 0: none
+    double quiet_seconds; // longest time without a sign of life; 0: no limit
     uint64_t seed;
     uint32_t parallel;
     int baseline;      // enum msc_config_baseline
@@ -126,7 +126,7 @@ struct msc_config {
     struct msc_binding *bindings;
     const struct cJSON *outputs; // in `json`: tensors where searches end by default; NULL: none
     struct msc_config_dataset dataset;
-    double atol, rtol;      // of the baseline stage
+    double atol, rtol;      // tolerances of the baseline stage
     int64_t profile_repeat; // 0: no such stage
     struct msc_config_stages stages;
     size_t n_entries; // entries, in the order in which they run
@@ -156,8 +156,8 @@ enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *conf
 enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *name,
                                          const struct cJSON *object, struct cJSON **out);
 
-// The resolved configuration as JSON, with paths relative to `folder` and every default
-// (msc_env_complete adds those of an environment). *out is owned by the caller.
+// The resolved configuration as JSON, with paths relative to `folder` and every default, except
+// defaults that only msc_env_complete adds. *out is owned by the caller.
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder);
 // Like msc_config_to_json, but with only the given entry: this goes into the header of the entry's

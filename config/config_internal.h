@@ -25,7 +25,7 @@ struct msc_config_section {
     const char *strategy_file, *target;
     bool is_target_default;
     const cJSON *runtime, *gym;
-    struct msc_config_runtime in_runtime; // `runtime`, read
+    struct msc_config_runtime in_runtime; // the keys of `runtime`, after reading
 };
 
 struct msc_config_runtime_keys {

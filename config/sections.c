@@ -88,13 +88,13 @@ static enum msc_status entry_check_names(const struct msc_config *c) {
             const struct msc_config_entry *b = &c->entries[j];
             if (j < i && strcmp(a->record, b->record) == 0) {
                 return MSC_FAIL(MSC_E_INVALID,
-                                "%s: %s and %s have the same record \"%s\"; name them differently",
+                                "%s: %s and %s have the same record \"%s\"; give each its own",
                                 c->path, b->name, a->name, msc_path_name(a->record));
             }
             if (a->strategy_file && strcmp(a->strategy_file, b->record) == 0) {
                 return MSC_FAIL(MSC_E_INVALID,
-                                "%s: \"%s\" is the strategy file of %s and the record of %s; name "
-                                "them differently",
+                                "%s: \"%s\" is the strategy file of %s and the record of %s; give "
+                                "each its own",
                                 c->path, msc_path_name(b->record), a->section, b->name);
             }
         }

@@ -212,7 +212,7 @@ const struct msc_param msc_config__gym_params[] = {
      .max = 1e9},
     {.name = "quiet_time",
      .help = "restarts the search process after this time without a sign of life, but not before "
-             "100 median trials; 0: never",
+             "100 times the median trial time; 0: never",
      .offset = GYM(quiet_seconds),
      .type = MSC_PARAM_DURATION,
      .number = MSC_WATCHDOG_DEFAULT_S,
@@ -234,8 +234,8 @@ const struct msc_param msc_config__gym_params[] = {
      .offset = GYM(base),
      .type = MSC_PARAM_TEXT},
     {.name = "folder",
-     .help =
-         "where an agent's program runs and its paths start; default: the configuration's folder",
+     .help = "folder that an agent's program runs in and its paths are relative to; default: the "
+             "configuration's folder",
      .offset = GYM(folder),
      .type = MSC_PARAM_TEXT},
     {0},
@@ -264,7 +264,8 @@ const struct msc_param msc_config__distill_params[] = {
      .offset = offsetof(struct msc_config_distill, ridge),
      .type = MSC_PARAM_JSON},
     {.name = "held_back",
-     .help = "share of the calibration samples kept out of the fit, to judge the weights on",
+     .help =
+         "share of the calibration samples left out of the fit and used to judge the new weights",
      .offset = offsetof(struct msc_config_distill, held_back),
      .type = MSC_PARAM_F64,
      .number = 0.125,

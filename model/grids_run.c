@@ -207,8 +207,8 @@ static bool is_last_operand(const struct msc_joint *j, int32_t operand) {
     return true;
 }
 
-// Gives a joint the found codes if its operand is on a grid. After the last operand of a joint that
-// quantises, checks its codes.
+// Gives a joint its operand: the codes found, if the operand is on a grid. After the last operand
+// of a joint that quantises, checks its codes.
 static enum msc_status read_found(void *payload, struct msc_array **out, const struct msc_joint *j,
                                   int32_t operand, const struct msc_array *array) {
     struct reader *r = payload;

@@ -201,7 +201,7 @@ static bool are_outputs_same(const struct msc_distill *d, const char *name,
     for (size_t i = 0; n_same < n && i < n; i++) {
         if (msc_distill_is_same(d, i, are_same)) {
             msc_log(log, MSC_LOG_WARNING,
-                    "%s: output %s is the same for all samples: the loss learns nothing from it",
+                    "%s: output %s is the same for all samples, so its loss does not compare plans",
                     name, msc_distill_compared_name(d, i));
         }
     }

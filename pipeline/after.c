@@ -179,7 +179,8 @@ enum msc_status msc_after_search(struct msc_session *s, struct msc_publisher *pu
     bool is_complete = has_best && line.trial.outcome.state == MSC_TRIAL_COMPLETE;
     if (!s->entry->is_delivered || !is_complete) {
         if (s->entry->is_delivered) {
-            result->is_feasible = result->was_cancelled; // a cancelled search may still find one
+            // A cancelled search may still find a winner when it continues.
+            result->is_feasible = result->was_cancelled;
         }
         msc_news_end(news, report, found);
         return MSC_OK;

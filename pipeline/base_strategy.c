@@ -45,8 +45,8 @@ static enum msc_status check_hash(const struct msc_config_entry *e, const struct
     return !cJSON_IsString(old) || strcmp(old->valuestring, now) == 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_STATE,
-                          "%s: %s, the strategy that it starts from, has changed; restore it, name "
-                          "another record, or begin again with --restart",
+                          "%s: %s, the strategy that the search starts from, has changed; restore "
+                          "it, name another record, or begin again with --restart",
                           msc_record_path(record), e->base);
 }
 

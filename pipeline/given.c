@@ -113,7 +113,7 @@ static enum msc_status add_to_found(struct msc_strategy **out, const struct msc_
     if (prunes && !msc_strategy_prunes_as(s, setup->found)) {
         return MSC_FAIL(
             MSC_E_STATE,
-            "%s: the strategy does not fit the model that the sections before %s leave; "
+            "%s: the strategy does not fit the model that the sections before %s produce; "
             "restore the right file",
             e->strategy_file, e->section);
     }

@@ -37,7 +37,7 @@ struct msc_processor_options {
     // NAME.<beside>.jsonl unless `record` names one, and its results are not delivered. NULL: the
     // entry's own agent searches.
     const struct cJSON *agent;
-    const char *beside; // "sensitivity"
+    const char *beside; // such as "sensitivity"
     bool allow_plugins; // for a record: libraries and programs that it names may run
     const char
         *tensorboard; // folder that gets a run for each search (results/tensorboard.h); or NULL

@@ -107,10 +107,11 @@ static enum msc_status publish_write_model(struct msc_publisher *p,
 // True if the write succeeded. While the search runs, a failed write is only a warning.
 static bool is_written(const struct msc_publisher *p, const char *what, enum msc_status status) {
     if (status != MSC_OK) {
-        msc_log(p->session->setup->log, MSC_LOG_WARNING,
-                "cannot write the %s; it is tried again with the next best trial and at the end: "
-                "%s",
-                what, msc_status_message());
+        msc_log(
+            p->session->setup->log, MSC_LOG_WARNING,
+            "cannot write the %s, which is tried again after the next best trial and at the end: "
+            "%s",
+            what, msc_status_message());
     }
     return status == MSC_OK;
 }

@@ -138,7 +138,7 @@ static enum msc_status name_files(void *payload, struct msc_bridge *bridge) {
     return msc_worker_files_name(payload, bridge);
 }
 
-// The program on the nodes.
+// Path of the program on the nodes.
 static const char *node_program(const struct msc_session *s) {
     const char *program = s->setup->options.node_program;
     return program ? program : "mscgym";

@@ -42,7 +42,7 @@ struct msc_analysis_pair {
     int64_t id;
     double value;
     double difference;  // from the reference's value
-    double sum;         // of the two single differences
+    double sum;         // sum of the two single differences
     double interaction; // difference - sum
 };
 
@@ -63,7 +63,7 @@ struct msc_analysis {
 enum msc_status msc_analysis_make(struct msc_analysis *out, const struct msc_record *record);
 void msc_analysis_finish(struct msc_analysis *analysis); // accepts a zeroed one
 
-// Text for people, with at most `most_pairs` pairs, in tables folded to `n_columns` (0: not
+// Writes text for people: at most `most_pairs` pairs, in tables folded to `n_columns` (0: not
 // folded).
 enum msc_status msc_analysis_text(struct msc_str *out, const struct msc_analysis *analysis,
                                   size_t most_pairs, size_t n_columns);

@@ -41,12 +41,12 @@ struct msc_history {
     size_t n_improvements;
     struct msc_history_step last[MSC_HISTORY_LAST]; // newest first, complete
     size_t n_last;
-    // The exact best after 10, 30, 100, ... lines; NaN: none was feasible. n_marks of them have
+    // The exact best after 10, 30, 100, ... lines; NaN: none was feasible. The first n_marks have
     // been reached.
     double marks[MSC_HISTORY_MARKS];
     size_t n_marks;
     int64_t n_trials; // lines added
-    double elapsed_s; // of the last line
+    double elapsed_s; // search time at the last line
 };
 
 // max_steps: at least 4. MSC_E_NOMEM.

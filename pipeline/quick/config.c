@@ -40,7 +40,7 @@ static enum msc_status split_names(cJSON *list, const char *text, const char *op
         size_t n = next ? (size_t)(next - text) : strlen(text);
         struct msc_str name = {0};
         if (n == 0) {
-            return MSC_FAIL(MSC_E_INVALID, "quantize: %s: a name is missing", option);
+            return MSC_FAIL(MSC_E_INVALID, "quantize: %s: a name in the list is empty", option);
         }
         msc_str_printf(&name, "%.*s", (int)n, text);
         enum msc_status status = msc_str_status(&name);
