@@ -115,7 +115,7 @@ struct msc_config {
     bool is_stored;     // read from a record's header
     bool names_code;    // names a library or program: resuming a record needs consent
     const char *path;   // prefix of error messages
-    const char *folder; // paths in `json` are relative to it
+    const char *folder; // folder that paths in `json` are relative to
     const char *workspace;
     int verbose;          // index into the names in the key table
     const char *log_file; // NULL: none
@@ -137,7 +137,7 @@ struct msc_config {
 // run. MSC_E_NOT_FOUND and others: a file that it names is missing. *out is owned by the caller.
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code);
-// Reads a tree and takes ownership of it, also on failure. `path` begins error messages.
+// Reads a tree and takes ownership of it, also on failure. Error messages begin with `path`.
 enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
                                   const char *folder, enum msc_config_code code);
 // Reads the tree of a record's header. The tree is complete, so no default sites are added.

@@ -130,8 +130,8 @@ enum msc_status msc_config__read(struct msc_config *c, const struct msc_param pa
                                  void *target, const cJSON *object, const char *where);
 // Formats a string in the configuration's arena; NULL if out of memory.
 char *msc_config__text(struct msc_config *c, const char *format, ...) MSC_PRINTF(2, 3);
-// Replaces a path relative to `folder` by one from the current folder (NULL stays NULL). False if
-// out of memory.
+// Replaces a path relative to `folder` by the same path relative to the current folder (NULL stays
+// NULL). False if out of memory.
 bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
 
 // dataset.c
@@ -157,8 +157,8 @@ enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_c
 // Gives "distill" of the top level to the last `quantize` search. Call after the entries are read.
 enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_config_top *top);
 enum msc_status msc_config__write_stages(cJSON *top, const struct msc_config *c);
-// entries.c: reads one search and adds it to the entries. `of` is its section; NULL: the list `gym`
-// of the top level.
+// entries.c: reads one search and adds it to the entries. `of` is the search's section; NULL: the
+// search is in the list `gym` of the top level.
 enum msc_status msc_config__read_entry(struct msc_config *c, const char *section,
                                        const struct msc_config_section *of, const cJSON *object,
                                        int index);

@@ -6,8 +6,8 @@
 // codes, they may round it to different ones, and everything computed from it changes by a step. A
 // range found at run time may also change. So the computations are compared from grid to grid: the
 // reference kernels compute each section from the codes that the other computation found at its
-// start. At the end of the section, each code must be one that a number close to the reference's
-// (model/allclose.h) quantises to:
+// start. At the end of the section, each code must be the quantised value of some number close to
+// the reference's (model/allclose.h):
 //
 //     quantise(x - d) <= code <= quantise(x + d),   d = atol + rtol * |x|
 //

@@ -41,8 +41,8 @@ static enum msc_status make_specs(struct msc_model *m) {
     return MSC_OK;
 }
 
-// Gives a symbol's value to every input dimension that has it. A bound dimension does not count
-// samples.
+// Gives a symbol's value to every input dimension that has this symbol. A bound dimension does not
+// count samples.
 static bool bind_symbol(struct msc_model *m, int32_t prim, int64_t value) {
     bool is_used = false;
     for (size_t i = 0; i < m->n_inputs; i++) {

@@ -7,8 +7,8 @@
 //     ... model->graph, model->dataset, model->backend ...
 //     msc_model_close(model);
 //
-// If the leading dimension of the inputs is a symbol, it counts samples: it takes any batch size
-// and cannot be bound. A model without such a symbol runs sample by sample.
+// If the leading dimension of the inputs is a symbol, the symbol counts samples: it takes any batch
+// size and cannot be bound. A model without such a symbol runs sample by sample.
 #ifndef MSC_MODEL_MODEL_H
 #define MSC_MODEL_MODEL_H
 
@@ -64,8 +64,8 @@ void msc_model_close(struct msc_model *model); // accepts NULL
 // Loads the samples for the search and, if the configuration has them, for validation. A batch size
 // of 0 in `from` is replaced by one that depends only on the model's shapes.
 enum msc_status msc_model_load_dataset(struct msc_model *model, struct msc_config_dataset *from);
-// If the inputs do not all begin with the same symbol, it may count time steps rather than samples:
-// arrays [n_inputs] that have exactly the inputs' shapes are then one sample.
+// If the inputs do not all begin with the same symbol, a leading symbol may count time steps rather
+// than samples. Arrays [n_inputs] that have exactly the inputs' shapes are then one sample.
 void msc_model_take_whole(struct msc_model *model, const struct msc_array *const arrays[]);
 // Makes inputs states, before samples are loaded or the network runs; strings are borrowed.
 enum msc_status msc_model_set_states(struct msc_model *model,

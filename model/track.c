@@ -122,7 +122,7 @@ static void add_all(struct sums *s, const float y[], const float z[], int64_t n)
     s->n = n;
 }
 
-// If channels were removed, compares those that both sides have.
+// If channels were removed, compares the channels that both sides have.
 static enum msc_status add_common(struct sums *s, const struct tracking *t, size_t row,
                                   const struct msc_array *kept, const struct msc_view *value) {
     const struct msc_track_shape sides[] = {

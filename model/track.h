@@ -6,10 +6,10 @@
 //     for (size_t i = 0; i < track->n_rows; i++) ... track->rows[i].snr_db ...
 //     msc_track_destroy(track);
 //
-// The compared tensors are the float32 outputs of the first network's joints that the second has
-// under the same name: the name in the model's file (which a quantised model keeps when it is
-// exported) or, if both sides are the same model, the graph's name. If a strategy removes channels,
-// only those that both sides have are compared.
+// Compared are the float32 outputs of the first network's joints, if the second network has a
+// tensor of the same name. This is the name in the model's file (which a quantised model keeps when
+// it is exported) or, if both sides are the same model, the graph's name. If a strategy removes
+// channels, only the channels that both sides have are compared.
 #ifndef MSC_MODEL_TRACK_H
 #define MSC_MODEL_TRACK_H
 
@@ -19,7 +19,7 @@
 MSC_PUBLIC_BEGIN
 
 struct msc_track_side {
-    struct msc_model *model; // its dataset is loaded, with the same number of batches on both sides
+    struct msc_model *model; // with its dataset loaded; both have the same number of batches
     const struct msc_strategy *strategy; // NULL: the unmodified model
 };
 

@@ -7,8 +7,8 @@
 #include "pipeline/processor_result.h"
 #include "pipeline/setup.h"
 
-// True if the entry's strategy is given. It is not if it is the unchanged result of the section's
-// own record, or if the entry is restarted.
+// True if the entry's strategy is given. False if the strategy is the unchanged result of the
+// section's own record, or if the entry is restarted.
 enum msc_status msc_given_is(bool *out, const struct msc_setup *setup, size_t entry);
 // Makes the next entries start from the strategy. MSC_E_STATE: it is for another model, or does not
 // fit the results of earlier entries.

@@ -23,8 +23,9 @@ enum msc_status msc_header_config_open(struct msc_config **out, const char *path
 // record has it. The error names the key that differs.
 enum msc_status msc_header_config_check(struct msc_config *config, struct msc_config_entry *e,
                                         const struct msc_record *record);
-// Gives the entry the agent in `config`, which is a record's: all of it if the entry names no agent
-// (the default may have changed), else only the parameters that the entry does not give.
+// Gives the entry the agent in `config`, the configuration of a record: the whole agent if the
+// entry names none (the default may have changed), else only the parameters that the entry does not
+// give.
 enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e,
                                              const struct cJSON *config);
 

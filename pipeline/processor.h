@@ -17,8 +17,8 @@
 // everything it depends on. A stage whose hash has not changed does not run again: its recorded
 // report is used, and neither model nor dataset is loaded for it (docs/stages.md).
 //
-// The log and its file report each improvement, progress at intervals of `log_every`, and at the
-// end why the search ended and its result.
+// The log and the log file report each improvement, progress at intervals of `log_every`, and at
+// the end why the search ended and its result.
 //
 // Files next to a record:
 //     RECORD.params        scales and reference outputs

@@ -60,7 +60,8 @@ void msc_publisher_finish(struct msc_publisher *p) {
     *p = (struct msc_publisher){0};
 }
 
-// Marks the plan of a section without searches with its record, so that an edited file is detected.
+// For a section that lists no searches: adds a hash of record and plan, which shows later whether
+// the strategy file was edited.
 static enum msc_status add_plain(cJSON *edits, const struct msc_publisher *p) {
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_strategy *strategy = NULL;

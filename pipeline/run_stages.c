@@ -19,7 +19,7 @@ struct run {
     struct msc_setup *setup;
     struct msc_processor_result *result;
     struct msc_stages *stages;
-    struct msc_hash chain;    // of everything the next stage depends on, except its own keys
+    struct msc_hash chain;    // of all that the next stage depends on, except that stage's own keys
     struct msc_hash *entries; // [n_entries] hash of the configuration of each search
     size_t n_recalled;        // the first searches, whose results are in `found`
     size_t n_done, n_kept;
@@ -325,7 +325,7 @@ static enum msc_status run_export(struct run *r) {
     const char *path = r->setup->model_output;
     struct msc_hash key = msc_hash_add_text(key_of(r, name), path);
     if (!path || !msc_file_exists(path) || find_done(r, name, key, false)) {
-        return MSC_OK; // the searches have written it
+        return MSC_OK; // the searches have written the file
     }
     cJSON *result = cJSON_CreateObject();
     enum msc_status status = msc_json_add_text(result, "model", msc_path_name(path));

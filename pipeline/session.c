@@ -63,7 +63,7 @@ static enum msc_status set_parameters(struct msc_env_host *host, const char **pr
     host->parameters_required = record && (is_foreign(s, record) || is_measured(record));
     if (!record && mode == MSC_SETUP_RUN) {
         // These parameters belong to a record that was removed or never begun. The environment uses
-        // those that still fit.
+        // the parameters that still fit.
         MSC_TRY(msc_file_rename(path, *prepared_path));
     }
     bool is_there = record && msc_file_exists(path);

@@ -1,5 +1,5 @@
 // Positions of a graph's joints on a page. Joints are in layers, each below all of its inputs;
-// within a layer, each is close to its neighbours in the graph.
+// within a layer, each joint is close to its neighbours in the graph.
 //
 //     struct msc_graph_layout layout;
 //     MSC_TRY(msc_graph_layout_make(&layout, graph));

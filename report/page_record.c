@@ -147,7 +147,8 @@ static size_t add_column(const char *columns[], size_t n, const char *name) {
     return n;
 }
 
-// The points of the front: metrics that differ between them, and a summary of each plan.
+// Writes the points of the front: the metrics that differ between points, and a summary of each
+// plan.
 static void write_front(struct msc_str *out, const cJSON *record) {
     const cJSON *trials = msc_json_get(record, "trials");
     const cJSON *front = msc_json_get(trials, "front"), *row = NULL, *item = NULL;

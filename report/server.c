@@ -149,7 +149,7 @@ static enum msc_status make_page(struct page *page, const struct msc_server *s,
     return status;
 }
 
-// A stamp of all files that a page is made from. It changes when one of them does.
+// A stamp of all files that a page is made from. It changes when any of the files changes.
 static struct msc_workspace_stamp stamp_of_files(const char *const paths[], size_t n) {
     static const char *const beside[] = {"", ".result.json", ".rerank.json", ".distill.json"};
     struct msc_workspace_stamp sum = {0};
@@ -173,7 +173,7 @@ static bool is_as_made(const struct page *page, const struct msc_workspace_stamp
            now->time_ns == page->stamp.time_ns;
 }
 
-// Makes a page if its files have changed. The list is made each time.
+// Makes a page again if its files have changed. The list page is made again each time.
 static void refresh_page(struct page *page, struct msc_server *s, const char *const paths[],
                          size_t n) {
     const struct msc_workspace_stamp now = stamp_of_files(paths, n);

@@ -10,7 +10,7 @@
 // Longer records are sampled: about this many trials are compared to count neighbours.
 #define COUNTED 20000
 
-// The first objective's metric, or NaN if the trial does not have it.
+// The metric of the first objective, or NaN if the trial lacks it.
 static double value_of(const struct msc_analysis *a, const struct msc_record_line *line) {
     const struct msc_outcome *outcome = &line->trial.outcome;
     enum msc_trial_state state = outcome->state;

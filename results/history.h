@@ -22,7 +22,7 @@ MSC_PUBLIC_BEGIN
 // An improvement: the trial is the best feasible one until the next step.
 struct msc_history_step {
     int64_t trial;    // the trial's id
-    double elapsed_s; // search time over all launches when its line was written
+    double elapsed_s; // search time over all launches when the trial's line was written
     double value;     // of the first objective, in its own direction
 };
 

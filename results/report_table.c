@@ -166,8 +166,8 @@ static const cJSON *find_id(const cJSON *list, double id) {
     return NULL;
 }
 
-// Adds each listed trial once, except the winner, which has its row already. Rows of baselines are
-// preferred, because they hold more.
+// Adds each listed trial once, except the winner, which has its row already. If a trial is also a
+// baseline, the baseline's row is used, because it has more numbers.
 static enum msc_status add_lists(struct msc_report_table *table, const cJSON *report,
                                  double winner_id) {
     static const char *const keys[] = {"top", "front", "baselines"};

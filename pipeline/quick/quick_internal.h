@@ -66,7 +66,7 @@ enum msc_status msc_quick__check_names(const struct msc_quick *q);
 enum msc_status msc_quick__find_plans(struct msc_quick *q);
 
 // plans.c
-// Begins a plan like another one; it is not counted in q->n yet.
+// Begins a new plan with the choices of `like`. The caller adds it to the list by raising q->n.
 enum msc_status msc_quick__begin_plan(struct msc_quick_plan **out, struct msc_quick *q,
                                       const struct msc_quick_plan *like);
 // Measures the losses, times and costs of the plans from `first` on.
