@@ -60,7 +60,7 @@ struct msc_config_entry {
     struct cJSON *env;               // resolved
     struct cJSON *agent;             // resolved
     struct cJSON *agent_said;        // `agent` as the configuration gives it; NULL: not given
-    struct cJSON *race;              // as given (records/race.h); NULL: none
+    struct cJSON *race;              // as the configuration gives it (records/race.h); NULL: none
     struct cJSON *rerank;            // resolved (docs/runtime.md); NULL: none
     struct cJSON *distill;           // resolved: `ridge` and `held_back`; NULL: no such stage
     struct msc_budget budget;
@@ -104,7 +104,7 @@ enum msc_config_code {
     MSC_CONFIG_CODE_ALLOWED, // the file is trusted
     MSC_CONFIG_CODE_REFUSED, // a file that names code is refused
     MSC_CONFIG_CODE_IDLE,    // no agent will start: refused only if reading loads the code
-    MSC_CONFIG_CODE_NODE,    // as IDLE, but a metric's program is allowed: a node measures only
+    MSC_CONFIG_CODE_NODE,    // like IDLE, but a metric's program is allowed: a node measures only
                              // parts of trials and does not start it
 };
 
@@ -124,7 +124,7 @@ struct msc_config {
     const char *model; // NULL: none
     size_t n_bindings;
     struct msc_binding *bindings;
-    const struct cJSON *outputs; // in `json`: tensors where searches end by default; NULL: none
+    const struct cJSON *outputs; // member of `json`: default outputs of searches; NULL: none
     struct msc_config_dataset dataset;
     double atol, rtol;      // tolerances of the baseline stage
     int64_t profile_repeat; // 0: no such stage

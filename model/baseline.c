@@ -26,7 +26,7 @@ static enum msc_status take_inputs(struct msc_array *inputs[], const struct msc_
 
 struct check {
     struct msc_model *m;
-    const struct msc_array *const *inputs; // of the first batch
+    const struct msc_array *const *inputs; // inputs of the first batch
     struct msc_closeness limits;
     double worst;            // greatest difference found
     struct msc_graph *bound; // the network with the shapes of these inputs

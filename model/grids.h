@@ -47,7 +47,7 @@ static inline bool msc_grids_above(const struct msc_grids *grids, int32_t tensor
 
 // One comparison. The caller owns what the pointers refer to.
 struct msc_grids_run {
-    const struct msc_array *const *inputs; // of the graph
+    const struct msc_array *const *inputs; // inputs of the graph
     const struct msc_array *const *found;  // [grids->n] from the other computation
     const char *numerics;                  // names the other computation in messages
     struct msc_closeness limits;

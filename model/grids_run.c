@@ -126,7 +126,7 @@ static enum msc_status check_codes(const struct reader *r, const struct msc_join
 
 // Checks that scale and zero point belong to a range whose ends are close to those of x.
 static enum msc_status check_range(const struct reader *r, const struct msc_joint *j) {
-    double ends[3][2] = {{0}}; // of x, of x moved down and of x moved up
+    double ends[3][2] = {{0}}; // ends of the range: of x, of x moved down, of x moved up
     static const double signs[3] = {0, -1, 1};
     for (int k = 0; k < 3; k++) {
         struct msc_array *moved = NULL;

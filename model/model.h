@@ -41,9 +41,9 @@ struct msc_model {
     const char *path;
     struct msc_graph *graph;
     struct msc_backend *backend;
-    int n_threads; // for evaluation
+    int n_threads; // threads for evaluation
     uint64_t memory_bytes;
-    struct msc_binding *bindings; // as given
+    struct msc_binding *bindings; // as the options give them
     size_t n_bindings;
     size_t n_inputs;
     struct msc_input_spec *specs; // [n_inputs], with bound values

@@ -28,7 +28,7 @@ struct msc_model_runner {
     struct msc_array **outputs; // [n_outputs] borrowed; the first run fills them
     size_t n_outputs;
     bool is_done;
-    struct msc_graph *pruned; // of a strategy that removes channels; else NULL
+    struct msc_graph *pruned; // the model without the channels that a strategy removes, or NULL
     int32_t *wanted;          // [n_outputs] tensors of `pruned`
 };
 

@@ -11,7 +11,7 @@
 #include "data/dataset.h"
 
 struct msc_runtime_samples {
-    const char **paths; // in the arena; several if the shapes of samples differ
+    const char **paths; // in the arena; several files if the shapes of samples differ
     size_t n;
     int64_t batch; // samples of one run
 };

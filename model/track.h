@@ -25,10 +25,10 @@ struct msc_track_side {
 
 // y are the elements on the first side and z those on the second, over all samples.
 struct msc_track_row {
-    int32_t tensor;  // of the first graph
+    int32_t tensor;  // tensor of the first graph
     int64_t n;       // common elements; 0: none, or shapes differ, and the values below are unknown
-    double max_abs;  // of |y - z|
-    double mean_abs; // of |y - z|
+    double max_abs;  // maximum of |y - z|
+    double mean_abs; // mean of |y - z|
     double snr_db;   // 10 log10(sum y^2 / sum (y - z)^2); INFINITY: they are equal
     double cosine;   // sum yz / sqrt(sum y^2 sum z^2); 1 if both are all 0, 0 if only one is
     // The least snr_db of the joint's inputs. An input without a row counts with the least of the

@@ -17,7 +17,7 @@ struct after {
     struct msc_processor_result *result;
     struct msc_search_result *found;
     cJSON *report;              // borrowed from `result`
-    struct msc_trial winner;    // of the search
+    struct msc_trial winner;    // best trial of the search
     struct msc_trial delivered; // the winner, or the trial that rerank puts first
 };
 

@@ -13,7 +13,7 @@
 
 struct msc_session {
     struct msc_setup *setup;        // borrowed
-    struct msc_config_entry *entry; // of the configuration; takes over values of its record
+    struct msc_config_entry *entry; // entry of the configuration; takes over its record's values
     struct msc_record *record; // the record to continue, until the search takes it over; or NULL
     struct msc_strategy *base; // strategy that the entry starts from; NULL: the unmodified model
     struct msc_env *env;

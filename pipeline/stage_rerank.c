@@ -315,7 +315,7 @@ static void tell_nothing_to_measure_by(const struct rerank *r) {
             missing ? missing->valuestring : "");
 }
 
-// *out remains NULL if there is nothing to measure by.
+// *out remains NULL if there is nothing to order by: no runtime, no earlier result, no command.
 static enum msc_status rerank_measure(cJSON **out, struct rerank *r) {
     cJSON *old = NULL;
     if (msc_session_has_runtime(r->session) || r->command_json) {

@@ -15,12 +15,12 @@
 #include "base/log.h"
 #include "base/status.h"
 
-#define MSC_STAGES_FILE "msc_stages.json" // in the workspace
+#define MSC_STAGES_FILE "msc_stages.json" // file in the workspace
 
 struct msc_stages;
 
-// `is_fresh`: starts with no stage done, whatever the file holds. The same happens, with a warning,
-// if the file cannot be read. *out is owned by the caller.
+// `is_fresh`: starts with no stage done, whatever the file holds. If the file cannot be read, no
+// stage is done either, and a warning is logged. *out is owned by the caller.
 enum msc_status msc_stages_open(struct msc_stages **out, const char *path, bool is_fresh,
                                 const struct msc_log *log);
 void msc_stages_close(struct msc_stages *stages); // accepts NULL

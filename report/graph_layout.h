@@ -17,8 +17,8 @@
 #include "graph/graph.h"
 
 struct msc_graph_place {
-    int32_t layer; // from 0
-    double column; // of its centre, in joint widths, from 0; at least 1 apart within a layer
+    int32_t layer; // number of the layer, from 0
+    double column; // centre in joint widths, from 0; at least 1 apart within a layer
 };
 
 struct msc_graph_layout {

@@ -32,8 +32,8 @@ struct msc_str;
 struct msc_analysis_alone {
     size_t task;
     uint32_t choice;
-    int64_t id;        // of the trial
-    double value;      // of the objective
+    int64_t id;        // id of the trial
+    double value;      // value of the first objective
     double difference; // from the reference's value
 };
 

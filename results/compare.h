@@ -19,7 +19,7 @@ struct cJSON;
 struct msc_str;
 
 struct msc_compare_options {
-    const char *const *paths; // of records, at least one
+    const char *const *paths; // paths of records, at least one
     size_t n;
     const struct msc_log *log;
 };

@@ -22,7 +22,7 @@ struct msc_follow {
     struct msc_record_front front;
     struct msc_rate rate;
     size_t n_since;   // lines since the search time last changed
-    double elapsed_s; // of the last line
+    double elapsed_s; // search time at the last line
 };
 
 // ---- Reading ----------------------------------------------------------------------------------

@@ -48,7 +48,8 @@ enum msc_status msc_follow_open(struct msc_follow **out, const char *path,
 enum msc_status msc_follow_read(struct msc_follow *follow);
 enum msc_status msc_follow_now(struct msc_follow_state *out, struct msc_follow *follow);
 const struct msc_history *msc_follow_history(const struct msc_follow *follow);
-const struct msc_record *msc_follow_record(const struct msc_follow *follow); // has its header
+// The record, of which at least the header has been read; borrowed.
+const struct msc_record *msc_follow_record(const struct msc_follow *follow);
 // All state as JSON, with the best at the ends of `n_parts` equal parts of the trials. *out is
 // owned by the caller.
 enum msc_status msc_follow_describe(struct cJSON **out, struct msc_follow *follow, size_t n_parts);

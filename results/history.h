@@ -23,7 +23,7 @@ MSC_PUBLIC_BEGIN
 struct msc_history_step {
     int64_t trial;    // the trial's id
     double elapsed_s; // search time over all launches when the trial's line was written
-    double value;     // of the first objective, in its own direction
+    double value;     // value of the first objective, in its own direction
 };
 
 // The best is looked up by the number of lines or by seconds of search.
@@ -72,8 +72,8 @@ void msc_history_finish(struct msc_history *history); // accepts a zeroed one
 // Points whose x is in the same interval.
 struct msc_series_part {
     size_t n;                // 0: no points; the other members are undefined
-    double first_x, last_x;  // of the first and the last point
-    double first_y, last_y;  // of the first and the last point
+    double first_x, last_x;  // x of the first and the last point
+    double first_y, last_y;  // y of the first and the last point
     double least_x, least_y; // the point with the smallest y
     double greatest_x, greatest_y;
     double sum_y;

@@ -18,7 +18,7 @@ struct msc_str;
 
 struct msc_phases_options {
     const struct msc_record *record;
-    const struct msc_space *space;    // of the environment: agents use its costs
+    const struct msc_space *space;    // the environment's space: agents use its costs
     const struct cJSON *agent_config; // as for msc_search_run
     const char *agent_folder;
 };

@@ -28,7 +28,7 @@ struct msc_tensorboard {
 // ---- Earlier runs ------------------------------------------------------------------------------
 
 struct past_runs {
-    const char *identity; // identity of the record being written
+    const char *identity; // identity of the record that is written now
     bool is_same;         // the last launch in the files wrote this record
     size_t n_trials;      // trials in the files that no later launch has dropped
 };

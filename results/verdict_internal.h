@@ -9,7 +9,7 @@
 struct msc_verdict__state {
     const cJSON *report, *config; // config: NULL in records that lack it
     const cJSON *plan;            // the row of the delivered plan, or null
-    const cJSON *plan_of_search;  // as the search measured it: without improved weights
+    const cJSON *plan_of_search;  // row of the plan without improved weights
     const cJSON *reference;
     const cJSON *eight;    // the uniform plan of 8 bits, or NULL
     const char *objective; // metric of the first objective
