@@ -57,12 +57,12 @@ struct msc_config_entry {
     const char *folder;     // folder in which an agent's program runs
     const struct msc_env_def *env_def;
     struct msc_env_library *library; // the library that env_def comes from, or NULL
-    struct cJSON *env;               // resolved
-    struct cJSON *agent;             // resolved
+    struct cJSON *env;               // with all defaults filled in
+    struct cJSON *agent;             // with all defaults filled in
     struct cJSON *agent_said;        // `agent` as the configuration gives it; NULL: not given
     struct cJSON *race;              // as the configuration gives it (records/race.h); NULL: none
-    struct cJSON *rerank;            // resolved (docs/runtime.md); NULL: none
-    struct cJSON *distill;           // resolved: `ridge` and `held_back`; NULL: no such stage
+    struct cJSON *rerank;            // with all defaults (docs/runtime.md); NULL: none
+    struct cJSON *distill;           // `ridge` and `held_back`, with defaults; NULL: no such stage
     struct msc_budget budget;
     double trial_seconds; // time limit of one trial; <= 0: none
     double quiet_seconds; // longest time without a sign of life; 0: no limit

@@ -262,9 +262,10 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
 static enum msc_status fail_agent(const struct place *p, const char *type) {
     struct msc_arena arena = {0};
     if (msc_library_is_path(type)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: an agent in a library is {\"type\": \"library\", \"path\": \"%s\"}",
-                        place_of_key(p, "agent"), type);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "%s: write an agent in a library as {\"type\": \"library\", \"path\": \"%s\"}",
+            place_of_key(p, "agent"), type);
     }
     const struct msc_agent_def *const *list = msc_agent_list();
     size_t n = 0;

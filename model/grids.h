@@ -34,7 +34,7 @@ struct msc_grids {
     size_t n;
     int32_t *tensors; // [n] the tensors on a grid that can be named, in the order of joints
     int32_t *places;  // for each tensor: its index in `tensors`, or MSC_NO_ID
-    bool *above;      // for each tensor: true if it is on a grid or computed from one that is
+    bool *above; // for each tensor: true if it is on a grid, or computed from a tensor on a grid
 };
 
 // *out is owned by the caller.

@@ -92,10 +92,9 @@ static enum msc_status compare_codes(const struct reader *r, const struct msc_jo
         if (!is_same && !(code >= low && code <= high)) {
             return MSC_FAIL(MSC_E_STATE,
                             "baseline: %s[%" PRId64
-                            "] is %g on %s but %g with the reference kernels, which "
-                            "quantise %.9g; expected %g to %g, within atol %g and rtol %g of that; "
-                            "please report "
-                            "it, and try another --device",
+                            "] is %g on %s but %g with the reference kernels, quantised from "
+                            "%.9g; expected %g to %g, from values within atol %g and rtol %g of "
+                            "it; please report this, and try another --device",
                             grid_name(r, j->outputs[0]), i, (double)code, r->run->numerics,
                             (double)of[0], msc_array_get_double(r->operands[X], i), (double)low,
                             (double)high, r->run->limits.atol, r->run->limits.rtol);

@@ -47,8 +47,8 @@ enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_str
     enum msc_status status = MSC_OK;
     if (msc_strategy_prunes(strategy)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "the strategy removes channels, so its weights fit only those it was found "
-                        "with: search again");
+                        "the strategy removes channels, so it fits only the weights that it was "
+                        "found with: search again");
     }
     MSC_TRY(msc_distill_create(&d, &host, model->dataset, &o));
     MSC_TRY_OUT(msc_distill_compute_reference(d));

@@ -31,8 +31,8 @@ struct msc_track_row {
     double mean_abs; // mean of |y - z|
     double snr_db;   // 10 log10(sum y^2 / sum (y - z)^2); INFINITY: they are equal
     double cosine;   // sum yz / sqrt(sum y^2 sum z^2); 1 if both are all 0, 0 if only one is
-    // The least snr_db of the joint's inputs. An input without a row counts with the least of the
-    // inputs of the joint that computes it.
+    // The least snr_db of the joint's inputs. For an input without a row, the least snr_db of its
+    // own joint's inputs counts.
     double inputs_db;
 };
 

@@ -60,7 +60,7 @@ struct msc_processor_options {
     const char *node_program;   // for workers elsewhere: the program's path there; NULL: mscgym
     const char *device;         // NULL: the configuration's
     const char *isa;            // msc_backend_set_isa; NULL: the best that the processor has
-    int n_threads;              // 0: all of the machine
+    int n_threads;              // 0: as many as the machine has
     uint64_t memory_bytes;
     const struct msc_binding *bindings; // override those of the configuration
     size_t n_bindings;

@@ -158,7 +158,7 @@ void msc_publisher_write(struct msc_publisher *p, const struct msc_record *recor
     if (p->is_strategy_due) {
         p->is_strategy_due = !is_delivered(result, write_strategy(p));
     }
-    if (p->best_edits && p->model_path) { // written again, so that its metadata name the record
+    if (p->best_edits && p->model_path) { // written again, so that its metadata identify the record
         p->is_model_due = !is_delivered(result, publish_write_model(p, record));
     }
 }

@@ -36,7 +36,7 @@ enum msc_status msc_publisher_take_best(void *payload, const struct msc_trial *t
 // Replaces the plan of the best trial and takes ownership of the new one.
 void msc_publisher_take_plan(struct msc_publisher *p, struct cJSON *plan);
 // Writes the files that are due at the end; the first failure goes into the result. The model's
-// metadata name `record`.
+// metadata identify `record`.
 void msc_publisher_write(struct msc_publisher *p, const struct msc_record *record,
                          struct msc_processor_result *result);
 // Adds `files`, the paths of the written files, to a report.

@@ -88,7 +88,8 @@ static bool is_given(struct msc_record_line line) {
            line.warm != MSC_RECORD_WARM_NONE;
 }
 
-// The agent observes the trials that it did not propose, including all before the last warm start.
+// Lets the agent observe the trials that it did not propose, including all trials before the last
+// warm start.
 static enum msc_status tell_given(struct replay *r) {
     int64_t first = 0;
     for (size_t i = 0; i < msc_record_n_segments(r->options->record); i++) {

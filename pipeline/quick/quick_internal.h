@@ -24,7 +24,7 @@ struct msc_quick_plan {
     enum msc_quick_choice weights, activations;
     size_t n_float;                  // tasks left float
     uint32_t *choices;               // [n_tasks] in the arena
-    double loss;                     // on the samples held back; +inf: unknown
+    double loss;                     // loss on the held-back samples; +inf: unknown
     double ratio;                    // predicted time relative to the float model; NaN: unknown
     size_t n_improved;               // number of improved weights
     struct msc_strategy *strategy;   // owned: the plan with improved weights, or NULL
