@@ -30,7 +30,7 @@ const cJSON *msc_stages_find(const struct msc_stages *stages, const char *stage,
                              struct msc_hash key);
 // True if a stage has written a file of this path.
 bool msc_stages_has_file(const struct msc_stages *stages, const char *path);
-// True if this file of the stage has changed, whatever its key.
+// True if this file of the stage has changed, whether or not the stage's key has.
 bool msc_stages_is_changed(const struct msc_stages *stages, const char *stage, const char *path);
 // Records that a stage is done and has written these files [n]; NULL entries are skipped. Takes
 // ownership of `result`, also on failure.
