@@ -90,7 +90,8 @@ const struct msc_param msc_config__top_params[] = {
      .offset = TOP(quantize),
      .type = MSC_PARAM_JSON},
     {.name = "distill",
-     .help = "improves the weights that the last quantize search found; same keys as in a search",
+     .help = "improves the weights that the last quantize search found; same keys as `distill` of "
+             "a search",
      .offset = TOP(distill),
      .type = MSC_PARAM_JSON},
     {.name = "track",

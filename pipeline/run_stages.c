@@ -359,8 +359,7 @@ static enum msc_status open_tracked(struct msc_model **out, const struct msc_set
     if (dataset.n_states == 0) {
         dataset.options.batch = 1;
     }
-    MSC_TRY(msc_setup_open_model(out, setup,
-                                 NULL)); // no log: the model was logged when it was first opened
+    MSC_TRY(msc_setup_open_model(out, setup, NULL)); // no log: it was logged when first opened
     return msc_model_load_dataset(*out, &dataset);
 }
 
