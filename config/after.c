@@ -54,7 +54,7 @@ enum msc_status msc_config__read_rerank(struct msc_config *c, cJSON **out, const
     return MSC_OK;
 }
 
-// `ridge` as a list, checked; the default if it is missing.
+// Checks `ridge` and adds it to `out` as a list; if it is missing, adds the default.
 static enum msc_status write_ridges(cJSON *out, const cJSON *ridge, const char *place) {
     static const double usual[] = {0.5, 0.1};
     cJSON *list = !ridge                 ? cJSON_CreateDoubleArray(usual, 2)

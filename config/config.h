@@ -30,10 +30,11 @@ struct msc_record;
 
 enum msc_config_baseline {
     MSC_CONFIG_BASELINE_UNIFORM, // one plan for each choice label
-    MSC_CONFIG_BASELINE_GREEDY,  // also a greedy search of its own
+    MSC_CONFIG_BASELINE_GREEDY,  // and the result of a separate greedy search
 };
 
-// Whether and how the results of a search are measured in the target's runtime at its end.
+// Whether and how the results of a search are measured in the target's runtime when the search
+// ends.
 struct msc_config_runtime {
     bool is_wanted;
     int64_t threads, rounds;
@@ -43,27 +44,28 @@ struct msc_config_runtime {
 struct msc_config_entry {
     const char *section;       // "quantize"; "gym" for entries without a tool
     const char *name;          // "quantize[0]"
-    const char *place;         // "digits.json: quantize.gym[0]": begins its error messages
+    const char *place;         // prefix of error messages: "digits.json: quantize.gym[0]"
     const char *record;        // path
     const char *strategy_file; // path; NULL without a tool
-    const char *target;        // of the section; NULL without a tool
+    const char *target;        // the section's target; NULL without a tool
     struct msc_config_runtime runtime;
-    // The configuration does not give the value: an existing record keeps its own.
+    // True if the configuration does not give the value. An existing record then keeps its own
+    // value.
     bool is_target_default, are_sites_default, are_observers_default, is_agent_default;
-    bool is_budget_default; // no budget is given: the default agent gets a number of trials
+    bool is_budget_default; // no budget is given; the default agent then gets a number of trials
     const char *base;       // the strategy to start from; NULL: the results of earlier entries
-    const char *folder;     // where an agent's program runs
+    const char *folder;     // folder in which an agent's program runs
     const struct msc_env_def *env_def;
-    struct msc_env_library *library; // of env_def, or NULL
-    struct cJSON *env;               // resolved
-    struct cJSON *agent;             // resolved
+    struct msc_env_library *library; // the library that env_def comes from, or NULL
+    struct cJSON *env;               // with all defaults filled in
+    struct cJSON *agent;             // with all defaults filled in
     struct cJSON *agent_said;        // `agent` as the configuration gives it; NULL: not given
-    struct cJSON *race;              // as given (records/race.h); NULL: none
-    struct cJSON *rerank;            // resolved (docs/runtime.md); NULL: none
-    struct cJSON *distill;           // resolved: `ridge` and `held_back`; NULL: no such stage
+    struct cJSON *race;              // as the configuration gives it (records/race.h); NULL: none
+    struct cJSON *rerank;            // with all defaults (docs/runtime.md); NULL: none
+    struct cJSON *distill;           // `ridge` and `held_back`, with defaults; NULL: no such stage
     struct msc_budget budget;
-    double trial_seconds; // <= 0: none
-    double quiet_seconds; // 0: no limit
+    double trial_seconds; // time limit of one trial; <= 0: none
+    double quiet_seconds; // longest time without a sign of life; 0: no limit
     uint64_t seed;
     uint32_t parallel;
     int baseline;      // enum msc_config_baseline
@@ -71,7 +73,8 @@ struct msc_config_entry {
     bool is_plain;     // the section lists no searches: an existing strategy file is applied
 };
 
-// An input that gets the value of a tensor, usually an output, of the previous sample in the batch.
+// An input whose value comes from the previous sample in the batch: it gets the value that a
+// tensor, usually an output, had there.
 struct msc_config_state {
     const char *input, *output;
 };
@@ -89,8 +92,8 @@ struct msc_config_dataset {
 struct msc_config_stages {
     bool are_named; // false: no stage is recorded
     bool has_track;
-    const char *graph_file; // of `parse`; NULL: none
-    const char *model_file; // of `export`; NULL: named after the model
+    const char *graph_file; // file that `parse` writes; NULL: none
+    const char *model_file; // file that `export` writes; NULL: named after the model
     const char *track_file;
     int64_t track_samples; // 0: all
 };
@@ -100,33 +103,33 @@ struct msc_config_stages {
 enum msc_config_code {
     MSC_CONFIG_CODE_ALLOWED, // the file is trusted
     MSC_CONFIG_CODE_REFUSED, // a file that names code is refused
-    MSC_CONFIG_CODE_IDLE,    // refused only if reading loads the code: no agent is started
-    MSC_CONFIG_CODE_NODE,    // as IDLE, but a metric's program is allowed: a node measures only
+    MSC_CONFIG_CODE_IDLE,    // no agent will start: refused only if reading loads the code
+    MSC_CONFIG_CODE_NODE,    // like IDLE, but a metric's program is allowed: a node measures only
                              // parts of trials and does not start it
 };
 
 struct msc_config {
     struct msc_arena arena;
-    struct cJSON *json; // as read
+    struct cJSON *json; // the file's content
     enum msc_config_code code;
     bool is_stored;     // read from a record's header
-    bool names_code;    // it names a library or program: resuming a record needs consent
-    const char *path;   // begins error messages
-    const char *folder; // paths in `json` are relative to it
+    bool names_code;    // names a library or program: resuming a record needs consent
+    const char *path;   // prefix of error messages
+    const char *folder; // folder that paths in `json` are relative to
     const char *workspace;
-    int verbose;          // index into the names of the table
+    int verbose;          // index into the names in the key table
     const char *log_file; // NULL: none
     double log_seconds;   // time between lines about a search's progress; 0: none
     const char *device;
     const char *model; // NULL: none
     size_t n_bindings;
     struct msc_binding *bindings;
-    const struct cJSON *outputs; // in `json`: tensors where searches end by default; NULL: none
+    const struct cJSON *outputs; // member of `json`: default outputs of searches; NULL: none
     struct msc_config_dataset dataset;
-    double atol, rtol;      // of the baseline stage
+    double atol, rtol;      // tolerances of the baseline stage
     int64_t profile_repeat; // 0: no such stage
     struct msc_config_stages stages;
-    size_t n_entries; // in the order they run
+    size_t n_entries; // entries, in the order in which they run
     struct msc_config_entry *entries;
 };
 
@@ -134,10 +137,10 @@ struct msc_config {
 // run. MSC_E_NOT_FOUND and others: a file that it names is missing. *out is owned by the caller.
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code);
-// Reads a tree and takes ownership of it, also on failure. `path` begins error messages.
+// Reads a tree and takes ownership of it, also on failure. Error messages begin with `path`.
 enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
                                   const char *folder, enum msc_config_code code);
-// Reads the tree of a record's header. It is complete, so it gets no default sites.
+// Reads the tree of a record's header. The tree is complete, so no default sites are added.
 enum msc_status msc_config_create_stored(struct msc_config **out, struct cJSON *json,
                                          const char *path, const char *folder,
                                          enum msc_config_code code);
@@ -153,13 +156,13 @@ enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *conf
 enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *name,
                                          const struct cJSON *object, struct cJSON **out);
 
-// The resolved configuration as JSON, with paths relative to `folder` and every default
-// (msc_env_complete adds those of an environment). *out is owned by the caller.
+// The resolved configuration as JSON, with paths relative to `folder` and every default, except
+// defaults that only msc_env_complete adds. *out is owned by the caller.
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder);
-// The same with only the given entry, which need not be one of the configuration's own: the
-// contents of its record's header. The environment has the given keys and the defaults in its
-// parameter table.
+// Like msc_config_to_json, but with only the given entry: this goes into the header of the entry's
+// record. The entry need not be one of the configuration's own. The environment has the given keys
+// and the defaults in its parameter table.
 enum msc_status msc_config_entry_to_json(const struct msc_config *config,
                                          const struct msc_config_entry *entry, struct cJSON **out,
                                          const char *folder);
@@ -169,7 +172,8 @@ extern const char *const msc_config_free_keys[];
 
 // Appends help on every key, section by section: meaning, default and range.
 void msc_config_help(struct msc_str *out);
-// The same for programs: a list of {"section", "keys"}; msc_param_describe defines the keys.
+// Describes every key for programs: a list of {"section", "keys"}. msc_param_describe defines the
+// form of the keys.
 enum msc_status msc_config_describe(struct cJSON *list);
 
 MSC_PUBLIC_END

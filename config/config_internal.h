@@ -25,7 +25,7 @@ struct msc_config_section {
     const char *strategy_file, *target;
     bool is_target_default;
     const cJSON *runtime, *gym;
-    struct msc_config_runtime in_runtime; // `runtime`, read
+    struct msc_config_runtime in_runtime; // the keys of `runtime`, after reading
 };
 
 struct msc_config_runtime_keys {
@@ -108,9 +108,9 @@ extern const struct msc_param msc_config__export_params[];
 
 // The tools, in the order their stages run.
 struct msc_config_tool {
-    const char *name; // of the tool, its section and its environment
-    size_t offset;    // of the section in msc_config_top
-    // The searches of a section that lists none: measures the usual choice everywhere.
+    const char *name; // name of the tool, of its section and of its environment
+    size_t offset;    // offset of the section in msc_config_top
+    // The value of `gym` if the section lists no searches. It measures the usual choice everywhere.
     const char *plain_gym;
 };
 #define MSC_CONFIG_TOOL_COUNT 3
@@ -130,8 +130,8 @@ enum msc_status msc_config__read(struct msc_config *c, const struct msc_param pa
                                  void *target, const cJSON *object, const char *where);
 // Formats a string in the configuration's arena; NULL if out of memory.
 char *msc_config__text(struct msc_config *c, const char *format, ...) MSC_PRINTF(2, 3);
-// Replaces a path relative to `folder` by one from the current folder (NULL stays NULL). False if
-// out of memory.
+// Replaces a path relative to `folder` by the same path relative to the current folder (NULL stays
+// NULL). False if out of memory.
 bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
 
 // dataset.c
@@ -143,10 +143,10 @@ enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config
 // begin with `place`.
 enum msc_status msc_config__read_rerank(struct msc_config *c, cJSON **out, const cJSON *value,
                                         const char *place);
-// The same for `distill`, which may be true, false or an object.
+// Like msc_config__read_rerank, but for `distill`, which may be true, false or an object.
 enum msc_status msc_config__read_distill(struct msc_config *c, cJSON **out, const cJSON *value,
                                          const char *place);
-// Adds "runtime" to a section; unless `is_full`, only if it differs from the default.
+// Adds "runtime" to a section. If `is_full` is false, a runtime equal to the default is left out.
 enum msc_status msc_config__write_runtime(cJSON *section, const struct msc_config_runtime *runtime,
                                           bool is_full);
 // stages.c
@@ -157,8 +157,8 @@ enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_c
 // Gives "distill" of the top level to the last `quantize` search. Call after the entries are read.
 enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_config_top *top);
 enum msc_status msc_config__write_stages(cJSON *top, const struct msc_config *c);
-// entries.c: reads one search and adds it to the entries. `of` is its section; NULL: the list `gym`
-// of the top level.
+// entries.c: reads one search and adds it to the entries. `of` is the search's section; NULL: the
+// search is in the list `gym` of the top level.
 enum msc_status msc_config__read_entry(struct msc_config *c, const char *section,
                                        const struct msc_config_section *of, const cJSON *object,
                                        int index);

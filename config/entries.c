@@ -34,8 +34,8 @@ static const char *place_of_key(const struct place *p, const char *key) {
     return text ? text : p->path;
 }
 
-// Adds all parameters of a plug-in's table to `out`: values of `object`, else defaults. Parameters
-// without a value are left out.
+// Adds all parameters of a plug-in's table to `out`: the value in `object`, or else the default.
+// Parameters that have neither are left out.
 static enum msc_status entry_resolve(struct place *p, cJSON *out, const struct msc_param params[],
                                      size_t state_size, const cJSON *object,
                                      const char *const ignore[], const char *where) {
@@ -87,8 +87,8 @@ static bool has_param(const struct msc_param params[], const char *name) {
     return false;
 }
 
-// Channels are removed in the same way for each target, which only decides where the winner is
-// measured.
+// The target of a search that removes channels. It only decides where the winner is measured, not
+// how channels are removed.
 static const char *prune_target(const struct msc_config_section *of) {
     return of->is_target_default ? "onnxruntime" : of->target;
 }
@@ -109,7 +109,8 @@ static enum msc_status set_target(struct place *p) {
     return MSC_ALLOCATED(e->target);
 }
 
-// The default is all sites that the target requantises. A record's configuration is complete.
+// The default is all sites that the target requantises. It is not added to a record's
+// configuration, which is complete.
 static enum msc_status set_sites(const struct place *p, cJSON *given) {
     const cJSON *target = msc_json_get(given, "target");
     const struct msc_target *t =
@@ -121,7 +122,7 @@ static enum msc_status set_sites(const struct place *p, cJSON *given) {
     return t->requantises ? msc_json_add_text(given, "sites", "all") : MSC_OK;
 }
 
-// The observers of choices that name none; the default is "auto".
+// Sets the observers of choices that name no observer; the default is "auto".
 static enum msc_status set_observers(const struct place *p, cJSON *given) {
     if (msc_json_get(given, "observers")) {
         return MSC_OK;
@@ -142,7 +143,7 @@ static enum msc_status refuse_code(const struct place *p, const char *key, const
                     place_of_key(p, key), what, name);
 }
 
-// Reading the keys of an environment calls its library, so the check comes before.
+// Reading the keys of an environment calls its library, so this check comes first.
 static enum msc_status check_env_code(const struct place *p, const char *type) {
     bool is_ours = msc_env_find(type) || !msc_library_is_path(type);
     p->config->names_code = p->config->names_code || !is_ours;
@@ -187,7 +188,7 @@ static enum msc_status check_rerank_code(const struct place *p) {
                : refuse_program(p, "rerank", msc_json_get(command, "argv"));
 }
 
-// The environment, or a metric of it, may be a program. A dry run starts it too.
+// The environment, or a metric of it, may be a program. A dry run starts that program too.
 static enum msc_status check_command_code(const struct place *p, const cJSON *env) {
     const cJSON *command = msc_json_get(env, "command");
     const cJSON *argv = msc_json_get(command, "argv");
@@ -201,7 +202,7 @@ static enum msc_status check_command_code(const struct place *p, const cJSON *en
 }
 
 // Passes the configuration's `outputs` on: as `outputs` of the environment, or as `loss_tensors` if
-// it has only those.
+// the environment has only those.
 static enum msc_status set_outputs(const struct place *p, cJSON *given) {
     const struct msc_param *params = p->entry->env_def->params;
     const char *key = has_param(params, "outputs")        ? "outputs"
@@ -261,9 +262,10 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
 static enum msc_status fail_agent(const struct place *p, const char *type) {
     struct msc_arena arena = {0};
     if (msc_library_is_path(type)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: an agent in a library is {\"type\": \"library\", \"path\": \"%s\"}",
-                        place_of_key(p, "agent"), type);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "%s: write an agent in a library as {\"type\": \"library\", \"path\": \"%s\"}",
+            place_of_key(p, "agent"), type);
     }
     const struct msc_agent_def *const *list = msc_agent_list();
     size_t n = 0;
@@ -304,7 +306,7 @@ static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **
     const struct msc_agent_def *def = is_process ? &msc_agent_process : msc_agent_find(type);
     *out = is_library ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
     MSC_TRY(MSC_ALLOCATED(*out));
-    if (is_library) { // its parameters are known only once it is loaded
+    if (is_library) { // a library's parameters are known only once it is loaded
         return msc_json_of_user(msc_json_get_text(&path, object, "path", place_of_key(p, "agent")));
     }
     if (!def) {

@@ -47,15 +47,16 @@ static enum msc_status read_section(struct msc_config *c, const struct msc_confi
         return entry_read_list(c, name, of, of->gym);
     }
     MSC_TRY(msc_json_parse(&plain, tool->plain_gym, strlen(tool->plain_gym), "plain"));
-    // A section without searches still has one. Reading copies everything, so the tree is freed.
+    // A section that lists no searches gets one. Reading copies everything, so the tree can be
+    // freed.
     enum msc_status status = entry_read_list(c, name, of, plain);
     cJSON_Delete(plain);
     c->entries[c->n_entries - 1].is_plain = true;
     return status;
 }
 
-// Only stages are named: uses the sections whose strategy files an earlier run left in the
-// workspace.
+// For a configuration that names only stages: reads the sections whose strategy files an earlier
+// run left in the workspace.
 static enum msc_status read_left(struct msc_config *c) {
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         const char *path =
@@ -87,13 +88,13 @@ static enum msc_status entry_check_names(const struct msc_config *c) {
             const struct msc_config_entry *b = &c->entries[j];
             if (j < i && strcmp(a->record, b->record) == 0) {
                 return MSC_FAIL(MSC_E_INVALID,
-                                "%s: %s and %s have the same record \"%s\"; name them differently",
+                                "%s: %s and %s have the same record \"%s\"; give each its own",
                                 c->path, b->name, a->name, msc_path_name(a->record));
             }
             if (a->strategy_file && strcmp(a->strategy_file, b->record) == 0) {
                 return MSC_FAIL(MSC_E_INVALID,
-                                "%s: \"%s\" is the strategy file of %s and the record of %s; name "
-                                "them differently",
+                                "%s: \"%s\" is the strategy file of %s and the record of %s; give "
+                                "each its own",
                                 c->path, msc_path_name(b->record), a->section, b->name);
             }
         }
@@ -133,7 +134,7 @@ static enum msc_status check_prunes(const struct msc_config *c) {
 }
 
 enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top) {
-    // A section without searches gets one.
+    // A section that lists no searches gets one.
     size_t n = (size_t)cJSON_GetArraySize(top->gym) + MSC_CONFIG_TOOL_COUNT;
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         const cJSON *gym = msc_json_get(section_of(top, t), "gym");

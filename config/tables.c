@@ -90,7 +90,8 @@ const struct msc_param msc_config__top_params[] = {
      .offset = TOP(quantize),
      .type = MSC_PARAM_JSON},
     {.name = "distill",
-     .help = "improves the weights that the last quantize search found; keys as there",
+     .help = "improves the weights that the last quantize search found; same keys as `distill` of "
+             "a search",
      .offset = TOP(distill),
      .type = MSC_PARAM_JSON},
     {.name = "track",
@@ -186,7 +187,7 @@ const struct msc_param msc_config__gym_params[] = {
      .offset = GYM(rerank),
      .type = MSC_PARAM_JSON},
     {.name = "distill",
-     .help = "improves the winner's weights after that: true, or {ridge, held_back}",
+     .help = "after search and rerank, improves the winner's weights: true, or {ridge, held_back}",
      .offset = GYM(distill),
      .type = MSC_PARAM_JSON},
     {.name = "seed",
@@ -212,7 +213,7 @@ const struct msc_param msc_config__gym_params[] = {
      .max = 1e9},
     {.name = "quiet_time",
      .help = "restarts the search process after this time without a sign of life, but not before "
-             "100 median trials; 0: never",
+             "100 times the median trial time; 0: never",
      .offset = GYM(quiet_seconds),
      .type = MSC_PARAM_DURATION,
      .number = MSC_WATCHDOG_DEFAULT_S,
@@ -234,8 +235,8 @@ const struct msc_param msc_config__gym_params[] = {
      .offset = GYM(base),
      .type = MSC_PARAM_TEXT},
     {.name = "folder",
-     .help =
-         "where an agent's program runs and its paths start; default: the configuration's folder",
+     .help = "folder that an agent's program runs in and its paths are relative to; default: the "
+             "configuration's folder",
      .offset = GYM(folder),
      .type = MSC_PARAM_TEXT},
     {0},
@@ -264,7 +265,8 @@ const struct msc_param msc_config__distill_params[] = {
      .offset = offsetof(struct msc_config_distill, ridge),
      .type = MSC_PARAM_JSON},
     {.name = "held_back",
-     .help = "share of the calibration samples kept out of the fit, to judge the weights on",
+     .help =
+         "share of the calibration samples left out of the fit and used to judge the new weights",
      .offset = offsetof(struct msc_config_distill, held_back),
      .type = MSC_PARAM_F64,
      .number = 0.125,
@@ -370,7 +372,7 @@ const struct msc_param msc_config__image_params[] = {
      .offset = IMAGE(mean),
      .type = MSC_PARAM_JSON},
     {.name = "std",
-     .help = "divisor after that: one number per channel",
+     .help = "divisor after the subtraction: one number per channel",
      .offset = IMAGE(std),
      .type = MSC_PARAM_JSON},
     {0},
@@ -378,11 +380,11 @@ const struct msc_param msc_config__image_params[] = {
 
 const struct msc_param msc_config__validation_params[] = {
     {.name = "inputs",
-     .help = "validation samples, as dataset.inputs",
+     .help = "validation samples, in the form of dataset.inputs",
      .offset = offsetof(struct msc_config_validation, inputs),
      .type = MSC_PARAM_TEXT},
     {.name = "labels",
-     .help = "their labels, as dataset.labels",
+     .help = "labels of the validation samples, in the form of dataset.labels",
      .offset = offsetof(struct msc_config_validation, labels),
      .type = MSC_PARAM_TEXT},
     {0},

@@ -10,7 +10,7 @@
 struct writer {
     const struct msc_config *config;
     struct msc_arena arena;
-    const char *folder; // paths become relative to it
+    const char *folder; // folder that paths become relative to
     bool is_full;       // also writes the defaults that environments fill in
 };
 

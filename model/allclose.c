@@ -16,12 +16,12 @@ static double greatest_magnitude(const struct msc_array *array) {
     return most;
 }
 
-// Allowed difference from the true value b.
+// The allowed difference from the true value b.
 static double limit_at(double b, double least, const struct msc_closeness *limits) {
     return limits->atol < 0 ? -1 : fmax(limits->atol + limits->rtol * fabs(b), least);
 }
 
-// Difference that rounding alone allows for any element.
+// The difference that rounding can explain in any element.
 static double least_limit(const struct msc_array *truth, const struct msc_closeness *limits) {
     double most = greatest_magnitude(truth);
     double asked = limits->atol + limits->rtol * most;

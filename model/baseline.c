@@ -26,14 +26,14 @@ static enum msc_status take_inputs(struct msc_array *inputs[], const struct msc_
 
 struct check {
     struct msc_model *m;
-    const struct msc_array *const *inputs; // of the first batch
+    const struct msc_array *const *inputs; // inputs of the first batch
     struct msc_closeness limits;
-    double worst;            // difference found
+    double worst;            // greatest difference found
     struct msc_graph *bound; // the network with the shapes of these inputs
     struct msc_discontinuity *discontinuity;
     struct msc_grids *grids;
-    struct msc_grids_run from_grids; // its counts
-    double by_steps;                 // change of floats that are computed from differing steps
+    struct msc_grids_run from_grids; // counts of the comparison from grid to grid
+    double by_steps;                 // greatest change of floats computed from codes that differ
 };
 
 static enum msc_status check_init(struct check *c) {
@@ -48,7 +48,7 @@ static void check_finish(struct check *c) {
     msc_graph_destroy(c->bound);
 }
 
-// Compares one tensor, as computed by both.
+// Compares one tensor as the backend (`found`) and the reference kernels (`truth`) compute it.
 static enum msc_status baseline_compare(struct check *c, const char *name,
                                         const struct msc_array *found,
                                         const struct msc_array *truth, double moved) {
@@ -149,7 +149,8 @@ static bool is_same_array(const struct msc_array *a, const struct msc_array *b) 
     return n == msc_array_n_bytes(b) && memcmp(msc_array_data(a), msc_array_data(b), n) == 0;
 }
 
-// Integer outputs are compared bit by bit, so that their steps are counted too.
+// True if integers differ at all. Such outputs are compared from grid to grid, so that differing
+// steps are counted.
 static bool is_other_integers(const struct msc_array *found, const struct msc_array *truth) {
     return !msc_dtype_is_float(msc_array_dtype(truth)) && !is_same_array(found, truth);
 }
@@ -194,7 +195,7 @@ static enum msc_status check_same(const struct check *c, const char *name,
                           name, msc_model_numerics(c->m));
 }
 
-// Compares these tensors again, from grid to grid.
+// Compares the differing tensors again, from grid to grid.
 static enum msc_status compare_from_grids(struct check *c, const struct differing *d) {
     size_t n = d->n;
     struct msc_model_run run = {.inputs = c->inputs, .n_tensors = n + c->grids->n};
@@ -233,8 +234,9 @@ out:
     return status;
 }
 
-// Compares tensors of `bound`, called `names` on the backend; without names, the outputs. For an
-// output that differs after a discontinuity, finds the tensors before that to compare instead.
+// Compares tensors of `bound`, called `names` on the backend; without names, the outputs. If an
+// output after a discontinuity differs, collects the tensors before the discontinuity, which are
+// compared instead.
 static enum msc_status baseline_compare_all(struct check *c, const int32_t tensors[],
                                             const char *const names[], size_t n) {
     struct msc_model_run run = {.inputs = c->inputs, .tensors = names, .n_tensors = names ? n : 0};

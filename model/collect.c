@@ -28,8 +28,8 @@ struct collecting {
     const char **names;   // [n]
     struct shape *shapes; // [n_batches * n]
     size_t *first;        // [n] the first array of each tensor in the file
-    bool *is_split;       // [n] an array for each batch
-    bool *is_stacked;     // [n] samples are along a new first axis
+    bool *is_split;       // [n] true: an array for each batch
+    bool *is_stacked;     // [n] true: samples are along a new first axis
     struct msc_array_file *file;
 };
 
@@ -257,8 +257,8 @@ static enum msc_status add_forms(struct collecting *c, struct msc_array_form for
         !c->is_split[i] && !msc_dataset_is_sequence(c->data) && (s->n_dims == 0 || s->dims[0] != 1);
     if (c->is_stacked[i] && s->n_dims == MSC_MAX_DIMS) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "%s: tensor %s has %d axes, so samples cannot get another", c->model->path,
-                        c->names[i], s->n_dims);
+                        "%s: tensor %s has %d axes, so it cannot get another one for the samples",
+                        c->model->path, c->names[i], s->n_dims);
     }
     size_t n_arrays = c->is_split[i] ? c->n_batches : 1;
     for (size_t b = 0; b < n_arrays; b++) {

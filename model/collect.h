@@ -29,7 +29,7 @@ struct msc_collect {
     // Results.
     size_t n_tensors;
     int64_t n_samples;
-    uint64_t n_bytes; // of the file
+    uint64_t n_bytes; // size of the file
 };
 
 // The model's dataset must be loaded, in batches of one sample. MSC_E_NOT_FOUND: a pattern matches

@@ -13,8 +13,8 @@ MSC_PUBLIC_BEGIN
 
 struct msc_strategy;
 
-// Writes a model with a strategy's edits (NULL: none) as ONNX. The metadata name `record` (may be
-// NULL) by msc_record_identity, and `trial` (< 0: none).
+// Writes a model with a strategy's edits (NULL: none) as ONNX. The metadata identify `record`
+// (msc_record_identity; may be NULL) and `trial` (< 0: none).
 enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc_strategy *strategy,
                                  const char *path, const struct msc_record *record, int64_t trial);
 // The edits of a point as a strategy; *out is owned by the caller.

@@ -6,8 +6,8 @@
 // codes, they may round it to different ones, and everything computed from it changes by a step. A
 // range found at run time may also change. So the computations are compared from grid to grid: the
 // reference kernels compute each section from the codes that the other computation found at its
-// start. At the end of the section, each code must be one that a number close to the reference's
-// (model/allclose.h) quantises to:
+// start. At the end of the section, each code must be the quantised value of some number close to
+// the reference's (model/allclose.h):
 //
 //     quantise(x - d) <= code <= quantise(x + d),   d = atol + rtol * |x|
 //
@@ -34,7 +34,7 @@ struct msc_grids {
     size_t n;
     int32_t *tensors; // [n] the tensors on a grid that can be named, in the order of joints
     int32_t *places;  // for each tensor: its index in `tensors`, or MSC_NO_ID
-    bool *above;      // for each tensor: true if it is on a grid or computed from one that is
+    bool *above; // for each tensor: true if it is on a grid, or computed from a tensor on a grid
 };
 
 // *out is owned by the caller.
@@ -45,9 +45,9 @@ static inline bool msc_grids_above(const struct msc_grids *grids, int32_t tensor
     return grids->above[tensor];
 }
 
-// One comparison. The caller owns what the pointers name.
+// One comparison. The caller owns what the pointers refer to.
 struct msc_grids_run {
-    const struct msc_array *const *inputs; // of the graph
+    const struct msc_array *const *inputs; // inputs of the graph
     const struct msc_array *const *found;  // [grids->n] from the other computation
     const char *numerics;                  // names the other computation in messages
     struct msc_closeness limits;

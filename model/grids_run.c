@@ -92,10 +92,9 @@ static enum msc_status compare_codes(const struct reader *r, const struct msc_jo
         if (!is_same && !(code >= low && code <= high)) {
             return MSC_FAIL(MSC_E_STATE,
                             "baseline: %s[%" PRId64
-                            "] is %g on %s but %g with the reference kernels, which "
-                            "quantise %.9g; expected %g to %g, within atol %g and rtol %g of that; "
-                            "please report "
-                            "it, and try another --device",
+                            "] is %g on %s but %g with the reference kernels, quantised from "
+                            "%.9g; expected %g to %g, from values within atol %g and rtol %g of "
+                            "it; please report this, and try another --device",
                             grid_name(r, j->outputs[0]), i, (double)code, r->run->numerics,
                             (double)of[0], msc_array_get_double(r->operands[X], i), (double)low,
                             (double)high, r->run->limits.atol, r->run->limits.rtol);
@@ -126,7 +125,7 @@ static enum msc_status check_codes(const struct reader *r, const struct msc_join
 
 // Checks that scale and zero point belong to a range whose ends are close to those of x.
 static enum msc_status check_range(const struct reader *r, const struct msc_joint *j) {
-    double ends[3][2] = {{0}}; // of x, of x moved down and of x moved up
+    double ends[3][2] = {{0}}; // ends of the range: of x, of x moved down, of x moved up
     static const double signs[3] = {0, -1, 1};
     for (int k = 0; k < 3; k++) {
         struct msc_array *moved = NULL;
@@ -207,8 +206,8 @@ static bool is_last_operand(const struct msc_joint *j, int32_t operand) {
     return true;
 }
 
-// Gives a joint the found codes if its operand is on a grid. After the last operand of a joint that
-// quantises, checks its codes.
+// Gives a joint its operand: the codes found, if the operand is on a grid. After the last operand
+// of a joint that quantises, checks its codes.
 static enum msc_status read_found(void *payload, struct msc_array **out, const struct msc_joint *j,
                                   int32_t operand, const struct msc_array *array) {
     struct reader *r = payload;

@@ -65,7 +65,7 @@ enum msc_status msc_model_load_first(struct msc_model *m, const char *inputs, in
 struct turn {
     struct msc_model_run run;
     struct msc_model_runner runner;
-    int64_t n_runs; // in a round
+    int64_t n_runs; // runs in each round
 };
 
 // Median time of n_runs runs.

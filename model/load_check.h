@@ -1,5 +1,5 @@
 // Checks that the runtime of a target accepts a model exported for it: runs the exported model and
-// its source once there, on random inputs.
+// the float model there, once each, on random inputs.
 #ifndef MSC_MODEL_LOAD_CHECK_H
 #define MSC_MODEL_LOAD_CHECK_H
 

@@ -41,8 +41,8 @@ static enum msc_status make_specs(struct msc_model *m) {
     return MSC_OK;
 }
 
-// Gives a symbol's value to every input dimension that has it. A bound dimension does not count
-// samples.
+// Gives a symbol's value to every input dimension that has this symbol. A bound dimension does not
+// count samples.
 static bool bind_symbol(struct msc_model *m, int32_t prim, int64_t value) {
     bool is_used = false;
     for (size_t i = 0; i < m->n_inputs; i++) {
@@ -264,7 +264,7 @@ enum msc_status msc_model_set_states(struct msc_model *m, const struct msc_confi
 static enum msc_status resolve_batch(int64_t *batch, const struct msc_model *m) {
     double n_bytes = 0;
     if (m->has_state) {
-        return MSC_OK; // the length of a sequence
+        return MSC_OK; // here the batch size is the length of a sequence
     }
     if (*batch > 0 && m->is_batched) {
         return MSC_OK;
@@ -330,7 +330,7 @@ static enum msc_status load_validation(struct msc_model *m, const struct msc_con
     if (from->validation_fraction > 0) {
         MSC_TRY(msc_dataset_count(&n, &o, m->specs, m->n_inputs));
         o.take_last = (int64_t)floor(from->validation_fraction * (double)n);
-        if (m->has_state && o.batch > 0) { // whole sequences
+        if (m->has_state && o.batch > 0) { // takes only whole sequences
             o.take_last -= o.take_last % o.batch;
         }
         if (o.take_last < 1) {
@@ -372,7 +372,8 @@ void msc_model__settle_memory(struct msc_model *m) {
     }
 }
 
-// Samples that scales and plans are found with do not validate them.
+// Leaves calibration samples out of the validation samples, since scales and plans are found with
+// them.
 static enum msc_status leave_out_shared(struct msc_model *m, const struct msc_dataset_options *o) {
     struct msc_dataset *apart = NULL;
     if (!m->validation) {

@@ -7,8 +7,8 @@
 //     ... model->graph, model->dataset, model->backend ...
 //     msc_model_close(model);
 //
-// If the leading dimension of the inputs is a symbol, it counts samples: it takes any batch size
-// and cannot be bound. A model without such a symbol runs sample by sample.
+// If the leading dimension of the inputs is a symbol, the symbol counts samples: it takes any batch
+// size and cannot be bound. A model without such a symbol runs sample by sample.
 #ifndef MSC_MODEL_MODEL_H
 #define MSC_MODEL_MODEL_H
 
@@ -20,14 +20,14 @@ MSC_PUBLIC_BEGIN
 
 struct msc_model_options {
     const char *device;
-    int n_threads;         // 0: all of the machine
+    int n_threads;         // 0: as many as the machine has
     uint64_t memory_bytes; // limit for the process; 0: half of the free memory
-    bool is_single;        // one evaluation at a time: kernels use the threads
+    bool is_single;        // evaluations run one at a time and their kernels use all threads
     const struct msc_binding *bindings;
     size_t n_bindings;
-    const struct msc_array_list *feeds; // the only inputs it will run on; may be NULL
+    const struct msc_array_list *feeds; // the only inputs that the model will run on; may be NULL
     const struct msc_array_list
-        *weights; // replace the file's (msc_graph_load_weights); may be NULL
+        *weights; // in place of the file's weights (msc_graph_load_weights); may be NULL
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
@@ -41,9 +41,9 @@ struct msc_model {
     const char *path;
     struct msc_graph *graph;
     struct msc_backend *backend;
-    int n_threads; // for evaluation
+    int n_threads; // threads for evaluation
     uint64_t memory_bytes;
-    struct msc_binding *bindings; // as given
+    struct msc_binding *bindings; // as the options give them
     size_t n_bindings;
     size_t n_inputs;
     struct msc_input_spec *specs; // [n_inputs], with bound values
@@ -51,7 +51,7 @@ struct msc_model {
     bool has_state;                 // the samples of a batch form a sequence
     struct msc_dataset *dataset;    // NULL until loaded
     struct msc_dataset *validation; // NULL: none
-    int64_t n_shared;               // validation samples left out as they are calibration samples
+    int64_t n_shared;               // calibration samples left out of `validation`
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
@@ -64,8 +64,8 @@ void msc_model_close(struct msc_model *model); // accepts NULL
 // Loads the samples for the search and, if the configuration has them, for validation. A batch size
 // of 0 in `from` is replaced by one that depends only on the model's shapes.
 enum msc_status msc_model_load_dataset(struct msc_model *model, struct msc_config_dataset *from);
-// If the inputs do not all begin with the same symbol, it may count time steps rather than samples:
-// arrays [n_inputs] that have exactly the inputs' shapes are then one sample.
+// If the inputs do not all begin with the same symbol, a leading symbol may count time steps rather
+// than samples. Arrays [n_inputs] that have exactly the inputs' shapes are then one sample.
 void msc_model_take_whole(struct msc_model *model, const struct msc_array *const arrays[]);
 // Makes inputs states, before samples are loaded or the network runs; strings are borrowed.
 enum msc_status msc_model_set_states(struct msc_model *model,
@@ -80,9 +80,9 @@ const char *msc_model_numerics(const struct msc_model *model);
 
 // The `baseline` stage: compares the backend's outputs on the first batch with those of the
 // reference kernels. MSC_E_STATE names an output that is not close (model/allclose.h). If an output
-// differs after a discontinuity, the tensors before that are compared instead
-// (graph/discontinuity.h). If it differs after a tensor that the network quantises itself, it is
-// compared from there, together with the integers (model/grids.h).
+// after a discontinuity differs, the tensors before the discontinuity are compared instead
+// (graph/discontinuity.h). If an output differs after a tensor that the network quantises itself,
+// the comparison starts from that tensor's integers, which are compared too (model/grids.h).
 enum msc_status msc_model_check(struct msc_model *model, const struct msc_config_dataset *from,
                                 double atol, double rtol);
 

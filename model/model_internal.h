@@ -11,8 +11,8 @@ static inline const char *msc_model__input_name(const struct msc_graph *g,
     return t->alias[0] ? t->alias : msc_graph_joint(g, t->producer)->name;
 }
 
-// If every sample of the datasets (`more` may be NULL) takes the same branch, replaces the branches
-// by the joints of that one.
+// If every sample of the datasets (`more` may be NULL) takes the same branch, replaces all branches
+// by the joints of that branch.
 enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_dataset *data,
                                          const struct msc_dataset *more);
 // Sets the memory limit of the process unless one was given: half of the free memory, up to 4 GiB.
@@ -28,7 +28,7 @@ struct msc_model_runner {
     struct msc_array **outputs; // [n_outputs] borrowed; the first run fills them
     size_t n_outputs;
     bool is_done;
-    struct msc_graph *pruned; // of a strategy that removes channels; else NULL
+    struct msc_graph *pruned; // the model without the channels that a strategy removes, or NULL
     int32_t *wanted;          // [n_outputs] tensors of `pruned`
 };
 

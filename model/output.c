@@ -116,7 +116,7 @@ static enum msc_status looks_like_journal(bool *out, const char *data, size_t n_
     const char *line = data, *end = data + n_bytes;
     *out = true;
     while (*out && line < end) {
-        size_t n = sizeof beginning - 1 + 1; // operations of one digit
+        size_t n = sizeof beginning - 1 + 1; // the key and one digit for the operation
         const char *next = memchr(line, '\n', (size_t)(end - line));
         *out = next && (size_t)(next - line) > n + sizeof writer &&
                memcmp(line, beginning, n - 1) == 0 &&

@@ -30,7 +30,7 @@ enum msc_status msc_output_read_model(struct msc_file_set *files, const char *pa
 // is not empty and is of another kind. NULL is ignored.
 enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kind, const char *what,
                                  const char *path);
-// *out: the file is absent, or as far as can be checked it is of that kind throughout.
+// *out: true if the file is absent or, as far as can be checked, all of it is of that kind.
 enum msc_status msc_output_is_whole(bool *out, enum msc_output kind, const char *path);
 // A .npz or .safetensors file may be replaced by one with arrays of the same names (or NAME/0,
 // NAME/1, ... if the samples of NAME have different shapes). MSC_E_INVALID: the file at `path`

@@ -1,4 +1,4 @@
-// Runs a network once, or many times to measure its latency. The evaluator does it, so that the
+// Runs a network once, or many times to measure its latency. The evaluator runs it, so that the
 // results have the same bits as in a search.
 #include "model/model_internal.h"
 

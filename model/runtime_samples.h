@@ -1,5 +1,5 @@
-// Writes the samples of a dataset to files that mscgym-runtime reads (docs/runtime.md). Run in
-// order, `batch` at a time, they form the same batches as in the search.
+// Writes the samples of a dataset to files that mscgym-runtime reads (docs/runtime.md). If they run
+// in order, `batch` at a time, they form the same batches as in the search.
 //
 //     MSC_TRY(msc_runtime_samples_write(&samples, &arena, dataset, specs, folder, "calibration"));
 //     job.inputs = samples.paths[0];
@@ -11,12 +11,13 @@
 #include "data/dataset.h"
 
 struct msc_runtime_samples {
-    const char **paths; // in the arena; several if the shapes of samples differ
+    const char **paths; // in the arena; several files if the shapes of samples differ
     size_t n;
     int64_t batch; // samples of one run
 };
 
-// Writes FOLDER/NAME_0.npz and so on. Not for sequences: other runtimes do not pass states on.
+// Writes FOLDER/NAME_0.npz and so on. Sequences are not supported, since other runtimes do not pass
+// states from run to run.
 enum msc_status msc_runtime_samples_write(struct msc_runtime_samples *out, struct msc_arena *arena,
                                           const struct msc_dataset *dataset,
                                           const struct msc_input_spec specs[], const char *folder,

@@ -120,7 +120,8 @@ static enum msc_status run_samples(struct walk *w) {
     return MSC_OK;
 }
 
-// A tensor that is not compared varies if one of its inputs varies; inputs of the network do.
+// Fills `varies` for tensors that are not looked at: inputs of the network vary, and any other
+// tensor varies if an input of its joint varies.
 static void follow_others(struct walk *w) {
     for (size_t i = 0; i < w->n_wanted; i++) {
         w->is_passed[w->wanted[i]] = true;
@@ -139,8 +140,8 @@ static void follow_others(struct walk *w) {
     memset(w->is_passed, 0, (size_t)msc_graph_n_tensors(w->g) * sizeof w->is_passed[0]);
 }
 
-// Goes back from the compared tensors, through those that do not vary, to joints with inputs that
-// do.
+// Goes back from the compared tensors, through tensors that do not vary, to joints whose inputs
+// vary, and names these joints' outputs.
 static void name_ends(struct walk *w) {
     const struct msc_graph *g = w->g;
     for (size_t i = 0; i < msc_distill_n_compared(w->distill); i++) {
@@ -190,8 +191,8 @@ static enum msc_status find_ends(cJSON *list, const struct msc_model *model,
 
 // ---- Samples and outputs ----------------------------------------------------------------------
 
-// Warns about compared tensors that are the same for all samples, unless all of them are; returns
-// whether all are.
+// Returns true if all compared tensors are the same for all samples. If only some of them are,
+// warns about these.
 static bool are_outputs_same(const struct msc_distill *d, const char *name,
                              const struct msc_log *log) {
     size_t n = msc_distill_n_compared(d), n_same = 0;
@@ -201,7 +202,7 @@ static bool are_outputs_same(const struct msc_distill *d, const char *name,
     for (size_t i = 0; n_same < n && i < n; i++) {
         if (msc_distill_is_same(d, i, are_same)) {
             msc_log(log, MSC_LOG_WARNING,
-                    "%s: output %s is the same for all samples: the loss learns nothing from it",
+                    "%s: output %s is the same for all samples, so its loss does not compare plans",
                     name, msc_distill_compared_name(d, i));
         }
     }

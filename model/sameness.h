@@ -20,7 +20,7 @@ struct cJSON;
 //     "unshared" 0: all given validation samples are calibration samples
 //
 // for a report to explain (results/report_sameness.h). Outputs are checked only if the environment
-// has a distill loss, since its reference is then computed.
+// has a distill loss, because only then are reference outputs computed.
 enum msc_status msc_sameness_find(struct cJSON **out, const struct msc_model *model,
                                   const struct msc_env *env, const char *name,
                                   const struct msc_log *log);

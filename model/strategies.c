@@ -47,8 +47,8 @@ enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_str
     enum msc_status status = MSC_OK;
     if (msc_strategy_prunes(strategy)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "the strategy removes channels, so its weights fit only those it was found "
-                        "with: search again");
+                        "the strategy removes channels, so it fits only the weights that it was "
+                        "found with: search again");
     }
     MSC_TRY(msc_distill_create(&d, &host, model->dataset, &o));
     MSC_TRY_OUT(msc_distill_compute_reference(d));
@@ -118,7 +118,7 @@ enum msc_status msc_strategy_measure(struct msc_strategy_measured *out,
     struct msc_array_list reference = {0};
     enum msc_status status = MSC_OK;
     whole_host.log = model->log;
-    whole_host.memory_bytes /= 2; // there are two
+    whole_host.memory_bytes /= 2; // shared by two evaluators, each with one half
     MSC_TRY_OUT(msc_strategy_check_weights(strategy, model->graph));
     if (msc_strategy_prunes(strategy)) {
         MSC_TRY_OUT(msc_strategy_prune(&pruned, strategy, model->graph));

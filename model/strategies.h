@@ -1,4 +1,4 @@
-// Strategies in use: adapts them to a model's weights, and measures their loss and accuracy.
+// Adapts strategies to a model's weights, and measures their loss and accuracy.
 #ifndef MSC_MODEL_STRATEGIES_H
 #define MSC_MODEL_STRATEGIES_H
 

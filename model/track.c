@@ -122,7 +122,7 @@ static void add_all(struct sums *s, const float y[], const float z[], int64_t n)
     s->n = n;
 }
 
-// If channels were removed, compares those that both sides have.
+// If channels were removed, compares the channels that both sides have.
 static enum msc_status add_common(struct sums *s, const struct tracking *t, size_t row,
                                   const struct msc_array *kept, const struct msc_view *value) {
     const struct msc_track_shape sides[] = {
@@ -251,8 +251,8 @@ double msc_track_fall(const struct msc_track_row *row) {
     return fmin(row->inputs_db, MSC_TRACK_CLEAN_DB) - row->snr_db;
 }
 
-// Fills inputs_db of the rows. db [n_tensors]: ratio of each tensor, or for a tensor without a row
-// the least of its joint's inputs.
+// Fills inputs_db of the rows. db [n_tensors]: snr_db of each tensor; a tensor without a row has
+// the least value of its joint's inputs.
 static void follow(struct tracking *t, double db[]) {
     const struct msc_graph *g = t->sides[0].model->graph;
     struct msc_track *track = t->track;

@@ -6,10 +6,10 @@
 //     for (size_t i = 0; i < track->n_rows; i++) ... track->rows[i].snr_db ...
 //     msc_track_destroy(track);
 //
-// The compared tensors are the float32 outputs of the first network's joints that the second has
-// under the same name: the name in the model's file (which a quantised model keeps when it is
-// exported) or, if both sides are the same model, the graph's name. If a strategy removes channels,
-// only those that both sides have are compared.
+// Compared are the float32 outputs of the first network's joints, if the second network has a
+// tensor of the same name. This is the name in the model's file (which a quantised model keeps when
+// it is exported) or, if both sides are the same model, the graph's name. If a strategy removes
+// channels, only the channels that both sides have are compared.
 #ifndef MSC_MODEL_TRACK_H
 #define MSC_MODEL_TRACK_H
 
@@ -19,19 +19,21 @@
 MSC_PUBLIC_BEGIN
 
 struct msc_track_side {
-    struct msc_model *model; // its dataset is loaded, with the same number of batches on both sides
+    struct msc_model *model; // with its dataset loaded; both have the same number of batches
     const struct msc_strategy *strategy; // NULL: the unmodified model
 };
 
 // y are the elements on the first side and z those on the second, over all samples.
 struct msc_track_row {
-    int32_t tensor;  // of the first graph
+    int32_t tensor;  // tensor of the first graph
     int64_t n;       // common elements; 0: none, or shapes differ, and the values below are unknown
-    double max_abs;  // of |y - z|
-    double mean_abs; // of |y - z|
+    double max_abs;  // maximum of |y - z|
+    double mean_abs; // mean of |y - z|
     double snr_db;   // 10 log10(sum y^2 / sum (y - z)^2); INFINITY: they are equal
     double cosine;   // sum yz / sqrt(sum y^2 sum z^2); 1 if both are all 0, 0 if only one is
-    double inputs_db; // least snr_db of the joint's inputs; tensors without a row pass theirs on
+    // The least snr_db of the joint's inputs. For an input without a row, the least snr_db of its
+    // own joint's inputs counts.
+    double inputs_db;
 };
 
 // A joint is not expected to read cleaner inputs than this; 8 bits give about as much.
@@ -41,8 +43,8 @@ struct msc_track {
     size_t n_rows;
     struct msc_track_row *rows; // in the order that the first network computes them
     int64_t n_samples;
-    // The row with the largest fall, min(inputs_db, MSC_TRACK_CLEAN_DB) - snr_db; the first of
-    // equals. n_rows: nothing differs.
+    // The row with the largest fall, min(inputs_db, MSC_TRACK_CLEAN_DB) - snr_db; of equal falls,
+    // the first. n_rows: nothing differs.
     size_t worst;
 };
 

@@ -6,7 +6,7 @@
 #include "graph/channels.h"
 #include "model/track.h"
 
-// What remains on a side, in terms of its model's graph; is_gone NULL: everything.
+// The channels that remain on a side, in terms of its model's graph. is_gone NULL: all remain.
 struct msc_track_left {
     const struct msc_graph *graph;
     struct msc_sites sites;
@@ -14,7 +14,7 @@ struct msc_track_left {
     bool *is_gone; // [channels.n_units]
 };
 enum msc_status msc_track__left_init(struct msc_track_left *out, const struct msc_track_side *side);
-void msc_track__left_finish(struct msc_track_left *left); // accepts zeroed
+void msc_track__left_finish(struct msc_track_left *left); // accepts a zeroed one
 
 // The shape of a side's array for a tensor of its model.
 struct msc_track_shape {
@@ -30,10 +30,11 @@ struct msc_track_common {
     int64_t n[MSC_MAX_DIMS];
     int64_t *offsets[MSC_MAX_DIMS][2];
 };
-// has_any is false if a shape is not what remains of the tensor. *out is owned by the caller.
+// *has_any is set to false if a shape does not match what remains of the tensor. *out is owned by
+// the caller.
 enum msc_status msc_track__common_init(struct msc_track_common *out, bool *has_any,
                                        const struct msc_track_shape sides[2]);
-void msc_track__common_finish(struct msc_track_common *c); // accepts zeroed
+void msc_track__common_finish(struct msc_track_common *c); // accepts a zeroed one
 // Calls `take` for each pair of elements, in the order of the tensor.
 void msc_track__common_each(const struct msc_track_common *c, const float *y, const float *z,
                             void (*take)(void *payload, double y, double z), void *payload);

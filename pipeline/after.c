@@ -16,8 +16,8 @@ struct after {
     struct msc_news *news;
     struct msc_processor_result *result;
     struct msc_search_result *found;
-    cJSON *report;              // the result's
-    struct msc_trial winner;    // of the search
+    cJSON *report;              // borrowed from `result`
+    struct msc_trial winner;    // best trial of the search
     struct msc_trial delivered; // the winner, or the trial that rerank puts first
 };
 
@@ -58,7 +58,7 @@ static enum msc_status run_winner(struct after *a) {
 }
 
 // Delivers the trial that rerank puts first, if it is not the winner. The next entries start from
-// it.
+// this trial.
 static enum msc_status run_delivered(struct after *a) {
     if (a->delivered.id != a->winner.id) {
         MSC_TRY(deliver(a, &a->delivered));
@@ -179,7 +179,8 @@ enum msc_status msc_after_search(struct msc_session *s, struct msc_publisher *pu
     bool is_complete = has_best && line.trial.outcome.state == MSC_TRIAL_COMPLETE;
     if (!s->entry->is_delivered || !is_complete) {
         if (s->entry->is_delivered) {
-            result->is_feasible = result->was_cancelled; // a cancelled search may still find one
+            // A cancelled search may still find a winner when it continues.
+            result->is_feasible = result->was_cancelled;
         }
         msc_news_end(news, report, found);
         return MSC_OK;

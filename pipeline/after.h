@@ -8,7 +8,7 @@
 #include "pipeline/publisher.h"
 
 // Adds the report of a finished search to the result. If a stage is cancelled, the search counts as
-// cancelled and keeps all results up to then.
+// cancelled and keeps all results that it has.
 enum msc_status msc_after_search(struct msc_session *s, struct msc_publisher *publisher,
                                  struct msc_news *news, struct msc_processor_result *result,
                                  struct msc_search_result *found);

@@ -13,7 +13,8 @@ static enum msc_status dup_strategy(struct msc_strategy **out, const struct msc_
     return msc_strategy_merge(*out, from);
 }
 
-// If the searches before it now have another result, the record belongs to another problem.
+// Fails if the earlier searches have another result than when the record began: it then belongs to
+// another problem.
 static enum msc_status check_base(const struct msc_config_entry *e, const struct msc_strategy *base,
                                   const char *path) {
     struct msc_strategy *stored = NULL;
@@ -34,7 +35,7 @@ static enum msc_status check_base(const struct msc_config_entry *e, const struct
                      e->record, e->name, e->name);
 }
 
-// A named file must still have the content that the record began with.
+// Fails if the strategy file that the entry names has changed since the record began.
 static enum msc_status check_hash(const struct msc_config_entry *e, const struct msc_strategy *base,
                                   const struct msc_record *record) {
     const cJSON *env = msc_json_get(msc_record_header(record), "env");
@@ -44,8 +45,8 @@ static enum msc_status check_hash(const struct msc_config_entry *e, const struct
     return !cJSON_IsString(old) || strcmp(old->valuestring, now) == 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_STATE,
-                          "%s: %s, the strategy that it starts from, has changed; restore it, name "
-                          "another record, or begin again with --restart",
+                          "%s: %s, the strategy that the search starts from, has changed; restore "
+                          "it, name another record, or begin again with --restart",
                           msc_record_path(record), e->base);
 }
 

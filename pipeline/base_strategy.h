@@ -6,9 +6,9 @@
 #include "pipeline/setup.h"
 #include "records/record.h"
 
-// Reads the strategy, or takes the one found so far. *out, owned by the caller, is NULL if the
-// entry starts from the unmodified model. `record` NULL: there is none yet; else it must have begun
-// with the same strategy. The entry's `base` becomes the path of the file, or NULL.
+// Reads the strategy file, or takes the strategy found so far. *out, owned by the caller, is NULL
+// if the entry starts from the unmodified model. If `record` is not NULL, it must have begun with
+// the same strategy. The entry's `base` becomes the path of the file, or NULL.
 enum msc_status msc_base_strategy_open(struct msc_strategy **out, struct msc_setup *setup,
                                        struct msc_config_entry *e, const struct msc_record *record,
                                        enum msc_setup_mode mode);

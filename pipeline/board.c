@@ -48,5 +48,5 @@ void msc_board_end(struct msc_board *b, const struct msc_record *record, const c
         give_up(b);
     }
     msc_str_finish(&text);
-    msc_board_close(b); // each search has its own run
+    msc_board_close(b); // each search writes a run of its own
 }

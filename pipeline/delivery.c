@@ -317,7 +317,7 @@ static enum msc_status judge_samples(cJSON *object, struct msc_delivery *d,
             status == MSC_E_INVALID ? MSC_FAIL(MSC_E_FORMAT, "%s", msc_status_message()) : status;
     }
     msc_array_list_finish(&outputs);
-    if (status == MSC_E_UNSUPPORTED) { // for every plan
+    if (status == MSC_E_UNSUPPORTED) { // this holds for every plan
         msc_log(d->options.log, MSC_LOG_WARNING, "the loss in %s is not measured: %s",
                 d->runtime_name, msc_status_message());
         d->calibration.n = 0;

@@ -24,8 +24,8 @@ struct msc_strategy;
 struct msc_delivery_options {
     struct msc_env *env;
     struct msc_model *model;
-    const char *target; // of the search; may be NULL
-    int n_threads;      // of the runtime
+    const char *target; // the search's target; may be NULL
+    int n_threads;      // threads of the runtime
     int64_t n_rounds;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
@@ -35,12 +35,12 @@ struct msc_delivery_options {
 };
 
 struct msc_delivery_plan {
-    int64_t id;              // for the caller
+    int64_t id;              // for the caller's use
     const char *name;        // for messages: "trial 17", "uniform 8"
     const uint32_t *choices; // NULL: `strategy`; if that is NULL too, the float model's own file
     const struct msc_strategy *strategy; // a plan that no choices describe, or NULL
-    const char *path;                    // of the exported model
-    const char *failure;                 // why it cannot be measured, or NULL
+    const char *path;                    // path of the exported model
+    const char *failure;                 // why the plan cannot be measured, or NULL
     bool is_refused;                     // the runtime refuses the model
     // The results, as in a report (docs/record.md): file_bytes, and `runtime` with distill_loss,
     // accuracy, latency_us, us_by_round, validation. Owned by the owner of the plan (cJSON_Delete).

@@ -48,7 +48,7 @@ static enum msc_status fail_damaged(const struct msc_config_entry *e, enum msc_s
                           why, e->name);
 }
 
-// As msc_given_is without --restart.
+// Like msc_given_is, but as if --restart were not given.
 static enum msc_status find_given(bool *out, const struct msc_config_entry *e) {
     struct msc_strategy *s = NULL;
     bool own = false;
@@ -113,7 +113,7 @@ static enum msc_status add_to_found(struct msc_strategy **out, const struct msc_
     if (prunes && !msc_strategy_prunes_as(s, setup->found)) {
         return MSC_FAIL(
             MSC_E_STATE,
-            "%s: the strategy does not fit the model that the sections before %s leave; "
+            "%s: the strategy does not fit the model that the sections before %s produce; "
             "restore the right file",
             e->strategy_file, e->section);
     }

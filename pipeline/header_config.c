@@ -111,8 +111,8 @@ static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
     return find_member(config, e, "env");
 }
 
-// Adds all defaults to environments that differ, since one may leave out keys that the other has.
-// Environments that cannot be completed are compared as they are.
+// If the two environments differ, adds all defaults to both, since one may leave out keys that the
+// other has. Environments that cannot be completed are compared as they are.
 static enum msc_status complete_envs(const struct msc_config_entry *e, const cJSON *stored,
                                      const cJSON *wanted) {
     cJSON *envs[] = {find_env(stored, e), find_env(wanted, e)};
@@ -125,7 +125,7 @@ static enum msc_status complete_envs(const struct msc_config_entry *e, const cJS
     return MSC_OK;
 }
 
-// If the environments are equal, the entry takes the record's form.
+// Gives the entry the environment as the record has it. Call it if the two are equal.
 static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) {
     cJSON *env = cJSON_Duplicate(find_env(old, e), true);
     MSC_TRY(MSC_ALLOCATED(env));

@@ -12,19 +12,20 @@
 enum msc_status msc_header_config_make(struct cJSON **out, const struct msc_config *config,
                                        const struct msc_config_entry *e);
 
-// Reads the configuration back. Its one entry names the record as when it was made. Only the
-// options on which code may run, and where it is, are used. *out is owned by the caller.
-// MSC_E_UNSUPPORTED: the header has no configuration.
+// Reads the configuration back. Its only entry names the record by its original path. Of the
+// options, only those about code are used: which code may run, and where it is. *out is owned by
+// the caller. MSC_E_UNSUPPORTED: the header has no configuration.
 enum msc_status msc_header_config_open(struct msc_config **out, const char *path,
                                        const struct msc_processor_options *options);
 
 // Compares the configuration of an entry with the record's, before anything is computed. The entry
-// takes the record's defaults and, for equal environments, the record's form. The error names the
-// key that differs.
+// takes the record's defaults. If the environments are equal, it also takes the environment as the
+// record has it. The error names the key that differs.
 enum msc_status msc_header_config_check(struct msc_config *config, struct msc_config_entry *e,
                                         const struct msc_record *record);
-// Gives the entry the agent in `config`, which is a record's: all of it if the entry names no agent
-// (the default may have changed), else only the parameters that the entry does not give.
+// Gives the entry the agent in `config`, the configuration of a record: the whole agent if the
+// entry names none (the default may have changed), else only the parameters that the entry does not
+// give.
 enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e,
                                              const struct cJSON *config);
 

@@ -10,7 +10,7 @@
 bool msc_left_outputs_have(const struct msc_setup *setup, enum msc_output kind, const char *path);
 // Renames damaged outputs, with a warning.
 enum msc_status msc_left_outputs_set_aside(struct msc_setup *setup);
-// The same for the log file, before it is opened.
+// Like msc_left_outputs_set_aside, but for the log file. Call it before the log file is opened.
 enum msc_status msc_left_outputs_set_log_aside(struct msc_setup *setup);
 
 #endif

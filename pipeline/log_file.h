@@ -19,7 +19,8 @@ struct msc_log_file;
 enum msc_status msc_log_file_open(struct msc_log_file **out, const char *path,
                                   enum msc_log_level level, const struct msc_log *next);
 const struct msc_log *msc_log_file_log(const struct msc_log_file *file);
-// The same log, but lines are not passed on: for messages that the caller shows itself.
+// A log that writes to the same file but passes no lines on: for messages that the caller shows
+// itself.
 const struct msc_log *msc_log_file_alone(const struct msc_log_file *file);
 void msc_log_file_close(struct msc_log_file *file); // accepts NULL
 

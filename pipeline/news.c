@@ -64,7 +64,7 @@ static void write_progress(struct msc_str *out, const struct msc_search_progress
     }
 }
 
-// True if another progress line is due, which the caller then writes.
+// True if a progress line is due; the caller must then write it.
 static bool is_line_due(struct msc_news *n) {
     double now_s = msc_clock_seconds();
     bool is_due = n->session->setup->config->log_seconds > 0.0 &&
@@ -141,7 +141,7 @@ void msc_news_measuring(void *payload, const char *what) {
 
 // ---- The end ----------------------------------------------------------------------------------
 
-// Writes every number of an object that `said` does not have: ", accuracy 1".
+// Writes every number of an object whose name is not in `said`, in the form ", accuracy 1".
 static void news_write_numbers(struct msc_str *out, const cJSON *object, const char *before,
                                const cJSON *said) {
     const cJSON *item = NULL;

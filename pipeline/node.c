@@ -14,8 +14,8 @@ struct serving {
     int output;
     struct msc_arena arena;
     const char *build;
-    struct msc_setup *setup;    // of the last init
-    struct msc_session session; // of the setup
+    struct msc_setup *setup;    // made by the last init message
+    struct msc_session session; // opened in `setup`
     struct msc_processor_options options;
 };
 
@@ -35,9 +35,10 @@ static enum msc_status read_share(struct msc_processor_options *o, struct msc_ar
         MSC_TRY(msc_json_get_i64(&n_bytes, init, "memory", "init"));
     }
     if (n_threads < 0 || n_threads > 4096 || n_bytes < 0) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "init: %lld threads: expected 0 to 4096, and memory of 0 or more",
-                        (long long)n_threads);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "init: \"threads\" is %lld: expected 0 to 4096, and \"memory\" of 0 bytes or more",
+            (long long)n_threads);
     }
     o->n_threads = (int)n_threads;
     o->memory_bytes = (uint64_t)n_bytes;

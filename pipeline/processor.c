@@ -114,8 +114,9 @@ enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// True if an earlier worker of this command has set the old records aside: it has noted that, or
-// has begun a record. A worker that is started after a crash has the same command line.
+// True if an earlier worker of this command has already set the old records aside: it has noted
+// that, or has begun a record. A worker started after a crash has the same command line, so
+// --restart must not take effect twice.
 static bool is_set_aside(const struct msc_setup *setup) {
     const struct msc_worker *worker = setup->options.worker;
     return worker && worker->page &&
@@ -161,7 +162,8 @@ static enum msc_status run_baseline(struct msc_setup *setup) {
                : MSC_OK;
 }
 
-// A dry run finds nothing, but a record may have what the next search starts from.
+// A dry run has no result of its own, so the result in the entry's record, if any, is what the next
+// search starts from.
 static enum msc_status recall_dry(struct msc_setup *setup, size_t i) {
     const struct msc_config_entry *e = &setup->config->entries[i];
     bool has_record = false;

@@ -17,13 +17,13 @@
 // everything it depends on. A stage whose hash has not changed does not run again: its recorded
 // report is used, and neither model nor dataset is loaded for it (docs/stages.md).
 //
-// The log and its file report each improvement, progress at intervals of `log_every`, and at the
-// end why the search ended and its result.
+// The log and the log file report each improvement, progress at intervals of `log_every`, and at
+// the end why the search ended and its result.
 //
 // Files next to a record:
 //     RECORD.params        scales and reference outputs
-//     RECORD.moments       progress of computing these before the first trial
-//     RECORD.prepared      scales of a launch that ended before its record began
+//     RECORD.moments       progress of computing RECORD.params, before the first trial
+//     RECORD.prepared      scales from a launch that ended before it began a record
 //     RECORD.base.json     the strategy that the search started from, if any
 //     RECORD.result.json   results computed at the end
 //     RECORD.rerank.json   the new order of the best trials, if requested

@@ -37,29 +37,30 @@ struct msc_processor_options {
     // NAME.<beside>.jsonl unless `record` names one, and its results are not delivered. NULL: the
     // entry's own agent searches.
     const struct cJSON *agent;
-    const char *beside; // "sensitivity"
+    const char *beside; // such as "sensitivity"
     bool allow_plugins; // for a record: libraries and programs that it names may run
     const char
         *tensorboard; // folder that gets a run for each search (results/tensorboard.h); or NULL
-    // What measures trials: "local:N", N workers on this machine; "ray:HOST:PORT" or "ray:auto", a
-    // Ray cluster, with ":N" at most N workers; "slurm[:PARTITION][:N]", Slurm jobs; NULL: this
-    // process. The record is the same in each case.
+    // Where trials are measured. "local:N": by N workers on this machine. "ray:HOST:PORT" or
+    // "ray:auto": in a Ray cluster; a further ":N" allows at most N workers.
+    // "slurm[:PARTITION][:N]": in Slurm jobs. NULL: in this process. The record is the same in each
+    // case.
     const char *cluster;
     // Numerics id of the workers; others are refused. NULL: this process's id.
     const char *numerics;
-    // An absolute folder, the same on all nodes, that has the environment's library or program, as
-    // the configuration's folder has it here. NULL: such environments have no workers on other
-    // machines.
+    // An absolute folder, the same on all nodes, with the environment's library or program. It
+    // takes the place of the configuration's folder. NULL: environments that are a library or
+    // program cannot have workers on other machines.
     const char *node_path;
     // For Slurm: an absolute folder, the same on all nodes, to which each worker's files are
     // copied. NULL: nodes have the files under the same paths as this machine.
     const char *copy_to;
-    bool is_node;               // for a record: this process is such a worker
+    bool is_node;               // for a record: this process is a worker that measures its trials
     const char *worker_program; // for local workers: the path of this program
-    const char *node_program;   // for other workers: its path on their machines; NULL: mscgym
+    const char *node_program;   // for workers elsewhere: the program's path there; NULL: mscgym
     const char *device;         // NULL: the configuration's
     const char *isa;            // msc_backend_set_isa; NULL: the best that the processor has
-    int n_threads;              // 0: all of the machine
+    int n_threads;              // 0: as many as the machine has
     uint64_t memory_bytes;
     const struct msc_binding *bindings; // override those of the configuration
     size_t n_bindings;
@@ -77,7 +78,7 @@ struct msc_processor_options {
     void (*measuring)(void *payload, const struct msc_config_entry *entry, const char *what,
                       double left_s);
     void *payload;
-    bool shows_progress; // the callbacks show progress, so its lines go only to the log file
+    bool shows_progress; // the callbacks show progress, so progress lines go only to the log file
 };
 
 #define MSC_PROCESSOR_OPTIONS_INIT                                                                 \

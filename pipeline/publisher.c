@@ -60,7 +60,8 @@ void msc_publisher_finish(struct msc_publisher *p) {
     *p = (struct msc_publisher){0};
 }
 
-// Marks the plan of a section without searches with its record, so that an edited file is detected.
+// For a section that lists no searches: adds a hash of record and plan, which shows later whether
+// the strategy file was edited.
 static enum msc_status add_plain(cJSON *edits, const struct msc_publisher *p) {
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_strategy *strategy = NULL;
@@ -104,13 +105,14 @@ static enum msc_status publish_write_model(struct msc_publisher *p,
     return status;
 }
 
-// A failed write is only a warning while the search runs.
+// True if the write succeeded. While the search runs, a failed write is only a warning.
 static bool is_written(const struct msc_publisher *p, const char *what, enum msc_status status) {
     if (status != MSC_OK) {
-        msc_log(p->session->setup->log, MSC_LOG_WARNING,
-                "cannot write the %s; it is tried again with the next best trial and at the end: "
-                "%s",
-                what, msc_status_message());
+        msc_log(
+            p->session->setup->log, MSC_LOG_WARNING,
+            "cannot write the %s, which is tried again after the next best trial and at the end: "
+            "%s",
+            what, msc_status_message());
     }
     return status == MSC_OK;
 }
@@ -156,7 +158,7 @@ void msc_publisher_write(struct msc_publisher *p, const struct msc_record *recor
     if (p->is_strategy_due) {
         p->is_strategy_due = !is_delivered(result, write_strategy(p));
     }
-    if (p->best_edits && p->model_path) { // written again, so that its metadata name the record
+    if (p->best_edits && p->model_path) { // written again, so that its metadata identify the record
         p->is_model_due = !is_delivered(result, publish_write_model(p, record));
     }
 }

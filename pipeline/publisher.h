@@ -15,15 +15,16 @@
 struct msc_publisher {
     const struct msc_session *session; // borrowed
     const char *model_path;            // NULL: no model is written
-    bool may_publish;                  // false if a later search has begun from this one
-    struct cJSON *best_edits;          // of the best trial so far, or NULL
+    bool may_publish;                  // false: a later search has begun from this one
+    struct cJSON *best_edits;          // edits of the best trial so far, or NULL
     int64_t best_id;                   // -1: none
-    bool is_strategy_due;              // it is newer than the file on disk
+    bool is_strategy_due;              // best_edits is newer than the strategy file
     bool is_model_due;
     double model_written_s;
 };
 
-// Path for the model of an entry. NULL: no model is written, or a later search has begun from it.
+// Path for the model of an entry. NULL: no model is written, or a later search has begun from the
+// entry's result.
 enum msc_status msc_publisher_model_path(const char **out, const struct msc_setup *setup,
                                          const struct msc_config_entry *e);
 
@@ -35,7 +36,7 @@ enum msc_status msc_publisher_take_best(void *payload, const struct msc_trial *t
 // Replaces the plan of the best trial and takes ownership of the new one.
 void msc_publisher_take_plan(struct msc_publisher *p, struct cJSON *plan);
 // Writes the files that are due at the end; the first failure goes into the result. The model's
-// metadata name `record`.
+// metadata identify `record`.
 void msc_publisher_write(struct msc_publisher *p, const struct msc_record *record,
                          struct msc_processor_result *result);
 // Adds `files`, the paths of the written files, to a report.

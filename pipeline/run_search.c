@@ -55,7 +55,7 @@ static void tell_endless(const struct msc_session *s) {
     }
 }
 
-// File names in the workspace may contain folders.
+// Makes the folders of the entry's files, whose names may contain folders.
 static enum msc_status make_folders(const struct msc_session *s) {
     const struct msc_config_entry *e = s->entry;
     const char *const paths[] = {e->record, e->strategy_file};

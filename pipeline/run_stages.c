@@ -19,7 +19,7 @@ struct run {
     struct msc_setup *setup;
     struct msc_processor_result *result;
     struct msc_stages *stages;
-    struct msc_hash chain;    // of everything the next stage depends on, except its own keys
+    struct msc_hash chain;    // of all that the next stage depends on, except that stage's own keys
     struct msc_hash *entries; // [n_entries] hash of the configuration of each search
     size_t n_recalled;        // the first searches, whose results are in `found`
     size_t n_done, n_kept;
@@ -325,7 +325,7 @@ static enum msc_status run_export(struct run *r) {
     const char *path = r->setup->model_output;
     struct msc_hash key = msc_hash_add_text(key_of(r, name), path);
     if (!path || !msc_file_exists(path) || find_done(r, name, key, false)) {
-        return MSC_OK; // the searches have written it
+        return MSC_OK; // the searches have written the file
     }
     cJSON *result = cJSON_CreateObject();
     enum msc_status status = msc_json_add_text(result, "model", msc_path_name(path));
@@ -347,7 +347,8 @@ static enum msc_status write_track(const struct run *r, const cJSON *json) {
     return status;
 }
 
-// Runs sample by sample, as every model allows that; sequences run as a whole.
+// Opens the model so that it runs sample by sample, which every model allows; sequences run as a
+// whole.
 static enum msc_status open_tracked(struct msc_model **out, const struct msc_setup *setup) {
     const struct msc_config *c = setup->config;
     struct msc_config_dataset dataset = c->dataset;
@@ -358,7 +359,7 @@ static enum msc_status open_tracked(struct msc_model **out, const struct msc_set
     if (dataset.n_states == 0) {
         dataset.options.batch = 1;
     }
-    MSC_TRY(msc_setup_open_model(out, setup, NULL)); // it has been logged before
+    MSC_TRY(msc_setup_open_model(out, setup, NULL)); // no log: it was logged when first opened
     return msc_model_load_dataset(*out, &dataset);
 }
 

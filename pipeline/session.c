@@ -15,7 +15,7 @@
 // True if the record and its parameters were made under other numerics.
 static bool is_foreign(const struct msc_session *s, const struct msc_record *record) {
     const cJSON *made_by = msc_json_get(msc_record_header(record), "numerics");
-    return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0; // in every record
+    return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0; // every record has it
 }
 
 // True if the parameters include latencies: measuring them again would give other values.
@@ -24,7 +24,8 @@ static bool is_measured(const struct msc_record *record) {
     return msc_json_get(env, "latency_of") != NULL;
 }
 
-// Parameters that were lost and computed again must be the same, else they are removed.
+// Fails if the parameters are not those that the record began with. If they were lost and computed
+// again, the wrong ones are removed.
 static enum msc_status check_parameters(const struct msc_session *s, const char *path,
                                         const struct msc_record *record, bool was_there) {
     static const char key[] = "params_hash";
@@ -62,7 +63,7 @@ static enum msc_status set_parameters(struct msc_env_host *host, const char **pr
     host->parameters_required = record && (is_foreign(s, record) || is_measured(record));
     if (!record && mode == MSC_SETUP_RUN) {
         // These parameters belong to a record that was removed or never begun. The environment uses
-        // those that still fit.
+        // the parameters that still fit.
         MSC_TRY(msc_file_rename(path, *prepared_path));
     }
     bool is_there = record && msc_file_exists(path);

@@ -13,9 +13,9 @@
 
 struct msc_session {
     struct msc_setup *setup;        // borrowed
-    struct msc_config_entry *entry; // of the configuration; takes over values of its record
-    struct msc_record *record;      // to continue, until the search takes it over; or NULL
-    struct msc_strategy *base;      // where the entry starts; NULL: the unmodified model
+    struct msc_config_entry *entry; // entry of the configuration; takes over its record's values
+    struct msc_record *record; // the record to continue, until the search takes it over; or NULL
+    struct msc_strategy *base; // strategy that the entry starts from; NULL: the unmodified model
     struct msc_env *env;
     struct msc_goal goal;
     struct msc_race race;   // no rungs: no race
@@ -28,8 +28,8 @@ enum msc_status msc_session_open(struct msc_session *s, struct msc_setup *setup,
                                  enum msc_setup_mode mode);
 void msc_session_close(struct msc_session *s); // accepts a zeroed one
 
-// Checks whether the samples, and the outputs on them, differ at all. Fills `sameness` and logs
-// warnings, at each start.
+// Checks whether the samples, and the outputs on them, differ at all. Fills `sameness` and, at each
+// launch, logs warnings.
 enum msc_status msc_session_look_at_samples(struct msc_session *s);
 
 #endif

@@ -55,7 +55,7 @@ static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
         msc_str_append(text, "accuracy: unknown, as the samples have no labels (dataset.labels)\n");
         return msc_json_add(object, "float_accuracy", cJSON_CreateNull());
     }
-    if (metric < 0) { // this environment does not measure it
+    if (metric < 0) { // this environment does not measure the accuracy
         return MSC_OK;
     }
     MSC_TRY(msc_env_reference(s->env, metrics));

@@ -72,7 +72,8 @@ enum msc_status msc_session_check_cluster(const struct msc_session *s) {
                           s->entry->name);
 }
 
-// Adds the folder of the code: on this machine, the entry's.
+// Adds the folder of the environment's code and the library's hash. On this machine the folder is
+// the entry's.
 static enum msc_status write_code(struct msc_str *init, struct msc_session *s, bool is_elsewhere) {
     const char *library;
     char *folder;
@@ -137,7 +138,7 @@ static enum msc_status name_files(void *payload, struct msc_bridge *bridge) {
     return msc_worker_files_name(payload, bridge);
 }
 
-// The program on the nodes.
+// Path of the program on the nodes.
 static const char *node_program(const struct msc_session *s) {
     const char *program = s->setup->options.node_program;
     return program ? program : "mscgym";

@@ -30,7 +30,7 @@ static enum msc_status announce_report(const struct msc_session *s, struct msc_n
 enum msc_status msc_session_keep_report(const struct msc_session *s,
                                         const struct msc_record *record, const cJSON *report) {
     enum msc_status status = msc_kept_save(record, report);
-    if (status != MSC_OK && status != MSC_E_NOMEM) { // only the copy is missing
+    if (status != MSC_OK && status != MSC_E_NOMEM) { // a missing copy is not an error
         msc_log(s->setup->log, MSC_LOG_WARNING, "%s", msc_status_message());
         status = MSC_OK;
     }

@@ -8,7 +8,7 @@
 
 // True if plans of the session are to be measured in a runtime and can be.
 bool msc_session_has_runtime(const struct msc_session *s);
-// *out is owned by the caller. It reports each step to `news`.
+// *out is owned by the caller. The delivery reports each step to `news`.
 enum msc_status msc_session_open_delivery(struct msc_delivery **out, const struct msc_session *s,
                                           struct msc_news *news);
 // Starts the runtime. Writes its description to `runtime`, or why it is missing.

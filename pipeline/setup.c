@@ -123,7 +123,7 @@ enum msc_status msc_setup_open_record(struct msc_setup **out, const char *path,
     struct msc_processor_options own = *options;
     struct msc_config *config = NULL;
     MSC_TRY(msc_header_config_open(&config, path, options));
-    own.record = path; // it may have been renamed
+    own.record = path; // the record may have been renamed
     own.entry = NULL;
     return msc_setup_create(out, config, &own);
 }

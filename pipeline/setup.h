@@ -28,7 +28,8 @@ struct msc_setup {
     size_t first, end; // entries to run
     struct msc_log_file *log_file;
     const struct msc_log *log;
-    const struct msc_log *news; // progress lines: not to a console that shows progress itself
+    // For progress lines. It leaves out a console that shows progress itself.
+    const struct msc_log *news;
     struct msc_model *model;    // NULL: no entry needs one
     const char *model_output;   // path of the compressed model; NULL: none is written
     struct msc_strategy *found; // result of the entries so far; NULL: none
@@ -37,7 +38,7 @@ struct msc_setup {
 // Takes ownership of the configuration, also on failure. *out is owned by the caller.
 enum msc_status msc_setup_create(struct msc_setup **out, struct msc_config *config,
                                  const struct msc_processor_options *options);
-// The same with the configuration in the header of a record.
+// Like msc_setup_create, but with the configuration in the header of a record.
 enum msc_status msc_setup_open_record(struct msc_setup **out, const char *path,
                                       const struct msc_processor_options *options);
 void msc_setup_destroy(struct msc_setup *setup); // accepts NULL

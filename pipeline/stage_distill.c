@@ -118,7 +118,7 @@ static enum msc_status describe_distilled(cJSON *object, const struct stage *s,
 
 static enum msc_status measure_delivered(struct msc_delivery_plan *plan, struct stage *s) {
     struct msc_delivery *d = NULL;
-    cJSON *runtime = cJSON_CreateObject(); // not used: the report describes the runtime already
+    cJSON *runtime = cJSON_CreateObject(); // unused: the report already describes the runtime
     bool is_there = false;
     enum msc_status status = MSC_ALLOCATED(runtime);
     MSC_TRY_OUT(status);

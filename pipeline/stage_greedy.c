@@ -17,7 +17,7 @@ static enum msc_status make_agent(struct msc_config_entry *e, struct msc_config 
     return msc_config_resolve_agent(c, e->name, e->agent_said, &e->agent);
 }
 
-// An existing record keeps its agent.
+// If the record exists, keeps its agent.
 static enum msc_status keep_agent(struct msc_config_entry *e) {
     struct msc_record *record = NULL;
     if (!msc_file_exists(e->record)) {

@@ -23,9 +23,9 @@ struct rerank {
     struct msc_command command;
     struct msc_delivery *delivery;
     bool has_runtime;
-    cJSON *runtime; // its description
+    cJSON *runtime; // description of the runtime
     struct msc_delivery_plans list;
-    size_t n_candidates;    // the first of the list, in the search's order
+    size_t n_candidates; // the trials to rerank: the first plans of `list`, in the search's order
     const char *unmeasured; // why the order could not change, or NULL
 };
 
@@ -149,8 +149,8 @@ static const cJSON *find_row(const cJSON *old, int64_t id) {
     return NULL;
 }
 
-// Takes over the measurements that still hold: the file size always, the others if runtime or
-// command are the same.
+// Takes over the measurements that still hold: the file size always, results in the runtime if it
+// is the same, and the score if the command is the same.
 static enum msc_status recall_plan(struct msc_delivery_plan *plan, const cJSON *row,
                                    bool same_runtime, bool same_command) {
     const struct {
@@ -292,7 +292,7 @@ static enum msc_status tell_unmeasured(const struct rerank *r) {
     return status;
 }
 
-// If the runtime is missing, uses its results of an earlier launch.
+// If the runtime is missing, uses its results from an earlier launch.
 static enum msc_status recall_whole(cJSON **out, struct rerank *r) {
     cJSON *old = NULL;
     MSC_TRY(msc_reranked_load(&old, r->record, r->session->setup->log));
@@ -315,7 +315,7 @@ static void tell_nothing_to_measure_by(const struct rerank *r) {
             missing ? missing->valuestring : "");
 }
 
-// *out remains NULL if there is nothing to measure by.
+// *out remains NULL if there is nothing to order by: no runtime, no earlier result, no command.
 static enum msc_status rerank_measure(cJSON **out, struct rerank *r) {
     cJSON *old = NULL;
     if (msc_session_has_runtime(r->session) || r->command_json) {

@@ -15,12 +15,12 @@
 #include "base/log.h"
 #include "base/status.h"
 
-#define MSC_STAGES_FILE "msc_stages.json" // in the workspace
+#define MSC_STAGES_FILE "msc_stages.json" // file in the workspace
 
 struct msc_stages;
 
-// `is_fresh`: starts with no stage done, whatever the file holds. The same happens, with a warning,
-// if the file cannot be read. *out is owned by the caller.
+// `is_fresh`: starts with no stage done, whatever the file holds. If the file cannot be read, no
+// stage is done either, and a warning is logged. *out is owned by the caller.
 enum msc_status msc_stages_open(struct msc_stages **out, const char *path, bool is_fresh,
                                 const struct msc_log *log);
 void msc_stages_close(struct msc_stages *stages); // accepts NULL
@@ -30,7 +30,7 @@ const cJSON *msc_stages_find(const struct msc_stages *stages, const char *stage,
                              struct msc_hash key);
 // True if a stage has written a file of this path.
 bool msc_stages_has_file(const struct msc_stages *stages, const char *path);
-// True if this file of the stage has changed, whatever its key.
+// True if this file of the stage has changed, whether or not the stage's key has.
 bool msc_stages_is_changed(const struct msc_stages *stages, const char *stage, const char *path);
 // Records that a stage is done and has written these files [n]; NULL entries are skipped. Takes
 // ownership of `result`, also on failure.

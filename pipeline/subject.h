@@ -21,10 +21,10 @@ struct msc_subject {
     struct msc_arena arena;
     const char *model;                   // path; NULL: a strategy file does not name it
     const struct msc_strategy *strategy; // NULL: the unmodified model
-    const struct msc_config *config;     // of the record or configuration, or NULL
-    struct msc_strategy *own;            // for a strategy file
-    struct msc_processor *processor;     // for a configuration
-    struct msc_record_plan plan;         // for a record
+    const struct msc_config *config; // configuration that `word` names, or of the record; or NULL
+    struct msc_strategy *own;        // set for a strategy file
+    struct msc_processor *processor; // set for a configuration
+    struct msc_record_plan plan;     // set for a record
 };
 
 // MSC_E_NOT_FOUND, MSC_E_FORMAT and others: the file cannot be read. MSC_E_INVALID: there is no

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// The excluded names are drivers that compute on the processor.
+// The names excluded here belong to drivers that compute on the CPU.
 bool msc_trial_numerics_is_gpu(const char *numerics) {
     return strncmp(numerics, "vulkan/", strlen("vulkan/")) == 0 && !strstr(numerics, "llvmpipe") &&
            !strstr(numerics, "SwiftShader");

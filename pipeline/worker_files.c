@@ -24,7 +24,7 @@ enum msc_status msc_worker_files_name(const struct msc_session *s, struct msc_br
     enum msc_status status = MSC_OK;
     MSC_TRY(msc_path_absolute(&record, &s->setup->arena, s->entry->record));
     MSC_TRY(msc_header_config_open(&config, record, &o));
-    config->entries[0].record = record; // it may have been renamed
+    config->entries[0].record = record; // the record may have been renamed
     MSC_TRY_OUT(msc_read_files_add_measured(&files, config));
     MSC_TRY_OUT(msc_bridge_file(bridge, record, true));
     status = name_set(bridge, &files);

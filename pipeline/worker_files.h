@@ -7,7 +7,7 @@
 
 struct msc_bridge;
 
-// Passes them to a bridge, under the paths of the record's header, which workers use.
+// Passes these files to a bridge, named by the paths in the record's header, which workers use.
 enum msc_status msc_worker_files_name(const struct msc_session *s, struct msc_bridge *bridge);
 
 #endif

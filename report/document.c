@@ -51,8 +51,8 @@ static enum msc_status make_numbers(cJSON **out, const struct subject *s) {
 
 // ---- The delivered plan -----------------------------------------------------------------------
 
-// A reranked plan's row holds only what was measured for the ranking. The rest is copied from its
-// row of the search.
+// A reranked plan's row holds only what was measured for the ranking. The rest is copied from the
+// search's row of the same trial.
 static enum msc_status add_delivered(cJSON *object, const cJSON *numbers) {
     cJSON *row = cJSON_Duplicate(msc_report__find_delivered(numbers), true);
     MSC_TRY(msc_json_add(object, "delivered", row));
@@ -60,7 +60,8 @@ static enum msc_status add_delivered(cJSON *object, const cJSON *numbers) {
     return is_whole ? MSC_OK : msc_report_complete_delivered(row, numbers);
 }
 
-// Weights improved by the stage `distill` are rounded by its method, which overrides the choice's.
+// Marks the weights that the stage `distill` has improved: they are rounded by that stage's method
+// instead of the choice's.
 static enum msc_status mark_improved(cJSON *plan, const cJSON *numbers) {
     const cJSON *distilled = msc_json_get(numbers, "distilled");
     const cJSON *weight = NULL;

@@ -30,7 +30,7 @@
 struct cJSON;
 
 struct msc_document_options {
-    const char *const *paths; // of records
+    const char *const *paths; // paths of records
     size_t n;
     const struct msc_log *log; // receives a warning for each thing that is skipped
 };

@@ -1,5 +1,5 @@
 // Positions of a graph's joints on a page. Joints are in layers, each below all of its inputs;
-// within a layer, each is close to its neighbours in the graph.
+// within a layer, each joint is close to its neighbours in the graph.
 //
 //     struct msc_graph_layout layout;
 //     MSC_TRY(msc_graph_layout_make(&layout, graph));
@@ -17,8 +17,8 @@
 #include "graph/graph.h"
 
 struct msc_graph_place {
-    int32_t layer; // from 0
-    double column; // of its centre, in joint widths, from 0; at least 1 apart within a layer
+    int32_t layer; // number of the layer, from 0
+    double column; // centre in joint widths, from 0; at least 1 apart within a layer
 };
 
 struct msc_graph_layout {

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-// Most characters of a name, and how many of its first ones remain if it is cut.
+// A name of more than NAME_CHARACTERS is cut in the middle; NAME_HEAD characters remain before
+// the cut.
 #define NAME_CHARACTERS 120
 #define NAME_HEAD 80
 

@@ -11,7 +11,7 @@ struct cJSON;
 
 // Appends text as one safe line (base/shown.h), with HTML's special characters as references.
 void msc_html_text(struct msc_str *out, const char *text);
-// Appends a name likewise; the middle of a very long name is left out.
+// Like msc_html_text, but leaves out the middle of a very long name.
 void msc_html_name(struct msc_str *out, const char *name);
 // Appends JSON with escapes, so that it cannot close the element around it or open a comment.
 enum msc_status msc_html_json(struct msc_str *out, const struct cJSON *value);

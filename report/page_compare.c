@@ -7,7 +7,7 @@
 // Most differences to list.
 #define MOST_DIFFERENCES 60
 
-// A cell of text, whose words are not broken on a narrow page.
+// Writes a cell of text. Its words are not broken on a narrow page.
 static void write_words(struct msc_str *out, const char *text) {
     msc_str_append(out, "<td class=\"words\">");
     msc_html_text(out, text);

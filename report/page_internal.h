@@ -27,7 +27,7 @@ void msc_page__end(struct msc_str *out);
 void msc_page__chart(struct msc_str *out, const char *what, const char *label);
 
 // Begin a table with column names (NULL-terminated), add cells, end the table. `kinds` has one
-// letter per column: 'n' aligns numbers to the right. Columns beyond its end are text.
+// letter per column: 'n' aligns numbers to the right. Columns beyond the end of `kinds` are text.
 void msc_page__table(struct msc_str *out, const char *caption, const char *const columns[],
                      const char *kinds);
 void msc_page__end_table(struct msc_str *out);

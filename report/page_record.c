@@ -9,8 +9,8 @@
 
 // ---- The box ----------------------------------------------------------------------------------
 
-// A large number for the delivered plan, with the values of the uncompressed model and the first
-// baseline.
+// Writes a metric of the delivered plan in large print, with the values of the uncompressed model
+// and the first baseline.
 static void write_tile(struct msc_str *out, const cJSON *record, const char *metric) {
     const cJSON *numbers = msc_json_get(record, "numbers");
     const cJSON *baseline = cJSON_GetArrayItem(msc_json_get(numbers, "baselines"), 0);
@@ -147,7 +147,8 @@ static size_t add_column(const char *columns[], size_t n, const char *name) {
     return n;
 }
 
-// The points of the front: metrics that differ between them, and a summary of each plan.
+// Writes the points of the front: the metrics that differ between points, and a summary of each
+// plan.
 static void write_front(struct msc_str *out, const cJSON *record) {
     const cJSON *trials = msc_json_get(record, "trials");
     const cJSON *front = msc_json_get(trials, "front"), *row = NULL, *item = NULL;
@@ -279,7 +280,8 @@ static void write_signed_bar(struct msc_str *out, double value, double greatest)
 }
 
 static void write_alone(struct msc_str *out, const cJSON *alone, const char *metric) {
-    bool has_values = msc_json_get(alone->child, "value") != NULL; // a model gives only differences
+    // Effects that a model estimates have only differences.
+    bool has_values = msc_json_get(alone->child, "value") != NULL;
     const char *const columns[] = {"task", "choice", "difference", has_values ? metric : NULL,
                                    NULL};
     double greatest = greatest_of(alone, "difference");

@@ -45,7 +45,7 @@ void msc_patience_close(struct msc_patience *p, struct msc_patience_wait *wait) 
     set_wait(p, wait, -1);
 }
 
-// Only shuts the socket down: the server then finds the connection dead and closes it.
+// Only shuts the socket down. The server then finds the connection dead and closes the socket.
 void msc_patience_end_late(struct msc_patience *p, double limit_s) {
     pthread_mutex_lock(&p->lock);
     double now_s = msc_clock_seconds();

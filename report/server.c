@@ -24,8 +24,8 @@
 #define MOST_CONNECTIONS 256
 #define TIMEOUT_S 15
 #define HTTP_PORT 80 // a Host header may leave out this port
-// After a page is made, the pause until it is made again is at least LEAST_REST_S, and REST_TIMES
-// as long as making it took.
+// A page is made again after a pause of at least LEAST_REST_S, and of at least REST_TIMES the time
+// that making it took.
 #define LEAST_REST_S 1.0
 #define REST_TIMES 20.0
 #define MOST_BESIDE 8
@@ -34,15 +34,15 @@
 struct page {
     char *key; // its address: an address in the list, "" or "all"
     struct MHD_Response *response;
-    struct msc_workspace_stamp stamp; // of its files at that time
-    char failure[256];                // why the last attempt failed; "": it did not
+    struct msc_workspace_stamp stamp; // of the page's files when it was made
+    char failure[256];                // why the last attempt failed; "": it succeeded
     double tried_s, rest_s;
 };
 
 struct msc_server {
     const char *const *paths;
     size_t n;
-    bool is_of_one; // one record was given; else pages have a list
+    bool is_of_one; // one record was given; otherwise a page lists the records
     char token[2 * TOKEN_BYTES + 1];
     char url[96];
     unsigned port;
@@ -149,7 +149,7 @@ static enum msc_status make_page(struct page *page, const struct msc_server *s,
     return status;
 }
 
-// A stamp of all files that a page is made from. It changes when one of them does.
+// A stamp of all files that a page is made from. It changes when any of the files changes.
 static struct msc_workspace_stamp stamp_of_files(const char *const paths[], size_t n) {
     static const char *const beside[] = {"", ".result.json", ".rerank.json", ".distill.json"};
     struct msc_workspace_stamp sum = {0};
@@ -173,7 +173,7 @@ static bool is_as_made(const struct page *page, const struct msc_workspace_stamp
            now->time_ns == page->stamp.time_ns;
 }
 
-// Makes a page if its files have changed. The list is made each time.
+// Makes a page again if its files have changed. The list page is made again each time.
 static void refresh_page(struct page *page, struct msc_server *s, const char *const paths[],
                          size_t n) {
     const struct msc_workspace_stamp now = stamp_of_files(paths, n);
@@ -315,7 +315,8 @@ static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, 
     (void)upload_size;
     (void)of_request;
     enum MHD_Result result = answer_request(s, connection, url, method);
-    msc_patience_renew(&s->patience, wait_of(connection)); // making the page does not count
+    // The time for making the page does not count.
+    msc_patience_renew(&s->patience, wait_of(connection));
     return result;
 }
 

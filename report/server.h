@@ -6,13 +6,13 @@
 //     ... msc_server_url(server) ...
 //     msc_server_stop(server);
 //
-// It listens on 127.0.0.1. Every path begins with a token of 128 random bits; requests without it
-// are refused. A request must have exactly one Host header, and it must name this server: this
-// prevents access from other sites through a name that resolves to 127.0.0.1 (DNS rebinding). No
-// part of a URL is used as a file path: a record is requested by the hash of its path in the list.
-// One dedicated thread answers. It makes a page again when its record has changed, but waits 20
-// times as long as the last attempt took. If a page cannot be made, requests get status 500 until
-// it can.
+// The server listens on 127.0.0.1. Every path begins with a token of 128 random bits; requests
+// without it are refused. A request must have exactly one Host header, and it must name this
+// server: this prevents access from other sites through a name that resolves to 127.0.0.1 (DNS
+// rebinding). No part of a URL is used as a file path: a record is requested by the hash of its
+// path in the list. One dedicated thread answers requests. It makes a page again when the record
+// has changed, but first waits 20 times as long as the last attempt took. If a page cannot be made,
+// requests get status 500 until it can.
 //
 //     /TOKEN/             the record, if one file was given, else the list
 //     /TOKEN/all          all records that were given, compared

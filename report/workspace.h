@@ -24,7 +24,7 @@ enum msc_status msc_workspace_list(struct cJSON **out, const struct cJSON *known
 // The path of the record with that address, borrowed from the list; NULL: not found.
 const char *msc_workspace_find(const struct cJSON *list, const char *address);
 
-// Identifies the state of a file: it differs after a change.
+// Identifies the state of a file: the stamp changes whenever the file does.
 struct msc_workspace_stamp {
     uint64_t n_bytes, time_ns;
 };

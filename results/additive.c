@@ -89,7 +89,8 @@ static void centre(struct fit *f) {
     f->constant += mean;
 }
 
-// Refits the effects of one task and holds all others. Returns the greatest change.
+// Refits the effects of one task while those of all other tasks stay fixed. Returns the greatest
+// change.
 static double fit_task(struct fit *f, size_t task) {
     size_t first = f->offsets[task];
     size_t n_choices = msc_record_space(f->record)->tasks[task].n_choices;

@@ -1,5 +1,5 @@
-// Estimates the effect of each choice on the objective from all trials of a record. It is for
-// records in which few trials differ in only one task. The model is additive:
+// Estimates the effect of each choice on the objective from all trials of a record. It is useful
+// for records in which few trials differ from each other in only one task. The model is additive:
 //
 //     y(x) = c + sum over tasks of e[task, x_task]
 //
@@ -13,14 +13,14 @@
 #include "base/alloc.h"
 #include "records/record.h"
 
-// At most this many trials are fitted: the best.
+// The fit uses at most this many trials: the best ones.
 #define MSC_ADDITIVE_TRIALS 2000
 
 struct msc_additive {
-    size_t n_trials;       // that were fitted
+    size_t n_trials;       // trials used for the fit
     double explained;      // share of the weighted variance, at most 1
     const size_t *offsets; // [n_tasks], index of each task's first choice in the two arrays below
-    const double *effects; // of each choice, in the first objective's direction
+    const double *effects; // effect of each choice on the first objective, in its own direction
     const size_t *counts;  // trials that have the choice
     struct msc_arena arena;
 };

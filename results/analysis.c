@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-// The reference is a baseline or one of this many trials after them.
+// The reference is a baseline or one of this many trials after the baselines.
 #define CANDIDATES 256
 // Longer records are sampled: about this many trials are compared to count neighbours.
 #define COUNTED 20000
 
-// The first objective's metric, or NaN if the trial does not have it.
+// The metric of the first objective, or NaN if the trial lacks it.
 static double value_of(const struct msc_analysis *a, const struct msc_record_line *line) {
     const struct msc_outcome *outcome = &line->trial.outcome;
     enum msc_trial_state state = outcome->state;
@@ -108,8 +108,8 @@ static enum msc_status list_alone(struct msc_analysis *a) {
     return MSC_OK;
 }
 
-// Index of each choice's effect in `alone`, at offsets[task] + choice in `places`. SIZE_MAX:
-// unknown.
+// places[offsets[task] + choice] is the index in `alone` of the choice's effect. SIZE_MAX: the
+// effect is unknown.
 struct alone_places {
     size_t *offsets, *places;
 };

@@ -1,16 +1,18 @@
 // Measures the effect of single choices and of pairs on the objective, from the trials of any
 // record.
 //
-// The reference is a trial with many neighbours: trials that differ from it in one task. It is the
-// first of the baselines and the trials after them with at least half as many neighbours as the
-// best of these. The effect of a choice is known if a trial differs from the reference in that
-// choice only. The interaction of a pair is known if both effects are, and a trial differs in just
-// these two choices:
+// The reference is a trial with many neighbours: trials that differ from it in one task. The
+// candidates are the baselines and the first trials after them. The reference is the first
+// candidate with at least half as many neighbours as the candidate with the most. The effect of a
+// choice is known if a trial differs from the reference in that choice only. The interaction of a
+// pair is known if both effects are known and a trial differs from the reference in just these two
+// choices:
 //
 //     (loss of both - loss of the reference)
 //         - sum over the two of (loss of one - loss of the reference)
 //
-// It is 0 if losses add up. Losses are values of the first objective, in its own direction.
+// The interaction is 0 if losses add up. Losses are values of the first objective, in its own
+// direction.
 //
 //     struct msc_analysis analysis;
 //     MSC_TRY(msc_analysis_make(&analysis, record));
@@ -30,8 +32,8 @@ struct msc_str;
 struct msc_analysis_alone {
     size_t task;
     uint32_t choice;
-    int64_t id;        // of the trial
-    double value;      // of the objective
+    int64_t id;        // id of the trial
+    double value;      // value of the first objective
     double difference; // from the reference's value
 };
 
@@ -40,7 +42,7 @@ struct msc_analysis_pair {
     int64_t id;
     double value;
     double difference;  // from the reference's value
-    double sum;         // of the two single differences
+    double sum;         // sum of the two single differences
     double interaction; // difference - sum
 };
 
@@ -50,7 +52,7 @@ struct msc_analysis {
     bool has_reference; // false: no trial has a result yet
     struct msc_record_line reference;
     double reference_value;
-    size_t n_choices; // of all tasks, without the reference's
+    size_t n_choices; // choices of all tasks, except the reference's
     size_t n_alone, alone_capacity;
     struct msc_analysis_alone *alone; // greatest differences first
     size_t n_pairs, pairs_capacity;
@@ -61,7 +63,7 @@ struct msc_analysis {
 enum msc_status msc_analysis_make(struct msc_analysis *out, const struct msc_record *record);
 void msc_analysis_finish(struct msc_analysis *analysis); // accepts a zeroed one
 
-// Text for people, with at most `most_pairs` pairs, in tables folded to `n_columns` (0: not
+// Writes text for people: at most `most_pairs` pairs, in tables folded to `n_columns` (0: not
 // folded).
 enum msc_status msc_analysis_text(struct msc_str *out, const struct msc_analysis *analysis,
                                   size_t most_pairs, size_t n_columns);

@@ -12,12 +12,12 @@
 #include <stdint.h>
 #include <string.h>
 
-// Most improvements that are kept; beyond that, every other one is dropped.
+// At most this many improvements are kept. If there are more, every other one is dropped.
 #define MOST_STEPS 16384
 
 struct subject {
     struct msc_record *record;
-    cJSON *report;   // its part of the comparison
+    cJSON *report;   // the record's part of the comparison
     cJSON *compared; // the configuration that is compared
     struct msc_history history;
 };
@@ -151,7 +151,7 @@ static enum msc_status add_notes(const struct comparison *c) {
             msc_str_item(&what, rests[i].what);
         }
     }
-    // For other environments, only the hash can be compared.
+    // Environments without a graph are compared only by their hash.
     if (what.length == 0 && !has_graph(c) && !have_equal(c, of_hashes, "env")) {
         msc_str_item(&what, "environment");
     }
@@ -237,7 +237,8 @@ static enum msc_status add_best_over_time(const struct comparison *c) {
 
 // ---- Fronts -----------------------------------------------------------------------------------
 
-// The first index of a front, sorted by the first objective, that is not below `first`.
+// Index of the first point whose first objective is at least `first`. The front is sorted by the
+// first objective.
 static size_t find_place(const struct msc_record_front *front, double first) {
     size_t low = 0, high = front->n;
     while (low < high) {

@@ -19,7 +19,7 @@ struct cJSON;
 struct msc_str;
 
 struct msc_compare_options {
-    const char *const *paths; // of records, at least one
+    const char *const *paths; // paths of records, at least one
     size_t n;
     const struct msc_log *log;
 };
@@ -29,13 +29,15 @@ struct msc_compare_options {
 //                        to it; with several objectives also its front, each point with
 //                        `on_joint_front`
 //   "notes"              texts: what cannot be compared, and why
-//   "differences"        of the configurations (results/differences.h); a record without one is
-//                        compared by its header's environment, agent and seed
-//   "best_over_trials"   list of {"trials", "values"}: the best after 10, 30, 100, … trials (with
-//                        baselines) and at the end; null: none yet, or the record is shorter
+//   "differences"        of the configurations (results/differences.h); if a record has none, its
+//                        header's environment, agent and seed are compared
+//   "best_over_trials"   list of {"trials", "values"}: the best after 10, 30, 100, … trials
+//                        (baselines included) and at the end; null: none is feasible, or the record
+//                        is shorter
 //   "best_over_time"     list of {"seconds", "values"}: the best after fractions of the shortest
-//                        search's time, and at the end (no "seconds")
-//   "winners"            their choices (results/differences.h), without records that have no winner
+//                        search's time; the last entry is the best at the end and has no "seconds"
+//   "winners"            the winners' choices (results/differences.h); records without a winner
+//                        are left out
 //   "joint_front"        with several objectives: the Pareto front of all records' fronts together
 // }
 // Lists of values have one entry for each record. Memory does not grow with the length of a record.

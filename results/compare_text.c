@@ -96,7 +96,7 @@ static void add_counts(struct msc_table *table, const struct page *p, const char
     }
 }
 
-// Adds a row of a header's text member if it differs between records.
+// Adds a row for a string of the records, unless it is the same in all of them.
 static void add_texts(struct msc_table *table, const struct page *p, const char *key) {
     const cJSON *record = NULL;
     bool is_equal = true;
@@ -320,7 +320,8 @@ static const cJSON *next_on_joint(const cJSON *row) {
     return row;
 }
 
-// Merges fronts sorted by the first objective: the record with the next point, or n at the end.
+// One step of merging the fronts, which are sorted by the first objective: the index of the record
+// with the next point, or n at the end.
 static size_t find_next(const struct page *p, const cJSON *const at[]) {
     size_t best = p->n, i = 0;
     double least = 0.0;
@@ -448,7 +449,7 @@ static const cJSON *object_at(const cJSON *record, const char *const path[2]) {
     return path[1] ? msc_json_get(object, path[1]) : object;
 }
 
-// Writes a row with `key` of the object at `path` in each record, under `name`.
+// Writes a row called `name` with the member `key` of the object at `path` in each record.
 static void write_member(struct msc_str *out, const cJSON *records, const char *part,
                          const char *const path[2], const char *key, const char *name) {
     const cJSON *record = NULL;
@@ -459,7 +460,7 @@ static void write_member(struct msc_str *out, const cJSON *records, const char *
     msc_str_char(out, '\n');
 }
 
-// True if an earlier record has that member in the object at `path`.
+// True if an earlier record has the member `key` in its object at `path`.
 static bool is_known(const cJSON *records, const cJSON *record, const char *const path[2],
                      const char *key) {
     for (const cJSON *earlier = records->child; earlier != record; earlier = earlier->next) {

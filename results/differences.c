@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// Deepest level that is compared; configurations are less deep.
+// Deepest level of nesting that is compared. Configurations are shallower.
 #define DEEPEST 12
 
 // ---- Configurations ---------------------------------------------------------------------------
@@ -150,7 +150,8 @@ enum msc_status msc_differences_of_configs(struct cJSON **out, const struct cJSO
 
 // ---- Plans ------------------------------------------------------------------------------------
 
-// Plans have nearly the same order of tasks, so the search begins after the last one found.
+// Finds a task's choice in a plan. Plans list their tasks in nearly the same order, so the task
+// after the last one found is tried first.
 static const char *find_choice(const cJSON *plan, const cJSON **next, const char *task) {
     const cJSON *item =
         *next && strcmp((*next)->string, task) == 0 ? *next : msc_json_get(plan, task);

@@ -7,10 +7,11 @@
 
 #include <math.h>
 
-// Most single choices and pairs to list.
+// At most this many single choices and pairs are listed.
 #define MOST_ALONE 200
 #define MOST_PAIRS 30
-// Least number of trials to fit a model to, and of trials that contain a listed choice.
+// A model is fitted to at least LEAST_TRIALS trials. A choice is listed if at least LEAST_USES of
+// them have it.
 #define LEAST_TRIALS 30
 #define LEAST_USES 3
 

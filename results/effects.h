@@ -1,5 +1,5 @@
-// Effects of single choices and of pairs, as a page shows them. They are measured
-// (results/analysis.h), or, if most choices were not measured singly, estimated by a model of all
+// Effects of single choices and of pairs, in the form that a page shows. Effects are measured
+// (results/analysis.h) or, if most choices were not measured singly, estimated by a model of all
 // trials (results/additive.h).
 #ifndef MSC_RESULTS_EFFECTS_H
 #define MSC_RESULTS_EFFECTS_H

@@ -124,7 +124,8 @@ static void finish_list(struct event_files *files) {
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-// The current second, or if it is not later than the newest file's name, the second after that.
+// The time for the name of a new file: the current second or, if a file has a later or equal time,
+// the second after the latest of them.
 static int64_t second_of_name(const struct event_files *files) {
     int64_t second = (int64_t)msc_clock_wall_seconds();
     for (size_t i = 0; i < files->n; i++) {

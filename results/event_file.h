@@ -23,8 +23,8 @@
 
 struct msc_event_file;
 
-// Creates a file in the folder, and the folder if needed. Its name sorts after all event files in
-// it. *out is owned by the caller.
+// Creates a file in the folder, and the folder if needed. The file's name sorts after all event
+// files in the folder. *out is owned by the caller.
 enum msc_status msc_event_file_create(struct msc_event_file **out, const char *folder);
 // Adds an event to the buffer, which is written from time to time.
 enum msc_status msc_event_file_add(struct msc_event_file *file, const MscTb__Event *event);

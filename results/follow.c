@@ -22,7 +22,7 @@ struct msc_follow {
     struct msc_record_front front;
     struct msc_rate rate;
     size_t n_since;   // lines since the search time last changed
-    double elapsed_s; // of the last line
+    double elapsed_s; // search time at the last line
 };
 
 // ---- Reading ----------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ static void forget_read(struct msc_follow *f) {
     f->elapsed_s = 0.0;
 }
 
-// Takes ownership of a scan and reads its lines from the first.
+// Takes ownership of a scan and reads its lines, beginning with the first.
 static enum msc_status begin_scan(struct msc_follow *f, struct msc_record_scan *scan) {
     const struct msc_goal *goal = msc_record_goal(msc_record_scan_record(scan));
     forget_read(f);
@@ -112,7 +112,8 @@ static double left_of(double budget, double used) {
     return isnan(budget) ? NAN : fmax(0.0, budget - used);
 }
 
-// In a resumed search, time before the process began is not search time.
+// Time left until the first limit. In a resumed search, the time before the process began is not
+// search time.
 static double seconds_left(const struct msc_follow_state *s, double run_s) {
     double by_trials = left_of(s->max_trials, (double)s->counts.n_budgeted) / s->trials_per_s;
     double by_time = left_of(s->max_s, s->counts.elapsed_s + fmin(s->since_s, run_s));

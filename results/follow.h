@@ -34,8 +34,8 @@ struct msc_follow_state {
     double max_s;        // NaN: none
     double target;       // NaN: none
     double trials_per_s; // recent speed; NaN: unknown
-    double left_s;       // until the first limit; NaN: unknown, or not running
-    double since_s;      // since the file was last written
+    double left_s;       // time until the first limit is reached; NaN: unknown, or not running
+    double since_s;      // time since the file was last written
     size_t n_front;      // 0 if there is one objective
     int64_t best_id;     // -1: none yet
     double best;         // the first objective of the best feasible trial; NaN: none
@@ -43,11 +43,13 @@ struct msc_follow_state {
 
 enum msc_status msc_follow_open(struct msc_follow **out, const char *path,
                                 const struct msc_log *log);
-// Reads what was appended. If the record was replaced by a new file, reads that from its beginning.
+// Reads the lines that were appended. If the record was replaced by a new file, reads that from its
+// beginning.
 enum msc_status msc_follow_read(struct msc_follow *follow);
 enum msc_status msc_follow_now(struct msc_follow_state *out, struct msc_follow *follow);
 const struct msc_history *msc_follow_history(const struct msc_follow *follow);
-const struct msc_record *msc_follow_record(const struct msc_follow *follow); // has its header
+// The record, of which at least the header has been read; borrowed.
+const struct msc_record *msc_follow_record(const struct msc_follow *follow);
 // All state as JSON, with the best at the ends of `n_parts` equal parts of the trials. *out is
 // owned by the caller.
 enum msc_status msc_follow_describe(struct cJSON **out, struct msc_follow *follow, size_t n_parts);

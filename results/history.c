@@ -95,7 +95,7 @@ enum msc_status msc_history_read(struct msc_history *history, const struct msc_r
         }
         if (status == MSC_OK) {
             struct msc_record_line noted = *line;
-            // Trials that may be the best are held by the record.
+            // The record holds all trials that may be the best.
             if (msc_record_holds(record, line->trial.id)) {
                 noted.is_left_out = msc_record_trial(record, (size_t)line->trial.id).is_left_out;
             }

@@ -21,9 +21,9 @@ MSC_PUBLIC_BEGIN
 
 // An improvement: the trial is the best feasible one until the next step.
 struct msc_history_step {
-    int64_t trial;    // its id
-    double elapsed_s; // search time over all launches when its line was written
-    double value;     // of the first objective, in its own direction
+    int64_t trial;    // the trial's id
+    double elapsed_s; // search time over all launches when the trial's line was written
+    double value;     // value of the first objective, in its own direction
 };
 
 // The best is looked up by the number of lines or by seconds of search.
@@ -41,12 +41,12 @@ struct msc_history {
     size_t n_improvements;
     struct msc_history_step last[MSC_HISTORY_LAST]; // newest first, complete
     size_t n_last;
-    // The exact best after 10, 30, 100, ... lines; NaN: none was feasible. n_marks of them have
+    // The exact best after 10, 30, 100, ... lines; NaN: none was feasible. The first n_marks have
     // been reached.
     double marks[MSC_HISTORY_MARKS];
     size_t n_marks;
     int64_t n_trials; // lines added
-    double elapsed_s; // of the last line
+    double elapsed_s; // search time at the last line
 };
 
 // max_steps: at least 4. MSC_E_NOMEM.
@@ -72,8 +72,8 @@ void msc_history_finish(struct msc_history *history); // accepts a zeroed one
 // Points whose x is in the same interval.
 struct msc_series_part {
     size_t n;                // 0: no points; the other members are undefined
-    double first_x, last_x;  // of the first and the last point
-    double first_y, last_y;  // of the first and the last point
+    double first_x, last_x;  // x of the first and the last point
+    double first_y, last_y;  // y of the first and the last point
     double least_x, least_y; // the point with the smallest y
     double greatest_x, greatest_y;
     double sum_y;

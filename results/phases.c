@@ -32,7 +32,8 @@ static struct msc_record_line line_at(const struct replay *r, size_t i) {
     return msc_record_trial(r->options->record, i);
 }
 
-// The agent observes the same as during the search: after the lines of the round are noted.
+// Lets the agent observe a line. Call it after all lines of the round are noted, so that the agent
+// observes the same as during the search.
 static enum msc_status tell_line(const struct replay *r, size_t i) {
     const struct msc_record_line line = line_at(r, i);
     if (line.is_assembled) {
@@ -51,7 +52,7 @@ static void note_line(struct replay *r, size_t i) {
     msc_race_note(&r->known, msc_record_race(record), msc_record_goal(record), &line);
 }
 
-// Another version of the agent may propose other points.
+// Refuses another version of the agent, which may propose other points.
 static enum msc_status open_replayed_agent(struct replay *r) {
     const struct msc_record *record = r->options->record;
     const cJSON *old = msc_json_get(msc_record_header(record), "agent");
@@ -87,7 +88,8 @@ static bool is_given(struct msc_record_line line) {
            line.warm != MSC_RECORD_WARM_NONE;
 }
 
-// The agent observes the trials that it did not propose, including all before the last warm start.
+// Lets the agent observe the trials that it did not propose, including all trials before the last
+// warm start.
 static enum msc_status tell_given(struct replay *r) {
     int64_t first = 0;
     for (size_t i = 0; i < msc_record_n_segments(r->options->record); i++) {
@@ -108,7 +110,8 @@ static bool is_same_proposal(const struct replay *r, const struct msc_proposal *
                   r->options->space->n_tasks * sizeof *proposal->choices) == 0;
 }
 
-// The agent does not observe a round that the record does not complete.
+// Replays one round of proposals. The agent does not observe a round that is incomplete in the
+// record.
 static enum msc_status replay_asked(struct replay *r) {
     size_t n = 0, n_taken = 0, begin = r->at;
     MSC_TRY(msc_agent_ask(r->agent, r->proposals, msc_record_parallel(r->options->record), &n));
@@ -125,7 +128,7 @@ static enum msc_status replay_asked(struct replay *r) {
         r->origins[r->at++] = origin ? origin : OTHER;
     }
     if (r->at < r->n_trials && n_taken < n) {
-        n = 0; // its proposal is another point
+        n = 0; // the agent proposes another point
     }
     if (n == 0) {
         return MSC_FAIL(MSC_E_STATE,

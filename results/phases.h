@@ -18,15 +18,15 @@ struct msc_str;
 
 struct msc_phases_options {
     const struct msc_record *record;
-    const struct msc_space *space;    // of the environment: agents use its costs
+    const struct msc_space *space;    // the environment's space: agents use its costs
     const struct cJSON *agent_config; // as for msc_search_run
     const char *agent_folder;
 };
 
 // *out, owned by the caller, is a list of phases of 32, 32, 64, 128, ... trials. Each has the ids
 // `first` and `last`, and `origins`: for each origin that the agent names, the number of `trials`,
-// and how many of them were the `best` so far. Trials that the agent did not propose (baselines,
-// trials of other records, retries) count as "given", those without an origin as "other".
+// and the number that were the `best` so far. Trials that the agent did not propose (baselines,
+// trials of other records, retries) count as "given". Proposals without an origin count as "other".
 // MSC_E_STATE: the record does not replay.
 enum msc_status msc_phases_describe(struct cJSON **out, const struct msc_phases_options *options);
 // A table, folded to `n_columns` (0: not folded).

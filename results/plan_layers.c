@@ -73,7 +73,7 @@ static enum task_kind kind_of_task(const struct msc_record *record, const char *
     if (has_channels && (ends_with(task, " sparsity") || ends_with(task, " sparsity channels"))) {
         return TASK_SPARSITY;
     }
-    // With both in one space, the names of tasks of channels end so.
+    // If the space has both channels and bits, the names of tasks for channels end in " channels".
     if (has_channels && (!has_bits || ends_with(task, " channels"))) {
         return TASK_CHANNELS;
     }

@@ -21,7 +21,7 @@
 
 struct cJSON;
 
-// The parts of a label: of a choice of bits, or of one that removes channels or elements.
+// The parts of a choice's label. The choice sets bits, or removes channels or elements.
 struct msc_plan_choice {
     double bits, density; // NaN: not in the label
     const char *method;   // points into the label

@@ -48,7 +48,7 @@ static enum msc_status report_add_trial(cJSON *object, const struct msc_report_o
     }
     MSC_TRY(msc_json_add_number(object, "violation", outcome->violation));
     if (outcome->reason[0] != '\0') {
-        char reason[MSC_REASON_BYTES]; // of a forged record it may hold bytes that are not UTF-8
+        char reason[MSC_REASON_BYTES]; // a forged record may have invalid UTF-8 here
         msc_shown_copy(reason, sizeof reason, outcome->reason);
         MSC_TRY(msc_json_add_text(object, "reason", reason));
     }
@@ -64,7 +64,7 @@ static void tell_measuring(const struct msc_report_options *o, const char *what,
     }
 }
 
-// Moves the members of `from` to `to`, where they replace members of the same name. Deletes `from`.
+// Moves the members of `from` to `to`, replacing members of the same name, and deletes `from`.
 static enum msc_status move_members(cJSON *to, cJSON *from) {
     enum msc_status status = MSC_OK;
     while (status == MSC_OK && from->child) {
@@ -76,8 +76,8 @@ static enum msc_status move_members(cJSON *to, cJSON *from) {
     return status;
 }
 
-// Adds measurements that need the environment, one after another. Those that fail for a trial are
-// left out.
+// Adds measurements that need the environment, one after another. Measurements that fail for the
+// trial are left out.
 static enum msc_status add_reevaluated(cJSON *object, const struct msc_report_options *o,
                                        const struct msc_trial *trial, unsigned what,
                                        const char *of_what) {
@@ -203,7 +203,7 @@ static enum msc_status complete_rows(cJSON *list, const struct msc_report_option
             cJSON_Delete(known);
             return status;
         }
-        cJSON_DeleteItemFromObjectCaseSensitive(known, "violation"); // the row has its own
+        cJSON_DeleteItemFromObjectCaseSensitive(known, "violation"); // the row already has it
         cJSON_DeleteItemFromObjectCaseSensitive(known, "id");
         MSC_TRY(move_members(row, known));
     }

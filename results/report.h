@@ -26,30 +26,30 @@ struct msc_report_options {
     const struct msc_search_result *result; // how this launch ended, or NULL
     size_t n_top;                           // number of trials listed after the winner; 0: none
     bool has_front;                         // list the Pareto front
-    // Optional: called before each of these measurements, with a text such as "noise of the
+    // Optional: called before each measurement with `env`, with a text such as "noise of the
     // winner".
     void (*measuring)(void *payload, const char *what);
     void *payload;
 };
 
 // *out is owned by the caller. Members: record, end, counts, objectives, winner, reference,
-// baselines, top, front (docs/record.md). Others may be added: left_out (msc_recheck_winner) and
-// the results kept of an earlier report (msc_kept_add).
+// baselines, top, front (docs/record.md). Further members are possible: left_out
+// (msc_recheck_winner) and results kept from an earlier report (msc_kept_add).
 enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_options *options);
 // Adds the reranked trials (msc_reranked_load; NULL: nothing) as `reranked`. Their rows are
 // completed with data of the record.
 enum msc_status msc_report_add_reranked(struct cJSON *report, const struct msc_record *record,
                                         const struct cJSON *reranked);
 // Adds the results of the stage `distill` (msc_distilled_load; NULL: nothing) as `distilled`. If
-// its plan is delivered, also adds its row as `delivered`.
+// the improved plan is delivered, also adds that plan's row as `delivered`.
 enum msc_status msc_report_add_distilled(struct cJSON *report, const struct cJSON *distilled);
 // Adds the contents of all files next to the record: `kept` (msc_kept_load; may be NULL), and the
 // reranked and distilled results, if there are any.
 enum msc_status msc_report_add_beside(struct cJSON *report, const struct msc_record *record,
                                       const struct cJSON *kept, const struct msc_log *log);
-// Opens a record for such a report, with its best n_top trials and, for several objectives and
-// has_front, its front. Of a long record, only the trials to show are held. *kept is as in
-// msc_kept_load. The caller owns both.
+// Opens a record for a report with its best n_top trials and, if has_front and there are several
+// objectives, its front. If the record is long, only the trials to show are held in memory. *kept
+// is as in msc_kept_load. The caller owns both.
 enum msc_status msc_report_open_record(struct msc_record **out, struct cJSON **kept,
                                        const char *path, size_t n_top, bool has_front,
                                        const struct msc_log *log);
@@ -60,7 +60,7 @@ void msc_report_distilled_text(struct msc_str *out, const struct cJSON *distille
 const char *msc_report_label(const char *name);
 // Appends the report as text for people; it ends with a newline.
 enum msc_status msc_report_text(struct msc_str *out, const struct cJSON *report);
-// The same, with the table folded to `n_columns` (base/table.h); 0: not folded.
+// Like msc_report_text, but the table is folded to `n_columns` (base/table.h); 0: not folded.
 enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *report,
                                        size_t n_columns);
 

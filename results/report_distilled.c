@@ -56,7 +56,8 @@ static enum msc_status keep_latency(cJSON *examined, const cJSON *old) {
     return MSC_OK;
 }
 
-// Fills the trial's row, with the measurements of the improved plan in place of its own.
+// Fills the trial's row. Measurements of the improved plan replace the measurements of the trial's
+// own plan.
 static enum msc_status fill_delivered(cJSON *row, const cJSON *report, const cJSON *distilled) {
     MSC_TRY(msc_report_complete_delivered(row, report));
     cJSON *metrics = cJSON_Duplicate(msc_json_get(distilled, "metrics"), true);
@@ -90,7 +91,7 @@ static enum msc_status add_delivered(cJSON *report, const cJSON *distilled) {
     return msc_json_add(report, "delivered", row);
 }
 
-// The plan itself is not part of a report.
+// Leaves out the plan itself, which is not part of a report.
 enum msc_status msc_report_add_distilled(struct cJSON *report, const struct cJSON *from) {
     static const char *const inner[] = {"schema", "record", "checksum", "winner", "plan"};
     if (!from) {

@@ -60,7 +60,7 @@ static struct subject subject_of(const cJSON *report) {
     return subject;
 }
 
-// The quartiles of the latency ratios by round. False if not both have rounds.
+// The quartiles of the latency ratios by round. False if either plan has no rounds.
 static bool find_ratio(struct msc_quartiles *out, const struct measured *of,
                        const struct measured *to) {
     int n = cJSON_GetArraySize(of->rounds);
@@ -173,7 +173,7 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
 static struct measured measured_winner(const cJSON *report) {
     struct measured winner = measured_of(msc_report__find_delivered(report));
     winner.noise =
-        measured_of(msc_json_get(report, "winner")).noise; // only the winner's is measured
+        measured_of(msc_json_get(report, "winner")).noise; // noise is only measured for the winner
     return winner;
 }
 

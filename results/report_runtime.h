@@ -1,6 +1,5 @@
-// The lines of a report about the runtime of the search: which one it is, and warnings if the
-// winner is not an improvement there. Here, the first of the reranked plans counts as the winner,
-// if there are any.
+// The lines of a report about the search's runtime: its name, and warnings if the winner is not an
+// improvement in that runtime. If plans were reranked, "the winner" here means the first of them.
 #ifndef MSC_RESULTS_REPORT_RUNTIME_H
 #define MSC_RESULTS_REPORT_RUNTIME_H
 
@@ -12,13 +11,13 @@ struct cJSON;
 struct msc_str;
 
 // Appends a line on the runtime, and a warning for each of these that holds for the winner:
-//  - its loss there differs from the search's by more than 2 %, three times the noise, and a
-//    thousandth of the loss of uniform 8;
+//  - its loss in the runtime differs from the search's by more than 2 %, by more than three times
+//    the noise, and by more than a thousandth of the loss of uniform 8;
 //  - it is not better than the uniform plan of 8 bits: its file is no smaller, its loss is not
-//    lower by more than the noise, and its latency is not lower by the quartiles of the rounds;
-//  - only its file is no smaller than the file of that plan;
-//  - the float model's outputs there differ from those that the search used, by the same margins;
-//  - it is slower than the float model, by the quartiles of the rounds and at least 1 %.
+//    lower by more than the noise, and the quartiles of the rounds do not show a lower latency;
+//  - it is better than that plan, but its file is not smaller;
+//  - the float model's outputs in the runtime differ by the same margins from those in the search;
+//  - it is slower than the float model by at least 1 %, and the quartiles of the rounds confirm it.
 // Appends nothing if the report has no `runtime`.
 enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report);
 // The least difference at which a loss in a runtime counts as different from the search's. NaN:

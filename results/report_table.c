@@ -166,8 +166,8 @@ static const cJSON *find_id(const cJSON *list, double id) {
     return NULL;
 }
 
-// Adds each listed trial once, except the winner, which has its row already. Rows of baselines are
-// preferred, because they hold more.
+// Adds each listed trial once, except the winner, which has its row already. If a trial is also a
+// baseline, the baseline's row is used, because it has more numbers.
 static enum msc_status add_lists(struct msc_report_table *table, const cJSON *report,
                                  double winner_id) {
     static const char *const keys[] = {"top", "front", "baselines"};
@@ -215,7 +215,7 @@ enum msc_status msc_report_table_fill(struct msc_report_table *table, const stru
             mark_best(table);
         }
     }
-    if (!delivered && msc_json_get(report, "distilled")) { // it is not delivered
+    if (!delivered && msc_json_get(report, "distilled")) { // the improved plan is not delivered
         MSC_TRY(report_add_row(table, "distilled", msc_json_get(report, "distilled")));
     }
     MSC_TRY(add_lists(table, report, winner_id));

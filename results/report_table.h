@@ -31,7 +31,8 @@ struct msc_report_table {
 
 // `table` must be zeroed. It must be finished, also after a failure.
 enum msc_status msc_report_table_fill(struct msc_report_table *table, const struct cJSON *report);
-// The same for `reranked`: its plans in their new order, then the plans they are compared with.
+// Like msc_report_table_fill, but for `reranked`: its plans in their new order, then the plans that
+// they are compared with.
 enum msc_status msc_report_table_fill_reranked(struct msc_report_table *table,
                                                const struct cJSON *report,
                                                const struct cJSON *reranked);

@@ -37,7 +37,7 @@ const char *msc_report_label(const char *column) {
     return column;
 }
 
-// A line for each plan.
+// Fills a table with a line for each plan.
 static void fill_down(struct msc_table *down, const struct msc_report_table *table) {
     msc_table_add(down, "");
     down->n_columns = 1;
@@ -59,7 +59,7 @@ static void fill_down(struct msc_table *down, const struct msc_report_table *tab
     }
 }
 
-// A line for each metric, which is easier to read if there are few plans.
+// Fills a table with a line for each metric, which is easier to read if there are few plans.
 static void fill_across(struct msc_table *across, const struct msc_report_table *table) {
     across->n_columns = table->n_rows + 1;
     across->indent = 2;
@@ -168,7 +168,7 @@ static void write_counts(struct msc_str *out, const cJSON *report) {
     }
     msc_str_append(out, before[0] == ',' ? ")" : "");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const cJSON *n = msc_json_get(counts, kinds[i]); // only listed if there are any
+        const cJSON *n = msc_json_get(counts, kinds[i]); // missing if there are none
         if (n && n->valuedouble > 0.0) {
             msc_str_printf(out, ", %.0f %s", n->valuedouble, kinds[i]);
         }

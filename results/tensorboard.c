@@ -18,7 +18,7 @@ struct msc_tensorboard {
     struct msc_arena arena;
     char *folder;
     struct msc_event_file *file;
-    size_t n_written; // trials
+    size_t n_written; // trials written so far
     double begun_s;
     double best[MSC_MAX_OBJECTIVES]; // NaN: none yet
     char *metric_tags[MSC_MAX_METRICS], *best_tags[MSC_MAX_OBJECTIVES];
@@ -28,9 +28,9 @@ struct msc_tensorboard {
 // ---- Earlier runs ------------------------------------------------------------------------------
 
 struct past_runs {
-    const char *identity; // of the record being written
+    const char *identity; // identity of the record that is written now
     bool is_same;         // the last launch in the files wrote this record
-    size_t n_trials;      // its trials that are still valid
+    size_t n_trials;      // trials in the files that no later launch has dropped
 };
 
 static enum msc_status take_event(void *payload, const MscTb__Event *event) {

@@ -61,7 +61,7 @@ static const char *kind_of(const struct msc_verdict__state *v) {
                                                                                 : "deploy";
 }
 
-// Ends the headline with the plan's rank among all that was found.
+// Ends the headline with the plan's rank among all plans that were found.
 static void write_standing(struct msc_verdict__state *v, const char *kind) {
     if (msc_verdict__get(v->report, "reranked")) {
         msc_str_char(&v->text, '.');
@@ -145,7 +145,7 @@ static bool is_relative(const cJSON *record) {
     return strcmp(msc_report__text(params, "loss"), "mse") == 0;
 }
 
-// The row of a plan with improved weights as the search, or the reranking, measured it.
+// The row of the plan without improved weights, as measured by the search or by rerank.
 static const cJSON *find_plan_of_search(const struct msc_verdict__state *v) {
     const cJSON *first = msc_verdict__get(msc_verdict__get(v->report, "reranked"), "plans");
     return !msc_verdict__get(v->plan, "distilled") ? v->plan

@@ -24,7 +24,7 @@
 
 struct cJSON;
 
-// `record` is a record of a document (report/document.h): numbers, delivered, trials, env, config.
+// `record` is a document's record (report/document.h) with numbers, delivered, trials, env, config.
 // *out is owned by the caller.
 enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *record);
 

@@ -243,7 +243,8 @@ static enum msc_status fill_best(struct comparison *c) {
     const cJSON *own = msc_json_get(c->best, "verdict");
     write_name(c, c->best);
     msc_str_append(&c->text, ": ");
-    msc_str_append(&c->text, text_of(own, "headline")); // shown as it is
+    // The headline is already safe to show (base/shown.h).
+    msc_str_append(&c->text, text_of(own, "headline"));
     MSC_TRY(add_kind(c, text_of(own, "kind")));
     MSC_TRY(add_standing(c));
     MSC_TRY(add_own_reasons(c));

@@ -13,7 +13,7 @@
 
 struct cJSON;
 
-// `records` are those of a document (report/document.h): name, path, numbers, delivered, plan,
+// `records` are a document's records (report/document.h) with name, path, numbers, delivered, plan,
 // config, verdict. *out is owned by the caller.
 enum msc_status msc_verdict_compare(struct cJSON **out, const struct cJSON *records);
 

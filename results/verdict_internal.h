@@ -9,7 +9,7 @@
 struct msc_verdict__state {
     const cJSON *report, *config; // config: NULL in records that lack it
     const cJSON *plan;            // the row of the delivered plan, or null
-    const cJSON *plan_of_search;  // as the search measured it: without improved weights
+    const cJSON *plan_of_search;  // row of the plan without improved weights
     const cJSON *reference;
     const cJSON *eight;    // the uniform plan of 8 bits, or NULL
     const char *objective; // metric of the first objective
@@ -30,11 +30,11 @@ bool msc_verdict__is_in_state(const cJSON *row, enum msc_trial_state state);
 
 // "trial 17", "uniform 8".
 void msc_verdict__write_plan(struct msc_str *out, const cJSON *row);
-// Writes four digits; integers without a fraction.
+// Writes a number with four significant digits; integers get no fraction.
 void msc_verdict__write_number(struct msc_str *out, double value);
 // "size_ratio at most 0.2, macs_ratio at most 0.4"
 void msc_verdict__write_bounds(struct msc_str *out, const cJSON *report);
-bool msc_verdict__is_broken(const cJSON *report, const cJSON *row); // Is any bound broken?
+bool msc_verdict__is_broken(const cJSON *report, const cJSON *row); // true if a bound is broken
 // Lists each broken bound: "size_ratio is 0.24, but must be at most 0.2".
 void msc_verdict__write_broken(struct msc_str *out, const cJSON *report, const cJSON *row);
 // Adds the sentence in `text` to the reasons.

@@ -280,7 +280,7 @@ static enum msc_status add_lines(struct msc_verdict__state *v, const char *line)
     return MSC_OK;
 }
 
-// Adds the text report's lines about the runtime, except the first, which only names it.
+// Adds the text report's lines about the runtime, except the first, which only names the runtime.
 static enum msc_status add_runtime_words(struct msc_verdict__state *v) {
     struct msc_str lines = {0};
     enum msc_status status = MSC_OK;

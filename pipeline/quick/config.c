@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-// The choices of the space, in the order of enum msc_quick_choice. Without an observer, weights get
-// the range of their values, or with a rounding method the range that suits it; activations get the
-// range of least squared error.
+// The choices of the space, in the order of enum msc_quick_choice. If a choice names no observer,
+// weights get the range of their values or, if it has a rounding method, the range that suits the
+// method; activations get the range of least squared error.
 static const char choices[] =
     "[{\"bits\": 8}, {\"bits\": 8, \"rounding\": \"descent\"},"
     " {\"bits\": 8, \"rounding\": \"descent\", \"correct\": \"affine\"},"
@@ -40,7 +40,7 @@ static enum msc_status split_names(cJSON *list, const char *text, const char *op
         size_t n = next ? (size_t)(next - text) : strlen(text);
         struct msc_str name = {0};
         if (n == 0) {
-            return MSC_FAIL(MSC_E_INVALID, "quantize: %s: a name is missing", option);
+            return MSC_FAIL(MSC_E_INVALID, "quantize: %s: a name in the list is empty", option);
         }
         msc_str_printf(&name, "%.*s", (int)n, text);
         enum msc_status status = msc_str_status(&name);

@@ -1,4 +1,4 @@
-// Leaves tensors float: the 1, 2, 4, ... tensors that lose most by 8 bits.
+// Leaves tensors float: the 1, 2, 4, ... tensors that lose most at 8 bits.
 #include "pipeline/quick/quick_internal.h"
 
 #include "env/quantize/losses.h"
@@ -12,8 +12,8 @@
 #define MOST_COST 1.25
 #define LEAST_GAIN 0.005
 
-// Gains are measured on this many samples, as the tensors that matter cause most of the loss.
-// Whether the plans are better is then measured on the samples held back.
+// Gains are measured on only this many samples, which is enough to find the tensors that cause most
+// of the loss. The plans are then compared on the held-back samples.
 enum { N_GAIN_SAMPLES = 16 };
 
 // A task, and by how much the loss falls if it is left float.
@@ -75,7 +75,7 @@ static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
 }
 
 // True if a plan with floats does not cost too many bytes and bit operations, compared with the
-// best plan, and, if `is_quick`, not too much predicted time.
+// best plan. If `is_quick`, its predicted time must not be too long either.
 static bool is_affordable(const struct msc_quick *q, const uint32_t point[], bool is_quick) {
     static const char *const costs[] = {"size_bytes", "bit_ops"};
     const struct msc_space *space = msc_quick__space(q);
@@ -136,7 +136,8 @@ enum msc_status msc_quick__leave_float(struct msc_quick *q) {
     MSC_TRY(MSC_ALLOCATED(gains));
     enum msc_status status = measure_gains(q, gains);
     status = status == MSC_OK ? add_plans(q, most, gains, false) : status;
-    // The runtime, if there is one, decides in the end, so both kinds are tried.
+    // Adds plans both with and without the limit on predicted time; if there is a runtime, its
+    // measurements decide later.
     status =
         status == MSC_OK && !is_asked && q->predictor ? add_plans(q, most, gains, true) : status;
     msc_free(gains);

@@ -6,8 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-// The least gain for leaving twice as many tensors float, as a fraction of the loss. Joints before
-// and after such a tensor then compute in float, which bytes and bit operations hardly show.
+// The least gain for leaving twice as many tensors float, as a fraction of the loss. Leaving a
+// tensor float makes the joints before and after it compute in float, a cost that bytes and bit
+// operations hardly show.
 #define LEAST_STEP 0.25
 
 enum msc_status msc_quick__check_stop(const struct msc_quick *q) {

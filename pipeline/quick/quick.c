@@ -99,7 +99,7 @@ static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
     return status;
 }
 
-// Delivers the best plan, and measures it with the plain one and the float model.
+// Delivers the best plan, and measures it together with the plain plan and the float model.
 static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
     struct msc_quick_plan *plain = find_plain(q);
     cJSON *reference = msc_json_get(report, "reference");
@@ -123,7 +123,7 @@ static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
 
 // ---- Metrics of the plans that are shown ------------------------------------------------------
 
-// Measures all metrics, on the calibration samples and on those held back.
+// Measures all metrics, on the calibration samples and on the held-back samples.
 static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *plan) {
     struct msc_trial trial, *list[] = {&trial};
     const struct msc_evaluation e = {.trials = list, .n = 1};

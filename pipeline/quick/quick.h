@@ -22,9 +22,9 @@ struct msc_quick_names {
 };
 
 struct msc_quick_options {
-    const char *model;  // as in a configuration
+    const char *model;  // path, as in a configuration
     const char *inputs; // samples, as `dataset.inputs`; the last fifth is held back
-    const char *labels; // for the accuracy; NULL: none
+    const char *labels; // labels file, to measure the accuracy; NULL: none
     const char *output; // the ONNX file to write
     const char *target; // NULL: the default
     const char *sites;  // NULL: all that the target requantises
@@ -34,7 +34,7 @@ struct msc_quick_options {
     // or { is JSON, as in a configuration; otherwise commas separate several names.
     struct msc_quick_names loss_tensors, outputs, exclude;
     int64_t batch;    // samples that run together; <= 0: from the model's shapes
-    const char *atol; // for checking the backend; NULL: the default
+    const char *atol; // tolerance for checking the backend; NULL: the default
     // Device, threads, memory, bindings, log, cancel, and `measuring` with its payload; other
     // members are ignored.
     struct msc_processor_options host;

@@ -24,9 +24,9 @@ struct msc_quick_plan {
     enum msc_quick_choice weights, activations;
     size_t n_float;                  // tasks left float
     uint32_t *choices;               // [n_tasks] in the arena
-    double loss;                     // on the samples held back; +inf: unknown
+    double loss;                     // loss on the held-back samples; +inf: unknown
     double ratio;                    // predicted time relative to the float model; NaN: unknown
-    size_t n_improved;               // weights
+    size_t n_improved;               // number of improved weights
     struct msc_strategy *strategy;   // owned: the plan with improved weights, or NULL
     double metrics[MSC_MAX_METRICS]; // in the space's order; NaN: not measured
     cJSON *found; // owned: {"validation"}, later also the results of the runtime; or NULL
@@ -37,7 +37,7 @@ struct msc_quick {
     const struct msc_quick_options *options;
     struct msc_setup *setup;
     struct msc_session session;
-    struct msc_news news;                     // never begun: only reports what is measured
+    struct msc_news news;                     // never begun, so it only reports measurements
     struct msc_quantize_predictor *predictor; // NULL: times cannot be predicted
     struct msc_quick_plan *plans; // [n] in the arena, with room for MSC_QUICK_MOST_PLANS
     size_t n;
@@ -46,7 +46,7 @@ struct msc_quick {
 // MSC_E_CANCELLED if a stop was requested.
 enum msc_status msc_quick__check_stop(const struct msc_quick *q);
 
-// True if ranges are those of all values, rounded to nearest, and nothing is float.
+// True if ranges cover all values, values are rounded to nearest, and nothing is float.
 static inline bool msc_quick__is_plain(const struct msc_quick_plan *plan) {
     return plan->weights == MSC_QUICK_NEAREST && plan->activations == MSC_QUICK_MINMAX &&
            plan->n_float == 0 && !plan->strategy;
@@ -56,8 +56,8 @@ static inline const struct msc_space *msc_quick__space(const struct msc_quick *q
     return msc_env_space(q->session.env);
 }
 
-// config.c: makes the configuration of the options; checks, once the model is loaded, that it has
-// the tensors that they name.
+// config.c: makes a configuration from the options; once the model is loaded, checks that it has
+// the tensors that the options name.
 enum msc_status msc_quick__make_config(struct msc_config **out,
                                        const struct msc_quick_options *options);
 enum msc_status msc_quick__check_names(const struct msc_quick *q);
@@ -66,7 +66,7 @@ enum msc_status msc_quick__check_names(const struct msc_quick *q);
 enum msc_status msc_quick__find_plans(struct msc_quick *q);
 
 // plans.c
-// Begins a plan like another one; it is not counted in q->n yet.
+// Begins a new plan with the choices of `like`. The caller adds it to the list by raising q->n.
 enum msc_status msc_quick__begin_plan(struct msc_quick_plan **out, struct msc_quick *q,
                                       const struct msc_quick_plan *like);
 // Measures the losses, times and costs of the plans from `first` on.
@@ -83,10 +83,10 @@ void msc_quick__put_first(struct msc_quick *q, size_t i);
 // floats.c: adds plans like the best one, with tensors left float.
 enum msc_status msc_quick__leave_float(struct msc_quick *q);
 
-// time.c: makes the first plan the best that its float tensors do not slow down.
+// time.c: puts first the best plan that its float tensors do not slow down.
 enum msc_status msc_quick__pass_slow(struct msc_quick *q);
-// True if floats are fast enough: `ratio` is the time with them relative to the float model, and
-// `all_bytes` without them. True for NaN.
+// True if a plan's float tensors do not slow it down too much. `ratio` is the plan's time relative
+// to the float model, `all_bytes` the relative time without float tensors. True for NaN.
 bool msc_quick__is_quick_enough(double ratio, double all_bytes);
 
 // weights.c: adds the best plan again with improved weights, if these lower the loss.

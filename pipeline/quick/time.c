@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-// The greatest slowdown by float tensors, and the least difference that measurements can show.
+// The greatest slowdown by float tensors that is accepted, and the least difference in time that
+// measurements can show.
 #define MOST_SLOWER 1.05
 #define TIME_MARGIN 1.01
 

@@ -15,7 +15,8 @@ static void quick_tell_weight(void *payload, size_t done, size_t n) {
     msc_news_measuring(&q->news, text);
 }
 
-// The loss on the samples held back, or without those on the others, as for the plan's loss.
+// The loss on the held-back samples or, if there are none, on the others: the same samples as for a
+// plan's loss.
 static double loss_of(const struct msc_quick *q, const struct msc_quantize_distilled *d) {
     const cJSON *loss = msc_json_get(d->validation, "distill_loss");
     int metric = msc_space_find_metric(msc_quick__space(q), "distill_loss");

@@ -152,8 +152,8 @@ static void test_pipeline_grids__scales_of_an_axis(void **state) {
     found = array(MSC_DTYPE_I8, 1, N, far);
     assert_null(run_network(&n, array(MSC_DTYPE_F32, 1, N, x), &found, &run));
     assert_message(
-        "baseline: q:0[2] is 23 on test but 20 with the reference kernels, which quantise "
-        "0.00999999978; expected 18 to 22, within");
+        "baseline: q:0[2] is 23 on test but 20 with the reference kernels, quantised from "
+        "0.00999999978; expected 18 to 22, from values within");
     network_destroy(&n);
 }
 
