@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-// State of a body while it is written, indexed by its own tensors and joints. The rest is shared
-// with the enclosing graph.
+// The part of the exporter's state that each body has for itself, indexed by the body's tensors and
+// joints. The rest is shared with the enclosing graph.
 struct own {
     const struct msc_graph *graph;
     const char **names, **outputs_seen;
@@ -68,8 +68,8 @@ static void *copy_pointers(struct msc_onnx_export *e, const void *from, size_t n
     return copy;
 }
 
-// Writes the current body as a message. Its inputs after the first `n_own` are values of the
-// enclosing graph, `outer`.
+// Writes the current body as a message. Inputs `n_own` and later are values of the enclosing graph,
+// named in `outer`.
 static enum msc_status write_graph(Onnx__GraphProto *out, struct msc_onnx_export *e, int32_t n_own,
                                    const char *const outer[]) {
     const struct msc_graph *g = e->graph;
