@@ -134,8 +134,8 @@ bool msc_reference__is_f32(const struct msc_reference_call *call) {
     return is_f32;
 }
 
-// Makes a float view float32: converts its elements to `memory` and returns the end of those
-// used.
+// Converts the elements of a float view to float32 in `memory`, and makes `to` a view of them.
+// Returns the end of the memory used.
 static char *to_f32(struct msc_view *to, const struct msc_view *from, char *memory) {
     *to = *from;
     if (msc_dtype_is_float(from->dtype) && from->dtype != MSC_DTYPE_F32) {

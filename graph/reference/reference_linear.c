@@ -23,7 +23,7 @@ void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t 
     dot_tile_clones(out, a, step, tile, depth);
 }
 
-// out[i, j] = sum over k of a[i, k] * b[k, j]; `out` is dense, a and b have strides in elements.
+// out[i, j] = sum over k of a[i, k] * b[k, j]. `out` is dense; a and b have strides in elements.
 struct product {
     int64_t m, n, k;
     int64_t a_row, a_column; // strides of i and k
@@ -54,7 +54,7 @@ static enum msc_status create_tile(float **out, int64_t k) {
     return MSC_ALLOCATED(*out);
 }
 
-// True if a linear layer's weight is [out, in] ("OI"), false if [in, out] ("IO").
+// *out is true if a linear layer's weight is [out, in] ("OI"), false if it is [in, out] ("IO").
 static enum msc_status weight_is_out_first(bool *out, const struct msc_reference_call *call) {
     const char *layout = msc_graph_tensor(call->graph, call->joint->operands[1])->layout;
     *out = strcmp(layout, "OI") == 0;
