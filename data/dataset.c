@@ -53,8 +53,8 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
     return MSC_OK;
 }
 
-// Hashes sample by sample, so that the batch size does not matter. Sequences are the exception:
-// their state restarts with each batch.
+// Hashes sample by sample, so that the hash does not depend on the batch size. For sequences it
+// does, because their state restarts with each batch.
 static struct msc_hash hash_input(const struct msc_dataset *dataset,
                                   const struct msc_dataset_input *input, struct msc_hash h) {
     h = msc_hash_add_text(h, input->name);
@@ -104,7 +104,7 @@ static bool is_one_by_one(const struct msc_input_spec specs[], size_t n) {
     return false;
 }
 
-// Takes the labels of samples [first, first + count); `labels` has one for each sample of the
+// Takes the labels of samples [first, first + count). `labels` has one label per sample of the
 // source.
 static enum msc_status take_labels(struct msc_dataset *dataset, const struct msc_array *labels,
                                    const struct msc_source *source, int64_t first,
@@ -165,7 +165,7 @@ out:
     return status;
 }
 
-// The range of samples that the options select out of n.
+// Finds the range of samples that the options select out of n.
 static enum msc_status select_samples(int64_t *first, int64_t *count,
                                       const struct msc_dataset_options *o, int64_t n) {
     if (o->samples < 0 || o->skip_last < 0 || o->take_last < 0) {
@@ -283,7 +283,7 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
 
 // ---- Parts ------------------------------------------------------------------------------------
 
-// Joins rows [first, first + n) of an input with one row per sample; they may span several
+// Joins rows [first, first + n) of an input that has one row per sample. The rows may span several
 // batches.
 static enum msc_status join_samples(struct msc_array **out, const struct msc_dataset *from,
                                     const struct msc_dataset_input *input, int64_t first,
@@ -447,7 +447,7 @@ enum msc_status msc_dataset_first_sample(struct msc_array **out, const struct ms
     if (msc_dataset_is_sequence(dataset) || msc_dataset_batch_samples(dataset, b) == 1) {
         return msc_dataset_chunk(out, dataset, b, input, 0);
     }
-    // A batch of several samples has them along the first axis, contiguous row by row.
+    // In a batch of several samples, each sample is a contiguous row along the first axis.
     int64_t dims[MSC_MAX_DIMS];
     int n_dims = msc_array_n_dims(rows);
     memcpy(dims, msc_array_dims(rows), (size_t)n_dims * sizeof(dims[0]));

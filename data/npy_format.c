@@ -9,10 +9,10 @@
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
-// Longer than the header of any plain array; only arrays with named fields need more.
+// Longest header that is accepted. Only arrays with named fields need more.
 #define MAX_DICT_BYTES ((size_t)1 << 20)
 
-// Reads magic, version and header length; the dict follows.
+// Reads magic number, version and header length. The dict comes next in the stream.
 static enum msc_status read_prefix(size_t *dict_bytes, struct msc_stream *stream) {
     uint8_t prefix[MAGIC_BYTES + 2];
     MSC_TRY(msc_stream__read(stream, prefix, sizeof prefix, "the .npy magic number"));
@@ -103,7 +103,7 @@ static enum msc_status reorder(struct msc_array **out, const struct msc_array *a
     return MSC_OK;
 }
 
-// numpy treats every byte but 0 as true; ours must be 0 or 1.
+// For numpy every byte except 0 is true; arrays here must hold 0 or 1.
 static void normalise_bools(struct msc_array *array) {
     uint8_t *element = msc_array_data(array);
     for (int64_t i = 0; i < msc_array_n_elements(array); i++) {

@@ -31,7 +31,7 @@ struct entry {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
     uint64_t begin, end; // offsets in the elements' part of the file
-    bool is_taken;       // false: only the offsets are parsed
+    bool is_taken;       // false: the tensor is skipped, only its offsets are parsed
 };
 
 // An open file and its parsed header.
@@ -98,7 +98,7 @@ static enum msc_status reader_init(struct reader *r, const char *path) {
     return MSC_OK;
 }
 
-// An integer that a double holds exactly.
+// Reads a non-negative integer that a double holds exactly.
 static bool get_whole(uint64_t *out, const cJSON *value) {
     if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0.0 && value->valuedouble <= 0x1p53) ||
         value->valuedouble != (double)(uint64_t)value->valuedouble) {
@@ -202,8 +202,8 @@ static int compare_entries(const void *left, const void *right) {
     return strcmp(a->name, b->name);
 }
 
-// Like the reference implementation, requires the tensors to be contiguous from the first to the
-// last byte.
+// Like the reference implementation, requires that the tensors are contiguous and fill the data
+// part.
 static enum msc_status check_layout(const struct entry entries[], size_t n, uint64_t data_bytes,
                                     const char *path) {
     uint64_t place = 0;
@@ -249,7 +249,7 @@ static enum msc_status list_names(const char ***out, size_t *n, struct msc_arena
     return MSC_OK;
 }
 
-// *out is freed by the caller, even on failure.
+// The caller frees *out, even on failure.
 static enum msc_status parse_entries(struct entry **out, size_t *out_n,
                                      const struct msc_array_pick *pick, const struct reader *r) {
     const char *path = r->stream.name;

@@ -8,8 +8,8 @@
 
 #define ALIGN_BYTES 64u
 
-// Wider elements first, otherwise in the given order: this aligns every tensor without gaps,
-// which the reference implementation refuses.
+// Orders wider elements first, otherwise as given. This aligns every tensor without gaps, which the
+// reference implementation rejects.
 static void order_by_width(size_t order[], const struct msc_array_form forms[], size_t n) {
     size_t k = 0;
     for (size_t n_bytes = 8; n_bytes > 0; n_bytes /= 2) {
