@@ -127,7 +127,7 @@ enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, con
     if (!joined) {
         return msc_path_is_inside(path)
                    ? fail_memory(path)
-                   : MSC_FAIL(MSC_E_INVALID, "%s: outside of %s", path, folder);
+                   : MSC_FAIL(MSC_E_INVALID, "%s: this path is outside of %s", path, folder);
     }
     MSC_TRY(msc_path_absolute(&root, arena, folder));
     MSC_TRY(msc_path_absolute(&resolved, arena, joined));

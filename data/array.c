@@ -126,7 +126,7 @@ static enum msc_status array_create(struct msc_array **out, enum msc_dtype dtype
         msc_free(array);
         msc_free_aligned(own);
         char text[MSC_DIMS_TEXT_BYTES];
-        return MSC_FAIL(MSC_E_NOMEM, "no memory for an array %s of %s (%zu bytes)",
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory for an array %s of %s (%zu bytes)",
                         msc_dims_format(text, n_dims, dims), msc_dtype_name(dtype), n_bytes);
     }
     atomic_init(&array->n_references, 1);

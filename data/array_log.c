@@ -217,7 +217,7 @@ static enum msc_status lock_log(struct msc_array_log *l) {
     }
     return flock(l->descriptor, LOCK_EX | LOCK_NB) == 0
                ? MSC_OK
-               : MSC_FAIL(MSC_E_STATE, "%s: another process has it open", l->path);
+               : MSC_FAIL(MSC_E_STATE, "%s: another process has the file open", l->path);
 }
 
 static enum msc_status load_log(struct msc_array_log *l, struct msc_hash identity,

@@ -33,7 +33,7 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
     input->name = msc_strdup(source->specs[i].name);
     input->batches = msc_alloc_zero(dataset->n_batches, sizeof input->batches[0]);
     if (!input->name || !input->batches) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu batches", source->path,
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for %zu batches", source->path,
                         dataset->n_batches);
     }
     if (dataset->is_sequence) {
@@ -137,7 +137,7 @@ static enum msc_status dataset_build(struct msc_dataset **out, struct msc_source
     }
     struct msc_dataset *dataset = msc_alloc_zero(1, sizeof *dataset);
     if (!dataset) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for a dataset", source->path);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for a dataset", source->path);
     }
     enum msc_status status = MSC_OK;
     dataset->n_samples = count;
@@ -146,7 +146,7 @@ static enum msc_status dataset_build(struct msc_dataset **out, struct msc_source
     dataset->n_batches = (size_t)((count - 1) / dataset->batch + 1);
     dataset->inputs = msc_alloc_zero(source->n_specs, sizeof dataset->inputs[0]);
     if (!dataset->inputs) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for a dataset", source->path);
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for a dataset", source->path);
         goto out;
     }
     dataset->n_inputs = source->n_specs;
@@ -244,7 +244,7 @@ static enum msc_status build_whole(struct msc_dataset *dataset, const struct msc
                                    const struct msc_array *const arrays[], size_t n_specs) {
     dataset->inputs = msc_alloc_zero(n_specs + 1, sizeof dataset->inputs[0]);
     if (!dataset->inputs) {
-        return MSC_FAIL(MSC_E_NOMEM, "no memory for a dataset");
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory for a dataset");
     }
     dataset->n_batches = 1;
     dataset->n_samples = 1;
@@ -254,7 +254,7 @@ static enum msc_status build_whole(struct msc_dataset *dataset, const struct msc
         input->name = msc_strdup(specs[i].name);
         input->batches = msc_alloc_zero(1, sizeof input->batches[0]);
         if (!input->name || !input->batches) {
-            return MSC_FAIL(MSC_E_NOMEM, "no memory for a dataset");
+            return MSC_FAIL(MSC_E_NOMEM, "not enough memory for a dataset");
         }
         MSC_TRY(take_whole(&input->batches[0], &specs[i], arrays[i]));
         if (input->is_batched && msc_array_dim(arrays[i], 0) > dataset->n_samples) {
@@ -270,7 +270,7 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
                                          const struct msc_array *const arrays[], size_t n_specs) {
     struct msc_dataset *dataset = msc_alloc_zero(1, sizeof *dataset);
     if (!dataset) {
-        return MSC_FAIL(MSC_E_NOMEM, "no memory for a dataset");
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory for a dataset");
     }
     enum msc_status status = build_whole(dataset, specs, arrays, n_specs);
     if (status != MSC_OK) {
@@ -313,7 +313,7 @@ static enum msc_status take_part(struct msc_dataset *part, size_t i, const struc
     input->name = msc_strdup(source->name);
     input->batches = msc_alloc_zero(part->n_batches, sizeof input->batches[0]);
     if (!input->name || !input->batches) {
-        return MSC_FAIL(MSC_E_NOMEM, "no memory for a part of a dataset");
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory for a part of a dataset");
     }
     for (size_t b = 0; b < part->n_batches; b++) {
         int64_t at = first + (int64_t)b * part->batch;
@@ -341,7 +341,7 @@ enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct m
     }
     struct msc_dataset *part = msc_alloc_zero(1, sizeof *part);
     if (!part) {
-        return MSC_FAIL(MSC_E_NOMEM, "no memory for a part of a dataset");
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory for a part of a dataset");
     }
     enum msc_status status = MSC_OK;
     part->n_samples = n;
@@ -350,7 +350,7 @@ enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct m
     part->n_batches = (size_t)((n - 1) / from->batch + 1);
     part->inputs = msc_alloc_zero(from->n_inputs + 1, sizeof part->inputs[0]);
     if (!part->inputs) {
-        status = MSC_FAIL(MSC_E_NOMEM, "no memory for a part of a dataset");
+        status = MSC_FAIL(MSC_E_NOMEM, "not enough memory for a part of a dataset");
         goto out;
     }
     part->n_inputs = from->n_inputs;

@@ -32,7 +32,7 @@ static enum msc_status taps_init(struct taps *taps, int64_t old_length, int64_t 
     taps->rows = msc_alloc_zero((size_t)new_length, sizeof taps->rows[0]);
     taps->weights = msc_alloc_zero((size_t)new_length * most, sizeof taps->weights[0]);
     if (!taps->rows || !taps->weights) {
-        return MSC_FAIL(MSC_E_NOMEM, "no memory to resize an image");
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory to resize an image");
     }
     for (int64_t i = 0; i < new_length; i++) {
         double centre = ((double)i + 0.5) * ratio;

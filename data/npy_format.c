@@ -34,13 +34,14 @@ static enum msc_status read_prefix(size_t *dict_bytes, struct msc_stream *stream
                   (size_t)length[3] << 24;
     if (*dict_bytes > stream->n_bytes - stream->position) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: byte 8: the header should have %zu bytes, %" PRIu64 " are left; the "
+                        "%s: byte 8: the header should have %zu bytes, but %" PRIu64
+                        " are left; the "
                         "file is cut off or damaged, write it again",
                         stream->name, *dict_bytes, stream->n_bytes - stream->position);
     }
     if (*dict_bytes > MAX_DICT_BYTES) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "%s: byte 8: a header of %zu bytes, expected at most %zu", stream->name,
+                        "%s: byte 8: the header has %zu bytes, expected at most %zu", stream->name,
                         *dict_bytes, MAX_DICT_BYTES);
     }
     return MSC_OK;
@@ -52,7 +53,8 @@ static enum msc_status npy_read_header(struct msc_npy_header *header, struct msc
     size_t offset = (size_t)stream->position;
     char *text = msc_alloc(n + 1);
     if (!text) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for a header of %zu bytes", stream->name, n);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for a header of %zu bytes",
+                        stream->name, n);
     }
     enum msc_status status = msc_stream__read(stream, text, n, "its header");
     if (status == MSC_OK) {

@@ -191,7 +191,7 @@ static enum msc_status list_names(const char ***out, size_t *n, struct msc_arena
         }
     }
     if (!*out || (*n > 0 && !(*out)[*n - 1])) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu names", path, *n);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for %zu names", path, *n);
     }
     return MSC_OK;
 }
@@ -246,7 +246,8 @@ enum msc_status msc_npz_save(const char *path, const struct msc_array_list *list
     struct msc_array_file *file = NULL;
     struct msc_array_form *forms = msc_alloc_zero(list->n + 1, sizeof *forms);
     if (!forms) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for an archive of %zu arrays", path, list->n);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for an archive of %zu arrays", path,
+                        list->n);
     }
     for (size_t i = 0; i < list->n; i++) {
         msc_array_form_of(&forms[i], list->names[i], list->arrays[i]);

@@ -57,7 +57,7 @@ static enum msc_status read_length(uint64_t *out, struct msc_stream *stream) {
     if (n < 2 || n > left || n > MAX_HEADER_BYTES) {
         return MSC_FAIL(
             MSC_E_FORMAT,
-            "%s: byte 0: the header should have %" PRIu64 " bytes, %" PRIu64
+            "%s: byte 0: the header should have %" PRIu64 " bytes, but %" PRIu64
             " are left; the file is truncated or not safetensors, copy or write it again",
             stream->name, n, left);
     }
@@ -73,7 +73,8 @@ static enum msc_status reader_init(struct reader *r, const char *path) {
     MSC_TRY(read_length(&n, &r->stream));
     char *text = msc_alloc((size_t)n + 1);
     if (!text) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for a header of %" PRIu64 " bytes", path, n);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for a header of %" PRIu64 " bytes",
+                        path, n);
     }
     text[n] = '\0';
     enum msc_status status = msc_stream__read(&r->stream, text, (size_t)n, "its header");
@@ -240,7 +241,7 @@ static enum msc_status list_names(const char ***out, size_t *n, struct msc_arena
     cJSON_ArrayForEach(item, r->header) {
         char *name = *out ? msc_arena_strdup(arena, item->string) : NULL;
         if (!name) {
-            return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for its names", r->stream.name);
+            return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for its names", r->stream.name);
         }
         if (!is_metadata(item)) {
             (*out)[(*n)++] = name;
@@ -346,7 +347,7 @@ enum msc_status msc_safetensors_metadata(char **out, const char *path, const cha
     }
     char *copy = msc_strdup(value->valuestring);
     if (!copy) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for metadata \"%s\"", path, key);
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for metadata \"%s\"", path, key);
         goto out;
     }
     *out = copy;

@@ -91,7 +91,7 @@ enum msc_status msc_safetensors__lay_out(struct msc_str *header, uint64_t places
     struct msc_str text = {0};
     size_t *order = msc_alloc_zero(n + 1, sizeof *order);
     if (!order) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory to order %zu tensors", path, n);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory to order %zu tensors", path, n);
     }
     MSC_TRY_OUT(check_names(forms, n, path));
     order_by_width(order, forms, n);

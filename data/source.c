@@ -251,7 +251,7 @@ static enum msc_status source_init(struct msc_source *source, const char *path,
     }
     source->samples = msc_alloc_zero(n_specs, sizeof source->samples[0]);
     if (!source->samples) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu inputs", path, n_specs);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for %zu inputs", path, n_specs);
     }
     source->n_specs = n_specs;
     return MSC_OK;

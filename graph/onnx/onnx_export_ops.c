@@ -262,7 +262,7 @@ static enum msc_status write_random(struct msc_onnx_joint *j) {
     if (n < 0 || !msc_joint_attr_float(j->joint, "first", &first) ||
         !msc_joint_attr_float(j->joint, "second", &second)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "random numbers need a constant shape, but it is computed");
+                        "random numbers need a constant shape, but the shape is computed");
     }
     const char *output = j->e->names[j->joint->outputs[0]];
     MSC_TRY(msc_onnx__add_node(&j->node, j->e, is_normal ? "RandomNormal" : "RandomUniform",

@@ -96,7 +96,7 @@ static enum msc_status read_kernel(struct windows *w, const struct msc_onnx_node
     for (int i = 0; i < w->n; i++) {
         w->kernel[i] = k.dims[i + 2];
         if (declared[i] >= 0 && declared[i] != w->kernel[i]) {
-            return MSC_FAIL(MSC_E_FORMAT, "kernel_shape has %lld, but the weight has %lld",
+            return MSC_FAIL(MSC_E_FORMAT, "kernel_shape has length %lld, but the weight has %lld",
                             (long long)declared[i], (long long)w->kernel[i]);
         }
     }
@@ -178,7 +178,7 @@ static enum msc_status transpose_pads(struct windows *w, int64_t output_padding[
         for (int i = 0; i < w->n; i++) {
             wanted[i] = shape[n_shape - w->n + i];
             if (wanted[i] < 1 || wanted[i] > INT32_MAX) {
-                return MSC_FAIL(MSC_E_FORMAT, "output_shape has %lld, expected 1 or more",
+                return MSC_FAIL(MSC_E_FORMAT, "output_shape has length %lld, expected 1 or more",
                                 (long long)wanted[i]);
             }
         }

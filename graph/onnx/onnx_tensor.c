@@ -98,7 +98,7 @@ static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t)
     }
     h->n_elements = msc_dims_product(h->n_dims, h->dims);
     if (h->n_elements < 0 || h->n_elements > INT64_MAX / 16) {
-        return MSC_FAIL(MSC_E_FORMAT, "tensor '%s': its dimensions are negative or too large",
+        return MSC_FAIL(MSC_E_FORMAT, "tensor '%s' has dimensions that are negative or too large",
                         name_of(t));
     }
     h->n_bytes = h->is_packed ? (size_t)(h->n_elements + 1) / 2

@@ -274,10 +274,9 @@ enum msc_status msc_reference__loop(const struct msc_reference_call *call) {
         MSC_TRY_OUT(loop_turn(&l, call->joint, i, &goes_on));
     }
     if (goes_on && !is_counted) {
-        status = MSC_FAIL(
-            MSC_E_UNSUPPORTED,
-            "joint %s: still running after %lld iterations, and it has no count that ends it",
-            call->joint->name, (long long)most);
+        status = MSC_FAIL(MSC_E_UNSUPPORTED,
+                          "joint %s: still running after %lld iterations, and no count limits them",
+                          call->joint->name, (long long)most);
         goto out;
     }
     for (int i = 0; i < call->n_outputs; i++) {

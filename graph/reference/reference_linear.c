@@ -75,9 +75,10 @@ enum msc_status msc_reference__linear(const struct msc_reference_call *call) {
     MSC_TRY(weight_is_out_first(&is_out_first, call));
     int64_t n_in = weight->dims[is_out_first ? 1 : 0], n_out = weight->dims[is_out_first ? 0 : 1];
     if (x->n_dims < 1 || weight->n_dims != 2 || x->dims[x->n_dims - 1] != n_in) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "joint %s: the input's last axis must have the weight's %lld features",
-                        call->joint->name, (long long)n_in);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "joint %s: the input's last axis must have length %lld, the weight's number of inputs",
+            call->joint->name, (long long)n_in);
     }
     struct product p = {
         .m = msc_dims_product(x->n_dims - 1, x->dims),
@@ -121,8 +122,10 @@ enum msc_status msc_reference__matmul(const struct msc_reference_call *call) {
     const struct msc_view *a = &call->operands[0], *b = &call->operands[1];
     const struct msc_view *out = &call->outputs[0];
     if (a->n_dims < 1 || b->n_dims < 1) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: a factor of the product is a scalar",
-                        call->joint->name);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "joint %s: a factor of the product is a scalar, expected 1 dimension or more",
+            call->joint->name);
     }
     struct product p = {
         .m = a->n_dims > 1 ? a->dims[a->n_dims - 2] : 1,

@@ -33,7 +33,8 @@ enum msc_status msc_reference__permute(const struct msc_reference_call *call) {
     int n;
     MSC_TRY(msc_reference__param_ints(axes, &n, call, "axes", "axes", MSC_MAX_DIMS));
     if (n != x->n_dims) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: axes has %d numbers for %d dimensions",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "joint %s: axes has %d numbers, but the operand has %d dimensions",
                         call->joint->name, n, x->n_dims);
     }
     msc_reference__strides(own, x->n_dims, x->dims);

@@ -158,7 +158,7 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
         const struct msc_tensor *t = msc_graph_tensor(g, j->outputs[i]);
         if (msc_tensor_n_elements(t) < 0 && !msc_op_has_trait(j->op, MSC_TRAIT_LATE)) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "joint %s: the length of output %d does not follow from its operands",
+                            "joint %s: the length of output %d does not follow from the operands",
                             of->name, (int)i);
         }
         if (msc_tensor_n_elements(t) < 0) {
