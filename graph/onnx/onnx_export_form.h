@@ -3,8 +3,8 @@
 // compute the same result, but the runtime does not match them, or matches a slower or less exact
 // kernel. Models for other targets, and models without edits, have no forms.
 //
-//     bytes      activations as unsigned bytes; a narrower range is a Clip of the bytes, and bounds
-//                before them (Relu, Clip) are part of it       onnx_export_form_store.c
+//     bytes      activations as unsigned bytes; one Clip of the bytes enforces a narrower range
+//                and the bounds before the pair (Relu, Clip)   onnx_export_form_store.c
 //     stored     constants that only float kernels read become floats once, at load
 //                                                               onnx_export_form_store.c
 //     tables     rows of tables are taken as integers           onnx_export_form_take.c
