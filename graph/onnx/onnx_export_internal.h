@@ -25,7 +25,7 @@ struct msc_onnx_export {
     struct msc_graph_names value_names, node_names; // names in use
     const char **names; // [n_tensors] name of the value that holds a tensor
     // [n_tensors] public names of the model's edited outputs, whose producers write a value of
-    // another name. A NULL entry is not edited; NULL if no output is.
+    // another name; NULL for other tensors. NULL in bodies, whose outputs have no edits.
     const char **outputs_seen;
     struct msc_onnx_moved **moved; // [n_tensors] tensors that have been written as integers
     bool *is_unread;               // [n_joints] true: omit the joint; NULL: omit none
