@@ -6,7 +6,7 @@
 
 #define TENSOR_ALIGNMENT 64
 
-// Zero bytes are rounded up to one, so that NULL always means out of memory.
+// A request for zero bytes gets one byte, so that NULL always means out of memory.
 void *msc_alloc(size_t n_bytes) {
     return malloc(n_bytes > 0 ? n_bytes : 1);
 }

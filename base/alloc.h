@@ -10,8 +10,8 @@
 // out:
 //     msc_arena_finish(&arena);                                    // frees everything at once
 //
-// An arena keeps its first failure, so one check of its status follows several requests. The check must
-// come before their results are used.
+// An arena remembers its first failure, so one check of its status is enough for several requests.
+// Check before you use their results.
 #ifndef MSC_BASE_ALLOC_H
 #define MSC_BASE_ALLOC_H
 
@@ -21,7 +21,8 @@
 
 MSC_PUBLIC_BEGIN
 
-// All return NULL if memory is short or a size overflows; msc_free accepts NULL.
+// Functions that allocate return NULL if memory is short or a size overflows. msc_free accepts
+// NULL.
 void *msc_alloc(size_t n_bytes);
 void *msc_alloc_zero(size_t count, size_t element_bytes);
 void *msc_realloc(void *pointer, size_t count, size_t element_bytes);
@@ -36,7 +37,7 @@ void msc_free_aligned(void *pointer);
 // capacity. Keeps the contents. On MSC_E_NOMEM the array is unchanged.
 enum msc_status msc_grow(void *array, size_t *capacity, size_t need, size_t element_bytes);
 
-// MSC_OK, or MSC_E_NOMEM unless `pointers` holds: MSC_TRY(MSC_ALLOCATED(names && counts)).
+// MSC_OK if `pointers` is true, else MSC_E_NOMEM: MSC_TRY(MSC_ALLOCATED(names && counts)).
 #define MSC_ALLOCATED(pointers)                                                                    \
     ((pointers) ? MSC_OK : ((void)MSC_FAIL(MSC_E_NOMEM, "out of memory"), MSC_E_NOMEM))
 
@@ -45,8 +46,8 @@ struct msc_arena_block;
 // Zero-initialise; not thread-safe.
 struct msc_arena {
     struct msc_arena_block *blocks;
-    size_t used_bytes;   // bytes handed out since init or the last reset
-    size_t failed_bytes; // size of the first request that failed since then; 0: none
+    size_t used_bytes;   // bytes allocated since initialisation or the last reset
+    size_t failed_bytes; // size of the first failed request since then; 0: none
 };
 
 // Zeroed memory aligned to 16 bytes, owned by the arena. NULL if memory is short.
@@ -56,12 +57,12 @@ char *msc_arena_strdup(struct msc_arena *arena, const char *text);
 char *msc_arena_strndup(struct msc_arena *arena, const char *text, size_t length);
 char *msc_arena_printf(struct msc_arena *arena, const char *format, ...) MSC_PRINTF(2, 3);
 
-// MSC_OK, or MSC_E_NOMEM if a request has failed since init or the last reset.
+// MSC_E_NOMEM if a request has failed since initialisation or the last reset, else MSC_OK.
 enum msc_status msc_arena_status(const struct msc_arena *arena);
 
-// Forgets all objects but keeps the largest block for reuse.
+// Discards all objects; keeps the largest block for reuse.
 void msc_arena_reset(struct msc_arena *arena);
-// Frees everything; the arena can be used again. Accepts a zeroed arena.
+// Frees all memory; the arena can be used again. Accepts a zeroed arena.
 void msc_arena_finish(struct msc_arena *arena);
 
 MSC_PUBLIC_END

@@ -9,7 +9,7 @@
 #define FIRST_BLOCK_BYTES ((size_t)4 << 10)
 #define LARGEST_BLOCK_BYTES ((size_t)1 << 20)
 
-// Objects follow the header, which is padded so that the first object is aligned.
+// A block's header. Objects follow it; padding aligns the first object.
 struct msc_arena_block {
     struct msc_arena_block *next;
     size_t capacity_bytes;
@@ -18,8 +18,8 @@ struct msc_arena_block {
 };
 _Static_assert(sizeof(struct msc_arena_block) % ALIGNMENT == 0, "objects start aligned");
 
-// Adds a block with at least `n_bytes` of room to the front of the list. Block sizes double up to
-// a limit; a larger object gets a block of its own size.
+// Adds a block with room for at least `n_bytes` to the front of the list. Block sizes double up to
+// a limit. An object above the limit gets a block of its own size.
 static struct msc_arena_block *add_block(struct msc_arena *arena, size_t n_bytes) {
     size_t capacity = FIRST_BLOCK_BYTES;
     if (arena->blocks && arena->blocks->capacity_bytes >= FIRST_BLOCK_BYTES / 2) {
@@ -39,7 +39,7 @@ static struct msc_arena_block *add_block(struct msc_arena *arena, size_t n_bytes
     return block;
 }
 
-// Keeps the size of the first request that failed.
+// Records the size of the first request that failed.
 static void *fail_request(struct msc_arena *arena, size_t n_bytes) {
     arena->failed_bytes = arena->failed_bytes > 0 ? arena->failed_bytes : n_bytes;
     return NULL;

@@ -10,9 +10,9 @@ struct msc_str;
 
 // Appends the bytes as base64.
 enum msc_status msc_base64_write(struct msc_str *out, const void *bytes, size_t n);
-// The number of bytes that the text encodes; MSC_E_FORMAT if it is not base64.
+// Counts the bytes that the text encodes. MSC_E_FORMAT if the text is not base64.
 enum msc_status msc_base64_count(size_t *n, const char *text);
-// Decodes into out [n], with n from msc_base64_count.
+// Decodes n bytes to `out`; n must be from msc_base64_count.
 enum msc_status msc_base64_read(void *out, size_t n, const char *text);
 
 #endif

@@ -11,7 +11,8 @@
 
 MSC_PUBLIC_BEGIN
 
-// 0: continue. 1: finish the current work, then stop. 2: stop at once. Never decreases.
+// Level 0: continue. 1: finish the current work, then stop. 2: stop at once. The level never
+// decreases.
 struct msc_cancel {
     volatile sig_atomic_t level;
     // Incremented by every poll, so that a watchdog can see progress. NULL if there is no
@@ -24,8 +25,8 @@ static inline void msc_cancel_raise(struct msc_cancel *cancel, int level) {
     __atomic_store_n(&cancel->level, level, __ATOMIC_RELAXED);
 }
 
-// For long work that cannot stop: signals progress without polling. Concurrent beats may count
-// once.
+// Signals progress without polling, for long work that cannot stop. Beats of several threads at the
+// same time may count as one.
 static inline void msc_cancel_beat(const struct msc_cancel *cancel) {
     if (cancel && cancel->beats) {
         uint64_t n = __atomic_load_n(cancel->beats, __ATOMIC_RELAXED);

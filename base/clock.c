@@ -25,7 +25,8 @@ double msc_clock_wall_seconds(void) {
 
 const char *msc_clock_format(char text[MSC_CLOCK_TEXT_BYTES], double wall_seconds) {
     struct tm fields;
-    // Four digits end with the year 9999. The negated test also rejects NaN.
+    // The format has four digits for the year, so years end with 9999. The negated test also
+    // rejects NaN.
     if (!(fabs(wall_seconds) < 253402300800.0)) {
         snprintf(text, MSC_CLOCK_TEXT_BYTES, "unknown time");
         return text;
@@ -38,8 +39,8 @@ const char *msc_clock_format(char text[MSC_CLOCK_TEXT_BYTES], double wall_second
     return text;
 }
 
-// Days since 1970-01-01. Years begin in March here, so that the leap day is the last day of a
-// year.
+// Days since 1970-01-01. In this calculation years begin in March, so that the leap day is the last
+// day of a year.
 static int64_t days_since_1970(int64_t year, int64_t month, int64_t day) {
     int64_t y = month > 2 ? year : year - 1;
     int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
@@ -56,7 +57,7 @@ bool msc_clock_parse(double *wall_seconds, const char *text) {
     }
     int64_t days = days_since_1970(year, month, day);
     double seconds = (double)(days * 86400 + hour * 3600 + minute * 60 + second);
-    if (strcmp(msc_clock_format(again, seconds), text) != 0) { // such as February 30
+    if (strcmp(msc_clock_format(again, seconds), text) != 0) { // rejects dates such as February 30
         return false;
     }
     *wall_seconds = seconds;

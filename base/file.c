@@ -27,7 +27,7 @@ enum msc_status msc_file__fail(const char *what, const char *path, int error) {
     return MSC_FAIL(status, "cannot %s %s: %s", what, path, reason);
 }
 
-// In a clone without Git LFS each large file is replaced by a text file that begins like this.
+// In a clone without Git LFS, a text file that begins with this line replaces each large file.
 static bool is_lfs_pointer(int descriptor) {
     static const char begin[] = "version https://git-lfs.github.com/spec/";
     char found[sizeof begin - 1];
@@ -37,7 +37,7 @@ static bool is_lfs_pointer(int descriptor) {
 
 enum msc_status msc_file_open(int *out, uint64_t *n_bytes, const char *path) {
     struct stat info;
-    // Until the type is known, opening must neither block nor acquire a controlling terminal.
+    // While the file type is unknown, opening must not block or acquire a controlling terminal.
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0) {
         return msc_file__fail("open", path, errno);
@@ -76,8 +76,8 @@ enum msc_status msc_file_read(char **out, size_t *n_bytes, const char *path) {
     uint64_t n_expected = 0;
 
     MSC_TRY(msc_file_open(&descriptor, &n_expected, path));
-    // The size is only a hint: files in /proc report 0, and a file may grow while it is read. The
-    // extra byte lets the read that finds the end of the file happen without growing the buffer.
+    // The size is only a hint: files in /proc report 0, and a file may grow while it is read. With
+    // the extra byte, the read that finds the end of the file does not need a larger buffer.
     size_t room = n_expected > 0 ? (size_t)n_expected + 1 : READ_BYTES;
     for (;;) {
         MSC_TRY_OUT(msc_grow(&data, &capacity, length + room + 1, 1));

@@ -11,23 +11,24 @@
 struct msc_str;
 struct msc_arena;
 
-// Opens a regular file for reading. Anything else is MSC_E_INVALID at once, because a pipe could
-// block and a device might never end; so is a Git LFS pointer. *n_bytes is the current size; it
-// may be NULL. The caller closes *out.
+// Opens a regular file for reading. Anything else fails with MSC_E_INVALID without reading, because
+// a pipe could block and a device might never end. A Git LFS pointer fails in the same way.
+// *n_bytes is the current size; it may be NULL. The caller closes *out.
 enum msc_status msc_file_open(int *out, uint64_t *n_bytes, const char *path);
-// Reads the whole file and adds a NUL after its end; owned by the caller (msc_free).
+// Reads the whole file and appends a NUL. The caller owns *out (msc_free).
 enum msc_status msc_file_read(char **out, size_t *n_bytes, const char *path);
 // Maps a whole file read-only; close with msc_file_unmap. An empty file maps to NULL, 0.
 enum msc_status msc_file_map(const void **out, size_t *n_bytes, const char *path);
 void msc_file_unmap(const void *data, size_t n_bytes);
 
-// Writes PATH.tmp.<16 random digits>, syncs it, renames it to PATH and syncs the folder. On
-// failure PATH is untouched and the temporary file is removed. A temporary file left by a killed
-// program is removed by the next write to PATH.
+// Writes PATH.tmp.<16 random digits>, syncs it, renames it to PATH and syncs the folder. On failure
+// PATH is untouched and the temporary file is removed. If a killed program left a temporary file,
+// the next write to PATH removes it.
 enum msc_status msc_file_write(const char *path, const void *data, size_t n_bytes);
 
-// The same in pieces: begin, write any number of times, then commit or abort. Abort after a
-// failure and on any early exit; abort accepts a zeroed writer and a committed one.
+// Writes a file like msc_file_write, but in pieces: begin, write any number of times, then commit
+// or abort. Call abort after a failure and on any early exit. Abort accepts a zeroed or committed
+// writer.
 struct msc_file_writer {
     char *path;
     char *temporary;
@@ -36,7 +37,7 @@ struct msc_file_writer {
 };
 enum msc_status msc_file_writer_begin(struct msc_file_writer *w, const char *path);
 enum msc_status msc_file_writer_write(struct msc_file_writer *w, const void *data, size_t n_bytes);
-// Write at an offset, and read back from it, for data that is not written in order.
+// Write at an offset and read back from an offset, for data that is not written in order.
 enum msc_status msc_file_writer_write_at(struct msc_file_writer *w, uint64_t place,
                                          const void *data, size_t n_bytes);
 enum msc_status msc_file_writer_read_at(struct msc_file_writer *w, uint64_t place, void *data,
@@ -44,12 +45,12 @@ enum msc_status msc_file_writer_read_at(struct msc_file_writer *w, uint64_t plac
 enum msc_status msc_file_writer_commit(struct msc_file_writer *w);
 void msc_file_writer_abort(struct msc_file_writer *w);
 
-// Makes the names in the folder of `path` survive a power cut. Does nothing if the file system
-// cannot.
+// Syncs the folder of `path`, so that its file names survive a power cut. Does nothing if the file
+// system cannot sync folders.
 void msc_file_sync_folder(const char *path);
 
 bool msc_file_exists(const char *path);
-enum msc_status msc_file_make_folders(const char *path); // like mkdir -p, and synced
+enum msc_status msc_file_make_folders(const char *path); // like mkdir -p; also syncs the folders
 enum msc_status msc_file_remove(const char *path);       // not an error if absent
 // Renames within one file system, replacing `to`. If `from` is absent, succeeds and keeps `to`.
 enum msc_status msc_file_rename(const char *from, const char *to);
@@ -60,17 +61,18 @@ enum msc_status msc_file_free_bytes(uint64_t *out, const char *path);
 
 // Paths in the arena; NULL if memory is short. `join` returns `path` unchanged if it is absolute.
 char *msc_path_join(struct msc_arena *arena, const char *folder, const char *path);
-char *msc_path_folder(struct msc_arena *arena, const char *path); // "." when there is none
-const char *msc_path_name(const char *path);                      // after the last '/'; borrowed
+char *msc_path_folder(struct msc_arena *arena, const char *path); // "." if the path has no folder
+const char *msc_path_name(const char *path); // the part after the last '/'; borrowed
 bool msc_path_ends_in(const char *path, const char *ending);
 // True for a relative path that stays inside its folder: no "..", not absolute, not empty.
 bool msc_path_is_inside(const char *path);
-// Absolute form with symbolic links resolved (of the folder, when the file does not exist yet).
+// The absolute path with symbolic links resolved. If the file does not exist yet, resolves its
+// folder.
 enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const char *path);
-// The same for a path whose missing folders will be created.
+// Like msc_path_absolute, for a path whose missing folders will be created.
 enum msc_status msc_path_planned(char **out, struct msc_arena *arena, const char *path);
-// The absolute form of `folder`/`path`, links resolved. MSC_E_INVALID if it is outside `folder`,
-// whether by "..", by being absolute or through a link.
+// The absolute form of `folder`/`path`, with links resolved. MSC_E_INVALID if that is outside
+// `folder`, be it through "..", an absolute path or a link.
 enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, const char *folder,
                                         const char *path);
 // `path` relative to `folder`, with "../" as needed; both are made absolute first.

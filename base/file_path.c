@@ -55,8 +55,8 @@ static enum msc_status fail_memory(const char *path) {
     return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
 }
 
-// Appends path components that do not exist yet. ".." among them is refused, since its meaning
-// depends on what is created later, unless the folders before it will be created.
+// Appends path components that do not exist yet. Unless the folders before a ".." will be created,
+// such a ".." is rejected, because its meaning depends on what is created later.
 static enum msc_status append_absent(char **out, struct msc_arena *arena, const char *folder,
                                      const char *absent, const char *path, bool will_be_made) {
     char *joined = msc_arena_strdup(arena, folder);
@@ -91,7 +91,7 @@ static enum msc_status make_absolute(char **out, struct msc_arena *arena, const 
     if (!existing) {
         return fail_memory(path);
     }
-    // Components are cut off the end until the rest exists.
+    // Removes components from the end until the remaining path exists.
     size_t length = strlen(path);
     for (;;) {
         char resolved[PATH_MAX];
@@ -127,7 +127,7 @@ enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, con
     if (!joined) {
         return msc_path_is_inside(path)
                    ? fail_memory(path)
-                   : MSC_FAIL(MSC_E_INVALID, "%s: outside of %s", path, folder);
+                   : MSC_FAIL(MSC_E_INVALID, "%s: this path is outside of %s", path, folder);
     }
     MSC_TRY(msc_path_absolute(&root, arena, folder));
     MSC_TRY(msc_path_absolute(&resolved, arena, joined));
@@ -140,7 +140,8 @@ enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, con
     return MSC_OK;
 }
 
-// The length of the folders that begin both absolute paths, without the slash after them.
+// The length of the common folders at the beginning of both absolute paths, without the slash after
+// them.
 static size_t common_length(const char *a, const char *b) {
     size_t common = 0;
     size_t i = 0;
@@ -158,7 +159,7 @@ enum msc_status msc_path_relative(char **out, struct msc_arena *arena, const cha
     char *from = NULL;
     MSC_TRY(msc_path_absolute(&to, arena, path));
     MSC_TRY(msc_path_absolute(&from, arena, folder));
-    // The root counts as no folder, so that every path is a sequence of "/name".
+    // The root is written as "", so that every path is a sequence of "/name".
     to = strcmp(to, "/") == 0 ? to + 1 : to;
     from = strcmp(from, "/") == 0 ? from + 1 : from;
     size_t common = common_length(to, from);

@@ -11,7 +11,7 @@ struct msc_file_set_item {
     const char *what, *path;
     const char *place; // the resolved path; "" if it cannot be resolved
     bool exists, is_read;
-    dev_t device; // of an existing file
+    dev_t device; // identifies an existing file
     ino_t inode;
 };
 

@@ -20,18 +20,18 @@ struct msc_file_set {
     size_t n, capacity;
 };
 
-// Adds a file that is read. Two paths are the same file if they resolve to the same one through
-// links or, if nothing exists yet, to the same place. Strings are copied. The file need not
-// exist; NULL is ignored.
+// Adds a file that is read. Two paths name the same file if, after links are resolved, they lead to
+// the same existing file or to the same absent one. Strings are copied. The file need not exist.
+// NULL is ignored.
 enum msc_status msc_file_set_read(struct msc_file_set *set, const char *what, const char *path);
-// Adds a file that is written. MSC_E_INVALID if it is the same as a file of the set; the message
-// names both. NULL is ignored.
+// Adds a file that is written. MSC_E_INVALID if the set already has this file; the message names
+// both. NULL is ignored.
 enum msc_status msc_file_set_write(struct msc_file_set *set, const char *what, const char *path);
 // The path of the i-th file, as given; NULL past the last.
 const char *msc_file_set_path(const struct msc_file_set *set, size_t i);
-// Hashes the contents of all files that are read, in order: the bytes of a file, the names and
-// bytes of the files in a folder, or the fact that it is missing. Paths do not affect the hash.
+// Hashes the contents of all files that are read, in order. For a file these are its bytes, for a
+// folder the names and bytes of its files. A missing file also affects the hash. Paths do not.
 enum msc_status msc_file_set_hash(struct msc_hash *out, const struct msc_file_set *set);
-void msc_file_set_finish(struct msc_file_set *set); // accepts a zeroed one
+void msc_file_set_finish(struct msc_file_set *set); // accepts a zeroed set
 
 #endif

@@ -1,8 +1,8 @@
 // Atomic file writes: a file is complete or absent.
 //
-// Data is written to a temporary file next to the target, named TARGET.tmp.<16 random hex
-// digits>. The random name cannot be guessed, so nobody can put a file or link there first. The
-// writer holds a lock on it while it lives. A temporary file without a lock was left by a killed
+// Data is written to a temporary file next to the target, named TARGET.tmp.<16 random hex digits>.
+// The random name cannot be guessed, so nobody can create a file or link of that name first. The
+// writer keeps the temporary file locked. A temporary file without a lock was left by a killed
 // writer; the next writer of the same target removes it.
 #include "base/file.h"
 
@@ -36,7 +36,7 @@ out:
 
 // ---- Leftovers of killed writers --------------------------------------------------------------
 
-// Is `name` a temporary file of `target`, a name without folders?
+// True if `name` is a temporary file of `target`. Both are names without folders.
 static bool is_temporary(const char *name, const char *target) {
     size_t length = strlen(target);
     size_t between = strlen(BETWEEN);
@@ -47,8 +47,9 @@ static bool is_temporary(const char *name, const char *target) {
     return strspn(digits, "0123456789abcdef") == N_DIGITS && digits[N_DIGITS] == '\0';
 }
 
-// Removes one of this user's files that no living writer holds. Names are never reused, so this
-// removes the file that was checked, or nothing if its writer has just finished.
+// Removes one of this user's temporary files if no living writer has locked it. Names are never
+// reused, so this removes either the file that was checked or, if its writer has just finished,
+// nothing.
 static void remove_dead(int folder, const char *name) {
     struct stat info;
     int descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -62,7 +63,8 @@ static void remove_dead(int folder, const char *name) {
     close(descriptor);
 }
 
-// Best effort: an unreadable folder or a file that cannot be removed does not stop the writer.
+// Removes all temporary files that killed writers left, as far as possible. A failure does not stop
+// the writer.
 static void remove_all_dead(const char *path) {
     struct msc_arena arena = {0};
     const char *name = msc_path_name(path);
@@ -91,8 +93,8 @@ static enum msc_status choose_name(char **out, const char *path) {
     return msc_str_take(out, &name);
 }
 
-// Creates and locks a temporary file. If another process removes or locks it in between, creates
-// another one.
+// Creates and locks a temporary file. If another process removes or locks the file before that,
+// creates another one.
 static enum msc_status make_temporary(struct msc_file_writer *w, mode_t mode) {
     struct stat info = {0};
     while (info.st_nlink == 0) {
@@ -130,7 +132,7 @@ enum msc_status msc_file_writer_begin(struct msc_file_writer *w, const char *pat
     struct stat old;
     bool exists = stat(path, &old) == 0;
     if (exists && !S_ISREG(old.st_mode)) {
-        // Renaming would replace the device or folder itself.
+        // Renaming over a device or folder would replace it.
         return MSC_FAIL(MSC_E_INVALID, "cannot write %s: it exists and is not a regular file",
                         path);
     }
@@ -198,7 +200,7 @@ enum msc_status msc_file_writer_read_at(struct msc_file_writer *w, uint64_t plac
 
 static void file_write_finish(struct msc_file_writer *w) {
     if (w->descriptor >= 0) {
-        close(w->descriptor); // all data is already synced
+        close(w->descriptor); // cannot lose data, because all of it is synced
     }
     msc_free(w->path);
     msc_free(w->temporary);
@@ -209,11 +211,11 @@ enum msc_status msc_file_writer_commit(struct msc_file_writer *w) {
     if (fsync(w->descriptor) != 0) {
         return msc_file__fail("write", w->path, errno);
     }
-    // Still locked: a temporary file without a lock may be removed.
+    // The file must still be locked here, because a temporary file without a lock may be removed.
     if (rename(w->temporary, w->path) != 0) {
         return msc_file__fail("replace", w->path, errno);
     }
-    msc_file_sync_folder(w->path); // before this, either name leads to a complete file
+    msc_file_sync_folder(w->path); // until then, the folder has a complete file under either name
     file_write_finish(w);
     return MSC_OK;
 }

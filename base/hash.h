@@ -19,7 +19,7 @@ struct msc_hash {
 #define MSC_HASH_TEXT_BYTES 33 // 32 hexadecimal digits and NUL
 
 struct msc_hash msc_hash_bytes(const void *data, size_t n_bytes);
-// Order matters: combine(a, b) differs from combine(b, a).
+// The order matters: combine(a, b) differs from combine(b, a).
 struct msc_hash msc_hash_combine(struct msc_hash a, struct msc_hash b);
 struct msc_hash msc_hash_add_bytes(struct msc_hash h, const void *data, size_t n_bytes);
 struct msc_hash msc_hash_add_text(struct msc_hash h, const char *text); // NULL counts as ""

@@ -14,14 +14,13 @@
 #include "base/status.h"
 
 struct msc_hash_index_slot {
-    uint32_t low;  // low bits of the hash; they nearly always differ between elements
+    uint32_t low;  // low bits of the hash, compared before the full hash
     int32_t place; // the element's position + 1; 0 for an empty slot
 };
 
 struct msc_hash_index {                // zero-initialise
     struct msc_hash_index_slot *slots; // open addressing
-    size_t n_slots;                    // a power of two up to 2^32, or 0; at most half are
-                                       // occupied
+    size_t n_slots;                    // a power of two up to 2^32, or 0; at most half are occupied
 };
 
 // The position of the element with this hash, or -1.

@@ -17,7 +17,7 @@
 #include <string.h>
 
 struct msc_heap {
-    void *elements; // the first element comes before all others
+    void *elements; // the array; the first element of a heap is first in the order
     size_t element_bytes;
     void *spare; // room for one element
     bool (*is_before)(const void *context, const void *a, const void *b);
@@ -36,10 +36,11 @@ static inline bool msc_heap__is_before(const struct msc_heap *heap, size_t i, si
     return heap->is_before(heap->context, msc_heap__at(heap, i), msc_heap__at(heap, k));
 }
 
-// Puts the spare element at `hole` in a heap of n elements and moves it down to its place.
+// Places the spare element in a heap of n elements: starts at the free position `hole` and moves
+// down as far as the order requires.
 static inline void msc_heap__sift_down(const struct msc_heap *heap, size_t n, size_t hole) {
     for (size_t child = 2 * hole + 1; child < n; child = 2 * hole + 1) {
-        // Branch-free, since which child is smaller cannot be predicted.
+        // Without branches, because which child is smaller cannot be predicted.
         size_t is_pair = child + 1 < n;
         child += is_pair & (size_t)msc_heap__is_before(heap, child, child + is_pair);
         if (!heap->is_before(heap->context, heap->spare, msc_heap__at(heap, child))) {
@@ -80,7 +81,7 @@ static inline void msc_heap_sort(const struct msc_heap *heap, size_t n) {
     msc_heap_sort_made(heap, n);
 }
 
-// Offers an element and keeps the first `max` > 0 in order. *n is the number kept; the array
+// Adds an element and keeps only the first `max` > 0 in the order. *n is the number kept. The array
 // becomes a heap once *n reaches `max`.
 static inline void msc_heap_offer(const struct msc_heap *heap, size_t *n, size_t max,
                                   const void *element) {

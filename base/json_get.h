@@ -1,11 +1,11 @@
-// Reads members of JSON objects: getters that accept whatever is there, and getters whose errors say
-// which member is wrong and what was expected.
+// Reads members of JSON objects. Some getters accept any member; the others fail with an error that
+// says which member is wrong and what was expected.
 //
 //     const char *name = msc_json_text_of(plan, "name");        // NULL: absent, or not a string
 //     MSC_TRY(msc_json_get_i64(&id, plan, "id", "plans[3]"));   // 'plans[3]: "id" is missing, ...'
 //
-// Keys are case-sensitive. An object may be NULL, and then has no members. Everything returned belongs to
-// the tree.
+// Keys are case-sensitive. An object may be NULL, which means that it has no members. The tree owns
+// everything returned.
 #ifndef MSC_BASE_JSON_GET_H
 #define MSC_BASE_JSON_GET_H
 
@@ -27,8 +27,9 @@ const char *msc_json_text_of(const cJSON *object, const char *key);
 // The value of a member that is a number, else NaN.
 double msc_json_number_of(const cJSON *object, const char *key);
 
-// Turns MSC_E_FORMAT into MSC_E_INVALID and keeps the message: a mistake in a file that a person
-// wrote is invalid input, not damage. For readers of configurations, around the functions below.
+// Turns MSC_E_FORMAT into MSC_E_INVALID and keeps the message, because a mistake in a file that a
+// person wrote is invalid input, not damage. Readers of configurations wrap the functions below in
+// it.
 enum msc_status msc_json_of_user(enum msc_status status);
 
 // Get members of an object. Error messages begin with `where`. MSC_E_FORMAT if the member is
@@ -50,10 +51,11 @@ enum msc_status msc_json_get_array(const cJSON **out, const cJSON *object, const
 enum msc_status msc_json_get_texts(const char *const **out, size_t *n, const cJSON *object,
                                    const char *key, const char *what, const char *where,
                                    struct msc_arena *arena);
-// Fails with MSC_E_INVALID: unknown key. Suggests a similar known key, or lists them all.
+// Fails with MSC_E_INVALID and the message that the key is unknown. Suggests a similar known key,
+// or lists them all.
 enum msc_status msc_json_fail_key(const char *key, const char *const known[], size_t n,
                                   const char *where);
-// Fails in the same way unless every key of `object` is in `known`.
+// Fails like msc_json_fail_key unless every key of `object` is in `known`.
 enum msc_status msc_json_check_keys(const cJSON *object, const char *const known[], size_t n,
                                     const char *where);
 

@@ -13,7 +13,7 @@
 
 #define DEEPEST 200
 
-// A key of an object that is open or was just closed.
+// A key of an object that is open or has just been closed.
 struct key_place {
     const char *key; // borrowed from the tree
     size_t offset;
@@ -26,13 +26,12 @@ struct parser {
     int depth;
     const char *name;
     struct msc_str scratch;      // the string being decoded
-    size_t text_start, text_end; // of the string read last; its end, or the error in it
-    struct key_place *keys;      // of all open objects, innermost last
+    size_t text_start, text_end; // last string: its begin, and its end or the error in it
+    struct key_place *keys;      // keys of all open objects, innermost last
     size_t n_keys;
     size_t key_capacity;
-    const char *lists_key; // lists inside this member of the outermost object stay text; may be
-                           // NULL
-    bool is_in_lists;      // inside that member now
+    const char *lists_key; // lists in this member of the outermost object stay text; or NULL
+    bool is_in_lists;      // the parser is inside that member
     // Receives the elements that are not kept; may be NULL.
     enum msc_status (*take)(void *payload, const cJSON *element);
     void *payload;
@@ -49,7 +48,7 @@ static enum msc_status fail_at(const struct parser *p, size_t offset, const char
             line++;
             column = 1;
         } else if (((unsigned char)p->text[i] & 0xc0) != 0x80) {
-            column++; // UTF-8 continuation bytes do not start a new column
+            column++; // a UTF-8 continuation byte does not start a new column
         }
     }
     return MSC_FAIL(MSC_E_FORMAT, "%s:%zu:%zu: %s%s", p->name, line, column, what, detail);
@@ -71,8 +70,8 @@ static void skip_space(struct parser *p) {
     }
 }
 
-// Common mistakes of people and word processors that are not JSON. The name follows ", found " in
-// the message. The two double curly quotes come first.
+// Characters that people and word processors write by mistake, and that are not JSON. The message
+// has ", found " and the name. The two double curly quotes come first.
 static const struct slip {
     const char *text, *name;
 } slips[] = {
@@ -99,7 +98,7 @@ static const struct slip {
 
 enum { CLOSING = 0, CURLY_END = 2, SLIPS_END = sizeof slips / sizeof slips[0] };
 
-// The mistake at `offset`, searched among the first `end` entries.
+// The name of the mistake at `offset`, if it is one of the first `end` entries; else NULL.
 static const char *find_slip(const struct parser *p, size_t offset, size_t end) {
     for (size_t i = 0; i < end; i++) {
         size_t length = strlen(slips[i].text);
@@ -110,8 +109,8 @@ static const char *find_slip(const struct parser *p, size_t offset, size_t end) 
     return NULL;
 }
 
-// If the last string contains a closing curly quote without an opening one, the writer meant to
-// end it there. Only blanks may separate that string from the error.
+// If the last string contains a closing curly quote without an opening one, the writer meant to end
+// the string there. Reports this only if nothing but blanks is between that string and the error.
 static const char *find_unended(size_t *place, const struct parser *p) {
     for (size_t i = p->text_end; i < p->at; i++) {
         if (!strchr(" \t\r\n", p->text[i])) {
@@ -219,7 +218,7 @@ static enum msc_status parse_escape(struct parser *p) {
     return MSC_OK;
 }
 
-// Checks that the string from `start` to here is UTF-8.
+// Checks that the string from `start` to the current position is UTF-8.
 static enum msc_status check_characters(const struct parser *p, size_t start) {
     char what[48];
     size_t good = start + msc_utf8_length(p->text + start, p->at - start);
@@ -230,7 +229,7 @@ static enum msc_status check_characters(const struct parser *p, size_t start) {
     return fail_at(p, good, what, "; save the text as UTF-8");
 }
 
-// Decodes the string that begins here into p->scratch.
+// Decodes the string at the current position into p->scratch.
 static enum msc_status parse_text(struct parser *p) {
     size_t start = p->at++;
     p->text_start = p->text_end = start;
@@ -280,7 +279,7 @@ static double whole_number(const char *text, size_t length) {
     return is_negative ? -value : value;
 }
 
-// Converts the text from `start` to here.
+// Converts the number from `start` to the current position.
 static enum msc_status convert_number(double *out, struct parser *p, size_t start) {
     msc_str_clear(&p->scratch);
     msc_str_append_n(&p->scratch, p->text + start, p->at - start);
@@ -343,7 +342,7 @@ static enum msc_status parse_word(struct parser *p, cJSON **out) {
     return fail_expected(p, "a value");
 }
 
-// After an element: *more is set if a comma follows, cleared if `close` ends the list.
+// Reads the separator after an element. *more is true for a comma, false if `close` ends the list.
 static enum msc_status parse_separator(struct parser *p, char close, bool *more) {
     skip_space(p);
     int c = json_parse_peek(p);

@@ -10,10 +10,10 @@
 #define INDENT 2
 #define COMPACT (-1) // instead of a depth
 
-// 2^53: below it every whole double prints exactly, and different ones print differently.
+// 2^53. All integers below it are exact in double, so each prints exactly.
 #define INTEGER_LIMIT 9007199254740992.0
 
-// The length of the character at `c`; 0 if it is not UTF-8.
+// The number of bytes of the character at `c`; 0 if it is not UTF-8.
 static size_t character_bytes(const char *c) {
     uint32_t code;
     return (unsigned char)*c < 0x80 ? 1 : msc_utf8_next(&code, c, strnlen(c, 4));
@@ -50,7 +50,7 @@ void msc_json_write_number(struct msc_str *out, double value) {
         msc_str_append(out, "null");
     } else if (fabs(value) < INTEGER_LIMIT && value == floor(value)) {
         if (signbit(value)) {
-            msc_str_char(out, '-'); // also for -0, whose sign an integer would lose
+            msc_str_char(out, '-'); // also for -0, because an integer has no -0
         }
         msc_str_u64(out, (uint64_t)fabs(value));
     } else {

@@ -26,7 +26,7 @@ enum msc_log_level msc_log_level_at(size_t i) {
     return levels[i].level;
 }
 
-// The receiver expects one line, so line breaks in a message are replaced.
+// Replaces line breaks in a message, because the receiver expects a single line.
 static void join_lines(char *text, size_t length) {
     while (length > 0 && text[length - 1] == '\n') {
         text[--length] = '\0';

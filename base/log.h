@@ -27,8 +27,8 @@ enum msc_log_level msc_log_level_at(size_t i);
 
 struct msc_log {
     enum msc_log_level level; // messages above it are dropped
-    // One complete line without newline, safe to show (base/shown.h). May be called from several
-    // threads.
+    // Receives one complete line without newline, safe to show (base/shown.h). May be called from
+    // several threads.
     void (*write)(void *payload, enum msc_log_level level, const char *line);
     void *payload;
 };

@@ -1,6 +1,6 @@
-// Linux: affinity mask, /proc.
+// Linux: CPU affinity mask and /proc.
 
-// sched_getaffinity is Linux's own.
+// sched_getaffinity is specific to Linux.
 #define _GNU_SOURCE
 
 #include "base/machine.h"

@@ -7,15 +7,15 @@
 
 // Processors that this process may use, at least 1.
 int msc_machine_n_threads(void);
-// Can the processor add products of signed and unsigned bytes directly to 32-bit sums? On x86
-// this needs AVX-512 VNNI or AVX-VNNI; other processors are assumed to.
+// True if the processor can add products of signed and unsigned bytes directly to 32-bit sums. On
+// x86 this needs AVX-512 VNNI or AVX-VNNI. Assumed true for other processors.
 bool msc_machine_sums_bytes(void);
-// Memory available without swapping, within the limits of this process's control groups; 0:
+// Memory available without swapping, within the limits of this process's control groups. 0:
 // unknown.
 uint64_t msc_machine_free_bytes(void);
-// Memory that this process holds now; 0: unknown.
+// Resident memory of this process; 0: unknown.
 uint64_t msc_machine_resident_bytes(void);
-// Upper bound of what this process can hold: resident plus free memory; 0: unknown.
+// Upper bound of the memory that this process can hold: resident plus free memory. 0: unknown.
 uint64_t msc_machine_limit_bytes(void);
 
 struct msc_arena;

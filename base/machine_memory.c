@@ -1,8 +1,8 @@
 // Free memory on Linux: /proc/meminfo, and the control groups (versions 1 and 2) of this process.
 //
 // /proc/self/cgroup has the path of each group. /proc/self/mountinfo says where the hierarchy is
-// mounted and which part of it is visible. A container may see its own group as the root, and no
-// group above it.
+// mounted and which part of it is visible. A container may see its own group as the root; then the
+// groups above it are not visible.
 
 #include "base/machine.h"
 
@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The files of a control group in one version.
+// File names of one version of control groups.
 struct version {
     const char *file_system;
-    const char *controller; // in /proc/self/cgroup
+    const char *controller; // name of the controller in /proc/self/cgroup
     const char *limits[2];
     const char *used;
     const char *idle; // key in memory.stat: inactive file cache, which can be reclaimed
@@ -37,7 +37,7 @@ struct place {
     size_t group_length; // only this prefix of `group` is used
 };
 
-// Owned by the caller (msc_free); NULL if it cannot be read.
+// Reads a file of the group. The caller owns the text (msc_free). NULL if the file cannot be read.
 static char *read_text(const struct place *place, const char *name) {
     struct msc_str path = {0};
     char *text = NULL;
@@ -51,7 +51,8 @@ static char *read_text(const struct place *place, const char *name) {
     return is_read ? text : NULL;
 }
 
-// Reads the number in a file, or the number after `key` at the beginning of a line.
+// Reads the number in a file. If `key` is not NULL, reads the number after `key` at the beginning
+// of a line.
 static bool read_number(uint64_t *out, const struct place *place, const char *name,
                         const char *key) {
     char *text = read_text(place, name);
@@ -66,7 +67,7 @@ static bool read_number(uint64_t *out, const struct place *place, const char *na
         at += n;
         *out = strtoull(at, &end, 10);
     }
-    bool is_there = at && end != at; // "max" is not a number
+    bool is_there = at && end != at; // false for "max"
     msc_free(text);
     return is_there;
 }
@@ -93,7 +94,7 @@ static uint64_t group_free(const struct version *version, const struct place *pl
     return limit - least(limit, used);
 }
 
-// Is `word` in the comma-separated `list`?
+// True if `word` is in the comma-separated `list`.
 static bool has_word(const char *list, const char *word) {
     size_t n = strlen(word);
     for (const char *at = list;; at++) {
@@ -153,7 +154,8 @@ static bool parse_mount(struct mount *out, char *line) {
     return type && source && options;
 }
 
-// `group` relative to `root`, the visible part of the hierarchy; "" if equal or not visible.
+// `group` relative to `root`, the visible part of the hierarchy. "" if both are equal or the group
+// is not visible.
 static const char *below_root(const char *group, const char *root) {
     size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
     bool is_below = strncmp(group, root, n) == 0 && group[n] == '/' &&
@@ -161,7 +163,7 @@ static const char *below_root(const char *group, const char *root) {
     return is_below ? group + n : "";
 }
 
-// The least memory left in a group and all its ancestors.
+// The smallest amount of memory that a group or any of its ancestors has left.
 static uint64_t tree_free(const struct version *version, const char *root,
                           const struct mount *mount, const char *group) {
     struct place place = {.root = root, .mount = mount->place, .group = group};

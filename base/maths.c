@@ -71,7 +71,8 @@ double msc_maths_exp(double x) {
         r + square * (1.0 / 2.0 + r * (1.0 / 6.0) +
                       square * (1.0 / 24.0 + r * (1.0 / 120.0) + square * (1.0 / 720.0)));
     int n = (int)nearest, step = n & (STEPS - 1);
-    // In two factors, so that only the second one rounds if the result is subnormal.
+    // The power is applied as two factors, so that only the second one rounds if the result is
+    // subnormal.
     int power = (n - step) / STEPS, half = power / 2;
     return (roots[step] + roots[step] * series) * power_of_two(half) * power_of_two(power - half);
 }

@@ -66,7 +66,7 @@ out:
     return status;
 }
 
-// JSON has no infinity, so an infinite limit is left out and reads back as the default.
+// JSON has no infinity. An infinite limit is therefore omitted; reading then gives the default.
 static enum msc_status write_f64(cJSON *object, const char *key, double value) {
     return isfinite(value) ? msc_json_add_number(object, key, value) : MSC_OK;
 }
@@ -128,7 +128,7 @@ enum msc_status msc_param_write(const struct msc_param params[], const void *tar
     return MSC_OK;
 }
 
-// "4" or "1.5"; integers never in exponent form.
+// Appends a number such as "4" or "1.5"; integers never have an exponent.
 static void help_number(struct msc_str *out, double number) {
     if (isfinite(number)) {
         msc_json_write_number(out, number);
@@ -145,7 +145,8 @@ static bool is_json(const struct msc_param *p) {
     return p->type == MSC_PARAM_JSON || p->type == MSC_PARAM_OBJECT;
 }
 
-// Defaults of the other types are empty, or described in the help.
+// True if the help should show a default. Defaults of the other types are empty or described in the
+// help.
 static bool has_default(const struct msc_param *p) {
     return !is_json(p) && (!is_text(p) || p->text);
 }

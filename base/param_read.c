@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// The input of a reader of one value.
+// The arguments of the functions that read one value.
 struct reading {
     const struct msc_param *param;
     void *member;
@@ -64,7 +64,7 @@ static enum msc_status read_i64(const struct reading *r) {
     }
     if (!is_text) {
         double value = cJSON_IsNumber(r->value) ? r->value->valuedouble : 0.5;
-        // Above 2^53 neighbouring integers share one double.
+        // Above 2^53, a double cannot hold every integer.
         if (value != floor(value) || fabs(value) > 9007199254740992.0) {
             return fail_value(r, "a whole number");
         }
@@ -101,7 +101,7 @@ static enum msc_status read_duration(const struct reading *r) {
 static enum msc_status read_text(const struct reading *r) {
     const char **member = r->member;
     if (cJSON_IsNull(r->value) && !r->param->text) {
-        *member = NULL; // msc_param_write writes null for a text that was never set
+        *member = NULL; // msc_param_write writes null for a text that was not set
         return MSC_OK;
     }
     if (!cJSON_IsString(r->value)) {

@@ -12,10 +12,10 @@
 #endif
 #endif
 
-// MSC_SIMD marks a function that is compiled once for each instruction set; the variant is chosen
-// when the program loads. All variants give the same bits, because the build forbids contraction
-// of a*b+c. Use it only for static functions: others would be exported from the library whatever
-// their visibility. MSC_SIMD_LEVEL names the chosen instruction set.
+// MSC_SIMD marks a function that is compiled once per instruction set. The loader of the program
+// chooses the variant. All variants give the same bits, because the build forbids contraction of
+// a*b+c. Use MSC_SIMD only for static functions: the library would export others, whatever their
+// visibility. MSC_SIMD_LEVEL names the chosen instruction set.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MSC_SANITIZED)
 #define MSC_SIMD __attribute__((target_clones("avx512f", "avx2", "default")))
 #define MSC_SIMD_LEVEL                                                                             \
@@ -27,14 +27,14 @@
 #define MSC_SIMD_LEVEL "baseline"
 #endif
 
-// 1 if oneDNN's header names instruction sets of this processor architecture.
+// 1 if oneDNN's header lists instruction sets for this processor architecture, else 0.
 #ifdef __x86_64__
 #define MSC_HAS_ISA_LEVELS 1
 #else
 #define MSC_HAS_ISA_LEVELS 0
 #endif
 
-// Do the vector minimum and maximum raise FE_INVALID for NaN and return their other operand?
+// 1 if the vector minimum and maximum raise FE_INVALID for NaN and return the other operand.
 #ifdef __x86_64__
 #define MSC_LIMITS_RAISE_INVALID 1
 #else

@@ -20,18 +20,18 @@
 #include <time.h>
 #include <unistd.h>
 
-// A longer line is an error.
+// Longest line that a program may write.
 #define LINE_LIMIT ((size_t)64 << 20)
-// The child closes all descriptors below this one. A descriptor without close-on-exec, such as a
-// lock, must not outlive this process in an orphan.
+// The child closes all descriptors below this number. Otherwise an orphaned child could keep a
+// descriptor without close-on-exec, such as a lock, open after this process ends.
 #define DESCRIPTOR_LIMIT 4096
 
-// Time to end after SIGTERM before SIGKILL follows.
+// Time that a program has to end after SIGTERM, before it gets SIGKILL.
 #define TERM_GRACE_S 1.0
 
 extern char **environ;
 
-// Sent to the parent by a child that could not execute the program.
+// A child that could not execute the program sends this to the parent.
 struct start_error {
     bool in_folder;
     int code;
@@ -56,7 +56,7 @@ static void close_ends(int ends[PIPE_ENDS]) {
     }
 }
 
-// Opens three pipes, closed on exec, none of them on a standard descriptor.
+// Opens three pipes, which are closed on exec. No end of them is a standard descriptor.
 static bool open_ends(int ends[PIPE_ENDS]) {
     for (int i = 0; i < PIPE_ENDS; i++) {
         ends[i] = -1;
@@ -109,7 +109,7 @@ static void become_program(const char *const argv[], const char *folder, char *c
     if (folder && chdir(folder) != 0) {
         error.in_folder = true;
     } else {
-        // exec does not change its arguments; its declaration only lacks the const.
+        // exec does not change its arguments, although they are not declared const.
         union {
             const char *const *given;
             char *const *wanted;
@@ -135,7 +135,7 @@ static enum msc_status read_start_error(int descriptor, const char *name, const 
         n = read(descriptor, &error, sizeof error);
     } while (n < 0 && errno == EINTR);
     if (n != (ssize_t)sizeof error) {
-        return MSC_OK; // closed by exec: the program runs
+        return MSC_OK; // exec closed the pipe, so the program runs
     }
     enum msc_status status = error.code == ENOENT ? MSC_E_NOT_FOUND : MSC_E_IO;
     return error.in_folder
@@ -169,7 +169,8 @@ enum msc_status msc_process__start(struct msc_process **out, const char *const a
         status = MSC_FAIL(MSC_E_IO, "%s: cannot be started: %s", argv[0], strerror(errno));
         goto out;
     }
-    setpgid(process->pid, process->pid); // child and parent both call this, whichever comes first
+    // child and parent both call this, because either may be first
+    setpgid(process->pid, process->pid);
     close(ends[CHILD_ERROR]);
     ends[CHILD_ERROR] = -1;
     MSC_TRY_OUT(read_start_error(ends[PARENT_ERROR], argv[0], folder));
@@ -202,8 +203,8 @@ void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel
     process->cancel_level = level;
 }
 
-// Waits until the descriptor is ready, but at most until the next check whether the program still
-// runs; both return READY.
+// Waits until the descriptor is ready, or until it is time to check again whether the program still
+// runs. Returns READY in both cases.
 static enum msc_process_waited wait_ready(const struct msc_process *process, int descriptor,
                                           short events, double deadline_s) {
     double left_s = deadline_s - msc_clock_seconds();
@@ -231,7 +232,8 @@ static void pause_briefly(void) {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-// Stores how the program ended. The process is not reaped, so its id is not reused.
+// False if the process still runs at the deadline. Otherwise stores how it ended. The process is
+// not reaped, so its id is not reused.
 bool msc_process__has_ended(struct msc_process *process, double deadline_s) {
     for (;;) {
         siginfo_t death = {0};
@@ -257,8 +259,8 @@ enum msc_status msc_process__fail_ended(struct msc_process *process) {
                     process->death.si_status);
 }
 
-// Ends everything in the program's group, which was asked to end before. A process that has left
-// the group (setsid) is left running.
+// Kills everything in the program's group that still runs at the deadline; the group was asked to
+// end earlier. A process that has left the group (setsid) keeps running.
 static void end_group(struct msc_process *process, double deadline_s) {
     if (!msc_process__has_ended(process, deadline_s)) {
         kill(process->pid, SIGKILL);
@@ -272,7 +274,7 @@ static void end_group(struct msc_process *process, double deadline_s) {
     kill(-process->pid, SIGKILL);
 }
 
-// A write without the SIGPIPE that a closed pipe would raise.
+// Writes without the SIGPIPE that a closed pipe would raise.
 static ssize_t write_quietly(int descriptor, const char *text, size_t length) {
     sigset_t pipe_signal;
     sigset_t before;
@@ -300,12 +302,12 @@ enum msc_status msc_process_send(struct msc_process *process, const char *text, 
             text += n;
             length -= (size_t)n;
         } else if (errno == EPIPE) {
-            return MSC_OK; // its last output may still be unread
+            return MSC_OK; // the program's last output may still be unread
         } else if (errno != EAGAIN && errno != EINTR) {
             return MSC_FAIL(MSC_E_IO, "%s: cannot be written to: %s", process->name,
                             strerror(errno));
         } else if (msc_process__has_ended(process, 0.0)) {
-            return MSC_OK; // its children may hold the pipe open, but do not answer
+            return MSC_OK; // the program's children may hold the pipe open, but do not answer
         } else {
             enum msc_process_waited waited =
                 wait_ready(process, process->input, POLLOUT, deadline_s);
@@ -331,7 +333,8 @@ static enum msc_status pipe_make_room(struct msc_process *process) {
     return msc_grow(&process->buffer, &process->capacity, process->end + 4096, 1);
 }
 
-// The next complete line read so far, without its newline. NULL if there is none.
+// The next complete line of the bytes read so far, without its newline; NULL if no line is
+// complete.
 char *msc_process__take_line(struct msc_process *process, size_t *length, size_t n_seen) {
     char *start = process->buffer ? process->buffer + process->begin : NULL;
     size_t n_held = process->end - process->begin;
@@ -345,8 +348,8 @@ char *msc_process__take_line(struct msc_process *process, size_t *length, size_t
     return start;
 }
 
-// The program has ended when its process has ended. Children may keep its output open and even
-// write more, but only the bytes in the pipe at that moment are read.
+// Checks whether the process has ended; that ends the program. Its children may keep its output
+// open and even write more, but only the bytes in the pipe at that moment are read.
 static void notice_end(struct msc_process *process) {
     double now_s = msc_clock_seconds();
     if (process->is_at_end || now_s < process->next_look_s) {
@@ -360,7 +363,7 @@ static void notice_end(struct msc_process *process) {
     }
 }
 
-// Reads available bytes. *n == 0: the output has ended; *n < 0: nothing is available now.
+// Reads the available bytes. *n is 0 if the output has ended, negative if nothing is available yet.
 static enum msc_status read_now(struct msc_process *process, ssize_t *n) {
     MSC_TRY(pipe_make_room(process));
     notice_end(process);
@@ -420,7 +423,7 @@ enum msc_status msc_process_send_some(struct msc_process *process, const char *t
     ssize_t n = write_quietly(process->input, text, length);
     *n_sent = n > 0 ? (size_t)n : 0;
     if (n < 0 && errno == EPIPE) {
-        *n_sent = length; // its last output may still be unread
+        *n_sent = length; // the program's last output may still be unread
     } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
         return MSC_FAIL(MSC_E_IO, "%s: cannot be written to: %s", process->name, strerror(errno));
     }

@@ -8,26 +8,26 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-// Interval of the checks whether the program has ended or a stop is requested.
+// Interval between checks whether the program has ended or a stop was requested.
 #define MSC_PROCESS_POLL_S 0.1
 
 struct msc_process {
-    // Also the id of its group. Only msc_process_stop reaps the process, so the id is not reused
-    // before. -1: not started.
+    // Id of the process and of its group; -1: not started. Only msc_process_stop reaps the process,
+    // so the id is not reused until then.
     pid_t pid;
-    siginfo_t death;                 // how it ended, valid once it has
-    int input;                       // written by us
-    int output;                      // read by us
+    siginfo_t death;                 // how the process ended, valid once it has ended
+    int input;                       // the program's input, which we write
+    int output;                      // the program's output, which we read
     const struct msc_cancel *cancel; // NULL: waits cannot be cancelled
     int cancel_level;
     char *name;
     char *buffer;
     size_t capacity;
-    size_t begin; // of the bytes read and not yet returned
+    size_t begin; // of the bytes that are read but not yet returned
     size_t end;
-    double next_look_s; // time of the next check whether it still runs
+    double next_look_s; // time of the next check whether the program still runs
     bool is_at_end;     // the process has ended
-    size_t n_left;      // unread bytes of its output at that moment
+    size_t n_left;      // unread bytes of its output when it ended
 };
 
 enum msc_process_waited {
@@ -36,16 +36,18 @@ enum msc_process_waited {
     MSC_PROCESS_CANCELLED,
 };
 
-// Like msc_process_start; `environment` NULL: ours. The child gets `death_signal` when we end.
+// Like msc_process_start. `environment` NULL: our own. The child gets `death_signal` when the
+// starting thread ends.
 enum msc_status msc_process__start(struct msc_process **out, const char *const argv[],
                                    const char *folder, char *const environment[], int death_signal);
-// The next complete line read so far, without its newline. The first n_seen bytes have no
-// newline. NULL if there is none.
+// The next complete line of the bytes read so far, without its newline; NULL if no line is
+// complete. The first n_seen bytes are known to have no newline.
 char *msc_process__take_line(struct msc_process *process, size_t *length, size_t n_seen);
 // Waits for more bytes. *is_over: the output has ended.
 enum msc_status msc_process__read_more(struct msc_process *process, bool *is_over,
                                        double deadline_s, double timeout_s);
-// Stores how the program ended. The process is not reaped, so its id is not reused.
+// False if the process still runs at the deadline. Otherwise stores how it ended. The process is
+// not reaped, so its id is not reused.
 bool msc_process__has_ended(struct msc_process *process, double deadline_s);
 // Frees a program that has ended; its children keep running.
 void msc_process__leave(struct msc_process *process);

@@ -1,4 +1,4 @@
-// Programs that run until they end, without input.
+// Runs programs without input until they end.
 #include "base/process_internal.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-// Keeps the line, trimmed, unless it is blank.
+// Stores the line, trimmed, in `last` unless the line is blank.
 static void keep_line(struct msc_str *last, const char *line, size_t length) {
     static const char blanks[] = " \t\r\v\f";
     while (length > 0 && strchr(blanks, line[length - 1])) {
@@ -73,7 +73,7 @@ static enum msc_status check_line(const struct msc_str *last, const char *name) 
                : msc_status_prefix(MSC_E_STATE, "%s", name);
 }
 
-// A program that succeeded may leave children running; those of a failed one are ended.
+// If a program succeeded, its children may keep running; if it failed, they are ended.
 static void run_end(struct msc_process *process, enum msc_status status) {
     if (status == MSC_OK) {
         msc_process__leave(process);
@@ -100,7 +100,7 @@ enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], 
     return status == MSC_E_IO ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
 }
 
-// `more` followed by our environment; the first entry of a name counts.
+// `more` followed by our environment. The first entry of a name is the valid one.
 static char **join_environment(const char *const more[], struct msc_arena *arena) {
     size_t n_more = 0;
     size_t n_ours = 0;

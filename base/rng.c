@@ -5,7 +5,7 @@
 // The 128-bit generator needs an integer type that ISO C lacks; only this file uses it.
 __extension__ typedef unsigned __int128 wide;
 
-// The multipliers of the paper's reference implementation, for 64 and 128 bits of state.
+// Multipliers of O'Neill's reference implementation for 64 and 128 bits of state.
 #define PCG32_MULTIPLIER 6364136223846793005u
 #define PCG64_MULTIPLIER_HIGH 0x2360ed051fc65da4u
 #define PCG64_MULTIPLIER_LOW 0x4385df649fccf645u
@@ -32,7 +32,7 @@ uint32_t msc_pcg32_next(struct msc_pcg32 *rng) {
 
 uint32_t msc_pcg32_below(struct msc_pcg32 *rng, uint32_t bound) {
     assert(bound > 0);
-    // The lowest 2^32 mod bound draws are rejected, which leaves a multiple of `bound`.
+    // Rejecting the lowest (2^32 mod bound) numbers leaves a count that is a multiple of `bound`.
     uint32_t threshold = -bound % bound;
     uint32_t draw = msc_pcg32_next(rng);
     while (draw < threshold) {
@@ -83,8 +83,8 @@ void msc_rng_seed(struct msc_rng *rng, uint64_t seed, uint64_t stream) {
     uint64_t state_low = split_mix(seed);
     uint64_t stream_low = split_mix(stream);
     uint64_t state_high = split_mix(state_low ^ stream_low);
-    // The low half of the increment is a bijection of `stream`: for any seed, two streams give
-    // different sequences.
+    // The low half of the increment is a bijection of `stream`, so that for any seed two streams
+    // give different sequences.
     uint64_t stream_high = split_mix(stream_low + state_low);
     msc_pcg64_seed(&rng->pcg, state_high, state_low, stream_high, stream_low);
 }

@@ -22,14 +22,14 @@ static const char *find_place(void) {
     return place && place[0] ? place : "/tmp";
 }
 
-// Opens a folder, but not a link to one; -1 if there is none.
+// Opens a folder, but not a link to a folder. -1 if it does not exist or cannot be opened.
 static int open_folder(int parent, const char *name) {
     return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 // ---- Removing ---------------------------------------------------------------------------------
 
-// Takes ownership of the descriptor.
+// Removes everything in a folder. Takes ownership of the descriptor.
 static void empty_folder(int descriptor, int depth) {
     DIR *list = fdopendir(descriptor);
     if (!list) {
@@ -100,8 +100,8 @@ static enum msc_status fail_make(const char *path) {
                     path, strerror(errno));
 }
 
-// Takes the lock. False if a sweep removed the folder between creating and locking it. On a file
-// system without locks nobody sweeps.
+// Locks the folder. False if a sweep removed the folder after it was created and before it was
+// locked. On a file system without locks, sweeps remove nothing.
 static bool hold(int *lock, const char *path) {
     struct stat info = {0};
     *lock = open_folder(AT_FDCWD, path);
@@ -119,7 +119,7 @@ static bool hold(int *lock, const char *path) {
 
 enum msc_status msc_scratch_make(struct msc_scratch *out, struct msc_arena *arena) {
     char *place = NULL;
-    // Other programs get the path as JSON.
+    // The path must be UTF-8, because other programs receive it in JSON.
     MSC_TRY(msc_utf8_check(find_place(), strlen(find_place()), "TMPDIR"));
     MSC_TRY(msc_path_planned(&place, arena, find_place()));
     for (;;) {

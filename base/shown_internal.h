@@ -9,10 +9,10 @@
 
 #define MSC_SHOWN_BYTES 8 // of an escape, including NUL
 
-// The character that begins here and its length. Invalid UTF-8 is 0, byte by byte.
+// The character at `text` and its length. An invalid byte counts as a character 0 of one byte.
 uint32_t msc_shown__next(size_t *n_bytes, const char *text);
-// Must the character be escaped? True for control characters (C0, DEL, C1), and thus for invalid
-// bytes, for marks of text direction and for line and paragraph separators.
+// True if the character must be escaped: control characters (C0, DEL, C1), and thus invalid bytes;
+// marks of text direction; line and paragraph separators.
 bool msc_shown__is_obeyed(uint32_t code);
 // The escape of a character; `byte` is its first byte.
 void msc_shown__escape(char out[MSC_SHOWN_BYTES], uint32_t code, char byte);

@@ -13,7 +13,7 @@
 static _Thread_local char message_text[MESSAGE_BYTES];
 static _Thread_local char where_text[WHERE_BYTES];
 
-// Messages quote what files contain, so they are made safe to show.
+// Makes the message safe to show, because it may quote the contents of files.
 static void set_message(const char text[MESSAGE_BYTES]) {
     msc_shown_copy(message_text, MESSAGE_BYTES, text);
 }
@@ -39,7 +39,8 @@ enum msc_status msc_status_prefix(enum msc_status status, const char *format, ..
     int n = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (n >= 0 && (size_t)n < sizeof text) {
-        // Truncating so long a message loses nothing important.
+        // Truncation only affects a message longer than the buffer, and then loses nothing
+        // important.
         size_t left = sizeof text - (size_t)n;
         if (snprintf(text + n, left, ": %s", message_text) < 0) {
             text[n] = '\0';

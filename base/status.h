@@ -10,7 +10,7 @@
 //     MSC_TRY(msc_file_read(&text, &n_bytes, path));
 //
 // The message belongs to the calling thread and is valid until that thread's next failure. It is
-// safe to show, whatever names it quotes (base/shown.h).
+// safe to show even if it quotes names from outside (base/shown.h).
 #ifndef MSC_BASE_STATUS_H
 #define MSC_BASE_STATUS_H
 
@@ -24,7 +24,7 @@ enum msc_status {
     MSC_E_NOMEM = -2,       // out of memory, or over the memory budget
     MSC_E_IO = -3,          // the operating system refused to read or write
     MSC_E_FORMAT = -4,      // a file is damaged or not of its format
-    MSC_E_UNSUPPORTED = -5, // well formed, but outside what this build can do
+    MSC_E_UNSUPPORTED = -5, // well formed, but not supported by this build
     MSC_E_DEVICE = -6,      // a compute device failed or is absent
     MSC_E_STATE = -7,       // called in the wrong order, or a file belongs to something else
     MSC_E_NOT_FOUND = -8,   // a name or file does not exist
@@ -50,7 +50,8 @@ enum msc_status msc_status_prefix(enum msc_status status, const char *format, ..
 // The calling thread's last message, never NULL. Borrowed until that thread's next failure.
 const char *msc_status_message(void);
 
-// The source position of the last failure, "file:line"; for debug logs. Borrowed likewise.
+// The source position of the last failure, "file:line", for debug logs. Borrowed until that
+// thread's next failure.
 const char *msc_status_where(void);
 
 // Sets the calling thread's message to another thread's, to forward a worker's failure.
@@ -69,7 +70,7 @@ const char *msc_status_name(enum msc_status status);
         }                                                                                          \
     } while (0)
 
-// The same for functions that hold resources: sets the local `status` and jumps to `out`.
+// Like MSC_TRY, for functions that hold resources: sets the local `status` and jumps to `out`.
 #define MSC_TRY_OUT(call)                                                                          \
     do {                                                                                           \
         status = (call);                                                                           \

@@ -44,7 +44,7 @@ void msc_str_i64(struct msc_str *s, int64_t value) {
 }
 
 void msc_str_u64(struct msc_str *s, uint64_t value) {
-    char digits[20]; // 2^64 - 1 has 20
+    char digits[20]; // 2^64 - 1 has 20 digits
     size_t first = sizeof digits;
     do {
         digits[--first] = (char)('0' + value % 10);

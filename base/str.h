@@ -22,7 +22,7 @@ MSC_PUBLIC_BEGIN
 struct msc_arena;
 
 struct msc_str {
-    char *data; // ends in NUL once something was appended; NULL before
+    char *data; // NULL until something is appended, then ends in NUL
     size_t length;
     size_t capacity;
     bool failed;
@@ -37,41 +37,42 @@ void msc_str_printf(struct msc_str *s, const char *format, ...) MSC_PRINTF(2, 3)
 void msc_str_item(struct msc_str *s, const char *text);
 void msc_str_i64(struct msc_str *s, int64_t value);
 void msc_str_u64(struct msc_str *s, uint64_t value);
-// The shortest decimal that strtod reads back to the same double ("1e-05" style like %g,
-// independent of the locale; at some powers of two one digit longer). Not finite: "nan", "inf",
-// "-inf".
+// The shortest decimal that strtod reads back to the same double, independent of the locale.
+// Exponents are written like "1e-05", as with %g. For some powers of two, one digit longer than the
+// shortest. Not finite: "nan", "inf", "-inf".
 void msc_str_double(struct msc_str *s, double value);
-// The same for a float.
+// Like msc_str_double, for a float.
 void msc_str_float(struct msc_str *s, float value);
 // Appends a CSV cell, quoted if needed.
 void msc_str_csv(struct msc_str *s, const char *text);
 void msc_str_clear(struct msc_str *s); // sets the length to 0; memory and failure are kept
 void msc_str_finish(struct msc_str *s);
-// The text, "" when empty. Borrowed until the next append.
+// The text, "" if empty. Borrowed until the next append.
 const char *msc_str_text(const struct msc_str *s);
 enum msc_status msc_str_status(const struct msc_str *s);
-// Passes the memory to the caller (msc_free) and leaves `s` empty. Never NULL if MSC_OK.
+// Passes the memory to the caller (msc_free) and leaves `s` empty. If MSC_OK, *out is not NULL.
 enum msc_status msc_str_take(char **out, struct msc_str *s);
-// Copies the text into the arena and finishes `s`. NULL if memory was short, for the copy or for
-// an earlier append.
+// Copies the text into the arena and finishes `s`. NULL if memory was short for the copy or an
+// earlier append.
 char *msc_str_keep(struct msc_str *s, struct msc_arena *arena);
 
-// Reads an integer or a real that fills all of `text`. False if it does not, or overflows.
+// Reads an integer or a real number. False if it does not fill all of `text`, or overflows.
 bool msc_parse_i64(int64_t *out, const char *text);
 bool msc_parse_u64(uint64_t *out, const char *text);
 bool msc_parse_double(double *out, const char *text);
-// mantissa * 10^exponent, rounded as strtod does, in integer arithmetic. False outside its range
-// (an exponent outside -27…22, or a mantissa of more than 53 bits with an exponent above 0).
+// mantissa * 10^exponent, rounded as strtod does, computed in integer arithmetic. False if the
+// exponent is outside -27…22, or is above 0 while the mantissa has more than 53 bits.
 bool msc_round_decimal(double *out, uint64_t mantissa, int exponent);
-// "8h", "90m", "30s", "1h30m", "45" (seconds) -> seconds. False when malformed or negative.
+// Reads a duration in seconds: "8h", "90m", "30s", "1h30m", "45" (seconds). False if malformed or
+// negative.
 bool msc_parse_duration(double *out_s, const char *text);
 // Appends "1.25 ms", "12.3 s", "12 min 03 s" or "3 h 04 min".
 void msc_str_append_duration(struct msc_str *s, double seconds);
-// "512", "256K", "64M", "4G" (powers of 1024; an ending B or iB is allowed) -> bytes.
+// Reads a number of bytes: "512", "256K", "64M", "4G" (powers of 1024; may end in B or iB).
 bool msc_parse_bytes(uint64_t *out, const char *text);
-// Do the wildcards "*" and "?" match all of `text`?
+// True if `pattern` with the wildcards "*" and "?" matches all of `text`.
 bool msc_glob_match(const char *pattern, const char *text);
-// The candidate nearest to `word` by edit distance, or NULL if none is near enough.
+// The candidate nearest to `word` by edit distance; NULL if none is near enough.
 const char *msc_suggest(const char *word, const char *const candidates[], size_t n);
 
 MSC_PUBLIC_END

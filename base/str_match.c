@@ -6,7 +6,7 @@
 
 bool msc_glob_match(const char *pattern, const char *text) {
     const char *star = NULL;   // the last '*' seen
-    const char *resume = NULL; // where its match ends at present
+    const char *resume = NULL; // end of that star's match so far
     while (*text) {
         if (*pattern == '*') {
             star = pattern++;
@@ -15,7 +15,7 @@ bool msc_glob_match(const char *pattern, const char *text) {
             pattern++;
             text++;
         } else if (star) {
-            // The last star takes one more character; earlier stars never need to.
+            // Lets the last star match one more character. Earlier stars never need to match more.
             pattern = star + 1;
             text = ++resume;
         } else {
@@ -32,8 +32,8 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-// The number of insertions, deletions, replacements and swaps of neighbours (the usual typing
-// errors) that turn one word into the other. Both are shorter than SUGGEST_LENGTH.
+// The number of insertions, deletions, replacements and swaps of adjacent letters (the usual typing
+// errors) that turn one word into the other. Both words are shorter than SUGGEST_LENGTH.
 static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b) {
     size_t rows[3][SUGGEST_LENGTH];
     for (size_t j = 0; j <= n_b; j++) {

@@ -1,6 +1,7 @@
-// Everything that uses the C library's number formatting. Its decimal point follows the thread's
-// locale, which a host program may have set, so each entry point switches to "C" and back. (In
-// glibc the "C" locale is a constant: getting it costs nothing and cannot fail.)
+// All conversions that use the C library's number formatting. The library's decimal point follows
+// the thread's locale, which a host program may have set. Each entry point therefore switches to
+// the locale "C" and back. (In glibc the "C" locale is a constant: getting it costs nothing and
+// cannot fail.)
 #include "base/str.h"
 
 #include "base/alloc.h"
@@ -65,8 +66,9 @@ static bool append_not_finite(struct msc_str *s, double value) {
     return true;
 }
 
-// A normal double needs at most 17 digits, and one that has a form of at most 15 digits never needs
-// more; %g drops trailing zeros. Subnormal numbers have fewer digits, so the search starts at 1.
+// A normal double needs at most 17 digits. If fewer than 15 digits are enough, a search from 15
+// finds the same text, because %g drops trailing zeros. Subnormal numbers have fewer digits, so
+// their search starts at 1.
 void msc_str_double(struct msc_str *s, double value) {
     struct locale_scope scope;
     if (append_not_finite(s, value)) {
@@ -107,17 +109,17 @@ void msc_str_float(struct msc_str *s, float value) {
     msc_str_append(s, text);
 }
 
-// The high half of a product of two 64-bit numbers is beyond C11; every compiler for a 64-bit
-// machine has this type.
+// The high half of a product of two 64-bit numbers needs this type, which is not in C11. Every
+// compiler for a 64-bit machine has it.
 __extension__ typedef unsigned __int128 uint128;
 
-// The quotient of two numbers with their top bits set, as a double times 2^exponent: 63 or 64
-// bits of it, rounded half to even. A non-zero remainder counts as a sticky bit.
+// The quotient of two numbers whose top bits are set, times 2^exponent. The integer quotient has 63
+// or 64 bits and is rounded half to even; a non-zero remainder counts as a sticky bit.
 static double round_quotient(uint64_t numerator, uint64_t denominator, int exponent) {
     uint128 wide = (uint128)numerator << 63;
     uint64_t quotient = (uint64_t)(wide / denominator);
     bool is_inexact = (uint128)quotient * denominator != wide;
-    int n_dropped = quotient >> 63 ? 11 : 10; // of 64 or 63 bits, 53 are kept
+    int n_dropped = quotient >> 63 ? 11 : 10; // keeps 53 of 64 or 63 bits
     uint64_t dropped = quotient & ((UINT64_C(1) << n_dropped) - 1);
     uint64_t half = UINT64_C(1) << (n_dropped - 1);
     uint64_t kept = quotient >> n_dropped;
@@ -161,7 +163,8 @@ bool msc_round_decimal(double *out, uint64_t mantissa, int exponent) {
         *out = 0.0;
         return true;
     }
-    if (mantissa >> 53 == 0 && exponent >= -22 && exponent <= 22) { // both exact: one rounding
+    // both are exact, so the operation rounds once
+    if (mantissa >> 53 == 0 && exponent >= -22 && exponent <= 22) {
         *out =
             exponent < 0 ? (double)mantissa / tens[-exponent] : (double)mantissa * tens[exponent];
         return true;
@@ -169,7 +172,7 @@ bool msc_round_decimal(double *out, uint64_t mantissa, int exponent) {
     if (exponent > 0 || exponent < -27) {
         return false;
     }
-    uint64_t power = fives[-exponent]; // the powers of two in the tens are in the exponent
+    uint64_t power = fives[-exponent]; // 10^n = 5^n * 2^n; the exponent below has the 2^n
     int up = __builtin_clzll(mantissa);
     int up_power = __builtin_clzll(power);
     *out = round_quotient(mantissa << up, power << up_power, exponent - up + up_power);
@@ -177,7 +180,7 @@ bool msc_round_decimal(double *out, uint64_t mantissa, int exponent) {
 }
 
 bool msc_parse_double(double *out, const char *text) {
-    // strtod would also accept spaces, hexadecimal, "inf" and "nan".
+    // strtod would also accept blanks, hexadecimal numbers, "inf" and "nan".
     if (text[0] == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0') {
         return false;
     }
@@ -229,8 +232,8 @@ bool msc_parse_i64(int64_t *out, const char *text) {
     return true;
 }
 
-// Reads one "<number><unit>" at *text and moves past it. Units from *unit on are allowed, largest
-// first, so "1h30m" is valid and "30m1h" is not.
+// Reads one "<number><unit>" at *text and moves past it. Only units from *unit on are allowed. They
+// are in descending order, so "1h30m" is valid and "30m1h" is not.
 static bool parse_duration_part(double *sum, const char **text, const char **unit) {
     static const char units[] = "dhms";
     static const double seconds[] = {86400, 3600, 60, 1};

@@ -1,9 +1,9 @@
 // Colours in text for people.
 //
 // msc_style_begin and _end put marks into a string if its has_styles is set, and do nothing
-// otherwise. A mark is a control byte. Text that was made safe (base/shown.h) contains none, so
-// every name from outside must be made safe before it is appended. msc_style_show makes the rest
-// of the string safe and turns the marks into a terminal's escape sequences.
+// otherwise. A mark is a control byte. Text that was made safe (base/shown.h) contains no control
+// bytes, so every name from outside must be made safe before it is appended. msc_style_show makes
+// the rest of the string safe and turns the marks into a terminal's escape sequences.
 //
 //     struct msc_str text = {.has_styles = is_terminal};
 //     msc_style_begin(&text, MSC_STYLE_BEST);
@@ -24,12 +24,12 @@ enum msc_style {
     MSC_STYLE_ERROR,   // bold and red
 };
 
-// Styles do not nest. MSC_STYLE_PLAIN makes no mark.
+// Styles do not nest. MSC_STYLE_PLAIN writes no mark.
 void msc_style_begin(struct msc_str *out, enum msc_style style);
 void msc_style_end(struct msc_str *out);
 // The escape sequence that begins a style; the sequence of MSC_STYLE_PLAIN ends every style.
 const char *msc_style_escape(enum msc_style style);
-// Appends `text` to `out` as safe lines, with escape sequences in place of marks.
+// Appends `text` to `out` as safe lines; escape sequences replace the marks.
 void msc_style_show(struct msc_str *out, const struct msc_str *text);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define BETWEEN 2 // blanks
 
-// The number of characters in a text that is safe to show.
+// The number of characters of a text that is already safe to show.
 static size_t table_count(const char *shown) {
     size_t n = 0;
     for (; *shown; shown++) {
@@ -71,7 +71,7 @@ static bool table_holds(const struct block *b, size_t column) {
     return is_first(b) || column != b->table->key;
 }
 
-// Takes as many columns as fit, and at least one besides the key.
+// Takes as many columns as fit into the block, and at least one besides the key column.
 static void find_end(struct block *b, size_t n_columns) {
     size_t used = b->table->indent + (is_first(b) ? 0 : b->widths[b->table->key] + BETWEEN);
     bool is_empty = true;

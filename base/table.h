@@ -1,4 +1,4 @@
-// A table for people: columns that line up, safe to show (base/shown.h), folded to a width.
+// A table for people: aligned columns, safe to show (base/shown.h), folded to a width.
 //
 //     struct msc_table t = {.n_columns = 3, .indent = 2};
 //     msc_table_add(&t, "size_bytes");   // cell by cell, row by row
@@ -6,9 +6,8 @@
 //     msc_table_write(&text, &t, 80);
 //     msc_table_finish(&t);
 //
-// Columns that do not fit the width continue in further blocks below, after an empty line; each
-// block repeats the key column first. A column that is wider than the width gets a block of its
-// own.
+// Columns that do not fit the width continue in further blocks, each after an empty line. Each
+// block begins with the key column. A column that is wider than the width gets a block of its own.
 #ifndef MSC_BASE_TABLE_H
 #define MSC_BASE_TABLE_H
 
@@ -41,11 +40,12 @@ struct msc_table {
 // The text is copied. The first row is a heading.
 void msc_table_add(struct msc_table *table, const char *text);
 void msc_table_add_styled(struct msc_table *table, const char *text, enum msc_style style);
-// Appends the table; n_columns 0: one block of any width. Two blanks separate columns.
+// Appends the table, at most `n_columns` wide; 0: any width, in a single block. Two blanks separate
+// columns.
 void msc_table_write(struct msc_str *out, const struct msc_table *table, size_t n_columns);
 void msc_table_finish(struct msc_table *table);
 
-// The width of a text in columns, once it is safe to show.
+// The width of a text in columns after it is made safe to show.
 size_t msc_table_width(const char *text);
 
 #endif

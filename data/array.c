@@ -22,7 +22,7 @@ struct msc_array {
     bool is_borrowed; // the caller owns the elements
 };
 
-// A thread-local, because kernels create and free arrays without knowing who measures them.
+// Thread-local, because kernels create and free arrays without knowing which meter counts them.
 static _Thread_local struct msc_array_meter *thread_meter;
 
 struct msc_array_meter *msc_array_measure(struct msc_array_meter *meter) {
@@ -39,8 +39,8 @@ static void count_bytes(int64_t n_bytes) {
     }
 }
 
-// Reading the resident memory takes longer than creating a small array, so it is done once per
-// this many bytes.
+// Reading the resident memory takes longer than creating a small array, so it is read only once per
+// this many allocated bytes.
 #define LOOK_BYTES (UINT64_C(8) << 20)
 
 static enum msc_status check_limit(enum msc_dtype dtype, int n_dims, const int64_t dims[],
@@ -113,7 +113,7 @@ static enum msc_status check_shape(size_t *out_bytes, int64_t *out_elements, enu
     return MSC_OK;
 }
 
-// Creates an array over `borrowed`, or with memory of its own, which is not initialised.
+// Creates an array over `borrowed`. If that is NULL, allocates elements, which are not initialised.
 static enum msc_status array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                     const int64_t dims[], void *borrowed) {
     size_t n_bytes = 0;
@@ -126,7 +126,7 @@ static enum msc_status array_create(struct msc_array **out, enum msc_dtype dtype
         msc_free(array);
         msc_free_aligned(own);
         char text[MSC_DIMS_TEXT_BYTES];
-        return MSC_FAIL(MSC_E_NOMEM, "no memory for an array %s of %s (%zu bytes)",
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory for an array %s of %s (%zu bytes)",
                         msc_dims_format(text, n_dims, dims), msc_dtype_name(dtype), n_bytes);
     }
     atomic_init(&array->n_references, 1);

@@ -11,11 +11,11 @@
 
 #define MOST_NAME_BYTES 65000u
 
-// One array. In a .npz it is a member that begins with the .npy header.
+// One array. In a .npz it is a zip member, which begins with the .npy header.
 struct item {
-    enum msc_dtype from, dtype; // as the caller passes the elements, and as the file stores them
+    enum msc_dtype from, dtype; // type of the caller's elements, type in the file
     int64_t n_elements;
-    uint64_t place; // of its first element in the file
+    uint64_t place; // offset of the first element in the file
     struct msc_zip_member member;
 };
 
@@ -25,7 +25,7 @@ struct msc_array_file {
     bool is_npz;
     size_t n;
     struct item *items;
-    uint64_t end; // of the last element
+    uint64_t end; // offset after the last element
     uint64_t n_bytes;
 };
 
@@ -115,7 +115,7 @@ out:
 
 // ---- Elements ---------------------------------------------------------------------------------
 
-// Writes elements of a type that numpy lacks, converted to one that it has.
+// Converts elements of a type that numpy lacks to one that numpy has, and writes them.
 static enum msc_status put_converted(struct msc_array_file *f, const struct item *item,
                                      int64_t first, const void *elements, int64_t n) {
     struct msc_array *given = NULL, *known = NULL;
@@ -135,9 +135,10 @@ enum msc_status msc_array_file_put(struct msc_array_file *f, size_t i, int64_t f
                                    const void *elements, int64_t n) {
     const struct item *item = &f->items[i];
     if (first < 0 || n < 0 || n > item->n_elements || first > item->n_elements - n) {
-        return MSC_FAIL(
-            MSC_E_INVALID, "%s: array %zu has %lld elements, cannot put %lld from %lld on",
-            f->writer.path, i, (long long)item->n_elements, (long long)n, (long long)first);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: array %zu has %lld elements, cannot write %lld from element %lld on",
+                        f->writer.path, i, (long long)item->n_elements, (long long)n,
+                        (long long)first);
     }
     if (item->from != item->dtype) {
         return put_converted(f, item, first, elements, n);
@@ -149,7 +150,8 @@ enum msc_status msc_array_file_put(struct msc_array_file *f, size_t i, int64_t f
 
 // ---- Commit -----------------------------------------------------------------------------------
 
-// Computes a member's checksum by reading the file back, if its elements came out of order.
+// Computes a member's checksum by reading the file back. Needed if its elements were written out of
+// order.
 static enum msc_status sum_member(struct msc_array_file *f, struct msc_zip_member *m) {
     enum { CHUNK_BYTES = 1 << 16 };
     uint64_t place = m->place + msc_zip__local_bytes(m->name);

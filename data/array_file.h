@@ -1,4 +1,4 @@
-// Writes named arrays, in pieces of any order, to a .npz or .safetensors file that ends up
+// Writes named arrays to a .npz or .safetensors file, in pieces and in any order. The file ends up
 // complete or absent. Only the names are held in memory.
 //
 //     const struct msc_array_form forms[] = {{"conv1", MSC_DTYPE_F32, 2, {1000, 64}}};
@@ -33,29 +33,28 @@ struct msc_array_form {
 // Fills in the form of an array; the name is borrowed.
 void msc_array_form_of(struct msc_array_form *out, const char *name, const struct msc_array *array);
 
-// Chosen by the path's ending: .npz, .safetensors.
+// The kind that the path's ending selects: .npz or .safetensors.
 enum msc_array_file_kind msc_array_file_kind_of(const char *path);
-// Loads all arrays of a .npz or .safetensors into a zeroed list. MSC_E_INVALID: the path has
+// Loads all arrays of a .npz or .safetensors into a zeroed list. MSC_E_INVALID if the path has
 // neither ending.
 enum msc_status msc_array_file_load(struct msc_array_list *out, const char *path);
-// The names of the arrays in a .npz or .safetensors, without reading the arrays; both in the
-// arena. MSC_E_FORMAT: not such a file, or damaged.
+// Reads the names of the arrays in a .npz or .safetensors, without reading the arrays. The list and
+// the names are in the arena. MSC_E_FORMAT if the file is of another kind or damaged.
 enum msc_status msc_array_file_names(const char ***out, size_t *n, struct msc_arena *arena,
                                      const char *path);
-// Names must differ. A .npz stores bfloat16 as float32. Nothing is borrowed. *out is owned by the
-// caller.
+// Begins a file. Names must differ. A .npz stores bfloat16 as float32. Nothing is borrowed. The
+// caller owns *out.
 enum msc_status msc_array_file_begin(struct msc_array_file **out, enum msc_array_file_kind kind,
                                      const char *path, const struct msc_array_form forms[],
                                      size_t n);
-// Writes elements [first, first + n) of array `i`, replacing earlier ones. Every element must be
-// written.
+// Writes elements [first, first + n) of array `i`, replacing earlier ones. Before the commit, every
+// element must be written.
 enum msc_status msc_array_file_put(struct msc_array_file *file, size_t i, int64_t first,
                                    const void *elements, int64_t n);
 // Completes the file and moves it to `path`.
 enum msc_status msc_array_file_commit(struct msc_array_file *file);
-uint64_t
-msc_array_file_bytes(const struct msc_array_file *file); // size of the whole file, once committed
-// Without a commit, removes everything written. Accepts NULL.
+uint64_t msc_array_file_bytes(const struct msc_array_file *file); // size of the committed file
+// Frees the writer. If the file is not committed, removes everything written. Accepts NULL.
 void msc_array_file_close(struct msc_array_file *file);
 
 MSC_PUBLIC_END

@@ -14,7 +14,7 @@ enum msc_status msc_array_list_add(struct msc_array_list *list, const char *name
     MSC_TRY(msc_grow(&list->arrays, &list->arrays_capacity, list->n + 1, sizeof list->arrays[0]));
     char *copy = msc_strdup(name);
     if (!copy) {
-        return MSC_FAIL(MSC_E_NOMEM, "no memory for the array name \"%s\"", name);
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory for the array name \"%s\"", name);
     }
     list->names[list->n] = copy;
     list->arrays[list->n] = msc_array_retain(array);

@@ -1,4 +1,4 @@
-// POSIX does not define flock.
+// flock is not in POSIX.
 #define _DEFAULT_SOURCE
 
 #include "data/array_log.h"
@@ -17,7 +17,7 @@
 #define MAGIC "mscgym arrays 1\n"
 enum { MAGIC_BYTES = sizeof MAGIC - 1, HASH_BYTES = 16, BEGIN_BYTES = MAGIC_BYTES + HASH_BYTES };
 
-// The start of an array; its dimensions and name follow.
+// The first bytes of an array. Its dimensions and its name follow.
 struct array_head {
     uint32_t name_bytes, dtype, n_dims, zero;
 };
@@ -27,8 +27,8 @@ struct logged_array {
     enum msc_dtype dtype;
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
-    uint64_t begin, n_bytes; // of the elements
-    struct msc_hash hash;    // of everything before it
+    uint64_t begin, n_bytes; // range of the elements in the file
+    struct msc_hash hash;    // hash of everything before the elements
 };
 
 struct msc_array_log {
@@ -101,8 +101,8 @@ static enum msc_status read_at(const struct msc_array_log *l, uint64_t at, void 
 
 enum part { PART_WHOLE, PART_SHORT, PART_DAMAGED };
 
-// The bytes of the elements; the dims are not trusted. False if they are negative or need more
-// than `most`.
+// Computes the size of the elements without trusting the dims. False if a dim is negative or the
+// size exceeds `most`.
 static bool count_bytes(uint64_t *out, const struct logged_array *a, uint64_t most) {
     uint64_t n = msc_dtype_bytes(a->dtype);
     for (int i = 0; i < a->n_dims; i++) {
@@ -116,7 +116,7 @@ static bool count_bytes(uint64_t *out, const struct logged_array *a, uint64_t mo
     return n <= most;
 }
 
-// Parses the array at offset `at` of the file; its name is borrowed from `bytes`.
+// Parses the array at offset `at` of the file. The name is borrowed from `bytes`.
 static enum part parse_array(struct logged_array *a, const char **name, size_t *name_bytes,
                              const unsigned char *bytes, uint64_t n_bytes, uint64_t at) {
     struct array_head head;
@@ -198,7 +198,7 @@ static enum msc_status scan_log(struct msc_array_log *l, const unsigned char *by
 
 // ---- Opening ----------------------------------------------------------------------------------
 
-// A link, symbolic or hard, may lead to somebody else's file, so it is refused.
+// Rejects a symbolic or hard link, because it may lead to somebody else's file.
 static enum msc_status lock_log(struct msc_array_log *l) {
     struct stat info;
     l->descriptor = open(l->path, O_RDWR | O_CLOEXEC | O_CREAT | O_NONBLOCK | O_NOFOLLOW, 0666);
@@ -217,7 +217,7 @@ static enum msc_status lock_log(struct msc_array_log *l) {
     }
     return flock(l->descriptor, LOCK_EX | LOCK_NB) == 0
                ? MSC_OK
-               : MSC_FAIL(MSC_E_STATE, "%s: another process has it open", l->path);
+               : MSC_FAIL(MSC_E_STATE, "%s: another process has the file open", l->path);
 }
 
 static enum msc_status load_log(struct msc_array_log *l, struct msc_hash identity,
@@ -282,7 +282,7 @@ void msc_array_log_remove(const char *path) {
         close(descriptor);
     }
     if (is_one) {
-        (void)msc_file_remove(path); // best effort: a leftover file does no harm
+        (void)msc_file_remove(path); // a failure is ignored, because a leftover file does no harm
     }
 }
 
@@ -368,7 +368,7 @@ enum msc_status msc_array_log_add(struct msc_array_log *l, const char *name,
         status = keep_array(l, &a, name, strlen(name));
     }
     if (status != MSC_OK && ftruncate(l->descriptor, (off_t)l->n_bytes) != 0) {
-        return status; // an incomplete rest is cut off on the next open
+        return status; // the next open cuts off the incomplete array
     }
     return status;
 }

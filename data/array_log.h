@@ -1,9 +1,9 @@
-// An append-only file of named arrays, each valid once it is complete. It keeps what a program
-// computed before it was killed, so that the next run does not compute it again.
+// An append-only file of named arrays, each valid once it is complete. If a program is killed, the
+// next run reads the arrays that were already computed.
 //
 // File: 16 bytes "mscgym arrays 1\n", a 16-byte hash that identifies the computation, then the
-// arrays. An array is u32 length of its name, u32 data type (enum msc_dtype), u32 number of
-// dimensions, u32 0, the dimensions as i64, the name, the elements, and the hash of all that.
+// arrays. An array has: u32 length of the name, u32 data type (enum msc_dtype), u32 number of
+// dimensions, u32 0, the dimensions as i64, the name, the elements, and a hash of all these.
 // Numbers are little-endian.
 //
 //     MSC_TRY(msc_array_log_open(&kept, path, identity, log));
@@ -19,23 +19,23 @@
 
 struct msc_array_log;
 
-// Opens the file, or creates it. A file with another identity is reported in `log` and started
-// over. A damaged or incomplete end is reported and cut off. *out is owned by the caller.
-// MSC_E_STATE: another process has it open; MSC_E_IO: a link, or not a file; MSC_E_FORMAT: not an
-// array file. After an error the file is unchanged.
+// Opens or creates the file. If it has another identity, reports that in `log` and starts the file
+// over. If its end is damaged or incomplete, reports and cuts off that part. The caller owns *out.
+// MSC_E_STATE: another process has the file open. MSC_E_IO: a link, or not a file. MSC_E_FORMAT:
+// not an array file. After an error the file is unchanged.
 enum msc_status msc_array_log_open(struct msc_array_log **out, const char *path,
                                    struct msc_hash identity, const struct msc_log *log);
 void msc_array_log_close(struct msc_array_log *log); // accepts NULL
-// Removes the file, whatever its identity. Keeps a file of another kind.
+// Removes an array file of any identity. Does not remove other files.
 void msc_array_log_remove(const char *path);
 
 size_t msc_array_log_n(const struct msc_array_log *log);
 const char *msc_array_log_name(const struct msc_array_log *log, size_t index); // borrowed
-// *out is owned by the caller. MSC_E_NOT_FOUND; MSC_E_FORMAT if the file has changed since it was
-// opened.
+// Reads an array. The caller owns *out. MSC_E_NOT_FOUND if there is no array of this name;
+// MSC_E_FORMAT if the file has changed since it was opened.
 enum msc_status msc_array_log_read(struct msc_array **out, const struct msc_array_log *log,
                                    const char *name);
-// If writing fails (MSC_E_IO), the file is unchanged.
+// Appends an array. If writing fails (MSC_E_IO), the file is unchanged.
 enum msc_status msc_array_log_add(struct msc_array_log *log, const char *name,
                                   const struct msc_array *array);
 

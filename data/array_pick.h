@@ -1,4 +1,4 @@
-// Selects which arrays of a file are read. Internal to data/.
+// Selects the arrays of a file that are read. Internal to data/.
 #ifndef MSC_DATA_ARRAY_PICK_H
 #define MSC_DATA_ARRAY_PICK_H
 
@@ -9,12 +9,12 @@
 struct msc_array_list;
 
 struct msc_array_pick {
-    // Called once for each name of the file, after `names` is filled in. Other arrays are
-    // skipped, so their types and forms need not be readable.
+    // Called once for each name in the file, after `names` is filled. If it returns false, the
+    // array is skipped, so its type and form need not be readable.
     bool (*takes)(const struct msc_array_pick *pick, const char *name);
-    const void *context;     // for `takes`
+    const void *context;     // argument of `takes`
     struct msc_arena *arena; // owns the names
-    const char **names;      // of all arrays in the file; filled in by the reader
+    const char **names;      // all names in the file; set by the reader
     size_t n_names;
 };
 

@@ -33,7 +33,7 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
     input->name = msc_strdup(source->specs[i].name);
     input->batches = msc_alloc_zero(dataset->n_batches, sizeof input->batches[0]);
     if (!input->name || !input->batches) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu batches", source->path,
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for %zu batches", source->path,
                         dataset->n_batches);
     }
     if (dataset->is_sequence) {
@@ -53,8 +53,8 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
     return MSC_OK;
 }
 
-// Hashes sample by sample, so that the batch size does not matter. Sequences are the exception:
-// their state restarts with each batch.
+// Hashes sample by sample, so that the hash does not depend on the batch size. For sequences it
+// does, because their state restarts with each batch.
 static struct msc_hash hash_input(const struct msc_dataset *dataset,
                                   const struct msc_dataset_input *input, struct msc_hash h) {
     h = msc_hash_add_text(h, input->name);
@@ -104,7 +104,7 @@ static bool is_one_by_one(const struct msc_input_spec specs[], size_t n) {
     return false;
 }
 
-// Takes the labels of samples [first, first + count); `labels` has one for each sample of the
+// Takes the labels of samples [first, first + count). `labels` has one label per sample of the
 // source.
 static enum msc_status take_labels(struct msc_dataset *dataset, const struct msc_array *labels,
                                    const struct msc_source *source, int64_t first,
@@ -137,7 +137,7 @@ static enum msc_status dataset_build(struct msc_dataset **out, struct msc_source
     }
     struct msc_dataset *dataset = msc_alloc_zero(1, sizeof *dataset);
     if (!dataset) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for a dataset", source->path);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for a dataset", source->path);
     }
     enum msc_status status = MSC_OK;
     dataset->n_samples = count;
@@ -146,7 +146,7 @@ static enum msc_status dataset_build(struct msc_dataset **out, struct msc_source
     dataset->n_batches = (size_t)((count - 1) / dataset->batch + 1);
     dataset->inputs = msc_alloc_zero(source->n_specs, sizeof dataset->inputs[0]);
     if (!dataset->inputs) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for a dataset", source->path);
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for a dataset", source->path);
         goto out;
     }
     dataset->n_inputs = source->n_specs;
@@ -165,7 +165,7 @@ out:
     return status;
 }
 
-// The range of samples that the options select out of n.
+// Finds the range of samples that the options select out of n.
 static enum msc_status select_samples(int64_t *first, int64_t *count,
                                       const struct msc_dataset_options *o, int64_t n) {
     if (o->samples < 0 || o->skip_last < 0 || o->take_last < 0) {
@@ -244,7 +244,7 @@ static enum msc_status build_whole(struct msc_dataset *dataset, const struct msc
                                    const struct msc_array *const arrays[], size_t n_specs) {
     dataset->inputs = msc_alloc_zero(n_specs + 1, sizeof dataset->inputs[0]);
     if (!dataset->inputs) {
-        return MSC_FAIL(MSC_E_NOMEM, "no memory for a dataset");
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory for a dataset");
     }
     dataset->n_batches = 1;
     dataset->n_samples = 1;
@@ -254,7 +254,7 @@ static enum msc_status build_whole(struct msc_dataset *dataset, const struct msc
         input->name = msc_strdup(specs[i].name);
         input->batches = msc_alloc_zero(1, sizeof input->batches[0]);
         if (!input->name || !input->batches) {
-            return MSC_FAIL(MSC_E_NOMEM, "no memory for a dataset");
+            return MSC_FAIL(MSC_E_NOMEM, "not enough memory for a dataset");
         }
         MSC_TRY(take_whole(&input->batches[0], &specs[i], arrays[i]));
         if (input->is_batched && msc_array_dim(arrays[i], 0) > dataset->n_samples) {
@@ -270,7 +270,7 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
                                          const struct msc_array *const arrays[], size_t n_specs) {
     struct msc_dataset *dataset = msc_alloc_zero(1, sizeof *dataset);
     if (!dataset) {
-        return MSC_FAIL(MSC_E_NOMEM, "no memory for a dataset");
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory for a dataset");
     }
     enum msc_status status = build_whole(dataset, specs, arrays, n_specs);
     if (status != MSC_OK) {
@@ -283,7 +283,7 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
 
 // ---- Parts ------------------------------------------------------------------------------------
 
-// Joins rows [first, first + n) of an input with one row per sample; they may span several
+// Joins rows [first, first + n) of an input that has one row per sample. The rows may span several
 // batches.
 static enum msc_status join_samples(struct msc_array **out, const struct msc_dataset *from,
                                     const struct msc_dataset_input *input, int64_t first,
@@ -313,7 +313,7 @@ static enum msc_status take_part(struct msc_dataset *part, size_t i, const struc
     input->name = msc_strdup(source->name);
     input->batches = msc_alloc_zero(part->n_batches, sizeof input->batches[0]);
     if (!input->name || !input->batches) {
-        return MSC_FAIL(MSC_E_NOMEM, "no memory for a part of a dataset");
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory for a part of a dataset");
     }
     for (size_t b = 0; b < part->n_batches; b++) {
         int64_t at = first + (int64_t)b * part->batch;
@@ -341,7 +341,7 @@ enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct m
     }
     struct msc_dataset *part = msc_alloc_zero(1, sizeof *part);
     if (!part) {
-        return MSC_FAIL(MSC_E_NOMEM, "no memory for a part of a dataset");
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory for a part of a dataset");
     }
     enum msc_status status = MSC_OK;
     part->n_samples = n;
@@ -350,7 +350,7 @@ enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct m
     part->n_batches = (size_t)((n - 1) / from->batch + 1);
     part->inputs = msc_alloc_zero(from->n_inputs + 1, sizeof part->inputs[0]);
     if (!part->inputs) {
-        status = MSC_FAIL(MSC_E_NOMEM, "no memory for a part of a dataset");
+        status = MSC_FAIL(MSC_E_NOMEM, "not enough memory for a part of a dataset");
         goto out;
     }
     part->n_inputs = from->n_inputs;
@@ -447,7 +447,7 @@ enum msc_status msc_dataset_first_sample(struct msc_array **out, const struct ms
     if (msc_dataset_is_sequence(dataset) || msc_dataset_batch_samples(dataset, b) == 1) {
         return msc_dataset_chunk(out, dataset, b, input, 0);
     }
-    // A batch of several samples has them along the first axis, contiguous row by row.
+    // In a batch of several samples, each sample is a contiguous row along the first axis.
     int64_t dims[MSC_MAX_DIMS];
     int n_dims = msc_array_n_dims(rows);
     memcpy(dims, msc_array_dims(rows), (size_t)n_dims * sizeof(dims[0]));

@@ -1,4 +1,5 @@
-// Finds samples of one dataset that another lacks, and datasets whose samples are all equal.
+// Finds samples of one dataset that another dataset lacks, and datasets whose samples are all
+// equal.
 #include "data/dataset_internal.h"
 
 #include "base/alloc.h"
@@ -17,11 +18,11 @@ static int64_t unit_samples(const struct msc_dataset *d, size_t unit) {
     return d->is_sequence ? msc_dataset_batch_samples(d, unit) : 1;
 }
 
-// The part of an input that belongs to one unit: a row of the batch, or all of it if it has no
-// rows.
+// The part of an input that belongs to one unit: a row of the batch, or the whole batch if it has
+// no rows.
 struct piece {
     const struct msc_array *batch;
-    int skip; // leading axes that are not part of a sample's shape
+    int skip; // leading axes to omit from a sample's shape
     const char *data;
     size_t n_bytes;
 };
@@ -38,7 +39,7 @@ static struct piece piece_of(const struct msc_dataset *d, size_t input, size_t u
     return p;
 }
 
-// Positive and negative zero hash alike.
+// Hashes floats; positive and negative zero have equal hashes.
 static struct msc_hash hash_floats(struct msc_hash h, const float x[], size_t n) {
     float block[256];
     for (size_t i = 0; i < n; i += 256) {
@@ -83,7 +84,7 @@ bool msc_dataset_is_constant(const struct msc_dataset *d) {
 
 // ---- The remaining units ----------------------------------------------------------------------
 
-// Do all remaining units have the shapes of the first one?
+// True if all remaining units have the shapes of the first one.
 static bool are_shapes_equal(const struct msc_dataset *from, const size_t left[], size_t n) {
     for (size_t i = 0; i < from->n_inputs; i++) {
         struct piece first = piece_of(from, i, left[0]);
@@ -101,8 +102,8 @@ static bool are_shapes_equal(const struct msc_dataset *from, const size_t left[]
     return true;
 }
 
-// Joins units left[0 … n - 1] of an input into one batch. An input without rows keeps its single
-// array.
+// Joins units left[0 … n - 1] of an input into one batch. If the input has no rows, keeps its
+// single array.
 static enum msc_status join_units(struct msc_array **out, const struct msc_dataset *from,
                                   size_t input, const size_t left[], size_t n) {
     struct piece first = piece_of(from, input, left[0]);

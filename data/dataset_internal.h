@@ -9,7 +9,7 @@ struct msc_dataset_input {
     char *name;
     bool is_batched;
     enum msc_input_form form;
-    const char *state;          // the output that feeds it, or NULL if it is not a state
+    const char *state;          // the output that feeds the input; NULL: not a state
     struct msc_array **batches; // [n_batches]
 };
 

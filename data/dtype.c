@@ -73,7 +73,8 @@ uint16_t msc_f32_to_f16(float value) {
     if (magnitude > 0x7f800000u) {
         return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
     }
-    if (magnitude >= 0x477ff000u) { // 65520 is half way between 65504 and the next step
+    // 65520 is halfway between 65504, the largest half, and the next step
+    if (magnitude >= 0x477ff000u) {
         return (uint16_t)(sign | 0x7c00u);
     }
     if (magnitude >= 0x38800000u) { // 2^-14, the smallest normal half

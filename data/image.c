@@ -149,7 +149,7 @@ static struct axes axes_of(const struct msc_image_options *options) {
     return options->channels_last ? (struct axes){3, 1, 2} : (struct axes){1, 2, 3};
 }
 
-// An option of 0 leaves the size to the spec; a dim of -1 in the spec leaves it to the option.
+// True unless both give different sizes. An option of 0, or a dim of -1 in the spec, gives no size.
 static bool sizes_agree(int64_t option, int64_t dim) {
     return option == 0 || dim < 0 || option == dim;
 }
@@ -194,7 +194,7 @@ static int64_t choose_size(int64_t option, int64_t dim, int64_t own) {
     return dim > 0 ? dim : own;
 }
 
-// Writes pixels [h, w, c] in the sample's layout, normalised through a lookup table per channel.
+// Writes pixels [h, w, c] in the sample's layout, normalised through one lookup table per channel.
 static void image_normalise(struct msc_array *sample, const struct msc_array *pixels,
                             const struct msc_image_options *options) {
     enum msc_dtype dtype = msc_array_dtype(sample);

@@ -1,6 +1,6 @@
 // Checks an image file's header before decoding: its format, its size, and whether its bytes can
-// hold that many pixels. Decoders fill in missing data, and a header of 40 bytes can claim half a
-// gigabyte.
+// hold that many pixels. Decoders fill in missing data, so a file of 40 bytes could claim half a
+// gigabyte of pixels.
 #include "data/image.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 // A JPEG needs at least one bit per luminance block of 8 x 8 pixels.
 #define MAX_JPEG_PIXELS_PER_BYTE (8 * 64)
 
-// The sides as stored, up to 2^32. Products of both are computed only after they were checked.
+// Width and height as stored, up to 2^32. They are multiplied only after they were checked.
 struct header {
     int64_t width, height;
     int64_t row_bytes; // uncompressed bytes per row
@@ -36,7 +36,8 @@ static int64_t read_little(const uint8_t *at, int n_bytes) {
     return value;
 }
 
-// Signature of 8 bytes, length and name of IHDR; then width, height, bit depth, colour type.
+// Reads a signature of 8 bytes, the length and name of IHDR, then width, height, bit depth and
+// colour type.
 static bool read_png(struct header *out, const uint8_t *bytes, size_t n_bytes) {
     static const uint8_t channels[] = {1, 0, 3, 1, 2, 0, 4};
     if (n_bytes < 26) {
@@ -51,8 +52,8 @@ static bool read_png(struct header *out, const uint8_t *bytes, size_t n_bytes) {
     return true;
 }
 
-// A file header of 14 bytes, then the information header, whose oldest form has 16-bit sides.
-// Rows are padded to 4 bytes; a negative height means top-down order.
+// Reads a file header of 14 bytes, then the information header. The oldest form of it has 16-bit
+// width and height. Rows are padded to 4 bytes. A negative height means top-down order.
 static bool read_bmp(struct header *out, const uint8_t *bytes, size_t n_bytes) {
     if (n_bytes < 30) {
         return false;
@@ -75,7 +76,7 @@ static enum msc_status check_size(const struct header *h, size_t n_bytes, const 
                         " are supported, %d per side; make the image smaller",
                         path, h->width, h->height, MAX_PIXELS, MAX_SIDE);
     }
-    int64_t min_bytes = h->height * h->row_bytes / h->ratio; // without the header
+    int64_t min_bytes = h->height * h->row_bytes / h->ratio; // file size without the header
     if (min_bytes > (int64_t)n_bytes) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%s: byte %zu: the image ends too early, its %" PRId64 " x %" PRId64

@@ -1,6 +1,6 @@
 #include "data/image.h"
 
-// Markers, by their second byte.
+// The second bytes of markers.
 enum {
     MARKER_START = 0xd8,
     MARKER_END = 0xd9,
@@ -33,8 +33,8 @@ static enum msc_status fail_cut(const struct walk *w) {
                     w->path, w->n_bytes);
 }
 
-// Moves past the next marker. Skips entropy-coded bytes and padding; in both, 0xff 0x00 and
-// restart markers are data.
+// Moves past the next marker. Skips entropy-coded bytes and padding, in which 0xff 0x00 and restart
+// markers count as data.
 static enum msc_status find_marker(uint8_t *marker, struct walk *w) {
     while (w->at + 1 < w->n_bytes) {
         uint8_t next = w->bytes[w->at + 1];
@@ -50,8 +50,8 @@ static enum msc_status find_marker(uint8_t *marker, struct walk *w) {
     return fail_cut(w);
 }
 
-// A table is 1 byte of class and number, 16 counts by code length, then one value for each code.
-// The decoder has room for 256.
+// A table has 1 byte of class and number, 16 counts by code length, then one value per code. The
+// decoder has room for 256 values.
 static enum msc_status check_huffman(struct walk *w, size_t end) {
     enum { COUNTS = 16, MOST_VALUES = 256 };
     while (w->at < end) {
@@ -70,7 +70,7 @@ static enum msc_status check_huffman(struct walk *w, size_t end) {
     return MSC_OK;
 }
 
-// Reads the frame's height and width, after its length and precision.
+// Reads the frame's height and width, which follow its length and precision.
 static enum msc_status read_frame(int64_t *width, int64_t *height, const struct walk *w,
                                   size_t end) {
     if (end - w->at < 5) {

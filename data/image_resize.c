@@ -5,11 +5,11 @@
 #include <assert.h>
 #include <math.h>
 
-// The weights of one output pixel: `n` input pixels from `first` on.
+// One output pixel: the range of input pixels that it is computed from, and their weights.
 struct tap {
     int64_t first;
     int64_t n;
-    size_t weights; // index of the first weight
+    size_t weights; // index of the first weight in `weights` of struct taps
 };
 
 struct taps {
@@ -22,9 +22,9 @@ static void taps_finish(struct taps *taps) {
     msc_free(taps->weights);
 }
 
-// A triangle around each output pixel's centre. It extends one input pixel to either side, scaled
-// up by the shrink factor. Weights outside the image are dropped and the rest is normalised to
-// sum 1.
+// Computes weights from a triangle around the centre of each output pixel. It extends one input
+// pixel to either side, times the shrink factor. Weights outside the image are dropped, and the
+// others are normalised to sum 1.
 static enum msc_status taps_init(struct taps *taps, int64_t old_length, int64_t new_length) {
     double ratio = (double)old_length / (double)new_length;
     double support = fmax(ratio, 1.0);
@@ -32,7 +32,7 @@ static enum msc_status taps_init(struct taps *taps, int64_t old_length, int64_t 
     taps->rows = msc_alloc_zero((size_t)new_length, sizeof taps->rows[0]);
     taps->weights = msc_alloc_zero((size_t)new_length * most, sizeof taps->weights[0]);
     if (!taps->rows || !taps->weights) {
-        return MSC_FAIL(MSC_E_NOMEM, "no memory to resize an image");
+        return MSC_FAIL(MSC_E_NOMEM, "not enough memory to resize an image");
     }
     for (int64_t i = 0; i < new_length; i++) {
         double centre = ((double)i + 0.5) * ratio;
@@ -54,7 +54,7 @@ static enum msc_status taps_init(struct taps *taps, int64_t old_length, int64_t 
     return MSC_OK;
 }
 
-// Resizes the middle axis of [outer, length, inner] and rounds.
+// Resizes the middle axis of [outer, length, inner], and rounds to uint8.
 static void image_resize_apply(uint8_t *to, const uint8_t *from, const struct taps *taps,
                                int64_t outer, int64_t old_length, int64_t new_length,
                                int64_t inner) {
@@ -75,7 +75,7 @@ static void image_resize_apply(uint8_t *to, const uint8_t *from, const struct ta
     }
 }
 
-// Resizes one axis of [h, w, c]: 0 or 1.
+// Resizes axis 0 or 1 of [h, w, c].
 static enum msc_status resize_axis(struct msc_array **out, const struct msc_array *pixels, int axis,
                                    int64_t length) {
     int64_t dims[3] = {msc_array_dim(pixels, 0), msc_array_dim(pixels, 1),

@@ -19,8 +19,8 @@
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb/stb_image.h>
 
-// A file in memory that records if the decoder reads past its end; the decoder itself would fill
-// missing pixels with grey.
+// A file in memory that records whether the decoder reads past the end. The decoder itself would
+// fill missing pixels with grey.
 struct image_source {
     const char *bytes;
     size_t n_bytes;

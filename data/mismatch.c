@@ -68,7 +68,7 @@ static void write_found(struct msc_str *text, const struct msc_array *array) {
     }
 }
 
-// Would the array fit if its axes were in this order?
+// True if the array would fit with its axes in this order.
 static bool fits_transposed(const struct msc_input_spec *spec, const struct msc_array *array,
                             const int order[4]) {
     if (spec->n_dims != 4 || msc_array_n_dims(array) != 4) {
@@ -82,7 +82,7 @@ static bool fits_transposed(const struct msc_input_spec *spec, const struct msc_
     return true;
 }
 
-// Would it fit if the model's first axis had any length?
+// True if the array would fit if the model's first axis could have any length.
 static bool fits_behind_first(const struct msc_input_spec *spec, const struct msc_array *array) {
     bool fits = !spec->is_batched && spec->n_dims > 1 && spec->dims[0] > 1 &&
                 msc_array_n_dims(array) == spec->n_dims;
@@ -129,7 +129,7 @@ static bool is_same_integer(struct msc_number a, struct msc_number b) {
     return a_is_negative == b_is_negative && a_bits == b_bits;
 }
 
-// Conversion saturates, so a value that does not fit has changed.
+// Fails if a value does not fit. Conversion saturates, so such a value has changed.
 static enum msc_status check_integers(const struct msc_input_spec *spec,
                                       const struct msc_array *converted,
                                       const struct msc_array *array, const char *place) {

@@ -1,12 +1,12 @@
-// Value ranges, conversion of an array to an input's type, and the message for an array that does
-// not match its input. Internal to data/.
+// Value ranges of arrays, conversion to an input's type, and the error message for an array that
+// does not match its input. Internal to data/.
 #ifndef MSC_DATA_MISMATCH_H
 #define MSC_DATA_MISMATCH_H
 
 #include "data/dataset.h"
 
 struct msc_range {
-    double min, max; // over the finite values; 0 if there are none
+    double min, max; // range of the finite values; 0 if there are none
     int64_t n_finite, n_infinite, n_nan;
 };
 
@@ -17,9 +17,9 @@ void msc_range__scan(struct msc_range *out, const struct msc_array *array);
 enum msc_status msc_mismatch__fail(const struct msc_input_spec *spec, const struct msc_array *array,
                                    const char *place, const char *fix);
 
-// Converts `array` to the input's element type, as a new reference or a copy: any float type to
-// floats, integers to integers if every value fits. MSC_E_INVALID as above, naming the first
-// value that does not fit.
+// Converts `array` to the input's element type: any float type to floats, integers to integers if
+// every value fits. *out is a new reference or a copy. MSC_E_INVALID with a message like
+// msc_mismatch__fail's that gives the first value that does not fit.
 enum msc_status msc_mismatch__convert(struct msc_array **out, const struct msc_input_spec *spec,
                                       const struct msc_array *array, const char *place);
 

@@ -2,7 +2,7 @@
 //
 // File: "\x93NUMPY", major, minor, little-endian header length (u16, from version 2 u32), a Python
 // dict literal {'descr', 'fortran_order', 'shape'} padded to 64 bytes, then the elements.
-// Big-endian and Fortran-ordered files are converted; object and string arrays are refused.
+// Big-endian and Fortran-ordered files are converted; object and string arrays are rejected.
 #ifndef MSC_DATA_NPY_H
 #define MSC_DATA_NPY_H
 
@@ -11,7 +11,8 @@
 MSC_PUBLIC_BEGIN
 
 enum msc_status msc_npy_load(struct msc_array **out, const char *path);
-// Saves as version 1.0 in C order; complete or absent. bfloat16 is saved as float32.
+// Saves the array as version 1.0 in C order. The file ends up complete or absent. bfloat16 is saved
+// as float32.
 enum msc_status msc_npy_save(const char *path, const struct msc_array *array);
 
 // Named arrays in file order.
@@ -22,16 +23,16 @@ struct msc_array_list {
     size_t names_capacity, arrays_capacity; // managed by msc_array_list_add
 };
 
-// Adds its own reference to `array` and copies `name`.
+// Retains `array` and copies `name`.
 enum msc_status msc_array_list_add(struct msc_array_list *list, const char *name,
                                    const struct msc_array *array);
-// Borrowed; NULL if absent.
+// Finds an array by name, borrowed; NULL if absent.
 struct msc_array *msc_array_list_find(const struct msc_array_list *list, const char *name);
 void msc_array_list_finish(struct msc_array_list *list);
 
 // Loads every member of a .npz into a zeroed list.
 enum msc_status msc_npz_load(struct msc_array_list *out, const char *path);
-// Saves without compression; complete or absent.
+// Saves without compression. The file ends up complete or absent.
 enum msc_status msc_npz_save(const char *path, const struct msc_array_list *list);
 
 MSC_PUBLIC_END

@@ -8,7 +8,7 @@ struct cursor {
     const char *text;
     size_t length;
     size_t at;
-    size_t offset; // of the text in the file
+    size_t offset; // offset of the text in the file
     const char *name;
 };
 
@@ -28,7 +28,7 @@ static void npy_dict_skip_space(struct cursor *c) {
     }
 }
 
-// Consumes `symbol` if it comes next.
+// Skips blanks, and consumes `symbol` if it follows.
 static bool npy_dict_take(struct cursor *c, char symbol) {
     npy_dict_skip_space(c);
     if (c->at < c->length && c->text[c->at] == symbol) {
@@ -50,7 +50,7 @@ static bool take_word(struct cursor *c, const char *word) {
 
 #define WORD_BYTES 32
 
-// Reads a Python string in either kind of quotes; the keys and type names need no escapes.
+// Reads a Python string in single or double quotes. Escapes are not needed for keys and type names.
 static enum msc_status read_string(char word[WORD_BYTES], struct cursor *c) {
     char quote = '\'';
     if (!npy_dict_take(c, '\'')) {
@@ -90,7 +90,7 @@ static enum msc_status read_dim(int64_t *out, struct cursor *c) {
     if (c->at == start) {
         return npy_dict_fail_at(c, "a dim, zero or more");
     }
-    npy_dict_take(c, 'L'); // the suffix of long integers in Python 2
+    npy_dict_take(c, 'L'); // Python 2 wrote this suffix after long integers
     *out = value;
     return MSC_OK;
 }

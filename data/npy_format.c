@@ -9,10 +9,10 @@
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
-// Longer than the header of any plain array; only arrays with named fields need more.
+// Longest header that is accepted. Only arrays with named fields need more.
 #define MAX_DICT_BYTES ((size_t)1 << 20)
 
-// Reads magic, version and header length; the dict follows.
+// Reads magic number, version and header length. The dict comes next in the stream.
 static enum msc_status read_prefix(size_t *dict_bytes, struct msc_stream *stream) {
     uint8_t prefix[MAGIC_BYTES + 2];
     MSC_TRY(msc_stream__read(stream, prefix, sizeof prefix, "the .npy magic number"));
@@ -34,13 +34,14 @@ static enum msc_status read_prefix(size_t *dict_bytes, struct msc_stream *stream
                   (size_t)length[3] << 24;
     if (*dict_bytes > stream->n_bytes - stream->position) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: byte 8: the header should have %zu bytes, %" PRIu64 " are left; the "
+                        "%s: byte 8: the header should have %zu bytes, but %" PRIu64
+                        " are left; the "
                         "file is cut off or damaged, write it again",
                         stream->name, *dict_bytes, stream->n_bytes - stream->position);
     }
     if (*dict_bytes > MAX_DICT_BYTES) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "%s: byte 8: a header of %zu bytes, expected at most %zu", stream->name,
+                        "%s: byte 8: the header has %zu bytes, expected at most %zu", stream->name,
                         *dict_bytes, MAX_DICT_BYTES);
     }
     return MSC_OK;
@@ -52,7 +53,8 @@ static enum msc_status npy_read_header(struct msc_npy_header *header, struct msc
     size_t offset = (size_t)stream->position;
     char *text = msc_alloc(n + 1);
     if (!text) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for a header of %zu bytes", stream->name, n);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for a header of %zu bytes",
+                        stream->name, n);
     }
     enum msc_status status = msc_stream__read(stream, text, n, "its header");
     if (status == MSC_OK) {
@@ -103,7 +105,7 @@ static enum msc_status reorder(struct msc_array **out, const struct msc_array *a
     return MSC_OK;
 }
 
-// numpy treats every byte but 0 as true; ours must be 0 or 1.
+// For numpy every byte except 0 is true; arrays here must hold 0 or 1.
 static void normalise_bools(struct msc_array *array) {
     uint8_t *element = msc_array_data(array);
     for (int64_t i = 0; i < msc_array_n_elements(array); i++) {

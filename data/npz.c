@@ -14,9 +14,9 @@
 #define SUFFIX_BYTES (sizeof SUFFIX - 1)
 // Deflate's largest compression ratio.
 #define MAX_DEFLATE_RATIO 1032u
-// An archive may unpack to the first size in any case, and beyond it to at most this multiple of
-// its own size. Real data does not compress better, and a small malicious archive could exhaust
-// memory.
+// Every archive may unpack to this size. Beyond it, the limit is MAX_UNPACKED_RATIO times the
+// archive's own size. Real data does not compress better, and without a limit a small malicious
+// archive could exhaust memory.
 #define FREE_UNPACKED_BYTES ((uint64_t)64 << 20)
 #define MAX_UNPACKED_RATIO 200u
 
@@ -24,7 +24,7 @@ static int64_t npz_read_member(void *source, void *to, size_t n_bytes) {
     return zip_fread(source, to, n_bytes);
 }
 
-// Opens the archive and finds its size; closes everything on failure.
+// Opens the archive and reports its size. Closes everything on failure.
 static enum msc_status open_archive(zip_t **out, uint64_t *n_bytes, const char *path) {
     int descriptor = -1;
     int code = ZIP_ER_NOZIP;
@@ -34,7 +34,7 @@ static enum msc_status open_archive(zip_t **out, uint64_t *n_bytes, const char *
     if (*out) {
         return MSC_OK;
     }
-    close(descriptor); // the archive owns it once it is open
+    close(descriptor); // once the archive is open, it owns the descriptor
     zip_error_t error;
     zip_error_init_with_code(&error, code);
     enum msc_status status = MSC_FAIL(
@@ -51,7 +51,7 @@ static bool has_suffix(const char *name) {
     return n > SUFFIX_BYTES && strcmp(name + n - SUFFIX_BYTES, SUFFIX) == 0;
 }
 
-// Checks that numpy could have written the member and that its sizes fit the archive.
+// Checks that numpy could have written the member, and that the member's sizes fit the archive.
 static enum msc_status check_member(const zip_stat_t *info, uint64_t archive_bytes,
                                     const char *path) {
     if (!has_suffix(info->name)) {
@@ -81,7 +81,7 @@ static enum msc_status check_member(const zip_stat_t *info, uint64_t archive_byt
     return MSC_OK;
 }
 
-// Reads a member's directory entry, unchecked.
+// Reads a member's directory entry without checking it.
 static enum msc_status read_entry(zip_stat_t *info, zip_t *archive, uint64_t index,
                                   const char *path) {
     const uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
@@ -102,7 +102,8 @@ static enum msc_status stat_member(zip_stat_t *info, zip_t *archive, uint64_t in
     return check_member(info, archive_bytes, path);
 }
 
-// Checks the total of the members that are read; members may share bytes of the archive.
+// Checks the total unpacked size of the members that are read, because members may share bytes of
+// the archive.
 static enum msc_status check_unpacked_size(zip_t *archive, const struct msc_array_pick *pick,
                                            uint64_t archive_bytes, const char *path) {
     uint64_t n_unpacked = 0;
@@ -124,7 +125,7 @@ static enum msc_status check_unpacked_size(zip_t *archive, const struct msc_arra
     return MSC_OK;
 }
 
-// Reading to the end compares the member's checksum.
+// Reads to the end of the member, which makes libzip compare its checksum.
 static enum msc_status check_end(zip_file_t *file, const char *place) {
     char byte;
     int64_t n = zip_fread(file, &byte, 1);
@@ -190,7 +191,7 @@ static enum msc_status list_names(const char ***out, size_t *n, struct msc_arena
         }
     }
     if (!*out || (*n > 0 && !(*out)[*n - 1])) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu names", path, *n);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for %zu names", path, *n);
     }
     return MSC_OK;
 }
@@ -245,7 +246,8 @@ enum msc_status msc_npz_save(const char *path, const struct msc_array_list *list
     struct msc_array_file *file = NULL;
     struct msc_array_form *forms = msc_alloc_zero(list->n + 1, sizeof *forms);
     if (!forms) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for an archive of %zu arrays", path, list->n);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for an archive of %zu arrays", path,
+                        list->n);
     }
     for (size_t i = 0; i < list->n; i++) {
         msc_array_form_of(&forms[i], list->names[i], list->arrays[i]);

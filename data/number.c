@@ -116,8 +116,8 @@ static float to_float(struct msc_number number) {
     return (float)number.real;
 }
 
-// Rounds to odd, so that rounding the result to a narrower format gives the same as rounding the
-// double directly.
+// Rounds to odd, so that rounding the result to a narrower format equals rounding the double
+// directly.
 static float to_float_odd(double value) {
     float rounded = (float)value;
     if ((double)rounded == value || !isfinite(value) || !isfinite(rounded)) {

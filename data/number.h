@@ -13,14 +13,14 @@ enum msc_number_kind {
 
 struct msc_number {
     enum msc_number_kind kind;
-    double real; // `kind` selects the member that holds the value
+    double real; // `kind` tells which of the members holds the value
     int64_t i;
     uint64_t u;
 };
 
-// Element `index` of `data`. A bool is an unsigned 0 or 1.
+// Reads element `index` of `data`. A bool is an unsigned 0 or 1.
 struct msc_number msc_number__load(const void *data, enum msc_dtype dtype, int64_t index);
-// Converts as in C, but saturates: NaN becomes integer 0, everything but 0 becomes true.
+// Converts as in C, but saturates. NaN becomes integer 0. Every number except 0 becomes true.
 void msc_number__store(void *data, enum msc_dtype dtype, int64_t index, struct msc_number number);
 
 double msc_number__to_double(struct msc_number number);

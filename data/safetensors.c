@@ -31,7 +31,7 @@ struct entry {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
     uint64_t begin, end; // offsets in the elements' part of the file
-    bool is_taken;       // false: only the offsets are parsed
+    bool is_taken;       // false: the tensor is skipped, only its offsets are parsed
 };
 
 // An open file and its parsed header.
@@ -57,7 +57,7 @@ static enum msc_status read_length(uint64_t *out, struct msc_stream *stream) {
     if (n < 2 || n > left || n > MAX_HEADER_BYTES) {
         return MSC_FAIL(
             MSC_E_FORMAT,
-            "%s: byte 0: the header should have %" PRIu64 " bytes, %" PRIu64
+            "%s: byte 0: the header should have %" PRIu64 " bytes, but %" PRIu64
             " are left; the file is truncated or not safetensors, copy or write it again",
             stream->name, n, left);
     }
@@ -73,7 +73,8 @@ static enum msc_status reader_init(struct reader *r, const char *path) {
     MSC_TRY(read_length(&n, &r->stream));
     char *text = msc_alloc((size_t)n + 1);
     if (!text) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for a header of %" PRIu64 " bytes", path, n);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for a header of %" PRIu64 " bytes",
+                        path, n);
     }
     text[n] = '\0';
     enum msc_status status = msc_stream__read(&r->stream, text, (size_t)n, "its header");
@@ -98,7 +99,7 @@ static enum msc_status reader_init(struct reader *r, const char *path) {
     return MSC_OK;
 }
 
-// An integer that a double holds exactly.
+// Reads a non-negative integer that a double holds exactly.
 static bool get_whole(uint64_t *out, const cJSON *value) {
     if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0.0 && value->valuedouble <= 0x1p53) ||
         value->valuedouble != (double)(uint64_t)value->valuedouble) {
@@ -202,8 +203,8 @@ static int compare_entries(const void *left, const void *right) {
     return strcmp(a->name, b->name);
 }
 
-// Like the reference implementation, requires the tensors to be contiguous from the first to the
-// last byte.
+// Like the reference implementation, requires that the tensors are contiguous and fill the data
+// part.
 static enum msc_status check_layout(const struct entry entries[], size_t n, uint64_t data_bytes,
                                     const char *path) {
     uint64_t place = 0;
@@ -240,7 +241,7 @@ static enum msc_status list_names(const char ***out, size_t *n, struct msc_arena
     cJSON_ArrayForEach(item, r->header) {
         char *name = *out ? msc_arena_strdup(arena, item->string) : NULL;
         if (!name) {
-            return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for its names", r->stream.name);
+            return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for its names", r->stream.name);
         }
         if (!is_metadata(item)) {
             (*out)[(*n)++] = name;
@@ -249,7 +250,7 @@ static enum msc_status list_names(const char ***out, size_t *n, struct msc_arena
     return MSC_OK;
 }
 
-// *out is freed by the caller, even on failure.
+// The caller frees *out, even on failure.
 static enum msc_status parse_entries(struct entry **out, size_t *out_n,
                                      const struct msc_array_pick *pick, const struct reader *r) {
     const char *path = r->stream.name;
@@ -346,7 +347,7 @@ enum msc_status msc_safetensors_metadata(char **out, const char *path, const cha
     }
     char *copy = msc_strdup(value->valuestring);
     if (!copy) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for metadata \"%s\"", path, key);
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for metadata \"%s\"", path, key);
         goto out;
     }
     *out = copy;

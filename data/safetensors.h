@@ -11,11 +11,13 @@ MSC_PUBLIC_BEGIN
 
 // Loads all tensors, ordered by offset, into a zeroed list.
 enum msc_status msc_safetensors_load(struct msc_array_list *out, const char *path);
-// The value of one __metadata__ key; *out owned by the caller (msc_free). MSC_E_NOT_FOUND.
+// Reads the value of one __metadata__ key. The caller owns *out (msc_free). MSC_E_NOT_FOUND if the
+// key is absent.
 enum msc_status msc_safetensors_metadata(char **out, const char *path, const char *key);
-// `metadata` holds n_metadata pairs key, value; may be NULL. The elements begin at a multiple of
-// 64 bytes and tensors of wider types come first, so that each tensor is aligned without gaps
-// (which the format forbids). The same list and metadata give the same bytes. Complete or absent.
+// Saves a list. `metadata` has n_metadata pairs of key and value; may be NULL. The elements begin
+// at a multiple of 64 bytes, and tensors of wider types come first. Each tensor is therefore
+// aligned without gaps, which the format forbids. Equal lists and metadata give equal bytes. The
+// file ends up complete or absent.
 enum msc_status msc_safetensors_save(const char *path, const struct msc_array_list *list,
                                      const char *const (*metadata)[2], size_t n_metadata);
 

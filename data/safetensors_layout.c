@@ -8,8 +8,8 @@
 
 #define ALIGN_BYTES 64u
 
-// Wider elements first, otherwise in the given order: this aligns every tensor without gaps,
-// which the reference implementation refuses.
+// Orders wider elements first, otherwise as given. This aligns every tensor without gaps, which the
+// reference implementation rejects.
 static void order_by_width(size_t order[], const struct msc_array_form forms[], size_t n) {
     size_t k = 0;
     for (size_t n_bytes = 8; n_bytes > 0; n_bytes /= 2) {
@@ -91,7 +91,7 @@ enum msc_status msc_safetensors__lay_out(struct msc_str *header, uint64_t places
     struct msc_str text = {0};
     size_t *order = msc_alloc_zero(n + 1, sizeof *order);
     if (!order) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory to order %zu tensors", path, n);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory to order %zu tensors", path, n);
     }
     MSC_TRY_OUT(check_names(forms, n, path));
     order_by_width(order, forms, n);

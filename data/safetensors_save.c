@@ -25,7 +25,7 @@ enum msc_status msc_safetensors_save(const char *path, const struct msc_array_li
     struct msc_array_form *forms = msc_arena_array(&arena, list->n + 1, sizeof *forms);
     uint64_t *places = msc_arena_array(&arena, list->n + 1, sizeof *places);
     if (!forms || !places) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu tensors", path, list->n);
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for %zu tensors", path, list->n);
         goto out;
     }
     for (size_t i = 0; i < list->n; i++) {

@@ -16,12 +16,12 @@ static bool dims_fit(int n_dims, const int64_t expected[], const int64_t found[]
     return true;
 }
 
-// False if the shape does not fit.
+// Finds how the array holds samples. False if the shape does not fit.
 static bool find_form(enum msc_samples_form *out, const struct msc_input_spec *spec,
                       const struct msc_array *array) {
     int n_dims = msc_array_n_dims(array);
     const int64_t *dims = msc_array_dims(array);
-    if (spec->state && n_dims == spec->n_dims) { // one value for all sequences
+    if (spec->state && n_dims == spec->n_dims) { // a single value for all sequences
         *out = MSC_SAMPLES_SHARED;
         return dims_fit(n_dims, spec->dims, dims);
     }
@@ -180,7 +180,7 @@ enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samp
 
 // ---- Sequences --------------------------------------------------------------------------------
 
-// In the form ROWS a sample keeps its first axis of 1.
+// With MSC_SAMPLES_ROWS, a sample keeps its first axis of length 1.
 enum msc_status msc_samples__chunks(struct msc_array **out, const struct msc_samples *samples,
                                     int64_t first, int64_t count, const struct msc_input_spec *spec,
                                     const char *place) {

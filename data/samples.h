@@ -1,5 +1,5 @@
-// The samples of one model input as read from a file, checked against the model's expectations.
-// Internal to data/.
+// The samples of one model input as read from a file, checked against the input's spec. Internal to
+// data/.
 #ifndef MSC_DATA_SAMPLES_H
 #define MSC_DATA_SAMPLES_H
 
@@ -14,33 +14,33 @@ enum msc_samples_form {
 
 struct msc_samples {
     enum msc_samples_form form;
-    int64_t n; // 1 when shared
+    int64_t n; // 1 if shared
     struct msc_array **arrays;
     size_t n_arrays, capacity;
 };
 
-// Checks and converts `array` (borrowed) for `spec`, into a zeroed *out. `place`, the file's
-// name, begins the error message. The caller finishes *out, even on failure.
+// Checks and converts `array` (borrowed) for `spec`, into a zeroed *out. Error messages begin with
+// `place`, the file's name. The caller finishes *out, even on failure.
 enum msc_status msc_samples__from_array(struct msc_samples *out, const struct msc_input_spec *spec,
                                         const struct msc_array *array, const char *place);
-// Adds a sample of form MSC_SAMPLES_PARTS; its shape is the input's own, with 1 sample.
+// Adds a sample to samples of form MSC_SAMPLES_PARTS. Its shape is the input's own, for one sample.
 enum msc_status msc_samples__add_part(struct msc_samples *samples,
                                       const struct msc_input_spec *spec,
                                       const struct msc_array *array, const char *place);
 void msc_samples__finish(struct msc_samples *samples);
 
-// Samples [first, first + count) as the input reads them. Parts of one batch must have one shape;
-// `place` and `spec` are for the error message.
+// Samples [first, first + count) in the shape that the input reads. Parts of one batch must have
+// equal shapes. `place` and `spec` are for the error message.
 enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samples *samples,
                                    int64_t first, int64_t count, const struct msc_input_spec *spec,
                                    const char *place);
 
-// The same as chunks of a sequence: [count, then a sample's own shape]; a shared array is
-// returned unchanged.
+// Like msc_samples__batch, but as chunks of a sequence: [count, then a sample's own shape]. A
+// shared array is returned unchanged.
 enum msc_status msc_samples__chunks(struct msc_array **out, const struct msc_samples *samples,
                                     int64_t first, int64_t count, const struct msc_input_spec *spec,
                                     const char *place);
-// A state's value before sample `first`; zeros if none is given.
+// A state's value before sample `first`; zeros if the file gives no value.
 enum msc_status msc_samples__state(struct msc_array **out, const struct msc_samples *samples,
                                    int64_t first);
 enum msc_status msc_samples__zero_state(struct msc_samples *out, const struct msc_input_spec *spec);

@@ -13,7 +13,7 @@
 
 // ---- Arrays by name ---------------------------------------------------------------------------
 
-// Is the array one of NAME/0, NAME/1, ..., which hold one sample each?
+// True if the array is one of NAME/0, NAME/1, ..., which hold one sample each.
 static bool is_part(const struct msc_input_spec *spec, const char *name) {
     size_t n = strlen(spec->name);
     if (strncmp(name, spec->name, n) != 0 || name[n] != '/' || name[n + 1] == '\0') {
@@ -23,7 +23,7 @@ static bool is_part(const struct msc_input_spec *spec, const char *name) {
     return number[strspn(number, "0123456789")] == '\0';
 }
 
-// Takes the arrays of the inputs, and a single array, which may have any name.
+// True for the arrays of the inputs. A single array is also taken if its name differs.
 static bool takes_array(const struct msc_array_pick *pick, const char *name) {
     const struct msc_source *source = pick->context;
     for (size_t i = 0; i < source->n_specs; i++) {
@@ -34,8 +34,8 @@ static bool takes_array(const struct msc_array_pick *pick, const char *name) {
     return pick->n_names == 1;
 }
 
-// Samples of different shapes: takes arrays NAME/0, NAME/1, ... up to the last one. Sets *found
-// if there are any.
+// Takes samples of different shapes: the arrays NAME/0, NAME/1, ... up to the last one. *found is
+// true if there is any.
 static enum msc_status take_parts(bool *found, struct msc_samples *out,
                                   const struct msc_input_spec *spec,
                                   const struct msc_array_list *list, const char *path) {
@@ -87,7 +87,7 @@ static enum msc_status fail_missing(const struct msc_input_spec *spec,
     return status;
 }
 
-// The number of inputs that need samples.
+// The number of inputs for which samples must be given.
 static size_t count_given(const struct msc_source *source) {
     size_t n = 0;
     for (size_t i = 0; i < source->n_specs; i++) {
@@ -211,7 +211,7 @@ static enum msc_status open_any(struct msc_source *source) {
                     source->path);
 }
 
-// Inputs must agree on the number of samples; a shared array fits any number.
+// Checks that all inputs have the same number of samples. A shared array fits any number.
 static enum msc_status count_samples(struct msc_source *source) {
     const struct msc_input_spec *counted = NULL;
     source->n = 1;
@@ -251,7 +251,7 @@ static enum msc_status source_init(struct msc_source *source, const char *path,
     }
     source->samples = msc_alloc_zero(n_specs, sizeof source->samples[0]);
     if (!source->samples) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu inputs", path, n_specs);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: not enough memory for %zu inputs", path, n_specs);
     }
     source->n_specs = n_specs;
     return MSC_OK;

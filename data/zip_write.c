@@ -22,23 +22,23 @@ uint64_t msc_zip__local_bytes(const char *name) {
     return LOCAL_BYTES + strlen(name) + LOCAL_EXTRA_BYTES;
 }
 
-// The fields shared by local and central records, from the version needed to the length of the
-// extra field.
+// Appends the fields that local and central records share, from the version needed to the length of
+// the extra field.
 static void append_member(struct msc_str *out, const struct msc_zip_member *m, unsigned n_extra) {
     append_number(out, VERSION, 2);
     append_number(out, UTF8_NAME, 2);
-    append_number(out, 0, 2); // stored
+    append_number(out, 0, 2); // method: stored
     append_number(out, 0, 2); // time
     append_number(out, FIRST_DATE, 2);
     append_number(out, m->crc, 4);
-    append_number(out, ELSEWHERE_32, 4); // packed and unpacked size
+    append_number(out, ELSEWHERE_32, 4); // packed and unpacked size are in the extra field
     append_number(out, ELSEWHERE_32, 4);
     append_number(out, strlen(m->name), 2);
     append_number(out, n_extra, 2);
 }
 
 static void append_sizes(struct msc_str *out, const struct msc_zip_member *m, unsigned n_extra) {
-    append_number(out, 1, 2); // the extra field of 64-bit sizes
+    append_number(out, 1, 2); // header of the extra field for 64-bit sizes
     append_number(out, n_extra - 4, 2);
     append_number(out, m->n_bytes, 8);
     append_number(out, m->n_bytes, 8);
@@ -53,13 +53,13 @@ void msc_zip__append_local(struct msc_str *out, const struct msc_zip_member *m) 
 
 void msc_zip__append_central(struct msc_str *out, const struct msc_zip_member *m) {
     msc_str_append(out, "PK\1\2");
-    append_number(out, VERSION, 2); // made by
+    append_number(out, VERSION, 2); // version made by
     append_member(out, m, CENTRAL_EXTRA_BYTES);
-    append_number(out, 0, 2); // comment
-    append_number(out, 0, 2); // disk
+    append_number(out, 0, 2); // comment length
+    append_number(out, 0, 2); // disk number
     append_number(out, 0, 2); // attributes
     append_number(out, 0, 4);
-    append_number(out, ELSEWHERE_32, 4); // offset
+    append_number(out, ELSEWHERE_32, 4); // the offset is in the extra field
     msc_str_append(out, m->name);
     append_sizes(out, m, CENTRAL_EXTRA_BYTES);
     append_number(out, m->place, 8);
@@ -67,10 +67,10 @@ void msc_zip__append_central(struct msc_str *out, const struct msc_zip_member *m
 
 void msc_zip__append_end(struct msc_str *out, uint64_t n, uint64_t place, uint64_t n_bytes) {
     msc_str_append(out, "PK\6\6");
-    append_number(out, 44, 8); // bytes of this record after this field
+    append_number(out, 44, 8); // size of this record after this field
     append_number(out, VERSION, 2);
     append_number(out, VERSION, 2);
-    append_number(out, 0, 4); // disks
+    append_number(out, 0, 4); // disk numbers
     append_number(out, 0, 4);
     append_number(out, n, 8);
     append_number(out, n, 8);
@@ -81,10 +81,10 @@ void msc_zip__append_end(struct msc_str *out, uint64_t n, uint64_t place, uint64
     append_number(out, place + n_bytes, 8);
     append_number(out, 1, 4);
     msc_str_append(out, "PK\5\6");
-    append_number(out, 0, 4); // disks
+    append_number(out, 0, 4); // disk numbers
     append_number(out, ELSEWHERE_16, 2);
     append_number(out, ELSEWHERE_16, 2);
     append_number(out, ELSEWHERE_32, 4);
     append_number(out, ELSEWHERE_32, 4);
-    append_number(out, 0, 2); // comment
+    append_number(out, 0, 2); // comment length
 }

@@ -1,4 +1,4 @@
-// Replaces weights of a graph that is read in its own form (MSCGraph JSON). Internal to graph/.
+// Replaces the weights of a graph that was read from MSCGraph JSON. Internal to graph/.
 #ifndef MSC_GRAPH_ONNX_GRAPH_WEIGHTS_H
 #define MSC_GRAPH_ONNX_GRAPH_WEIGHTS_H
 

@@ -10,16 +10,16 @@
 struct name_list {
     const char **names;
     size_t n;
-    struct msc_graph_names table; // of the same names
+    struct msc_graph_names table; // maps the names to their indices
 };
 
-// A part of the names in one list that is missing from the other list, such as a wrapper's
+// A part that names in one list have and names in the other list lack, such as a wrapper's
 // "module.".
 struct surplus {
-    const char *text; // NULL: none; ends with a dot
+    const char *text; // NULL: no such part; ends with a dot
     size_t length;
-    const char *with, *without; // one name from each list
-    size_t n;                   // number of names that it explains
+    const char *with, *without; // example: a name with the part, and without it
+    size_t n;                   // names that match once the part is removed
 };
 
 struct name_check {
@@ -28,10 +28,11 @@ struct name_check {
     struct msc_graph_names known;
     struct name_list unknown; // new weights that the model does not have
     struct name_list missing; // weights of the model that are not among the new ones
-    char *buffer;             // for a name
+    char *buffer;             // scratch space for one name
 };
 
-// True for the number of batches that a normalisation was trained on, which no computation uses.
+// True for num_batches_tracked, the number of training batches of a normalisation. No computation
+// uses it.
 static bool is_counter(const char *name) {
     static const char ending[] = "num_batches_tracked";
     size_t n = strlen(name), n_ending = sizeof ending - 1;
@@ -75,13 +76,13 @@ static enum msc_status list_names(struct name_check *c, const char *const known[
     return MSC_OK;
 }
 
-// After the first dot from `at` on; NULL if there is none.
+// The part of the name after the next dot; NULL if there is no further dot.
 static const char *next_component(const char *at) {
     const char *dot = strchr(at, '.');
     return dot != NULL ? dot + 1 : NULL;
 }
 
-// Copies the name without the `length` characters from `at` on to the buffer.
+// Copies the name to the buffer, without the `length` characters at `at`.
 static const char *cut(struct name_check *c, const char *name, const char *at, size_t length) {
     size_t n_before = (size_t)(at - name);
     memcpy(c->buffer, name, n_before);
@@ -97,8 +98,8 @@ static const char *find_components(const char *name, const char *text, size_t le
     return name;
 }
 
-// Counts the names that match a name of the other list once this part is removed. Returns 0
-// unless all names have the part, or it explains at least half of the unknown names.
+// Counts the names of `with` that match a name of `without` once this part is removed. Returns 0
+// unless every name of `with` has the part or the count is at least half of the unknown names.
 static size_t count_explained(struct name_check *c, const struct name_list *with,
                               const struct name_list *without, const char *text, size_t length) {
     size_t n = 0, n_with = 0;
@@ -132,9 +133,9 @@ static void find_surplus(struct surplus *best, struct name_check *c, const struc
     }
 }
 
-// Length of the name of the batch normalisation that has this weight, if the normalisation may
-// have been folded into another layer. 0 if it belongs to none, if the model has another weight
-// of it, or if no new weight is the model's.
+// Length of the name of the batch normalisation that this weight belongs to, if the export may have
+// folded that normalisation into another layer. 0 if the weight belongs to none, if the model has
+// another weight of that normalisation, or if no new weight matches the model.
 static int lost_norm(struct name_check *c, size_t n_known, const char *name) {
     static const char *const parts[] = {"running_mean", "running_var", "weight"};
     const char *dot = strrchr(name, '.');
@@ -200,8 +201,8 @@ enum msc_status msc_new_weights__check_names(const struct msc_array_list *weight
 
 // ---- Layers -----------------------------------------------------------------------------------
 
-// A convolution with new elements and an old batch normalisation (or a bias that one was folded
-// into) would be a network that was never trained.
+// A convolution with new weights and an old batch normalisation would be a network that nobody
+// trained. The same holds for an old bias into which a normalisation was folded.
 enum msc_status msc_new_weights__check_layers(const struct msc_array_list *weights,
                                               const struct msc_layer_weight list[], size_t n,
                                               size_t n_layers) {

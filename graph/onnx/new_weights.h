@@ -10,11 +10,11 @@ struct msc_layer_weight {
     int32_t layer;
 };
 
-// MSC_E_INVALID if a name is not among the `n` names of the model. The message suggests a cause
-// if the names reveal one.
+// MSC_E_INVALID if a new weight's name is not among the model's `n` names. The message suggests a
+// cause if the names reveal one.
 enum msc_status msc_new_weights__check_names(const struct msc_array_list *weights,
                                              const char *const known[], size_t n);
-// MSC_E_INVALID if only some weights of a layer (layers are below `n_layers`) are replaced.
+// MSC_E_INVALID if only some weights of a layer are replaced. Layer indices are below `n_layers`.
 enum msc_status msc_new_weights__check_layers(const struct msc_array_list *weights,
                                               const struct msc_layer_weight list[], size_t n,
                                               size_t n_layers);

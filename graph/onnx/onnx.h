@@ -1,14 +1,14 @@
 // Reads and writes ONNX files.
 //
 // Import: opsets 1 to 21, initialisers, Constant nodes and external data (only in the model's own
-// folder), float32 networks. Weights stored as integers with a scale become floats. Constants
-// that only an operator's parameters use become attributes, BatchNormalization is folded into the
+// folder), float32 networks. Weights stored as integers with a scale become floats. Constants used
+// only as parameters of an operator become attributes. BatchNormalization is folded into the
 // convolution before it, and shape arithmetic on fixed shapes is folded. Names: a joint has its
 // node's name if that is unique and not empty; an activation's alias is its ONNX value name; a
 // weight has its initialiser's name.
 //
-// Export: the lowest opset, at least 13 and at least the model's own, that supports everything
-// written.
+// Export: uses the lowest opset that supports every node written. It is at least 13 and at least
+// the model's own.
 #ifndef MSC_GRAPH_ONNX_ONNX_H
 #define MSC_GRAPH_ONNX_ONNX_H
 
@@ -22,16 +22,16 @@ MSC_PUBLIC_BEGIN
 struct msc_onnx_import_options {
     const struct msc_binding *bindings; // symbols bound at import; may be NULL
     size_t n_bindings;
-    bool keep_batch_norm; // do not fold
-    // Operators have the meaning of ONNX's specification (for ONNX's test data) instead of the
-    // meaning for a target (graph/targets.def). At import, the meaning is that of `generic`,
-    // which all targets share.
+    bool keep_batch_norm; // do not fold batch normalisation
+    // If true, operators behave as ONNX's specification says (for ONNX's test data), not as on a
+    // target (graph/targets.def). Imported models otherwise get the behaviour of `generic`, which
+    // all targets share.
     bool by_text;
-    // Inputs, by name, for which alone the graph will be valid. Their lengths, and integers of at
-    // most one dimension, become constants. May be NULL.
+    // Inputs by name; the graph will be valid only for these inputs. Their lengths, and integer
+    // inputs of at most one dimension, become constants. May be NULL.
     const struct msc_array_list *feeds;
-    // Elements that replace those of initialisers, by name, with the same shape and the same type
-    // (or both floats). May be NULL.
+    // New elements for initialisers, by name. Shape and type must match the initialiser's; floats
+    // may differ in width. May be NULL.
     const struct msc_array_list *weights;
 };
 
@@ -42,14 +42,15 @@ struct msc_onnx_import_options {
 enum msc_status msc_onnx_load(struct msc_graph **out, const char *path,
                               const struct msc_onnx_import_options *options);
 
-// The other files that hold weights of a model, in the arena; does not open them.
+// Paths of the other files that hold the model's weights, in the arena. Does not open these files.
 enum msc_status msc_onnx_locations(const char *const **out, size_t *n, struct msc_arena *arena,
                                    const char *path);
 
 struct msc_onnx_export_options {
     const struct msc_sites *sites;
-    const struct msc_edit *const *slot_edits; // [sites->n_slots], NULL: remains float; or NULL
-    // n_metadata pairs, in addition to those of the graph's notes; they win if keys are equal.
+    // [sites->n_slots], a NULL entry remains float; or NULL
+    const struct msc_edit *const *slot_edits;
+    // n_metadata pairs, added to those of the graph's notes. If keys are equal, these pairs win.
     const char *const (*metadata)[2];
     size_t n_metadata;
 };
@@ -57,10 +58,10 @@ struct msc_onnx_export_options {
 // Writes the graph with QDQ pairs (QuantizeLinear, DequantizeLinear) at the edited slots. A
 // weight is stored as integers with a DequantizeLinear. An activation gets one pair for all slots
 // with equal edits.
-//   - Types: 2-8 bits use (u)int8, 9-16 bits (u)int16. Weights of 4 bits, and of fewer bits in
-//     groups, use (u)int4. (For activations ONNX Runtime rejects these at its default
-//     optimisation level.) If the range is narrower than the type, a Clip before the pair
-//     enforces it for activations; stored integers of weights are within it anyway.
+//   - Types: 2-8 bits use (u)int8, 9-16 bits (u)int16. Weights of 4 bits, and grouped weights of
+//     fewer bits, use (u)int4. (ONNX Runtime rejects (u)int4 for activations at its default
+//     optimisation level.) If the range is narrower than the type, a Clip before the pair enforces
+//     it for activations; the stored integers of weights are already within it.
 //   - Groups of weights become blocks. If groups extend over several axes, these are stored as
 //     one axis and a Reshape follows.
 //   - Float types: weights are stored in the type with a Cast, activations are cast to the type

@@ -20,8 +20,8 @@ static enum msc_status name_tensor(struct msc_onnx_export *e, int32_t tensor) {
     return MSC_ALLOCATED(e->names[tensor]);
 }
 
-// An output that only repeats an input or constant of the same name is that value: no node is
-// needed, and both keep their name.
+// An output of the model may be just an input or constant of the same name. No node is needed for
+// it, and both keep their name.
 static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) {
     const struct msc_graph *g = e->graph;
     const struct msc_tensor *t = &g->tensors[output]->tensor;
@@ -68,7 +68,7 @@ enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
     return MSC_OK;
 }
 
-// Records the public names of outputs under edits; the value after the edits gets this name.
+// Records the public names of edited outputs. The value after the edit gets the public name.
 static enum msc_status name_outputs_seen(struct msc_onnx_export *e) {
     const struct msc_sites *sites = e->options->sites;
     for (int32_t i = 0; e->options->slot_edits != NULL && i < sites->n_site_slots; i++) {

@@ -1,5 +1,5 @@
-// Stores 4-bit weights in groups for products with floats: a DequantizeLinear with `block_size`
-// right before a MatMul or Gemm, over a matrix [I,O] with groups along I. ONNX Runtime makes a
+// Stores grouped 4-bit weights of products with floats: a DequantizeLinear with `block_size` right
+// before a MatMul or Gemm, over a matrix [I,O] with groups along I. ONNX Runtime makes a
 // MatMulNBits only of this pattern and orientation, and only for groups of 16, 32, 64, ...
 // elements.
 #include "graph/onnx/onnx_export_form.h"
@@ -12,7 +12,7 @@ static bool is_input_axis(const struct msc_tensor *t, int32_t axis) {
     return axis == (strcmp(t->layout, "IO") == 0 ? 0 : 1);
 }
 
-// True if the joint multiplies floats by the weight under this edit.
+// True if the joint multiplies float activations by the weight under this edit.
 static bool multiplies_floats(const struct msc_onnx_export *e, const struct msc_joint *j,
                               const struct msc_edit *edit) {
     const struct msc_edit *weight = msc_onnx__edit_at(e, j->id, 1);

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-// State of a body while it is written, indexed by its own tensors and joints. The rest is shared
-// with the enclosing graph.
+// The part of the exporter's state that each body has for itself, indexed by the body's tensors and
+// joints. The rest is shared with the enclosing graph.
 struct own {
     const struct msc_graph *graph;
     const char **names, **outputs_seen;
@@ -68,8 +68,8 @@ static void *copy_pointers(struct msc_onnx_export *e, const void *from, size_t n
     return copy;
 }
 
-// Writes the current body as a message. Its inputs after the first `n_own` are values of the
-// enclosing graph, `outer`.
+// Writes the current body as a message. Inputs `n_own` and later are values of the enclosing graph,
+// named in `outer`.
 static enum msc_status write_graph(Onnx__GraphProto *out, struct msc_onnx_export *e, int32_t n_own,
                                    const char *const outer[]) {
     const struct msc_graph *g = e->graph;
@@ -103,7 +103,7 @@ static enum msc_status write_body(Onnx__GraphProto **out, struct msc_onnx_joint 
     inside.is_written = msc_arena_array(&e->arena, n, sizeof(inside.is_written[0]));
     MSC_TRY(MSC_ALLOCATED(*out && inside.names && inside.is_written));
     if (body->n_inputs - n_own > j->joint->n_operands - first_outer) {
-        return MSC_FAIL(MSC_E_INVALID, "its body has %d inputs, more than the joint has operands",
+        return MSC_FAIL(MSC_E_INVALID, "the body has %d inputs, but the joint has fewer operands",
                         (int)body->n_inputs);
     }
     give_own(e, &inside);
@@ -160,7 +160,7 @@ enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j) {
     int64_t n_states, n_scans;
     bool has_batch;
     if (!msc_joint_attr_bool(j->joint, "has_batch", &has_batch) || has_batch) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "ONNX has no Scan with a batch axis since opset 9");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "since opset 9, ONNX has no Scan with a batch axis");
     }
     MSC_TRY(count_states(&n_states, j, "n_states"));
     MSC_TRY(count_states(&n_scans, j, "n_scans"));

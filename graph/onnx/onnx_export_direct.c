@@ -1,12 +1,12 @@
-// Writes operators as ops.def defines them: operands in the order of the roles, attributes that
-// are inputs in ONNX as initialisers, attributes under ONNX's names.
+// Writes an operator as its row in ops.def defines it. Operands are written in the order of the
+// roles, attributes under ONNX's names. Attributes that ONNX has as inputs become initialisers.
 #include "base/str.h"
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/op_attrs.h"
 
 #include <string.h>
 
-// A single integer is a scalar, except for TopK, which requires a list of one.
+// An integer becomes a scalar input, except for TopK, which requires a list of one element.
 static enum msc_status integer_input(const char **out, struct msc_onnx_joint *j, const char *key) {
     int64_t value;
     if (!msc_joint_attr_i64(j->joint, key, &value)) {
@@ -22,7 +22,7 @@ static enum msc_status integer_input(const char **out, struct msc_onnx_joint *j,
                                      sizeof(copy[0]));
 }
 
-// One number, in the type of the first operand.
+// A number as an initialiser of the first operand's type.
 enum msc_status msc_onnx__real_input(const char **out, struct msc_onnx_joint *j, const char *key) {
     struct msc_onnx_export *e = j->e;
     enum msc_dtype dtype = msc_graph_tensor(e->graph, j->joint->operands[0])->dtype;
@@ -68,7 +68,7 @@ static enum msc_status find_input(const char **out, struct msc_onnx_joint *j, in
     }
 }
 
-// Number of inputs of the node: all operands, and parameters after them.
+// Number of inputs of the node: all operands, then the parameters that are inputs in ONNX.
 static int count_inputs(const struct msc_onnx_joint *j) {
     struct msc_op_role role;
     int n = 0;

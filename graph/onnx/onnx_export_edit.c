@@ -1,5 +1,5 @@
 // Values that edited slots read: replaced elements of a weight, masked values, quantised values.
-// Each (tensor, edit) is made once.
+// Each (tensor, edit) pair is written once.
 #include "graph/onnx/onnx_export_form.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@ struct msc_onnx_pair {
     const char *value;
 };
 
-// True if every use of the weight has this edit. Then the model's elements are not needed, and
-// the edited value takes their name.
+// True if every use of the weight has this edit. The model's own elements are then not needed, and
+// the edited value takes the weight's name.
 static bool is_all_edited(const struct msc_onnx_export *e, int32_t weight,
                           const struct msc_edit *edit) {
     const struct msc_graph *g = e->graph;
@@ -60,9 +60,9 @@ static enum msc_status put_elements(const char *result, struct msc_onnx_export *
                                      msc_array_dims(a), copy, n_bytes);
 }
 
-// Writes elements, to which all of the edit except a final quantisation or rounding was applied,
-// with that final step. A bias with a shift is stored as integers only where the shift is part of
-// it (msc_onnx__shift_bias).
+// Applies the last step of the edit, a quantisation or rounding, and writes the result. All earlier
+// steps are already applied to `elements`. A bias with a shift is not rounded here but in
+// msc_onnx__shift_bias, which includes the shift.
 static enum msc_status put_edited(const char *result, struct msc_onnx_export *e, int32_t weight,
                                   const struct msc_array *elements, const struct msc_edit *edit) {
     if (msc_edit_quant(edit) != NULL) {
@@ -94,7 +94,7 @@ static enum msc_status edit_constant(const char **out, struct msc_onnx_export *e
     return status;
 }
 
-// Multiplies by 1 if a channel is kept, else by 0.
+// Multiplies kept channels by 1 and removed channels by 0.
 static enum msc_status mask_activation(const char **value, struct msc_onnx_export *e,
                                        int32_t tensor, const struct msc_channel_mask *mask) {
     const char *base = e->names[tensor], *inputs[2] = {*value};
@@ -135,7 +135,7 @@ static enum msc_status edit_activation(const char **out, struct msc_onnx_export 
     return MSC_OK;
 }
 
-// Gives the final value the name of an output of the model, if it is one.
+// If the tensor is an output of the model, gives its final value the public name.
 static void take_output_name(const char **value, struct msc_onnx_export *e, int32_t tensor,
                              const struct msc_edit *edit) {
     const struct msc_sites *sites = e->options->sites;

@@ -1,5 +1,5 @@
-// Selects the form of a joint, and writes the small forms: bounds, shapes, shields. Matching
-// was measured with ONNX Runtime 1.32.
+// Selects the form of a joint, and writes the small forms: bounds, shapes, shields. Which patterns
+// are matched was measured with ONNX Runtime 1.32.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
@@ -18,8 +18,8 @@ static enum msc_status form_limit(bool *is_written, struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// Takes the shape of the bytes instead of the floats: a consumer of the floats would prevent the
-// node that produces them from being matched.
+// Reads the shape from the bytes instead of the floats. A consumer of the floats would prevent the
+// runtime from matching the node that produces them.
 static enum msc_status form_shape(bool *is_written, struct msc_onnx_joint *j) {
     const int32_t *readers;
     int32_t tensor = j->joint->operands[0];
@@ -47,7 +47,8 @@ static enum msc_status form_shape(bool *is_written, struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// Float weights between pairs would be quantised at load, with one scale for all.
+// Operators with weights. Their float weights between pairs would be quantised at load, with a
+// single scale.
 static bool is_weighted(enum msc_op op) {
     switch (op) {
     case MSC_OP_CONV1D:
@@ -70,7 +71,7 @@ static bool needs_shield(const struct msc_onnx_export *e, const struct msc_joint
            !msc_onnx__computes_integers(e, j);
 }
 
-// The Relu between a joint, whose only consumer it is, and a pair; NULL if there is none.
+// The Relu between a joint and a pair, if it is the joint's only consumer; else NULL.
 static const struct msc_joint *relu_behind(const struct msc_onnx_export *e,
                                            const struct msc_joint *j) {
     const int32_t *readers;
@@ -129,7 +130,7 @@ static const form_fn forms[MSC_OP_COUNT] = {
     [MSC_OP_PERMUTE_DIMS] = msc_onnx__form_move,
 };
 
-// Omits also shape joints whose consumers have forms that do not read them.
+// Also omits joints that only compute a shape, if no form of a consumer reads it.
 enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e) {
     const struct msc_graph *g = e->graph;
     if (!msc_onnx__has_forms(e)) {
@@ -162,7 +163,8 @@ enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j)
     return *is_written || form == NULL ? MSC_OK : form(is_written, j);
 }
 
-// Joints that remain float, but have a slower integer kernel that would be matched.
+// Operators that remain float although the runtime would match an integer kernel, because that
+// kernel is slower.
 static bool has_slower_kernel(enum msc_op op) {
     return op == MSC_OP_SOFTMAX || op == MSC_OP_WHERE || op == MSC_OP_AVG_POOL1D ||
            op == MSC_OP_AVG_POOL2D || op == MSC_OP_AVG_POOL3D;

@@ -1,10 +1,10 @@
 // Forms: node patterns that a runtime fuses into integer kernels. Such a runtime
-// (msc_target.has_forms) matches QDQ pairs and the joints between them. The usual nodes of a
-// joint compute the same, but are not matched, or are matched with a slower or less exact kernel.
-// Models for other targets, and models without edits, have no forms.
+// (msc_target.has_forms) matches QDQ pairs and the joints between them. The usual nodes of a joint
+// compute the same result, but the runtime does not match them, or matches a slower or less exact
+// kernel. Models for other targets, and models without edits, have no forms.
 //
-//     bytes      activations as unsigned bytes; a narrower range is a Clip of the bytes, and bounds
-//                before them (Relu, Clip) are part of it       onnx_export_form_store.c
+//     bytes      activations as unsigned bytes; one Clip of the bytes enforces a narrower range
+//                and the bounds before the pair (Relu, Clip)   onnx_export_form_store.c
 //     stored     constants that only float kernels read become floats once, at load
 //                                                               onnx_export_form_store.c
 //     tables     rows of tables are taken as integers           onnx_export_form_take.c
@@ -33,11 +33,11 @@ bool msc_onnx__has_forms(const struct msc_onnx_export *e);
 enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e);
 // True if the form of the joint reads this operand.
 bool msc_onnx__is_read(const struct msc_onnx_export *e, const struct msc_joint *j, int32_t operand);
-// Writes a joint in a form, or leaves *is_written false so that its usual writer does; `inputs`
-// are not filled yet.
+// Writes a joint in a form. If *is_written remains false, the caller must use the joint's usual
+// writer. `inputs` of the joint are not filled yet.
 enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j);
-// Call after all joints are written. Removes the DequantizeLinear of pairs if only their bytes
-// are read, as it would be computed anyway.
+// Call after all joints are written. Removes the DequantizeLinear of a pair if only the pair's
+// bytes are read. Otherwise the runtime would compute a value that nothing reads.
 enum msc_status msc_onnx__drop_unread_pairs(struct msc_onnx_export *e);
 // Removes initialisers that no node reads.
 enum msc_status msc_onnx__drop_initializers(struct msc_onnx_export *e);
@@ -45,12 +45,12 @@ enum msc_status msc_onnx__drop_initializers(struct msc_onnx_export *e);
 enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j);
 
-// True if the joint resizes images of bytes. If channels are contiguous, as in
-// the layout of convolutions, moving bytes is many times slower; a Reshape to the same dims
-// prevents that layout. Interpolation of floats has no such problem.
+// True if the joint resizes images of bytes. With contiguous channels, the layout of convolutions,
+// moving bytes is many times slower; a Reshape to the same dims prevents that layout. Interpolation
+// of floats does not have this problem.
 bool msc_onnx__resizes_image(const struct msc_onnx_joint *j);
-// True if the joint shrinks an image by cubic interpolation. ONNX Runtime changes the layout
-// around integer joints and then rejects the model: it supports this only in the model's layout.
+// True if the joint shrinks an image by cubic interpolation. ONNX Runtime supports this only in the
+// model's layout. It changes the layout around integer joints and then rejects the model.
 bool msc_onnx__shrinks_by_cubes(const struct msc_onnx_joint *j);
 enum msc_status msc_onnx__keep_layout(struct msc_onnx_joint *j);
 
@@ -59,11 +59,11 @@ bool msc_onnx__is_byte(const struct msc_edit *edit);
 // The edit of a slot, or NULL.
 const struct msc_edit *msc_onnx__edit_at(const struct msc_onnx_export *e, int32_t joint,
                                          int32_t operand);
-// The same if msc_onnx__is_byte holds; else NULL.
+// The edit of a slot if msc_onnx__is_byte holds for it; else NULL.
 const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int32_t joint,
                                            int32_t operand);
-// The common edit of all consumers of a tensor, except those that read its shape; NULL if they
-// differ or there is none.
+// The 8-bit edit that all consumers of a tensor share, not counting those that read its shape. NULL
+// if the edits differ or there is none.
 const struct msc_edit *msc_onnx__byte_edit_of(const struct msc_onnx_export *e, int32_t tensor);
 // The role of the joint for the target of the export.
 enum msc_target_role msc_onnx__role_of(const struct msc_onnx_export *e, const struct msc_joint *j);
@@ -75,7 +75,7 @@ bool msc_onnx__is_folded(const struct msc_onnx_export *e, int32_t constant);
 bool msc_onnx__tail_to(struct msc_tail *out, const struct msc_onnx_export *e, int32_t tensor);
 // Finds the tail after the joint that produces the tensor.
 bool msc_onnx__tail_behind(struct msc_tail *out, const struct msc_onnx_export *e, int32_t tensor);
-// The edit of the bytes that a tensor is written as, after its producer's tail; NULL if there is
+// The edit of the bytes that a tensor is stored as after the tail of its producer; NULL if there is
 // none.
 const struct msc_edit *msc_onnx__edit_behind(const struct msc_onnx_export *e, int32_t tensor);
 // True if the summand of a tail can become part of the bias of the convolution before it.
@@ -85,10 +85,10 @@ const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_ex
                                                         const struct msc_joint *j);
 // The scale of the sums of output channel c of a convolution.
 float msc_onnx__step_of(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c);
-// Adds the summand to the bias if the joint has such a tail.
+// If a tail with a summand follows the joint, adds the summand to the joint's bias.
 enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j);
-// The range of a tensor's elements for the pair after it, from the bounds that the pair replaces.
-// False if there are none.
+// The range of a tensor's elements before the pair that reads it, from bounds that the pair
+// replaces. False if there are no bounds.
 bool msc_onnx__limits_of(float limits[2], const struct msc_onnx_export *e, int32_t tensor);
 // True if the joint is a hard sigmoid that becomes an addition.
 bool msc_onnx__is_saturated_sum(const struct msc_onnx_export *e, const struct msc_joint *j);
@@ -97,39 +97,40 @@ bool msc_onnx__is_dropped(const struct msc_onnx_export *e, const struct msc_join
 
 // True if all consumers of the tensor have the same 8-bit edit and the target passes integers on.
 bool msc_onnx__passes_integers(const struct msc_onnx_export *e, int32_t tensor);
-// The dequantised value of such a tensor.
+// The dequantised value of a tensor for which msc_onnx__passes_integers holds.
 enum msc_status msc_onnx__dequantize_moved(const char **out, struct msc_onnx_export *e,
                                            int32_t tensor);
-// Call before writing a joint. If the joint only moves such tensors, it then reads and writes
-// integers, and the `inputs` that it moves are filled. Otherwise nothing changes.
+// Call before writing a joint. If the joint only moves such tensors, this fills the `inputs` that
+// it moves, and the joint reads and writes integers. Otherwise nothing changes.
 enum msc_status msc_onnx__move_integers(struct msc_onnx_joint *j);
 
-// Applies the edit (8 bits, one scale) to *value, which holds the tensor.
+// Applies an edit of 8 bits and one scale to *value, which holds the tensor.
 enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_export *e,
                                          int32_t tensor, const struct msc_edit *edit);
-// The DequantizeLinear that produces an edited value; NULL if another node does.
+// The DequantizeLinear that produces an edited value; NULL if the node is of another kind.
 const Onnx__NodeProto *msc_onnx__pair_of(const struct msc_onnx_export *e, const char *value);
 // True if the weight is stored in 4-bit blocks that only products with floats read, as
 // MatMulNBits requires.
 bool msc_onnx__is_blocks(const struct msc_onnx_export *e, int32_t weight,
                          const struct msc_edit *edit);
-// True if the joint's weight, [O,I] in the graph, is stored that way and therefore as [I,O].
+// True if the joint's weight is stored in such blocks. The weight is [O,I] in the graph, but [I,O]
+// in the file.
 bool msc_onnx__is_turned(const struct msc_onnx_export *e, const struct msc_joint *j);
-// True if a Relu or Clip reads the product with such a weight. ONNX Runtime 1.32 then does not
-// make a MatMulNBits of it if another product follows.
+// True if a Relu or Clip reads the product with such a weight. If another product follows, ONNX
+// Runtime 1.32 does not make a MatMulNBits of this one.
 bool msc_onnx__has_limited_blocks(const struct msc_onnx_export *e, const struct msc_joint *j);
 enum msc_status msc_onnx__store_blocks(const char *result, struct msc_onnx_export *e,
                                        int32_t weight, const struct msc_array *elements,
                                        const struct msc_quant *q);
-// Computes `result` from integers by operators on constants. *is_done remains false if the groups
-// do not divide their axis.
+// Writes nodes that compute the weight `result` from its integers, which the runtime folds at load.
+// *is_done remains false if the groups do not divide their axis.
 enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct msc_onnx_export *e,
                                       int32_t weight, const struct msc_array *elements,
                                       const struct msc_quant *q);
-// The same for a bias, {integers, steps}.
+// Like msc_onnx__fold_weight, for a bias. `inputs`: integers and their scales.
 enum msc_status msc_onnx__scale_bias(const char *result, struct msc_onnx_export *e,
                                      const char *base, const char *const inputs[2]);
-// Dims of the integers and their scales, chosen so that they broadcast: each block is an axis.
+// Dims of the integers and of their scales. Each block is an axis, so that the scales broadcast.
 struct msc_onnx_folded {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS], scale_dims[MSC_MAX_DIMS];
@@ -144,15 +145,15 @@ struct msc_onnx_factors {
 enum msc_status msc_onnx__add_factors(struct msc_onnx_factors *out, struct msc_onnx_export *e,
                                       const char *base, const struct msc_quant *q, int n_dims,
                                       const int64_t dims[]);
-// (q - z) * s in floats; the last node added produces *value.
+// Adds nodes that compute (q - z) * s in floats. The last node produces *value.
 enum msc_status msc_onnx__scale_integers(const char **value, struct msc_onnx_export *e,
                                          const char *base, const struct msc_onnx_factors *factors);
 
-// Forms; each leaves *is_written false if it does not apply.
+// Writers of forms. Each leaves *is_written false if its form does not apply.
 enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_hard_sigmoid(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_hard_swish(bool *is_written, struct msc_onnx_joint *j);
-// For a scalar and an activation.
+// The sum of a scalar and an activation.
 enum msc_status msc_onnx__form_sum(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_pool(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_batch_norm(bool *is_written, struct msc_onnx_joint *j);

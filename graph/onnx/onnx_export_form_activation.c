@@ -1,4 +1,4 @@
-// Scalars and activation functions as byte kernels for sums and products.
+// Writes scalars and activation functions so that byte kernels for sums and products match.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
@@ -7,9 +7,9 @@
 
 enum { SIGNED_OFFSET = 128, MOST_BYTE = 255 };
 
-// Adds a scalar as a DequantizeLinear of a byte 1 above or below the zero point, with the value's
-// magnitude as scale. It has as many axes as the other operand, so that the kernel can use the
-// layout of convolutions.
+// Writes the scalar of a sum as a DequantizeLinear: the byte is 1 above or below the zero point,
+// and the scale is the scalar's magnitude. It has as many axes as the other operand, so that the
+// kernel can use the layout of convolutions.
 static enum msc_status add_number(const char **out, struct msc_onnx_joint *j, int n_dims,
                                   double value) {
     static const int64_t ones[MSC_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -76,16 +76,16 @@ enum msc_status msc_onnx__form_hard_sigmoid(bool *is_written, struct msc_onnx_jo
     return msc_onnx__add_node(&j->node, j->e, "Add", j->joint->name, terms, 2, &output, 1);
 }
 
-// For bytes x = (q - z) * s, with 3 equal to k steps, clip(x + 3, 0, 6) / 6 is (c - (z - k)) * s
-// / 6, where c is q clipped to z - k ... z + k. Nothing is rounded between the product and its
-// input.
+// The factor clip(x + 3, 0, 6) / 6 of a hard swish, for bytes x = (q - z) * s. If 3 is k steps of
+// s, the factor is (c - (z - k)) * s / 6, with c = clip(q, z - k, z + k). Nothing is rounded
+// between x and the product.
 struct gate {
     const struct msc_quant *x;
     int32_t offset;      // added to x's integers to get its bytes
-    int32_t zero, limit; // lowest and highest byte c
+    int32_t zero, limit; // lowest and highest value of c
 };
 
-// Larger than a rounding error of float32: beyond it, the number is not an integer.
+// Largest distance from an integer that counts as rounding error of float32.
 static const double most_off = 1e-3;
 
 static bool find_gate(struct gate *g, const struct msc_onnx_export *e, const struct msc_joint *j) {

@@ -1,5 +1,5 @@
-// Joints written as depthwise convolutions (average pooling, batch normalisation), and means over
-// images, written as pooling.
+// Writes average pooling and batch normalisation as depthwise convolutions, and means over images
+// as global pooling.
 #include "graph/onnx/onnx_export_form.h"
 
 #include <math.h>
@@ -7,8 +7,8 @@
 
 enum { IMAGE_DIMS = 4, CHANNEL_AXIS = 1 };
 
-// True if the joint reads from a pair and its output is read through one, and the target's role
-// says that an integer convolution computes the same.
+// True if the joint reads from a pair, its output is read through a pair, and the target computes
+// the joint in integer arithmetic.
 static bool is_between_pairs(const struct msc_onnx_joint *j) {
     const struct msc_target *target = j->e->options->sites->scheme.target;
     return msc_onnx__byte_edit(j->e, j->joint->id, 0) != NULL &&
@@ -23,7 +23,7 @@ static int64_t count_channels(const struct msc_onnx_joint *j) {
 struct depthwise {
     int64_t channels, kernel[2];
     const int8_t *weight; // [channels, 1, kernel[0], kernel[1]]
-    const float *scales;  // [channels], or one for all
+    const float *scales;  // [channels], or one scale for all
     int64_t n_scales;
     const int32_t *bias; // [channels] in units of input scale * scales; NULL: none
     float input_scale;
@@ -83,8 +83,8 @@ static enum msc_status write_depthwise(struct msc_onnx_joint *j, const struct de
     return msc_onnx__put_ints(j->e, j->node, "kernel_shape", d->kernel, 2);
 }
 
-// A convolution of ones with scale 1 / elements; the integer kernel for pooling is many times
-// slower.
+// Writes a convolution with weights 1 and scale 1 / elements. The integer kernel for pooling is
+// many times slower.
 enum msc_status msc_onnx__form_pool(bool *is_written, struct msc_onnx_joint *j) {
     struct depthwise d = {.channels = count_channels(j), .n_scales = 1};
     if (!is_between_pairs(j) || d.channels < 1 ||
@@ -118,8 +118,8 @@ static const float *constant_of(const struct msc_onnx_joint *j, const char *role
 enum { MOST_WEIGHT = 127 };
 static const float most_bias = 0x1p30f; // leaves room for the products that are added to it
 
-// y = factor * x + summand: the scale makes the weight +-127, unless the bias would then
-// overflow.
+// Writes y = factor * x + summand for each channel. Scales are chosen so that weights are +-127, or
+// less if the bias would overflow.
 static enum msc_status put_channels(struct depthwise *d, struct msc_onnx_export *e,
                                     const float factors[], const float summands[]) {
     size_t n = (size_t)d->channels;
@@ -202,7 +202,7 @@ enum msc_status msc_onnx__form_mean(bool *is_written, struct msc_onnx_joint *j) 
 // Operands of convolutions.
 enum { WEIGHT = 1, BIAS };
 
-// Rounds the bias plus shift to [n] integers.
+// Rounds (bias + shift) to [n] integers.
 static enum msc_status round_shifted(int32_t integers[], const struct msc_onnx_export *e,
                                      const struct msc_joint *j, const struct msc_bias_rounding *r) {
     const struct msc_tensor *t =

@@ -1,5 +1,5 @@
-// The edits that joints read, and what they mean for forms: whether a joint is computed in integer
-// arithmetic, and which tail the pair after it replaces.
+// Finds the edits that joints read, and what these edits mean for forms: whether a joint is
+// computed in integer arithmetic, and which tail the pair after the joint replaces.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/target.h"
 
@@ -34,7 +34,7 @@ const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int3
     return msc_onnx__is_byte(edit) ? edit : NULL;
 }
 
-// Adds the edit of one use; false if it differs from the previous ones.
+// Adds the edit of one use of a tensor to *all; false if it differs from the earlier ones.
 static bool add_use(const struct msc_edit **all, const struct msc_edit *edit) {
     if (edit == NULL || edit->quant.axis >= 0 ||
         (*all != NULL && !msc_hash_equal((*all)->hash, edit->hash))) {
@@ -91,8 +91,8 @@ static bool has_known_dims(const struct msc_graph *g, int32_t tensor) {
     return true;
 }
 
-// A product and an addition are fused into one integer kernel only if all dims are known;
-// otherwise the addition is one of floats.
+// True if the slot is the bias of a float addition. A product and an addition are fused into one
+// integer kernel only if all dims are known.
 static bool adds_floats(const struct msc_graph *g, const struct msc_slot *slot) {
     const struct msc_joint *j = msc_graph_joint(g, slot->joint);
     return slot->kind == MSC_SITE_BIAS && j->op == MSC_OP_LINEAR_BIAS &&
@@ -144,7 +144,7 @@ static int64_t count_outputs(const struct msc_onnx_export *e, const struct msc_j
     return msc_graph_tensor(e->graph, j->operands[WEIGHT])->dims[0];
 }
 
-// Limit of a bias in steps: most_bias plus the error of weights that were widened for it.
+// Largest bias in steps: most_bias, plus the error of weights whose scale was increased for it.
 static const float most_sum = 0x1.1p30f;
 
 const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_export *e,

@@ -14,7 +14,7 @@ static bool is_same_dim(const struct msc_tensor *a, int i, const struct msc_tens
            (a->dims[i] >= 0 || a->prims[i] != MSC_NO_ID);
 }
 
-// True for channels of images, between quantised tensors.
+// True if the shuffle exchanges channels of images between quantised tensors.
 static bool is_for_bytes(const struct msc_onnx_export *e, const struct msc_shuffle *s) {
     return s->axis == CHANNEL_AXIS &&
            msc_graph_tensor(e->graph, s->merge->outputs[0])->n_dims == IMAGE_DIMS &&

@@ -1,4 +1,4 @@
-// Bytes and constants in fusable forms.
+// Stores bytes and constants in forms that the runtime fuses.
 #include "graph/onnx/onnx_export_form.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static enum msc_status add_byte(const char **out, struct msc_onnx_export *e, con
     return msc_onnx__add_integers(out, e, name, &unsigned_bytes, 0, NULL, &value, 1);
 }
 
-// True if a move produced the tensor from integers of the same range.
+// True if the tensor was moved from integers of the same range.
 static bool is_moved_from(const struct msc_onnx_export *e, int32_t tensor,
                           const struct msc_edit *edit) {
     const struct msc_target *target = e->options->sites->scheme.target;
@@ -28,9 +28,9 @@ static bool is_moved_from(const struct msc_onnx_export *e, int32_t tensor,
     return before != NULL && msc_hash_equal(before->hash, edit->hash);
 }
 
-// The range of bytes that a pair after the tensor lets through. QuantizeLinear saturates to the
-// whole range of the type. Rounding is monotonic, so bounds of the floats become the rounded
-// bounds of the integers.
+// The range of bytes that the pair after the tensor can produce. QuantizeLinear saturates only to
+// the whole range of the type. Rounding is monotonic, so bounds on the floats become the rounded
+// bounds on the integers.
 static void find_range(int32_t *low, int32_t *high, const struct msc_onnx_export *e, int32_t tensor,
                        const struct msc_edit *edit) {
     const struct msc_quant *q = &edit->quant;
@@ -167,7 +167,7 @@ enum msc_status msc_onnx__scale_bias(const char *result, struct msc_onnx_export 
     return MSC_OK;
 }
 
-// Computed at load; a DequantizeLinear would run every time.
+// The runtime computes these nodes once, at load; a DequantizeLinear would run every time.
 enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct msc_onnx_export *e,
                                       int32_t weight, const struct msc_array *elements,
                                       const struct msc_quant *q) {

@@ -1,10 +1,10 @@
-// Tables whose rows are taken as integers; only these rows become floats.
+// Writes a Take from a table of integers. Only the rows taken become floats.
 #include "graph/onnx/onnx_export_form.h"
 
-// How a table is stored for taking rows.
+// How a table that rows are taken from is stored.
 struct table {
     const char *integers, *base;
-    struct msc_onnx_factors factors; // along the axis that rows are taken from, or for all
+    struct msc_onnx_factors factors; // one per row, or one for all
     int64_t axis;
     bool is_by_row;
 };
@@ -36,7 +36,7 @@ static enum msc_status take_rows(const char **value, struct msc_onnx_joint *j, c
     return msc_onnx__put_int(j->e, j->e->nodes[j->e->n_nodes - 1], "axis", table->axis);
 }
 
-// True if the table is only quantised, with one scale or one for each row.
+// True if the table's only edit is a quantisation with a single scale or one scale per row.
 static bool describe_table(struct table *out, const struct msc_onnx_export *e,
                            const struct msc_joint *j) {
     int32_t weight = msc_graph_weight_of(e->graph, j->operands[0]);
@@ -51,7 +51,7 @@ static bool describe_table(struct table *out, const struct msc_onnx_export *e,
     return t->data != NULL && (!out->is_by_row || out->axis == edit->quant.axis);
 }
 
-// Takes rows as integers and converts only these to floats.
+// Takes rows as integers and converts only the rows taken to floats.
 enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j) {
     struct msc_onnx_export *e = j->e;
     struct table table;

@@ -1,5 +1,5 @@
-// Gelu is an operator since opset 20. Float models with older opsets have the formula x * (1 +
-// erf(x / sqrt(2))) / 2, or its tanh approximation.
+// Writes Gelu for opsets before 20, which do not have the operator: x * (1 + erf(x / sqrt(2))) / 2,
+// or its tanh approximation.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
@@ -17,7 +17,7 @@ static bool has_edits(const struct msc_onnx_export *e) {
     return false;
 }
 
-// Applies `op_type` to *value and a scalar.
+// Replaces *value by op_type(*value, number).
 static enum msc_status with_number(const char **value, struct msc_onnx_joint *j,
                                    const char *op_type, const char *what, float number) {
     struct msc_onnx_export *e = j->e;

@@ -7,10 +7,9 @@ static const struct msc_onnx_integers types[] = {
     {MSC_ONNX_INT16, -32768, 32767, 16}, {MSC_ONNX_UINT16, 0, 65535, 16},
 };
 
-// Picks the first type that is wide enough, signed if the range includes negative numbers.
-// Weights of exactly 4 bits, or of fewer bits in groups, use 4-bit types. ONNX Runtime 1.31
-// rejects these for activations after a Clip or before a MaxPool, at its default optimisation
-// level.
+// Picks the first type that is wide enough, signed if the range includes negative numbers. Weights
+// of 4 bits, and grouped weights of fewer bits, use 4-bit types. ONNX Runtime 1.31 at its default
+// optimisation level rejects these types for activations after a Clip or before a MaxPool.
 enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const struct msc_quant *q,
                                         bool takes_small) {
     bool is_signed = q->low < 0;
@@ -28,7 +27,7 @@ enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const str
                     (int)q->bits, (int)q->low, (int)q->high);
 }
 
-// Packs integers as the type stores them; 4-bit integers are two in a byte, the first in the low
+// Packs integers as the type stores them. A byte holds two 4-bit integers, the first in the low
 // half.
 static void *pack_integers(size_t *n_bytes, struct msc_arena *arena, const int32_t values[],
                            size_t n, const struct msc_onnx_integers *type) {

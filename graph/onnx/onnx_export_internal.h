@@ -1,8 +1,9 @@
 // Shared by graph/onnx_export*.c: the model while it is assembled, and one writer for each family
 // of operators. All data is in one arena; elements of weights are borrowed from the graph.
 //
-// One object in three files: onnx_export.c writes a graph, onnx_export_ops.c selects the writer
-// of a joint, and onnx_export_body.c writes control flow, whose bodies are graphs again.
+// One set of mutually recursive functions in three files: onnx_export.c writes a graph,
+// onnx_export_ops.c selects the writer of a joint, and onnx_export_body.c writes control flow,
+// whose bodies are graphs again.
 #ifndef MSC_GRAPH_ONNX_ONNX_EXPORT_INTERNAL_H
 #define MSC_GRAPH_ONNX_ONNX_EXPORT_INTERNAL_H
 
@@ -11,9 +12,10 @@
 #include "graph/onnx/onnx.h"
 #include "graph/onnx/onnx_file_internal.h"
 
-// Tables that unpack weights (graph/onnx/onnx_export_pack.c); NULL until a weight needs them.
+// Lookup tables that unpack weights (graph/onnx/onnx_export_pack.c); NULL until a weight needs
+// them.
 struct msc_onnx_unpacking {
-    const char *tables[2][8][2]; // [width - 1][first bit][has the sign]
+    const char *tables[2][8][2]; // [width - 1][first bit][1 if the part includes the sign bit]
 };
 
 struct msc_onnx_export {
@@ -21,31 +23,31 @@ struct msc_onnx_export {
     const struct msc_onnx_export_options *options; // never NULL
     struct msc_arena arena;
     struct msc_graph_names value_names, node_names; // names in use
-    const char **names;                             // [n_tensors] the value that holds a tensor
-    // [n_tensors] public names of the model's outputs that have edits: their producers write a
-    // value of another name. NULL if there are none.
+    const char **names; // [n_tensors] name of the value that holds a tensor
+    // [n_tensors] public names of the model's edited outputs, whose producers write a value of
+    // another name; NULL for other tensors. NULL in bodies, whose outputs have no edits.
     const char **outputs_seen;
-    struct msc_onnx_moved **moved; // [n_tensors] the integers that a tensor has been written as
-    bool *is_unread;               // [n_joints] joints to omit; NULL: none
-    bool *is_written;              // [n_tensors] weights whose initialiser has been written
-    struct msc_array **arrays;     // references to arrays made here
+    struct msc_onnx_moved **moved; // [n_tensors] tensors that have been written as integers
+    bool *is_unread;               // [n_joints] true: omit the joint; NULL: omit none
+    bool *is_written;              // [n_tensors] true: the weight's initialiser has been written
+    struct msc_array **arrays;     // references to arrays that the export created
     size_t n_arrays, arrays_capacity;
     Onnx__NodeProto **nodes;
     size_t n_nodes, nodes_capacity;
     Onnx__TensorProto **initializers;
     size_t n_initializers, initializers_capacity;
-    struct msc_onnx_pair *pairs; // edited tensors made so far
+    struct msc_onnx_pair *pairs; // edited tensors written so far
     size_t n_pairs, pairs_capacity;
     struct msc_onnx_unpacking unpacking;
-    int opset; // lower bound of the opset, final once everything is written
+    int opset; // lowest opset that supports all nodes so far
 };
 
 // One joint, as writers see it.
 struct msc_onnx_joint {
     struct msc_onnx_export *e;
     const struct msc_joint *joint;
-    const char **inputs;   // [n_inputs] value names: edited if there is an edit, "" if absent
-    size_t n_inputs;       // the joint's operands, and a bias if a form adds one
+    const char **inputs;   // [n_inputs] value names after edits; "" if absent
+    size_t n_inputs;       // the joint's operands, plus a bias if a form adds it
     Onnx__NodeProto *node; // the last node added, which produces the joint's outputs
 };
 
@@ -54,7 +56,7 @@ typedef enum msc_status (*msc_onnx_writer)(struct msc_onnx_joint *j);
 // NULL if the operator cannot be exported to ONNX.
 msc_onnx_writer msc_onnx__find_writer(enum msc_op op);
 
-// An unused name: `wanted`, or `wanted` with the first free number.
+// Returns an unused name: `wanted`, or `wanted` followed by the first free number.
 const char *msc_onnx__free_name(struct msc_onnx_export *e, struct msc_graph_names *names,
                                 const char *wanted);
 
@@ -79,7 +81,7 @@ enum msc_status msc_onnx__put_ints(struct msc_onnx_export *e, Onnx__NodeProto *n
 
 enum msc_status msc_onnx__put_floats(struct msc_onnx_export *e, Onnx__NodeProto *node,
                                      const char *name, const float values[], size_t n);
-// Puts a list of strings: the parts of `text` between commas.
+// Adds an attribute that is a list of strings: the parts of `text` between commas.
 enum msc_status msc_onnx__put_texts(struct msc_onnx_export *e, Onnx__NodeProto *node,
                                     const char *name, const char *text);
 
@@ -101,14 +103,14 @@ enum msc_status msc_onnx__write_if(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
 
-// The lowest opset (graph/onnx/onnx_export_opset.c). Starts with the model's own; require_types
-// raises it for the element types of a joint. Call these while joints are written.
+// Computes the lowest opset (graph/onnx/onnx_export_opset.c), starting with the model's own.
+// require_types raises it for the element types of a joint. Call these while joints are written.
 void msc_onnx__begin_opset(struct msc_onnx_export *e);
 void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *j);
 // Call after all nodes are written: sets e->opset and converts the nodes to the forms of that
 // opset.
 enum msc_status msc_onnx__settle_opset(struct msc_onnx_export *e);
-int64_t msc_onnx__ir_version(int64_t opset); // the lowest that supports the opset
+int64_t msc_onnx__ir_version(int64_t opset); // the lowest IR version that supports the opset
 
 // Writer of graph/onnx/onnx_export_gelu.c.
 enum msc_status msc_onnx__write_gelu(struct msc_onnx_joint *j);
@@ -119,15 +121,15 @@ enum msc_status msc_onnx__write_resize(struct msc_onnx_joint *j);
 // Writers of graph/onnx/onnx_export_direct.c.
 enum msc_status msc_onnx__write_direct(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_implied(struct msc_onnx_joint *j);
-// Puts the node's attributes with these keys (separated by spaces) under ONNX's names, if the
-// joint has them and they are not inputs.
+// Adds the joint's attributes with these keys (separated by spaces) to the node, under ONNX's
+// names. Skips absent attributes and those that ONNX has as inputs.
 enum msc_status msc_onnx__put_attrs(struct msc_onnx_joint *j, const char *keys);
-// The value of a float parameter: the operand with this role, or the attribute as an initialiser
+// The value of a float parameter: the operand with this role, else the attribute as an initialiser
 // of the first operand's type; "" if neither exists.
 enum msc_status msc_onnx__real_input(const char **out, struct msc_onnx_joint *j, const char *key);
 
-// Adds an initialiser, unless an equal one was made from the same name. `data` is borrowed until
-// the model is saved. *out is its name: `wanted`, made unique.
+// Adds an initialiser, unless an equal one with the same `wanted` name exists. `data` is borrowed
+// until the model is saved. *out is its name: `wanted`, made unique.
 enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_export *e,
                                           const char *wanted, enum msc_onnx_type type, int n_dims,
                                           const int64_t dims[], const void *data, size_t n_bytes);
@@ -136,11 +138,11 @@ enum msc_status msc_onnx__int64s(const char **out, struct msc_onnx_joint *j, con
                                  const int64_t values[], size_t n);
 enum msc_status msc_onnx__floats32(const char **out, struct msc_onnx_joint *j, const char *role,
                                    const float values[], size_t n);
-// The value of a list parameter: the operand with this role, or the attribute as an initialiser;
+// The value of a list parameter: the operand with this role, else the attribute as an initialiser;
 // "" if neither exists.
 enum msc_status msc_onnx__list_input(const char **out, struct msc_onnx_joint *j, const char *role);
 
-// Adds an initialiser with exactly this name, which is already reserved; otherwise as above.
+// Like msc_onnx__add_initializer, but with exactly this name, which must already be reserved.
 enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char *name,
                                           enum msc_onnx_type type, int n_dims, const int64_t dims[],
                                           const void *data, size_t n_bytes);
@@ -151,41 +153,41 @@ struct msc_onnx_integers {
     int32_t low, high;
     int bits;
 };
-// Picks the type for a quantisation, with 4-bit types only if `takes_small`. MSC_E_UNSUPPORTED if
-// none is wide enough.
+// Picks the type for a quantisation. 4-bit types are used only if `takes_small`. MSC_E_UNSUPPORTED
+// if no type is wide enough.
 enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const struct msc_quant *q,
                                         bool takes_small);
-// Adds an initialiser of that type. `name` may be NULL, which means that memory was short.
+// Adds an initialiser of such a type. `name` may be NULL, which means that memory was short.
 enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export *e,
                                        const char *name, const struct msc_onnx_integers *type,
                                        int n_dims, const int64_t dims[], const int32_t values[],
                                        size_t n);
-// Adds a weight's integers as that type, stored in as many bits as graph/packing.h determines.
+// Adds a weight's integers of such a type, stored in as many bits as graph/packing.h determines.
 enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e, const char *base,
                                      const struct msc_onnx_integers *type, int32_t bits, int n_dims,
                                      const int64_t dims[], const int32_t values[], size_t n);
-// Adds a node with one output. *out, which may be one of the inputs, is the output's name:
-// `wanted`, made unique. `wanted` may be NULL, which means that memory was short.
+// Adds a node with one output. *out is the output's name: `wanted`, made unique. `out` may point to
+// one of the inputs. `wanted` may be NULL, which means that memory was short.
 enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, const char *op_type,
                                    const char *wanted, const char *const inputs[], size_t n_inputs);
 
-// Replaces inputs[0], a value of the tensor, by its integers, and adds their scale and zero
-// point. Together they are the inputs of a DequantizeLinear, whose axis is that of `q`.
+// inputs[0] is a value of the tensor. Replaces it by its integers, and sets inputs[1] and inputs[2]
+// to scale and zero point: the inputs of a DequantizeLinear along the axis of `q`.
 enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_onnx_export *e,
                                             int32_t tensor, const struct msc_quant *q);
 // Replaces *value, a value of the tensor, by the quantised value.
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
                                               int32_t tensor, const struct msc_quant *q);
-// Adds scale and zero point with the given dims; "" for a zero point that is not needed.
+// Adds scale and zero point with the given dims. out[1] is "" if no zero point is needed.
 enum msc_status msc_onnx__add_parameters(const char *out[2], struct msc_onnx_export *e,
                                          const char *base, const struct msc_quant *q,
                                          const struct msc_onnx_integers *type, int n_dims,
                                          const int64_t dims[]);
-// Writes the value `result` of a weight with these elements, quantised.
+// Quantises these elements of a weight and writes them as the value `result`.
 enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_export *e,
                                           int32_t weight, const struct msc_array *elements,
                                           const struct msc_quant *q);
-// Writes edited outputs that no consumer has written.
+// Writes the edited outputs of the model that no consumer has caused to be written.
 enum msc_status msc_onnx__edit_outputs(struct msc_onnx_export *e);
 // Writes the rounded bias `result`: integers with a DequantizeLinear.
 enum msc_status msc_onnx__round_bias(const char *result, struct msc_onnx_export *e, int32_t bias,

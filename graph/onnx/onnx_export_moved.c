@@ -1,14 +1,15 @@
-// Moved tensors, for a target that passes integers on (not msc_target.pairs_moves): quantised
-// where they are produced, moved as integers, dequantised where they are read.
+// Writes moves of integers, for a target that passes integers on (msc_target.pairs_moves is false).
+// A moved tensor is quantised by its producer, moved as integers and dequantised by its consumers.
 //
-// A pair followed by moves of floats would give the same integers, if the runtime exchanges the
-// moves and the DequantizeLinear. OpenVINO 2026.4 does so, but loses the zero point in sequences
-// of slices and concatenations (shifted windows); their consumers are then float.
+// A pair followed by moves of floats gives the same integers only if the runtime exchanges the
+// moves with the DequantizeLinear. OpenVINO 2026.4 does so. In sequences of slices and
+// concatenations (shifted windows), however, it loses the zero point and computes their consumers
+// in floats.
 #include "graph/onnx/onnx_export_form.h"
 
 struct msc_onnx_moved {
-    const char *inputs[3]; // of DequantizeLinear: integers, scale, zero point
-    const char *name;      // of its output; NULL: made from the tensor's name
+    const char *inputs[3]; // inputs of DequantizeLinear: integers, scale, zero point
+    const char *name;      // name of its output; NULL: derived from the tensor's name
 };
 
 bool msc_onnx__passes_integers(const struct msc_onnx_export *e, int32_t tensor) {
@@ -16,7 +17,7 @@ bool msc_onnx__passes_integers(const struct msc_onnx_export *e, int32_t tensor) 
     return target != NULL && !target->pairs_moves && msc_onnx__byte_edit_of(e, tensor) != NULL;
 }
 
-// Quantises a tensor that passes integers, to e->moved[tensor], unless this is already done.
+// Quantises a tensor that passes integers on, unless e->moved[tensor] is already set.
 static enum msc_status quantize_once(struct msc_onnx_export *e, int32_t tensor) {
     if (e->moved[tensor] != NULL) {
         return MSC_OK;
@@ -48,7 +49,8 @@ static bool is_data(const struct msc_graph *g, int32_t tensor) {
            msc_dtype_is_float(msc_graph_tensor(g, tensor)->dtype);
 }
 
-// Adds a tensor that a joint moves; false if it does not pass integers, or with another range.
+// Adds the edit of a tensor that a joint moves. False if the tensor does not pass integers on, or
+// if its range differs from the others'.
 static bool add_moved(const struct msc_edit **all, const struct msc_onnx_export *e,
                       int32_t tensor) {
     const struct msc_edit *edit = msc_onnx__byte_edit_of(e, tensor);
@@ -78,7 +80,7 @@ static bool moves_integers(const struct msc_onnx_export *e, const struct msc_joi
     return edit != NULL;
 }
 
-// The output holds integers; its own name is left for the dequantised value.
+// Names the output that holds integers; the tensor's own name is kept for the dequantised value.
 static enum msc_status name_moved(struct msc_onnx_export *e, int32_t output,
                                   const struct msc_onnx_moved *from) {
     struct msc_onnx_moved *m = msc_arena_alloc(&e->arena, sizeof(*m));

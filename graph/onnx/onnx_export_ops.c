@@ -1,5 +1,5 @@
-// Operators whose form in opset 21 differs from ops.def: a writer and a row of the table below
-// for each. All others are written by msc_onnx__write_direct.
+// Writers of operators whose form in opset 21 differs from ops.def. Each has a row in the table
+// below. All other operators are written by msc_onnx__write_direct.
 #include "base/str.h"
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
@@ -54,7 +54,8 @@ static enum msc_status write_conv(struct msc_onnx_joint *j) {
     return msc_onnx__put_ints(j->e, j->node, "kernel_shape", w->dims + 2, (size_t)n);
 }
 
-// ONNX Runtime fuses a pool between pairs into an average of bytes, which ignores dilations.
+// ONNX Runtime fuses a pool between pairs into an average of bytes, which ignores dilations. True
+// if the pool has dilations.
 static bool is_dilated(const struct msc_onnx_joint *j) {
     int64_t dilations[MSC_MAX_DIMS];
     int n = msc_joint_attr_list(j->joint, "dilation", dilations, MSC_MAX_DIMS);
@@ -150,7 +151,8 @@ static enum msc_status write_pad(struct msc_onnx_joint *j) {
     return msc_onnx__put_attrs(j, "pad_mode");
 }
 
-// Sizes are those of the outputs; if they are symbolic, only equal parts can be written.
+// Lengths of the parts are the lengths of the outputs. If these are symbolic, only equal parts can
+// be written.
 static enum msc_status write_split(struct msc_onnx_joint *j) {
     const char *inputs[2] = {j->inputs[0], ""};
     int64_t axis, n = j->joint->n_outputs;
@@ -199,7 +201,7 @@ static enum msc_status write_layer_norm(struct msc_onnx_joint *j) {
     return msc_onnx__put_int(j->e, j->node, "axis", axes[0]);
 }
 
-// Expands *value from one number for each group to one for each channel.
+// Expands *value from one number per group to one per channel.
 static enum msc_status spread_groups(const char **value, struct msc_onnx_joint *j, const char *what,
                                      int64_t n_groups, int64_t n_channels) {
     const int64_t columns[] = {1}, pairs[] = {n_groups, n_channels / n_groups}, flat[] = {-1};
@@ -214,7 +216,7 @@ static enum msc_status spread_groups(const char **value, struct msc_onnx_joint *
     return MSC_OK;
 }
 
-// Opsets 18 to 20 have scale and bias for each group; these are expanded to channels.
+// Opsets 18 to 20 have one scale and bias per group; these are expanded to channels.
 static enum msc_status write_group_norm(struct msc_onnx_joint *j) {
     static const char *const whats[] = {"", "scale", "bias"};
     const struct msc_graph *g = j->e->graph;
@@ -237,7 +239,7 @@ static enum msc_status write_group_norm(struct msc_onnx_joint *j) {
     return msc_onnx__write_direct(j);
 }
 
-// Uses the newer names of modes.
+// Uses the names of modes that opset 20 introduced.
 static enum msc_status write_grid_sample(struct msc_onnx_joint *j) {
     static const char *const newer[][2] = {{"bilinear", "linear"}, {"bicubic", "cubic"}};
     const char *mode = msc_joint_attr(j->joint, "mode");
@@ -249,8 +251,8 @@ static enum msc_status write_grid_sample(struct msc_onnx_joint *j) {
     return msc_onnx__put_attrs(j, "padding_mode");
 }
 
-// Random numbers of a constant shape. If the shape is computed, it comes from an input that no
-// longer exists.
+// Writes random numbers of a constant shape. A computed shape cannot be written, because the graph
+// does not have the input that the shape was computed from.
 static enum msc_status write_random(struct msc_onnx_joint *j) {
     int64_t shape[MSC_MAX_DIMS];
     const char *distribution = msc_joint_attr(j->joint, "distribution");
@@ -260,7 +262,7 @@ static enum msc_status write_random(struct msc_onnx_joint *j) {
     if (n < 0 || !msc_joint_attr_float(j->joint, "first", &first) ||
         !msc_joint_attr_float(j->joint, "second", &second)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "random numbers need a constant shape, but it is computed");
+                        "random numbers need a constant shape, but the shape is computed");
     }
     const char *output = j->e->names[j->joint->outputs[0]];
     MSC_TRY(msc_onnx__add_node(&j->node, j->e, is_normal ? "RandomNormal" : "RandomUniform",

@@ -1,8 +1,8 @@
-// Finds the lowest opset that supports everything written, and converts nodes to its forms.
+// Finds the lowest opset that supports every node written, and converts the nodes to that opset.
 //
-// Writers use the forms of opset 21. Most have not changed since opset 13. MSC_OPSET in ops.def and
-// the tables below list those that have. If an older opset has a different form, nodes are
-// rewritten once the model's opset is known.
+// Writers use the forms of opset 21. Most operators have not changed since opset 13. MSC_OPSET in
+// ops.def and the tables below list the operators that have changed. If an older opset has a
+// different form, nodes are rewritten once the model's opset is known.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
@@ -10,14 +10,14 @@
 
 enum { LEAST_OPSET = 13 };
 
-// Attributes that are newer than their operator. In an older opset they are omitted if they have
-// the default. `op` NULL: any operator.
+// Attributes that are newer than their operator. An older opset omits them if they have the default
+// value. `op` NULL: any operator.
 static const struct attribute {
     const char *op, *name;
     int opset;
     bool has_default;
-    int64_t number;   // the default
-    const char *text; // or NULL
+    int64_t number;   // the default value, if it is a number
+    const char *text; // the default value, if it is a string
 } attributes[] = {
     {"AveragePool", "dilations", 19, false, 0, NULL},
     {"LpPool", "dilations", 18, false, 0, NULL},
@@ -37,7 +37,7 @@ static const struct attribute {
     {"Shape", "end", 15, false, 0, NULL},
 };
 
-// Values of attributes that are newer than the attribute.
+// Attribute values that were introduced later than the attribute.
 static const struct {
     const char *op, *name, *text;
     int opset;
@@ -50,7 +50,7 @@ static const struct {
     {"ScatterND", "reduction", "min", 18},
 };
 
-// Element types that operators accept only from some opset on; `op` MSC_OP_COUNT means any.
+// Element types that operators accept only since a certain opset. `op` MSC_OP_COUNT: any operator.
 static const struct {
     enum msc_op op;
     unsigned dtypes;
@@ -104,7 +104,7 @@ struct scope {
     const struct scope *around;
     Onnx__TensorProto *const *initializers;
     size_t n_initializers;
-    struct msc_graph_names names; // maps to indices of the initialisers
+    struct msc_graph_names names; // maps names to indices of the initialisers
 };
 
 static enum msc_status scope_init(struct scope *s, const struct scope *around,
@@ -265,7 +265,8 @@ static enum msc_status lower_node(bool *is_moved, struct msc_onnx_export *e, Onn
 
 // ---- Whole models -----------------------------------------------------------------------------
 
-// Collects what all nodes require or, once that is known (`is_moved`), converts them.
+// The first pass finds the opset that the nodes require. The second (`is_moved` is not NULL)
+// converts the nodes to that opset.
 static enum msc_status visit(bool *is_moved, struct msc_onnx_export *e, const struct scope *around,
                              Onnx__TensorProto *const initializers[], size_t n_initializers,
                              Onnx__NodeProto *const nodes[], size_t n_nodes) {

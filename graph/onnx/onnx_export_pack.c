@@ -1,11 +1,12 @@
 // Stores integers of a weight in exactly as many bits as they have, with nodes that unpack them.
 //
-// Integers of 2, 3, 5, 6 and 7 bits are split into parts of 4, 2 and 1 bits, the widest first
-// from the lowest bit. Each part is stored as 4-bit numbers that hold the part of one, two or
-// four integers. A 4-bit part is cast to bytes. For the others, Gather looks up a table of the
-// unpacked bits, already shifted and with sign, so that the parts only have to be combined. All
-// of this is constant and computed once, at load. ONNX Runtime combines parts fastest by
-// BitwiseOr of bytes, which OpenVINO would do in each run; both do sums of int32 at load.
+// Integers of 2, 3, 5, 6 and 7 bits are split into parts of 4, 2 and 1 bits, starting at the lowest
+// bit with the widest part. Each part is stored as 4-bit numbers. Such a number holds the part of
+// one, two or four integers. A 4-bit part is cast to bytes. For the others, Gather looks up a table
+// of the unpacked bits, already shifted and with sign, so that the parts only have to be combined.
+// All of this is constant and computed once, at load. For ONNX Runtime, BitwiseOr of bytes is the
+// fastest way to combine parts. OpenVINO would repeat it in each run; there, sums of int32 are
+// used, which both runtimes compute at load.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/packing.h"
@@ -44,14 +45,15 @@ static enum msc_status reshape(const char **value, struct msc_onnx_export *e, co
 // `width` bits of the integers, starting at bit `shift`.
 struct part {
     int32_t width, shift;
-    bool is_signed; // its highest bit is the sign
+    bool is_signed; // the highest bit of the part is the sign
 };
 
 static int32_t bits_of(uint32_t value, int32_t shift, int32_t width) {
     return (int32_t)(value >> shift & ((1u << width) - 1));
 }
 
-// The table that Gather reads for each number: [16, 2] or [16, 2, 2] bytes. Weights share tables.
+// The table that Gather looks up for each 4-bit number: [16, 2] or [16, 2, 2] bytes. Weights share
+// tables.
 static enum msc_status share_table(const char **out, struct msc_onnx_export *e,
                                    const struct part *part) {
     static const int64_t dims[3] = {N_NUMBERS, 2, 2};
@@ -72,7 +74,7 @@ static enum msc_status share_table(const char **out, struct msc_onnx_export *e,
     return MSC_OK;
 }
 
-// Stores this part of all integers, two 4-bit numbers in a byte, the first in the low half.
+// Stores this part of all integers. A byte holds two 4-bit numbers, the first in the low half.
 static enum msc_status add_part(const char **out, struct msc_onnx_export *e, const char *base,
                                 const struct part *part, const int32_t values[], size_t n) {
     size_t n_in = (size_t)(IN_ROW / part->width), n_rows = (n + IN_ROW - 1) / IN_ROW;
@@ -90,7 +92,7 @@ static enum msc_status add_part(const char **out, struct msc_onnx_export *e, con
     return msc_onnx__add_initializer(out, e, name, MSC_ONNX_UINT4, n_dims, dims, data, n_bytes);
 }
 
-// Unpacks a part to [ceil(n / 4), 2, 2], shifted and with its sign.
+// Unpacks a part to [ceil(n / 4), 2, 2], shifted to its position and sign-extended.
 static enum msc_status unpack_part(const char **out, struct msc_onnx_export *e, const char *base,
                                    const struct part *part, const int32_t values[], size_t n) {
     const char *inputs[2];
@@ -128,7 +130,7 @@ static enum msc_status put_together(const char **out, struct msc_onnx_export *e,
                : cast(out, e, "bytes", is_signed ? MSC_ONNX_INT8 : MSC_ONNX_UINT8);
 }
 
-// Keeps the first n, as a list.
+// Replaces *value by the list of its first n elements.
 static enum msc_status cut(const char **value, struct msc_onnx_export *e, int64_t n) {
     static const int64_t zero = 0, row = -1;
     const char *inputs[3];

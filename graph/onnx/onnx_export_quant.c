@@ -1,11 +1,11 @@
 // Quantised values: a weight as stored integers with a DequantizeLinear, an activation through
 // QuantizeLinear and DequantizeLinear.
 //
-// ONNX Runtime clamps rint(x / s) + z to the whole range of the type, MSC to [low, high]. 16-bit
-// float types are stored as such, or cast to the type and back. A narrower range is enforced by a
-// Clip of the float value before the pair. Its bounds (low - z) * s and (high - z) * s divide
-// back to integers within one part in 2^23; with at most 16 bits this rounds to exactly low and
-// high.
+// ONNX Runtime clamps rint(x / s) + z to the whole range of the type, MSC to [low, high]. If that
+// range is narrower, a Clip of the float value before the pair enforces it. Its bounds (low - z) *
+// s and (high - z) * s divide back to integers within one part in 2^23; with at most 16 bits this
+// rounds to exactly low and high. Weights in 16-bit float types are stored as such; activations are
+// cast to the type and back.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
@@ -31,7 +31,7 @@ static enum msc_status clip_to(const char **value, struct msc_onnx_export *e, co
                               inputs, 3);
 }
 
-// Max or Min of a value and a number for each channel along `axis` of n_dims.
+// Max or Min of a value and one number per channel. Channels are axis `axis` of n_dims.
 static enum msc_status limit_channels(const char **value, struct msc_onnx_export *e,
                                       const char *base, bool is_low, const struct msc_quant *q,
                                       int n_dims) {
@@ -65,7 +65,7 @@ static enum msc_status onnx_export_quant_clip(const char **value, struct msc_onn
     return clip_to(value, e, base, low, high);
 }
 
-// Adds a Cast; otherwise as add_node.
+// Replaces *value by a Cast of it.
 static enum msc_status onnx_export_quant_cast(const char **value, struct msc_onnx_export *e,
                                               const char *wanted, enum msc_dtype type) {
     const char *inputs[3] = {*value};
@@ -77,8 +77,8 @@ static enum msc_status onnx_export_quant_cast(const char **value, struct msc_onn
     return msc_onnx__put_int(e, node, "to", msc_onnx_type(type));
 }
 
-// Casts to the type and back. Numbers beyond the largest of the type would become infinity (also
-// in bfloat16, which has fewer digits than float32), so a Clip comes first.
+// Casts to the type and back. Numbers beyond the largest of the type would become infinity (even in
+// bfloat16, because it rounds to fewer digits than float32), so a Clip comes first.
 static enum msc_status round_activation(const char **out, struct msc_onnx_export *e,
                                         const char *base, enum msc_dtype type) {
     float most = type == MSC_DTYPE_F16 ? MSC_F16_MAX : MSC_BF16_MAX;
@@ -89,7 +89,7 @@ static enum msc_status round_activation(const char **out, struct msc_onnx_export
                                   MSC_DTYPE_F32);
 }
 
-// Sets the axis of the last node added to that of the scales of `q`.
+// Sets the attribute axis of the last node added to the axis of the scales of `q`.
 static enum msc_status put_axis(struct msc_onnx_export *e, const struct msc_quant *q) {
     return q->axis < 0 ? MSC_OK : msc_onnx__put_int(e, e->nodes[e->n_nodes - 1], "axis", q->axis);
 }
@@ -111,8 +111,8 @@ enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_on
 }
 
 // Adds a LeakyRelu of slope 1, which changes nothing. ONNX Runtime 1.32 makes a QLinearConv of a
-// convolution right before or after a pair even if the scales are per channel. It then fails at
-// run time, because QLinearConv requires a single scale.
+// convolution right before or after a pair, even if the pair has scales per channel. The model then
+// fails at run time, because QLinearConv requires a single scale.
 static enum msc_status shield_channels(const char **value, struct msc_onnx_export *e,
                                        const char *base) {
     const char *input = *value;
@@ -149,13 +149,14 @@ static enum msc_status add_result(Onnx__NodeProto **node, struct msc_onnx_export
 struct stored {
     int n_dims, n_scale_dims;
     int64_t dims[MSC_MAX_DIMS], scale_dims[MSC_MAX_DIMS];
-    int32_t axis;   // of the scales, or -1
+    int32_t axis;   // axis of the scales, or -1
     int64_t block;  // elements along the axis that share a scale; 0: no blocks
-    bool is_shaped; // stored dims differ from the weight's
+    bool is_shaped; // the stored dims differ from the weight's
 };
 
-// ONNX Runtime 1.31 fuses products with weights in blocks like others, and then fails at run
-// time. A Reshape after the weight prevents this; it is needed if activations are also quantised.
+// True if a Reshape is needed after the weight, which is so if activations are also quantised. ONNX
+// Runtime 1.31 fuses products with blocked weights like any other product, and then fails at run
+// time. The Reshape prevents this.
 static bool needs_shield(const struct msc_onnx_export *e, int32_t weight) {
     const struct msc_sites *sites = e->options->sites;
     for (int32_t i = 0; i < sites->n_slots; i++) {
@@ -170,7 +171,8 @@ static bool needs_shield(const struct msc_onnx_export *e, int32_t weight) {
     return false;
 }
 
-// Axes that groups extend over are stored as one.
+// Sets block size, axis and dims of the stored weight. Axes that a group extends over are stored as
+// one axis.
 static void describe_blocks(struct stored *s, const struct msc_tensor *t, const struct msc_quant *q,
                             bool is_shielded) {
     int end = q->axis + q->group_axes;
@@ -213,7 +215,7 @@ static enum msc_status restore_dims(const char **result, struct msc_onnx_export 
     return add_result(&node, e, "Reshape", base, inputs, 2, result);
 }
 
-// Makes 8-bit integers unsigned for targets that require it.
+// Converts 8-bit integers to unsigned ones for targets that require it.
 static enum msc_status make_unsigned(struct msc_quant *q, struct msc_array *integers,
                                      struct msc_onnx_export *e) {
     const struct msc_target *target = e->options->sites->scheme.target;

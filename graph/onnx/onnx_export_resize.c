@@ -1,4 +1,4 @@
-// Resize: converts modes that opset 21 no longer has, and sizes that kept the aspect ratio.
+// Writes Resize: converts modes that opset 21 no longer has, and sizes that keep the aspect ratio.
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/target.h"
 
@@ -10,18 +10,18 @@ static enum msc_status export_resize_unsupported(const struct msc_onnx_joint *j,
                     msc_op_info(j->joint->op)->name, key, msc_joint_attr(j->joint, key));
 }
 
-// A joint that keeps the aspect ratio has both scales and sizes; a node can have only one of
-// them.
+// A joint that keeps the aspect ratio has both scales and sizes, but a node can have only one of
+// the two.
 struct kept_ratio {
-    bool is_told; // the scales suffice: they give exactly these sizes
-    // Otherwise: the axes that share one scale, and the sizes to request for them. The smallest
-    // ratio of these sizes is that scale.
+    bool is_told; // the scales are enough: they give exactly these sizes
+    // Otherwise, the sizes to request for the axes that share one scale. The runtime uses the
+    // smallest ratio of requested size to length as the scale.
     int n_axes;
     int64_t axes[MSC_MAX_DIMS], asked[MSC_MAX_DIMS];
 };
 
-// Requests the joint's sizes, plus one where they were rounded down. False if the smallest ratio
-// is not the scale, or does not give these sizes.
+// Chooses sizes to request: the joint's sizes, plus 1 for each size that was rounded down. False if
+// the smallest ratio of these is not the joint's scale, or does not give the joint's sizes.
 static bool ask_sizes(struct kept_ratio *r, const struct msc_tensor *x, const float scales[],
                       const int64_t sizes[]) {
     float scale = 1.0f;
@@ -53,8 +53,7 @@ static enum msc_status read_ratio(struct kept_ratio *r, const struct msc_onnx_jo
         return export_resize_unsupported(j, "scales");
     }
     r->is_told = true;
-    for (int d = 0; d < x->n_dims;
-         d++) { // readers truncate the product, computed in float or double
+    for (int d = 0; d < x->n_dims; d++) { // runtimes truncate the product, in float or in double
         r->is_told = r->is_told && (int64_t)(scales[d] * (float)x->dims[d]) == sizes[d] &&
                      (int64_t)((double)scales[d] * (double)x->dims[d]) == sizes[d];
     }
@@ -67,7 +66,7 @@ static bool has_list(const struct msc_onnx_joint *j, const char *key) {
     return text != NULL && text[0] != '\0';
 }
 
-// Sets inputs[2] and inputs[3], of which one is "".
+// Sets the scales inputs[2] and the sizes inputs[3]; one of them is "".
 static enum msc_status find_lengths(const char *inputs[], struct kept_ratio *r,
                                     struct msc_onnx_joint *j) {
     bool has_both = has_list(j, "scales") && has_list(j, "size");
@@ -84,7 +83,8 @@ static enum msc_status put_resize_modes(struct msc_onnx_joint *j, const char *tr
     const char *rounding = msc_joint_attr(j->joint, "rounding_method");
     bool is_nearest = strcmp(method, "nearest") == 0;
     if (strcmp(transform, "tf_half_pixel_for_nn") == 0) {
-        // Removed in opset 13. It is half_pixel plus one half, so the rounding changes with it.
+        // Opset 13 removed this mode. Its coordinate is that of half_pixel plus one half, so
+        // half_pixel with another rounding gives the same elements.
         bool is_floor = strcmp(rounding, "floor") == 0;
         if (!is_nearest || (!is_floor && strcmp(rounding, "round_prefer_floor") != 0)) {
             return export_resize_unsupported(j, "coordinate_transformation_mode");

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Deeper than any real model; prevents a hostile file from overflowing the stack.
+// Deeper than any real model. The limit keeps a hostile file from overflowing the stack.
 #define MAX_DEPTH 100
 
-// Sets the flag in the payload, if there is one, when memory is short.
+// If memory is short, sets the flag that `payload` points to, if any.
 static void *onnx_file_allocate(void *payload, size_t n_bytes) {
     void *pointer = msc_alloc(n_bytes);
     if (pointer == NULL && payload != NULL) {
@@ -29,8 +29,8 @@ static ProtobufCAllocator make_allocator(bool *is_short) {
         .alloc = onnx_file_allocate, .free = onnx_file_release, .allocator_data = is_short};
 }
 
-// protobuf-c only reports that a message is damaged. This scan of the same bytes finds where, and
-// rejects excessive nesting before the message is unpacked.
+// protobuf-c reports only that a message is damaged. This scan of the same bytes finds the position
+// of the damage. It also rejects excessive nesting before the message is unpacked.
 struct scan {
     const uint8_t *data;
     size_t at;
@@ -63,8 +63,8 @@ static bool skip_bytes(struct scan *s, size_t end, uint64_t n) {
 static bool scan_message(struct scan *s, size_t end, const ProtobufCMessageDescriptor *type,
                          int depth);
 
-// Descriptions and metadata are copied to exported files as they are, and never shown, so any
-// bytes are allowed.
+// True for descriptions and metadata, which may be any bytes: they are copied unchanged to exported
+// files and never shown.
 static bool is_only_kept(const struct scan *s, const ProtobufCFieldDescriptor *field) {
     return strcmp(field->name, "doc_string") == 0 ||
            strcmp(s->message, "StringStringEntryProto") == 0;

@@ -7,7 +7,7 @@
 
 #include "onnx.pb-c.h"
 
-// Element types of TensorProto as numbers, because the proto file does not have the newer ones.
+// Element types of TensorProto, as numbers, because the bundled proto file lacks the newer types.
 enum msc_onnx_type {
     MSC_ONNX_FLOAT = 1,
     MSC_ONNX_UINT8 = 2,
@@ -28,19 +28,20 @@ enum msc_onnx_type {
 };
 
 enum msc_dtype msc_onnx_dtype(int type); // MSC_DTYPE_NONE if MSC has no such type
-// The same, but int8 or uint8 for 4-bit integers (one element in each byte) and uint8 for 8-bit
-// floats; *format is then the type's name, else "".
+// Like msc_onnx_dtype, but with the type of the stored bytes: int8 or uint8 for 4-bit integers (one
+// element per byte), uint8 for 8-bit floats. *format is then the type's name, else "".
 enum msc_dtype msc_onnx_storage(int type, const char **format);
 enum msc_onnx_type msc_onnx_type(enum msc_dtype dtype);
-const char *msc_onnx_type_name(int type); // "float8e4m3fn", ...; "type 99"
+const char *msc_onnx_type_name(int type); // such as "float8e4m3fn"; "type 99" if unknown
 
-// Reads and unpacks a file; *out is owned by the caller (msc_onnx_model_free). MSC_E_FORMAT names
-// the byte at which the file is invalid.
+// Reads and unpacks a file; *out is owned by the caller (msc_onnx_model_free). The message of
+// MSC_E_FORMAT gives the byte at which the file is invalid.
 enum msc_status msc_onnx_model_read(Onnx__ModelProto **out, const char *path);
 void msc_onnx_model_free(Onnx__ModelProto *model); // accepts NULL
 
-// Reads the elements (4-bit ones as bytes) from the field that holds them. External data must be
-// in `folder`. *out is owned by the caller. The error message begins with the tensor's name.
+// Reads the elements of a tensor from the field that holds them; 4-bit elements become bytes.
+// External data must be in `folder`. *out is owned by the caller. Error messages begin with the
+// tensor's name.
 enum msc_status msc_onnx_array(struct msc_array **out, const Onnx__TensorProto *tensor,
                                const char *folder);
 

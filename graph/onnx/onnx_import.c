@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The elements of an initialiser, or those that replace it.
+// Reads the elements of an initialiser, or takes the elements that replace it.
 static enum msc_status read_initializer(struct msc_array **out, const struct msc_onnx_import *im,
                                         const Onnx__TensorProto *source) {
     const struct msc_array_list *weights = im->options->weights;
@@ -119,13 +119,13 @@ static const char *name_of(const Onnx__TensorShapeProto__Dimension *d) {
     return is_named ? d->dim_param : NULL;
 }
 
-// A dimension without number or name is named after the input and the axis.
+// A dimension that has neither a number nor a name gets a name made of the input and the axis.
 static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_import *im,
                                 const Onnx__TensorShapeProto__Dimension *d, const char *input,
                                 int axis, bool is_list) {
     *prim = MSC_NO_ID;
     bool is_number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-    // Some exporters write 0 for an unknown length; for a list (of axes, say) it means an empty
+    // Some exporters write 0 for an unknown length. For a list, such as axes, 0 means an empty
     // list.
     if (is_number && (d->dim_value > 0 || (d->dim_value == 0 && is_list))) {
         *out = d->dim_value;
@@ -145,7 +145,7 @@ static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_imp
     return msc_graph_add_symbol(prim, im->builder.graph, name);
 }
 
-// An input of one integer or bool can be bound like a symbol (a sampling rate, for example).
+// True for one integer or bool, such as a sampling rate. Such an input can be bound like a symbol.
 static bool is_whole_number(enum msc_dtype dtype, int n_dims, const int64_t dims[]) {
     bool is_one = n_dims == 0 || (n_dims == 1 && dims[0] == 1);
     return is_one && (msc_dtype_is_integer(dtype) || dtype == MSC_DTYPE_BOOL);
@@ -155,7 +155,8 @@ static bool is_whole_list(enum msc_dtype dtype, int n_dims) {
     return n_dims <= 1 && (msc_dtype_is_integer(dtype) || dtype == MSC_DTYPE_BOOL);
 }
 
-// Consumers read the number as a constant; the input remains, without consumers.
+// Makes the bound number a constant for all consumers. The input remains in the graph without
+// consumers.
 static enum msc_status make_bound_input(struct msc_value **out, struct msc_onnx_import *im,
                                         const char *name, enum msc_dtype dtype, int n_dims,
                                         int64_t number) {
@@ -216,7 +217,7 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
     return msc_onnx__define(im, name, value);
 }
 
-// Reserves the names of nodes that no other node or input has.
+// Reserves each node name that no other node or input has.
 enum msc_status msc_onnx__reserve_names(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t i = 0; i < g->n_node; i++) {
@@ -296,7 +297,8 @@ enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im) {
     return MSC_OK;
 }
 
-// True if the joint's output already has another output's name, or is another of the outputs.
+// True if the joint's output already is another output of the graph, or already has another
+// output's name.
 static bool is_other_output(const struct msc_onnx_import *im, const int32_t outputs[], size_t n,
                             int32_t tensor) {
     const char *alias = im->builder.graph->tensors[tensor]->tensor.alias;
@@ -311,9 +313,9 @@ static bool is_other_output(const struct msc_onnx_import *im, const int32_t outp
     return is_other;
 }
 
-// An output that is an input or constant gets an identity joint, so that a joint produces every
+// Adds an identity joint for an output that is an input or constant, so that a joint produces every
 // output. The same applies to a value that already has another output's name (from an inlined
-// branch, for example). outputs [n] exist already.
+// branch, for example). `outputs` holds the n outputs made so far.
 static enum msc_status make_output(int32_t outputs[], size_t n, struct msc_onnx_import *im,
                                    const char *name) {
     struct msc_builder *b = &im->builder;
@@ -383,7 +385,7 @@ static bool may_decide(const Onnx__ValueInfoProto *input) {
     return is_whole_list(dtype, (int)shape_of(input)->n_dim);
 }
 
-// The name of a dimension for bindings; NULL if it is a number.
+// The name under which a dimension can be bound; NULL if the dimension is a number.
 static const char *symbol_of(struct msc_onnx_import *im, const Onnx__ValueInfoProto *input,
                              size_t axis) {
     const Onnx__TensorShapeProto__Dimension *d = shape_of(input)->dim[axis];

@@ -1,6 +1,6 @@
-// Control flow: bodies as graphs of their joint. A body is imported like the model's graph. Each
-// value that it reads from the enclosing graph becomes an input after its own inputs, and an
-// operand of the joint.
+// Control flow: bodies as graphs of their joint. A body is imported like the model's graph. If it
+// reads a value of the enclosing graph, that value becomes an operand of the joint and an input of
+// the body, after the body's own inputs.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include "graph/passes/constant_internal.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Type and shape of an input of a body; -1 for a length that may change between iterations.
+// Type and shape of an input of a body. A length of -1 may change between iterations.
 struct body_input {
     struct msc_onnx_shape shape;
 };
@@ -17,10 +17,11 @@ struct body {
     const Onnx__GraphProto *proto;
     int n_inputs;
     struct msc_onnx_shape *inputs; // [n_inputs]
-    struct msc_graph *graph;       // the result
+    struct msc_graph *graph;       // the imported body
 };
 
-// The values that a joint's bodies read, each once, whichever body reads them.
+// The values of the enclosing graph that the bodies of a joint read. Each value occurs once, even
+// if several bodies read it.
 struct captures {
     struct msc_onnx_capture *items; // in the arena of the enclosing import
     int n, capacity;
@@ -42,7 +43,8 @@ static enum msc_status add_body_input(struct msc_value **out, struct msc_onnx_im
     return msc_builder_activation(out, &im->builder, name, tensor);
 }
 
-// Shares a constant; makes an activation an input.
+// Makes a value of the enclosing graph available in the body: shares a constant, and makes an
+// activation an input.
 enum msc_status msc_onnx__capture(struct msc_value **out, struct msc_onnx_import *im,
                                   const char *name) {
     struct msc_value *outer;
@@ -88,8 +90,8 @@ static enum msc_status import_steps(struct msc_onnx_import *im, const struct bod
     return msc_onnx__run_passes(im);
 }
 
-// Every body is imported once to find what it reads and again with these inputs, and so are
-// nested bodies: each level doubles the work.
+// Every body is imported twice: once to find the values that it reads, and once with these as
+// inputs. The same holds for nested bodies, so each level doubles the work.
 #define MAX_DEPTH 8
 
 static enum msc_status check_depth(const struct msc_onnx_import *im) {
@@ -102,7 +104,7 @@ static enum msc_status check_depth(const struct msc_onnx_import *im) {
                : MSC_ONNX_UNSUPPORTED("bodies are nested more than %d levels deep", MAX_DEPTH);
 }
 
-// Imports the body with the captures known so far; new ones are added.
+// Imports the body with the captures known so far, and adds new captures to them.
 static enum msc_status import_body(struct body *body, struct captures *c, struct msc_onnx_node *n) {
     struct msc_onnx_import im = *n->import;
     MSC_TRY(check_depth(n->import));
@@ -169,7 +171,7 @@ static enum msc_status onnx_import_body_add_joint(struct msc_onnx_node *n,
 
 // ---- If ---------------------------------------------------------------------------------------
 
-// Prefix of the names of a branch's joints, as for a body: "if_1/then/".
+// Prefix of the names of joints in a branch, such as "if_1/then/"; bodies have the same prefixes.
 static const char *branch_prefix(const struct msc_onnx_node *n, int32_t which) {
     struct msc_builder *b = &n->import->builder;
     const char *name = msc_onnx__joint_name(n); // includes the outer prefix
@@ -180,7 +182,7 @@ static const char *branch_prefix(const struct msc_onnx_node *n, int32_t which) {
     return name == NULL ? NULL : msc_graph__body_prefix(&b->arena, "", MSC_OP_IF, name, which);
 }
 
-// Names of a branch are visible only in it: another branch, or the enclosing graph after it, may
+// Hides the names that a branch defines. Another branch, or the enclosing graph after the If, may
 // use the same names.
 static enum msc_status hide_names(struct msc_onnx_import *im, const Onnx__GraphProto *branch) {
     for (size_t i = 0; i < branch->n_initializer; i++) {
@@ -244,7 +246,8 @@ enum msc_status msc_onnx__if(struct msc_onnx_node *n) {
     struct body bodies[2] = {{0}};
     struct captures captures = {0};
     enum msc_status status = MSC_OK;
-    // The first round finds what each body reads; the second gives all of it to both.
+    // The first round finds the values that each body reads; the second gives both bodies all of
+    // them.
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 2; i++) {
             struct msc_graph *before = bodies[i].graph;
@@ -263,9 +266,8 @@ out:
 
 // ---- Loop and Scan ----------------------------------------------------------------------------
 
-// Makes lengths of states unknown if an iteration changes them. *changed: the body must be
-// imported again. `first_state` and `first_output` are the positions of states among inputs and
-// outputs.
+// Makes lengths of states unknown if an iteration changes them. If *changed, the body must be
+// imported again. The first state is input `first_state` and output `first_output`.
 static enum msc_status widen_states(bool *changed, struct body *body, int n_states, int first_state,
                                     int first_output) {
     *changed = false;
@@ -293,7 +295,8 @@ static enum msc_status import_turns(struct body *body, struct captures *captures
                                     struct msc_onnx_node *n, int n_states, int first_state,
                                     int first_output) {
     bool changed = true;
-    // This terminates: each round turns a number into a symbol. The last round has all captures.
+    // This terminates, because each round turns at least one number into a symbol. The last round
+    // has all captures.
     for (int round = 0; changed; round++) {
         int n_before = captures->n;
         MSC_TRY(import_body(body, captures, n));
@@ -354,7 +357,7 @@ enum msc_status msc_onnx__loop(struct msc_onnx_node *n) {
     return status;
 }
 
-// Copies a list attribute of the node to the same key, if present.
+// If the node has this list attribute, sets the joint's attribute of the same key.
 static enum msc_status onnx_import_body_copy_list(struct msc_onnx_node *n, const char *key,
                                                   const char *name) {
     const int64_t *values;
@@ -366,7 +369,7 @@ static enum msc_status onnx_import_body_copy_list(struct msc_onnx_node *n, const
     return MSC_OK;
 }
 
-// Removes an axis: the shape of a single slice.
+// Removes the scan axis, which gives the shape of one slice.
 static enum msc_status take_axis(struct msc_onnx_shape *shape, int64_t axis, int input) {
     if (axis < -shape->n_dims || axis >= shape->n_dims) {
         return MSC_FAIL(MSC_E_FORMAT,
@@ -405,7 +408,7 @@ enum msc_status msc_onnx__scan(struct msc_onnx_node *n) {
     struct body body;
     struct captures captures = {0};
     int64_t n_scans;
-    // In opset 8 all values have a batch axis, and the first input holds lengths of sequences.
+    // In opset 8 all values have a batch axis, and the first input holds the sequence lengths.
     bool has_batch = n->opset < 9;
     int first = has_batch ? 1 : 0;
     MSC_TRY(find_body(&body, n, "body"));

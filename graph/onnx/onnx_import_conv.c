@@ -5,10 +5,10 @@
 
 #define MAX_SPATIAL 3
 
-// Windows of a node, with automatic padding resolved.
+// Window parameters of a node, with automatic padding resolved.
 struct windows {
-    int n;                   // spatial axes
-    int64_t in[MAX_SPATIAL]; // lengths, -1 if symbolic
+    int n;                   // number of spatial axes
+    int64_t in[MAX_SPATIAL]; // input lengths, -1 if symbolic
     int64_t kernel[MAX_SPATIAL], strides[MAX_SPATIAL], dilations[MAX_SPATIAL];
     int64_t pads[2 * MAX_SPATIAL];
 };
@@ -26,8 +26,8 @@ static enum msc_status check_numbers(const struct windows *w) {
     return MSC_OK;
 }
 
-// Pads so that the output has ceil(in / stride) elements. An odd element is added at the end
-// (`is_upper`) or the beginning.
+// Pads so that the output has ceil(in / stride) elements. If the padding is odd, the extra element
+// is at the end (`is_upper`) or at the beginning.
 static enum msc_status pad_same(struct windows *w, bool is_upper) {
     for (int i = 0; i < w->n; i++) {
         int64_t extent = (w->kernel[i] - 1) * w->dilations[i] + 1;
@@ -96,15 +96,15 @@ static enum msc_status read_kernel(struct windows *w, const struct msc_onnx_node
     for (int i = 0; i < w->n; i++) {
         w->kernel[i] = k.dims[i + 2];
         if (declared[i] >= 0 && declared[i] != w->kernel[i]) {
-            return MSC_FAIL(MSC_E_FORMAT, "kernel_shape has %lld, but the weight has %lld",
+            return MSC_FAIL(MSC_E_FORMAT, "kernel_shape has length %lld, but the weight has %lld",
                             (long long)declared[i], (long long)w->kernel[i]);
         }
     }
     return MSC_OK;
 }
 
-// Reads what all convolutions have: windows, groups and layouts. `weight` is the index of the
-// weight.
+// Reads the attributes that all convolutions have: windows, groups and layouts. `weight` is the
+// input index of the weight.
 static enum msc_status read_conv(struct windows *w, struct msc_onnx_node *n, int weight) {
     static const char *const kernel_layouts[] = {"", "OIW", "OIHW", "OIDHW"};
     const char *auto_pad;
@@ -141,8 +141,8 @@ enum msc_status msc_onnx__conv_integer(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, n->rule.op, n->inputs, n->n_inputs);
 }
 
-// Computes padding from the requested output lengths. Anything beyond the longest possible output
-// becomes output padding.
+// Computes padding from the requested output lengths. If a length exceeds the output without
+// padding, the excess becomes output padding.
 static enum msc_status pads_from_shape(struct windows *w, int64_t output_padding[],
                                        const int64_t wanted[], bool is_upper) {
     for (int i = 0; i < w->n; i++) {
@@ -178,7 +178,7 @@ static enum msc_status transpose_pads(struct windows *w, int64_t output_padding[
         for (int i = 0; i < w->n; i++) {
             wanted[i] = shape[n_shape - w->n + i];
             if (wanted[i] < 1 || wanted[i] > INT32_MAX) {
-                return MSC_FAIL(MSC_E_FORMAT, "output_shape has %lld, expected 1 or more",
+                return MSC_FAIL(MSC_E_FORMAT, "output_shape has length %lld, expected 1 or more",
                                 (long long)wanted[i]);
             }
         }
@@ -244,7 +244,7 @@ enum msc_status msc_onnx__pool(struct msc_onnx_node *n) {
     msc_onnx__set(n, "layout", data_layouts[w.n]);
     msc_onnx__set(n, "out_layout", data_layouts[w.n]);
     if (strcmp(auto_pad, "NOTSET") != 0) {
-        // Automatic padding determines the output length exactly; rounding up would add to it.
+        // Automatic padding already determines the output length; rounding up would increase it.
         msc_onnx__set_bool(n, "ceil_mode", false);
     }
     MSC_TRY(msc_onnx__copy_attrs(n, op));

@@ -1,10 +1,10 @@
 // Shared by graph/onnx_import*.c: the state of one import, and one translator for each family of
 // ONNX operators. A translator reads a node's attributes and inputs, adds joints through the
-// builder, and makes the last joint's outputs those of the node.
+// builder, and makes the outputs of the last joint the outputs of the node.
 //
-// One object in three files: onnx_import.c imports a graph, onnx_import_table.c selects the
-// translator of a node, and onnx_import_body.c translates control flow, whose bodies are graphs
-// again.
+// One set of mutually recursive functions in three files: onnx_import.c imports a graph,
+// onnx_import_table.c selects the translator of a node, and onnx_import_body.c translates control
+// flow, whose bodies are graphs again.
 #ifndef MSC_GRAPH_ONNX_ONNX_IMPORT_INTERNAL_H
 #define MSC_GRAPH_ONNX_ONNX_IMPORT_INTERNAL_H
 
@@ -12,11 +12,11 @@
 #include "graph/onnx/onnx.h"
 #include "graph/onnx/onnx_file_internal.h"
 
-// A value of the ONNX graph by name.
+// A value of the ONNX graph, found by its name.
 struct msc_onnx_value {
-    struct msc_value *value;            // NULL: an initialiser that is not read yet, or unavailable
-    const Onnx__TensorProto *source;    // the initialiser
-    const Onnx__NodeProto *unavailable; // the node with this extra output, which is not supported
+    struct msc_value *value;            // NULL: an unread initialiser, or unavailable
+    const Onnx__TensorProto *source;    // the initialiser, or NULL
+    const Onnx__NodeProto *unavailable; // the node, if this extra output of it is not supported
 };
 
 // A value of the enclosing graph that a body reads; it becomes an input of the body.
@@ -30,16 +30,16 @@ struct msc_onnx_import {
     const struct msc_onnx_import_options *options; // never NULL
     Onnx__ModelProto *model;
     const Onnx__GraphProto *proto;  // the model's graph, or a body of control flow
-    struct msc_onnx_import *parent; // of a body; NULL for the model's graph
+    struct msc_onnx_import *parent; // the enclosing import; NULL for the model's graph
     struct msc_onnx_capture *captures;
     size_t n_captures, captures_capacity;
     int64_t opset;
     struct msc_builder builder;
-    struct msc_graph_names value_names; // to indices of `values`
+    struct msc_graph_names value_names; // maps names to indices of `values`
     struct msc_onnx_value *values;
     size_t n_values, values_capacity;
-    struct msc_graph_names node_names; // to the number of nodes and inputs with this name
-    const char *prefix; // of joint names, in a branch that is inlined into the graph; or NULL
+    struct msc_graph_names node_names; // maps a name to the number of nodes and inputs that have it
+    const char *prefix;                // prefix of joint names while a branch is inlined; or NULL
 };
 
 #define MSC_ONNX_MAX_ATTRS 16
@@ -52,7 +52,7 @@ struct msc_onnx_rule {
     const char *onnx;
     msc_onnx_translator translate;
     enum msc_op op;
-    int min_inputs, max_inputs; // max -1: any number
+    int min_inputs, max_inputs; // max_inputs -1: any number
 };
 
 // One node as translators see it.
@@ -63,50 +63,50 @@ struct msc_onnx_node {
     int64_t opset;
     int n_inputs;
     struct msc_value **inputs;                 // [n_inputs], NULL if absent
-    struct msc_attr attrs[MSC_ONNX_MAX_ATTRS]; // of the next joint
+    struct msc_attr attrs[MSC_ONNX_MAX_ATTRS]; // attributes of the next joint
     int n_attrs;
-    bool stays; // the next joint is not folded
+    bool stays; // do not fold the next joint
     int32_t n_graphs;
     const struct msc_graph *const *graphs; // bodies of the next joint
-    unsigned extra_outputs;                // bit set of outputs named by msc_onnx__define_extra
+    unsigned extra_outputs;                // bit set of outputs defined by msc_onnx__define_extra
 };
 
 // Finds the rule of an operator; MSC_E_UNSUPPORTED if there is none. Both names may be NULL.
 enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domain,
                                     const char *op_type);
 
-// Fails with this message; the caller prepends file and node.
+// Fails with this message, to which the caller prepends file and node.
 #define MSC_ONNX_UNSUPPORTED(...) MSC_FAIL(MSC_E_UNSUPPORTED, __VA_ARGS__)
 
-// Attributes of the node. A missing one has the value `otherwise`; MSC_E_FORMAT if the type
-// differs.
+// Attributes of the node. If the node lacks the attribute, *out is `otherwise`. MSC_E_FORMAT if the
+// type differs.
 enum msc_status msc_onnx__int(int64_t *out, const struct msc_onnx_node *n, const char *name,
                               int64_t otherwise);
 enum msc_status msc_onnx__float(float *out, const struct msc_onnx_node *n, const char *name,
                                 float otherwise);
-// Text in the builder's arena.
+// The string is in the builder's arena.
 enum msc_status msc_onnx__text(const char **out, const struct msc_onnx_node *n, const char *name,
                                const char *otherwise);
-// *out is borrowed, *count is -1 if absent.
+// *out is borrowed. *count is -1 if the attribute is absent.
 enum msc_status msc_onnx__ints(const int64_t **out, int *count, const struct msc_onnx_node *n,
                                const char *name);
 enum msc_status msc_onnx__floats(const float **out, int *count, const struct msc_onnx_node *n,
                                  const char *name);
 const Onnx__AttributeProto *msc_onnx__attribute(const struct msc_onnx_node *n, const char *name);
-// A list of exactly `count` numbers, or `otherwise` repeated.
+// Reads a list of exactly `count` numbers. If absent, fills it with `otherwise`.
 enum msc_status msc_onnx__ints_of(int64_t out[], const struct msc_onnx_node *n, const char *name,
                                   int count, int64_t otherwise);
 
-// Attributes of the joint. Values are borrowed; NULL means out of memory, which is reported when
-// the joint is added.
+// Attributes of the next joint. Values are borrowed. A NULL value means that memory was short,
+// which is reported when the joint is added.
 void msc_onnx__set(struct msc_onnx_node *n, const char *key, const char *value);
 void msc_onnx__set_ints(struct msc_onnx_node *n, const char *key, const int64_t values[],
                         int count);
 void msc_onnx__set_int(struct msc_onnx_node *n, const char *key, int64_t value);
 void msc_onnx__set_float(struct msc_onnx_node *n, const char *key, float value);
 void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value);
-// Sets attributes of a joint of `op` that ONNX has as well (ops.def) and that are not set yet.
-// Skips those that the node lacks if their default is the same in ONNX.
+// Copies the attributes of `op` that ONNX also has (ops.def) from the node, unless they are already
+// set. Skips an attribute that the node lacks if MSC and ONNX have the same default.
 enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op);
 
 // onnx_import_weights.c: MSC_E_INVALID if a replacement weight has an unknown name, or if only
@@ -114,7 +114,7 @@ enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op);
 enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im);
 enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im);
 
-// The node's name with the prefix; "" if it has none.
+// The node's name with the prefix; "" if the node has no name.
 const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node);
 // The joint's name: the node's name if no other node or input has it, else NULL.
 const char *msc_onnx__joint_name(const struct msc_onnx_node *n);
@@ -123,7 +123,7 @@ const char *msc_onnx__joint_name(const struct msc_onnx_node *n);
 static inline struct msc_value *msc_onnx__input(const struct msc_onnx_node *n, int i) {
     return i < n->n_inputs ? n->inputs[i] : NULL;
 }
-// Rank, type and dims of a value, constant or not. A symbolic dim is -1.
+// Rank, type and dims of a constant or computed value. A symbolic dim is -1.
 struct msc_onnx_shape {
     enum msc_dtype dtype;
     int n_dims;
@@ -136,7 +136,7 @@ enum msc_status msc_onnx__make_ints(struct msc_value **out, struct msc_onnx_node
 // Makes a scalar constant.
 enum msc_status msc_onnx__make_scalar(struct msc_value **out, struct msc_onnx_node *n,
                                       enum msc_dtype dtype, double value);
-// Sets the joint's attribute `key` to the type in the node's attribute `name`, if present.
+// If the node has the attribute `name` (a type), sets the joint's attribute `key` to that type.
 enum msc_status msc_onnx__set_dtype(struct msc_onnx_node *n, const char *key, const char *name);
 // A list parameter: the attribute `name` if present, else input `i`; NULL if both are absent.
 enum msc_status msc_onnx__list_param(struct msc_value **out, struct msc_onnx_node *n, int i,
@@ -144,32 +144,33 @@ enum msc_status msc_onnx__list_param(struct msc_value **out, struct msc_onnx_nod
 // The first element of a constant input; false if the input is not constant.
 bool msc_onnx__scalar(double *out, const struct msc_value *v);
 
-// Adds a joint with the attributes set so far, which are then cleared. A helper does not get the
-// node's name; its only output is *out.
+// Adds a joint with the attributes set so far, and clears them. A helper joint does not get the
+// node's name; *out is its only output.
 enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_node *n,
                                      enum msc_op op, struct msc_value *const operands[],
                                      int n_operands);
-// Adds the joint whose outputs are those of the node.
+// Adds the joint whose outputs become the outputs of the node.
 enum msc_status msc_onnx__add_last(struct msc_onnx_node *n, enum msc_op op,
                                    struct msc_value *const operands[], int n_operands);
-// The same with only the first `n_outputs` outputs of the node.
+// Like msc_onnx__add_last, but only for the first `n_outputs` outputs of the node.
 enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
                                    struct msc_value *const operands[], int n_operands,
                                    int n_outputs);
-// Makes `v` output `i` of the node, in addition to the outputs of the last joint. Call before
+// Defines `v` as output `i` of the node, in addition to the outputs of the last joint. Call before
 // adding that joint.
 enum msc_status msc_onnx__define_extra(struct msc_onnx_node *n, int i, struct msc_value *v);
-// Makes `v` the node's only output.
+// Defines `v` as the node's only output.
 enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *v);
 
 enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import *im,
                                  const char *name);
-// NULL if there is none. Borrowed until the next value is defined.
+// Finds a value by name; NULL if there is none. The pointer is valid until the next value is
+// defined.
 struct msc_onnx_value *msc_onnx__find_value(struct msc_onnx_import *im, const char *name);
 enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
                                  struct msc_onnx_value value);
 bool msc_onnx__is_initializer(struct msc_onnx_import *im, const char *name);
-// Forgets the name: no value has it any more.
+// Removes the name, so that no value has it.
 enum msc_status msc_onnx__hide(struct msc_onnx_import *im, const char *name);
 
 // Steps of importing a graph (graph/onnx/onnx_import.c), for the model's graph and for bodies.
@@ -186,7 +187,7 @@ enum msc_status msc_onnx__capture(struct msc_value **out, struct msc_onnx_import
 // Reads the notes of the file (graph/notes.h).
 enum msc_status msc_onnx__read_notes(struct msc_onnx_import *im);
 
-// Translates an operator as ops.def defines it.
+// Translates an operator that matches its row in ops.def.
 enum msc_status msc_onnx__direct(struct msc_onnx_node *n);
 enum msc_status msc_onnx__if(struct msc_onnx_node *n);
 enum msc_status msc_onnx__loop(struct msc_onnx_node *n);
@@ -240,7 +241,7 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n);
 enum msc_status msc_onnx__quantize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__dequantize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__cast(struct msc_onnx_node *n);
-enum msc_status msc_onnx__cast_to_number(struct msc_onnx_node *n); // since opset 6
+enum msc_status msc_onnx__cast_to_number(struct msc_onnx_node *n); // Cast since opset 6
 enum msc_status msc_onnx__resize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__upsample(struct msc_onnx_node *n);
 

@@ -34,7 +34,7 @@ enum msc_status msc_onnx__mean_variance(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_DIVIDE, result, 2);
 }
 
-// The p-norm over some axes, which keep length 1: sum(|x|), sqrt(sum(x^2)), or in general
+// The p-norm over some axes, which are kept with length 1: sum(|x|), sqrt(sum(x^2)), or in general
 // sum(|x|^p)^(1/p).
 static enum msc_status add_norm(struct msc_value **out, struct msc_onnx_node *n, int64_t p,
                                 const int64_t axes[], int n_axes) {
@@ -64,7 +64,7 @@ enum msc_status msc_onnx__lp_norm(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__int(&p, n, "p", 2));
     struct msc_value *norm[2];
     MSC_TRY(add_norm(&norm[0], n, p, &axis, 1));
-    // Zeros remain zeros: the divisor must not be 0.
+    // The divisor is kept above 0, so that a vector of zeros remains zeros.
     enum msc_dtype dtype = msc_onnx__shape(n, n->inputs[0]).dtype;
     MSC_TRY(msc_onnx__make_scalar(&norm[1], n, dtype, dtype == MSC_DTYPE_F16 ? 6.1e-5 : 1.2e-38));
     MSC_TRY(msc_onnx__add_helper(&pair[1], n, MSC_OP_MAXIMUM, norm, 2));
@@ -111,7 +111,7 @@ enum msc_status msc_onnx__dft(struct msc_onnx_node *n) {
 
 // ---- Random numbers ---------------------------------------------------------------------------
 
-// Copies a float attribute to another key.
+// Copies the node's float attribute `name` to the joint's attribute `key`.
 static enum msc_status copy_float(struct msc_onnx_node *n, const char *key, const char *name,
                                   float otherwise) {
     float value;
@@ -127,7 +127,7 @@ static enum msc_status set_seed(struct msc_onnx_node *n) {
     return MSC_OK;
 }
 
-// RandomNormal, RandomUniform, and their forms that take the shape of an input.
+// RandomNormal, RandomUniform, and the Like variants, which take the shape of an input.
 enum msc_status msc_onnx__random(struct msc_onnx_node *n) {
     bool is_normal = strstr(n->rule.onnx, "Normal") != NULL;
     struct msc_value *shape = NULL;
@@ -150,7 +150,7 @@ enum msc_status msc_onnx__random(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_RANDOM, &shape, 1);
 }
 
-// Gives 1 if a random number is below the probability.
+// The result is 1 if a random number is below the probability, else 0.
 enum msc_status msc_onnx__bernoulli(struct msc_onnx_node *n) {
     enum msc_dtype dtype = msc_onnx__shape(n, n->inputs[0]).dtype;
     struct msc_value *pair[2] = {NULL, n->inputs[0]};

@@ -56,8 +56,8 @@ static bool is_read(const struct msc_graph *g, int32_t weight) {
     return false;
 }
 
-// Sets the layout of a linear layer's weight. If it is a transpose and another joint reads the
-// original, both share one weight (tied embeddings).
+// Sets the layout of a linear layer's weight. If the weight is a transpose and another joint reads
+// the original, both joints share one weight (tied embeddings).
 static struct msc_value *name_axes(const struct msc_onnx_node *n, struct msc_value *weight,
                                    bool is_oi) {
     const struct msc_graph *g = n->import->builder.graph;
@@ -128,8 +128,8 @@ enum msc_status msc_onnx__matmul(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_MATMUL, n->inputs, 2);
 }
 
-// Before opset 14, named additional outputs mean training, whether or not they are read; before
-// opset 7, an attribute can disable it.
+// Before opset 14, an additional output with a name means training mode, even if nothing reads it.
+// Before opset 7, the attribute is_test can disable training mode.
 static enum msc_status check_training_outputs(const struct msc_onnx_node *n) {
     int64_t is_test;
     MSC_TRY(msc_onnx__int(&is_test, n, "is_test", 0));
@@ -159,7 +159,7 @@ enum msc_status msc_onnx__batch_norm(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_BATCH_NORM, n->inputs, 5);
 }
 
-// Mean over the normalised axes, which keep length 1.
+// Mean over the normalised axes, which are kept with length 1.
 static enum msc_status add_mean(struct msc_value **out, struct msc_onnx_node *n, int first,
                                 int rank, struct msc_value *x) {
     int64_t axes[MSC_MAX_DIMS];
@@ -171,8 +171,8 @@ static enum msc_status add_mean(struct msc_value **out, struct msc_onnx_node *n,
     return msc_onnx__add_helper(out, n, MSC_OP_MEAN, &x, 1);
 }
 
-// Written as older exporters do:
-// (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias.
+// Writes the formula that older exporters use: (x - mean) / sqrt(mean((x - mean)^2) + epsilon) *
+// scale + bias.
 enum msc_status msc_onnx__layer_norm(struct msc_onnx_node *n) {
     int rank = msc_onnx__shape(n, n->inputs[0]).n_dims;
     int64_t axis;
@@ -216,8 +216,8 @@ enum msc_status msc_onnx__layer_norm(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_ADD, pair, 2);
 }
 
-// Before opset 13, all axes from `axis` on count as one. If more than one of them is longer than
-// 1, they are merged for the joint and split again after it.
+// Before opset 13, Softmax treats all axes from `axis` on as one. If more than one of these axes is
+// longer than 1, they are merged before the joint and split again after it.
 static enum msc_status flattened_softmax(struct msc_onnx_node *n, int axis,
                                          const struct msc_onnx_shape *x) {
     int64_t shape[MSC_MAX_DIMS];

@@ -19,7 +19,8 @@ static enum msc_status wrong_type(const char *name, const char *expected) {
     return MSC_FAIL(MSC_E_FORMAT, "attribute %s is not %s", name, expected);
 }
 
-// protobuf 3 writers omit values of 0 and ""; only the type shows that the value is present.
+// Writers for protobuf 3 omit values of 0 and "". Only the type field shows that such a value is
+// present.
 static bool has_type(const Onnx__AttributeProto *a, Onnx__AttributeProto__AttributeType type) {
     return a->has_type && a->type == type;
 }
@@ -104,7 +105,7 @@ enum msc_status msc_onnx__ints_of(int64_t out[], const struct msc_onnx_node *n, 
     return MSC_OK;
 }
 
-// The index of the attribute, or n->n_attrs if it is not set.
+// The index of the joint's attribute, or n->n_attrs if it is not set.
 static int find_set(const struct msc_onnx_node *n, const char *key) {
     int i = 0;
     while (i < n->n_attrs && strcmp(n->attrs[i].key, key) != 0) {
@@ -446,7 +447,8 @@ enum msc_status msc_onnx__constant(struct msc_onnx_node *n) {
     return msc_onnx__set_output(n, value);
 }
 
-// Reads a list of one element as a scalar, which also fits a shape without dimensions.
+// Reads the fill value, a list of one element, as a scalar. A scalar also fits a shape without
+// dimensions.
 static enum msc_status read_fill(struct msc_array **out, const struct msc_onnx_node *n,
                                  const Onnx__TensorProto *source) {
     struct msc_array *list;

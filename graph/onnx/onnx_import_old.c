@@ -1,4 +1,4 @@
-// Operators that have another form in opsets before 7.
+// Operators whose form differs in opsets before 7.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ enum msc_status msc_onnx__concat(struct msc_onnx_node *n) {
     return msc_onnx__direct(n);
 }
 
-// Before opset 6, one axis is repeated; the axis and the number of repetitions are inputs.
+// Before opset 6, Tile repeats one axis; the axis and the number of repetitions are inputs.
 enum msc_status msc_onnx__tile(struct msc_onnx_node *n) {
     int64_t repeats[MSC_MAX_DIMS];
     int rank = msc_onnx__shape(n, n->inputs[0]).n_dims;
@@ -50,7 +50,7 @@ enum msc_status msc_onnx__tile(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_TILE, operands, 2);
 }
 
-// Before opset 6, the default numbers have five digits.
+// Before opset 6, the default coefficients of Selu have only five digits.
 enum msc_status msc_onnx__selu(struct msc_onnx_node *n) {
     static const struct {
         const char *key;

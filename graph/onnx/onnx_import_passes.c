@@ -9,8 +9,8 @@ static const char *not_finite(float x) {
     return isnan(x) ? "NaN" : "infinite";
 }
 
-// Constants may be infinite (masks). Computed constants may also be NaN, because a Where may
-// discard it later. No other weight may have either.
+// Constants may be infinite (masks). Computed constants may also be NaN, because a later Where may
+// discard it. All other weights must be finite.
 static enum msc_status check_weight(struct msc_onnx_import *im, const struct msc_tensor *t,
                                     int32_t id) {
     if (t->dtype != MSC_DTYPE_F32 || t->data == NULL) {

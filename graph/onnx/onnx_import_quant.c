@@ -2,7 +2,7 @@
 // the joint's attributes define what the bytes represent.
 #include "graph/onnx/onnx_import_internal.h"
 
-// Before opset 13 there is one scale and no axis.
+// Before opset 13 the attribute axis does not exist and there is a single scale.
 static enum msc_status copy_axis(struct msc_onnx_node *n) {
     int64_t block;
     MSC_TRY(msc_onnx__copy_attrs(n, n->rule.op));
@@ -49,7 +49,8 @@ static bool fits_half(const struct msc_array *constant, bool is_signed) {
     return fits;
 }
 
-// A constant that fits a 4-bit type needs no conversion, because it is already stored in bytes.
+// A cast to a 4-bit type is dropped if its operand is a constant that fits: such a constant is
+// already stored in bytes.
 enum msc_status msc_onnx__cast_to_number(struct msc_onnx_node *n) {
     int64_t type;
     MSC_TRY(msc_onnx__int(&type, n, "to", 0));

@@ -1,13 +1,13 @@
-// Reductions that are another one with a joint before or after it, and operators whose attributes
-// select one of several joints.
+// Reductions that are translated to another reduction with joints before and after it, and
+// operators whose attributes select one of several joints.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>
 
-// A reduction as a joint before, another reduction, and a joint after.
+// Reductions written as another reduction with a joint before and a joint after it.
 static const struct spelling {
     const char *onnx;
-    enum msc_op before, reduction, behind; // MSC_OP_IDENTITY: none
+    enum msc_op before, reduction, behind; // MSC_OP_IDENTITY: no joint
 } spellings[] = {
     {"ReduceL1", MSC_OP_ABS, MSC_OP_SUM, MSC_OP_IDENTITY},
     {"ReduceL2", MSC_OP_MULTIPLY, MSC_OP_SUM, MSC_OP_SQRT},
@@ -30,7 +30,7 @@ static bool is_empty_list(const struct msc_value *v) {
 
 struct reduction {
     struct msc_value *x, *axes;
-    bool keepdims, is_nothing; // noop_with_empty_axes is set and no axes are given
+    bool keepdims, is_nothing; // is_nothing: noop_with_empty_axes is set and no axes are given
 };
 
 static enum msc_status read_reduction(struct reduction *r, struct msc_onnx_node *n) {
@@ -41,7 +41,7 @@ static enum msc_status read_reduction(struct reduction *r, struct msc_onnx_node 
     r->x = n->inputs[0];
     r->keepdims = keepdims != 0;
     bool is_empty = is_empty_list(r->axes);
-    if (!is_empty && r->axes->constant == NULL) { // an input declared as empty
+    if (!is_empty && r->axes->constant == NULL) { // axes may be an input declared as empty
         struct msc_onnx_shape axes = msc_onnx__shape(n, r->axes);
         is_empty = axes.n_dims == 1 && axes.dims[0] == 0;
         r->axes = is_empty ? NULL : r->axes;
@@ -149,7 +149,7 @@ enum msc_status msc_onnx__trilu(struct msc_onnx_node *n) {
 
 enum msc_status msc_onnx__top_k(struct msc_onnx_node *n) {
     int64_t k;
-    if (n->n_inputs == 1) { // before opset 10
+    if (n->n_inputs == 1) { // form before opset 10
         MSC_TRY(msc_onnx__int(&k, n, "k", 1));
         msc_onnx__set_int(n, "k", k);
     }
@@ -163,7 +163,7 @@ enum msc_status msc_onnx__binary(struct msc_onnx_node *n) {
     int64_t axis;
     MSC_TRY(msc_onnx__int(&axis, n, "axis", a - b));
     if (n->opset < 7 && n->rule.op == MSC_OP_PRELU && b == 1 && a > 2) {
-        axis = 1; // slopes per channel
+        axis = 1; // slopes are per channel
     }
     if (n->opset < 7 && b > 0 && axis >= 0 && axis < a - b) {
         int64_t axes[MSC_MAX_DIMS];

@@ -1,4 +1,5 @@
-// Operators on shapes, and those whose parameters changed between attributes and inputs.
+// Operators on shapes, and operators some of whose parameters are attributes in one opset and
+// inputs in another.
 #include "graph/onnx/onnx_import_internal.h"
 #include "graph/target.h"
 
@@ -12,13 +13,13 @@ enum msc_status msc_onnx__dropout(struct msc_onnx_node *n) {
         (msc_onnx__input(n, 2) != NULL && !msc_onnx__scalar(&training, msc_onnx__input(n, 2)))) {
         return MSC_ONNX_UNSUPPORTED("training_mode is computed at run time, expected a constant");
     }
-    // A ratio of 0 drops nothing; exporters leave such nodes in models for inference.
+    // A ratio of 0 drops nothing. Exporters leave such nodes in inference models.
     bool has_ratio = msc_onnx__input(n, 1) && msc_onnx__scalar(&ratio, msc_onnx__input(n, 1));
     if (training != 0.0 && !(has_ratio && ratio == 0.0)) {
         return MSC_ONNX_UNSUPPORTED("training_mode is set, expected a model for inference");
     }
     if (n->proto->n_output > 1) {
-        // The mask of kept elements is all true.
+        // The mask output is true for every element, because all are kept.
         struct msc_value *operands[2];
         MSC_TRY(msc_onnx__make_scalar(&operands[0], n, MSC_DTYPE_BOOL, 1));
         MSC_TRY(msc_onnx__add_helper(&operands[1], n, MSC_OP_SHAPE_OF, n->inputs, 1));
@@ -28,7 +29,7 @@ enum msc_status msc_onnx__dropout(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_IDENTITY, n->inputs, 1);
 }
 
-// A bound beyond the range of float32 has no effect.
+// Sets a limit of Clip, unless it is beyond the range of float32 and thus has no effect.
 static void set_limit(struct msc_onnx_node *n, const char *key, float value) {
     if (!isinf(value) && fabsf(value) < FLT_MAX) {
         msc_onnx__set_float(n, key, value);
@@ -93,7 +94,7 @@ enum msc_status msc_onnx__split(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_SPLIT));
     bool is_empty = operands[1] == NULL || (operands[1]->constant != NULL &&
                                             msc_array_n_elements(operands[1]->constant) == 0);
-    // If there is only one part, the attribute is empty, which means the whole axis.
+    // The list may be empty if there is only one part, which is the whole axis.
     int n_outputs = (int)n->proto->n_output;
     return msc_onnx__add_some(n, MSC_OP_SPLIT, operands, is_empty ? 1 : 2, n_outputs);
 }
@@ -133,7 +134,7 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
     operands[2] = msc_onnx__input(n, 2);
     double value;
     if (msc_onnx__scalar(&value, operands[2]) && msc_array_fits_float(operands[2]->constant, 0)) {
-        // This includes infinity, which an attribute list would read as "no value".
+        // The value may be infinite. In an attribute list, infinity would mean "no value".
         msc_onnx__set_float(n, "pad_value", (float)value);
         operands[2] = NULL;
     }
@@ -158,7 +159,8 @@ static enum msc_status set_method(struct msc_onnx_node *n, const char *mode) {
     return MSC_ONNX_UNSUPPORTED("mode '%s' is not supported", mode);
 }
 
-// Attributes of Upsample, and of Resize in opset 10: coordinates are divided by the scale.
+// Sets the attributes of Upsample, and of Resize in opset 10: both divide the coordinate by the
+// scale.
 static enum msc_status set_old_modes(struct msc_onnx_node *n, const char *rounding) {
     const char *mode;
     MSC_TRY(msc_onnx__text(&mode, n, "mode", "nearest"));
@@ -175,7 +177,7 @@ static enum msc_status old_resize(struct msc_onnx_node *n, struct msc_value *x,
     return msc_onnx__add_last(n, MSC_OP_RESIZE, operands, 3);
 }
 
-// Whether axes shrink or grow; both if scales are computed.
+// Reports whether any axis shrinks or grows. If the scales are computed, both are true.
 static void find_directions(bool *shrinks, bool *grows, const struct msc_value *scales) {
     int64_t n = scales->constant == NULL ? 0 : msc_array_n_elements(scales->constant);
     *shrinks = *grows = scales->constant == NULL;
@@ -186,8 +188,8 @@ static void find_directions(bool *shrinks, bool *grows, const struct msc_value *
     }
 }
 
-// For the nearest element, ONNX Runtime rounds up if an axis shrinks and down if it grows. So
-// axes are shrunk first and then grown.
+// For the nearest element, ONNX Runtime rounds up on axes that shrink and down on axes that grow.
+// Two joints are therefore added: the first shrinks axes, the second grows axes.
 static enum msc_status resize_10(struct msc_onnx_node *n) {
     struct msc_value *scales = msc_onnx__input(n, 1), *one, *shrunk;
     bool shrinks, grows;

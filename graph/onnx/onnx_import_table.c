@@ -1,6 +1,6 @@
 // The table of ONNX operators and their translators. An operator that matches its row in ops.def
 // needs no row here: msc_onnx__direct translates it. Rows are needed for
-//   - operators that differ, also in older opsets: add a translator next to its family, and a
+//   - operators that differ in any opset: add a translator in the file of its family, and a
 //     row;
 //   - operators that become several joints, or a joint of another name.
 #include "graph/onnx/onnx_import_internal.h"
@@ -94,7 +94,7 @@ static const struct msc_onnx_rule rules[] = {
     {"Xor", msc_onnx__binary, MSC_OP_LOGICAL_XOR, 2, 2},
 };
 
-// Number of inputs that an operator may have according to its roles.
+// Sets the minimum and maximum number of inputs from the operator's roles.
 static void count_inputs(struct msc_onnx_rule *rule) {
     struct msc_op_role role;
     for (int i = 0; msc_op_role(rule->op, i, &role); i++) {

@@ -9,7 +9,7 @@ struct msc_onnx_value *msc_onnx__find_value(struct msc_onnx_import *im, const ch
 enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
                                  struct msc_onnx_value value) {
     if (name == NULL || name[0] == '\0') {
-        return MSC_OK; // an output without consumers
+        return MSC_OK; // "": an output without consumers
     }
     if (msc_onnx__find_value(im, name) != NULL) {
         return MSC_FAIL(MSC_E_FORMAT, "two nodes produce the value '%s'", name);

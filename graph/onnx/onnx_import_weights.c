@@ -1,5 +1,5 @@
-// Replaces weights of a file (msc_onnx_import_options), for example by trained ones. All weights
-// of a layer are replaced together (graph/onnx/new_weights.h).
+// Replaces weights of a file (msc_onnx_import_options), for example by retrained weights. All
+// weights of a layer must be replaced together (graph/onnx/new_weights.h).
 #include "graph/onnx/onnx_import_internal.h"
 
 #include "graph/onnx/new_weights.h"
@@ -9,8 +9,8 @@
 // Lookup tables for the file's graph.
 struct layers {
     const Onnx__GraphProto *g;
-    struct msc_graph_names makers;       // from values to nodes
-    struct msc_graph_names initializers; // by name
+    struct msc_graph_names makers;       // maps a value to the node that produces it
+    struct msc_graph_names initializers; // maps a name to its initialiser
     int32_t *same; // [n_node] another node of the same layer, or the node itself
 };
 
@@ -30,7 +30,7 @@ enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im) {
 
 // ---- Layers -----------------------------------------------------------------------------------
 
-// Operators with weights, and the range of inputs that are weights.
+// Operators with weights, and the range of inputs that may be weights.
 static const struct {
     const char *op;
     size_t first, end;
@@ -65,7 +65,7 @@ static int32_t maker_of(const struct layers *l, const char *name) {
     return name == NULL ? MSC_NO_ID : msc_graph__names_find(&l->makers, name);
 }
 
-// The initialiser that a value has its elements from, possibly moved; NULL if there is none.
+// The initialiser that holds the value's elements, possibly after moves; NULL if there is none.
 static const Onnx__TensorProto *weight_of(const struct layers *l, const char *name) {
     static const char *const moves[] = {"Identity", "Transpose", "Cast"};
     for (size_t depth = 0; name != NULL && depth < l->g->n_node + 1; depth++) {
@@ -90,7 +90,8 @@ static int32_t layer_of(const struct layers *l, int32_t node) {
     return node;
 }
 
-// A normalisation belongs to the layer before it, an addition to the product before it.
+// True if the node is of the same layer as its producer `maker`: a normalisation after a layer, or
+// an addition after a product.
 static bool follows(const struct layers *l, const Onnx__NodeProto *node, int32_t maker) {
     static const char *const layers[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
     if (is_op(node, "Add")) {
@@ -113,7 +114,7 @@ static enum msc_status find_layers(struct layers *l, struct msc_arena *arena) {
         const Onnx__NodeProto *node = l->g->node[i];
         l->same[i] = (int32_t)i;
         for (size_t k = 0; k < node->n_input; k++) {
-            int32_t maker = maker_of(l, node->input[k]); // nodes come after those that they read
+            int32_t maker = maker_of(l, node->input[k]); // producers precede their consumers
             if (maker != MSC_NO_ID && follows(l, node, maker)) {
                 l->same[i] = layer_of(l, maker);
             }
@@ -125,7 +126,7 @@ static enum msc_status find_layers(struct layers *l, struct msc_arena *arena) {
     return MSC_OK;
 }
 
-// The n-th weight of a node, or NULL.
+// The n-th weight of a node; NULL if it has fewer.
 static const Onnx__TensorProto *weight_at(const struct layers *l, int32_t node, size_t n) {
     const Onnx__NodeProto *p = l->g->node[node];
     bool is_sum = is_op(p, "Add") && layer_of(l, node) == node;

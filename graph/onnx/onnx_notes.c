@@ -1,4 +1,4 @@
-// Reads the notes of an ONNX file and writes them to exports.
+// Reads the notes of an ONNX file, and writes notes to exported files.
 #include "graph/notes.h"
 
 #include "graph/onnx/onnx_export_internal.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-// Keys that MSC writes; values from an earlier export are no longer valid.
+// Keys that MSC writes. Values from an earlier export are no longer valid and are dropped.
 #define OWN_PREFIX "mscgym."
 
 static const char *text_of(const char *text) {
@@ -58,7 +58,7 @@ static void add_entry(Onnx__ModelProto *model, Onnx__StringStringEntryProto *ent
     model->metadata_props[model->n_metadata_props++] = entry;
 }
 
-// True if the options replace this key of the model.
+// True if the options' metadata replace this key of the model.
 static bool is_replaced(const struct msc_onnx_export *e, const char *key) {
     for (size_t i = 0; i < e->options->n_metadata; i++) {
         if (strcmp(e->options->metadata[i][0], key) == 0) {

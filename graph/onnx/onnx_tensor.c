@@ -10,7 +10,7 @@
 
 static const struct {
     int type;
-    enum msc_dtype dtype; // NONE: only the name is known
+    enum msc_dtype dtype; // MSC_DTYPE_NONE: MSC only knows the name
     const char *name;
 } types[] = {
     {MSC_ONNX_FLOAT, MSC_DTYPE_F32, "float32"},  {MSC_ONNX_UINT8, MSC_DTYPE_U8, "uint8"},
@@ -69,13 +69,13 @@ static const char *name_of(const Onnx__TensorProto *t) {
     return t->name == NULL || t->name[0] == '\0' ? "(unnamed)" : t->name;
 }
 
-// The tensor's description, checked.
+// Type, dims and size of the tensor, after checks.
 struct header {
     enum msc_dtype dtype;
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
     int64_t n_elements;
-    size_t n_bytes; // in the file
+    size_t n_bytes; // size in the file
     bool is_packed; // two elements in each byte
 };
 
@@ -98,7 +98,7 @@ static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t)
     }
     h->n_elements = msc_dims_product(h->n_dims, h->dims);
     if (h->n_elements < 0 || h->n_elements > INT64_MAX / 16) {
-        return MSC_FAIL(MSC_E_FORMAT, "tensor '%s': its dimensions are negative or too large",
+        return MSC_FAIL(MSC_E_FORMAT, "tensor '%s' has dimensions that are negative or too large",
                         name_of(t));
     }
     h->n_bytes = h->is_packed ? (size_t)(h->n_elements + 1) / 2
@@ -110,7 +110,7 @@ static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t)
     return MSC_OK;
 }
 
-// Two elements in each byte, the first in the low half.
+// Unpacks two elements from each byte, the first from the low half.
 static enum msc_status unpack_halves(struct msc_array **out, const struct header *h,
                                      const uint8_t bytes[]) {
     MSC_TRY(msc_array_create(out, h->dtype, h->n_dims, h->dims));
@@ -135,7 +135,7 @@ static enum msc_status from_bytes(struct msc_array **out, const struct header *h
     }
     MSC_TRY(msc_array_create_from(out, h->dtype, h->n_dims, h->dims, data));
     if (h->dtype == MSC_DTYPE_BOOL) {
-        // Any byte is allowed in the file; arrays hold 0 or 1.
+        // The file may have any byte for true; arrays hold 0 or 1.
         uint8_t *flags = msc_array_data(*out);
         for (int64_t i = 0; i < h->n_elements; i++) {
             flags[i] = flags[i] != 0;
@@ -144,7 +144,8 @@ static enum msc_status from_bytes(struct msc_array **out, const struct header *h
     return MSC_OK;
 }
 
-// Fields with one number per element. 16-bit floats are stored as bits in int32_data.
+// Typed fields of TensorProto, one number per element. 16-bit floats are stored as bits in
+// int32_data.
 struct fields {
     const float *floats;
     const double *doubles;
@@ -184,7 +185,7 @@ static void copy_int32s(void *to, const struct header *h, const int32_t *from) {
     }
 }
 
-// Each number holds one byte.
+// Reads packed 4-bit elements from a typed field, in which each number holds one byte.
 static enum msc_status halves_from_fields(struct msc_array **out, const struct header *h,
                                           const int32_t from[]) {
     uint8_t *bytes = msc_alloc(h->n_bytes + 1);

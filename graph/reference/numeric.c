@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Adding and subtracting 1.5 * 2^23 rounds to the nearest integer, half to even; the low bits of
-// the sum are that integer in two's complement. Unlike a conversion, this is defined for NaN.
+// Adding and then subtracting 1.5 * 2^23 rounds to the nearest integer, half to even. The low bits
+// of the sum hold that integer in two's complement. Unlike a conversion, this is defined for NaN.
 #define ROUNDER 12582912.0f
 #define ROUNDER_BITS 0x4b400000u
 
-// mantissa * 2^n for n in [-252, 254], as two factors so that each is a normal number. Only the
-// second multiplication can round, and only to a denormal result.
+// mantissa * 2^n for n in [-252, 254]. The power is applied as two factors, each a normal number.
+// Only the second multiplication can round, and only to a denormal result.
 static inline float scale_by_power(float mantissa, uint32_t n) {
     uint32_t half = (uint32_t)((int32_t)n >> 1);
     float first = msc_float_of_bits((half + 127u) << 23);
@@ -22,12 +22,12 @@ static inline float scale_by_power(float mantissa, uint32_t n) {
 }
 
 static inline float exp_one(float x) {
-    // Beyond these bounds the result is infinite or zero anyway. NaN passes both comparisons.
+    // Beyond these bounds the result is infinite or zero. A NaN is not changed.
     x = x > 90.0f ? 90.0f : x;
     x = x < -104.0f ? -104.0f : x;
     float shifted = x * 1.44269504f + ROUNDER;
     float n = shifted - ROUNDER;
-    // ln 2 is split in two parts; the first has 10 bits, so that its product with n is exact.
+    // ln 2 is split in two parts. The first has 10 bits, so that its product with n is exact.
     float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
     float p = 1.3818697e-3f;
     p = p * r + 8.368716e-3f;
@@ -62,7 +62,7 @@ static inline float erf_one(float x) {
     p = p * z + -3.7612498e-1f;
     p = p * z + 1.2837915e-1f;
     float small = p * a + a;
-    // -log(1 - erf(a)), fitted up to 4; beyond it, erf is 1 in float32.
+    // q is -log(1 - erf(a)), fitted up to a = 4; for larger a, erf is 1 in float32.
     float b = a > 4.0f ? 4.0f : a;
     float q = 5.1962616e-7f;
     q = q * b + 1.4335026e-5f;
@@ -79,7 +79,7 @@ static inline float erf_one(float x) {
 
 static inline float sigmoid_one(float x) {
     float e = exp_one(-fabsf(x));
-    // The comparison must not lose a NaN: `e` is NaN as well.
+    // For NaN the comparison is false and selects `e`, which is also NaN.
     return (x >= 0.0f ? 1.0f : e) / (1.0f + e);
 }
 
@@ -87,8 +87,8 @@ static inline float sigmoid_one(float x) {
 static inline float split_exponent(float x, float *e) {
     bool is_denormal = x < 1.17549435e-38f;
     uint32_t bits = msc_float_bits(is_denormal ? x * 8388608.0f : x);
-    // 0x3f3504f3 is sqrt(0.5); the exponent field of the difference counts powers of two from
-    // there.
+    // 0x3f3504f3 is sqrt(0.5). The exponent field of the difference counts powers of two above
+    // sqrt(0.5).
     uint32_t above = bits - 0x3f3504f3u;
     int32_t n = (int32_t)above >> 23;
     *e = (float)(is_denormal ? n - 23 : n);
@@ -179,7 +179,7 @@ void msc_erf_run(float out[], const float x[], int64_t n) {
 
 // The unevaluated sum high + low with |low| at most half a unit of high: about 48 bits (T. J.
 // Dekker, 1971). The exponent y * log2(x) can reach 150, and its absolute error becomes the
-// relative error of the result. A single float would lose eight bits.
+// relative error of the result. With a single float, eight bits of the result would be lost.
 struct pair {
     float high;
     float low;
@@ -191,7 +191,7 @@ static inline struct pair pair_sum(float a, float b) {
     return (struct pair){s, (a - (s - from_b)) + (b - from_b)};
 }
 
-// For |a| >= |b|.
+// Like pair_sum, for |a| >= |b|.
 static inline struct pair pair_normal(float a, float b) {
     float s = a + b;
     return (struct pair){s, b - (s - a)};
@@ -238,8 +238,8 @@ static struct pair log2_pair(float x) {
 
 // x^y for positive finite x and finite y.
 static float pow_positive(float x, float y) {
-    // log2(x) is 0 or at least 2^-24 in magnitude, so larger exponents overflow or underflow in
-    // any case; the products above need room for a factor of 4097.
+    // log2(x) is 0 or at least 2^-24 in magnitude, so larger exponents overflow or underflow in any
+    // case. The bound also keeps pair_product, which multiplies by 4097, from overflowing.
     y = y > 1e12f ? 1e12f : y;
     y = y < -1e12f ? -1e12f : y;
     struct pair l = log2_pair(x);
@@ -268,7 +268,7 @@ float msc_powf(float x, float y) {
         return x * x * x;
     }
     if (y == 0.5f && x >= 0.0f) {
-        return sqrtf(x) + 0.0f; // the power of -0 is +0
+        return sqrtf(x) + 0.0f; // pow(-0, 0.5) is +0
     }
     if (y == 0.0f || x == 1.0f) {
         return 1.0f;

@@ -9,14 +9,14 @@
 
 #include <stdint.h>
 
-float msc_expf(float x); // overflow: inf; underflow below -87.3: 0 or denormal
-float msc_logf(float x); // x > 0; 0: -inf; negative: NaN
+float msc_expf(float x); // inf on overflow; 0 or denormal below -87.3
+float msc_logf(float x); // for x > 0; 0 gives -inf, negative x gives NaN
 float msc_tanhf(float x);
 float msc_erff(float x);
 float msc_sigmoidf(float x);      // 1 / (1 + exp(-x)) without overflow
-float msc_powf(float x, float y); // exact for y = 0.5, 1, 2, 3; else exp(y log x) in 48 bits
+float msc_powf(float x, float y); // exact for y = 0.5, 1, 2, 3; otherwise y log x has 48 bits
 
-// The same over contiguous runs, vectorised; out may equal x.
+// Like the functions above, for contiguous arrays of n elements; vectorised. out may equal x.
 void msc_exp_run(float out[], const float x[], int64_t n);
 void msc_sigmoid_run(float out[], const float x[], int64_t n);
 void msc_tanh_run(float out[], const float x[], int64_t n);

@@ -1,12 +1,13 @@
-// Reference kernels: one plain C function for each operator, which defines its meaning for all
-// other kernels. Straight loops in the order of the ONNX specification's formula;
-// single-threaded; plain layout; all data types that the operator table allows. They fold
-// constants, are the fallback of the `cpu` backend, and are the ground truth in tests.
+// Reference kernels: one plain C function per operator, which defines the operator's results for
+// all other kernels. Each is a straight loop in the order of the ONNX specification's formula,
+// single-threaded, in the plain layout, for all data types that the operator table allows.
+// Reference kernels fold constants, are the fallback of the `cpu` backend, and are the ground truth
+// in tests.
 //
-// Order of float32 arithmetic, with each step rounded: a sum starts at 0 and adds one product
-// after another, over input channels, then kernel planes, rows, columns; the bias is added last.
-// A mean divides the sum. Batch normalisation is (x - mean) * (gamma / sqrt(var + epsilon)) +
-// beta. Softmax is e / sum(e) with e = exp(x - max). Functions are those of
+// Order of float32 arithmetic, with each step rounded: a sum starts at 0 and adds one product after
+// another. The outermost loop is over input channels, then kernel planes, rows and columns. The
+// bias is added last. A mean divides the sum. Batch normalisation is (x - mean) * (gamma / sqrt(var
+// + epsilon)) + beta. Softmax is e / sum(e) with e = exp(x - max). Elementary functions are in
 // graph/reference/numeric.h.
 //
 //     struct msc_reference_call call = {.graph = graph, .joint = joint, .n_operands = 3, ...};
@@ -18,61 +19,61 @@
 #include "graph/graph.h"
 #include "graph/view.h"
 
-// Limits that stop a run which would otherwise not end.
+// Limits that stop a run which would otherwise not end or use too much memory.
 struct msc_reference_limits {
-    const struct msc_cancel *cancel; // checked before every joint: MSC_E_CANCELLED
-    uint64_t memory_bytes; // of the process, for the caller's meter (data/array.h); 0: no limit
+    const struct msc_cancel *cancel; // checked before every joint; fails with MSC_E_CANCELLED
+    uint64_t memory_bytes; // process memory, for the caller's meter (data/array.h); 0: no limit
     int64_t max_turns;     // of a Loop without a count; 0: MSC_REFERENCE_MAX_TURNS
 };
-// Real networks have at most some thousand iterations. A count of 2^31 or more does not count as
-// a limit, because exporters write it for "unlimited".
+// Real networks have at most a few thousand iterations. A count of 2^31 or more is not used as a
+// limit, because exporters write it for "unlimited".
 #define MSC_REFERENCE_MAX_TURNS (INT64_C(1) << 20)
 
-// One run of one joint. Operands are in the operator's order; an absent one has data NULL and
-// dtype MSC_DTYPE_NONE. The caller allocates outputs with the inferred shapes; they do not
-// overlap operands. All views have the plain layout and are not quantised.
+// One run of one joint. Operands are in the operator's order. An absent operand has data NULL and
+// dtype MSC_DTYPE_NONE. The caller allocates outputs with the inferred shapes; they do not overlap
+// operands. All views have the plain layout and are not quantised.
 struct msc_reference_call {
-    const struct msc_graph *graph; // graph of the joint: has the layouts of its weights
+    const struct msc_graph *graph; // graph of the joint; gives the layouts of the joint's weights
     const struct msc_joint *joint;
     int n_operands;
     const struct msc_view *operands;
     int n_outputs;
     const struct msc_view *outputs;
-    // For operators whose output lengths depend on data: allocates output `output`, which is then
-    // in `outputs`. NULL: the outputs are already allocated.
+    // For operators whose output lengths depend on data: allocates output `output` and stores it in
+    // `outputs`. NULL: the outputs are already allocated.
     enum msc_status (*allocate)(void *payload, int output, int n_dims, const int64_t dims[]);
     void *payload;
-    const struct msc_reference_limits *limits; // NULL: only the limit of iterations
+    const struct msc_reference_limits *limits; // NULL: only MSC_REFERENCE_MAX_TURNS applies
 };
 
 typedef enum msc_status (*msc_reference_fn)(const struct msc_reference_call *call);
 
-// NULL if the operator has no kernel (sources: input, constant).
+// NULL if the operator has no kernel (input and constant).
 msc_reference_fn msc_reference_find(enum msc_op op);
 
 // A run of a part of a graph.
 struct msc_reference_run {
     const struct msc_graph *graph;
-    // Tensors that are given, borrowed; nothing is run for them. Constants are always given.
+    // Given tensors, borrowed. Their producers do not run. Constants are always given.
     size_t n_given;
     const int32_t *given;
     const struct msc_array *const *arrays;
     size_t n_wanted;
     const int32_t *wanted; // tensor ids
-    // Optional: replaces `array` as operand `operand` of a joint. *out is one reference, owned by
-    // the run.
+    // Optional: replaces `array` as operand `operand` of a joint. The run owns the one reference in
+    // *out.
     enum msc_status (*read)(void *payload, struct msc_array **out, const struct msc_joint *joint,
                             int32_t operand, const struct msc_array *array);
     void *payload;
     const struct msc_reference_limits *limits; // may be NULL
 };
-// out[i] [n_wanted] are owned by the caller. Symbolic lengths follow from the given tensors.
+// The caller owns the arrays out[n_wanted]. Symbolic lengths follow from the given tensors.
 enum msc_status msc_reference_run_part(struct msc_array *out[],
                                        const struct msc_reference_run *run);
 
 // Runs a whole graph, for tests, constant folding and the baseline check. Symbolic lengths follow
-// from the inputs, joint by joint. `inputs` [n_inputs] are borrowed. For every tensor in `wanted`
-// (ids, [n]), out [n] has an array owned by the caller. `limits` may be NULL.
+// from the inputs, joint by joint. `inputs` [n_inputs] are borrowed. out[i] is the array of tensor
+// wanted[i], owned by the caller. `limits` may be NULL.
 enum msc_status msc_reference_run_graph(struct msc_array *out[], const struct msc_graph *g,
                                         const struct msc_array *const inputs[],
                                         const int32_t wanted[], size_t n,

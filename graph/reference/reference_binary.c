@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-// Arithmetic on two contiguous runs; `out` may be one of them.
+// Arithmetic on two contiguous arrays; `out` may be either of them.
 MSC_SIMD static void run_float(enum msc_op op, float out[], const float a[], const float b[],
                                int64_t n) {
     switch (op) {
@@ -88,8 +88,7 @@ static double one_double(enum msc_op op, double a, double b) {
     }
 }
 
-// a^b modulo 2^64. Negative exponents give 0 except for a = 1 and -1, like the truncated 1 /
-// a^-b.
+// a^b modulo 2^64. For a negative b, the result is 1 / a^-b truncated: 0, except for a = 1 and -1.
 static int64_t power_int(int64_t a, int64_t b) {
     if (b < 0) {
         return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;
@@ -102,13 +101,13 @@ static int64_t power_int(int64_t a, int64_t b) {
     return (int64_t)result;
 }
 
-// The remainder with the sign of the divisor, which is not 0.
+// The remainder of a / b with the sign of b, which is not 0.
 static int64_t floor_mod(int64_t a, int64_t b) {
     int64_t rest = b == -1 ? 0 : a % b;
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-// Bit operations. Shifts are of unsigned numbers; a shift by 64 or more gives 0.
+// Logical and bit operations. Shifts treat numbers as unsigned; a shift by 64 or more gives 0.
 static int64_t one_bitwise(enum msc_op op, int64_t a, int64_t b) {
     uint64_t x = (uint64_t)a, y = (uint64_t)b;
     switch (op) {
@@ -178,7 +177,7 @@ static void run_kind(enum msc_op op, void *out, const void *a, const void *b, in
     }
 }
 
-// Results are the integers 0 and 1. Only the loop for the operands' kind runs.
+// Compares n elements of the operands' kind; results are the integers 0 and 1.
 #define COMPARE(operator)                                                                          \
     do {                                                                                           \
         for (int64_t i = 0; i < n && kind == MSC_REFERENCE_F32; i++) {                             \
@@ -265,8 +264,8 @@ static enum msc_status check_divisor(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// The kind follows from the first operand's type (the exponent of a power may have another type),
-// except that an integer with a float exponent is computed in double.
+// The arithmetic follows from the first operand's type. An integer with a float exponent is
+// computed in double.
 static enum msc_reference_kind kind_of_call(const struct msc_reference_call *call) {
     enum msc_reference_kind kind = msc_reference__kind(call->operands[0].dtype);
     for (int i = 1; i < call->n_operands; i++) {
@@ -286,7 +285,7 @@ enum msc_status msc_reference__binary(const struct msc_reference_call *call) {
     if (divides && kind == MSC_REFERENCE_INT) {
         MSC_TRY(check_divisor(call));
     }
-    if (call->n_operands == 1) { // maximum or minimum of one operand
+    if (call->n_operands == 1) { // maximum or minimum of a single operand
         return msc_reference__broadcast_to(call);
     }
     run_broadcast(op, out, &call->operands[0], &call->operands[1], kind);
@@ -303,8 +302,8 @@ enum msc_status msc_reference__compare(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Makes n elements of `bytes` bytes, `step` apart, contiguous: in place if they already are, else
-// in `buffer`.
+// Returns n contiguous elements of `bytes` bytes: the source itself if `step` is 1, else a copy in
+// `buffer`.
 static const void *reference_binary_gather(void *buffer, const void *from, int64_t step, int64_t n,
                                            size_t bytes) {
     if (step == 1) {
@@ -329,7 +328,7 @@ static void select_any(char *out, const uint8_t condition[], const char *a, cons
 }
 
 static void select_row(const struct msc_reference_call *call, const struct msc_walk *w) {
-    uint64_t buffers[3][MSC_REFERENCE_CHUNK]; // for elements of up to 8 bytes
+    uint64_t buffers[3][MSC_REFERENCE_CHUNK]; // each element has up to 8 bytes
     const struct msc_view *out = &call->outputs[0];
     size_t width = msc_dtype_bytes(out->dtype);
     for (int64_t i = 0; i < w->length; i += MSC_REFERENCE_CHUNK) {

@@ -1,5 +1,4 @@
-// NonMaxSuppression: of boxes that overlap too much, only the one with the best score is
-// selected.
+// NonMaxSuppression: if boxes overlap too much, selects only the box with the best score.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
@@ -7,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Two opposite corners, with the smaller coordinates first.
+// Two opposite corners; `low` has the smaller coordinates.
 struct box {
     double low[2], high[2], area;
 };
@@ -20,7 +19,7 @@ struct candidate {
 struct boxes {
     const struct msc_view *scores;
     int64_t n_batches, n_classes, n;
-    int64_t max_output; // for each batch and class
+    int64_t max_output; // per batch and class
     double iou_threshold, score_threshold;
     bool has_score_threshold;
     struct box *all;              // [n_batches][n]
@@ -34,14 +33,15 @@ static double scalar_operand(const struct msc_reference_call *call, int position
     return has ? msc_reference__get_double_at(&call->operands[position], 0) : otherwise;
 }
 
-// Reads an integer that may not fit a double: exporters request INT64_MAX boxes.
+// Reads the number of boxes as an integer, because exporters use INT64_MAX, which a double cannot
+// hold.
 static int64_t read_max_output(const struct msc_reference_call *call, int64_t n) {
     bool has = msc_reference__has(call, 2) && msc_view_n_elements(&call->operands[2]) > 0;
     int64_t most = has ? msc_reference__get_i64_at(&call->operands[2], 0) : 0;
     return most < 0 ? 0 : most < n ? most : n;
 }
 
-// Reads two corners, or a centre and sizes.
+// Reads a box given by two corners, or by its centre and sizes.
 static struct box read_box(const struct msc_view *v, int64_t index, bool is_centred) {
     struct box box;
     for (int i = 0; i < 2; i++) {
@@ -89,8 +89,8 @@ static int64_t list_candidates(const struct boxes *b, int64_t first_score) {
     return n;
 }
 
-// Appends the selected boxes of a batch and class to `out`, three numbers each. Returns their
-// number.
+// Appends the selected boxes of a batch and class to `out`, three numbers per box. Returns the
+// number of boxes.
 static int64_t select_boxes(int64_t *out, const struct boxes *b, int64_t batch, int64_t class) {
     const struct box *all = b->all + batch * b->n;
     int64_t n_candidates = list_candidates(b, (batch * b->n_classes + class) * b->n), n = 0;

@@ -134,8 +134,8 @@ bool msc_reference__is_f32(const struct msc_reference_call *call) {
     return is_f32;
 }
 
-// Makes a float view float32: converts its elements to `memory` and returns the end of those
-// used.
+// Converts the elements of a float view to float32 in `memory`, and makes `to` a view of them.
+// Returns the end of the memory used.
 static char *to_f32(struct msc_view *to, const struct msc_view *from, char *memory) {
     *to = *from;
     if (msc_dtype_is_float(from->dtype) && from->dtype != MSC_DTYPE_F32) {
@@ -197,7 +197,7 @@ enum msc_status msc_reference__allocate(const struct msc_reference_call *call, i
         char text[MSC_DIMS_TEXT_BYTES];
         return MSC_FAIL(
             MSC_E_STATE,
-            "joint %s: its kernel computed an output of shape %s, which was not inferred",
+            "joint %s: its kernel computed an output of shape %s, but another was inferred",
             call->joint->name, msc_dims_format(text, n_dims, dims));
     }
     return MSC_OK;

@@ -1,11 +1,11 @@
-// Joints with bodies, which run the joints of a body as often as needed.
+// Joints with bodies (If, Loop, Scan), which run the joints of a body as often as needed.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-// Inputs and outputs of one run of a body, which owns these references.
+// Inputs and outputs of one run of a body. The struct owns these references.
 struct turn {
     const struct msc_graph *body;
     const struct msc_reference_limits *limits;
@@ -46,7 +46,7 @@ static enum msc_status copy_view(struct msc_array **out, const struct msc_view *
     return msc_array_create_from(out, v->dtype, v->n_dims, v->dims, v->data);
 }
 
-// Copies the operands from `first` on to the body's inputs from `to` on.
+// Passes operands `first` and later to the body's inputs `to` and later.
 static enum msc_status copy_operands(struct turn *t, const struct msc_reference_call *call,
                                      int first, int32_t to) {
     for (int i = first; i < call->n_operands; i++, to++) {
@@ -96,7 +96,7 @@ static enum msc_status reference_control_give(const struct msc_reference_call *c
     return MSC_OK;
 }
 
-// Runs a body once, with the operands from `first` on.
+// Runs a body once; operands `first` and later are its inputs.
 static enum msc_status run_once(const struct msc_reference_call *call, int32_t which, int first) {
     struct turn t;
     enum msc_status status;
@@ -123,7 +123,7 @@ enum msc_status msc_reference__attention(const struct msc_reference_call *call) 
 
 // ---- Outputs gathered over iterations ---------------------------------------------------------
 
-// The slices of one output, one for each iteration.
+// The slices of one output, one per iteration.
 struct slices {
     struct msc_array **items;
     size_t n, capacity;
@@ -145,7 +145,8 @@ static void slices_finish(struct slices s[], int n) {
     msc_free(s);
 }
 
-// Copies slice `at` of `n` along `axis` to `out`, whose other axes are those of the slice.
+// Copies a slice to position `at` of `n` along `axis` of `out`. The other axes of `out` equal the
+// slice's.
 static void lay_slice(char *out, const struct msc_array *slice, int64_t at, int64_t n, int axis) {
     int64_t outer = msc_dims_product(axis, msc_array_dims(slice));
     int n_inner = msc_array_n_dims(slice) - axis;
@@ -247,7 +248,7 @@ static enum msc_status loop_turn(struct loop *l, const struct msc_joint *joint, 
     return MSC_OK;
 }
 
-// Maximum number of iterations. *is_counted: it is the joint's own count.
+// Maximum number of iterations. *is_counted: the maximum is the joint's own count, not a limit.
 static enum msc_status most_turns(int64_t *most, bool *is_counted,
                                   const struct msc_reference_call *call) {
     int64_t count = INT64_MAX, limit = call->limits ? call->limits->max_turns : 0;
@@ -273,10 +274,9 @@ enum msc_status msc_reference__loop(const struct msc_reference_call *call) {
         MSC_TRY_OUT(loop_turn(&l, call->joint, i, &goes_on));
     }
     if (goes_on && !is_counted) {
-        status = MSC_FAIL(
-            MSC_E_UNSUPPORTED,
-            "joint %s: still running after %lld iterations, and it has no count that ends it",
-            call->joint->name, (long long)most);
+        status = MSC_FAIL(MSC_E_UNSUPPORTED,
+                          "joint %s: still running after %lld iterations, and no count limits them",
+                          call->joint->name, (long long)most);
         goto out;
     }
     for (int i = 0; i < call->n_outputs; i++) {
@@ -302,11 +302,11 @@ struct scan {
     int n_scanned;
     int64_t in_axes[MOST_SCANS], in_reverse[MOST_SCANS];
     int64_t out_axes[MOST_SCANS], out_reverse[MOST_SCANS];
-    struct msc_array **states; // [n_batches][n_states] at the end
+    struct msc_array **states; // [n_batches][n_states] final states
     struct slices *slices;     // [n_batches][n_scanned]
 };
 
-// The slice `at` along `axis` of a view, without that axis.
+// Takes slice `at` along `axis` of a view; the slice does not have that axis.
 static enum msc_status take_slice(struct msc_array **out, const struct msc_view *v, int64_t axis,
                                   int64_t at) {
     int64_t dims[MSC_MAX_DIMS] = {0};

@@ -2,11 +2,11 @@
 
 #include "base/alloc.h"
 
-// Computes a convolution by tiles. For up to MSC_DOT_WIDTH output positions, the elements that
-// each tap reads are gathered into columns (0 for padding). Each output channel is then a sum of
+// Computes a convolution in tiles of up to MSC_DOT_WIDTH output positions. The elements that each
+// tap reads are gathered into columns, with 0 for padding. Each output channel is then a sum of
 // products along the columns. Padding adds 0 * w, which changes no bit of a finite sum.
 
-// The output positions of one tile. Unused columns read nothing.
+// The output positions of one tile. Unused columns read no input.
 struct tile {
     int n;
     int64_t at[MSC_DOT_WIDTH][3];
@@ -26,8 +26,8 @@ static void tile_positions(struct tile *t, const struct msc_window *w, int64_t f
     }
 }
 
-// For each tap and position, the offset that it reads within one input channel, [taps,
-// MSC_DOT_WIDTH]; -1 outside.
+// For each tap and position, the offset of the element read within one input channel, [taps,
+// MSC_DOT_WIDTH]; -1 outside the input.
 static void tap_offsets(int64_t offsets[], const struct msc_conv *c, const struct tile *t) {
     const struct msc_window *w = &c->window;
     int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
@@ -45,8 +45,8 @@ static void tap_offsets(int64_t offsets[], const struct msc_conv *c, const struc
     }
 }
 
-// Gathers columns [depth, MSC_DOT_WIDTH] for the channels of one group; depth is (channel, kernel
-// position).
+// Gathers columns [depth, MSC_DOT_WIDTH] for the channels of one group. The depth axis runs over
+// (channel, kernel position).
 static void reference_conv_gather(float columns[], const struct msc_window *w, const struct tile *t,
                                   const int64_t offsets[], const float x[], int64_t channels) {
     int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];

@@ -9,12 +9,12 @@
 
 struct product {
     struct msc_einsum e;
-    int64_t lengths[MSC_EINSUM_AXES]; // by axis number
+    int64_t lengths[MSC_EINSUM_AXES]; // [axis number]
     int64_t strides[MSC_EINSUM_OPERANDS][MSC_EINSUM_AXES];
     int n_operands;
 };
 
-// The sum over all summed axes, at the given output index.
+// Sums the products over all summed axes, for the given output index.
 static void sum_products(double *real, int64_t *integer, const struct msc_reference_call *call,
                          const struct product *p, const int64_t at[]) {
     int64_t index[MSC_EINSUM_AXES];
@@ -104,7 +104,7 @@ enum msc_status msc_reference__einsum(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Gaussian elimination with pivoting, in place.
+// Determinant by Gaussian elimination with pivoting; overwrites `m`.
 static double determinant(double *m, int64_t n) {
     double result = 1;
     for (int64_t c = 0; c < n; c++) {

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-// (x - mean) / sqrt(variance + epsilon) over all elements of a group, then scale and shift for
-// each channel (or group, if gamma has one element for each group). Sums are in double.
+// (x - mean) / sqrt(variance + epsilon) over all elements of a group, then scale and shift per
+// channel, or per group if gamma has one element per group. Sums are in double.
 static void normalize_group(const struct msc_reference_call *call, int64_t first, int64_t n,
                             int64_t channel, int64_t n_spatial, int64_t group, double epsilon) {
     const struct msc_view *x = &call->operands[0];
@@ -46,8 +46,8 @@ enum msc_status msc_reference__group_norm(const struct msc_reference_call *call)
     return MSC_OK;
 }
 
-// (x - mean) / sqrt(variance + epsilon) over the last axes, then scale and shift for each
-// element. Sums are in double.
+// (x - mean) / sqrt(variance + epsilon) over the last axes, then scale and shift per element. Sums
+// are in double.
 enum msc_status msc_reference__layer_norm(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *gamma = &call->operands[1];
     const struct msc_view *beta =

@@ -1,4 +1,4 @@
-// Image operators: grids, crops, columns, deformable convolutions.
+// Image operators: affine grids, crops, columns (im2col's inverse), deformable convolutions.
 #include "graph/reference/reference_internal.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 // ---- Grids and crops --------------------------------------------------------------------------
 
-// Points of a regular grid over [-1, 1], transformed by the matrix of the batch.
+// Points of a regular grid over [-1, 1], transformed by each batch's matrix.
 enum msc_status msc_reference__affine_grid(const struct msc_reference_call *call) {
     const struct msc_view *theta = &call->operands[0], *out = &call->outputs[0];
     int n = out->n_dims - 2;
@@ -16,7 +16,7 @@ enum msc_status msc_reference__affine_grid(const struct msc_reference_call *call
     for (int64_t i = 0; i < out->dims[0] * points; i++) {
         double at[4] = {0, 0, 0, 0};
         int64_t rest = i % points;
-        for (int a = n - 1; a >= 0; a--) { // coordinates are stored last axis first
+        for (int a = n - 1; a >= 0; a--) { // the last axis is stored first
             int64_t length = out->dims[a + 1], k = rest % length;
             double span = align_corners ? (double)(length - 1) : (double)length;
             double first = align_corners ? -1 : -1 + 1 / (double)length;
@@ -36,7 +36,7 @@ enum msc_status msc_reference__affine_grid(const struct msc_reference_call *call
     return MSC_OK;
 }
 
-// Crops the middle of longer axes; pads shorter ones with zeros on both sides.
+// Crops longer axes to their middle, and pads shorter axes with zeros on both sides.
 enum msc_status msc_reference__center_crop_pad(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
     int64_t strides[MSC_MAX_DIMS], shifts[MSC_MAX_DIMS], n = msc_view_n_elements(out);
@@ -69,12 +69,13 @@ enum msc_status msc_reference__center_crop_pad(const struct msc_reference_call *
 
 struct columns {
     int n_axes;
-    int64_t image[MSC_MAX_DIMS], block[MSC_MAX_DIMS], counts[MSC_MAX_DIMS]; // of positions
+    // counts: number of window positions
+    int64_t image[MSC_MAX_DIMS], block[MSC_MAX_DIMS], counts[MSC_MAX_DIMS];
     int64_t steps[MSC_MAX_DIMS], dilations[MSC_MAX_DIMS], pads[2 * MSC_MAX_DIMS];
     int64_t n_taps, n_places;
 };
 
-// Reads a list attribute of n numbers; all are `otherwise` if it is empty.
+// Reads a list attribute of n numbers. If the list is empty, all n are `otherwise`.
 static enum msc_status reference_image_read_list(int64_t out[],
                                                  const struct msc_reference_call *call,
                                                  const char *key, int n, int64_t otherwise) {
@@ -113,7 +114,7 @@ static enum msc_status columns_init(struct columns *c, const struct msc_referenc
     return MSC_OK;
 }
 
-// Offset in the image of tap `tap` of the window at position `place`; -1 outside.
+// Offset in the image of tap `tap` of the window at position `place`; -1 outside the image.
 static int64_t column_target(const struct columns *c, int64_t tap, int64_t place) {
     int64_t target = 0, stride = 1;
     for (int a = c->n_axes - 1; a >= 0; a--) {
@@ -157,7 +158,7 @@ struct deform {
     int64_t group, offset_group, steps[2], dilations[2], pads[4];
 };
 
-// Bilinear sample; zero outside.
+// Bilinear sample; elements outside the image are zero.
 static double reference_image_sample(const struct msc_view *x, int64_t base, double row,
                                      double column) {
     row = msc_reference__within_reach(row);

@@ -1,4 +1,4 @@
-// Gather, scatter and one-hot: elements selected or placed by indices.
+// Gather, scatter and one-hot: operators that select or place elements by indices.
 #include "graph/reference/reference_internal.h"
 
 #include <string.h>
@@ -24,8 +24,8 @@ static void copy_elements(const struct msc_view *to, int64_t at, const struct ms
     }
 }
 
-// The element of `x` that element `i` of an index tensor selects: the same position except along
-// `axis`.
+// Offset in `x` that element i of `indices` selects: the position of i, with the index in place of
+// the coordinate along `axis`.
 static enum msc_status element_place(int64_t *out, const struct msc_reference_call *call,
                                      const struct msc_view *x, const struct msc_view *indices,
                                      int axis, int64_t i) {
@@ -119,11 +119,11 @@ enum msc_status msc_reference__scatter_elements(const struct msc_reference_call 
     return MSC_OK;
 }
 
-// Index tuples: the last axis of `indices` has coordinates for the axes of `x` from `first` on.
+// Index tuples: the last axis of `indices` holds coordinates for axes `first` and later of `x`.
 struct tuples {
-    int64_t n, depth;  // number of tuples, and of coordinates in each
+    int64_t n, depth;  // number of tuples, and of coordinates per tuple
     int64_t block;     // elements that one tuple selects
-    int64_t per_batch; // tuples for each batch
+    int64_t per_batch; // tuples per batch
     int64_t batch;     // elements of x in a batch
     int first;
 };
@@ -183,7 +183,7 @@ enum msc_status msc_reference__scatter_nd(const struct msc_reference_call *call)
     return MSC_OK;
 }
 
-// Operand 2 has the off value and the on value. Indices out of range give off everywhere.
+// Operand 2 is [off value, on value]. An index out of range gives only off values.
 enum msc_status msc_reference__one_hot(const struct msc_reference_call *call) {
     const struct msc_view *indices = &call->operands[0], *out = &call->outputs[0];
     const struct msc_view *values = &call->operands[2];

@@ -1,10 +1,12 @@
 // Convolutions and matrix products of integers, for models that are already quantised, and
-// convolutions of float types other than float32. Sums are exact (64 bits), or in double.
+// convolutions of float types other than float32. Integer sums are exact (64 bits), float sums are
+// in double.
 #include "graph/reference/reference_internal.h"
 
 #include <math.h>
 
-// The zero point of element i: one for each element, one for all, or none (0).
+// The zero point of element i. The operand has one zero point per element or a single one; it may
+// be absent, which means 0.
 static int64_t zero_of(const struct msc_reference_call *call, int position, int64_t i) {
     if (!msc_reference__has(call, position)) {
         return 0;
@@ -36,7 +38,7 @@ struct sums {
     int64_t integer;
 };
 
-// The sum over the window of output channel `channel` at output position `at`, with zero points
+// The sum of products for output channel `channel` at output position `at`, with zero points
 // subtracted.
 static struct sums sum_window(const struct integer_conv *c, int64_t batch, int64_t channel,
                               const int64_t at[3], int64_t x_zero, int64_t w_zero) {
@@ -71,7 +73,7 @@ static struct sums sum_window(const struct integer_conv *c, int64_t batch, int64
     return sums;
 }
 
-// Positions of the operands in the four operators.
+// Positions of these operands, which differ between the four operators.
 struct places {
     int weight, x_zero, w_zero, bias;
 };
@@ -140,10 +142,10 @@ enum msc_status msc_reference__qlinear_conv(const struct msc_reference_call *cal
 
 // ---- Matrix products --------------------------------------------------------------------------
 
-// Both operands as stacks of matrices that broadcast to the output.
+// Both operands as stacks of matrices. The stacks broadcast to the output's.
 struct matrices {
     int64_t m, n, k;
-    struct msc_walk walk; // over the stacks: output, a, b
+    struct msc_walk walk; // over the stacks of the output, a and b
 };
 
 static void matrices_init(struct matrices *s, const struct msc_view *out, const struct msc_view *a,
@@ -202,7 +204,7 @@ static void reference_integer_multiply(const struct msc_reference_call *call,
                 sums.real +=
                     msc_reference__get_double_at(a, a_at) * msc_reference__get_double_at(b, b_at);
             } else {
-                // 64-bit operands wrap, as in numpy.
+                // Products of 64-bit operands wrap, as in numpy.
                 uint64_t x = (uint64_t)msc_reference__get_i64_at(a, a_at) - (uint64_t)a_zero;
                 uint64_t y = (uint64_t)msc_reference__get_i64_at(b, b_at) - (uint64_t)b_zero;
                 sums.integer = (int64_t)((uint64_t)sums.integer + x * y);

@@ -1,14 +1,14 @@
 // Shared by the reference kernels: attributes, single elements of any type, walks over strided
 // rows. Only these kernels, and planning of kernels with the same geometry, include this header.
 //
-// One object in two files: reference_run.c runs the joints of a graph, and reference_control.c
+// Two mutually recursive files: reference_run.c runs the joints of a graph, and reference_control.c
 // runs control flow and attention, whose bodies are graphs.
 #ifndef MSC_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
 #define MSC_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
 
 #include "graph/reference/reference.h"
 
-// Attributes and parameters. MSC_E_INVALID names the joint and the key.
+// Attributes and parameters. The message of MSC_E_INVALID names the joint and the key.
 
 enum msc_status msc_reference__get_i64(int64_t *out, const struct msc_reference_call *call,
                                        const char *key);
@@ -16,16 +16,16 @@ enum msc_status msc_reference__get_float(float *out, const struct msc_reference_
                                          const char *key);
 enum msc_status msc_reference__get_bool(bool *out, const struct msc_reference_call *call,
                                         const char *key);
-// Borrowed; "" if absent.
+// The string is borrowed; "" if absent.
 const char *msc_reference__get_text(const struct msc_reference_call *call, const char *key);
-// Sets MSC_E_UNSUPPORTED for the value of a text attribute.
+// Fails with MSC_E_UNSUPPORTED and a message with the value of a text attribute.
 enum msc_status msc_reference__fail_text(const struct msc_reference_call *call, const char *key);
-// Reads an axis attribute; a negative axis counts from the end of `n_dims`.
+// Reads an axis attribute. A negative axis counts back from `n_dims`.
 enum msc_status msc_reference__get_axis(int *out, const struct msc_reference_call *call,
                                         const char *key, int n_dims);
 
-// Reads a parameter from the attribute `key`, or else from the operand with role `role`. *n is 0
-// if neither exists; more than `max` numbers are an error.
+// Reads a parameter from the attribute `key`, else from the operand with role `role`. *n is 0 if
+// neither exists. More than `max` numbers are an error.
 enum msc_status msc_reference__param_ints(int64_t out[], int *n,
                                           const struct msc_reference_call *call, const char *key,
                                           const char *role, int max);
@@ -38,7 +38,8 @@ static inline bool msc_reference__has(const struct msc_reference_call *call, int
     return position < call->n_operands && call->operands[position].dtype != MSC_DTYPE_NONE;
 }
 
-// Allocates output `output` with these dims, if they were unknown before the run.
+// Allocates output `output` with these dims. If it is already allocated, checks that its dims are
+// these.
 enum msc_status msc_reference__allocate(const struct msc_reference_call *call, int output,
                                         int n_dims, const int64_t dims[]);
 
@@ -57,13 +58,13 @@ double msc_reference__get_double_at(const struct msc_view *v, int64_t i);
 int64_t msc_reference__get_i64_at(const struct msc_view *v, int64_t i);
 void msc_reference__set_double_at(const struct msc_view *v, int64_t i, double value);
 void msc_reference__set_i64_at(const struct msc_view *v, int64_t i, int64_t value);
-// Limits a coordinate to what an integer can hold. A coordinate beyond that, or NaN, is moved to
-// a position far outside.
+// Limits a coordinate to the range of an integer. A coordinate beyond that range, or NaN, becomes a
+// position far outside the tensor.
 static inline double msc_reference__within_reach(double place) {
-    const double far = 1e9; // the same as in kernels/vulkan/shaders/reach.glsl
+    const double far = 1e9; // equals the constant in kernels/vulkan/shaders/reach.glsl
     return place > -far ? (place < far ? place : far) : -far;
 }
-// MSC_E_UNSUPPORTED for uint64 values above INT64_MAX, which would be read as negative.
+// Fails with MSC_E_UNSUPPORTED for uint64 values above INT64_MAX, which would be read as negative.
 enum msc_status msc_reference__check_u64(const struct msc_reference_call *call);
 
 // The arithmetic that an element-wise joint is computed in.
@@ -80,27 +81,27 @@ union msc_reference_chunk {
     double real[MSC_REFERENCE_CHUNK];
     int64_t integer[MSC_REFERENCE_CHUNK];
 };
-// Loads the n elements offset, offset + stride, ... of a view as numbers of this kind, to
-// `buffer`; returns them in place if they already have this form.
+// Returns the n elements offset, offset + stride, ... of a view as contiguous numbers of this kind:
+// the elements themselves if they already have this form, else a copy in `buffer`.
 const void *msc_reference__load_chunk(union msc_reference_chunk *buffer, const struct msc_view *v,
                                       int64_t offset, int64_t stride, int64_t n,
                                       enum msc_reference_kind kind);
-// The reverse, to a contiguous destination.
+// The reverse of load_chunk: stores n numbers of this kind in contiguous elements of a view.
 void msc_reference__store_chunk(const struct msc_view *v, int64_t offset, const void *numbers,
                                 int64_t n, enum msc_reference_kind kind);
 
-// A tensor as lines along one axis.
+// A tensor as a set of lines along one axis.
 struct msc_reference_lines {
     int64_t n;
-    int64_t outer, length, inner; // n is outer * inner; elements of a line are `inner` apart
+    int64_t outer, length, inner; // n = outer * inner; the elements of a line are `inner` apart
 };
 struct msc_reference_lines msc_reference__lines(const struct msc_view *x, int axis);
 // The first element of a line.
 int64_t msc_reference__line_first(const struct msc_reference_lines *lines, int64_t line);
 
-// A walk visits several views of the same index space together, row by row in C order. The last
-// axis is the row. `offsets` are its first element in each view, `steps` the distance between its
-// elements (both in elements).
+// A walk visits several views of the same index space together, row by row in C order. A row is the
+// last axis. For each view, `offsets` has the row's first element, and `steps` the distance between
+// the row's elements (both in elements).
 //
 //     struct msc_walk w;
 //     msc_reference__walk_init(&w, out->n_dims, out->dims);
@@ -132,15 +133,14 @@ bool msc_reference__walk_next(struct msc_walk *w);
 
 // Strides of a dense plain view, in elements.
 void msc_reference__strides(int64_t strides[], int n_dims, const int64_t dims[]);
-// Strides of `v` when it is broadcast to these dims (numpy's rule).
+// Strides of `v` after broadcasting to these dims (numpy's rule).
 void msc_reference__broadcast_strides(int64_t strides[], const struct msc_view *v, int n_dims,
                                       const int64_t dims[]);
 
 // Copies n elements of `bytes` bytes; steps are in elements.
 void msc_reference__copy_row(void *to, int64_t to_step, const void *from, int64_t from_step,
                              int64_t n, size_t bytes);
-// Copies the index space of the walk from its view 1 (`in`) to its view 0 (`out`), starting at
-// these elements.
+// Copies view 1 of the walk (`in`) to view 0 (`out`), starting at the given elements.
 void msc_reference__copy_walk(struct msc_walk *w, const struct msc_view *out, int64_t out_first,
                               const struct msc_view *in, int64_t in_first);
 
@@ -152,13 +152,12 @@ struct msc_window {
     int64_t in[3], out[3], kernel[3];
     int64_t step[3], dilation[3], pad_begin[3], pad_end[3];
     int64_t in_strides[3], out_strides[3], kernel_strides[3];
-    int64_t n_batches, in_channels, out_channels; // channels of all groups
+    int64_t n_batches, in_channels, out_channels; // channels over all groups
     int64_t in_batch_stride, in_channel_stride;
     int64_t out_batch_stride, out_channel_stride;
 };
 // Initialises a window from operand 0, output 0 and the attributes strides, padding and dilation.
-// `layout` names the axes of input and output ("NCHW"); `kernel` has one length for each spatial
-// axis.
+// `layout` names the axes of input and output ("NCHW"). `kernel` has one length per spatial axis.
 enum msc_status msc_reference__window_init(struct msc_window *w,
                                            const struct msc_reference_call *call,
                                            const char *layout, const int64_t kernel[],
@@ -168,17 +167,17 @@ struct msc_conv {
     struct msc_window window;
     int64_t groups;
     bool is_transposed;
-    int64_t weight_out_stride; // to the next output channel of a group
+    int64_t weight_out_stride; // distance to the next output channel of a group
     int64_t weight_in_stride;
-    int64_t weight_group_stride; // between groups, along O (along I if transposed)
+    int64_t weight_group_stride; // distance between groups, along O (along I if transposed)
 };
 enum msc_status msc_reference__conv_init(struct msc_conv *c, const struct msc_reference_call *call);
-// The input coordinate that tap `k` of the window at output coordinate `o` reads along spatial
-// axis `a`, or -1 outside.
+// The input coordinate along spatial axis `a` that tap `k` of the window at output coordinate `o`
+// reads; -1 outside the input.
 int64_t msc_reference__conv_source(const struct msc_conv *c, int a, int64_t o, int64_t k);
 
 // Sums of products for MSC_DOT_WIDTH columns at once: out[p] = sum over k of a[k * step] *
-// tile[k][p], k in order.
+// tile[k][p], added in the order of k.
 #define MSC_DOT_WIDTH 64
 void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t step,
                              const float tile[], int64_t depth);

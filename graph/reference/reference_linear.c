@@ -23,7 +23,7 @@ void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t 
     dot_tile_clones(out, a, step, tile, depth);
 }
 
-// out[i, j] = sum over k of a[i, k] * b[k, j]; `out` is dense, a and b have strides in elements.
+// out[i, j] = sum over k of a[i, k] * b[k, j]. `out` is dense; a and b have strides in elements.
 struct product {
     int64_t m, n, k;
     int64_t a_row, a_column; // strides of i and k
@@ -54,7 +54,7 @@ static enum msc_status create_tile(float **out, int64_t k) {
     return MSC_ALLOCATED(*out);
 }
 
-// True if a linear layer's weight is [out, in] ("OI"), false if [in, out] ("IO").
+// *out is true if a linear layer's weight is [out, in] ("OI"), false if it is [in, out] ("IO").
 static enum msc_status weight_is_out_first(bool *out, const struct msc_reference_call *call) {
     const char *layout = msc_graph_tensor(call->graph, call->joint->operands[1])->layout;
     *out = strcmp(layout, "OI") == 0;
@@ -75,9 +75,10 @@ enum msc_status msc_reference__linear(const struct msc_reference_call *call) {
     MSC_TRY(weight_is_out_first(&is_out_first, call));
     int64_t n_in = weight->dims[is_out_first ? 1 : 0], n_out = weight->dims[is_out_first ? 0 : 1];
     if (x->n_dims < 1 || weight->n_dims != 2 || x->dims[x->n_dims - 1] != n_in) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "joint %s: the input's last axis must have the weight's %lld features",
-                        call->joint->name, (long long)n_in);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "joint %s: the input's last axis must have length %lld, the weight's number of inputs",
+            call->joint->name, (long long)n_in);
     }
     struct product p = {
         .m = msc_dims_product(x->n_dims - 1, x->dims),
@@ -121,8 +122,10 @@ enum msc_status msc_reference__matmul(const struct msc_reference_call *call) {
     const struct msc_view *a = &call->operands[0], *b = &call->operands[1];
     const struct msc_view *out = &call->outputs[0];
     if (a->n_dims < 1 || b->n_dims < 1) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: a factor of the product is a scalar",
-                        call->joint->name);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "joint %s: a factor of the product is a scalar, expected 1 dimension or more",
+            call->joint->name);
     }
     struct product p = {
         .m = a->n_dims > 1 ? a->dims[a->n_dims - 2] : 1,

@@ -18,7 +18,7 @@ struct numbers {
     float scale, zero;
 };
 
-// Quantises the elements [first, first + n), which have the same scale.
+// Quantises the elements [first, first + n), which share a scale.
 static void quantize_run(const struct msc_view *out, const struct msc_view *x, int64_t first,
                          int64_t n, const struct numbers *q) {
     union msc_reference_chunk buffer;
@@ -80,7 +80,7 @@ enum msc_status msc_reference__dequantize(const struct msc_reference_call *call)
     return MSC_OK;
 }
 
-// Quantises to uint8, over the range of the elements extended to include 0.
+// Quantises to uint8. The range is that of the elements, extended to include 0.
 enum msc_status msc_reference__dynamic_quantize(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     int64_t n = msc_view_n_elements(x);

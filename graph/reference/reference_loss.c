@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// 1 at the first maximum of a line along the axis, 0 elsewhere.
+// Sets the first maximum of each line along the axis to 1, and all other elements to 0.
 enum msc_status msc_reference__hardmax(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
     int axis;
@@ -24,7 +24,8 @@ enum msc_status msc_reference__hardmax(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// -weight[target] * x[target] over axis 1; then the sum, or the weighted mean, over all targets.
+// -weight[target] * x[target] over axis 1, then optionally the sum or the weighted mean over all
+// targets.
 enum msc_status msc_reference__nll_loss(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *targets = &call->operands[1];
     const struct msc_view *out = &call->outputs[0];

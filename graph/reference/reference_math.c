@@ -1,4 +1,4 @@
-// Unary functions that networks rarely use: computed in double for every type, and rounded once.
+// Unary functions that networks rarely use. Every type is computed in double and rounded once.
 #include "graph/reference/reference_internal.h"
 
 #include <math.h>
@@ -105,7 +105,7 @@ enum msc_status msc_reference__math(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Tests of single elements (isinf, isnan) that give a bool.
+// Tests of single elements (isinf, isnan), with bool results.
 enum msc_status msc_reference__test(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     bool is_inf = call->joint->op == MSC_OP_ISINF, low = false, high = false;

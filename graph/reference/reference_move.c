@@ -17,7 +17,7 @@ enum msc_status msc_reference__shape_of(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Reshape and similar: the same elements with other dims.
+// Reshape and similar operators: copies the elements, which get other dims.
 enum msc_status msc_reference__copy(const struct msc_reference_call *call) {
     size_t n_bytes = msc_view_n_bytes(&call->outputs[0]);
     if (n_bytes > 0) {
@@ -33,7 +33,8 @@ enum msc_status msc_reference__permute(const struct msc_reference_call *call) {
     int n;
     MSC_TRY(msc_reference__param_ints(axes, &n, call, "axes", "axes", MSC_MAX_DIMS));
     if (n != x->n_dims) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: axes has %d numbers for %d dimensions",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "joint %s: axes has %d numbers, but the operand has %d dimensions",
                         call->joint->name, n, x->n_dims);
     }
     msc_reference__strides(own, x->n_dims, x->dims);
@@ -67,7 +68,7 @@ enum msc_status msc_reference__broadcast_to(const struct msc_reference_call *cal
     return MSC_OK;
 }
 
-// Each output axis is split in two: the repetition, and the position in it.
+// Each output axis is treated as two axes: the repetition, and the position within the repetition.
 enum msc_status msc_reference__tile(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     const struct msc_view *out = &call->outputs[0];
@@ -94,8 +95,8 @@ enum msc_status msc_reference__tile(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Copies a part between two views that differ in length only along `axis`. `first` are element
-// offsets.
+// Copies a part between two views whose lengths differ only along `axis`. `first` has the element
+// offset in each view.
 static void copy_part(const struct msc_view *out, const struct msc_view *x, int axis,
                       int64_t out_first, int64_t x_first) {
     int64_t to[MSC_MAX_DIMS], from[MSC_MAX_DIMS];
@@ -131,8 +132,8 @@ enum msc_status msc_reference__split(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// The first index of a slice: counted from the end if negative, then clamped to the axis (to its
-// last element if the step is negative).
+// The first index of a slice. A negative `begin` counts from the end. The result is then clamped to
+// the axis; if the step is negative, to its last element.
 static int64_t slice_begin(int64_t begin, int64_t length, int64_t step) {
     int64_t last = step < 0 ? length - 1 : length;
     begin = begin < 0 ? begin + length : begin;
@@ -160,7 +161,7 @@ enum msc_status msc_reference__slice(const struct msc_reference_call *call) {
         }
         int64_t step = i < n_steps ? steps[i] : 1;
         first += slice_begin(begin[i], x->dims[axis], step) * from[axis];
-        from[axis] *= out->dims[axis] > 1 ? step : 0; // no step if there is only one element
+        from[axis] *= out->dims[axis] > 1 ? step : 0; // a single element needs no step
     }
     struct msc_walk w;
     msc_reference__walk_init(&w, out->n_dims, out->dims);

@@ -23,7 +23,7 @@ static int64_t truncate_to_range(double x, int64_t low, int64_t high) {
     if (x != x) {
         return 0;
     }
-    // (double)INT64_MAX rounds up to 2^63, which does not fit: hence >=.
+    // (double)INT64_MAX rounds up to 2^63, which does not fit in int64, so this compares with >=.
     return x >= (double)high ? high : x <= (double)low ? low : (int64_t)x;
 }
 

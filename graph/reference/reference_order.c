@@ -1,4 +1,4 @@
-// Cumulative sums, reversed sequences, triangles, depth to space, and generators.
+// Cumulative sums, reversed sequences, triangles, depth to space, and generators such as Range.
 #include "graph/reference/reference_internal.h"
 
 #include <string.h>
@@ -16,8 +16,7 @@ static void sum_line(const struct msc_view *out, const struct msc_view *x, int64
         uint64_t integer_before = integer;
         if (is_real) {
             real += msc_reference__get_double_at(x, at);
-            // Each partial sum of float32 numbers is rounded to float32, as in float32
-            // arithmetic.
+            // Each partial sum of float32 numbers is rounded to float32.
             real = x->dtype == MSC_DTYPE_F32 ? (double)(float)real : real;
             msc_reference__set_double_at(out, at, is_exclusive ? real_before : real);
         } else {
@@ -52,7 +51,7 @@ enum msc_status msc_reference__cumsum(const struct msc_reference_call *call) {
 
 // ---- Elements that change position ------------------------------------------------------------
 
-// Reverses the first `length` elements along the time axis, with a length for each batch.
+// Reverses the first `length` elements along the time axis. Each batch has its own length.
 enum msc_status msc_reference__reverse_sequence(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *lengths = &call->operands[1];
     int batch_axis, time_axis;
@@ -73,7 +72,7 @@ enum msc_status msc_reference__reverse_sequence(const struct msc_reference_call 
     return MSC_OK;
 }
 
-// Keeps one triangle of the last two axes; the other is zero.
+// Keeps the upper or lower triangle of the last two axes; all other elements are zero.
 enum msc_status msc_reference__triangle(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     int64_t k[1] = {0};
@@ -95,7 +94,7 @@ enum msc_status msc_reference__triangle(const struct msc_reference_call *call) {
 }
 
 // Moves blocks of the channel axis to the spatial axes, or back. Both directions walk over the
-// spatial side.
+// tensor with the larger spatial axes.
 enum msc_status msc_reference__depth_space(const struct msc_reference_call *call) {
     bool is_to_space = call->joint->op == MSC_OP_DEPTH_TO_SPACE;
     const struct msc_view *depth = is_to_space ? &call->operands[0] : &call->outputs[0];

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-// Maps an output coordinate `i`, counted from the first input element (so negative in leading
-// padding), to an input coordinate; -1 means the constant.
+// Maps an output coordinate `i` to an input coordinate; -1 means the constant. `i` counts from the
+// first input element, so it is negative in leading padding.
 typedef int64_t (*pad_source_fn)(int64_t i, int64_t length);
 
 static int64_t source_constant(int64_t i, int64_t length) {
@@ -51,12 +51,12 @@ struct pad {
     pad_source_fn source;
     int64_t begins[MSC_MAX_DIMS];
     int64_t strides[MSC_MAX_DIMS];
-    _Alignas(8) char constant[8]; // one element
+    _Alignas(8) char constant[8]; // holds one element
     size_t bytes;
 };
 
-// Fills the output from axis `axis` on, at *to. `from` is the input offset of the outer axes, or
-// -1 if they are in constant padding.
+// Fills axes `axis` and later of the output, at *to. `from` is the input offset of the outer axes,
+// or -1 if they are in constant padding.
 static void fill_axis(const struct pad *p, int axis, int64_t from, char **to) {
     if (axis == p->out->n_dims) {
         const char *element = p->constant;
@@ -73,7 +73,7 @@ static void fill_axis(const struct pad *p, int axis, int64_t from, char **to) {
     }
 }
 
-// Reads the constant from the operand or the attribute; 0 if there is neither.
+// Reads the constant from the operand, else from the attribute; 0 if neither exists.
 static enum msc_status read_constant(struct pad *p, const struct msc_reference_call *call) {
     struct msc_view constant = {.data = p->constant, .dtype = p->x->dtype};
     int position = msc_joint_operand(call->joint, "pad_value");

@@ -3,21 +3,21 @@
 #include <math.h>
 #include <string.h>
 
-// Pools compute in double for every type except float32, whose sums and comparisons are in
-// float32. All other types except 64-bit integers are exact in double.
+// Pools compute in double, except that sums and comparisons of float32 are in float32. All other
+// types except 64-bit integers are exact in double.
 
 struct pool {
     struct msc_window window;
     bool is_max;
     bool counts_padding;
-    int64_t p; // of a norm, or 0
+    int64_t p; // order of the p-norm, or 0
     const struct msc_view *x, *out;
     const struct msc_view *indices; // positions of the maxima, or NULL
-    bool is_column_major;           // in indices, the first spatial axis is innermost
+    bool is_column_major;           // the first spatial axis is innermost in `indices`
 };
 
-// For a window axis that begins at `first` (possibly in the padding), the taps [*begin, *end)
-// that read input.
+// The taps [*begin, *end) that read input, for a window that begins at `first` along an axis.
+// `first` may be in the padding.
 static void tap_range(int64_t *begin, int64_t *end, int64_t first, int64_t dilation, int64_t kernel,
                       int64_t length) {
     *begin = first < 0 ? (-first + dilation - 1) / dilation : 0;
@@ -25,7 +25,7 @@ static void tap_range(int64_t *begin, int64_t *end, int64_t first, int64_t dilat
     *end = first >= length ? 0 : inside < kernel ? inside : kernel;
 }
 
-// Number of taps along axis `a` on input or padding; ceil_mode allows a window that extends
+// Number of taps along axis `a` that are on input or padding. With ceil_mode, a window may extend
 // beyond both.
 static int64_t padded_taps(const struct msc_window *w, int a, int64_t first) {
     int64_t begin, end;
@@ -34,7 +34,7 @@ static int64_t padded_taps(const struct msc_window *w, int a, int64_t first) {
     return end > begin ? end - begin : 0;
 }
 
-// The result of one window; `first` is its corner, `base` the channel's offset.
+// The result of one window. `first` is the window's corner, `base` the channel's offset.
 static double pool_window(const struct pool *p, const int64_t first[3], int64_t base,
                           int64_t best[3]) {
     const struct msc_window *w = &p->window;
@@ -60,7 +60,8 @@ static double pool_window(const struct pool *p, const int64_t first[3], int64_t 
                     best[2] = first[2] + k * w->dilation[2];
                 }
                 value = p->p > 0 ? pow(fabs(value), (double)p->p) : value;
-                // The sum of two floats in double, rounded to float, equals their float sum.
+                // If the sum of two floats is computed in double and rounded to float, it equals
+                // their float sum.
                 sum = is_f32 ? (double)(float)(sum + value) : sum + value;
             }
         }
@@ -73,7 +74,7 @@ static double pool_window(const struct pool *p, const int64_t first[3], int64_t 
     return p->is_max ? max : mean;
 }
 
-// The index of an element in the whole input.
+// The index of an element within the whole input tensor.
 static int64_t flat_index(const struct pool *p, int64_t base, const int64_t at[3]) {
     const struct msc_window *w = &p->window;
     int64_t index = 0;
@@ -139,7 +140,7 @@ enum msc_status msc_reference__pool(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Mean or maximum over all spatial axes, in plain order; channels may be first or last.
+// Mean or maximum over all spatial axes, added in memory order; channels may be first or last.
 enum msc_status msc_reference__global_pool(const struct msc_reference_call *call) {
     if (!msc_reference__is_f32(call)) {
         return msc_reference__through_f32(call, msc_reference__global_pool);

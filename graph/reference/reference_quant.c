@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// Applies the scale of one channel to a sum.
+// Scales the integer sum of one output channel.
 static float finish_sum(int64_t sum, float input_scale, float weight_scale) {
     float t = input_scale * weight_scale;
     return t * (float)sum;
@@ -15,9 +15,9 @@ static float scale_of(const struct msc_quant *q, int64_t channel) {
     return q->scales[q->axis < 0 ? 0 : channel];
 }
 
-// Checks that operands 0 and 1 have supported quantisations. `axis` is the weight's axis of
-// output channels. `input_axis` is the input's channel axis if every sum has only one channel,
-// else -1.
+// Checks that operands 0 and 1 have supported quantisations. `axis` is the axis of output channels
+// in the weight. `input_axis` is the channel axis of the input if each sum is over a single
+// channel, else -1.
 static enum msc_status check_operands(const struct msc_reference_call *call, int axis,
                                       int input_axis) {
     const struct msc_quant *x = call->operands[0].quant, *w = call->operands[1].quant;
@@ -34,7 +34,7 @@ static enum msc_status check_operands(const struct msc_reference_call *call, int
     return MSC_OK;
 }
 
-// q - z for every element, owned by the caller (msc_free).
+// Computes q - z for every element. The caller owns *out (msc_free).
 static enum msc_status create_centred(int32_t **out, const struct msc_reference_call *call,
                                       int operand) {
     const struct msc_view *v = &call->operands[operand];
@@ -140,7 +140,7 @@ out:
     return status;
 }
 
-// y[m, n] of a pair of matrices; strides are in elements.
+// A product of two matrices, y[m, n]; strides are in elements.
 struct product {
     int64_t m, n, k;
     int64_t b_row, b_column;
@@ -162,7 +162,7 @@ static void reference_quant_multiply(const struct msc_reference_call *call, cons
     }
 }
 
-// True if the weight (or second factor) is stored with its output channels first.
+// *out is true if the weight (or second factor) is stored with its output channels first.
 static enum msc_status is_out_first(bool *out, const struct msc_reference_call *call) {
     *out = false;
     if (call->joint->op == MSC_OP_MATMUL) {
@@ -201,7 +201,7 @@ enum msc_status msc_reference_quantized_linear(const struct msc_reference_call *
     enum msc_status status;
     MSC_TRY_OUT(create_centred(&a, call, 0));
     MSC_TRY_OUT(create_centred(&b, call, 1));
-    // The leading axes of both broadcast to those of the output.
+    // The leading axes of both operands broadcast to the output's.
     struct msc_view batch_x = {.n_dims = x->n_dims - 2}, batch_w = {.n_dims = w->n_dims - 2};
     memcpy(batch_x.dims, x->dims, sizeof(x->dims));
     memcpy(batch_w.dims, w->dims, sizeof(w->dims));

@@ -4,12 +4,12 @@
 // With q the stored integers, z zero points and s scales, for output channel c:
 //
 //     sum = sum over k of (q_x - z_x) * (q_w - z_w[c])      exactly, in integers
-//     t   = s_x * s_w[c]                                    each line rounds to float32 once
+//     t   = s_x * s_w[c]                                    rounded to float32 once per line
 //     y   = t * (float)sum
 //     y   = y + b[c]
 //
-// Padding is q = z and adds nothing. Activation functions, residual additions and the
-// quantisation of consumers follow as float32 joints.
+// Padding is q = z and adds nothing. Activation functions, residual additions and the quantisation
+// of consumers follow as float32 joints.
 //
 //     struct msc_view operands[3] = {x, w, bias};  // x.quant and w.quant set; bias float32
 //     struct msc_reference_call call = {.graph = graph, .joint = joint, .n_operands = 3, ...};
@@ -19,13 +19,14 @@
 
 #include "graph/reference/reference.h"
 
-// Operands 0 and 1 are plain views of integers (uint8, int8 or wider) with `quant`. The input has
-// one scale, or one for each channel if every sum has only one channel (depthwise). The weight
-// has one scale, or one for each output channel. Operand 2, if present, is a float32 bias; output
-// 0 is float32. MSC_E_UNSUPPORTED if scales are along another axis.
+// Operands 0 and 1 are plain views of integers (uint8, int8 or wider) with `quant`. The input has a
+// single scale, or one per channel if each sum is over a single channel (depthwise). The weight has
+// a single scale, or one per output channel. Operand 2, if present, is a float32 bias. Output 0 is
+// float32. MSC_E_UNSUPPORTED if scales are along another axis.
 enum msc_status msc_reference_quantized_conv(const struct msc_reference_call *call);
 
-// The same for linear layers and matrix products (also of two activations with one scale each).
+// Like msc_reference_quantized_conv, for linear layers and matrix products. The factors may also be
+// two activations with one scale each.
 enum msc_status msc_reference_quantized_linear(const struct msc_reference_call *call);
 
 #endif

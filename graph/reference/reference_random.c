@@ -1,5 +1,5 @@
-// Random numbers from the joint's seed and name: the same in every run, so that trials and
-// resumed searches agree. Their exact values may change between versions.
+// Random numbers, seeded with the joint's seed and name. They are equal in every run, so that
+// trials and resumed searches agree. Their values may differ between versions.
 #include "graph/reference/reference_internal.h"
 
 #include "base/hash.h"

@@ -1,7 +1,7 @@
 // The largest and smallest elements along an axis: TopK, ArgMax, ArgMin.
 //
-// Elements of all types are compared by integer keys in the requested order, lowest key first.
-// Among equal keys the first one wins.
+// Elements of all types are converted to integer keys, such that the requested order has the lowest
+// key first. Among equal keys the first element wins.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
@@ -19,8 +19,8 @@ struct order {
 
 // ---- Keys -------------------------------------------------------------------------------------
 
-// The bits of a float have its order, except that the order of negative floats is reversed.
-// Adding 0 changes -0 to +0.
+// The bits of a float, read as an integer, have the float's order, but for negative floats the
+// order is reversed. Adding 0 changes -0 to +0.
 MSC_SIMD static void keys_of_floats(int64_t keys[], const float x[], int64_t n,
                                     const struct order *order) {
     int64_t flip = order->flip, nan = order->nan;
@@ -48,7 +48,7 @@ MSC_SIMD static void keys_of_wholes(int64_t keys[], const int64_t x[], int64_t n
     }
 }
 
-// Reads keys of n elements, `stride` apart; n is at most MSC_REFERENCE_CHUNK.
+// Reads the keys of n elements that are `stride` apart; n is at most MSC_REFERENCE_CHUNK.
 static void read_keys(int64_t keys[], const struct msc_view *x, int64_t offset, int64_t stride,
                       int64_t n, const struct order *order) {
     enum msc_reference_kind kind = msc_reference__kind(x->dtype);
@@ -80,11 +80,11 @@ struct ranked {
 static bool is_ranked_before(const void *context, const void *left, const void *right) {
     const struct ranked *a = left, *b = right;
     (void)context;
-    // Branchless, because keys of unsorted elements are unpredictable.
+    // Without branches, because the order of unsorted elements cannot be predicted.
     return (a->key < b->key) | ((a->key == b->key) & (a->index < b->index));
 }
 
-// The best k > 0 elements of a line, in order.
+// Finds the best k > 0 elements of a line, in order.
 static void rank_line(struct ranked best[], int64_t k, const struct msc_view *x, int64_t first,
                       const struct msc_reference_lines *lines, const struct order *order) {
     struct ranked spare;
@@ -111,7 +111,7 @@ static void rank_line(struct ranked best[], int64_t k, const struct msc_view *x,
     msc_heap_sort_made(&heap, (size_t)k);
 }
 
-// Copies the selected elements, and their indices if requested.
+// Stores the selected elements, and their indices if requested.
 static void store_ranked(const struct msc_reference_call *call, int64_t to, int64_t from,
                          const struct ranked best[], int64_t k, int64_t inner) {
     size_t bytes = msc_dtype_bytes(call->operands[0].dtype);
@@ -157,7 +157,7 @@ struct search {
     bool is_last; // selects the last of equal elements
 };
 
-// A NaN wins only as the first element of a line; pass only first elements.
+// A NaN wins only if it is the first element of its line. `keys` are keys of such first elements.
 static void prefer_nan(int64_t keys[], int64_t n, const struct search *s) {
     bool is_real = msc_dtype_is_float(s->x->dtype);
     for (int64_t i = 0; is_real && i < n; i++) {
@@ -173,7 +173,7 @@ MSC_SIMD static int64_t least_of(const int64_t keys[], int64_t n) {
     return least;
 }
 
-// The first position of a key that is known to exist.
+// The first position of `key`, which must be among `keys`.
 MSC_SIMD static int64_t first_place(const int64_t keys[], int64_t n, int64_t key) {
     int64_t place = n;
     for (int64_t i = 0; i < n; i++) {
@@ -211,7 +211,7 @@ static void find_in_lines(const struct search *s, const struct msc_view *out) {
     }
 }
 
-// Keeps better keys and their position.
+// Updates the best key and its position for n lines.
 MSC_SIMD static void keep_better(int64_t *restrict best, int64_t *restrict places,
                                  const int64_t *restrict keys, int64_t n, int64_t place,
                                  bool is_last) {
@@ -222,7 +222,7 @@ MSC_SIMD static void keep_better(int64_t *restrict best, int64_t *restrict place
     }
 }
 
-// Searches n lines together, which begin `step` apart, the first at element `first`.
+// Searches n lines together. Line 0 begins at element `first`, and lines begin `step` apart.
 static void find_in_plane(int64_t places[], const struct search *s, int64_t first, int64_t step,
                           int64_t n) {
     int64_t keys[MSC_REFERENCE_CHUNK], best[MSC_REFERENCE_CHUNK];
@@ -235,7 +235,7 @@ static void find_in_plane(int64_t places[], const struct search *s, int64_t firs
     }
 }
 
-// Searches many lines together: adjacent lines, or lines that follow each other.
+// Searches many lines together. The lines are interleaved, or one follows the other.
 static void find_in_planes(const struct search *s, const struct msc_view *out) {
     int64_t places[MSC_REFERENCE_CHUNK], length = s->lines.length;
     bool are_rows = s->lines.inner == 1;
@@ -250,7 +250,7 @@ static void find_in_planes(const struct search *s, const struct msc_view *out) {
     }
 }
 
-// True if vectors hold more elements of neighbouring lines than of one line.
+// True if it is faster to vectorise across neighbouring lines than along a line.
 static bool goes_across(const struct msc_reference_lines *l) {
     enum { SHORT = 32, NARROW = 8 };
     return l->inner == 1 ? l->length > 0 && l->length < SHORT : l->length > 0 && l->inner >= NARROW;

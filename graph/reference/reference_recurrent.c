@@ -76,7 +76,7 @@ static const struct {
     const char *name;
     activation_fn fn;
     int n;             // number of parameters
-    float alpha, beta; // defaults
+    float alpha, beta; // defaults of the parameters
 } activations[] = {
     {"Relu", relu, 0, 0, 0},
     {"Tanh", tanh_of, 0, 0, 0},
@@ -98,7 +98,7 @@ struct activation {
 
 enum {
     MOST_ACTIVATIONS = 6,
-    LANES = 8, // a vector of the widest registers
+    LANES = 8, // fills the widest vector registers
     ROWS = 8,  // enough independent sums to hide the latency of an addition
 };
 
@@ -107,7 +107,7 @@ struct layer {
     enum msc_op op;
     int64_t n_times, n_batches, n_inputs, n_hidden, n_gates, n_directions;
     bool is_batch_first, is_reverse, is_linear_before_reset, couples_input_forget;
-    float clip; // 0: none
+    float clip; // 0: no clipping
     struct activation activations[MOST_ACTIVATIONS];
     // Scratch memory of one direction.
     double *h, *c;     // [B, H]
@@ -115,7 +115,7 @@ struct layer {
     double *recurrent; // [G, H] the state's contribution to the gates
     double *input;     // [I] of one batch at one time
     double *reset;     // [H] GRU: the state of one batch times its reset gate
-    double *biases;    // [2, G, H] for the input, then for the state
+    double *biases;    // [2, G, H] biases of the input, then of the state
 };
 
 // ---- Reading ----------------------------------------------------------------------------------
@@ -137,8 +137,8 @@ static enum msc_status find_activation(int *out, const struct layer *l, const ch
                     l->call->joint->name, (int)length, name);
 }
 
-// Reads names joined with ','; missing ones are the operator's defaults. Parameters are assigned
-// to the activations that have some.
+// Reads activation names joined with ','. Missing names are the operator's defaults. Parameters are
+// assigned in order to the activations that have parameters.
 static enum msc_status read_activations(struct layer *l) {
     const char *names = msc_reference__get_text(l->call, "activations");
     const char *usual = l->op == MSC_OP_RNN   ? "Tanh,Tanh"
@@ -212,8 +212,8 @@ static void load_biases(struct layer *l, int direction) {
     }
 }
 
-// Dot products with ROWS rows of weights, each summed in lanes, in the same order on every
-// machine.
+// Dot products of a vector with ROWS rows of weights. Each sum is split over LANES lanes, in the
+// same order on every machine.
 MSC_SIMD static void dot_rows(double out[ROWS], const float *const rows[ROWS],
                               const double *restrict x, int64_t n) {
     double lanes[ROWS][LANES] = {{0}};
@@ -238,7 +238,7 @@ MSC_SIMD static void dot_rows(double out[ROWS], const float *const rows[ROWS],
     }
 }
 
-// Dot products with any number of rows; the last row fills the remaining places.
+// Dot products with any number of rows. Unused places of the last block repeat the last row.
 static void dot_floats(double out[], const float w[], int64_t n_rows, const double x[], int64_t n) {
     for (int64_t r = 0; r < n_rows; r += ROWS) {
         const float *rows[ROWS];
@@ -253,10 +253,10 @@ static void dot_floats(double out[], const float w[], int64_t n_rows, const doub
     }
 }
 
-// Dot products of rows of weights [n_rows, n], starting at element `at`, with n numbers.
+// Dot products of n numbers with each row of weights [n_rows, n], which start at element `at`.
 static void reference_recurrent_dot(double out[], const struct msc_view *weights, int64_t at,
                                     int64_t n_rows, const double x[], int64_t n) {
-    if (weights->dtype == MSC_DTYPE_F32) { // most models
+    if (weights->dtype == MSC_DTYPE_F32) { // most models use float32
         dot_floats(out, (const float *)weights->data + at, n_rows, x, n);
         return;
     }
@@ -268,7 +268,7 @@ static void reference_recurrent_dot(double out[], const struct msc_view *weights
     }
 }
 
-// gates = W x + Wb, recurrent = R h + Rb for one batch at one time.
+// gates = W x + Wb and recurrent = R h + Rb, for one batch at one time.
 static void sum_gates(struct layer *l, int direction, int64_t time, int64_t batch) {
     const struct msc_view *x = &l->call->operands[0], *w = &l->call->operands[1];
     const struct msc_view *r = &l->call->operands[2];
@@ -294,8 +294,8 @@ static void step_rnn(struct layer *l, int direction, double h[]) {
     }
 }
 
-// Gates z, r, h. Unless linear_before_reset is set, the state is reset before the multiplication
-// by its weights.
+// Gates z, r, h. If linear_before_reset is not set, the reset gate is applied to the state before
+// the state is multiplied by its weights.
 static void step_gru(struct layer *l, int direction, double h[]) {
     const struct msc_view *w = &l->call->operands[2];
     int64_t n = l->n_hidden;
@@ -303,7 +303,7 @@ static void step_gru(struct layer *l, int direction, double h[]) {
     for (int64_t i = 0; i < 2 * n; i++) {
         l->gates[i] = reference_recurrent_act(l, direction, 0, l->gates[i] + l->recurrent[i]);
     }
-    double *candidates = l->recurrent; // overwrites z's part, which is no longer needed
+    double *candidates = l->recurrent; // reuses the memory of gate z's recurrent sums
     double *states = l->recurrent + 2 * n;
     for (int64_t i = 0; i < n; i++) {
         l->reset[i] = r[i] * h[i];
@@ -329,7 +329,7 @@ static double peephole(const struct layer *l, int direction, int gate, int64_t i
                                         (direction * 3 + gate) * l->n_hidden + i);
 }
 
-// Gates i, o, f, c; peepholes i, o, f.
+// Gates are in the order i, o, f, c; peepholes in the order i, o, f.
 static void step_lstm(struct layer *l, int direction, double h[], double c[]) {
     int64_t n = l->n_hidden;
     for (int64_t k = 0; k < n; k++) {
@@ -397,7 +397,7 @@ static void run_batch(struct layer *l, int direction, int64_t batch) {
     int64_t length = length_of(l, batch);
     bool is_backward = direction == 1 || l->is_reverse;
     for (int64_t t = 0; t < l->n_times; t++) {
-        if (t >= length) { // after the end of a shorter sequence
+        if (t >= length) { // beyond the end of a shorter sequence
             store_step(l, direction, t, batch, NULL);
             continue;
         }

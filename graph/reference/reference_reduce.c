@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-// Accumulates n elements of the input. `step` 0 reduces the row to one accumulator; 1 uses one
-// accumulator for each element.
+// Accumulates n elements of the input. If `step` is 0, all go to one accumulator; if it is 1, each
+// element has its own.
 MSC_SIMD static void add_float(enum msc_op op, float acc[], int64_t step, const float x[],
                                int64_t n) {
     switch (op) {
@@ -67,7 +67,7 @@ static void add_int(enum msc_op op, int64_t acc[], int64_t step, const int64_t x
     }
 }
 
-// Accumulators of one kind, [n].
+// [n] accumulators, all of one kind.
 struct accumulators {
     enum msc_reference_kind kind;
     int64_t n;
@@ -123,7 +123,8 @@ static void reference_reduce_add_row(struct accumulators *acc, enum msc_op op,
     }
 }
 
-// Divides by the count for a mean, and stores results that are not in place yet.
+// Divides by the count for a mean, and stores results that were not accumulated in the output
+// itself.
 static void reference_reduce_finish(const struct accumulators *acc, const struct msc_view *out,
                                     enum msc_op op, int64_t count) {
     int64_t divisor = op == MSC_OP_MEAN && count > 0 ? count : 1;
@@ -142,7 +143,8 @@ static void reference_reduce_finish(const struct accumulators *acc, const struct
     }
 }
 
-// Marks the reduced axes: the attribute or operand `axis`; all if that is empty.
+// Marks the reduced axes, which are in the attribute or operand `axis`. If `axis` is empty, marks
+// all axes.
 static enum msc_status reduced_axes(bool is_reduced[], const struct msc_reference_call *call) {
     int n_dims = call->operands[0].n_dims;
     int64_t axes[MSC_MAX_DIMS];

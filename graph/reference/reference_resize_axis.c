@@ -1,5 +1,5 @@
-// One axis of a resize: its scale and region, and input coordinates of output coordinates.
-// Float32 and float64 are mixed as in ONNX Runtime, so that ties are rounded the same way.
+// One axis of a resize: its scale and region, and the input coordinate for each output coordinate.
+// Float32 and float64 are mixed as in ONNX Runtime, so that ties are rounded in the same direction.
 #include "graph/reference/reference_resize.h"
 
 #include "graph/reference/reference_internal.h"
@@ -26,7 +26,7 @@ static float align_corners(const struct msc_resize_axis *a, float x) {
     return a->out > 1 ? x * (float)(a->in - 1) / (float)(a->out - 1) : 0.0f;
 }
 
-// Divides by the length that the scale gives, before it is truncated to an integer.
+// Divides by the exact output length (input length * scale), before truncation to an integer.
 static float align_corners_scaled(const struct msc_resize_axis *a, float x) {
     float length = (float)a->out, scaled = a->scale * (float)a->in;
     length = fabsf(scaled - length) > 1e-3f ? scaled : length;
@@ -76,8 +76,8 @@ static enum msc_status read_transform(struct msc_resize_axes *r,
     return msc_reference__fail_text(call, "coordinate_transformation_mode");
 }
 
-// Reads scales and regions of all axes; if sizes are given instead of scales, the scale is their
-// ratio.
+// Reads scales and regions of all axes. If sizes are given instead, the scale is output size /
+// input size.
 enum msc_status msc_resize_axes_init(struct msc_resize_axes *r,
                                      const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
@@ -123,6 +123,6 @@ float msc_resize_coordinate(const struct msc_resize_axes *r, int axis, int64_t o
 }
 
 bool msc_resize_is_outside(const struct msc_resize_axes *r, int axis, float coordinate) {
-    // Written so that a NaN counts as outside.
+    // This form of the comparison counts NaN as outside.
     return r->is_cropping && !(coordinate >= 0.0f && coordinate <= (float)(r->axes[axis].in - 1));
 }

@@ -1,5 +1,6 @@
-// Resizing with an antialiasing filter: if an axis shrinks, the kernel is stretched by the same
-// factor. The last axis is first, and integers are rounded after each axis, as in ONNX Runtime.
+// Resizing with an antialiasing filter. If an axis shrinks, the kernel is widened by the same
+// factor. As in ONNX Runtime, the last axis is resampled first, and integers are rounded after each
+// axis.
 #include "graph/reference/reference_resize.h"
 
 #include "base/alloc.h"

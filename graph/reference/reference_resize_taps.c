@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// Coordinates within this distance of the middle between two elements count as ties; otherwise
-// rounding of the scale would decide. Matches measurements of ONNX Runtime 1.32.
+// Coordinates within this distance of the middle between two elements count as ties. Otherwise, the
+// rounding error of the scale would decide. Matches measurements of ONNX Runtime 1.32.
 static const float tie_reach = 1e-6f;
 
 static float tied(float x) {
@@ -50,7 +50,7 @@ static const struct {
     {"cubic", CUBIC, 4},
 };
 
-// Modes of the joint.
+// Attributes of the joint.
 struct resize {
     struct msc_resize_axes axes;
     float (*round)(float);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// The functions named in ops.def; sources have none.
+// Kernel functions by their names in ops.def; input and constant have no kernel.
 #define msc_reference__none NULL
 static const msc_reference_fn kernels[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \
@@ -23,12 +23,13 @@ msc_reference_fn msc_reference_find(enum msc_op op) {
 struct run {
     const struct msc_graph *g;
     const struct msc_reference_run *asked;
-    struct msc_array **arrays; // [n_tensors], a reference each; NULL before and after use
-    int32_t *uses;             // [n_tensors] remaining reads; a wanted tensor counts one more
-    bool *is_needed;           // [n_joints]
-    bool *is_given;            // [n_tensors]
-    struct msc_view *views;    // [most operands and outputs of a joint]
-    struct msc_array **read;   // same length: operands of the current joint, one reference each
+    // [n_tensors] one reference each; NULL before the tensor exists and after its last use
+    struct msc_array **arrays;
+    int32_t *uses;           // [n_tensors] remaining reads; a wanted tensor counts as one more
+    bool *is_needed;         // [n_joints]
+    bool *is_given;          // [n_tensors]
+    struct msc_view *views;  // [most operands and outputs of a joint]
+    struct msc_array **read; // [same length] operands of the current joint, one reference each
 };
 
 static enum msc_status run_init(struct run *r, const struct msc_reference_run *asked) {
@@ -114,7 +115,7 @@ static enum msc_status check_input(const struct msc_tensor *t, const struct msc_
     return MSC_OK;
 }
 
-// Replaces *out by a new array.
+// Replaces *out by a new array for an output of the joint.
 static enum msc_status create_output(struct msc_array **out, const struct msc_joint *j,
                                      enum msc_dtype dtype, int n_dims, const int64_t dims[]) {
     msc_array_release(*out);
@@ -126,8 +127,8 @@ static enum msc_status create_output(struct msc_array **out, const struct msc_jo
 // State of a call whose outputs are allocated during the run.
 struct late_outputs {
     struct run *r;
-    const struct msc_joint *joint; // in the run's graph
-    const struct msc_graph *graph; // has the types of the outputs
+    const struct msc_joint *joint; // joint in the run's graph
+    const struct msc_graph *graph; // graph with the types of the outputs
     struct msc_view *views;
 };
 
@@ -141,7 +142,7 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
     return MSC_OK;
 }
 
-// Runs joint `j` of `g`. It is joint `of` of the run's graph, or a copy of it. Allocates the
+// Runs joint `j` of `g`, which is joint `of` of the run's graph or a copy of it. Allocates the
 // outputs whose lengths are known.
 static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
                                    const struct msc_graph *g, const struct msc_joint *j) {
@@ -157,7 +158,7 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
         const struct msc_tensor *t = msc_graph_tensor(g, j->outputs[i]);
         if (msc_tensor_n_elements(t) < 0 && !msc_op_has_trait(j->op, MSC_TRAIT_LATE)) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "joint %s: the length of output %d does not follow from its operands",
+                            "joint %s: the length of output %d does not follow from the operands",
                             of->name, (int)i);
         }
         if (msc_tensor_n_elements(t) < 0) {
@@ -181,14 +182,14 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
     return kernel(&call);
 }
 
-// Infers the joint again from the actual contents of its operands. Operands that become
-// attributes are no longer operands.
+// Infers the joint's shapes again from the contents of its operands, then runs it. An operand that
+// inference turns into an attribute is passed as absent.
 static enum msc_status run_isolated(struct run *r, const struct msc_joint *j) {
     struct msc_graph *g = NULL;
     enum msc_status status =
         msc_graph_isolate(&g, r->g, j->id, (const struct msc_array *const *)r->read);
     if (status == MSC_OK) {
-        // Found by its output, because the joint may have another name.
+        // The joint is found by its output, because its name may differ.
         const struct msc_joint *alone =
             msc_graph_joint(g, msc_graph_producer(g, msc_graph_output(g, 0)));
         for (int32_t i = 0; i < j->n_operands && i < alone->n_operands; i++) {
@@ -224,7 +225,7 @@ static enum msc_status read_operand(struct run *r, const struct msc_joint *j, in
 
 static enum msc_status run_joint(struct run *r, const struct msc_joint *j) {
     enum msc_status status = MSC_OK;
-    bool is_bound = true; // all operands have known lengths; otherwise they may not fit each other
+    bool is_bound = true; // false: some lengths are unknown, so operands may not fit each other
     for (int32_t i = 0; status == MSC_OK && i < j->n_operands; i++) {
         int32_t tensor = j->operands[i];
         is_bound = is_bound && (tensor == MSC_NO_ID ||
@@ -244,7 +245,8 @@ static enum msc_status run_joint(struct run *r, const struct msc_joint *j) {
     return status;
 }
 
-// Runs a joint (or looks up a source), then releases tensors without remaining reads.
+// Runs a joint, or looks up the tensor of an input or constant. Then releases tensors without
+// remaining reads.
 static enum msc_status reference_run_step(struct run *r, const struct msc_joint *j) {
     if (j->op == MSC_OP_CONSTANT) {
         r->arrays[j->outputs[0]] = msc_array_retain(r->arrays[j->operands[0]]);
@@ -263,7 +265,7 @@ static enum msc_status reference_run_step(struct run *r, const struct msc_joint 
     return MSC_OK;
 }
 
-// Takes the tensors that exist before the run.
+// Stores the given tensors before the run.
 static enum msc_status take_given(struct run *r) {
     for (int32_t i = 0; i < msc_graph_n_tensors(r->g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(r->g, i);

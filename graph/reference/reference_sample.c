@@ -1,5 +1,4 @@
-// Sampling between elements: grid sampling in 1 to 3 dimensions, pooling of regions, and
-// unpooling.
+// Sampling between elements: grid sampling in 1 to 3 dimensions, RoiAlign, and MaxUnpool.
 #include "graph/reference/reference_internal.h"
 
 #include <math.h>
@@ -12,7 +11,7 @@ enum method { NEAREST, LINEAR, CUBIC };
 
 struct grid {
     const struct msc_view *x, *grid, *out;
-    int n_axes; // spatial
+    int n_axes; // number of spatial axes
     enum method method;
     enum padding padding;
     bool align_corners;
@@ -26,10 +25,10 @@ static double reflect(double x, double low, double high) {
     }
     double d = fabs(x - low), turns = floor(d / range), rest = d - turns * range;
     x = fmod(turns, 2) == 0 ? low + rest : high - rest;
-    return x >= low ? x : low; // NaN, which infinity also leads to, means the first element
+    return x >= low ? x : low; // NaN gives the first element; infinity also becomes NaN
 }
 
-// Converts from [-1, 1] to element coordinates.
+// Converts a coordinate in [-1, 1] to a coordinate in elements.
 static double to_coordinate(const struct grid *g, double x, int64_t length) {
     return g->align_corners ? (x + 1) / 2 * (double)(length - 1)
                             : ((x + 1) * (double)length - 1) / 2;
@@ -38,7 +37,7 @@ static double to_coordinate(const struct grid *g, double x, int64_t length) {
 static double pad_coordinate(const struct grid *g, double x, int64_t length) {
     double low = g->align_corners ? 0 : -0.5;
     double high = g->align_corners ? (double)(length - 1) : (double)length - 0.5;
-    if (g->padding == PAD_BORDER) { // NaN means the first element, as in PyTorch
+    if (g->padding == PAD_BORDER) { // NaN gives the first element, as in PyTorch
         return x > 0 ? fmin(x, (double)(length - 1)) : 0;
     }
     if (g->padding == PAD_REFLECTION && !(x >= low && x <= high)) {
@@ -47,7 +46,7 @@ static double pad_coordinate(const struct grid *g, double x, int64_t length) {
     return x;
 }
 
-// The value of one element; outside, the padding determines it.
+// The value of one element. Outside the tensor, the padding mode determines the value.
 static double element_at(const struct grid *g, int64_t base, const int64_t at[3]) {
     for (int a = 0; a < g->n_axes; a++) {
         int64_t i = at[a];
@@ -63,7 +62,8 @@ static double element_at(const struct grid *g, int64_t base, const int64_t at[3]
     return msc_reference__get_double_at(g->x, base);
 }
 
-// Computes the taps from `*first` on and their weights along one axis; returns their number.
+// Computes the weights of the taps along one axis, whose first element is *first. Returns the
+// number of taps.
 static int axis_taps(double weights[4], int64_t *first, enum method method, double x) {
     const double a = -0.75;
     double below = floor(x), t = x - below;
@@ -110,7 +110,7 @@ static enum msc_status reference_sample_grid_init(struct grid *g,
     *g = (struct grid){.x = &call->operands[0], .grid = &call->operands[1]};
     g->out = &call->outputs[0];
     g->n_axes = g->x->n_dims - 2;
-    // Names before and since opset 20.
+    // The mode's names before and since opset 20.
     g->method = strstr(mode, "cubic") != NULL  ? CUBIC
                 : strcmp(mode, "nearest") == 0 ? NEAREST
                                                : LINEAR;
@@ -139,10 +139,11 @@ enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call
     for (int64_t i = 0; i < g.out->dims[0] * points; i++) {
         int64_t batch = i / points;
         double x[3] = {0, 0, 0};
-        for (int a = 0; a < g.n_axes; a++) { // coordinates are stored last axis first
+        for (int a = 0; a < g.n_axes; a++) { // the last axis is stored first
             double value = msc_reference__get_double_at(g.grid, (i + 1) * g.n_axes - 1 - a);
             x[a] = to_coordinate(&g, value, g.lengths[a]);
-            // Cubic taps are moved inside one by one, as in PyTorch and ONNX Runtime.
+            // For cubic sampling, each tap is moved inside separately, as in PyTorch and ONNX
+            // Runtime.
             x[a] = g.method == CUBIC ? x[a] : pad_coordinate(&g, x[a], g.lengths[a]);
             x[a] = msc_reference__within_reach(x[a]);
         }
@@ -161,28 +162,28 @@ struct roi {
     bool is_max;
     double scale, shift;
     int64_t sampling;
-    double begin[2], bin[2]; // height, width
+    double begin[2], bin[2]; // [height, width]
     double counts[2];        // samples per bin
 };
 
-// A bin along one axis: its begin, its length, its number of samples, and the samples [first,
-// end) that may be on the image. All other samples are 0.
+// A bin along one axis: its begin, its length and its number of samples. Only the samples [first,
+// end) may be on the image; all others are 0.
 struct span {
     double edge, size, count;
     int64_t first, end;
     bool is_all;
 };
 
-// Without a sampling ratio, a bin has one sample for each of its elements. If a region would have
-// more samples than this, hardly any are on the image.
+// Without a sampling ratio, a bin has one sample per element that it covers. If a region would have
+// more samples than this, almost none of them are on the image.
 #define MOST_SAMPLES 0x1p22
 
-// Bilinear sample; a border of one element counts as the edge. In mode max, the largest of the
-// four weighted neighbours, as ONNX defines it.
+// Bilinear sample. Within one element outside the image, the nearest edge element is used. In mode
+// max, the result is the largest of the four weighted neighbours, as ONNX defines it.
 static double roi_sample(const struct roi *r, int64_t base, double y, double x) {
     int64_t height = r->x->dims[2], width = r->x->dims[3];
     if (!(y >= -1 && y <= (double)height && x >= -1 && x <= (double)width)) {
-        return 0; // also if a region is NaN
+        return 0; // also if the coordinates are NaN
     }
     double at[2] = {y < 0 ? 0 : y, x < 0 ? 0 : x}, t[2];
     int64_t low[2], high[2], lengths[2] = {height, width};
@@ -213,7 +214,7 @@ static struct span roi_span(const struct roi *r, int a, int64_t bin) {
                      .count = r->counts[a],
                      .end = (int64_t)r->counts[a]};
     double step = s.size / s.count, length = (double)r->x->dims[2 + a];
-    if (step > 0) { // may be negative or NaN
+    if (step > 0) { // step may be negative or NaN
         double first = floor((-1 - s.edge) / step - 0.5);
         double end = ceil((length - s.edge) / step - 0.5) + 1;
         s.first = (int64_t)fmax(0, fmin(first, s.count));
@@ -246,7 +247,7 @@ static double roi_bin(const struct roi *r, int64_t base, int64_t row, int64_t co
 
 static void place_roi(struct roi *r, const struct msc_view *rois, int64_t i,
                       const struct msc_view *out) {
-    for (int a = 0; a < 2; a++) { // stored x1, y1, x2, y2
+    for (int a = 0; a < 2; a++) { // stored as x1, y1, x2, y2
         double begin = msc_reference__get_double_at(rois, 4 * i + 1 - a) * r->scale - r->shift;
         double end = msc_reference__get_double_at(rois, 4 * i + 3 - a) * r->scale - r->shift;
         double length = end - begin;
@@ -295,12 +296,12 @@ enum msc_status msc_reference__roi_align(const struct msc_reference_call *call) 
 
 // ---- MaxUnpool --------------------------------------------------------------------------------
 
-// Writes every element to the position of its index; zero elsewhere.
+// Writes every element to the position that its index gives; all other elements are zero.
 enum msc_status msc_reference__max_unpool(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
     int64_t n = msc_view_n_elements(x), most = msc_view_n_elements(out);
-    // Indices refer to the output shape that windows and strides give. If the output is larger,
-    // row and column are kept.
+    // Indices refer to the output shape that follows from windows and strides. If the actual output
+    // is larger, an element keeps its row and column.
     int64_t kernel[3], strides[3], pads[6], inferred[MSC_MAX_DIMS];
     int spatial = out->n_dims - 2;
     int found = msc_joint_attr_list(call->joint, "kernel_shape", kernel, 3);

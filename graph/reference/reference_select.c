@@ -28,11 +28,11 @@ enum msc_status msc_reference__nonzero(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// The operand as slices along an axis or, without an axis, as single elements.
+// The operand as slices along an axis. Without an axis, each element is a slice.
 struct slices {
-    int axis; // -1: none
+    int axis; // -1: no axis
     int64_t n, outer, inner;
-    size_t bytes; // of `inner` elements
+    size_t bytes; // size of `inner` elements
 };
 
 static enum msc_status read_slices(struct slices *s, const struct msc_reference_call *call) {
@@ -57,7 +57,7 @@ static enum msc_status allocate_slices(const struct msc_reference_call *call,
     return msc_reference__allocate(call, 0, s->axis < 0 ? 1 : x->n_dims, dims);
 }
 
-// Copies slice `from` of the operand to slice `to` of `n` of the output.
+// Copies slice `from` of the operand to slice `to` of the output, which has `n` slices.
 static void copy_slice(const struct msc_reference_call *call, const struct slices *s, int64_t to,
                        int64_t n, int64_t from) {
     for (int64_t o = 0; o < s->outer && s->bytes > 0; o++) {
@@ -90,10 +90,10 @@ enum msc_status msc_reference__compress(const struct msc_reference_call *call) {
 struct unique {
     const struct msc_view *x;
     struct slices s;
-    int64_t *order;   // slices in sorted order; equal ones by index
+    int64_t *order;   // slices in sorted order; equal slices by index
     int64_t *groups;  // [n] the group of equal slices that a slice belongs to
     int64_t *firsts;  // [n_groups] the first slice of each group
-    int64_t *counts;  // [n_groups]
+    int64_t *counts;  // [n_groups] number of slices in each group
     int64_t *scratch; // [n]
     int64_t n_groups;
 };
@@ -122,7 +122,7 @@ static int compare_slices(const struct unique *u, int64_t a, int64_t b) {
     return 0;
 }
 
-// Merge sort, because it is stable and needs no state other than its arguments.
+// Merge sort: it is stable and, unlike in qsort, the comparison can use `u`.
 static void sort_slices(struct unique *u, int64_t first, int64_t end) {
     if (end - first < 2) {
         return;
@@ -151,7 +151,7 @@ static void number_groups(struct unique *u) {
     }
 }
 
-// Orders groups by their first slices instead of their contents.
+// Orders groups by the position of their first slice instead of by content.
 static void order_by_appearance(struct unique *u, int64_t *places) {
     int64_t n = 0;
     for (int64_t i = 0; i < u->s.n; i++) {

@@ -1,4 +1,4 @@
-// Window functions, discrete Fourier transforms, mel filters, counts of n-grams.
+// Window functions, discrete Fourier transforms, mel filters and n-gram counts.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@ static const double two_pi = 6.283185307179586476925286766559;
 // ---- Windows ----------------------------------------------------------------------------------
 
 enum msc_status msc_reference__window(const struct msc_reference_call *call) {
-    // Cosine series: sum over k of coefficient * cos(2 pi k i / period), with alternating signs.
+    // Cosine series: sum over k of coefficient[k] * cos(2 pi k i / period), with alternating signs.
     static const struct {
         enum msc_op op;
         double coefficients[3];
@@ -43,7 +43,7 @@ enum msc_status msc_reference__window(const struct msc_reference_call *call) {
 struct line {
     const struct msc_view *v;
     int64_t first, stride, n;
-    bool is_complex; // pairs; the imaginary part is the next element
+    bool is_complex; // the imaginary part follows each real part
 };
 
 static void get_complex(double out[2], const struct line *l, int64_t i) {
@@ -177,7 +177,7 @@ struct ngrams {
     const char *mode;
 };
 
-// Checks that counts are positions in the pool, and limits skips to the length of a row.
+// Checks that ngram_counts are positions in the pool, and limits skips to the row length.
 static enum msc_status check_ngrams(struct ngrams *g, const char *joint) {
     int64_t n = g->x->dims[g->x->n_dims - 1];
     for (int i = 0; i < g->n_counts; i++) {
@@ -207,7 +207,7 @@ static enum msc_status ngrams_init(struct ngrams *g, const struct msc_reference_
     return check_ngrams(g, call->joint->name);
 }
 
-// Counts occurrences of the n-gram in the row, with its elements `step` apart.
+// Counts the occurrences of an n-gram in a row. Elements of an occurrence are `step` apart.
 static int64_t count_gram(const struct ngrams *g, const int64_t gram[], int64_t length,
                           int64_t first, int64_t n, int64_t step) {
     int64_t count = 0;
@@ -221,8 +221,8 @@ static int64_t count_gram(const struct ngrams *g, const int64_t gram[], int64_t 
     return count;
 }
 
-// The pool has all n-grams of length 1, then of length 2, and so on; `counts` has the start of
-// each length.
+// The pool holds all n-grams of length 1, then those of length 2, and so on. `counts` holds the
+// start of each length.
 static void count_row(const struct ngrams *g, const struct msc_view *out, int64_t to, int64_t first,
                       int64_t n) {
     int gram = 0;
@@ -232,7 +232,7 @@ static void count_row(const struct ngrams *g, const struct msc_view *out, int64_
         for (int64_t at = begin; at + length <= end; at += length, gram++) {
             int64_t count = 0;
             bool is_asked = length >= g->shortest && length <= g->longest;
-            // A single element has nothing to skip.
+            // With length 1, there are no elements to skip between.
             int64_t skips = length == 1 ? 0 : g->most_skips;
             for (int64_t s = 0; is_asked && s <= skips; s++) {
                 count += count_gram(g, g->pool + at, length, first, n, s + 1);

@@ -10,7 +10,7 @@ struct unary {
     float alpha;
     float beta;
     bool is_tanh_gelu;
-    double low, high; // clip
+    double low, high; // limits of clip
     int64_t low_int, high_int;
 };
 
@@ -30,7 +30,7 @@ static void gelu_float(const struct unary *u, float out[], const float x[], int6
     }
 }
 
-// Operators whose formula has a parameter or more than one step.
+// Operators whose formula has a parameter or several steps.
 MSC_SIMD static void run_float_formula(const struct unary *u, float out[], const float x[],
                                        int64_t n) {
     float low = (float)u->low, high = (float)u->high;
@@ -231,14 +231,14 @@ static void run_kind(const struct unary *u, void *out, const void *x, int64_t n,
     }
 }
 
-// Reads one bound of clip: attribute, scalar operand, or none.
+// Reads one limit of clip from the attribute or the scalar operand, if either exists.
 static void clip_limit(const struct msc_reference_call *call, const char *key, double *real,
                        int64_t *integer) {
     float value;
     int position = msc_joint_operand(call->joint, key);
     if (msc_joint_attr_float(call->joint, key, &value)) {
         *real = (double)value;
-        // The limits of int64 are not floats: bounds beyond them have no effect.
+        // The limits of int64 are not exact floats. A limit beyond them has no effect.
         if (value > -9.2e18f && value < 9.2e18f) {
             *integer = (int64_t)value;
         }
@@ -309,8 +309,8 @@ enum msc_status msc_reference__cast(const struct msc_reference_call *call) {
         return msc_reference__copy(call);
     }
     MSC_TRY(msc_reference__check_u64(call));
-    // Floats are converted through double, so that integer results are truncated from exact
-    // values.
+    // Floats are converted through double, so that integer results are truncated from the exact
+    // value.
     enum msc_reference_kind kind =
         msc_dtype_is_float(x->dtype) ? MSC_REFERENCE_DOUBLE : MSC_REFERENCE_INT;
     int64_t n = msc_view_n_elements(x);

@@ -115,7 +115,7 @@ void msc_reference__copy_row(void *to, int64_t to_step, const void *from, int64_
         memcpy(to, from, (size_t)n * bytes);
         return;
     }
-    if (bytes == 4) { // most tensors
+    if (bytes == 4) { // most tensors have 4-byte elements
         uint32_t *out = to;
         const uint32_t *in = from;
         for (int64_t i = 0; i < n; i++) {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// Positions of a layout's letters: batch, channels, then spatial axes in order.
+// Positions of the letters of a layout: batch, channels, then spatial axes in order.
 struct axes {
     int batch, channels;
     int n_spatial;
@@ -123,8 +123,8 @@ enum msc_status msc_reference__conv_init(struct msc_conv *c,
     c->weight_out_stride = strides[axes.batch];
     c->weight_in_stride = strides[axes.channels];
 
-    // The weight has all output channels and one group's input channels, or the reverse if
-    // transposed.
+    // The weight has all output channels, but the input channels of one group; if transposed, the
+    // reverse.
     int64_t n_out = weight->dims[axes.batch], n_in = weight->dims[axes.channels];
     int64_t groups = c->groups;
     int64_t whole = c->is_transposed ? n_in : n_out;
@@ -146,7 +146,7 @@ int64_t msc_reference__conv_source(const struct msc_conv *c, int a, int64_t o, i
     const struct msc_window *w = &c->window;
     int64_t i;
     if (c->is_transposed) {
-        // Input i contributes to output i * step - pad + k * dilation.
+        // Input i contributes to output i * step - pad + k * dilation; this solves for i.
         int64_t scaled = o + w->pad_begin[a] - k * w->dilation[a];
         if (scaled < 0 || scaled % w->step[a] != 0) {
             return -1;
