@@ -68,8 +68,8 @@ bool msc_gemm_is_integer(const struct msc_quant *weight, int out_axis);
 bool msc_gemm_reads_channels(const struct msc_gemm_desc *d, const struct msc_quant *input);
 
 // Describes a product of two activations, or of an activation and a constant on either side. *out
-// describes one product; *n_products is the number of such products. False if MSC_FAMILY_MATMUL
-// does not accept the joint.
+// describes the part that one call of a routine computes; *n_products is the number of such parts.
+// False if MSC_FAMILY_MATMUL does not accept the joint.
 bool msc_gemm_describe_matmul(struct msc_gemm_desc *out, int64_t *n_products,
                               const struct msc_graph *g, const struct msc_joint *joint);
 

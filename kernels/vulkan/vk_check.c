@@ -1,4 +1,4 @@
-// What the files that use an open device share: results of Vulkan's functions, and the lock.
+// Helpers for all files that use an open device: checks results of Vulkan's functions; the lock.
 #include "kernels/vulkan/vk.h"
 
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 
 struct msc_vk_host_step {
-    struct msc_step step; // a copy whose kernel is the fallback's
+    struct msc_step step; // a copy that has the kernel of the fallback backend
 };
 
 enum msc_status msc_vk_host_prepare(struct msc_vk_host_step **out, struct msc_vk_backend *b,
@@ -50,8 +50,8 @@ static void free_views(struct msc_view views[], int32_t n) {
     }
 }
 
-// Makes the same views with their own host memory. After a failure, data is NULL from the failed
-// view on.
+// Copies the views and gives each copy its own host memory. After a failure, data is NULL from the
+// failed view on.
 static enum msc_status allocate_views(struct msc_view out[], const struct msc_view views[],
                                       int32_t n) {
     for (int32_t i = 0; i < n; i++) {

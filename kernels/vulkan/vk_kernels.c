@@ -1,4 +1,4 @@
-// What kernels share: temporary memory, and how work is divided into workgroups.
+// Helpers for all kernels: temporary memory; division of work into workgroups.
 #include "kernels/vulkan/vk_kernels.h"
 
 void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n) {

@@ -1,10 +1,10 @@
-// Sets the channels of an activation that are not kept to 0: a choice between the activation and 0,
-// by one number per channel.
+// Sets the channels of an activation that a mask does not keep to 0. Uses the shader for selection:
+// one number per channel selects the activation or 0.
 #include "kernels/vulkan/vk_joint.h"
 
 #include "base/alloc.h"
 
-// Codes of operators.
+// Operator codes of shaders/typed.comp.
 enum {
 #define TYPED(code, name, op, operands) name = (code),
 #include "kernels/vulkan/shaders/typed.def"
@@ -51,7 +51,7 @@ static enum msc_status run_shader(struct msc_vk_backend *b, const struct msc_vie
     return msc_vk_dispatch(b->vk, &d);
 }
 
-// For devices without 64-bit integers, which shaders of any type need.
+// Masks on the host: for devices without 64-bit integers, which the shader needs.
 static enum msc_status run_on_host(struct msc_vk_backend *b, const struct msc_view *in,
                                    const struct msc_view *out, int64_t outer, int64_t inner,
                                    const struct msc_channel_mask *mask) {
