@@ -97,7 +97,7 @@ struct job {
 //
 // Let L be the largest |x| and R the largest sum of |w| over a channel. The magnitude of every
 // partial sum of products x * w is at most L * R, in any order of addition.
-//     L * R < 2^24       sums fit float32: required by BY_INTEGER, and by BY_DIGITS with L of a digit
+//     L * R < 2^24       sums fit float32: required by BY_INTEGER; for each digit, by BY_DIGITS
 //     L * R < 2^31       sums fit int32: required by BY_INT and BY_DIGITS. Sums of q * w may wrap
 //                        around until zero point * sum of w is subtracted
 //     L * R + B < 2^31   sums also fit with an integer bias of magnitude up to B

@@ -190,7 +190,7 @@ static enum msc_status vk_scatter_init(struct msc_vk_joint *k, struct msc_vk_bac
         n *= (uint64_t)s.rows[i][0];
         n_listed *= i < s.n_dims - s.n_listed ? 1 : s.rows[i][0];
     }
-    if (n_out == 0 && n > 0) { // there are no positions for them
+    if (n_out == 0 && n > 0) { // the updates have no positions
         return msc_vk_joint_refuse(d);
     }
     k->scratch_bytes = 2 * sizeof(uint32_t) * (n_out + 1);
