@@ -161,7 +161,7 @@ enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, s
                 msc_pool_give(&cache->pool, e->outputs[k].data, e->outputs[k].n_bytes);
             }
             msc_free(e);
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for activations (%zu bytes more)",
+            return MSC_FAIL(MSC_E_NOMEM, "not enough memory for activations (%zu bytes more)",
                             n_bytes[i]);
         }
     }

@@ -32,7 +32,7 @@ static enum msc_status evaluator_init(struct msc_evaluator *ev, const int32_t wa
     }
     if (ev->options.n_threads < 1 ||
         ev->options.n_threads > ev->options.backend->options.n_threads) {
-        return MSC_FAIL(MSC_E_INVALID, "evaluator: %d threads, but its backend has only %d",
+        return MSC_FAIL(MSC_E_INVALID, "evaluator: %d threads requested, the backend has %d",
                         ev->options.n_threads, ev->options.backend->options.n_threads);
     }
     const struct msc_site_scheme scheme = {.target = ev->options.target};
@@ -300,7 +300,6 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     ev->cache.pinned_peak = 0;
     enum msc_status status = run_trials(&windows, trials, n, &none, 0);
     ev->cache.pool.was_short = was_short; // the limit of 0 has set it
-
     status = status == MSC_OK ? first_failure_of(trials, n) : status;
     const struct msc_backend_memory memory = msc_backend_get_memory(ev->options.backend);
     *out = other_bytes(ev, &memory) + ev->cache.pinned_peak + remainder_bytes(ev, &memory);

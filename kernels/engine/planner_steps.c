@@ -108,7 +108,7 @@ static enum msc_status gather_input(struct gathered *g, const struct msc_joint *
         }
     }
     if (g->n == MSC_STEP_MAX_INPUTS) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s reads more than %d inputs, the most of a step",
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s needs more inputs than the %d of a step",
                         j->name, MSC_STEP_MAX_INPUTS);
     }
     g->tensors[g->n] = tensor;
@@ -138,7 +138,7 @@ static enum msc_status gather_operand(struct msc_planner *p, struct gathered *g,
         if (slot != MSC_NO_ID) {
             if (g->n_weight_slots == MSC_STEP_MAX_WEIGHTS) {
                 return MSC_FAIL(MSC_E_UNSUPPORTED,
-                                "at most %d weights of a step can be quantised; one more is %s",
+                                "a step can have %d quantised weights at most; %s is one more",
                                 MSC_STEP_MAX_WEIGHTS, msc_graph_tensor(p->graph, weight)->name);
             }
             g->weight_operands[g->n_weight_slots] = position;

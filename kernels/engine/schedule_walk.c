@@ -58,7 +58,6 @@ static void push_weights(struct msc_schedule *s, const struct msc_node *user) {
 static void finish_computed(struct msc_schedule *s, struct msc_node *node);
 
 // Wakes the nodes that wait for a finished node; its failure is passed on to all of them.
-
 static void wake_users(struct msc_schedule *s, struct msc_node *node) {
     size_t before = s->ready.n;
     for (int32_t e = node->first_edge; e != MSC_NO_ID; e = s->edges[e].next) {

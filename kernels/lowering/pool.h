@@ -12,12 +12,10 @@ struct msc_pool_axis {
 struct msc_pool {
     bool is_max;
     bool counts_padding;
-    struct msc_pool_axis
-        axes[2]; // rows and columns; with one spatial axis, a single row of columns
+    struct msc_pool_axis axes[2]; // rows, columns; with one spatial axis, there is a single row
 };
 
 // Describes a pooling joint. False if MSC_FAMILY_POOL does not accept it.
-
 bool msc_pool_describe(struct msc_pool *out, const struct msc_graph *g,
                        const struct msc_joint *joint);
 

@@ -78,7 +78,7 @@ static enum msc_status convert_on_host(struct msc_vk_backend *b, const struct ms
     int64_t outer, inner;
     enum msc_status status = MSC_OK;
     if (!from || !to) {
-        status = MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory to quantise channels");
+        status = MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough host memory to quantise channels");
         goto out;
     }
     MSC_TRY_OUT(msc_quant_place(&outer, &inner, in, q));

@@ -57,7 +57,7 @@ enum msc_status msc_vk_upload_new(struct msc_vk *vk, struct msc_vk_block **out, 
                                   uint64_t n_bytes) {
     struct msc_vk_block *block = msc_vk_allocate(vk, n_bytes);
     if (!block) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %llu bytes",
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough memory for %llu bytes",
                         (unsigned long long)n_bytes);
     }
     enum msc_status status = msc_vk_upload(vk, block, from, n_bytes);

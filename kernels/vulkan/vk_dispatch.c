@@ -25,8 +25,7 @@ struct part {
     const struct msc_vk_dispatch *d;
     int n;
     int calls[MSC_VK_MAX_CALLS];
-    struct msc_vk_range
-        ranges[MSC_VK_MAX_BINDINGS]; // per binding: first to last block of all calls
+    struct msc_vk_range ranges[MSC_VK_MAX_BINDINGS]; // first to last block at each binding
 };
 
 static bool is_texel(enum msc_vk_kind kind) {
@@ -171,9 +170,10 @@ static enum msc_status vk_dispatch_record(struct msc_vk *vk, struct part *p) {
 static enum msc_status check_groups(const struct msc_vk *vk, const struct msc_vk_dispatch *d) {
     for (int i = 0; i < 3; i++) {
         if (d->groups[i] > vk->properties.limits.maxComputeWorkGroupCount[i]) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "vulkan: %u workgroups along axis %d; the device allows %u",
-                            d->groups[i], i, vk->properties.limits.maxComputeWorkGroupCount[i]);
+            return MSC_FAIL(
+                MSC_E_UNSUPPORTED,
+                "vulkan: a dispatch has %u workgroups along axis %d; the device allows %u",
+                d->groups[i], i, vk->properties.limits.maxComputeWorkGroupCount[i]);
         }
     }
     return MSC_OK;

@@ -17,8 +17,7 @@ struct gather {
     int n_dims;
     struct dim dims[MAX_DIMS];
     int n_indices;
-    int32_t indices[MSC_MAX_DIMS]
-                   [2]; // per index: stride and length of the axis that it selects from
+    int32_t indices[MSC_MAX_DIMS][2]; // stride and length of the axis that each index selects from
     enum mode mode;
     double fill;
     int fill_operand; // index of the operand that gives the fill value; 0: none

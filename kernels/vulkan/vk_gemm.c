@@ -162,10 +162,10 @@ static enum msc_status vk_gemm_init(struct msc_vk_gemm *g, struct msc_vk_backend
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
     if (!vk_gemm_can_turn(desc, b->vk)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "vulkan: sums of too many products for the loops of a shader");
+                        "vulkan: sums have too many products for the loops of a shader");
     }
     if (!msc_vk_fits(b, desc->n_z * desc->w_step * (int64_t)sizeof(float))) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: weights too large when padded to whole quads");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: weights padded to whole quads are too large");
     }
     g->desc = *desc;
     g->weight = w;

@@ -61,7 +61,7 @@ static enum msc_status allocate_views(struct msc_view out[], const struct msc_vi
     for (int32_t i = 0; i < n; i++) {
         out[i].data = msc_alloc_aligned(msc_view_n_bytes(&views[i]) + 1);
         if (!out[i].data) {
-            return MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory for a step");
+            return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough host memory for a step");
         }
     }
     return MSC_OK;
@@ -97,7 +97,7 @@ enum msc_status msc_vk_host_run(struct msc_vk_host_step *h, struct msc_vk_backen
     int32_t n_in = h->step.n_inputs, n_out = h->step.n_outputs;
     struct msc_view *views = msc_alloc_zero((size_t)(n_in + n_out) + 1, sizeof(*views));
     if (!views) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory for a step");
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough host memory for a step");
     }
     struct msc_view *outputs = views + n_in;
     struct msc_call host = {

@@ -35,8 +35,7 @@ struct msc_vk_joint_desc {
     int n_x, n_y;
     struct msc_view x[MSC_VK_JOINT_OPERANDS]; // dtype MSC_DTYPE_NONE: absent
     struct msc_view y[MSC_VK_JOINT_OUTPUTS];
-    struct msc_reference_call
-        call; // the joint as a call of a reference kernel; inputs have no data
+    struct msc_reference_call call; // of the joint's reference kernel; inputs have no data
 };
 
 // One dispatch of a kernel.

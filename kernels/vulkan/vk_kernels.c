@@ -14,7 +14,7 @@ enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b
         out[i] = msc_vk_allocate(b->vk, n_bytes);
         if (!out[i]) {
             msc_vk_give(out, b, i);
-            return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %llu bytes",
+            return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough memory for %llu bytes",
                             (unsigned long long)n_bytes);
         }
     }

@@ -58,7 +58,7 @@ static enum msc_status run_on_host(struct msc_vk_backend *b, const struct msc_vi
     size_t n_bytes = msc_view_n_bytes(in);
     float *host = msc_alloc_aligned(n_bytes + 1);
     if (!host) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory to mask channels");
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough host memory to mask channels");
     }
     const struct msc_vk_copy copy = {host, msc_vk_block_of(in), n_bytes};
     enum msc_status status = msc_vk_download(b->vk, &copy, 1);
@@ -82,7 +82,7 @@ enum msc_status msc_vk_mask(struct msc_vk_backend *b, const struct msc_view *in,
     const struct dims dims = {{(int32_t)outer, mask->n, (int32_t)inner}, {0, 1, 0}};
     int32_t *words = msc_alloc((size_t)mask->n * sizeof(words[0]) + 1);
     if (!words) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory for a mask");
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough host memory for a mask");
     }
     for (int32_t c = 0; c < mask->n; c++) {
         words[c] = mask->is_kept[c];

@@ -118,7 +118,8 @@ static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
     k->n_b = s.n_products * desc.w_step;
     if (!msc_vk_fits(b, k->n_a * (int64_t)sizeof(float)) ||
         !msc_vk_fits(b, k->n_b * (int64_t)sizeof(float))) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: factors too large when broadcast", k->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: the factors are too large when broadcast",
+                        k->name);
     }
     if (k->broadcasts_a) {
         MSC_TRY(init_movement(&k->movements[0], b, &s, 0, a_size, a_size));

@@ -154,7 +154,7 @@ struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes) {
     size = size > 0 ? size : MSC_VK_BLOCK_ALIGNMENT;
     if (size > limit) {
         (void)MSC_FAIL(MSC_E_NOMEM,
-                       "vulkan: a tensor of %llu bytes; the device supports at most %llu",
+                       "vulkan: a tensor has %llu bytes; the device supports at most %llu",
                        (unsigned long long)n_bytes, (unsigned long long)limit);
         return NULL;
     }

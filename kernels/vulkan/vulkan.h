@@ -53,8 +53,7 @@ struct msc_vulkan_tuned {
 
 // Measures the tiles of matrix products for about `seconds`, small shapes first. Stores the best
 // tile of each shape for this device in options.cache_folder, from where backends opened later read
-// it. Results of kernels do not depend on tiles. *n is the number of elements of `out` filled.
-
+// it. Results of kernels do not depend on tiles. *n is the number of rows filled.
 enum msc_status msc_vulkan_tune(struct msc_backend *b, double seconds,
                                 struct msc_vulkan_tuned rows[], int max, int *n);
 
