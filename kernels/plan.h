@@ -10,7 +10,9 @@
 //
 //     values:  x(NCHW) --reorder--> x(NHWC) --conv+relu--> y(NHWC) --conv--> ...
 //
-// Some lengths depend on computed data (those of a NonZero, say). Joints with such lengths and
+// Some lengths depend on computed data (such as the output of NonZero). Joints with such lengths
+// and
+
 // their consumers form the plan's dynamic-shape remainder, which runs joint by joint after the
 // steps (kernels/engine/remainder.h). Joints whose tensors have no elements belong to it too.
 //

@@ -13,7 +13,7 @@
 struct msc_entry {
     struct msc_hash key;
     int32_t pins;
-    bool was_found;                  // found by a later call: protected
+    bool was_found;                  // found again: evicted only after entries not found again
     bool is_brief;                   // freed with its last pin, unless found by then
     uint64_t last_use;               // time of the last use, counted in trials
     struct msc_entry *newer, *older; // neighbours in its list, while unpinned

@@ -6,8 +6,8 @@
 // results get no nodes. Threads take ready nodes last in, first out. So a batch passes through the
 // network while its data is in the processor's cache, and the data is freed early.
 //
-// Weights are packed only when a step waits for nothing else. If they were packed last, the inputs
-// of the step would occupy memory until then.
+// Weights are packed only when a step waits for nothing else, and then at once: until the weights
+// are packed, the inputs of the step occupy memory.
 //
 // If there are many trials, a result that only one of them uses is not kept: later calls are
 // unlikely to need it.
@@ -64,7 +64,7 @@ struct msc_job {
     size_t first_batch, end_batch; // batches first_batch … end_batch - 1
     const struct msc_sink *sink;
     unsigned flags;       // MSC_EVAL_…
-    bool is_last_attempt; // do not retry trials that run out of memory: `end` is called for them
+    bool is_last_attempt; // trials that run out of memory end; otherwise they will be retried
     // Called before each window: returns the maximum number of batches in it, at least 1. May
     // change the limit of the cache.
     size_t (*window)(void *payload, size_t n_trials);

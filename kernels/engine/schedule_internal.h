@@ -28,12 +28,12 @@ struct msc_node {
     int32_t first_target, n_targets; // targets that a sink node reads
     int32_t n_pending;               // inputs that are not ready yet
     int32_t first_edge;      // list of edges to the nodes that wait for this one, or MSC_NO_ID
-    int32_t n_users;         // nodes that have yet to read it
-    int32_t n_fused;         // quantisations among its users that it computes itself
-    bool is_shared;          // wanted by several trials
+    int32_t n_users;         // nodes that have not read this node's result yet
+    int32_t n_fused;         // quantisations among the users that this node computes itself
+    bool is_shared;          // the result is used by several trials
     bool is_fused;           // a quantisation computed by the step whose output it reads
     bool is_begun;           // already taken by a thread; set only for roots and weights
-    int32_t failure;         // failure that reached this node, or MSC_NO_ID
+    int32_t failure;         // failure of this node or of one of its inputs, or MSC_NO_ID
     struct msc_entry *entry; // set while the result is computed and still read
 };
 
@@ -52,8 +52,8 @@ struct msc_scheduled_plan {
     size_t nodes_capacity;
     struct msc_value_number *targets; // [n_trials][n_targets]; expr MSC_NO_ID: nothing to read
     size_t targets_capacity;
-    int32_t *most_together; // [plan->n_steps] most nodes of a step run together so far without
-                            // running out of memory
+    int32_t *most_together; // [plan->n_steps] limit on the nodes of a step that run together;
+                            // lowered when memory runs out
     // Steps and MACs that the targets need, including reused ones.
     int32_t n_steps_asked;
     double macs_asked;
@@ -87,8 +87,8 @@ struct msc_schedule {
 
     // The current job.
     struct msc_job job;
-    int32_t n_targets;             // per trial: live-out values, then slot values
-    int32_t n_live_out;            // live-out values, fed together: the maximum over plans
+    int32_t n_targets;             // targets per trial: live-out values, then slot values
+    int32_t n_live_out;            // targets that are live-out values: the maximum over plans
     struct msc_progress *progress; // [n_trials]
     size_t progress_capacity;
 

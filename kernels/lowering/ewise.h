@@ -1,5 +1,5 @@
 // Element-wise programs: a chain of element-wise joints, compiled once to instructions. A backend
-// runs them block by block or makes a shader of them.
+// interprets the instructions block by block or makes a shader of them.
 //
 // A program is a whole step (a chain of element-wise joints) or the epilogue of another step. An
 // epilogue begins with the anchor's result. If the anchor gives integer sums, the epilogue first

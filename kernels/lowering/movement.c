@@ -61,8 +61,8 @@ static bool read_block(int64_t *block, bool *is_crd, const struct msc_joint *joi
     return msc_joint_attr_i64(joint, "blocksize", block) && *block > 0;
 }
 
-// Strides of the six common dims: images, channels in space, rows of blocks, rows of a block,
-// columns of blocks, columns of a block.
+// Strides, on the space side, of the six dims that both sides have in common: images, channels of
+// the space side, rows of blocks, rows of a block, columns of blocks, columns of a block.
 static void split_space(int64_t out[BLOCK_DIMS], const struct msc_value *space, int64_t block) {
     int64_t s[MSC_MAX_DIMS];
     msc_lowering_strides(s, 4, space->dims, space->layout);
@@ -70,8 +70,8 @@ static void split_space(int64_t out[BLOCK_DIMS], const struct msc_value *space, 
     memcpy(out, strides, sizeof(strides));
 }
 
-// The same dims on the depth side. Neighbouring channels there are the elements of one block
-// (is_crd), or belong to different channels of the space side.
+// Strides of the six common dims on the depth side. There, neighbouring channels are the elements
+// of one block (is_crd), or belong to different channels of the space side.
 static void split_depth(int64_t out[BLOCK_DIMS], const struct msc_value *depth, int64_t block,
                         bool is_crd) {
     int64_t s[MSC_MAX_DIMS];

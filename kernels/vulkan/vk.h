@@ -184,7 +184,7 @@ enum msc_status msc_vk_flush(struct msc_vk *vk);
 
 // ---- Device -----------------------------------------------------------------------------------
 
-// Sets of tiles of family G, as bits by tile index (vk_tiles.c).
+// Sets of tiles of family G: bit i is tile i (vk_tiles.c).
 #define MSC_VK_ALL_TILES 0xffu
 #define MSC_VK_MEDIUM_TILES 0xf8u
 #define MSC_VK_SMALL_TILES 0x80u

@@ -173,7 +173,7 @@ struct run {
     struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls that only want variants
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS];
     struct msc_vk_block *tails[MSC_VK_MAX_CALLS];         // of integer jobs by channel
-    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the outputs' blocks, or those in `made`
+    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // blocks of the outputs, or `made`
 };
 
 static uint64_t n_outputs(const struct run *r) {

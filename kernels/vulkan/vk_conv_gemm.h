@@ -30,7 +30,7 @@ enum msc_vk_pack_kind {
 
 struct msc_vk_pack {
     struct msc_vk_block *weight;
-    struct msc_vk_block *tail; // see msc_vk_gemm_call
+    struct msc_vk_block *tail; // rows of numbers per channel, see msc_vk_gemm_call
     int64_t largest;           // maximum over channels of sum |q - z|; 0 for floats
 };
 

@@ -54,8 +54,8 @@ bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b
 struct msc_vk_gemm_call {
     const struct msc_vk_block *x, *w;
     const struct msc_vk_block *y; // NULL: only the quantised variants of y are written
-    // Rows by output channel: scales, biases, sums of the weights (for MSC_VK_UNIT_INT), integer
-    // biases (for MSC_VK_INTEGER_BIAS). May be NULL.
+    // Four rows with a number per output channel: scales, biases, sums of the weights (for
+    // MSC_VK_UNIT_INT), integer biases (for MSC_VK_INTEGER_BIAS). May be NULL.
     const struct msc_vk_block *tail;
     bool has_scales, has_one_scale, has_limits;
     enum msc_vk_bias bias; // MSC_VK_INTEGER_BIAS: float sums must be integers below 2^24

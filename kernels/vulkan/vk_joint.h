@@ -8,7 +8,8 @@
 //     static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 //                                 const struct msc_vk_joint_desc *d) {
 //         const uint32_t constants[] = {b->vk->tuning.lanes, 0, msc_vk_element(d->x[0].dtype)};
-//         struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(&d->y[0]), 1);
+//         const uint64_t n = (uint64_t)msc_view_n_elements(&d->y[0]);
+//         struct msc_vk_stage *s = msc_vk_joint_stage(k, n, 1);
 //         return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_SOMETHING, constants, 3);
 //     }
 //
@@ -60,7 +61,7 @@ struct msc_vk_joint {
     int n_operands, n_outputs;
     struct msc_vk_joint_operand {
         struct msc_vk_block *constant;
-        int32_t input; // of the step; MSC_NO_ID: constant or absent
+        int32_t input; // index of the step input; MSC_NO_ID: constant or absent
     } operands[MSC_VK_JOINT_OPERANDS];
     int n_edited; // number of operands that weight edits replace
     int edited[MSC_STEP_MAX_WEIGHTS];

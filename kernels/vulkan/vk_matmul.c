@@ -225,7 +225,7 @@ struct run {
     struct msc_vk_block *floats[2][MSC_VK_MAX_CALLS]; // factors converted from bytes
     struct msc_vk_block *broadcast[MSC_VK_MAX_CALLS], *packed[MSC_VK_MAX_CALLS];
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS], *made[MSC_VK_MAX_CALLS];
-    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the outputs' blocks, or those made here
+    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // blocks of the outputs, or `made`
 };
 
 static struct msc_view vk_matmul_factor(const struct kernel *k, const struct msc_call *call,
