@@ -29,11 +29,11 @@ struct msc_gemm_desc {
     int64_t batch, rows;
     int64_t groups, in_channels, out_channels; // channel counts include all groups
     int64_t in[3], out[3], kernel[3], strides[3], dilation[3], pad_begin[3], pad_end[3];
-    bool is_input_first; // plain weights are [in, out] instead of [out, in]; LINEAR only:
-                         // convolutions have [out, in / groups, ...], transposed ones
-                         // [in, out / groups, ...]
-    const float *bias;   // [out_channels], borrowed; NULL: none; only for float32
-    bool has_clip;       // limits the results after the bias; only for float32
+    // Only for MSC_GEMM_LINEAR: the weight is [in, out] instead of [out, in]. The weight of a
+    // convolution is [out, in / groups, ...], of a transposed convolution [in, out / groups, ...].
+    bool is_input_first;
+    const float *bias; // [out_channels], borrowed; NULL: none; only for float32
+    bool has_clip;     // limits the results after the bias; only for float32
     float low, high;
 };
 

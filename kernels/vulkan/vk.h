@@ -272,7 +272,7 @@ struct msc_vk {
     uint64_t besides_bytes;           // peak of temporary memory of one run
     uint32_t heap;                    // memory heap of the arenas
     bool has_budget;                  // the device reports how much of the heap is left
-    uint64_t refused_bytes;           // limits the size of the next arena; 0: no limit
+    uint64_t refused_bytes;           // the next arena must be smaller than this; 0: no limit
 
     struct msc_vk_pipeline **pipelines;
     size_t n_pipelines, pipeline_capacity;
