@@ -9,18 +9,19 @@
 // A joint computes in integer arithmetic if its input and its weight are quantised to integers (the
 // input with one scale and zero point, the weight with at most one per output channel c) and every
 // sum fits int32 and can be assembled from exact float32 sums: W = max over c of sum |q_w - z_w| is
-// below 2^23, and B = W * max |q_x - z_x| is below 2^31. Then, each line rounded once to float32,
+// below 2^23, and B = W * max |q_x - z_x| is below 2^31. The output y then follows from the integer
+// `sum`; each assignment is rounded once to float32:
 //
 //     t = s_x * s_w[c]    y = t * (float)sum    y += b[c]
 //
 // If each output channel sums a single input channel, as in depthwise convolutions, the input may
-// also have a scale and a zero point per channel, and s_x is the channel's. Sums per channel must
-// then be below 2^24. In every other case the input is dequantised to float32.
+// also have a scale and a zero point per channel; s_x is then the scale of the channel, and the sum
+// of each channel must be below 2^24. In every other case the input is dequantised to float32.
 //
 // A bias may be rounded (graph/edit.h) to a step that equals t for every c, compared bit by bit. If
 // the input then has one scale and B + max |q_b| is below 2^31, the bias is added to the sum:
 // y = t * (float)(sum + q_b[c]). With any other rounding it is added as float32, b = (float)q_b *
-// step. So the bits of such a joint depend on neither the instructions used nor the backend.
+// step. So the bits of the output depend on neither the instructions used nor the backend.
 #ifndef MSC_KERNELS_BACKEND_H
 #define MSC_KERNELS_BACKEND_H
 
@@ -87,21 +88,21 @@ struct msc_placement {
 struct msc_backend_memory {
     bool is_host;           // physically host memory: integrated GPUs, software drivers
     uint64_t used_bytes;    // allocated and packed memory, and the backend's own buffers
-    uint64_t besides_bytes; // most that a run has taken in addition, while it ran
+    uint64_t besides_bytes; // peak of temporary memory of one run, not part of used_bytes
     uint64_t room_bytes;    // roughly what could still be allocated; UINT64_MAX: not known
-    uint64_t touched_bytes; // most that was ever used and not returned: resident in the process
+    uint64_t touched_bytes; // pages ever used, of memory still held: they stay resident
 };
 
 struct msc_backend_def {
     const char *name;
     enum msc_status (*open)(struct msc_backend **out, const struct msc_backend_options *options);
     void (*close)(struct msc_backend *b);
-    // Everything that can change a bit of a result, one line: "cpu/1 onednn-2.6.3 avx512 ...".
+    // One line that names everything that can change a bit of a result: "cpu/1 onednn-2.6.3 ...".
     const char *(*numerics)(const struct msc_backend *b);
 
-    // Planning. Can `joint` be computed inside a step whose anchor (first joint) is `anchor`? The
-    // joint reads at least one of the step's tensors, has one output of the anchor's shape, and its
-    // other operands are inputs or weights.
+    // For planning: can `joint` be computed inside a step whose anchor (first joint) is `anchor`?
+    // The caller ensures that the joint reads at least one tensor of the step, has one output of
+    // the anchor's shape, and that its other operands are inputs or weights.
     bool (*fuses)(const struct msc_backend *b, const struct msc_graph *g,
                   const struct msc_joint *anchor, const struct msc_joint *joint);
     // Chooses the layouts for a step, given the layouts in which its inputs come.
@@ -115,28 +116,28 @@ struct msc_backend_def {
     // Optional: where a prepared step runs. The strings are static.
     struct msc_placement (*place)(const struct msc_backend *b, const struct msc_step *step);
 
-    // Packs the step's weights and bias for its kernel, under one edit per weight slot (NULL:
-    // float). An edit may be read even if the step has no slot. *out is NULL and *n_bytes 0 if the
-    // step needs none. From any thread.
+    // Packs the step's weights and bias for its kernel. `edits` holds one edit per weight slot
+    // (NULL: float) and at least one element, even if the step has no slot. *out is NULL and
+    // *n_bytes 0 if the step needs no weights. From any thread.
     enum msc_status (*weights)(struct msc_backend *b, const struct msc_step *step,
                                const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(struct msc_backend *b, const struct msc_step *step, void *weights);
 
-    // Up to this many calls of one step cost less together than one by one; 0 or 1: there is no
-    // gain. `run` accepts any number.
+    // Running up to this many calls of one step together costs less than running them one by one;
+    // 0 or 1: there is no gain. `run` accepts any number.
     int32_t max_calls;
     // Runs n calls of one step. `thread` < n_threads; calls with different threads may overlap.
-    // MSC_E_LOST, here and in every other use of the device: the device is lost with everything it
-    // holds, including results of earlier calls that returned MSC_OK. It remains lost until the
-    // backend is closed.
+    // MSC_E_LOST (any function that uses the device may return it): the device is lost with
+    // everything it holds, including results of earlier calls that returned MSC_OK. It remains lost
+    // until the backend is closed.
     enum msc_status (*run)(struct msc_backend *b, const struct msc_step *step,
                            const struct msc_call calls[], size_t n, int thread);
     // Optional: can runs of this step write quantised variants of their output
     // (msc_call.quantized)?
     bool (*quantizes)(const struct msc_backend *b, const struct msc_step *step);
-    // Optional: does the step only move or select elements? Then it also runs with every input and
-    // output 0 (view.quant) as integers of one common quantisation. The output equals its float32
-    // elements quantised.
+    // Optional: does the step only move or select elements? If so, it also runs when all inputs and
+    // output 0 are integers of one common quantisation (view.quant). The integers of the output
+    // equal the quantised float32 output.
     bool (*is_movement)(const struct msc_backend *b, const struct msc_step *step);
     // Quantises float32 to integers (out->quant set, uint8 or int8) or to fake-quantised float32.
     enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,
@@ -147,8 +148,8 @@ struct msc_backend_def {
                             const struct msc_view *out, const struct msc_channel_mask *mask,
                             int thread);
 
-    // Memory of the backend. NULL if there is not enough.
-    bool memory_is_host; // its addresses are host pointers: no download needed to read them
+    // Memory of the backend. `allocate` returns NULL if there is not enough.
+    bool memory_is_host; // addresses are host pointers: data can be read without a download
     void *(*allocate)(struct msc_backend *b, size_t n_bytes);
     void (*release_memory)(struct msc_backend *b, void *memory, size_t n_bytes);
     // Optional, and only if memory_is_host is false: how much memory is used and available.
@@ -168,24 +169,27 @@ struct msc_backend {
     struct msc_backend_options options;
 };
 
-// Where a step runs; an alias runs where its value is. The strings are static.
+// The device and kernel of a step; an alias has the device of its value. The strings are static.
 struct msc_placement msc_backend_place(const struct msc_backend *b, const struct msc_step *step);
 
-// Are activations under this edit stored as integers (8 bits or fewer)? For weights: can they be
-// multiplied as integers? Not in groups, because their scales change along the sum.
+// Are activations under this edit stored as integers (8 bits or fewer)? For a weight: can it be
+// multiplied as integers? It cannot if it is quantised in groups, because the scale then changes
+// along the sum.
 bool msc_quant_is_integer(const struct msc_quant *q);
-// uint8 or int8 by its range; MSC_DTYPE_F32 for wider ranges and float types.
+// The type that stores values under q: uint8 or int8, depending on the range of q; MSC_DTYPE_F32
+// for wider ranges and float types.
 enum msc_dtype msc_quant_dtype(const struct msc_quant *q);
 
 // Splits the elements of a view into [outer][mask->n][inner] around the channels of a mask.
 // MSC_E_INVALID: the mask does not fit the view.
 enum msc_status msc_mask_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
                                const struct msc_channel_mask *mask);
-// The same around the channels of a quantisation with one scale per channel.
+// Like msc_mask_place, but around the channels of a quantisation with one scale per channel.
 enum msc_status msc_quant_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
                                 const struct msc_quant *q);
 
-// If the backend has no `memory`: 0 used bytes and no known bound (room_bytes is UINT64_MAX).
+// The backend's memory. If the backend has no `memory` function, 0 bytes are used and room_bytes is
+// UINT64_MAX (not known).
 struct msc_backend_memory msc_backend_get_memory(struct msc_backend *b);
 
 void msc_backend_close(struct msc_backend *b); // accepts NULL

@@ -10,7 +10,9 @@
 //
 //     values:  x(NCHW) --reorder--> x(NHWC) --conv+relu--> y(NHWC) --conv--> ...
 //
-// Some lengths depend on computed data (those of a NonZero, say). Joints with such lengths and
+// Some lengths depend on computed data (such as the output of NonZero). Joints with such lengths
+// and
+
 // their consumers form the plan's dynamic-shape remainder, which runs joint by joint after the
 // steps (kernels/engine/remainder.h). Joints whose tensors have no elements belong to it too.
 //
@@ -47,7 +49,7 @@ enum msc_step_kind {
 };
 
 enum msc_operand_kind {
-    MSC_OPERAND_NONE,   // absent
+    MSC_OPERAND_NONE,   // the operand is absent
     MSC_OPERAND_INPUT,  // `index` is a step input
     MSC_OPERAND_INNER,  // output 0 of the step's joint `index`
     MSC_OPERAND_WEIGHT, // `index` is the tensor id of a weight or of a constant's elements
@@ -79,12 +81,12 @@ struct msc_step {
     // Slots of the anchor's weights, then of its bias, in operand order.
     int32_t weight_slots[MSC_STEP_MAX_WEIGHTS];
     int32_t weight_operands[MSC_STEP_MAX_WEIGHTS]; // the operand of each slot
-    struct msc_hash hash; // of all members above that affect the bits of the outputs
+    struct msc_hash hash; // covers all members above that affect the bits of the outputs
     double macs;          // multiply-accumulates, 0 for data movement
     void *kernel;         // owned by the backend, made by prepare
 };
 
-// Index of an operand of the anchor among the step's weight slots; MSC_NO_ID: it is not one.
+// The index of the weight slot that an operand of the anchor reads; MSC_NO_ID: it reads none.
 static inline int32_t msc_step_weight_slot(const struct msc_step *s, int32_t operand) {
     for (int32_t i = 0; i < s->n_weight_slots; i++) {
         if (s->weight_operands[i] == operand) {
@@ -102,7 +104,7 @@ struct msc_plan {
     int32_t n_slots;
     const int32_t *slot_ids;    // [sites.n_slots] edit slot of each of `sites`, or MSC_NO_ID
     const int32_t *bound_slots; // [n_slots] first of `sites` with this edit slot, or MSC_NO_ID
-    const int32_t *parts;       // [n_joints] chunk of a sequence; all 0 if there is one chunk
+    const int32_t *parts; // [n_joints] the joint's chunk of a sequence; 0 if there is only one
     int32_t n_parts;
     int32_t n_values;
     struct msc_value *values;
@@ -110,16 +112,16 @@ struct msc_plan {
     struct msc_step *steps; // topological order
     int32_t n_wanted;
     const int32_t *wanted_tensors; // [n_wanted] requested tensors, in the order requested
-    // Values read after the steps: plain values of the wanted tensors (MSC_NO_ID: it is a constant
-    // or made by the remainder), then values that the remainder reads.
+    // Values read after the steps: first the plain values of the wanted tensors (MSC_NO_ID for a
+    // tensor that is constant or made by the remainder), then values that the remainder reads.
     int32_t n_live_out;
     int32_t *live_out;          // [n_live_out]
     int32_t *live_out_slots;    // [n_wanted] slot whose edit applies when a sink reads the value,
                                 // or MSC_NO_ID
     const bool *in_remainder;   // [n_joints]
-    bool wants_remainder;       // some wanted tensor is not a live-out value
+    bool wants_remainder;       // some wanted tensor is missing among the live-out values
     bool remainder_reads_slots; // some joint of the remainder reads a slot
-    bool *is_remainder_slot;    // [sites.n_slots] activation slot that no step reads; constants too
+    bool *is_remainder_slot;    // [sites.n_slots] activation slot of the remainder, or now constant
     bool has_remainder_slots;   // any of is_remainder_slot is true
     int32_t *slot_values;       // [sites.n_slots] value that a step reads through the slot, or
                                 // MSC_NO_ID

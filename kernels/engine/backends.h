@@ -11,7 +11,8 @@
 
 MSC_PUBLIC_BEGIN
 
-// The backends of this build, NULL-terminated, and the one of a given name, or NULL.
+// msc_backend_list returns the backends of this build, NULL-terminated; msc_backend_find returns
+// the backend of a given name, or NULL.
 const struct msc_backend_def *const *msc_backend_list(void);
 const struct msc_backend_def *msc_backend_find(const char *name);
 // Opens a device: "auto", "cpu", "vulkan", "vulkan:1", "vulkan:uuid=…", "vulkan:pci=…". *out is

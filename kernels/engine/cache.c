@@ -7,7 +7,7 @@
 
 enum {
     FIRST_BUCKETS = 1024,
-    PROBATION_SHARE = 16, // of the limit: most that entries never found again may take
+    PROBATION_SHARE = 16, // entries never found again may take at most 1/16 of the limit
     LIFE_TRIALS = 1024,
 };
 
@@ -80,7 +80,7 @@ static void free_entry(struct msc_cache *cache, struct msc_entry *entry) {
     msc_free(entry);
 }
 
-// NULL if all are pinned.
+// The next entry to evict; NULL if all entries are pinned.
 static struct msc_entry *next_to_evict(const struct msc_cache *cache) {
     return cache->probation.oldest ? cache->probation.oldest : cache->kept.oldest;
 }
@@ -122,7 +122,7 @@ static void grow_buckets(struct msc_cache *cache) {
     struct msc_entry **old = cache->buckets;
     struct msc_entry **grown = msc_alloc_zero(n, sizeof(grown[0]));
     if (!grown) {
-        return; // longer chains are slower, not wrong
+        return; // the longer chains of the old table are slower but correct
     }
     size_t n_old = cache->n_buckets;
     cache->buckets = grown;
@@ -161,7 +161,7 @@ enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, s
                 msc_pool_give(&cache->pool, e->outputs[k].data, e->outputs[k].n_bytes);
             }
             msc_free(e);
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for activations (%zu bytes more)",
+            return MSC_FAIL(MSC_E_NOMEM, "not enough memory for activations (%zu bytes more)",
                             n_bytes[i]);
         }
     }

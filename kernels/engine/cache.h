@@ -1,10 +1,10 @@
 // The activation cache: results of expressions by key, in memory of a pool. The least recently used
 // entry is evicted first, but pinned entries are in use and never evicted. Entries found at least
 // once are preferred over entries never requested again, so that one pass over many trials does not
-// evict what the trials share. Not thread-safe: the evaluator calls it under its lock.
+// evict what the trials share. Not thread-safe: the caller holds the schedule's lock.
 //
 // Results unlikely to be found again are freed early, even if memory is left: the next result then
-// reuses their memory. Touching fresh pages costs more than many kernels.
+// reuses their memory. The first access to fresh pages takes longer than many kernels.
 #ifndef MSC_KERNELS_ENGINE_CACHE_H
 #define MSC_KERNELS_ENGINE_CACHE_H
 
@@ -13,9 +13,9 @@
 struct msc_entry {
     struct msc_hash key;
     int32_t pins;
-    bool was_found;                  // found by a later call: protected
-    bool is_brief;                   // freed with its last pin, unless found before
-    uint64_t last_use;               // counted in trials
+    bool was_found;                  // found again: evicted only after entries not found again
+    bool is_brief;                   // freed with its last pin, unless found by then
+    uint64_t last_use;               // time of the last use, counted in trials
     struct msc_entry *newer, *older; // neighbours in its list, while unpinned
     struct msc_entry *next;          // next entry of its bucket
     const struct msc_step *step;     // step that `weights` belong to
@@ -39,7 +39,7 @@ struct msc_cache {
     struct msc_entry_list probation, kept; // unpinned entries
     uint64_t probation_bytes;
     uint64_t now;                       // number of trials evaluated so far
-    uint64_t pinned_bytes, pinned_peak; // of entries with pins
+    uint64_t pinned_bytes, pinned_peak; // size of the pinned entries: now, maximum
 };
 
 enum msc_status msc_cache_init(struct msc_cache *cache, struct msc_backend *backend,
@@ -48,8 +48,8 @@ void msc_cache_finish(struct msc_cache *cache); // nothing may be pinned
 
 // Finds an entry and adds a pin; NULL if there is none.
 struct msc_entry *msc_cache_find(struct msc_cache *cache, struct msc_hash key);
-// A new entry with one pin, its outputs allocated ([n] bytes each). Evicts unpinned entries to make
-// room, and exceeds the limit if that is not enough. MSC_E_NOMEM: the backend has no memory left.
+// Makes an entry with one pin and allocates its n outputs. Evicts unpinned entries to make room;
+// if that is not enough, exceeds the limit. MSC_E_NOMEM: the backend has no memory left.
 enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, struct msc_hash key,
                               int32_t n_outputs, const size_t n_bytes[]);
 void msc_cache_pin(struct msc_entry *entry, int32_t pins);
@@ -58,9 +58,9 @@ void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry);
 bool msc_cache_has_room(const struct msc_cache *cache);
 // Called when a step cannot allocate its temporary memory. Returns free buffers to the backend and
 // evicts unpinned entries: an eighth of the held bytes, more with each attempt (0, 1, …), finally
-// all. From then on the cache holds no more than is left. False: there was nothing to free.
+// all. The bytes then held become the new ceiling of the cache. False: there was nothing to free.
 bool msc_cache_make_room(struct msc_cache *cache, int attempt);
-// Removes and frees an entry whose computation failed, whatever its pins.
+// Removes and frees an entry whose computation failed, even if it is pinned.
 void msc_cache_discard(struct msc_cache *cache, struct msc_entry *entry);
 // Attaches packed weights, which the backend allocated, and counts their size.
 void msc_cache_set_weights(struct msc_cache *cache, struct msc_entry *entry,

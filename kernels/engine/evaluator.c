@@ -32,7 +32,7 @@ static enum msc_status evaluator_init(struct msc_evaluator *ev, const int32_t wa
     }
     if (ev->options.n_threads < 1 ||
         ev->options.n_threads > ev->options.backend->options.n_threads) {
-        return MSC_FAIL(MSC_E_INVALID, "evaluator: %d threads, but its backend has only %d",
+        return MSC_FAIL(MSC_E_INVALID, "evaluator: %d threads requested, the backend has %d",
                         ev->options.n_threads, ev->options.backend->options.n_threads);
     }
     const struct msc_site_scheme scheme = {.target = ev->options.target};
@@ -83,8 +83,8 @@ static uint64_t less(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }
 
-// The backend's memory that is in use outside of the cache: by the process, if it is the host's
-// memory, and by the backend itself.
+// The bytes of the backend's memory that are in use but not held by the cache: those of the backend
+// itself and, if the memory is the host's, those of the process.
 static uint64_t other_bytes(const struct msc_evaluator *ev,
                             const struct msc_backend_memory *memory) {
     uint64_t held = ev->cache.pool.held_bytes;
@@ -95,7 +95,7 @@ static uint64_t other_bytes(const struct msc_evaluator *ev,
     return host + less(memory->used_bytes, held) + memory->besides_bytes;
 }
 
-// The share of that memory that remainders take: every thread may run one.
+// The bytes of the backend's memory that remainders may take: every thread may run a remainder.
 static uint64_t remainder_bytes(const struct msc_evaluator *ev,
                                 const struct msc_backend_memory *memory) {
     return memory->is_host ? ev->remainder_store.most_bytes * (uint64_t)ev->options.n_threads : 0;
@@ -132,16 +132,16 @@ static void set_limit_to_nothing(struct msc_evaluator *ev) {
 struct windows {
     struct msc_evaluator *ev;
     size_t first_batch, end_batch;
-    bool keeps_nothing; // batch by batch, and unused memory is freed
+    bool keeps_nothing; // a window is one batch, and unused memory is freed
 };
 
 static struct windows all_windows(struct msc_evaluator *ev) {
     return (struct windows){.ev = ev, .end_batch = msc_dataset_n_batches(ev->dataset)};
 }
 
-// About thirty independent nodes per thread leave no thread idle for long at the end, and a step
-// should get all the calls it can run together. More batches would only hold more memory. If memory
-// was short, a window is one batch.
+// Chooses the number of batches of a window. About thirty independent nodes per thread leave no
+// thread idle for long at the end, and a step should get all the calls it can run together. More
+// batches would only hold more memory. If memory was short, a window is one batch.
 static size_t open_window(void *payload, size_t n_trials) {
     const struct windows *windows = payload;
     struct msc_evaluator *ev = windows->ev;
@@ -189,8 +189,8 @@ static enum msc_status check_edits(const struct msc_evaluator *ev,
     return MSC_OK;
 }
 
-// The only place that retries trials out of memory: they need the memory that other trials and the
-// cache took.
+// Only this function retries trials that ran out of memory: alone and with an empty cache, they get
+// the memory that other trials and the cache took.
 static enum msc_status run_trials(struct windows *windows, struct msc_eval_trial trials[], size_t n,
                                   const struct msc_sink *sink, unsigned flags) {
     struct msc_evaluator *ev = windows->ev;
@@ -207,7 +207,7 @@ static enum msc_status run_trials(struct windows *windows, struct msc_eval_trial
         return status;
     }
     for (size_t t = 0; t < n; t++) {
-        // If there was no memory to plan a window, no trial has ended.
+        // If there was not enough memory to plan a window, no trial has ended: all are retried.
         if (status == MSC_E_NOMEM || trials[t].status == MSC_E_NOMEM) {
             MSC_TRY(run_alone(ev, job, t));
         }
@@ -299,7 +299,7 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     msc_evaluator_drop_cache(ev);
     ev->cache.pinned_peak = 0;
     enum msc_status status = run_trials(&windows, trials, n, &none, 0);
-    ev->cache.pool.was_short = was_short; // an empty limit always sets it
+    ev->cache.pool.was_short = was_short; // the limit of 0 has set it
     status = status == MSC_OK ? first_failure_of(trials, n) : status;
     const struct msc_backend_memory memory = msc_backend_get_memory(ev->options.backend);
     *out = other_bytes(ev, &memory) + ev->cache.pinned_peak + remainder_bytes(ev, &memory);

@@ -1,17 +1,17 @@
 // The evaluator: runs many trials over a dataset at once and feeds tensors to a sink.
 //
-// Each value of a trial gets a value number: a hash of its step, of the value numbers of the step's
-// inputs, and of the edits that apply to them. Values with the same number are computed once per
-// batch, for all trials, and kept in a cache with a byte budget, also from call to call. So a trial
-// pays only for what it changes. Threads take work as its inputs become ready; each kernel runs on
-// one thread. The bits of a result depend only on the plan, the batch and the edits.
+// Each value of a trial gets a value number, which depends on its step, on the value numbers of the
+// step's inputs, and on the edits that apply to them. Values with the same number are computed once
+// per batch, for all trials. A cache with a byte budget keeps them, also for later calls. So a
+// trial pays only for what it changes. Threads take steps whose inputs are ready; each kernel runs
+// on one thread. The bits of a result depend only on the plan, the batch and the edits.
 //
 // Terms of this folder:
 //
 //     step, value        parts of a plan (kernels/plan.h)
 //     expression         one computation: a step over numbered inputs, its packed weights under
 //                        edits, a value under a quantisation, an input (kernels/engine/numbering.h)
-//     value number       the output of an expression that a value is in a trial
+//     value number       names the output of an expression that equals a value in a trial
 //     key                hash of an expression and a batch; the cache finds results by it
 //     quantised variant  a value under the quantisation of one of its consumers
 //     live-out value     a value read after the steps: by sinks or by the remainder
@@ -41,7 +41,7 @@ struct msc_evaluator;
 // evaluator's threads. If a backend runs several calls of a step together, nothing is reported for
 // them.
 struct msc_step_timer {
-    // If `step` is MSC_NO_ID, value `value` was quantised.
+    // If `step` is MSC_NO_ID, the time is that of quantising the value with id `value`.
     void (*ran)(void *payload, const struct msc_plan *plan, int32_t step, int32_t value,
                 uint64_t ns);
     void *payload;
@@ -50,16 +50,14 @@ struct msc_step_timer {
 struct msc_evaluator_options {
     struct msc_backend *backend; // borrowed until the evaluator is destroyed
     int n_threads;               // at most the backend's n_threads
-    // Limit on the backend's memory, as far as the backend reports it. If that is the host's
-    // memory, the limit covers the whole process: at each call, other memory of the process is
-    // deducted.
+    // Limit on the memory that the backend reports. If the backend uses host memory, the limit
+    // covers the whole process: at each call, other memory of the process is deducted.
     uint64_t memory_bytes;
-    // Limit on host memory of the whole process. It matters if only running a network shows how
-    // much it takes (a Loop that never ends): a trial that would exceed it fails. 0: all free
-    // memory.
+    // Limit on host memory of the whole process: a trial that would exceed it fails. It matters for
+    // networks whose need is known only once they run (a Loop that never ends). 0: all free memory.
     uint64_t host_bytes;
-    // Its sites (graph/site.h) are the slots, and sinks get the wanted tensors as it passes them
-    // on; NULL: sites of the operator table.
+    // The slots are the sites of this target (graph/site.h), and sinks get the wanted tensors in
+    // the form in which the target passes them on; NULL: sites of the operator table.
     const struct msc_target *target;
     const struct msc_cancel *cancel;
     const struct msc_log *log;
@@ -77,7 +75,8 @@ struct msc_eval_trial {
     // 1 + 2^-22 or 1 - 2^-22, at random from this seed. This shows how far rounding by itself moves
     // the loss.
     uint64_t noise_seed;
-    // Results. `status` says why a trial could not be evaluated, `message` in one line.
+    // Results. If a trial could not be evaluated, `status` has the kind of failure and `message`
+    // explains it in one line.
     enum msc_status status;
     char message[200];
     double reuse_ratio; // share of MACs reused from other trials or the cache, 0 … 1
@@ -85,26 +84,25 @@ struct msc_eval_trial {
 
 // Called from the evaluator's threads. Calls for different (trial, batch) may overlap.
 struct msc_sink {
-    // Optional: a trial begins. Discard everything received for it so far; it is sent again. Called
-    // before the first value of each trial, and again if a trial that ran out of memory is retried;
-    // no other call of the sink is active. From this call to `end`, each value comes at most once.
-    // Sinks that accumulate, or that own values, need it; sinks that write each value to its own
-    // place do not.
+    // Optional: a trial begins. The sink discards everything it has received for the trial, because
+    // all values are sent again. Called before the first value of each trial, and again if a trial
+    // that ran out of memory is retried; no other call of the sink is active. From this call to
+    // `end`, each value comes at most once. Only sinks that accumulate or own values need `begin`.
     void (*begin)(void *payload, size_t trial);
     // Optional: values of the wanted tensors for one batch, plain, in host memory, borrowed for the
-    // call. Data-dependent lengths come as computed. A failure fails the trial.
+    // call. Data-dependent lengths have their computed values. If `batch` fails, the trial fails.
     enum msc_status (*batch)(void *payload, size_t trial, size_t batch,
                              const struct msc_view values[]);
     // Optional: the value that an activation slot reads, before its edits, in the plan's layout.
-    // Values come one by one as they are computed, so that they need not all be held. `part` is the
-    // chunk of a sequence, otherwise 0.
+    // Values come one by one as they are computed, so that not all of them are in memory at once.
+    // `part` is the index of the chunk for sequences, otherwise 0.
     enum msc_status (*slot)(void *payload, size_t trial, size_t batch, int32_t part, int32_t slot,
                             const struct msc_view *value);
     // Optional: called after a trial's last batch, also if the trial failed; one call at a time.
     void (*end)(void *payload, size_t trial);
-    // Optional: has the sink seen enough of a trial? Asked from time to time, when all batches up
-    // to some index have been given. If so, the trial gets no further batches and ends with the
-    // call.
+    // Optional: has the sink seen enough of a trial? Called from time to time, when all batches up
+    // to some index have been given. If true, the trial gets no further batches; its `end` is
+    // called at the end of the run.
     bool (*is_over)(void *payload, size_t trial);
     void *payload;
 };
@@ -116,23 +114,24 @@ enum {
 };
 
 // `graph` and `dataset` are borrowed until the evaluator is destroyed; `wanted` are tensor ids of
-// the graph. Each signature of batches gets a plan. A signature is the shapes of the inputs and the
-// values of inputs that parameters of joints come from (a Reshape's shape). MSC_E_UNSUPPORTED:
-// there are thousands of signatures, or too many for the memory. For sequences, wanted tensors have
-// a row per chunk (kernels/engine/sequence.h). *out is owned by the caller.
+// the graph. Batches of one signature share a plan. A signature consists of the shapes of all
+// inputs and the values of inputs that give parameters of joints (a Reshape's shape).
+// MSC_E_UNSUPPORTED: there are thousands of signatures, or too many for the memory. For sequences,
+// wanted tensors have a row per chunk (kernels/engine/sequence.h). *out is owned by the caller.
 enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct msc_graph *graph,
                                      const struct msc_dataset *dataset, const int32_t wanted[],
                                      size_t n_wanted, const struct msc_evaluator_options *options);
 void msc_evaluator_destroy(struct msc_evaluator *ev); // accepts NULL
 
 // Evaluates n trials over all batches. Returns MSC_OK even if single trials failed.
-// MSC_E_CANCELLED: it was stopped; MSC_E_LOST: the backend lost its device, and unfinished trials
-// have not failed; MSC_E_INVALID: an edit does not fit its slot (msc_edit_check). A trial that ran
-// out of memory is retried once on its own, with an empty cache; its sink gets a new `begin`.
+// MSC_E_CANCELLED: the call was stopped; MSC_E_LOST: the backend lost its device, and unfinished
+// trials do not count as failed; MSC_E_INVALID: an edit does not fit its slot (msc_edit_check). A
+// trial that ran out of memory is retried once on its own, with an empty cache; the sink then gets
+// a new `begin` for it.
 enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                   size_t n, const struct msc_sink *sink, unsigned flags);
 
-// The same over only the batches `first` … `end` - 1.
+// Like msc_evaluator_run, but only over the batches `first` … `end` - 1.
 enum msc_status msc_evaluator_run_batches(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                           size_t n, size_t first, size_t end,
                                           const struct msc_sink *sink);
@@ -141,21 +140,21 @@ enum msc_status msc_evaluator_run_batches(struct msc_evaluator *ev, struct msc_e
 const struct msc_sites *msc_evaluator_sites(const struct msc_evaluator *ev);
 // The plan of batch `b`.
 const struct msc_plan *msc_evaluator_plan(const struct msc_evaluator *ev, size_t batch);
-// The graph on which costs are counted. It is bound to the first sample, so it does not depend on
-// the batch size; or to the first batch if the network cannot run on a single sample.
+// The graph on which costs are counted. It is bound to the first sample, so that it does not depend
+// on the batch size. If the network cannot run on a single sample, it is bound to the first batch.
 struct msc_outline {
     const struct msc_plan *plan; // without steps
-    double n_samples;            // samples that it computes at once
+    double n_samples;            // samples that the graph computes at once
 };
-// Made at the first call. The evaluator owns the plan.
+// The outline is made at the first call. The evaluator owns the plan.
 enum msc_status msc_evaluator_outline(struct msc_outline *out, struct msc_evaluator *ev);
 const struct msc_dataset *msc_evaluator_dataset(const struct msc_evaluator *ev);
 int msc_evaluator_n_threads(const struct msc_evaluator *ev);
 
 struct msc_evaluator_stats {
-    uint64_t steps_run;    // since creation
+    uint64_t steps_run;    // steps computed since creation
     uint64_t steps_reused; // found in the cache, or computed for another trial of the same call
-    uint64_t bytes_held;   // currently, including free buffers kept for reuse
+    uint64_t bytes_held;   // bytes held now, including free buffers kept for reuse
     uint64_t bytes_peak;
     uint64_t remainder_weights_made; // since creation: weights quantised for joints of the
                                      // remainder
@@ -163,9 +162,9 @@ struct msc_evaluator_stats {
 };
 void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluator_stats *out);
 // Measures the least `memory_bytes` in which trials can be evaluated. It evaluates one trial per
-// thread, keeping nothing, under these edits and with noise. That is the worst case: values stored
-// quantised are then also needed as float32. The remainder counts as if every thread ran the
-// largest one at once. Everything cached is freed.
+// thread under these edits, without keeping results. The trials have noise, which is the worst
+// case: values stored quantised are then also needed as float32. The memory of remainders is
+// counted as if every thread ran the largest remainder at once. Everything cached is freed.
 enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
                                              const struct msc_edit *const edits[], uint64_t *out);
 // Frees everything cached.

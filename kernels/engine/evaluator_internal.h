@@ -21,7 +21,7 @@ struct msc_evaluator {
     struct msc_signatures signatures;
     int32_t *plan_of_batch; // [n_batches]
     struct msc_schedule *schedule;
-    double next_limit_s; // next time to check the memory of the process
+    double next_limit_s; // time from which the memory of the process is checked again
 };
 
 // Makes the plans and signatures, and finds the plan of each batch.

@@ -11,8 +11,9 @@
 
 #include <string.h>
 
-// Binding keeps the names of joints and tensors but not their ids: wanted tensors are found by
-// name. Outputs may now be constants, so they are found by their index.
+// Finds the wanted tensors in the bound graph. Binding keeps the names of joints and tensors but
+// not their ids, so tensors are found by name. Outputs may have become constants, so they are found
+// by their index.
 static enum msc_status find_wanted(const struct msc_graph *g, const struct msc_graph *bound,
                                    int32_t wanted, int32_t *out) {
     const char *name = msc_graph_tensor(g, wanted)->name;
@@ -106,7 +107,8 @@ enum msc_status msc_evaluator_outline(struct msc_outline *out, struct msc_evalua
     return MSC_OK;
 }
 
-// Plans take memory and time: there are at most MAX_PLANS. Memory is checked every MANY_PLANS.
+// Plans take memory and time: at most MAX_PLANS are made, and memory is checked after every
+// MANY_PLANS.
 enum { MAX_PLANS = 4096, MANY_PLANS = 64 };
 
 static enum msc_status refuse_plans(const struct msc_evaluator *ev, size_t batch,
@@ -148,8 +150,8 @@ static enum msc_status check_plans(const struct msc_evaluator *ev, size_t batch,
     return MSC_OK;
 }
 
-// Makes a plan for a signature that no earlier batch has. `is_parameter` [n_inputs] is filled for
-// it.
+// Makes a plan for a signature that no earlier batch has. Sets is_parameter [n_inputs]: which
+// inputs give parameters of its joints.
 static enum msc_status add_plan(struct msc_evaluator *ev, size_t batch, const int32_t wanted[],
                                 size_t n_wanted, bool is_parameter[]) {
     size_t n = (size_t)ev->n_plans + 1;

@@ -6,11 +6,11 @@
 
 struct msc_backend;
 
-// Reports the libraries that it links, except Vulkan's loader, which is loaded at run time.
+// Reports the libraries that kernels/ links, except Vulkan's loader, which is loaded at run time.
 void msc_kernels_versions(msc_version_take take, void *payload);
 // Reports the instruction set of each kind of loop in an open cpu backend: "compiled" (chosen among
-// the compiler's versions), "own" (written with intrinsics), and, if it has them, "float_products",
-// "byte_products" and "tile_products".
+// the compiler's versions), "own" (written with intrinsics), and, if the backend has such loops,
+// "float_products", "byte_products" and "tile_products".
 void msc_kernels_loops(const struct msc_backend *cpu, msc_version_take take, void *payload);
 
 #endif

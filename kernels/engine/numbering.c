@@ -28,7 +28,7 @@ void msc_numbering_clear(struct msc_numbering *num) {
     msc_hash_index_clear(&num->index);
 }
 
-// The expression with this hash, made from `model` and its inputs if it is new.
+// Finds the expression with the hash of `model`. If there is none, adds `model` with these inputs.
 static enum msc_status numbering_intern(struct msc_numbering *num, const struct msc_expr *model,
                                         const struct msc_value_number inputs[], int32_t *id) {
     *id = msc_hash_index_find(&num->index, model->hash, num->exprs, sizeof(num->exprs[0]));
@@ -71,7 +71,8 @@ static enum msc_status number_inputs(struct msc_numbering *num) {
     return MSC_OK;
 }
 
-// An edit's hash covers all its parts. A mask is only one part, so it is hashed on its own.
+// Numbers a value under a mask. The hash of an edit covers all parts of the edit, of which the mask
+// is only one, so the mask is hashed on its own.
 static enum msc_status number_masked(struct msc_numbering *num, int32_t value,
                                      const struct msc_edit *edit, struct msc_value_number *number) {
     struct msc_edit alone = {.kind = MSC_EDIT_KEEP_CHANNELS, .mask = edit->mask};
@@ -87,7 +88,7 @@ static enum msc_status number_masked(struct msc_numbering *num, int32_t value,
     return numbering_intern(num, &expr, &from, &number->expr);
 }
 
-// Adds the layout and dims, which say where the channels are: bytes do not determine them.
+// Adds the layout and dims to a hash: they determine which bytes belong to a channel.
 static struct msc_hash hash_dims(const struct msc_numbering *num, struct msc_hash h,
                                  int32_t value) {
     const struct msc_value *v = &num->plan->values[value];
@@ -112,8 +113,8 @@ static enum msc_status number_quantized(struct msc_numbering *num, int32_t value
     return numbering_intern(num, &expr, &from, &number->expr);
 }
 
-// The most data movement steps in a row that integers pass through. Without a limit, every consumer
-// would walk a long row of them again (each joining something to the last).
+// Integers pass through at most this many data movement steps in a row. Without a limit, every
+// consumer in a long row of concatenations would walk the whole row before it.
 enum { MOST_MOVES = 4 };
 // The inputs may have at most this many times the elements of the output. Otherwise quantising them
 // costs more than it saves.
@@ -158,7 +159,7 @@ static bool is_data_movement(const struct msc_numbering *num, const struct msc_q
     return in <= MOST_INPUTS * out && can_move_integers(num, s);
 }
 
-// Numbers `value`, given as *number, under a quantisation.
+// Replaces *number, a number of `value`, by the number under a quantisation.
 static enum msc_status number_under_quant(struct msc_numbering *num, int32_t value,
                                           const struct msc_quant *edit, uint64_t noise_seed,
                                           int n_moves, struct msc_value_number *number) {

@@ -1,15 +1,16 @@
-// Global value numbering of one call: finds by hashing what several trials have in common.
+// Global value numbering of one call: finds by hashing which computations several trials share.
 //
-// An expression is a computation on any batch of one plan: the input batch, a step over inputs of
-// given value numbers with given packed weights, a step's packed weights under edits, or a value
-// under a mask or a quantisation. A value number names one output of an expression. Trials that
-// agree on everything a step depends on share its expression, and so the value numbers of its
+// An expression is a computation on any batch of one plan: reading a graph input, a step over
+// inputs of given value numbers with given packed weights, packing a step's weights under edits, or
+// a value under a mask or a quantisation. A value number names one output of an expression. Trials
+// that agree on everything a step depends on share its expression, and so the value numbers of its
 // outputs.
 //
 // If a step only moves data (msc_backend_def.is_movement) and its output is to be quantised, its
-// inputs are quantised in the same way and their bytes are moved. The steps that make those inputs
-// can then write the integers directly. Such a step also moves bytes if all its inputs already have
-// one common quantisation. A value quantised twice in the same way is quantised once.
+// inputs are quantised in the same way instead, and the step moves their bytes. The steps that make
+// those inputs can then write the integers directly. A step also moves bytes if all its inputs
+// already have one common quantisation. A value that is to be quantised twice in the same way is
+// quantised once.
 #ifndef MSC_KERNELS_ENGINE_NUMBERING_H
 #define MSC_KERNELS_ENGINE_NUMBERING_H
 
@@ -32,9 +33,9 @@ struct msc_value_number { // one output of an expression
 struct msc_expr {
     struct msc_hash hash;
     enum msc_expr_kind kind;
-    int32_t index; // graph input or step; for MASK and QUANTIZE, the value
+    int32_t index; // index of the graph input or step; for MASK and QUANTIZE, of the value
     int32_t n_inputs;
-    int32_t first_input; // in msc_numbering.inputs
+    int32_t first_input; // index of its first input in msc_numbering.inputs
     int32_t weights;     // expression id of the packed weights, or MSC_NO_ID
     // Borrowed for the call. For WEIGHTS, the trial's edits by slot; NULL: the float model.
     const struct msc_edit *const *slot_edits;
@@ -50,7 +51,7 @@ struct msc_numbering {
     size_t n_exprs, exprs_capacity;
     struct msc_value_number *inputs;
     size_t n_inputs, inputs_capacity;
-    struct msc_hash_index index;     // of `exprs`
+    struct msc_hash_index index;     // finds `exprs` by hash
     struct msc_value_number *values; // [n_values] of the current trial
     // Edits of the previous trial, so that only values that differ are hashed again.
     bool has_previous;
@@ -61,7 +62,7 @@ struct msc_numbering {
 
 enum msc_status msc_numbering_init(struct msc_numbering *num, const struct msc_plan *plan);
 void msc_numbering_finish(struct msc_numbering *num);
-void msc_numbering_clear(struct msc_numbering *num); // for the next call
+void msc_numbering_clear(struct msc_numbering *num); // before the next call
 
 // Numbers the values of one trial: num->values then has the number of each value of the plan.
 // `edits` [n_slots], or NULL for the float model, are borrowed until the next clear. For noise_seed
@@ -69,12 +70,13 @@ void msc_numbering_clear(struct msc_numbering *num); // for the next call
 enum msc_status msc_numbering_add_trial(struct msc_numbering *num,
                                         const struct msc_edit *const edits[], uint64_t noise_seed);
 
-// Replaces *number, of `value` in the trial added last, by its number under one more edit.
+// Replaces *number, the number of `value` in the trial added last, by the number under one more
+// edit.
 enum msc_status msc_numbering_edit(struct msc_numbering *num, int32_t value,
                                    const struct msc_edit *edit, uint64_t noise_seed,
                                    struct msc_value_number *number);
 
-// The quantisation whose integers a value number denotes; NULL for plain values.
+// The quantisation of the integers that a value number names; NULL for plain values.
 static inline const struct msc_quant *msc_numbering_integers(const struct msc_numbering *num,
                                                              struct msc_value_number number) {
     const struct msc_expr *expr = &num->exprs[number.expr];

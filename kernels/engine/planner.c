@@ -75,7 +75,7 @@ enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
     return msc_plan_create_bound(out, graph, backend, wanted, n_wanted, NULL);
 }
 
-// An empty plan of the graph, which it owns.
+// Makes an empty plan that owns the graph.
 static enum msc_status planner_begin(struct msc_planner *p) {
     p->plan = msc_alloc_zero(1, sizeof(*p->plan));
     p->arena = msc_alloc_zero(1, sizeof(*p->arena));

@@ -8,13 +8,14 @@
 
 #include "kernels/backend.h"
 
-// The graph from which binding made a plan's graph: edits refer to the slots of `sites`. A slot is
-// matched by its joint and operand. Binding may remove it (its joint was computed as a constant) or
-// turn an activation into a constant.
+// The graph from which binding made a plan's graph. Edits refer to the slots of `sites`; a slot is
+// matched by its joint and operand. Binding may remove a slot (if its joint was computed as a
+// constant) or turn the activation that a slot reads into a constant.
 struct msc_plan_origin {
     const struct msc_graph *graph;
     const struct msc_sites *sites;
-    // [n_joints of the plan's graph] joints of `graph`, or MSC_NO_ID; NULL: matched by name.
+    // [n_joints of the plan's graph] joint of `graph` that each corresponds to, or MSC_NO_ID; NULL:
+    // joints are matched by name.
     const int32_t *joints;
     const int32_t *parts; // [n_joints] chunk of a sequence that each belongs to; NULL: one chunk
 };
@@ -24,11 +25,12 @@ struct msc_plan_origin {
 enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
                                 struct msc_backend *backend, const int32_t wanted[],
                                 size_t n_wanted);
-// The same for a graph made by binding; `origin` is borrowed for the call.
+// Like msc_plan_create, but for a graph made by binding; `origin` is borrowed for the call.
 enum msc_status msc_plan_create_bound(struct msc_plan **out, struct msc_graph *graph,
                                       struct msc_backend *backend, const int32_t wanted[],
                                       size_t n_wanted, const struct msc_plan_origin *origin);
-// The same without steps: only graph, sites, slots and parts, which is enough to count costs.
+// Like msc_plan_create_bound, but without steps: only graph, sites, slots and parts are set, which
+// is enough to count costs.
 enum msc_status msc_plan_create_outline(struct msc_plan **out, struct msc_graph *graph,
                                         const struct msc_plan_origin *origin);
 void msc_plan_destroy(struct msc_plan *plan); // accepts NULL

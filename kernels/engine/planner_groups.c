@@ -1,4 +1,4 @@
-// Finds the joints of the remainder, and groups the others so that one step runs each group.
+// Finds the joints of the remainder, and divides the others into groups that become steps.
 #include "kernels/engine/planner_internal.h"
 
 #include "kernels/backend.h"
@@ -51,7 +51,7 @@ static bool in_group(const int32_t group[], int n, int32_t joint) {
     return false;
 }
 
-// The earliest joint outside the group that reads a tensor of it, or MSC_NO_ID.
+// The earliest joint outside the group that reads a tensor of the group, or MSC_NO_ID.
 static int32_t next_reader(const struct msc_planner *p, const int32_t group[], int n) {
     int32_t best = MSC_NO_ID;
     for (int i = 0; i < n; i++) {
@@ -67,7 +67,7 @@ static int32_t next_reader(const struct msc_planner *p, const int32_t group[], i
     return best;
 }
 
-// Only the group's last output is needed outside.
+// Is only the group's last output read outside the group?
 static bool is_closed(const struct msc_planner *p, const int32_t group[], int n) {
     for (int i = 0; i + 1 < n; i++) {
         const int32_t *readers;
@@ -94,8 +94,8 @@ static bool planner_groups_has_shape_of(const struct msc_planner *p, const struc
 }
 
 // Grows a group from its anchor, joint by joint in topological order, and returns the length of the
-// longest prefix that is closed. Since only the last output of a closed group leaves it, no path
-// from the group leads back into it through another operand.
+// longest prefix that is closed. Only the last output of a closed group is read outside, so no path
+// leaves the group and leads back into it.
 static int grow_group(const struct msc_planner *p, int32_t group[MAX_FUSED]) {
     const struct msc_joint *anchor = msc_graph_joint(p->graph, group[0]);
     int n = 1;

@@ -1,4 +1,4 @@
-// Hashes steps: everything of a step that affects the bits of its outputs.
+// Hashes steps. The hash covers everything in a step that affects the bits of its outputs.
 #include "kernels/engine/planner_internal.h"
 
 static struct msc_hash hash_value(struct msc_hash h, const struct msc_value *v) {

@@ -10,12 +10,12 @@ struct msc_planner {
     struct msc_plan *plan;
     const struct msc_graph *graph;
     struct msc_backend *backend;
-    struct msc_arena *arena;  // the plan's
+    struct msc_arena *arena;  // memory of the plan
     struct msc_arena scratch; // freed when planning ends
     const struct msc_plan_origin *origin;
     bool *is_kept;          // [n_tensors] read by slots or sinks
     bool *is_planned;       // [n_joints] already in a step or in the remainder
-    bool *in_remainder;     // [n_joints] belongs to the plan
+    bool *in_remainder;     // [n_joints] owned by the plan
     int32_t (*value_of)[2]; // [n_tensors][layout] value id or MSC_NO_ID
     int32_t **members;      // [n_joints] joints of the step whose last joint this is
     int32_t *n_members;     // [n_joints]
@@ -32,10 +32,10 @@ enum msc_status msc_planner__group_joints(struct msc_planner *p);
 enum msc_status msc_planner__add_inputs(struct msc_planner *p);
 // Adds the step of a group of n joints, after the reorders that it needs.
 enum msc_status msc_planner__add_group(struct msc_planner *p, const int32_t members[], int n);
-// Finds the plain values that sinks want and that the remainder reads. All steps must be there.
+// Finds the plain values that sinks want and those that the remainder reads. All steps must exist.
 enum msc_status msc_planner__find_live_out(struct msc_planner *p, const int32_t wanted[], size_t n);
 
-// Finds the slot that each slot of the bound graph has in `origin`; NULL: the graphs are the same.
+// Finds for each slot of the bound graph its slot in `origin`; NULL: the graphs are the same.
 enum msc_status msc_planner__match_slots(struct msc_plan *plan,
                                          const struct msc_plan_origin *origin,
                                          struct msc_arena *arena);

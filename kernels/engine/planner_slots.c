@@ -1,5 +1,5 @@
-// Matches the slots of a plan's graph with the slots that edits refer to: the same operand of the
-// same joint in the graph before binding.
+// Matches the slots of a plan's graph with the slots that edits refer to: those of the same operand
+// of the same joint in the graph before binding.
 #include "kernels/engine/planner.h"
 #include "kernels/engine/planner_internal.h"
 
@@ -18,7 +18,7 @@ static int32_t find_origin(const struct msc_plan *plan, const struct msc_plan_or
                               : msc_sites_find_slot(origin->sites, joint, slot->operand);
 }
 
-// Constants shared by chunks belong to the first chunk.
+// Sets the chunk of each joint. Constants shared by chunks belong to the first chunk.
 static enum msc_status set_parts(struct msc_plan *plan, const struct msc_plan_origin *origin,
                                  struct msc_arena *arena) {
     size_t n = (size_t)msc_graph_n_joints(plan->graph);

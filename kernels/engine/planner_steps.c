@@ -108,7 +108,7 @@ static enum msc_status gather_input(struct gathered *g, const struct msc_joint *
         }
     }
     if (g->n == MSC_STEP_MAX_INPUTS) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s reads more than %d inputs, the most of a step",
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s needs more inputs than the %d of a step",
                         j->name, MSC_STEP_MAX_INPUTS);
     }
     g->tensors[g->n] = tensor;
@@ -138,7 +138,7 @@ static enum msc_status gather_operand(struct msc_planner *p, struct gathered *g,
         if (slot != MSC_NO_ID) {
             if (g->n_weight_slots == MSC_STEP_MAX_WEIGHTS) {
                 return MSC_FAIL(MSC_E_UNSUPPORTED,
-                                "at most %d weights of a step can be quantised; one more is %s",
+                                "a step can have %d quantised weights at most; %s is one more",
                                 MSC_STEP_MAX_WEIGHTS, msc_graph_tensor(p->graph, weight)->name);
             }
             g->weight_operands[g->n_weight_slots] = position;
@@ -173,7 +173,7 @@ static enum msc_status gather_step(struct msc_planner *p, const int32_t members[
     return MSC_ALLOCATED(g->joints);
 }
 
-// The layout a tensor comes in: channels last if it was made so.
+// The layout that a tensor is available in: channels last if a step made it in this layout.
 static enum msc_layout coming_layout(const struct msc_planner *p, int32_t tensor) {
     return p->value_of[tensor][MSC_LAYOUT_NHWC] != MSC_NO_ID &&
                    p->value_of[tensor][MSC_LAYOUT_NCHW] == MSC_NO_ID
@@ -187,7 +187,7 @@ static void set_weight_slots(struct msc_step *s, const struct gathered *g) {
     memcpy(s->weight_operands, g->weight_operands, sizeof(s->weight_operands));
 }
 
-// Records the value that each slot reads, for sinks.
+// Records which value each slot reads, for sinks that want the value.
 static void note_slots(struct msc_planner *p, const int32_t members[], const struct gathered *g,
                        int n, const int32_t inputs[]) {
     struct msc_plan *plan = p->plan;
@@ -271,7 +271,7 @@ static enum msc_status add_live_out(struct msc_planner *p, int32_t tensor) {
     return MSC_OK;
 }
 
-// The values that the remainder reads from steps; inputs need no step.
+// Adds the values of steps that the remainder reads. It reads graph inputs directly.
 static enum msc_status add_remainder_inputs(struct msc_planner *p) {
     bool *is_read =
         msc_arena_array(&p->scratch, (size_t)msc_graph_n_tensors(p->graph) + 1, sizeof(is_read[0]));
@@ -291,7 +291,8 @@ static enum msc_status add_remainder_inputs(struct msc_planner *p) {
     return MSC_OK;
 }
 
-// If a target passes a tensor on as integers, its consumers read these integers, and so do sinks.
+// The slot whose edit applies when a sink reads a tensor. If a target passes the tensor on as
+// integers, sinks read these integers, as consumers do.
 static int32_t sink_slot(const struct msc_plan *plan, int32_t tensor) {
     const struct msc_sites *sites = &plan->sites;
     for (int32_t i = 0; sites->scheme.target && i < sites->n_site_slots; i++) {
@@ -304,7 +305,7 @@ static int32_t sink_slot(const struct msc_plan *plan, int32_t tensor) {
     return MSC_NO_ID;
 }
 
-// Records outputs of the graph that are slots, so that sinks can read them.
+// Records the values of slots that are outputs of the graph, so that sinks can read them.
 static enum msc_status find_output_slots(struct msc_planner *p) {
     const struct msc_sites *sites = &p->plan->sites;
     for (int32_t i = 0; i < sites->n_site_slots; i++) {

@@ -1,9 +1,10 @@
-// Backend memory with reuse: freed buffers are kept by size for later requests, since fresh pages
-// cost more than most kernels. Sizes are rounded up by at most an eighth. Not thread-safe: the
-// evaluator calls it under its lock.
+// Backend memory with reuse: freed buffers are kept by size for later requests, because the first
+// access to fresh pages takes longer than most kernels. Sizes are rounded up by at most an eighth.
+// Not thread-safe: the caller holds the schedule's lock.
 //
 // The backend may have less memory than the limit allows. When it refuses a request, the bytes held
-// at that time become a ceiling below the limit, so that it is not asked in vain again and again.
+// at that time become a ceiling below the limit, so that later requests do not fail again and
+// again.
 #ifndef MSC_KERNELS_ENGINE_POOL_H
 #define MSC_KERNELS_ENGINE_POOL_H
 
@@ -15,17 +16,17 @@ struct msc_pool {
     struct msc_backend *backend;
     uint64_t limit_bytes;
     uint64_t ceiling_bytes; // 0: none
-    uint64_t held_bytes;    // in use or free
+    uint64_t held_bytes;    // all buffers, in use or free
     uint64_t peak_bytes;
-    bool was_short; // took memory beyond the limit, or had no free buffers to return when short
+    bool was_short; // exceeded the limit, or memory was short and there was nothing to free
     struct msc_pool_list {
         void **items;
         size_t n, capacity;
     } free_lists[MSC_POOL_CLASSES];
 };
 
-// NULL if it would exceed the limit or the ceiling (unless `force`), or if the backend refuses even
-// after all free buffers here are returned.
+// Allocates a buffer. NULL if it would exceed the limit or the ceiling (unless `force`), or if the
+// backend refuses even after all free buffers of the pool are returned to it.
 void *msc_pool_take(struct msc_pool *pool, size_t n_bytes, bool force);
 void msc_pool_give(struct msc_pool *pool, void *memory, size_t n_bytes); // accepts NULL
 // Counts memory that is allocated elsewhere (packed weights).

@@ -13,11 +13,11 @@ bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *
 struct remainder_run {
     const struct msc_remainder *remainder;
     const struct msc_plan *plan;
-    const struct msc_array **arrays; // [n_given]
-    int32_t *given;                  // tensor ids: inputs, then live-out values
+    const struct msc_array **arrays; // [n_given] elements of the given tensors
+    int32_t *given;                  // [n_given] tensor ids: inputs, then live-out values
     size_t n_given;
-    struct msc_array **made; // [n_missing] owned
-    int32_t *missing;        // tensor ids: wanted tensors, then tensors that slots read
+    struct msc_array **made; // [n_missing] computed tensors, owned
+    int32_t *missing;        // [n_missing] tensor ids: wanted tensors, then tensors that slots read
     size_t n_missing;
     struct msc_array **live_out; // [n_live_out] views of live-out values, owned
 };
@@ -68,7 +68,7 @@ static enum msc_status gather_given(struct remainder_run *r, const struct msc_vi
     return MSC_OK;
 }
 
-// Lists the tensors to be made; given tensors are not among them.
+// Lists the tensors to be computed, except given tensors.
 static void list_missing(struct remainder_run *r) {
     const struct msc_plan *plan = r->plan;
     for (int32_t i = 0; i < plan->n_wanted; i++) {
@@ -182,7 +182,8 @@ static enum msc_status feed_batch(const struct remainder_run *r, const struct ms
     return status;
 }
 
-// Memory use peaks here: when sinks get values, these are allocated already.
+// Runs the remainder and measures its memory. Use is highest here: values that sinks get later are
+// already allocated.
 static enum msc_status run_measured(struct remainder_run *r, const struct msc_reference_run *run) {
     struct msc_array_meter meter = {.limit_bytes = run->limits->memory_bytes};
     struct msc_array_meter *before = msc_array_measure(&meter);

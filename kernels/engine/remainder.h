@@ -1,7 +1,7 @@
-// The dynamic-shape remainder of a plan: the joints that its steps do not compute. Their shapes, or
-// those of the joints before them, are known only once they run. The reference kernels run them
-// joint by joint for each (trial, batch); constants are already computed. Edits of their slots are
-// applied as fake quantisation.
+// The dynamic-shape remainder of a plan: the joints that the plan's steps do not compute, because
+// their shapes, or shapes of joints that they depend on, are known only once they run. The
+// reference kernels run these joints one by one for each (trial, batch); constants are already
+// computed. Edits of their slots are applied as fake quantisation.
 //
 //     const struct msc_remainder remainder = {.plan = plan, .dataset = dataset, .batch = 3,
 //                                             .edits = edits, .sink = &sink, .store = &store};
@@ -16,20 +16,21 @@
 // One trial on one batch. All pointers are borrowed for the call.
 struct msc_remainder {
     const struct msc_plan *plan;
-    const struct msc_dataset *dataset; // holds the plan's inputs
+    const struct msc_dataset *dataset; // has the inputs of the plan's graph
     size_t batch;
     const struct msc_edit *const *edits; // as in msc_eval_trial
     uint64_t noise_seed;
     const struct msc_sink *sink;
-    size_t trial; // index by which the sink knows it
+    size_t trial; // the sink's index of the trial
     struct msc_remainder_store *store;
     const struct msc_reference_limits *limits;
 };
 
-// Does the sink read anything other than live-out values of the plan?
+// Does the sink read any value that the remainder makes?
 bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *sink);
-// Computes from the live-out values [plan->n_live_out], in host memory, what else the sink reads.
-// Gives it the slots of the remainder one by one, then the batch. From any thread.
+// Computes the other values that the sink reads from the live-out values [plan->n_live_out], which
+// are in host memory. Gives the sink the slots of the remainder one by one, then the batch. From
+// any thread.
 enum msc_status msc_remainder_run(const struct msc_remainder *remainder,
                                   const struct msc_view live_out[]);
 

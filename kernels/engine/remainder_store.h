@@ -1,10 +1,10 @@
-// Keeps what remainders (kernels/engine/remainder.h) share from trial to trial: their weights under
-// edits, so that a weight is quantised once for all trials. Over the limit, it frees the least
-// recently used first. It also records how much memory a remainder takes while it runs.
+// Keeps the weights of remainders (kernels/engine/remainder.h) under edits from trial to trial, so
+// that a weight is quantised once for all trials. Over the limit, it frees the least recently used
+// weights first. It also records how much memory a remainder takes while it runs.
 //
 //     struct msc_remainder_store store;
 //     msc_remainder_store_init(&store);
-//     MSC_TRY(msc_remainder_store_get(&array, &store, weight, edit)); // one reference, the caller's
+//     MSC_TRY(msc_remainder_store_get(&array, &store, weight, edit)); // owned by the caller
 //     msc_remainder_store_finish(&store);
 #ifndef MSC_KERNELS_ENGINE_REMAINDER_STORE_H
 #define MSC_KERNELS_ENGINE_REMAINDER_STORE_H
@@ -14,7 +14,7 @@
 #include <pthread.h>
 
 struct msc_remainder_weight {
-    struct msc_array *weight; // unedited; the reference keeps its address valid
+    struct msc_array *weight; // before the edit; a reference, which keeps the address valid
     struct msc_hash edit;
     struct msc_array *edited;
     uint64_t last_use;
@@ -28,7 +28,7 @@ struct msc_remainder_store {
     uint64_t limit_bytes; // initially 0: nothing is kept
     uint64_t now;
     uint64_t n_made;     // edited weights made since init
-    uint64_t most_bytes; // most that a remainder took at once
+    uint64_t most_bytes; // highest memory use of any remainder so far
 };
 
 void msc_remainder_store_init(struct msc_remainder_store *store);

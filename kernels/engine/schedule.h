@@ -1,28 +1,29 @@
-// A schedule: the work of a job as a graph of nodes, and the threads that walk it.
+// A schedule: the work of a job as a graph of nodes, and the threads that run the nodes.
 //
 // A node is an expression (kernels/engine/numbering.h) on one batch (packed weights: on all
 // batches), or a call of the sink for one (trial, batch): with all live-out values, or with one
-// slot value. Nodes are made backwards from what the sink wants, so inputs of cached results get no
-// nodes. Threads take ready nodes last in, first out. This follows a batch through the network
-// while its data is in the processor's cache, and frees the data soonest.
+// slot value. Nodes are made backwards from the values that the sink wants, so inputs of cached
+// results get no nodes. Threads take ready nodes last in, first out. So a batch passes through the
+// network while its data is in the processor's cache, and the data is freed early.
 //
-// Weights are packed only when a step waits for nothing else. Otherwise steps with computed inputs
-// would hold these until the weights are packed.
+// Weights are packed only when a step waits for nothing else, and then at once: until the weights
+// are packed, the inputs of the step occupy memory.
 //
-// A result that only one of many trials wants is not kept: the next call will hardly ask for it.
+// If there are many trials, a result that only one of them uses is not kept: later calls are
+// unlikely to need it.
 //
-// A job processes its batches in windows, each just large enough to keep all threads busy. Cached
-// results are held only for the current window, and trials that are over skip later windows.
+// A job processes its batches in windows, each just large enough to keep all threads busy. Nodes
+// pin cached results only for the current window, and trials that are over skip later windows.
 //
 // If the backend can, it quantises a step's output while the step runs: the nodes of these
-// quantisations are fused into the step. If nothing else reads the output, it is not stored, unless
-// there are few trials.
+// quantisations are fused into the step. If nothing else reads the float32 output, it is not
+// stored, unless there are few trials.
 //
-// A backend may run several calls of a step at less cost than one by one (max_calls). Then the
-// order is reversed: the earliest step with ready nodes runs next, with all of them, and sinks come
-// last, so that the host waits for the device once per window. One thread at a time submits steps,
-// since the host submits them faster than the device runs them. Nodes that become ready meanwhile
-// join those already ready.
+// On some backends, several calls of a step cost less together than one by one (max_calls). Then
+// the order is reversed: the earliest step with ready nodes runs next, for all these nodes, and
+// sinks come last, so that the host waits for the device once per window. One thread at a time
+// submits steps, because the host submits them faster than the device runs them. Nodes that become
+// ready meanwhile are added to the ready ones.
 //
 //     struct msc_schedule *schedule;
 //     MSC_TRY(msc_schedule_create(&schedule, &options));
@@ -63,23 +64,22 @@ struct msc_job {
     size_t first_batch, end_batch; // batches first_batch … end_batch - 1
     const struct msc_sink *sink;
     unsigned flags;       // MSC_EVAL_…
-    bool is_last_attempt; // `end` is called even for trials out of memory; otherwise they are
-                          // retried
-    // Called before each window: returns how many batches it takes at most, at least 1. It may
-    // change how much the cache holds.
+    bool is_last_attempt; // trials that run out of memory end; otherwise they will be retried
+    // Called before each window: returns the maximum number of batches in it, at least 1. May
+    // change the limit of the cache.
     size_t (*window)(void *payload, size_t n_trials);
     void *payload;
 };
 
-// Groups the batches by their plans. *out is owned by the caller.
+// *out is owned by the caller.
 enum msc_status msc_schedule_create(struct msc_schedule **out,
                                     const struct msc_schedule_options *options);
 void msc_schedule_destroy(struct msc_schedule *s); // accepts NULL
 
-// Evaluates the trials over the job's batches. Returns MSC_OK even if single trials failed: their
-// status says so. MSC_E_CANCELLED: stopped, and MSC_E_LOST: the device was lost; `end` was called
-// only for finished trials. MSC_E_NOMEM: no memory to plan a window; `end` was not called. The
-// schedule keeps its own memory from call to call.
+// Evaluates the trials over the job's batches. Returns MSC_OK even if single trials failed: each
+// trial has its own status. MSC_E_CANCELLED (the call was stopped) and MSC_E_LOST (the device was
+// lost): `end` was called only for finished trials. MSC_E_NOMEM: not enough memory to plan a
+// window; `end` was not called. The schedule keeps its own memory from call to call.
 enum msc_status msc_schedule_run(struct msc_schedule *s, const struct msc_job *job);
 
 // See msc_evaluator_stats.

@@ -14,7 +14,8 @@ static enum msc_status schedule_build_add_node(struct msc_schedule *s, struct ms
     return MSC_OK;
 }
 
-// `user` reads `id`: it pins the entry, and waits for it if it is not there yet.
+// Records that node `user` reads node `id`: pins the entry of `id` if its result is cached,
+// otherwise makes `user` wait for it.
 static enum msc_status add_use(struct msc_schedule *s, int32_t id, int32_t user) {
     struct msc_node *node = &s->nodes[id];
     node->n_users++;
@@ -41,7 +42,7 @@ static const struct msc_step *step_of(const struct msc_scheduled_plan *p,
     return expr->kind == MSC_EXPR_STEP ? &p->plan->steps[expr->index] : NULL;
 }
 
-// If an expression is cached, gives it a node that holds the cached entry and sets *found.
+// If the result of an expression is cached, makes a node that holds the entry and sets *found.
 static enum msc_status find_cached(struct msc_schedule *s, int32_t plan, int32_t id, int32_t batch,
                                    bool *found) {
     struct msc_scheduled_plan *p = &s->plans[plan];
@@ -119,8 +120,8 @@ static enum msc_status push_inputs(struct msc_schedule *s, const struct msc_sche
 }
 
 // Makes nodes for an expression and everything it needs, depth first. Stops at expressions that
-// have nodes or are cached. An expression whose inputs have been pushed is kept on the stack as its
-// complement (~id).
+// have nodes or are cached. The stack holds expression ids; the complement ~id marks an expression
+// whose inputs have already been pushed.
 static enum msc_status need_expr(struct msc_schedule *s, int32_t plan, int32_t expr,
                                  int32_t batch) {
     const struct msc_scheduled_plan *p = &s->plans[plan];
@@ -165,8 +166,8 @@ static enum msc_status build_trial(struct msc_schedule *s, int32_t plan, size_t 
     return MSC_OK;
 }
 
-// Can the step compute this user (a quantisation) itself? Not with noise, which is added to stored
-// values, nor by channel, because steps do not know where channels are.
+// Can the step compute this quantisation of its output itself? It cannot if there is noise, which
+// is added to stored values, or a scale per channel, because steps do not know where channels are.
 static bool can_fuse(const struct msc_schedule *s, const struct msc_node *user) {
     const struct msc_expr *expr = user->expr == MSC_NO_ID ? NULL : msc_schedule__expr(s, user);
     return expr && expr->kind == MSC_EXPR_QUANTIZE && expr->noise_seed == 0 &&
@@ -180,7 +181,7 @@ static void fuse_users(struct msc_schedule *s, struct msc_node *node) {
     }
     const struct msc_expr *expr = msc_schedule__expr(s, node);
     const struct msc_step *step = step_of(&s->plans[node->plan], expr);
-    // A step that moves integers gives only integers.
+    // A step that moves integers outputs only integers.
     if (!step || expr->edit || step->n_outputs != 1 || !def->quantizes(s->options.backend, step)) {
         return;
     }
@@ -240,7 +241,7 @@ static enum msc_status build_plan(struct msc_schedule *s, int32_t plan) {
             progress->macs_asked += p->macs_asked;
             s->stats.macs_asked += p->macs_asked;
             uint64_t asked = (uint64_t)p->n_steps_asked, run = s->stats.steps_run - steps_before;
-            // Some steps run once per quantisation.
+            // `run` may exceed `asked`: a step that moves integers runs once per quantisation.
             s->stats.steps_reused += asked > run ? asked - run : 0;
         }
     }
@@ -260,7 +261,7 @@ enum msc_status msc_schedule__build(struct msc_schedule *s) {
         abandon_window(s);
         return status;
     }
-    // From here on, cached entries are pinned only by their readers.
+    // The readers of cached entries have pinned them: drop the pins of find_cached.
     for (size_t i = 0; i < s->n_nodes; i++) {
         fuse_users(s, &s->nodes[i]);
         if (s->nodes[i].entry) {

@@ -2,11 +2,11 @@
 
 #include "base/alloc.h"
 
-// From this many trials on, results that only one trial uses are not kept: it is unlikely that the
-// next call builds on just this trial.
+// With this many trials or more, results that only one trial uses are not kept: the next call is
+// unlikely to build on just this trial.
 enum { MANY_TRIALS = 8 };
 
-// The size of a value: under a quantisation, or unquantised (NULL).
+// The size of a value under a quantisation; NULL: unquantised.
 static size_t value_bytes(const struct msc_plan *plan, int32_t value,
                           const struct msc_quant *quant) {
     const struct msc_value *v = &plan->values[value];
@@ -54,7 +54,8 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
     return status;
 }
 
-// An input has been read: releases its entry if this was the last reader.
+// Called when a node has read `input`: drops the reader's pin, and also the entry after its last
+// reader.
 static void release_input(struct msc_schedule *s, struct msc_node *input) {
     if (!input->entry) {
         return;
@@ -63,7 +64,7 @@ static void release_input(struct msc_schedule *s, struct msc_node *input) {
         msc_cache_unpin(s->options.cache, input->entry);
         return;
     }
-    // Another plan may also use an entry of weights.
+    // Packed weights are kept even in fresh runs: another plan may use the same entry.
     if (msc_schedule__is_fresh(s) && msc_schedule__expr(s, input)->kind != MSC_EXPR_WEIGHTS) {
         msc_cache_discard(s->options.cache, input->entry);
     } else {
@@ -103,8 +104,9 @@ void msc_schedule__discard_entries(struct msc_schedule *s, struct msc_node *node
     }
 }
 
-// A search begins with a few baselines, whose values later trials read in other quantised variants.
-// So the unquantised value is kept too, while there is memory for it.
+// Is an unquantised output that nobody reads kept too? A search begins with a few baseline trials,
+// and later trials need their values under other quantisations. So it is kept while there is
+// memory.
 static bool keeps_unread(const struct msc_schedule *s) {
     return !msc_schedule__is_fresh(s) && s->job.n_trials < MANY_TRIALS &&
            msc_cache_has_room(s->options.cache);

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "kernels/engine/remainder.h"
 
-// A target's value, still at the backend's address; without data if there is none.
+// A target's value at the backend's address; data is NULL if the target has no value.
 static struct msc_view target_view(const struct msc_schedule *s, const struct msc_node *node,
                                    int32_t target) {
     const struct msc_scheduled_plan *p = &s->plans[node->plan];
@@ -15,15 +15,15 @@ static struct msc_view target_view(const struct msc_schedule *s, const struct ms
 
 // ---- Host memory ------------------------------------------------------------------------------
 
-// Unused buffers are kept until the schedule is destroyed: fresh memory costs more than the work on
-// it.
+// Unused buffers are kept until the schedule is destroyed: allocating fresh memory takes longer
+// than the work on its contents.
 struct msc_host_buffer {
     struct msc_host_buffer *next;
     size_t n_bytes;
     char *data;
 };
 
-// Returns NULL or a smaller buffer if memory is short.
+// Takes a buffer of n_bytes. If memory is short, returns a smaller buffer or NULL.
 static struct msc_host_buffer *take_buffer(struct msc_schedule *s, size_t n_bytes) {
     pthread_mutex_lock(&s->lock);
     struct msc_host_buffer *b = s->host_buffers;
@@ -63,10 +63,10 @@ void msc_schedule__finish_feeding(struct msc_schedule *s) {
 struct feed {
     struct msc_schedule *s;
     struct msc_arena arena;
-    struct msc_view *values; // of all targets of all nodes, node by node
+    struct msc_view *values; // values of all targets of all nodes, node by node
     struct msc_host_buffer *buffer;
     size_t n_used; // bytes in use
-    // Arguments of the next download_all.
+    // Arguments for the next download_all.
     void **hosts;
     const void **memories;
     size_t *n_bytes;
@@ -121,7 +121,8 @@ static enum msc_status feed_list(struct feed *f, const int32_t ids[], int32_t n)
     return MSC_OK;
 }
 
-// How many of the nodes form a group. They have *n_values values, of *n_bytes.
+// Returns the number of nodes that form the next group; they have *n_values values of *n_bytes
+// together.
 static int32_t feed_group(const struct feed *f, const struct msc_view values[], const int32_t ids[],
                           int32_t n, int32_t *n_values, size_t *n_bytes) {
     int32_t n_group = 0;
@@ -151,7 +152,7 @@ static enum msc_status download_copies(const struct feed *f) {
     return MSC_OK;
 }
 
-// Downloads values from a backend whose memory is not the host's.
+// Downloads values if the backend's memory is not host memory.
 static enum msc_status download_values(struct feed *f, struct msc_view values[], int32_t n) {
     f->n = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -166,7 +167,7 @@ static enum msc_status download_values(struct feed *f, struct msc_view values[],
     return f->n > 0 ? download_copies(f) : MSC_OK;
 }
 
-// Sinks read only float32.
+// Converts integers to floats, because sinks read only float32.
 static void dequantize_values(struct feed *f, struct msc_view values[], int32_t n) {
     for (int32_t i = 0; i < n; i++) {
         struct msc_view *v = &values[i];
@@ -226,7 +227,8 @@ static enum msc_status feed_node(const struct feed *f, int32_t id, const struct 
     return is_slot ? feed_slot(f->s, node, values) : feed_live_out(f->s, node, values);
 }
 
-// Feeds nodes whose values are in host memory. *n_given is how many succeeded before one failed.
+// Feeds nodes whose values are in host memory until one fails. *n_given is the number that
+// succeeded.
 static enum msc_status give_group(struct feed *f, const int32_t ids[], int32_t n,
                                   struct msc_view values[], int32_t n_values, int32_t *n_given) {
     enum msc_status status = bring_to_host(f, values, n_values);

@@ -3,7 +3,7 @@
 // Order of work in a call of msc_schedule_run:
 //
 //     schedule_targets.c   finds the value numbers that the sink reads of each trial
-//     schedule_trials.c    tracks each trial: begins, fails, is over, ends
+//     schedule_trials.c    tracks each trial: its begin, failures, early stop and end
 //     then for each window
 //     schedule_build.c     makes nodes backwards from the targets, up to cached results
 //     schedule_walk.c      lets threads take nodes until all are done
@@ -21,20 +21,20 @@
 #include <pthread.h>
 
 struct msc_node {
-    int32_t expr;                    // id; MSC_NO_ID: a sink node
+    int32_t expr;                    // id of the expression; MSC_NO_ID: a sink node
     int32_t plan;                    // plan of the expression
     int32_t batch;                   // for weights, the batch that first needed them
     int32_t trial;                   // trial that the node was made for; others may share it
-    int32_t first_target, n_targets; // of a sink node
+    int32_t first_target, n_targets; // targets that a sink node reads
     int32_t n_pending;               // inputs that are not ready yet
-    int32_t first_edge;              // to the nodes that wait for this one, or MSC_NO_ID
-    int32_t n_users;                 // nodes that have yet to read it
-    int32_t n_fused;                 // quantisations among its users that it computes itself
-    bool is_shared;                  // wanted by several trials
-    bool is_fused;                   // computed by the step that it reads
-    bool is_begun;                   // already taken; only for roots and weights
-    int32_t failure;                 // failure that reached this node, or MSC_NO_ID
-    struct msc_entry *entry;         // from when it is ready until its last user has read it
+    int32_t first_edge;      // list of edges to the nodes that wait for this one, or MSC_NO_ID
+    int32_t n_users;         // nodes that have not read this node's result yet
+    int32_t n_fused;         // quantisations among the users that this node computes itself
+    bool is_shared;          // the result is used by several trials
+    bool is_fused;           // a quantisation computed by the step whose output it reads
+    bool is_begun;           // already taken by a thread; set only for roots and weights
+    int32_t failure;         // failure of this node or of one of its inputs, or MSC_NO_ID
+    struct msc_entry *entry; // set while the result is computed and still read
 };
 
 struct msc_edge {
@@ -52,8 +52,8 @@ struct msc_scheduled_plan {
     size_t nodes_capacity;
     struct msc_value_number *targets; // [n_trials][n_targets]; expr MSC_NO_ID: nothing to read
     size_t targets_capacity;
-    int32_t *most_together; // [plan->n_steps] most nodes of a step run together so far without
-                            // running out of memory
+    int32_t *most_together; // [plan->n_steps] limit on the nodes of a step that run together;
+                            // lowered when memory runs out
     // Steps and MACs that the targets need, including reused ones.
     int32_t n_steps_asked;
     double macs_asked;
@@ -76,7 +76,7 @@ struct msc_progress {
     int32_t failed_batch;        // lowest failed batch, or MSC_NO_ID
     int32_t failed_node;         // earliest node of that batch in which a failure arose
     bool is_over;                // skips further windows
-    double macs_asked, macs_run; // in the batches that it took part in
+    double macs_asked, macs_run; // over the batches evaluated for this trial
 };
 
 struct msc_schedule {
@@ -87,8 +87,8 @@ struct msc_schedule {
 
     // The current job.
     struct msc_job job;
-    int32_t n_targets;             // per trial: live-out values, then slot values
-    int32_t n_live_out;            // live-out values, fed together: the maximum over plans
+    int32_t n_targets;             // targets per trial: live-out values, then slot values
+    int32_t n_live_out;            // targets that are live-out values: the maximum over plans
     struct msc_progress *progress; // [n_trials]
     size_t progress_capacity;
 
@@ -103,19 +103,19 @@ struct msc_schedule {
     struct msc_id_list ready;     // a stack with room for every node
     struct msc_id_list stack;     // expressions whose nodes are being made
     int32_t trial_built;          // trial whose nodes are being made
-    struct msc_failure *failures; // the first is used if there is no memory for another
+    struct msc_failure *failures; // failures[0] is reserved in case there is no memory for more
     size_t n_failures, failures_capacity;
 
     pthread_mutex_t lock; // guards everything except the sink calls of different trials
     pthread_cond_t wake;
-    pthread_mutex_t end_lock; // one `end` at a time
+    pthread_mutex_t end_lock; // allows one `end` at a time
     size_t n_done;
     int n_waiting;
     int stepper;          // thread that runs a step for several nodes, or MSC_NO_ID
     enum msc_status stop; // status that ends all trials at once: MSC_E_CANCELLED, MSC_E_LOST;
                           // otherwise MSC_OK
     char stop_message[200];
-    struct msc_host_buffer *host_buffers; // all unused
+    struct msc_host_buffer *host_buffers; // list of buffers that are not in use
 
     struct msc_schedule_stats stats;
 };
@@ -129,13 +129,13 @@ static inline const struct msc_plan *msc_schedule__plan(const struct msc_schedul
     return s->plans[node->plan].plan;
 }
 
-// The expression of a node; not for a sink node.
+// The expression of a node that is not a sink node.
 static inline const struct msc_expr *msc_schedule__expr(const struct msc_schedule *s,
                                                         const struct msc_node *node) {
     return &s->plans[node->plan].numbering.exprs[node->expr];
 }
 
-// The step of a node that is a step or its weights.
+// The step of a node that computes a step or packs weights.
 static inline const struct msc_step *msc_schedule__step(const struct msc_schedule *s,
                                                         const struct msc_node *node) {
     return &msc_schedule__plan(s, node)->steps[msc_schedule__expr(s, node)->index];
@@ -148,7 +148,7 @@ static inline struct msc_value_number msc_schedule__input(const struct msc_sched
     return num->inputs[num->exprs[node->expr].first_input + i];
 }
 
-// The targets of a trial [n_targets] under one plan.
+// The targets [n_targets] of a trial under one plan.
 static inline struct msc_value_number *msc_schedule__targets(const struct msc_schedule *s,
                                                              const struct msc_scheduled_plan *p,
                                                              size_t trial) {
@@ -165,7 +165,7 @@ static inline struct msc_hash msc_schedule__key(const struct msc_expr *expr, int
 static inline int32_t *msc_schedule__place(const struct msc_schedule *s,
                                            const struct msc_scheduled_plan *p, int32_t expr,
                                            int32_t batch) {
-    // Packed weights serve every batch: their node is stored under the window's first.
+    // Packed weights serve every batch: their node is stored under the first batch of the window.
     bool is_shared = p->numbering.exprs[expr].kind == MSC_EXPR_WEIGHTS;
     int32_t column = is_shared ? 0 : s->columns[batch] - p->first_column;
     return &p->nodes[(size_t)expr * (size_t)p->n_columns + (size_t)column];
@@ -217,9 +217,10 @@ static inline struct msc_view msc_schedule__quantized_view(const struct msc_plan
 
 // ---- Targets ----------------------------------------------------------------------------------
 
-// Numbers the values of all trials under every plan, and finds the numbers that the sink reads.
+// Numbers the values of all trials under every plan, and finds the value numbers that the sink
+// reads.
 enum msc_status msc_schedule__number_trials(struct msc_schedule *s);
-// The value of the plan that is target i of a trial, or MSC_NO_ID.
+// The value of the plan that target i reads, or MSC_NO_ID.
 int32_t msc_schedule__target_value(const struct msc_schedule *s, const struct msc_plan *plan,
                                    int32_t i);
 
@@ -227,15 +228,15 @@ int32_t msc_schedule__target_value(const struct msc_schedule *s, const struct ms
 
 // Calls the sink's `begin` for all trials.
 void msc_schedule__announce_trials(struct msc_schedule *s);
-// Resets the progress of all trials. Their targets are known.
+// Resets the progress of all trials. Requires their targets.
 enum msc_status msc_schedule__begin_trials(struct msc_schedule *s);
-// A sink node is done or has failed. Returns true if it was the trial's last and `end` is due. The
-// caller holds the lock.
+// Called when a sink node is done or has failed. Returns true if it was the last sink node of the
+// trial and `end` is due. The caller holds the lock.
 bool msc_schedule__finish_sink(struct msc_schedule *s, const struct msc_node *node);
 // Calls the sink's `end`. The caller holds the lock, which is released during the call.
 void msc_schedule__end_trial(struct msc_schedule *s, int32_t trial);
-// A window is done: trials that are over skip the next. MSC_E_CANCELLED: stopped; MSC_E_LOST: the
-// device was lost.
+// Called when a window is done: finds the trials that are over and skip the next window.
+// MSC_E_CANCELLED: the call was stopped; MSC_E_LOST: the device was lost.
 enum msc_status msc_schedule__end_window(struct msc_schedule *s);
 // Ends the trials that skipped the last window.
 void msc_schedule__end_trials(struct msc_schedule *s);
@@ -247,12 +248,12 @@ enum msc_status msc_schedule__build(struct msc_schedule *s);
 // Runs all nodes, or stops early if the job is cancelled.
 void msc_schedule__walk(struct msc_schedule *s);
 
-// Most nodes that run together.
+// The maximum number of nodes that run together.
 #define MSC_SCHEDULE_TOGETHER 64
 
-// Takes the nodes that a thread runs next, up to MSC_SCHEDULE_TOGETHER: several only if they belong
-// to one step or are sink nodes. Waits until there are some; returns 0 when all is done. The caller
-// holds the lock.
+// Takes up to MSC_SCHEDULE_TOGETHER nodes that a thread runs next; takes several only if they
+// belong to one step or are sink nodes. Waits until there are some; returns 0 when all nodes are
+// done. The caller holds the lock.
 int32_t msc_schedule__take(struct msc_schedule *s, int32_t ids[], int thread);
 // Called before the first node is taken: if the backend runs nodes together, marks the roots as
 // ready.
@@ -260,11 +261,11 @@ void msc_schedule__ready_roots(struct msc_schedule *s);
 
 // ---- Entries (the caller holds the lock) ------------------------------------------------------
 
-// Allocates the results of a node: its own, if they are read, and those of nodes fused into it.
+// Allocates the results of a node, if they are read, and the results of nodes fused into it.
 enum msc_status msc_schedule__allocate_entries(struct msc_schedule *s, struct msc_node *node);
 // Discards the results of a node that failed and of nodes fused into it.
 void msc_schedule__discard_entries(struct msc_schedule *s, struct msc_node *node);
-// A node has read its inputs: releases entries that have no further readers.
+// Called when a node has read its inputs: releases entries that have no further readers.
 void msc_schedule__release_inputs(struct msc_schedule *s, const struct msc_node *node);
 // After a stop: releases entries still held for nodes that never ran.
 void msc_schedule__release_unread(struct msc_schedule *s);
@@ -274,14 +275,14 @@ void msc_schedule__release_unread(struct msc_schedule *s);
 // Computes a node whose inputs and entries are ready. For weights, the caller owns *weights.
 enum msc_status msc_schedule__compute(struct msc_schedule *s, const struct msc_node *node,
                                       int thread, void **weights, size_t *weights_bytes);
-// The same for n nodes of one step. On failure, none of their results is valid.
+// Computes n nodes of one step together. On failure, none of their results is valid.
 enum msc_status msc_schedule__compute_together(struct msc_schedule *s, const int32_t ids[],
                                                int32_t n, int thread);
 // Computes the quantisation of a node.
 enum msc_status msc_schedule__quantize(struct msc_schedule *s, const struct msc_node *node,
                                        int thread);
-// Gives the values of n sink nodes to the sink, one after the other, until one fails. Returns how
-// many succeeded; *status is the result of the next.
+// Gives the values of n sink nodes to the sink, one after the other, until one fails. Returns the
+// number that succeeded; *status is MSC_OK or the failure of the next node.
 int32_t msc_schedule__feed_sink(struct msc_schedule *s, const int32_t ids[], int32_t n,
                                 enum msc_status *status);
 // Frees the memory kept for feeding. No thread may be feeding.

@@ -28,7 +28,8 @@ static void seed_noise(struct msc_rng *rng, const struct msc_expr *expr, int32_t
     msc_rng_seed(rng, expr->hash.low, expr->hash.high + (uint64_t)batch);
 }
 
-// Reads elements from `first` on as float32; the input may hold integers of another quantisation.
+// Reads the elements from index `first` on as float32; `in` may hold integers under another
+// quantisation.
 static void read_elements(float out[], const struct msc_view *in, const void *data, int64_t first,
                           int64_t n) {
     const char *from = (const char *)data + (size_t)first * msc_dtype_bytes(in->dtype);
@@ -45,8 +46,8 @@ static void make_float(struct msc_view *v, void *data) {
     v->quant = NULL;
 }
 
-// For host memory: works piece by piece, so that the float32 copy stays in the processor's cache.
-// With a generator, the copy is perturbed.
+// Quantises in host memory, piece by piece, so that the float32 copy stays in the processor's
+// cache. If `rng` is not NULL, perturbs the copy.
 static enum msc_status quantize_pieces(struct msc_backend *b, struct msc_rng *rng,
                                        struct msc_view in, struct msc_view out,
                                        const struct msc_quant *edit, int thread) {
@@ -72,8 +73,8 @@ static enum msc_status quantize_pieces(struct msc_backend *b, struct msc_rng *rn
     return status;
 }
 
-// For memory of a device (the copy is downloaded and uploaded), or for scales by channel: works on
-// the whole tensor.
+// Quantises a copy of the whole tensor in host memory: for memory of a device (the copy is
+// downloaded and uploaded) and for one scale per channel.
 static enum msc_status quantize_copy(struct msc_backend *b, struct msc_rng *rng, struct msc_view in,
                                      const struct msc_view *out, const struct msc_quant *edit,
                                      int thread) {

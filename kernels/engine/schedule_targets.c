@@ -13,7 +13,7 @@ int32_t msc_schedule__target_value(const struct msc_schedule *s, const struct ms
     return is_asked && i < plan->n_live_out ? plan->live_out[i] : MSC_NO_ID;
 }
 
-// The number of targets is the maximum over plans.
+// Counts the targets: the maximum over plans.
 static void count_targets(struct msc_schedule *s) {
     int32_t n_slots = 0;
     s->n_live_out = 0;
@@ -25,7 +25,7 @@ static void count_targets(struct msc_schedule *s) {
     s->n_targets = s->n_live_out + (s->job.sink->slot ? n_slots : 0);
 }
 
-// Counts the steps and MACs that the targets need, backwards over the plan's steps.
+// Counts the steps and MACs that the targets need: goes backwards over the plan's steps.
 static enum msc_status count_asked(const struct msc_schedule *s, struct msc_scheduled_plan *p) {
     const struct msc_plan *plan = p->plan;
     bool *is_needed = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(bool));
@@ -52,7 +52,8 @@ static enum msc_status count_asked(const struct msc_schedule *s, struct msc_sche
     return MSC_OK;
 }
 
-// The number of a trial's target; wanted values come under the edits that sinks read them with.
+// The value number of a trial's target. Wanted values are under the edits that apply when sinks
+// read them.
 static enum msc_status number_target(const struct msc_schedule *s, struct msc_scheduled_plan *p,
                                      const struct msc_eval_trial *trial, int32_t i,
                                      struct msc_value_number *number) {

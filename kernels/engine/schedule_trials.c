@@ -17,7 +17,7 @@ void msc_schedule__announce_trials(struct msc_schedule *s) {
     }
 }
 
-// The number of batches of the job that run by a plan.
+// The number of batches of the job that use a plan.
 static int64_t count_batches(const struct msc_schedule *s, const struct msc_scheduled_plan *p) {
     int64_t n = 0;
     for (int32_t i = 0; i < p->n_batches; i++) {
@@ -57,8 +57,9 @@ enum msc_status msc_schedule__begin_trials(struct msc_schedule *s) {
 
 // ---- Ending -----------------------------------------------------------------------------------
 
-// Does this sink's failure replace the trial's reported one? The report is deterministic: the
-// lowest batch that fails, and in it the node made first, whichever failed first in time.
+// Does this sink's failure replace the failure reported for the trial? The reported one is that of
+// the lowest failed batch and, in this batch, of the node made first. So it does not depend on
+// time.
 static bool is_told(const struct msc_schedule *s, const struct msc_node *sink) {
     const struct msc_progress *p = &s->progress[sink->trial];
     if (p->failed_batch == MSC_NO_ID || sink->batch != p->failed_batch) {
@@ -67,8 +68,8 @@ static bool is_told(const struct msc_schedule *s, const struct msc_node *sink) {
     return s->failures[sink->failure].node < p->failed_node;
 }
 
-// Is the trial evaluated again, so that it has not ended yet? Trials out of memory are retried.
-// Trials whose device was lost are evaluated again after the device is reopened.
+// Will the trial be evaluated again, so that `end` is not due? Trials that ran out of memory are
+// retried. Trials whose device was lost are evaluated again after the device is reopened.
 static bool comes_again(const struct msc_schedule *s, size_t trial) {
     enum msc_status status = s->job.trials[trial].status;
     return status == MSC_E_LOST || (status == MSC_E_NOMEM && !s->job.is_last_attempt);

@@ -8,7 +8,7 @@
 
 // ---- Scheduling (the caller holds the lock) ----------------------------------------------------
 
-// Records only the first reason. All threads see it before they take their next nodes.
+// Stops the job for the first reason given. All threads see it before they take their next nodes.
 static void stop_all(struct msc_schedule *s, enum msc_status status, const char *message) {
     if (s->stop == MSC_OK) {
         s->stop = status;
@@ -34,7 +34,7 @@ static void fail_node(struct msc_schedule *s, int32_t id, enum msc_status status
     }
 }
 
-// Of two failures, returns the one whose node was made first, whichever failed first in time.
+// Returns the failure whose node was made first, regardless of which failed first.
 static int32_t first_failure(const struct msc_schedule *s, int32_t a, int32_t b) {
     if (a == MSC_NO_ID || b == MSC_NO_ID) {
         return a == MSC_NO_ID ? b : a;
@@ -42,7 +42,7 @@ static int32_t first_failure(const struct msc_schedule *s, int32_t a, int32_t b)
     return s->failures[a].node < s->failures[b].node ? a : b;
 }
 
-// If a step waits only for its weights, they are next.
+// If a step waits only for its weights, makes the weights ready.
 static void push_weights(struct msc_schedule *s, const struct msc_node *user) {
     const struct msc_expr *expr = user->expr == MSC_NO_ID ? NULL : msc_schedule__expr(s, user);
     if (!expr || expr->weights == MSC_NO_ID) {
@@ -57,7 +57,7 @@ static void push_weights(struct msc_schedule *s, const struct msc_node *user) {
 
 static void finish_computed(struct msc_schedule *s, struct msc_node *node);
 
-// Hands a finished node to the nodes that wait for it; a failure is passed on to all of them.
+// Wakes the nodes that wait for a finished node; its failure is passed on to all of them.
 static void wake_users(struct msc_schedule *s, struct msc_node *node) {
     size_t before = s->ready.n;
     for (int32_t e = node->first_edge; e != MSC_NO_ID; e = s->edges[e].next) {
@@ -76,7 +76,7 @@ static void wake_users(struct msc_schedule *s, struct msc_node *node) {
     }
 }
 
-// Finishes an expression that has its result or failed, and the nodes fused into it.
+// Finishes a node whose expression was computed or failed, and the nodes fused into it.
 static void finish_computed(struct msc_schedule *s, struct msc_node *node) {
     struct msc_entry *entry = node->entry;
     if (entry) {
@@ -85,7 +85,7 @@ static void finish_computed(struct msc_schedule *s, struct msc_node *node) {
     wake_users(s, node);
     msc_schedule__release_inputs(s, node);
     if (entry) {
-        msc_cache_unpin(s->options.cache, entry); // the pin from its creation; users hold their own
+        msc_cache_unpin(s->options.cache, entry); // the creator's pin; users hold their own
     }
     s->n_done++;
 }
@@ -97,9 +97,9 @@ static void set_weights(struct msc_schedule *s, const struct msc_node *node, voi
                           &plan->steps[msc_schedule__expr(s, node)->index], weights, n_bytes);
 }
 
-// The caller holds the lock, which is released meanwhile. On a device, the cache makes room for
-// memory that the backend needs: temporary memory and packed weights. On the host, a step cannot
-// fail for memory that the cache holds.
+// Computes a node. On a device, if the backend cannot allocate temporary memory or packed weights,
+// frees part of the cache and retries. On the host, memory is not short because of the cache. The
+// caller holds the lock, which is released meanwhile.
 static enum msc_status compute_in_room(struct msc_schedule *s, const struct msc_node *node,
                                        int thread, void **weights, size_t *weights_bytes) {
     bool can_evict = !s->options.backend->def->memory_is_host;
@@ -155,9 +155,9 @@ static enum msc_status try_together(struct msc_schedule *s, const int32_t ids[],
     return status;
 }
 
-// The same for nodes of one step. If they fail together, each runs by itself to find which of them
-// fails. If they run out of memory, they are retried once with part of the cache freed, and then in
-// smaller numbers, also in later calls.
+// Computes several nodes of one step together. If the call fails, each node runs by itself to find
+// which of them fails. If it runs out of memory, it is retried once with part of the cache freed;
+// then fewer nodes run together, also in later calls.
 static void compute_together(struct msc_schedule *s, const int32_t ids[], int32_t n, int thread) {
     const struct msc_node *first = &s->nodes[ids[0]];
     int32_t *most = &s->plans[first->plan].most_together[msc_schedule__expr(s, first)->index];
@@ -192,8 +192,8 @@ static void close_sink(struct msc_schedule *s, int32_t id) {
     }
 }
 
-// Runs sinks whose values are all ready. If one fails, the values of those after it, requested
-// together with its own, are requested again.
+// Runs sinks whose values are all ready. If one fails, the values of the sinks after it are
+// downloaded again.
 static void run_sinks(struct msc_schedule *s, const int32_t ids[], int32_t n) {
     while (n > 0) {
         enum msc_status status;

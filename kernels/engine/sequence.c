@@ -16,7 +16,7 @@ static const char *input_name(const struct msc_graph *g, size_t input) {
     return msc_tensor_label(msc_graph_tensor(g, msc_graph_input(g, (int32_t)input)));
 }
 
-// One graph serves all chunks: inputs that determine lengths must be equal in all chunks.
+// One graph serves all chunks, so inputs that determine lengths must be equal in all chunks.
 static enum msc_status check_parameter(const struct msc_graph *g, const struct msc_dataset *dataset,
                                        size_t batch, size_t input) {
     const struct msc_array *all = msc_dataset_batch(dataset, batch, input);
@@ -34,7 +34,7 @@ static enum msc_status check_parameter(const struct msc_graph *g, const struct m
     return is_same ? MSC_OK
                    : MSC_FAIL(MSC_E_UNSUPPORTED,
                               "input %s gives parameters of joints but %s: all chunks of a "
-                              "sequence run by one plan",
+                              "sequence must use one plan",
                               input_name(g, input),
                               form == MSC_INPUT_STATE ? "is a state"
                                                       : "differs between chunks of a sequence");
@@ -64,7 +64,7 @@ static enum msc_status describe_sequence(struct msc_unroll *u, bool is_chunked[]
     return MSC_OK;
 }
 
-// Joints keep their names when bound.
+// Matches joints by name, which binding keeps.
 static void name_joints(struct msc_unrolled *out, const struct msc_graph *graph,
                         const struct msc_graph *bound) {
     for (int32_t i = 0; i < msc_graph_n_joints(out->graph); i++) {

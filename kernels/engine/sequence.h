@@ -11,9 +11,10 @@
 enum msc_status msc_sequence_first(struct msc_array *arrays[], const struct msc_dataset *dataset,
                                    size_t batch);
 
-// Unrolls `bound`, which was bound to that chunk of `graph`; the `joints` of *out refer to `graph`.
-// MSC_E_UNSUPPORTED: an input that parameters of joints come from (`is_parameter` [n_inputs])
-// differs between chunks. MSC_E_INVALID: nothing feeds a state, or the feeding tensor does not fit.
+// Unrolls `bound`, made from `graph` by binding it to the first chunk; the `joints` of *out refer
+// to `graph`. MSC_E_UNSUPPORTED: an input that gives parameters of joints (`is_parameter`
+// [n_inputs]) differs between chunks. MSC_E_INVALID: no tensor feeds a state, or the tensor does
+// not fit it.
 enum msc_status msc_sequence_unroll(struct msc_unrolled *out, const struct msc_graph *graph,
                                     const struct msc_graph *bound,
                                     const struct msc_dataset *dataset, size_t batch,

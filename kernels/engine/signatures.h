@@ -1,6 +1,6 @@
-// Finds batches that can share a plan: their inputs have the same shapes, and the inputs that
-// parameters of joints come from (a Reshape's shape) have the same values. Only binding shows which
-// inputs these are, so they are stored with each plan; nearly all plans have the same.
+// Finds batches that can share a plan: their inputs have the same shapes, and the inputs that give
+// parameters of joints (a Reshape's shape) have the same values. Only binding shows which inputs
+// give parameters, so this selection is stored with each plan; nearly all plans have the same one.
 //
 //     struct msc_signatures s = {.dataset = dataset};
 //     int32_t plan = msc_signatures_find(&s, batch);            // MSC_NO_ID: it needs a new plan
@@ -19,12 +19,12 @@ struct msc_signature {
 
 struct msc_signatures {
     const struct msc_dataset *dataset; // borrowed
-    // Inputs that parameters come from: one row per different set.
+    // Which inputs give parameters: one row per different selection.
     bool **selections; // [n_selections][n_inputs]
     size_t n_selections, selections_capacity;
     struct msc_signature *items;
     size_t n, capacity;
-    struct msc_hash_index index; // of `items`
+    struct msc_hash_index index; // finds `items` by hash
 };
 
 void msc_signatures_finish(struct msc_signatures *s);

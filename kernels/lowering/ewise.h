@@ -1,9 +1,9 @@
 // Element-wise programs: a chain of element-wise joints, compiled once to instructions. A backend
-// runs them block by block or makes a shader of them.
+// interprets the instructions block by block or makes a shader of them.
 //
 // A program is a whole step (a chain of element-wise joints) or the epilogue of another step. An
-// epilogue begins with the anchor's result; after integer sums, it begins with y = t * (float)sum,
-// y += b (kernels/backend.h).
+// epilogue begins with the anchor's result. If the anchor gives integer sums, the epilogue first
+// computes y = t * (float)sum, y += b (kernels/backend.h).
 //
 //     struct msc_ewise *e;
 //     MSC_TRY(msc_ewise_create(&e, plan, step, &options));
@@ -34,17 +34,17 @@ struct msc_ewise_options {
     enum msc_ewise_start start;
     int32_t first;        // first joint to compile; the output of the joint before it is the
                           // anchor's result
-    int channel_axis;     // of the output: innermost in memory, apart from axes of length 1
+    int channel_axis;     // output axis, innermost in memory except for axes of length 1
     bool is_scalar_scale; // one scale instead of one per channel
-    float low, high;      // limits of scaled sums, applied after the bias
-    // The bias if a call has none of its own; [channels], borrowed; may be NULL.
+    float low, high;      // limits (clip) of scaled sums, applied after the bias
+    // [channels] Used if a call has no bias of its own; borrowed; may be NULL.
     const float *bias;
 };
 
 enum msc_ewise_source {
     MSC_EWISE_FROM_INPUT,
     MSC_EWISE_FROM_MEMORY, // a constant
-    MSC_EWISE_FROM_BIAS,   // given by the call, or a constant
+    MSC_EWISE_FROM_BIAS,   // the call's bias, or a constant
     MSC_EWISE_FROM_ANCHOR,
     MSC_EWISE_FROM_SCALES,
     MSC_EWISE_FROM_OFFSETS,
@@ -54,11 +54,11 @@ struct msc_ewise_operand {
     enum msc_ewise_source source;
     int32_t input;                 // index of the step input
     const float *memory;           // borrowed from the graph, or owned by the program
-    int64_t strides[MSC_MAX_DIMS]; // per dim of the program, in elements; 0: broadcast
+    int64_t strides[MSC_MAX_DIMS]; // stride in elements per dim of the program; 0: broadcast
 };
 
-// Operands of an instruction are references: the index of one of the program's operands or, from
-// MSC_EWISE_VALUE on, of an earlier instruction's result. -1: absent.
+// An operand of an instruction is a reference: i for operand i of the program, MSC_EWISE_VALUE + i
+// for the result of the earlier instruction i, -1 if absent.
 #define MSC_EWISE_VALUE (1 << 20)
 #define MSC_EWISE_MAX_X 4
 struct msc_ewise_instr {
@@ -68,11 +68,11 @@ struct msc_ewise_instr {
     float p[2];
 };
 
-// A program runs over the output's dims in memory order. Neighbouring dims are joined if the
+// A program runs over the output's dims in memory order. Neighbouring dims are merged if the
 // strides of every operand allow it.
 struct msc_ewise {
     struct msc_arena arena;
-    int n_dims; // at least 1
+    int n_dims; // dims after merging, at least 1
     int64_t dims[MSC_MAX_DIMS];
     int32_t n_operands;
     struct msc_ewise_operand *operands;
@@ -94,14 +94,14 @@ enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *
                                  const struct msc_ewise_options *options);
 void msc_ewise_destroy(struct msc_ewise *e); // accepts NULL
 
-// The index at which a reference is stored: operands first, then registers, then the output; -1 for
-// -1.
+// Where a runner stores the values of a reference, as an index: operands first, then registers,
+// then the output; -1 for an absent operand.
 static inline int32_t msc_ewise_place(const struct msc_ewise *e, int32_t ref) {
     return ref < MSC_EWISE_VALUE ? ref : e->n_operands + e->registers[ref - MSC_EWISE_VALUE];
 }
-// Are the first n strides 0?
+// Is the operand constant along the first n dims (strides 0)?
 bool msc_ewise_is_constant(const struct msc_ewise_operand *o, int n);
-// Does the operand have the output's order in memory?
+// Are the operand's elements in the same memory order as the output's?
 bool msc_ewise_lies_as_output(const struct msc_ewise *e, const struct msc_ewise_operand *o);
 // The number of operands of an instruction.
 int msc_ewise_n_operands(enum msc_ewise_op op);

@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-// Codes must be complete: if one is missing, the number of rows is too small. A duplicate code
-// fails to compile in msc_ewise_n_operands.
+// Checks that no code is missing: the number of rows would be too small. A duplicate code fails to
+// compile in msc_ewise_n_operands.
 #define EWISE(code, name, operands, expression) +1
 #define EWISE_LOOP(code, name, operands, loop, expression) +1
 #define EWISE_SUMS(code, name, operands, loop) +1
@@ -54,8 +54,8 @@ int32_t msc_ewise__add_operand(struct msc_ewise_builder *b,
     return e->n_operands++;
 }
 
-// Copies a constant in the output's memory order, without the axes along which it is broadcast. A
-// constant in that order is used as it is.
+// Copies a constant into the output's memory order, without the axes along which it is broadcast. A
+// constant that already has this order is not copied.
 static enum msc_status arrange_constant(struct msc_ewise_builder *b, struct msc_ewise_operand *o) {
     int64_t dense[MSC_MAX_DIMS] = {0};
     int64_t n = 1;

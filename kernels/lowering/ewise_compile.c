@@ -81,7 +81,7 @@ static int32_t add_anchor(struct msc_ewise_builder *b) {
     return msc_ewise__add_operand(b, &o);
 }
 
-// An operand with one number per channel, or one for all.
+// Adds an operand with one number per channel or one number for all channels.
 static int32_t add_channels(struct msc_ewise_builder *b, enum msc_ewise_source source,
                             const float *memory, const struct msc_ewise_options *options) {
     struct msc_ewise_operand o = {.source = source, .input = MSC_NO_ID, .memory = memory};
@@ -93,13 +93,14 @@ static int32_t add_channels(struct msc_ewise_builder *b, enum msc_ewise_source s
     return msc_ewise__add_operand(b, &o);
 }
 
-// Emits what precedes the first joint: the anchor's result, or the scaling of its sums.
+// Adds the anchor's result as an operand and, if it is integer sums, an instruction that scales
+// them.
 static enum msc_status emit_start(struct msc_ewise_builder *b,
                                   const struct msc_ewise_options *options) {
     static const float zero[1] = {-0.0f}; // neutral for addition: x + -0 is x for any x
     struct msc_ewise_instr finish = {
         .op = MSC_EWISE_FINISH_F32, .x = {-1, -1, -1, -1}, .p = {options->low, options->high}};
-    int32_t *x = finish.x; // sum, scale, bias, offset
+    int32_t *x = finish.x; // operands: sum, scale, bias, offset
     if (options->start == MSC_EWISE_CHAIN) {
         return MSC_OK;
     }

@@ -73,7 +73,7 @@ static enum msc_status emit_gelu(struct msc_ewise_builder *b, const struct msc_s
     return MSC_OK;
 }
 
-// Combines two operands, or a list of them from left to right.
+// Combines two operands, or more than two from left to right.
 static enum msc_status emit_binary(struct msc_ewise_builder *b, const struct msc_step_joint *j,
                                    const struct row *row, int32_t *result) {
     int32_t x, y;

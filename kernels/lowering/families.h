@@ -1,8 +1,8 @@
-// Families of joints: what both backends plan in the same way before they compute.
+// Families of joints: the part of planning that is the same for both backends.
 //
-// A joint's family follows from its operator and from what the family accepts; MSC_FAMILY_REFERENCE
-// takes all other joints. The family decides which element-wise joints may follow in a step and
-// which layouts the step uses. Each backend computes steps in its own way, by a table of kernels
+// An operator determines a joint's family, if the family accepts the joint; all other joints belong
+// to MSC_FAMILY_REFERENCE. The family decides which element-wise joints may follow in a step and
+// which layouts the step uses. Each backend has its own kernels for the steps: a table with one row
 // per family (kernels/cpu/cpu_families.c, kernels/vulkan/vk_families.c).
 //
 // To add a family: 1 give it a number below, 2 write its `const struct msc_family_def` in
@@ -17,20 +17,20 @@
 enum msc_family {
     MSC_FAMILY_REFERENCE, // everything else: steps of one joint, all NCHW
     MSC_FAMILY_EWISE,     // element-wise chains, batch_norm
-    MSC_FAMILY_CONV,      // and transposed
+    MSC_FAMILY_CONV,      // convolutions, also transposed
     MSC_FAMILY_LINEAR,
-    MSC_FAMILY_INTEGER, // convolutions and products of the model's own integers
+    MSC_FAMILY_INTEGER, // convolutions and products on integers that the model itself quantises
     MSC_FAMILY_MATMUL,
     MSC_FAMILY_POOL,
-    MSC_FAMILY_REDUCE, // and global pools
+    MSC_FAMILY_REDUCE, // reductions and global pools
     MSC_FAMILY_SOFTMAX,
     MSC_FAMILY_LAYER_NORM,
-    MSC_FAMILY_GROUP_NORM, // and over single channels
+    MSC_FAMILY_GROUP_NORM, // normalisation over groups of channels or single channels
     MSC_FAMILY_RESIZE,
     MSC_FAMILY_LINEAR_QUANT, // QuantizeLinear and similar
     MSC_FAMILY_RENAME,       // reshape and similar: always an alias
-    MSC_FAMILY_PERMUTE,      // also reorders between layouts
-    MSC_FAMILY_DEPTH_SPACE,  // and space to depth
+    MSC_FAMILY_PERMUTE,      // transposes, and reorders between layouts
+    MSC_FAMILY_DEPTH_SPACE,  // depth to space and space to depth
     MSC_FAMILY_CONCAT,
     MSC_FAMILY_SPLIT,
     MSC_FAMILY_SLICE,
@@ -41,7 +41,7 @@ enum msc_family {
 enum msc_family msc_family_of(const struct msc_graph *g, const struct msc_joint *joint);
 // The family of the step's anchor; MSC_FAMILY_PERMUTE for a reorder.
 enum msc_family msc_family_of_step(const struct msc_graph *g, const struct msc_step *step);
-const char *msc_family_name(enum msc_family family); // as msc_placement.kernel
+const char *msc_family_name(enum msc_family family); // name for msc_placement.kernel
 
 // Implement msc_backend_def.fuses and .layouts for all backends; `b` is not used.
 bool msc_family_fuses(const struct msc_backend *b, const struct msc_graph *g,

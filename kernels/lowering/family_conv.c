@@ -14,8 +14,8 @@ static bool has_known_layouts(const struct msc_joint *joint, int n_spatial, bool
            strcmp(kernel_layout, kernels[is_transposed ? 1 : 0][n_spatial - 1]) == 0;
 }
 
-// Reads the window's attributes. False if they do not fit the shapes or only the reference kernels
-// support them.
+// Reads the window's attributes. False if they do not fit the shapes, or if only the reference
+// kernels support them.
 static bool read_window(struct msc_gemm_desc *d, const struct msc_joint *joint,
                         const struct msc_tensor *x, const struct msc_tensor *w,
                         const struct msc_tensor *y) {
@@ -38,7 +38,7 @@ static bool read_window(struct msc_gemm_desc *d, const struct msc_joint *joint,
             return false;
         }
         if (d->kind == MSC_GEMM_CONV_TRANSPOSE) {
-            // Output padding reduces the padding at the end.
+            // Computed from the output size, because output padding reduces the padding at the end.
             d->pad_end[i] = (d->in[i] - 1) * d->strides[i] + reach - d->pad_begin[i] - d->out[i];
             if (d->pad_end[i] + d->strides[i] <= 0) {
                 return false; // a whole stride of outputs gets no input: oneDNN does not support
@@ -115,7 +115,7 @@ void msc_family__conv_layouts(const struct msc_graph *g, const struct msc_step *
     const struct msc_joint *anchor = step->joints[0].joint;
     const struct msc_tensor *y = msc_lowering_output(g, anchor);
     int32_t x = step->joints[0].operands[0].index;
-    // With a single position the layouts coincide; NCHW spares NCHW consumers a reorder.
+    // With a single position both layouts have the same order; NCHW spares consumers a reorder.
     out->outputs =
         msc_lowering_layouts_coincide(y->n_dims, y->dims) ? MSC_LAYOUT_NCHW : MSC_LAYOUT_NHWC;
     msc_lowering_follow_layout(g, step, 1, MSC_LAYOUT_NHWC, coming, out);

@@ -2,7 +2,7 @@
 #include "kernels/lowering/ewise.h"
 #include "kernels/lowering/families_internal.h"
 
-// Channels last if any input of the output's shape comes in that layout.
+// The output is NHWC if any input of the output's shape comes in NHWC.
 static void family_ewise_layouts(const struct msc_graph *g, const struct msc_step *step,
                                  const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_tensor *y = msc_lowering_output(g, step->joints[step->n_joints - 1].joint);

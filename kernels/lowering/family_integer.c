@@ -70,7 +70,7 @@ static bool family_integer_is_byte(enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_U8 || dtype == MSC_DTYPE_I8;
 }
 
-// Is the operand absent, or a list of n numbers of this type, or one number for all?
+// Is the operand absent, or one number of this type, or a list of n?
 static bool is_list(const struct msc_graph *g, const struct msc_joint *joint, int place,
                     enum msc_dtype dtype, int64_t n) {
     const struct msc_array *a = msc_integer_constant(g, joint, place);
@@ -81,7 +81,7 @@ static bool is_list(const struct msc_graph *g, const struct msc_joint *joint, in
            (msc_array_n_elements(a) == 1 || msc_array_n_elements(a) == n);
 }
 
-// The range of weights minus their zero points. False if it does not fit a byte.
+// Finds the range of weights minus their zero points. False if it does not fit a byte.
 static bool family_integer_find_range(struct msc_quant *out, enum msc_dtype dtype,
                                       const struct msc_array *zeros) {
     int64_t least = msc_integer_number(zeros, 0), greatest = least;

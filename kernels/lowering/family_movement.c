@@ -11,8 +11,8 @@ static bool family_accepts_computed(const struct msc_graph *g, const struct msc_
     return msc_lowering_is_computed(g, joint, 0);
 }
 
-// Always an alias. NCHW in and out, except that an NHWC input is kept if only the axes after the
-// channels are reshaped, or if its layouts coincide.
+// Always an alias. Input and output are NCHW, except that an NHWC input is kept if only the axes
+// after the channels are reshaped, or if both layouts of the input have the same order.
 static void family_rename_layouts(const struct msc_graph *g, const struct msc_step *step,
                                   const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_joint *joint = step->joints[0].joint;
@@ -45,8 +45,8 @@ static bool family_permute_accepts(const struct msc_graph *g, const struct msc_j
            msc_movement_read_axes(axes, joint, msc_lowering_operand(g, joint, 0)->n_dims);
 }
 
-// The axes of the input in the memory order of a tensor that has `axes` of it, without axes of
-// length 1. Returns how many there are.
+// Lists the axes of x in the memory order of its transpose by `axes`, stored in `layout`. Leaves
+// out axes of length 1. Returns the number of axes.
 static int order_in_memory(int64_t order[MSC_MAX_DIMS], const struct msc_tensor *x,
                            const int64_t axes[], enum msc_layout layout) {
     int positions[MSC_MAX_DIMS], n = 0;
@@ -63,7 +63,8 @@ static int order_in_memory(int64_t order[MSC_MAX_DIMS], const struct msc_tensor 
     return n;
 }
 
-// The input keeps its layout. An alias if that is the output's order in one of its layouts.
+// The input keeps its layout. The step is an alias if the output, in one of its layouts, has the
+// same order of elements.
 static void family_permute_layouts(const struct msc_graph *g, const struct msc_step *step,
                                    const enum msc_layout coming[], struct msc_step_layouts *out) {
     static const int64_t same[MSC_MAX_DIMS] = {0, 1, 2, 3, 4, 5, 6, 7};

@@ -13,7 +13,7 @@ static bool family_resize_accepts(const struct msc_graph *g, const struct msc_jo
     int n_scales = msc_joint_attr_floats(joint, "scales", scales, MSC_MAX_DIMS);
     for (int i = 1; i < joint->n_operands; i++) {
         if (msc_lowering_operand(g, joint, i)) {
-            return false; // parameters are computed
+            return false; // its parameters are computed at run time
         }
     }
     return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&

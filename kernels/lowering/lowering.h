@@ -31,12 +31,12 @@ enum msc_reduction_kind { // numbered as in the shader
 // A sum, mean, maximum or minimum over axes, or a global pool.
 struct msc_reduction {
     enum msc_reduction_kind kind;
-    bool is_mean; // the sum is divided by the number of elements
+    bool is_mean; // divide the sum by the number of elements
     bool is_reduced[MSC_MAX_DIMS];
 };
 
-// Describes the reduction of an input with `n_dims`. False if the axes are not constant or out of
-// range.
+// Describes the reduction of an input with n_dims dims. False if the axes are not constant or are
+// out of range.
 bool msc_lowering_describe_reduction(struct msc_reduction *out, const struct msc_joint *joint,
                                      int n_dims);
 
@@ -47,12 +47,12 @@ bool msc_lowering_same_shape(const struct msc_tensor *a, const struct msc_tensor
 
 // Do both layouts of these dims give the same order of elements?
 bool msc_lowering_layouts_coincide(int n_dims, const int64_t dims[]);
-// The layout to request when `wanted` is preferred. A tensor whose layouts coincide keeps its own;
-// one with fewer than 3 dims is NCHW.
+// The layout to request for an input if `wanted` is preferred. A tensor for which both layouts have
+// the same order keeps its layout; a tensor with fewer than 3 dims is NCHW.
 enum msc_layout msc_lowering_ask_layout(const struct msc_tensor *t, enum msc_layout wanted,
                                         enum msc_layout coming);
-// Requests the input layouts of joints first, first + 1, ... of an element-wise chain, given the
-// `layout` of the step's output.
+// Requests layouts for the inputs of the joints `first`, `first` + 1, … of an element-wise chain,
+// to match the `layout` of the step's output.
 void msc_lowering_follow_layout(const struct msc_graph *g, const struct msc_step *step,
                                 int32_t first, enum msc_layout layout,
                                 const enum msc_layout coming[], struct msc_step_layouts *out);

@@ -1,5 +1,5 @@
-// Matrix products of two activations, or of one and a constant: whether the factors are multiplied
-// as integers, and the constant factor under an edit.
+// Matrix products of two activations or of an activation and a constant: decides whether the
+// factors are multiplied as integers, and applies an edit to the constant factor.
 #ifndef MSC_KERNELS_LOWERING_MATMUL_H
 #define MSC_KERNELS_LOWERING_MATMUL_H
 
@@ -7,8 +7,8 @@
 #include "graph/view.h"
 #include "kernels/lowering/digits.h"
 
-// Are factors with these quantisations (NULL: floats) multiplied as integers? *out then says how
-// the first factor is split into digits; otherwise it has one digit. `depth` is the number of
+// Are factors with these quantisations (NULL: floats) multiplied as integers? If so, *out describes
+// how the first factor is split into digits; otherwise *out has one digit. `depth` is the number of
 // products per sum.
 bool msc_matmul_is_integer(struct msc_digits *out, const struct msc_quant *a,
                            const struct msc_quant *b, int64_t depth);
@@ -22,7 +22,7 @@ struct msc_matmul_constant {
     int32_t zero_point;
 };
 
-// On success the caller finishes *out.
+// On success the caller calls msc_matmul_constant_finish.
 enum msc_status msc_matmul_constant_init(struct msc_matmul_constant *out,
                                          const struct msc_view *constant,
                                          const struct msc_edit *edit);

@@ -16,13 +16,13 @@ struct msc_movement {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
     int64_t in[MSC_MAX_DIMS], out[MSC_MAX_DIMS]; // strides in elements
-    int64_t n;                                   // elements
+    int64_t n;                                   // number of elements
 };
 
 void msc_movement_init(struct msc_movement *m, size_t element_bytes);
-// Adds a dim; dims come in the output's memory order. An input stride may be 0 or negative.
+// Adds a dim; dims are added in the output's memory order. An input stride may be 0 or negative.
 void msc_movement_add(struct msc_movement *m, int64_t length, int64_t in, int64_t out);
-// Joins neighbouring dims that are contiguous in both arrays.
+// Merges neighbouring dims that are contiguous in both arrays.
 void msc_movement_finish(struct msc_movement *m);
 // Sets a whole movement: visits `dims` in the order of `layout`; strides are by axis.
 void msc_movement_set(struct msc_movement *m, size_t element_bytes, int n_dims,
@@ -38,8 +38,8 @@ bool msc_movement_read_axes(int64_t axes[MSC_MAX_DIMS], const struct msc_joint *
 void msc_movement_set_permute(struct msc_movement *m, const struct msc_joint *joint,
                               const struct msc_value *x, const struct msc_value *y);
 
-// Sets a copy of one part of a joined tensor, into the whole (`is_joined`) or out of it. The part
-// begins at `at` along `axis`. Returns the offset in the whole, in elements.
+// Sets a movement that copies one part of a joined tensor into the whole (is_joined) or out of it.
+// The part begins at index `at` of `axis`. Returns the part's offset in the whole, in elements.
 int64_t msc_movement_set_part(struct msc_movement *m, const struct msc_value *whole,
                               const struct msc_value *part, int axis, int64_t at, bool is_joined);
 
@@ -47,14 +47,14 @@ struct msc_slice {
     int n;
     int64_t begin[MSC_MAX_DIMS], axes[MSC_MAX_DIMS], steps[MSC_MAX_DIMS];
 };
-// False if a parameter is computed or out of range.
+// Reads the parameters of a slice. False if one is computed at run time or out of range.
 bool msc_movement_read_slice(struct msc_slice *s, const struct msc_joint *joint, int n_dims);
 // Sets the movement of an accepted slice. Returns the offset in the input, in elements.
 int64_t msc_movement_set_slice(struct msc_movement *m, const struct msc_joint *joint,
                                const struct msc_value *x, const struct msc_value *y);
 
-// Reads float32 padding with a constant number: the widths at the begin of all axes, then at the
-// end. False for other kinds of padding.
+// Reads the padding of float32 with a constant number: the widths at the beginning of all axes,
+// then those at the end. False for other kinds of padding.
 bool msc_movement_read_pad(int64_t widths[2 * MSC_MAX_DIMS], float *value,
                            const struct msc_joint *joint, int n_dims);
 

@@ -12,10 +12,10 @@ struct msc_pool_axis {
 struct msc_pool {
     bool is_max;
     bool counts_padding;
-    struct msc_pool_axis axes[2]; // rows, columns; a single row if there is one axis
+    struct msc_pool_axis axes[2]; // rows, columns; with one spatial axis, there is a single row
 };
 
-// False if MSC_FAMILY_POOL does not accept the joint.
+// Describes a pooling joint. False if MSC_FAMILY_POOL does not accept it.
 bool msc_pool_describe(struct msc_pool *out, const struct msc_graph *g,
                        const struct msc_joint *joint);
 

@@ -1,11 +1,11 @@
-// The Vulkan machine below the kernels: device, memory, pipelines, commands.
+// The layer between Vulkan and the kernels: device, memory, pipelines, commands.
 //
 // Commands are recorded and run later: msc_vk_dispatch and msc_vk_upload return before anything is
 // computed; msc_vk_download waits. Recorded commands run in order. A barrier is inserted before a
-// command that reads another's result, or overwrites what another reads. So memory may be freed as
-// soon as its last use is recorded. If recorded commands cannot run, because their batch is refused
-// or the device is lost, everything that follows fails: nothing on the device can be trusted until
-// it is reopened.
+// command that reads the result of an earlier command or overwrites data that an earlier command
+// reads. So memory may be freed as soon as its last use is recorded. If recorded commands cannot
+// run, because their batch is refused or the device is lost, everything that follows fails: no data
+// on the device can be trusted until the device is reopened.
 //
 // A dispatch takes any number of calls that differ in their blocks and in a row of parameters:
 //
@@ -36,11 +36,11 @@ struct msc_vulkan_device;
 struct msc_vk_arena {
     VkBuffer buffer;
     VkDeviceMemory memory;
-    VkBufferView quads; // views as float32 texels, four or one at a time
+    VkBufferView quads; // views of the buffer as texels of four or of one float32
     VkBufferView floats;
-    char *mapped; // NULL: not visible to the host
+    char *mapped; // host address; NULL: not visible to the host
     uint64_t n_bytes;
-    uint64_t touched_bytes; // from the start to the end of the highest block so far
+    uint64_t touched_bytes; // end of the highest block that was ever allocated
     struct msc_vk_hole {    // free ranges, ordered by offset
         uint64_t offset, n_bytes;
     } * holes;
@@ -51,32 +51,33 @@ struct msc_vk_arena {
 // At least any alignment that Vulkan allows a device to require.
 #define MSC_VK_BLOCK_ALIGNMENT 256
 
-// Device memory. Offsets and sizes are multiples of the alignment.
+// A range of an arena. Offsets and sizes are multiples of MSC_VK_BLOCK_ALIGNMENT.
 struct msc_vk_block {
     struct msc_vk_arena *arena;
     uint64_t offset, n_bytes;
 };
 
-// NULL if memory is short or the size exceeds what a shader can address.
+// NULL if there is not enough memory or a shader cannot address a block of this size.
 struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes);
 void msc_vk_free(struct msc_vk *vk, struct msc_vk_block *block); // accepts NULL
 void msc_vk_destroy_arenas(struct msc_vk *vk);
 
-// vk_room.c: how much memory there is. msc_vk_find_budget finds once whether the device reports it.
+// vk_room.c: how much memory there is. msc_vk_find_budget checks whether the device reports how
+// much is left; it is called once.
 enum msc_status msc_vk_find_budget(struct msc_vk *vk);
 void msc_vk_get_memory(struct msc_vk *vk, struct msc_backend_memory *out);
 
 enum msc_vk_arena_kind {
     MSC_VK_ARENA_DEVICE,
-    MSC_VK_ARENA_STAGING, // host memory
-    MSC_VK_ARENA_ROWS,    // written by the host, read by shaders
+    MSC_VK_ARENA_STAGING, // host memory for copies
+    MSC_VK_ARENA_ROWS,    // parameters of calls: written by the host, read by shaders
 };
-// vk_arena.c: a buffer with its own memory. `mapped` is NULL for device memory that the host cannot
-// access.
+// vk_arena.c: creates a buffer with its own memory. `mapped` is NULL for device memory that the
+// host cannot access.
 enum msc_status msc_vk_try_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
                                  enum msc_vk_arena_kind kind);
 void msc_vk_destroy_arena(struct msc_vk *vk, struct msc_vk_arena *arena); // accepts NULL
-// The same as msc_vk_try_arena, but frees empty arenas of blocks if memory is short.
+// Like msc_vk_try_arena, but if memory is short, frees arenas without blocks and tries again.
 enum msc_status msc_vk_create_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
                                     enum msc_vk_arena_kind kind);
 
@@ -86,9 +87,9 @@ enum msc_status msc_vk_create_arena(struct msc_vk *vk, struct msc_vk_arena **out
 #define MSC_VK_MAX_BINDINGS 12
 #define MSC_VK_PUSH_BYTES 128 // the minimum that every device has
 
-// A shader with its specialisation constants, made when first requested. constants[i] is
-// constant_id i (floats by their bits); id 0 is the number of invocations per workgroup. There are
-// as many as the shader's row says (MSC_VK_CHECK_CONSTANTS).
+// The pipeline of a shader with these specialisation constants, made when first requested.
+// constants[i] is constant_id i (floats as their bits); id 0 is the number of invocations per
+// workgroup. Their number is given in the shader's row (MSC_VK_CHECK_CONSTANTS).
 enum msc_status msc_vk_pipeline(struct msc_vk_pipeline **out, struct msc_vk *vk,
                                 enum msc_vk_shader shader, const uint32_t constants[]);
 enum msc_status msc_vk_pipelines_init(struct msc_vk *vk);
@@ -117,7 +118,7 @@ enum msc_vk_kind {
     MSC_VK_WRITE,
     MSC_VK_READ_WRITE,
     MSC_VK_QUADS,  // uniform texels of 4 floats; binds the whole arena
-    MSC_VK_FLOATS, // uniform texels of 1 float
+    MSC_VK_FLOATS, // uniform texels of 1 float; binds the whole arena
 };
 
 #define MSC_VK_MAX_CALLS 64 // per dispatch
@@ -130,8 +131,8 @@ struct msc_vk_call {
                                    // variants
 };
 
-// Bindings are the shader's, in order: texels first, then storage buffers. The rows of the calls
-// are bound after them (shaders/call.glsl).
+// Bindings have the order of the shader: texels first, then storage buffers, then the rows of the
+// calls (shaders/call.glsl).
 struct msc_vk_dispatch {
     const struct msc_vk_pipeline *pipeline;
     int n_bindings;
@@ -140,14 +141,14 @@ struct msc_vk_dispatch {
     int n_row;        // words per row
     const void *push; // shared by all calls
     uint32_t push_bytes;
-    uint32_t groups[3]; // per call
+    uint32_t groups[3]; // workgroups per call
     // Approximate operations per call (msc_vk_turns_work); 0: a few per invocation.
     double work;
     struct msc_vk_call calls[MSC_VK_MAX_CALLS];
 };
 
-// The operations that count for `turns` turns of loops. A turn reads from any address, which takes
-// a slow device as long as 128 additions.
+// The number of operations that `turns` loop iterations count as. An iteration reads from an
+// arbitrary address, which takes a slow device as long as 128 additions.
 static inline double msc_vk_turns_work(double turns) {
     return 128.0 * turns;
 }
@@ -155,11 +156,11 @@ static inline double msc_vk_turns_work(double turns) {
 // Initialises a dispatch of one workgroup, without calls, parameters and push constants.
 void msc_vk_dispatch_init(struct msc_vk_dispatch *d, const struct msc_vk_pipeline *pipeline,
                           int n_bindings, const enum msc_vk_kind kinds[]);
-// The next of at most MSC_VK_MAX_CALLS calls. The caller fills all its blocks and its row.
+// Adds a call; there are at most MSC_VK_MAX_CALLS. The caller fills all its blocks and its row.
 static inline struct msc_vk_call *msc_vk_add_call(struct msc_vk_dispatch *d) {
     return &d->calls[d->n_calls++];
 }
-// Calls may be split over several dispatches and batches.
+// Records the calls. They may be split over several dispatches and batches.
 enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch *d);
 
 enum msc_status msc_vk_commands_init(struct msc_vk *vk);
@@ -176,14 +177,14 @@ struct msc_vk_copy {
     const struct msc_vk_block *from;
     uint64_t n_bytes;
 };
-// Releases the lock while it waits: other threads may record meanwhile.
+// Releases the lock while waiting, so that other threads can record meanwhile.
 enum msc_status msc_vk_download(struct msc_vk *vk, const struct msc_vk_copy copies[], size_t n);
 // Runs what is recorded and waits for it.
 enum msc_status msc_vk_flush(struct msc_vk *vk);
 
 // ---- Device -----------------------------------------------------------------------------------
 
-// Sets of tiles of family G, as bits by tile index (vk_tiles.c).
+// Sets of tiles of family G: bit i is tile i (vk_tiles.c).
 #define MSC_VK_ALL_TILES 0xffu
 #define MSC_VK_MEDIUM_TILES 0xf8u
 #define MSC_VK_SMALL_TILES 0x80u
@@ -192,21 +193,22 @@ enum msc_status msc_vk_flush(struct msc_vk *vk);
 struct msc_vk_tuning {
     bool is_family_u;  // register tiles that read uniform texels; otherwise shared-memory tiles
     uint32_t lanes;    // invocations per workgroup of simple kernels
-    uint32_t per_lane; // elements per invocation
+    uint32_t per_lane; // elements per invocation of simple kernels
     uint32_t slots;    // approximate number of workgroups that run at full speed at a time
-    uint32_t tiles;    // allowed tiles of its family, one bit each (vk_tiles.c)
-    uint32_t turns;    // most turns of all loops per invocation
+    uint32_t tiles;    // allowed tiles of the device's family, one bit each (vk_tiles.c)
+    uint32_t turns;    // maximum number of loop iterations of an invocation, over all loops
 };
 
-// How a product is divided. Family G: a workgroup's tile in shared memory, `depth` steps of k deep;
-// each invocation computes `row` x `col` of it. Family U: each invocation computes `row` x `col`;
-// the number of invocations per workgroup is as in family G.
+// How a product is divided. Family G: a workgroup computes a tile from factors in shared memory,
+// `depth` terms of the sums at a time; each invocation computes `row` x `col` outputs of the tile.
+// Family U: each invocation computes `row` x `col` outputs in registers; the number of invocations
+// per workgroup is computed as in family G.
 struct msc_vk_tile {
     uint32_t rows, cols, depth, row, col;
 };
 #define MSC_VK_MAX_TILES 12
 
-struct msc_vk_shape { // of a product, over all calls
+struct msc_vk_shape { // shape of a product; rows count all calls
     uint64_t rows, cols, depth;
     bool is_integer;
 };
@@ -222,7 +224,7 @@ struct msc_vk_tuned {
 struct msc_vk_batch;    // commands recorded together
 struct msc_vk_returned; // vk_copy.c
 
-struct msc_vk_timing { // over all dispatches of a shader
+struct msc_vk_timing { // totals over all dispatches of a shader
     uint64_t n;
     double seconds;
 };
@@ -253,45 +255,45 @@ struct msc_vk {
     struct msc_vk_tuning tuning;
     uint64_t block_limit; // largest size of a block
     uint64_t arena_bytes; // usual size of an arena, if there is enough memory
-    bool divides_exactly; // quotients and roots are rounded correctly; otherwise shaders repair
+    bool divides_exactly; // quotients and roots are rounded correctly; otherwise shaders correct
                           // them
     bool keeps_denormals; // results below 2^-126 are not flushed to zero
-    bool stages_all;      // device memory is never mapped, even if it could be
+    bool stages_all;      // device memory is never mapped, even if that is possible
     unsigned controls;    // enum msc_vk_control: guarantees that shaders request
     bool has_int64;       // shaders have 64-bit integers
-    bool has_dot;         // there is an instruction for products of bytes
-    bool prefers_int;     // integer products are used instead of floats
+    bool has_dot;         // uses the instruction for dot products of bytes
+    bool prefers_int;     // multiplies bytes as integers instead of floats
     void *lock;
 
     struct msc_vk_arena **arenas;
     size_t n_arenas, arena_capacity;
     size_t last_arena;                // index of the arena that the last block was taken from
-    uint64_t block_bytes, block_peak; // of all blocks
-    uint64_t besides_bytes;           // most that a run has taken in addition, while it ran
+    uint64_t block_bytes, block_peak; // size of all blocks: now, maximum during a run
+    uint64_t besides_bytes;           // peak of temporary memory of one run
     uint32_t heap;                    // memory heap of the arenas
     bool has_budget;                  // the device reports how much of the heap is left
-    uint64_t refused_bytes;           // size of the smallest arena refused lately; 0: none
+    uint64_t refused_bytes;           // the next arena must be smaller than this; 0: no limit
 
     struct msc_vk_pipeline **pipelines;
     size_t n_pipelines, pipeline_capacity;
     struct msc_vk_layout *layouts; // [MSC_VK_SHADER_COUNT]
     VkPipelineCache cache;
-    size_t cache_bytes; // as read from the file
+    size_t cache_bytes; // size of the pipeline cache when it was read from the file
 
     VkCommandPool command_pool;
     struct msc_vk_batch *batches;     // [MSC_VK_BATCHES]
     int batch;                        // index of the batch being recorded
     double batch_work;                // most operations in a batch, unless a single call has more
     VkSemaphore timeline;             // counts finished batches
-    uint64_t n_submitted;             // number of batches
-    VkResult lost;                    // result by which batches were lost; VK_SUCCESS: none
+    uint64_t n_submitted;             // number of submitted batches
+    VkResult lost;                    // error that lost a batch; VK_SUCCESS: none is lost
     struct msc_vk_returned *returned; // staging buffers of downloads
     size_t n_returned, returned_capacity;
-    struct msc_vk_range ranges[MSC_VK_MAX_RANGES]; // accessed since the last barrier
+    struct msc_vk_range ranges[MSC_VK_MAX_RANGES]; // memory accessed since the last barrier
     int n_ranges;
     struct msc_vk_tuned tuned[MSC_VK_MAX_TUNED];
     int n_tuned;
-    int forced_tile; // index of the tile being measured; otherwise -1
+    int forced_tile; // index of the tile that tuning measures; otherwise -1
 
     struct msc_vk_timing *timings; // [MSC_VK_SHADER_COUNT]; NULL unless commands are timed
 };
@@ -308,35 +310,36 @@ void msc_vk_unlock(struct msc_vk *vk);
 enum msc_status msc_vk_check(VkResult result, const char *what);
 // vk_features.c: does the device have an extension of this name?
 enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, const char *name);
-// vk_features.c: does a device have everything that opening it needs? If not, `lack` says what is
-// missing: "has no …".
+// vk_features.c: does a device have everything that is required to open it? If not, `lack` names
+// what is missing: "has no …".
 #define MSC_VK_LACK_BYTES 80
 bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
                     const struct msc_vk_api *api, VkPhysicalDevice device);
-// vk_features.c: creates the logical device and sets the features that it may use.
+// vk_features.c: creates the logical device and records which optional features it has.
 enum msc_status msc_vk_create_device(struct msc_vk *vk);
 // vk_probe.c: sets divides_exactly and keeps_denormals.
 enum msc_status msc_vk_probe(struct msc_vk *vk);
-// The number of workgroups that cover n elements, `each` per group.
+// The number of workgroups that cover n elements with `each` elements per workgroup.
 static inline uint32_t msc_vk_groups(uint64_t n, uint64_t each) {
     return (uint32_t)((n + each - 1) / each);
 }
 
 // ---- Tiles (vk_tiles.c) -----------------------------------------------------------------------
 
-// The tiles of a device's family, and whether the device can run one.
+// The tiles of the device's family. msc_vk_tile_is_possible: can the device run this tile?
 int msc_vk_n_tiles(const struct msc_vk *vk);
 const struct msc_vk_tile *msc_vk_tile(const struct msc_vk *vk, int index);
 bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index);
 const char *msc_vk_tile_text(char text[40], const struct msc_vk_tile *t); // "64x64x16 by 8x4"
 
-// The tile for a shape: the tile of the most similar tuned shape, or by rule.
+// Chooses the tile for a shape: that of the most similar tuned shape or, if no tuned shape is
+// similar, the fastest tile by a rule.
 int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape);
 int msc_vk_choose_by_rule(const struct msc_vk *vk, const struct msc_vk_shape *shape);
 
-// vk_tuned.c: loads and stores what `mscgym tune` found for this device, driver and family; the
-// file is next to the pipelines. A file of another device, driver or program version counts as
-// missing.
+// vk_tuned.c: loads and stores the result of `mscgym tune` for this device, driver and family. The
+// file is in the folder of the pipeline cache. A file of another device, driver or program version
+// is ignored.
 void msc_vk_tuned_load(struct msc_vk *vk);
 enum msc_status msc_vk_tuned_save(const struct msc_vk *vk);
 

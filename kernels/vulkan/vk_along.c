@@ -1,4 +1,4 @@
-// Operators along lines of a tensor: reductions of any type, indices of extremes, running sums,
+// Operators along lines of a tensor: reductions of any type, argmin and argmax, cumulative sums,
 // softmax of half floats, top-k.
 #include "kernels/vulkan/vk_joint.h"
 
@@ -49,7 +49,8 @@ static bool find_kind(enum kind *out, enum msc_op op) {
     return false;
 }
 
-// The dims along which lines run: a list of axes for reductions (empty: all), otherwise one axis.
+// Reads the axes along which lines run: a list for reductions (an empty list means all axes),
+// otherwise one axis.
 static bool vk_along_read_axes(bool is_gone[MSC_MAX_DIMS], const struct msc_vk_joint_desc *d,
                                enum kind kind) {
     int n_dims = d->x[0].n_dims;
@@ -91,10 +92,10 @@ static uint32_t read_flags(const struct msc_vk_joint_desc *d) {
 struct lines {
     int n_kept, n_gone;
     int32_t numbers[MSC_MAX_DIMS][3];
-    int64_t n, count; // number of lines, elements per line
+    int64_t n, count; // number of lines and of elements per line
 };
 
-// If a line gives one number, the output's strides are those of the kept dims.
+// Finds lengths and strides. If each line gives one number, the output has only the kept dims.
 static struct lines cut_lines(const struct msc_view *x, const struct msc_view *y,
                               const bool is_gone[], bool is_one) {
     int32_t in[MSC_MAX_DIMS], out[MSC_MAX_DIMS];

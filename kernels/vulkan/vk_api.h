@@ -88,7 +88,7 @@ struct msc_vk_api {
 #undef X
 };
 
-// To be called in this order. MSC_E_DEVICE: the message names what is missing.
+// Load functions in three steps, in this order. MSC_E_DEVICE: the message names what is missing.
 enum msc_status msc_vk_api_load(struct msc_vk_api *api);
 enum msc_status msc_vk_api_load_instance(struct msc_vk_api *api, VkInstance instance);
 enum msc_status msc_vk_api_load_device(struct msc_vk_api *api, VkDevice device);

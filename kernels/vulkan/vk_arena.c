@@ -16,9 +16,9 @@ static int find_type(const struct msc_vk *vk, uint32_t allowed, VkMemoryProperty
     return -1;
 }
 
-// Prefers device memory that the host can access (software drivers, integrated GPUs), but not the
-// small mapped window of discrete GPUs. There, everything is copied through staging buffers, except
-// for parameters, which the host writes and a shader reads once.
+// Prefers device memory that the host can access (software drivers, integrated GPUs). On discrete
+// GPUs, the host can access only a small window of it, so all data is copied through staging
+// buffers, except for parameters, which the host writes and a shader reads once.
 static int choose_type(const struct msc_vk *vk, uint32_t allowed, enum msc_vk_arena_kind kind) {
     const VkMemoryPropertyFlags device = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     const VkMemoryPropertyFlags host =
@@ -116,7 +116,7 @@ void msc_vk_destroy_arena(struct msc_vk *vk, struct msc_vk_arena *arena) {
         vk->api.vkDestroyBufferView(vk->device, arena->quads, NULL);
         vk->api.vkDestroyBufferView(vk->device, arena->floats, NULL);
         vk->api.vkDestroyBuffer(vk->device, arena->buffer, NULL);
-        vk->api.vkFreeMemory(vk->device, arena->memory, NULL); // unmaps
+        vk->api.vkFreeMemory(vk->device, arena->memory, NULL); // also unmaps it
         msc_free(arena->holes);
         msc_free(arena);
     }

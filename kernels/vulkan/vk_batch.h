@@ -1,5 +1,5 @@
-// Batches of commands; shared by vk_commands.c, vk_dispatch.c, vk_copy.c, and vk_memory.c, which
-// waits for them.
+// Batches of commands; shared by vk_commands.c, vk_dispatch.c, vk_copy.c and vk_memory.c (which
+// waits for batches).
 //
 // A batch is one command buffer with the staging memory, parameters and descriptors of its
 // commands. Several batches are in flight: while the device runs some, the host records the next.
@@ -11,10 +11,10 @@
 
 // Dispatches per batch; a full batch is submitted.
 #define MSC_VK_BATCH_DISPATCHES 256
-// Approximate operations per batch. Drivers reset a device as hung if a batch runs for some
-// seconds: recent amdgpu after two, on any of its queues, i915 after 7.5. Slow integrated GPUs do
-// about 10^11 operations per second, slow discrete ones ten times as many. A fast GPU is still busy
-// for at least a millisecond, while the host records the next batch.
+// Approximate operations per batch. Drivers consider a device hung and reset it if a batch runs for
+// some seconds: recent amdgpu after 2 s on any of its queues, i915 after 7.5 s. Slow integrated
+// GPUs do about 10^11 operations per second, slow discrete GPUs ten times as many. A batch keeps a
+// fast GPU busy for at least a millisecond, while the host records the next batch.
 #define MSC_VK_BATCH_WORK_DISCRETE 1e11
 #define MSC_VK_BATCH_WORK_OTHERS 2e10
 #define MSC_VK_STAGING_BYTES ((uint64_t)8 << 20)
@@ -23,8 +23,8 @@
 struct msc_vk_batch {
     VkCommandBuffer commands;
     VkDescriptorPool descriptors;
-    uint64_t value;               // value of the timeline when it is done
-    struct msc_vk_arena *staging; // for uploads
+    uint64_t value;               // value of the timeline when the batch is done
+    struct msc_vk_arena *staging; // host memory for uploads
     uint64_t staging_used;
     struct msc_vk_arena *rows; // parameters of calls
     uint64_t rows_used;
@@ -43,10 +43,11 @@ enum msc_status msc_vk_submit(struct msc_vk *vk);
 enum msc_status msc_vk_submit_and_wait(struct msc_vk *vk);
 // Is nothing recorded and nothing running?
 bool msc_vk_is_idle(struct msc_vk *vk);
-// Records the ranges that the next command accesses; inserts a barrier before it if needed.
+// Notes the ranges that the next command accesses; inserts a barrier before the command if needed.
 void msc_vk_touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk_range ranges[],
                   int n);
-// Called after a dispatch: writes timestamps, and submits the batch when appropriate.
+// Called after a dispatch: writes timestamps; submits the batch if the device is idle or the batch
+// is full.
 enum msc_status msc_vk_count_dispatch(struct msc_vk *vk, struct msc_vk_batch *b,
                                       enum msc_vk_shader shader);
 

@@ -1,5 +1,5 @@
-// The driver's compiled pipelines on disk. A file is used only if its header matches this schema,
-// device and driver, and its bytes are complete. Any other file is ignored.
+// Stores the driver's compiled pipelines on disk. A file is used only if its header matches this
+// schema, device and driver, and if its contents match their hash. Any other file is ignored.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -19,7 +19,7 @@ struct header {
     uint8_t cache_uuid[VK_UUID_SIZE];
     uint8_t driver_uuid[VK_UUID_SIZE];
     uint64_t n_bytes;
-    struct msc_hash hash; // of the bytes that follow
+    struct msc_hash hash; // hash of the bytes after the header
 };
 
 static struct header header_of(const struct msc_vk *vk, const void *data, size_t n_bytes) {
@@ -44,7 +44,7 @@ static char *path_of(const struct msc_vk *vk, struct msc_arena *arena) {
     return name ? msc_path_join(arena, vk->cache_folder, name) : NULL;
 }
 
-// The driver's part of the file; *n_bytes is 0 if the file cannot be used.
+// Returns the pipeline data of the driver in the file; *n_bytes is 0 if the file cannot be used.
 static const void *vk_cache_check(const struct msc_vk *vk, const char *file, size_t file_bytes,
                                   size_t *n_bytes) {
     struct header found;

@@ -1,5 +1,5 @@
-// Activations with one scale per channel: converts them to bytes and back, with the shader for
-// QuantizeLinear.
+// Activations with one scale per channel: converts them to bytes and back with the shader that also
+// computes QuantizeLinear.
 #include "kernels/vulkan/vk_joint.h"
 
 #include "base/alloc.h"
@@ -68,7 +68,8 @@ out:
     return status;
 }
 
-// For devices without 64-bit integers, which the shader needs, and for variants stored as float32.
+// Converts on the host: for devices without the 64-bit integers that the shader needs, and for
+// variants stored as float32.
 static enum msc_status convert_on_host(struct msc_vk_backend *b, const struct msc_view *in,
                                        const struct msc_view *out, const struct msc_quant *q) {
     size_t n_in = msc_view_n_bytes(in), n_out = msc_view_n_bytes(out);
@@ -77,7 +78,7 @@ static enum msc_status convert_on_host(struct msc_vk_backend *b, const struct ms
     int64_t outer, inner;
     enum msc_status status = MSC_OK;
     if (!from || !to) {
-        status = MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory to quantise channels");
+        status = MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough host memory to quantise channels");
         goto out;
     }
     MSC_TRY_OUT(msc_quant_place(&outer, &inner, in, q));

@@ -1,4 +1,4 @@
-// What the files that use an open device share: results of Vulkan's functions, and the lock.
+// Helpers for all files that use an open device: checks results of Vulkan's functions; the lock.
 #include "kernels/vulkan/vk.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@ enum msc_status msc_vk_check(VkResult result, const char *what) {
     case VK_ERROR_OUT_OF_HOST_MEMORY:
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
     case VK_ERROR_OUT_OF_POOL_MEMORY:
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %s", what);
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough memory for %s", what);
     case VK_ERROR_DEVICE_LOST:
         return MSC_FAIL(MSC_E_LOST, "vulkan: the device was lost while handling %s", what);
     default:

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The host checks once per this many dispatches whether the device has run out of work.
+// After this many dispatches, the host checks whether the device is idle.
 #define LOOK_EVERY 8
 
 // ---- Life cycle -------------------------------------------------------------------------------
@@ -136,8 +136,8 @@ void msc_vk_touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk
 
 // ---- Lost batches -----------------------------------------------------------------------------
 
-// Recording has reported success, and later commands use the results of recorded ones. So if some
-// cannot run, nothing on the device can be trusted.
+// Recording reported success, and later commands use the results of recorded commands. So if a
+// batch cannot run, no data on the device can be trusted.
 static enum msc_status check_lost(const struct msc_vk *vk) {
     if (vk->lost == VK_SUCCESS || vk->lost == VK_ERROR_DEVICE_LOST) {
         return msc_vk_check(vk->lost, "a batch");
@@ -151,7 +151,7 @@ static enum msc_status lose(struct msc_vk *vk, VkResult result) {
     return check_lost(vk);
 }
 
-// Checks the result of a query about batches; it may be repeated if memory was short.
+// Checks the result of a query about batches. If memory was short, the query may be repeated.
 static enum msc_status check_batch(struct msc_vk *vk, VkResult result) {
     return result == VK_ERROR_DEVICE_LOST ? lose(vk, result) : msc_vk_check(result, "a batch");
 }
@@ -246,7 +246,7 @@ static VkResult submit_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
     VkResult result = vk->api.vkQueueSubmit(vk->queue, 1, &info, VK_NULL_HANDLE);
     bool is_short =
         result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    // If memory was short, earlier batches release theirs when they are done.
+    // If memory was short, wait for earlier batches, which release their memory when they are done.
     if (is_short && wait_until(vk, vk->n_submitted) == VK_SUCCESS) {
         result = vk->api.vkQueueSubmit(vk->queue, 1, &info, VK_NULL_HANDLE);
     }

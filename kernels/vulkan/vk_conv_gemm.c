@@ -2,16 +2,18 @@
 // these ways:
 //
 //     float   float32 throughout, also under wide or float edits
-//     value   the same, with an input of stored bytes
-//     integer products of integers stored as floats: exact while every sum stays below 2^24
-//     int     products of bytes with int32 sums: if the device is fast at it, and instead of digits
-//     digits  if sums are too large for `integer` and there is no shader for `int`: the input is
-//             split into digits, whose products are added as int32 (kernels/lowering/digits.h)
+//     value   in float32, but the input is stored as bytes, which the shader dequantises
+//     integer products of integers stored as floats: exact if every sum is below 2^24
+//     int     products of bytes with int32 sums: used if the device is fast at them, or if sums are
+//             too large for `integer`
+//     digits  used if sums are too large for `integer` and there is no shader for `int`: the input
+//             is split into digits, whose products are added as int32 (kernels/lowering/digits.h)
 //
-// The last three give the same integers; a bias that is rounded to their step is added to them
-// (kernels/backend.h). All except digits take one dispatch, with the bias, the limits and the
-// quantised variants; two if the shader cannot read bytes and these are first converted to floats.
-// Other joints of the step take one more dispatch. Calls computed in the same way share dispatches.
+// The last three give the same integer sums; a bias rounded to the step of the sums is added to
+// them as integers (kernels/backend.h). All ways except digits take one dispatch, which also
+// applies the bias and the limits and writes the quantised variants; if the shader cannot read
+// bytes, another dispatch first converts them to floats. Further joints of the step take one more
+// dispatch. Calls computed in the same way share dispatches.
 #include "kernels/vulkan/vk_conv_gemm.h"
 
 #include "base/alloc.h"
@@ -81,29 +83,29 @@ enum way {
     BY_DIGITS,
 };
 
-// How a call is computed; calls with equal jobs (apart from the pack) run together.
+// How a call is computed. Calls whose jobs differ at most in `pack` run together.
 struct job {
     enum way way;
-    bool by_channel; // the input has a scale per channel: BY_VALUE or BY_INTEGER
+    bool by_channel; // the input has a scale per channel: `way` is BY_VALUE or BY_INTEGER
     struct msc_digits digits;
     enum msc_vk_bias bias;
     const struct msc_vk_pack *pack;
 };
 
-// Chooses the way for integers x = q - zero point times integers w. Leaves BY_VALUE if sums may not
-// fit.
+// Chooses the way to multiply integers x = q - zero point by integers w. Leaves BY_VALUE if sums
+// may not fit.
 //
-// Let L be the largest |x| and R the largest sum of |w| over a channel. Every partial sum of
-// products is within L * R, in whatever order they are added.
-//     L * R < 2^24       fits float32: BY_INTEGER; with the L of each digit, BY_DIGITS
-//     L * R < 2^31       fits int32: BY_INT; for all digits together, BY_DIGITS. Intermediate sums
-//                        may wrap around, as sums of q do before zero point * sum of w is subtracted
-//     L * R + B < 2^31   also fits with an integer bias of magnitude up to B
+// Let L be the largest |x| and R the largest sum of |w| over a channel. The magnitude of every
+// partial sum of products x * w is at most L * R, in any order of addition.
+//     L * R < 2^24       sums fit float32: required by BY_INTEGER; for each digit, by BY_DIGITS
+//     L * R < 2^31       sums fit int32: required by BY_INT and BY_DIGITS. Sums of q * w may wrap
+//                        around until zero point * sum of w is subtracted
+//     L * R + B < 2^31   sums also fit with an integer bias of magnitude up to B
 //
-// msc_digits_cut and msc_digits_sums_fit decide, as in the cpu backend.
+// msc_digits_cut and msc_digits_sums_fit check these bounds, as in the cpu backend.
 static enum msc_status choose_integer(struct job *job, struct msc_vk_backend *b,
                                       struct msc_vk_variant *v, const struct msc_quant *in) {
-    // Padding of stored bytes is the zero point, so the zero point must be a valid byte.
+    // Bytes are padded with the zero point, so the zero point must be in the range of the bytes.
     bool is_byte = in->zero_points[0] >= in->low && in->zero_points[0] <= in->high;
     int32_t largest = msc_digits_largest(in);
     MSC_TRY(msc_vk_get_pack(&job->pack, b, v, is_byte ? v->integers : MSC_VK_AS_INTEGERS));
@@ -125,7 +127,8 @@ static enum msc_status choose_integer(struct job *job, struct msc_vk_backend *b,
     return MSC_OK;
 }
 
-// The same for a scale per channel: BY_INTEGER in one pass, or BY_VALUE.
+// Like choose_integer, for an input with a scale per channel: BY_INTEGER if one digit is enough,
+// otherwise BY_VALUE.
 static enum msc_status choose_by_channel(struct job *job, struct msc_vk_backend *b,
                                          struct msc_vk_variant *v, const struct msc_quant *in) {
     MSC_TRY(msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_INTEGERS));
@@ -161,7 +164,7 @@ static bool go_together(const struct job *a, const struct job *b) {
 struct run {
     const struct msc_vk_conv_gemm *k;
     struct msc_vk_backend *b;
-    struct job job; // without the pack
+    struct job job; // common to all calls; pack is not used
     int n;
     struct msc_call calls[MSC_VK_MAX_CALLS];
     const struct msc_vk_pack *packs[MSC_VK_MAX_CALLS];
@@ -170,7 +173,7 @@ struct run {
     struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls that only want variants
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS];
     struct msc_vk_block *tails[MSC_VK_MAX_CALLS];         // of integer jobs by channel
-    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the outputs' blocks, or those in `made`
+    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // blocks of the outputs, or `made`
 };
 
 static uint64_t n_outputs(const struct run *r) {
@@ -207,8 +210,7 @@ static struct msc_vk_bytes bytes_of(const struct run *r, const struct msc_view *
     return msc_vk_bytes_digit(in, d->shift * digit, msc_digits_mask(d, digit));
 }
 
-// Computes one product: for all ways except digits, the only one. `ends` says whether its result is
-// the output.
+// Computes one product. All ways except digits need only one. `ends`: its result is the output.
 static enum msc_status vk_conv_gemm_multiply(struct run *r, int digit, bool ends) {
     const struct msc_vk_conv_gemm *k = r->k;
     struct msc_vk_gemm_call gemm[MSC_VK_MAX_CALLS];

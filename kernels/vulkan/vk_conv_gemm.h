@@ -11,13 +11,13 @@ struct msc_vk_conv_gemm {
     const char *name;
     int32_t input;
     struct msc_gemm_spec spec;
-    struct msc_vk_gemm_desc desc; // its window is spec.desc
+    struct msc_vk_gemm_desc desc; // desc.window is &spec.desc
     const struct msc_array *weight;
     const struct msc_array *bias;   // may be NULL
-    int32_t weight_slot, bias_slot; // slots of their edits; MSC_NO_ID: none
+    int32_t weight_slot, bias_slot; // slots of the edits of weight and bias; MSC_NO_ID: none
     struct msc_vk_gemm *gemm;
     bool has_limits;
-    struct msc_vk_program *epilogues[2]; // after the anchor; after the anchor and its limits
+    struct msc_vk_program *epilogues[2]; // what follows the anchor; what follows anchor and limits
 };
 
 // The form in which a weight is packed.
@@ -30,7 +30,7 @@ enum msc_vk_pack_kind {
 
 struct msc_vk_pack {
     struct msc_vk_block *weight;
-    struct msc_vk_block *tail; // see msc_vk_gemm_call
+    struct msc_vk_block *tail; // rows of numbers per channel, see msc_vk_gemm_call
     int64_t largest;           // maximum over channels of sum |q - z|; 0 for floats
 };
 
@@ -38,7 +38,7 @@ struct msc_vk_pack {
 struct msc_vk_variant {
     const struct msc_vk_conv_gemm *kernel;
     struct msc_array *elements; // the weight before quantisation
-    struct msc_quant quant;     // a copy; bits is 0 for the float weights
+    struct msc_quant quant;     // copied from the edit; bits is 0 for float weights
     struct msc_bias bias;
     bool is_integer, fits_bytes;
     enum msc_vk_pack_kind integers;              // form in which an integer weight was packed first
@@ -47,11 +47,12 @@ struct msc_vk_variant {
 
 enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_backend *b,
                                 struct msc_vk_variant *v, enum msc_vk_pack_kind kind);
-// The tail of a pack, with the scales of an input by channel multiplied in. The caller frees it.
+// Makes a tail like that of a pack, but with each scale multiplied by the input's scale for the
+// channel. The caller frees it.
 enum msc_status msc_vk_tail_by_channel(struct msc_vk_block **out, struct msc_vk_backend *b,
                                        const struct msc_vk_variant *v,
                                        const struct msc_quant *input);
-// The next two are the families' functions.
+// The next two functions implement msc_vk_family.weights and its release.
 enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,
                                          size_t *n_bytes);

@@ -57,7 +57,7 @@ enum msc_status msc_vk_upload_new(struct msc_vk *vk, struct msc_vk_block **out, 
                                   uint64_t n_bytes) {
     struct msc_vk_block *block = msc_vk_allocate(vk, n_bytes);
     if (!block) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %llu bytes",
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough memory for %llu bytes",
                         (unsigned long long)n_bytes);
     }
     enum msc_status status = msc_vk_upload(vk, block, from, n_bytes);
@@ -111,8 +111,8 @@ struct place {
     uint64_t at; // bytes of this copy that are done
 };
 
-// Handles the copies from `p` on that fit the staging buffer: records them, or, once they are done,
-// copies them out of the buffer.
+// Goes through the copies from position `p` until the staging buffer is full. A first pass records
+// them; a second pass, when they are done, copies the data out of the buffer.
 static enum msc_status vk_copy_pass(struct msc_vk *vk, struct place *p,
                                     struct msc_vk_arena *through, const struct msc_vk_copy copies[],
                                     size_t n, bool is_recording) {

@@ -13,15 +13,16 @@
 
 // ---- Tuning -----------------------------------------------------------------------------------
 
-// The first row that matches the device is used; vendor 0 is any. Numbers for GPUs follow common
-// practice; numbers for software drivers were measured on lavapipe.
+// The tuning of a device is the first row that matches; vendor 0 matches any. Numbers for GPUs
+// follow common practice; numbers for software drivers were measured on lavapipe.
 static const struct {
     uint32_t vendor;
     bool is_software;
     struct msc_vk_tuning tuning;
 } rows[] = {
-    // llvmpipe ends an invocation's loops after 65,535 turns in total. A driver resets a GPU that
-    // takes seconds for one invocation; long before that, the host is faster.
+    // llvmpipe ends the loops of an invocation after 65,535 iterations in total. Drivers reset a
+    // GPU if one invocation takes seconds; with fewer iterations than that, the host is already
+    // faster.
     {0, true, {true, 64, 64, 4, MSC_VK_SMALL_TILES, 60000}},
     {0x10de, false, {false, 256, 4, 64, MSC_VK_ALL_TILES, 1 << 24}}, // NVIDIA
     {0, false, {false, 128, 4, 64, MSC_VK_MEDIUM_TILES, 1 << 24}},
@@ -174,7 +175,7 @@ static bool has_extension(const struct msc_vk_api *api, VkPhysicalDevice device,
     return is_there;
 }
 
-// Sets the UUID and PCI address, by which other tools name the device.
+// Sets the UUID and PCI address, which other tools use to name the device.
 static void describe_place(const struct msc_vk_api *api, VkPhysicalDevice device,
                            struct msc_vulkan_device *out) {
     VkPhysicalDevicePCIBusInfoPropertiesEXT bus = {
@@ -260,7 +261,7 @@ int msc_vulkan_first_gpu(void) {
     return -1;
 }
 
-// The size of arenas: large, so that the blocks of one dispatch are usually in the same arena.
+// Chooses the size of arenas: large, so that the blocks of one dispatch are usually in one arena.
 static uint64_t choose_arena_bytes(const struct msc_vk *vk) {
     const VkPhysicalDeviceMemoryProperties *m = &vk->memory_properties;
     uint64_t heap = 0;
@@ -274,7 +275,8 @@ static uint64_t choose_arena_bytes(const struct msc_vk *vk) {
     return bytes < range ? bytes / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT : range;
 }
 
-// Shaders index with 31 bits, and family U reads blocks as texels of one float.
+// Limits blocks to what shaders can read: they index with 31 bits, and family U reads blocks as
+// texels of one float, whose number is limited.
 static void limit_blocks(struct msc_vk *vk) {
     const VkPhysicalDeviceLimits *l = &vk->properties.limits;
     uint64_t texels = (uint64_t)l->maxTexelBufferElements * sizeof(float);

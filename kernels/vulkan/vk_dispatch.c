@@ -1,10 +1,11 @@
-// Records dispatches: the rows of their calls, the blocks that they bind and access.
+// Records dispatches: writes the rows of their calls, binds blocks and notes which are accessed.
 #include "kernels/vulkan/vk_batch.h"
 
 #include <assert.h>
 #include <string.h>
 
-// Operations of an invocation that does little with each of its few elements.
+// Assumed operations of an invocation if a dispatch does not give its work: little for each of a
+// few elements.
 #define INVOCATION_WORK 256.0
 
 void msc_vk_dispatch_init(struct msc_vk_dispatch *d, const struct msc_vk_pipeline *pipeline,
@@ -19,12 +20,12 @@ void msc_vk_dispatch_init(struct msc_vk_dispatch *d, const struct msc_vk_pipelin
     d->work = 0;
 }
 
-// The calls of a dispatch, by index, whose blocks are in the same arenas.
+// Part of a dispatch: indices of calls whose blocks are in the same arenas.
 struct part {
     const struct msc_vk_dispatch *d;
     int n;
     int calls[MSC_VK_MAX_CALLS];
-    struct msc_vk_range ranges[MSC_VK_MAX_BINDINGS]; // from the first block to the last
+    struct msc_vk_range ranges[MSC_VK_MAX_BINDINGS]; // first to last block at each binding
 };
 
 static bool is_texel(enum msc_vk_kind kind) {
@@ -40,8 +41,8 @@ static bool are_together(const struct msc_vk_dispatch *d, int a, int b) {
     return true;
 }
 
-// The range that covers what all calls of a part bind at one binding. Shaders can access all of it,
-// so all of it counts as accessed; texel views cover a whole arena.
+// The range that covers the blocks of all calls at one binding. Shaders can access all of it, so it
+// counts as accessed. Texel views cover a whole arena.
 static struct msc_vk_range vk_dispatch_hull(const struct part *p, int binding) {
     const struct msc_vk_dispatch *d = p->d;
     const struct msc_vk_block *first = d->calls[p->calls[0]].blocks[binding];
@@ -75,8 +76,8 @@ static uint64_t row_bytes(const struct msc_vk_dispatch *d) {
     return (uint64_t)(d->n_bindings + d->n_row) * sizeof(uint32_t);
 }
 
-// Writes for each binding the offset of the call's block, in units of what is read, and then the
-// parameters.
+// Writes the row of each call: for each binding the offset of its block, in units of the elements
+// read there, and then the parameters.
 static void write_rows(const struct part *p, uint32_t *rows) {
     const struct msc_vk_dispatch *d = p->d;
     for (int i = 0; i < p->n; i++) {
@@ -90,8 +91,7 @@ static void write_rows(const struct part *p, uint32_t *rows) {
     }
 }
 
-// Ensures that the batch has room for the rows and the work of a part; otherwise begins the next
-// batch.
+// If the batch has no room for the rows and the work of a part, begins the next batch.
 static enum msc_status take_room(struct msc_vk *vk, struct msc_vk_batch **b, uint64_t n_bytes,
                                  double work) {
     MSC_TRY(msc_vk_begin(vk, b));
@@ -170,15 +170,16 @@ static enum msc_status vk_dispatch_record(struct msc_vk *vk, struct part *p) {
 static enum msc_status check_groups(const struct msc_vk *vk, const struct msc_vk_dispatch *d) {
     for (int i = 0; i < 3; i++) {
         if (d->groups[i] > vk->properties.limits.maxComputeWorkGroupCount[i]) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "vulkan: %u workgroups along axis %d; the device allows %u",
-                            d->groups[i], i, vk->properties.limits.maxComputeWorkGroupCount[i]);
+            return MSC_FAIL(
+                MSC_E_UNSUPPORTED,
+                "vulkan: a dispatch has %u workgroups along axis %d; the device allows %u",
+                d->groups[i], i, vk->properties.limits.maxComputeWorkGroupCount[i]);
         }
     }
     return MSC_OK;
 }
 
-// The most calls in one dispatch.
+// The maximum number of calls in one dispatch.
 static uint32_t most_calls(const struct msc_vk *vk, const struct msc_vk_dispatch *d) {
     uint32_t most = vk->properties.limits.maxComputeWorkGroupCount[2] / d->groups[2];
     double n_fit = vk->batch_work / work_of(d);

@@ -1,11 +1,11 @@
-// Element-wise programs on the device: given to one shader by specialisation.
+// Element-wise programs on the device: one shader gets the program as specialisation constants.
 #include "base/alloc.h"
 #include "kernels/lowering/ewise.h"
 #include "kernels/vulkan/vk_kernels.h"
 
 #include <string.h>
 
-// See shaders/ewise.comp.
+// Codes and limits of shaders/ewise.comp.
 enum {
     MAX_OPERANDS = 8,
     MAX_REGISTERS = 23,
@@ -51,7 +51,7 @@ static enum mode mode_of(const struct msc_ewise *e, const struct msc_ewise_opera
                                                                                      : BY_STRIDES;
 }
 
-// The number of elements of a constant that are read.
+// The number of elements of a constant that a program reads.
 static uint64_t constant_size(const struct msc_ewise *e, const struct msc_ewise_operand *o) {
     int64_t last = 0;
     for (int d = 0; d < e->n_dims; d++) {
@@ -80,7 +80,7 @@ static bool has_power(const struct msc_ewise *e) {
     return false;
 }
 
-// The shader's places: operands, registers from 8 on, the output.
+// The place of a value in the shader: operands first, registers from 8 on, then the output.
 static uint32_t place_of(const struct msc_ewise *e, int32_t ref) {
     int32_t place = msc_ewise_place(e, ref);
     if (place < e->n_operands) {
@@ -182,7 +182,7 @@ void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b) 
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// `made` is the input converted from integers to floats, or NULL.
+// The block of an operand. `made` is the input converted from integers to floats, or NULL.
 static const struct msc_vk_block *operand_block(const struct operand *o,
                                                 const struct msc_call *call,
                                                 const struct msc_vk_block *anchor,

@@ -1,4 +1,4 @@
-// The shaders that compute a step.
+// Finds the shader family that computes a step.
 #include "kernels/lowering/families.h"
 #include "kernels/vulkan/vk_joint.h"
 
@@ -21,7 +21,7 @@ static const struct msc_vk_family *const by_family[MSC_FAMILY_COUNT] = {
     [MSC_FAMILY_DEPTH_SPACE] = &msc_vk_depth_space,
 };
 
-// By operator, if its family has none; the reference family has none.
+// By operator: used if by_family has no entry, as for the reference family.
 static const struct msc_vk_family *const by_op[MSC_OP_COUNT] = {
     [MSC_OP_RNN] = &msc_vk_recurrent,
     [MSC_OP_GRU] = &msc_vk_recurrent,

@@ -1,4 +1,4 @@
-// Required and optional features of a device, and the logical device with exactly these.
+// Checks required and optional features of a device, and creates the logical device with them.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -22,9 +22,9 @@ enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, cons
     return MSC_OK;
 }
 
-// Uses the instruction for products of bytes if the device reports that it is fast. For tests,
-// MSC_VULKAN_DOT overrides this: 1 uses it even if it is slow; 0 avoids integer sums if floats are
-// exact for any input; "emulate" uses integer sums without the instruction.
+// Uses the instruction for dot products of bytes if the device reports that it is fast. For tests,
+// MSC_VULKAN_DOT overrides this: 1 uses the instruction even if it is slow; 0 uses floats wherever
+// they are exact for any input; "emulate" uses integer sums without the instruction.
 static enum msc_status find_dot(struct msc_vk *vk) {
     const char *wish = getenv("MSC_VULKAN_DOT");
     bool is_there;
@@ -47,7 +47,8 @@ static enum msc_status find_dot(struct msc_vk *vk) {
     return MSC_OK;
 }
 
-// The number of multiprocessors, each of which runs a workgroup or two. NVIDIA's drivers report it.
+// Sets tuning.slots to the number of multiprocessors, each of which runs one or two workgroups, if
+// the driver reports it (only NVIDIA's drivers do).
 static enum msc_status find_slots(struct msc_vk *vk) {
     bool is_there;
     MSC_TRY(msc_vk_find_extension(&is_there, vk, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME));
@@ -78,7 +79,7 @@ static int find_queue_family(const struct msc_vk_api *api, VkPhysicalDevice devi
 bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
                     const struct msc_vk_api *api, VkPhysicalDevice device) {
     VkPhysicalDeviceProperties p;
-    // Both features are formally optional in Vulkan 1.2.
+    // Both of these features are optional in Vulkan 1.2.
     VkPhysicalDeviceVulkan12Features has = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
     VkPhysicalDeviceFeatures2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,

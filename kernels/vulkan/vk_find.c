@@ -1,5 +1,5 @@
-// Finds devices by names that are the same for all programs: the UUID, by which NVIDIA's tools name
-// a GPU, or the PCI address.
+// Finds devices by names that are the same for all programs: the UUID, which NVIDIA's tools use, or
+// the PCI address.
 #include "kernels/vulkan/vulkan.h"
 
 #include <ctype.h>
@@ -10,8 +10,8 @@
 
 static const char uuid_key[] = "uuid=", pci_key[] = "pci=";
 
-// Keeps only hexadecimal digits, in lower case. False if there are other characters, or too few or
-// too many digits.
+// Copies the hexadecimal digits of a UUID in lower case, without hyphens. False if there are other
+// characters, or too few or too many digits.
 static bool vk_find_digits(char out[33], const char *text) {
     size_t n = 0;
     text += strncmp(text, "GPU-", 4) == 0 ? 4 : 0;
@@ -33,7 +33,8 @@ static bool has_uuid(const struct msc_vulkan_device *d, const char *digits) {
     return vk_find_digits(own, d->uuid) && strncmp(own, digits, strlen(digits)) == 0;
 }
 
-// Reads "0000:65:00.0" from this form, from nvidia-smi's form 00000000:65:00.0, or without a domain.
+// Normalises a PCI address to "0000:65:00.0". It may also have nvidia-smi's form, 00000000:65:00.0,
+// or no domain.
 static bool read_pci(char out[32], const char *text) {
     unsigned domain = 0, bus, device, function;
     int n = 0;

@@ -70,8 +70,8 @@ static bool describe_frames(struct fourier *f, const struct msc_vk_joint_desc *d
     return true;
 }
 
-// The dims, then cosine and sine of the fractions of a turn. *out is owned by the caller
-// (msc_free).
+// Makes the shader's numbers: the dims, then cosine and sine of the fractions of a full turn. *out
+// is owned by the caller (msc_free).
 static enum msc_status make_numbers(int32_t **out, const struct fourier *f,
                                     const struct msc_view *y) {
     int32_t *numbers = msc_alloc_zero(2 * (size_t)(f->n_dims + f->length), sizeof(numbers[0]));

@@ -1,5 +1,5 @@
-// Joints that move elements of any type: gathers, repeats, padding, depth to space. Each is a list
-// of the output's dims and of the input stride of each.
+// Joints that move elements of any type: gathers, repeats, padding, depth to space. Each is
+// described by the output's dims and the input stride of each dim.
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"
 
@@ -17,10 +17,10 @@ struct gather {
     int n_dims;
     struct dim dims[MAX_DIMS];
     int n_indices;
-    int32_t indices[MSC_MAX_DIMS][2]; // stride, length
+    int32_t indices[MSC_MAX_DIMS][2]; // stride and length of the axis that each index selects from
     enum mode mode;
     double fill;
-    int fill_operand; // 0: none
+    int fill_operand; // index of the operand that gives the fill value; 0: none
 };
 
 static void add_dim(struct gather *g, int64_t length, int64_t stride, int64_t index_stride) {
@@ -108,7 +108,8 @@ static bool describe_broadcast(struct gather *g, const struct msc_vk_joint_desc 
     return true;
 }
 
-// Adds dims whose input coordinates are the output's minus `begins`, in any mode.
+// Adds dims whose input coordinates are the output coordinates minus `begins`. The mode determines
+// what is read outside of the input.
 static void add_shifted(struct gather *g, const struct msc_view *x, const struct msc_view *y,
                         const int64_t begins[]) {
     int32_t strides[MSC_MAX_DIMS];

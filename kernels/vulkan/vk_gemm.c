@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Six rows of four numbers, named as in shaders/conv.glsl.
+// The geometry for shaders: six rows of four numbers, named as in shaders/conv.glsl.
 enum { KERNEL, SIZE_IN, SIZE_OUT, STRIDE, DILATION, PADDING, N_ROWS };
 typedef int32_t geometry[N_ROWS][4];
 
@@ -40,7 +40,7 @@ struct msc_vk_gemm {
     bool is_pointwise, is_transposed, has_x_quads, has_y_quads;
     struct msc_vk_block *geometry;
     struct push push; // strides in floats
-    // By unit and tile, made when first used.
+    // Pipelines by unit and tile, made when first used.
     struct msc_vk_pipeline *pipelines[MSC_VK_UNIT_COUNT][MSC_VK_MAX_TILES];
 };
 
@@ -130,7 +130,8 @@ static int64_t n_taps(const struct msc_vk_gemm_desc *desc) {
     return n;
 }
 
-// Loop turns per output of depthwise.comp: planes, rows and columns of the window, then its forms.
+// Loop turns of depthwise.comp per output: over planes, rows and columns of the window, then over
+// the quantised forms of the output.
 static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
     uint64_t turns = 0;
     for (int i = d->n_spatial - 1; i >= 0; i--) {
@@ -139,7 +140,7 @@ static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
     return turns + 2 * (3 - (uint64_t)d->n_spatial) + 6 * (MSC_VK_MAX_QUANTIZED + 1);
 }
 
-// May an invocation take as many loop turns as its sums and the forms of its outputs need?
+// Does the device allow as many loop turns as the sums and the quantised forms of the outputs need?
 static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct msc_vk *vk) {
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
     uint64_t taps = (uint64_t)n_taps(desc), channels = (uint64_t)w.channels;
@@ -148,8 +149,8 @@ static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct m
         return msc_vk_can_spread(vk, (uint64_t)(desc->n_rows * desc->n_cols),
                                  depthwise_turns(desc->window));
     }
-    // Family U: quads of channels per tap. Family G: the steps of a tile, and the loads of the
-    // next.
+    // Family U loops over quads of channels per tap. Family G loops over the terms of a tile's
+    // sums, and loads the next terms.
     return msc_vk_can_turn(
         vk, more + (vk->tuning.is_family_u ? taps * (channels / 4 + 2) : 2 * taps * channels));
 }
@@ -161,10 +162,10 @@ static enum msc_status vk_gemm_init(struct msc_vk_gemm *g, struct msc_vk_backend
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
     if (!vk_gemm_can_turn(desc, b->vk)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "vulkan: sums of too many products for the loops of a shader");
+                        "vulkan: sums have too many products for the loops of a shader");
     }
     if (!msc_vk_fits(b, desc->n_z * desc->w_step * (int64_t)sizeof(float))) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: weights too large when padded to whole quads");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: weights padded to whole quads are too large");
     }
     g->desc = *desc;
     g->weight = w;
@@ -223,10 +224,10 @@ bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b
 
 // ---- Choosing a shader ------------------------------------------------------------------------
 
-// A dispatch's shader, and how its calls are divided into workgroups.
+// The shader of a dispatch, and how its calls are divided into workgroups.
 struct choice {
     enum msc_vk_shader shader;
-    uint32_t constants[MSC_VK_CONV_G_CONSTANTS]; // the largest number of constants
+    uint32_t constants[MSC_VK_CONV_G_CONSTANTS]; // no other shader here has more constants
     enum msc_vk_kind x_kind, w_kind;
     uint32_t groups[3];
     uint32_t per_lane;
@@ -349,7 +350,8 @@ static void vk_gemm_fill_call(struct msc_vk_call *c, const struct msc_vk_gemm_ca
     memcpy(&c->row[X_SCALE], &call->x_scale, sizeof(call->x_scale));
     msc_vk_put_bytes(&c->row[BYTES], &call->bytes);
     msc_vk_put_quantized(c, &c->row[FORMS], call->quantized, call->n_quantized);
-    // A binding that is not written is set to the other output, so that no dispatch waits for it.
+    // An output that is not written gets the block of the other output, so that the dispatch does
+    // not wait for another block.
     c->blocks[2] = call->y ? call->y : &c->quantized;
     c->blocks[5] = call->n_quantized > 0 ? &c->quantized : call->y;
 }
@@ -358,8 +360,8 @@ static double n_groups(const uint32_t groups[3]) {
     return (double)groups[0] * groups[1] * groups[2];
 }
 
-// Runs as many dispatches as the device's limits require, nearly always one. `work` is for all
-// together.
+// Runs as many dispatches as the device's limits require, nearly always one. `work` is the work of
+// all dispatches together.
 static enum msc_status dispatch_parts(struct msc_vk *vk, struct msc_vk_dispatch *d,
                                       struct push *push, const uint32_t groups[3], double work) {
     const uint32_t *most = vk->properties.limits.maxComputeWorkGroupCount;

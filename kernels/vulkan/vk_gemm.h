@@ -1,5 +1,5 @@
-// Convolutions, linear layers and matrix products as one kernel: rows times columns, summed over
-// taps and channels. It uses shaders of family U or G, or depthwise convolution.
+// One kernel for convolutions, linear layers and matrix products: rows times columns, summed over
+// taps and channels. It uses shaders of family U or G, or the shader for depthwise convolution.
 //
 //     struct msc_vk_gemm_desc desc = {.n_rows = 8, .n_cols = 10, .depth = 64, .x_row = 64, ...};
 //     MSC_TRY(msc_vk_gemm_create(&gemm, b, &desc));
@@ -11,10 +11,10 @@
 #include "kernels/lowering/gemm.h"
 #include "kernels/vulkan/vk_kernels.h"
 
-// The types of the factors.
+// The types of the factors: activations by weights.
 enum msc_vk_unit {
     MSC_VK_UNIT_FLOATS,
-    MSC_VK_UNIT_BYTES, // stored bytes (integers, or the numbers they represent) by floats
+    MSC_VK_UNIT_BYTES, // stored bytes (as integers or dequantised) by floats
     MSC_VK_UNIT_INT,   // stored bytes by signed bytes, with int32 sums
     MSC_VK_UNIT_COUNT
 };
@@ -24,7 +24,7 @@ struct msc_vk_gemm_desc {
     // gives output row r.
     const struct msc_gemm_desc *window;
     int64_t n_z;                    // number of products or groups
-    int64_t n_rows, n_cols, depth;  // of one product; depth: channels per tap
+    int64_t n_rows, n_cols, depth;  // size of one product; depth: channels per tap
     int64_t x_row, y_row;           // elements from one row to the next
     int64_t x_step, w_step, y_step; // elements from one product to the next
 };
@@ -36,31 +36,31 @@ struct msc_vk_gemm;
 struct msc_vk_gemm_weight {
     int64_t channels;  // depth, rounded up
     int64_t row;       // n_cols, rounded up
-    bool is_depthwise; // [taps][all channels] instead
+    bool is_depthwise; // the shape is [taps][all channels] instead
 };
 
 // Describes a convolution or linear layer.
 void msc_vk_gemm_describe(struct msc_vk_gemm_desc *out, const struct msc_gemm_desc *joint);
 struct msc_vk_gemm_weight msc_vk_gemm_weight_shape(const struct msc_vk_gemm_desc *desc);
 
-// MSC_E_UNSUPPORTED: an invocation may not take as many loop turns as the sums need.
+// MSC_E_UNSUPPORTED: the sums need more loop turns than the device allows per invocation.
 enum msc_status msc_vk_gemm_create(struct msc_vk_gemm **out, struct msc_vk_backend *b,
                                    const struct msc_vk_gemm_desc *desc);
 void msc_vk_gemm_destroy(struct msc_vk_gemm *g, struct msc_vk_backend *b); // accepts NULL
-// Does the device have a shader for this unit? Always for floats.
+// Does the device have a shader for this unit? True for MSC_VK_UNIT_FLOATS on every device.
 bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b,
                      enum msc_vk_unit unit);
 
 struct msc_vk_gemm_call {
     const struct msc_vk_block *x, *w;
-    const struct msc_vk_block *y; // NULL: only its quantised variants are written
-    // Rows by output channel: scales, biases, sums of the weights (for MSC_VK_UNIT_INT), integer
-    // biases (for MSC_VK_INTEGER_BIAS). May be NULL.
+    const struct msc_vk_block *y; // NULL: only the quantised variants of y are written
+    // Four rows with a number per output channel: scales, biases, sums of the weights (for
+    // MSC_VK_UNIT_INT), integer biases (for MSC_VK_INTEGER_BIAS). May be NULL.
     const struct msc_vk_block *tail;
     bool has_scales, has_one_scale, has_limits;
     enum msc_vk_bias bias; // MSC_VK_INTEGER_BIAS: float sums must be integers below 2^24
     float x_scale;
-    struct msc_vk_bytes bytes;             // of x, for all units except floats
+    struct msc_vk_bytes bytes;             // how bytes of x are read, unless the unit is floats
     const struct msc_quantized *quantized; // variants of y (msc_vk_can_write)
     int32_t n_quantized;
 };

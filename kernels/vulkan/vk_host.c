@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 
 struct msc_vk_host_step {
-    struct msc_step step; // a copy whose kernel is the fallback's
+    struct msc_step step; // a copy that has the kernel of the fallback backend
 };
 
 enum msc_status msc_vk_host_prepare(struct msc_vk_host_step **out, struct msc_vk_backend *b,
@@ -50,8 +50,8 @@ static void free_views(struct msc_view views[], int32_t n) {
     }
 }
 
-// Makes the same views with their own host memory. After a failure, data is NULL from the failed
-// view on.
+// Copies the views and gives each copy its own host memory. After a failure, data is NULL from the
+// failed view on.
 static enum msc_status allocate_views(struct msc_view out[], const struct msc_view views[],
                                       int32_t n) {
     for (int32_t i = 0; i < n; i++) {
@@ -61,7 +61,7 @@ static enum msc_status allocate_views(struct msc_view out[], const struct msc_vi
     for (int32_t i = 0; i < n; i++) {
         out[i].data = msc_alloc_aligned(msc_view_n_bytes(&views[i]) + 1);
         if (!out[i].data) {
-            return MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory for a step");
+            return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough host memory for a step");
         }
     }
     return MSC_OK;
@@ -97,7 +97,7 @@ enum msc_status msc_vk_host_run(struct msc_vk_host_step *h, struct msc_vk_backen
     int32_t n_in = h->step.n_inputs, n_out = h->step.n_outputs;
     struct msc_view *views = msc_alloc_zero((size_t)(n_in + n_out) + 1, sizeof(*views));
     if (!views) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory for a step");
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough host memory for a step");
     }
     struct msc_view *outputs = views + n_in;
     struct msc_call host = {

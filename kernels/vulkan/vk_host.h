@@ -6,7 +6,7 @@
 
 struct msc_vk_host_step;
 
-// `step` is borrowed until the release.
+// Prepares a step for the host. `step` is borrowed until msc_vk_host_release.
 enum msc_status msc_vk_host_prepare(struct msc_vk_host_step **out, struct msc_vk_backend *b,
                                     const struct msc_plan *plan, const struct msc_step *step);
 void msc_vk_host_release(struct msc_vk_host_step *h, struct msc_vk_backend *b); // accepts NULL
@@ -17,7 +17,7 @@ enum msc_status msc_vk_host_weights(struct msc_vk_host_step *h, struct msc_vk_ba
                                     size_t *n_bytes);
 void msc_vk_host_release_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,
                                  void *weights);
-// Takes the lock itself, and releases it while it computes.
+// Called without the device's lock: takes the lock for copies and releases it while computing.
 enum msc_status msc_vk_host_run(struct msc_vk_host_step *h, struct msc_vk_backend *b,
                                 const struct msc_call *call, int thread);
 

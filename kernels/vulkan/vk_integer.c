@@ -1,5 +1,5 @@
 // Convolutions and matrix products on bytes that models quantise themselves. The result is int32
-// or, with scales, bytes again.
+// or, if the operator has scales, bytes.
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_plain.h"
 
@@ -8,10 +8,10 @@
 // The operands that shaders/integer.comp binds before y.
 enum { A, SCALE_A, ZERO_A, B, SCALE_B, ZERO_B, SCALE_Y, ZERO_Y, BIAS, N_OPERANDS };
 
-// Sums of more products might not fit int32.
+// The maximum number of products per sum: more might not fit int32.
 #define MAX_COUNT (INT32_MAX / (255 * 255))
 
-// The index of each among the joint's operands: [does the operator have scales?].
+// The index of each of these among the operands of the joint: [does the operator have scales?].
 static const int positions[2][N_OPERANDS] = {
     {0, MSC_VK_JOINT_ABSENT, 2, 1, MSC_VK_JOINT_ABSENT, 3, MSC_VK_JOINT_ABSENT, MSC_VK_JOINT_ABSENT,
      MSC_VK_JOINT_ABSENT},
@@ -22,7 +22,7 @@ static bool is_scaled(const struct msc_vk_joint_desc *d) {
     return d->joint->op == MSC_OP_QLINEAR_CONV || d->joint->op == MSC_OP_QLINEAR_MATMUL;
 }
 
-// The view of an operand; NULL: absent.
+// The view of an operand; NULL if it is absent.
 static const struct msc_view *vk_integer_find(const struct msc_vk_joint_desc *d, int operand) {
     int at = positions[is_scaled(d)][operand];
     return at < d->n_x && d->x[at].dtype != MSC_DTYPE_NONE ? &d->x[at] : NULL;
@@ -57,7 +57,7 @@ static bool vk_integer_is_possible(const struct msc_vk_backend *b,
     return is_byte(wanted[A]) && is_byte(wanted[B]);
 }
 
-// Adds the stage without its numbers.
+// Adds the stage; the caller sets its numbers.
 static enum msc_status vk_integer_add_stage(struct msc_vk_stage **out, struct msc_vk_joint *k,
                                             struct msc_vk_backend *b,
                                             const struct msc_vk_joint_desc *d,
@@ -89,7 +89,7 @@ static enum msc_status vk_integer_add_stage(struct msc_vk_stage **out, struct ms
 
 // ---- Convolutions -----------------------------------------------------------------------------
 
-// Sets the strides of x and y if they are NHWC; windows have NCHW strides by default.
+// Sets the strides of x and y if they are NHWC. By default, a window has NCHW strides.
 static bool set_layouts(struct msc_window *w, const struct msc_vk_joint_desc *d) {
     const struct msc_view *x = &d->x[0], *y = &d->y[0];
     const char *layout = msc_joint_attr(d->joint, "data_layout");
@@ -128,7 +128,7 @@ static enum msc_status conv_init(struct msc_vk_joint *k, struct msc_vk_backend *
     msc_vk_put_conv(numbers, &c);
     MSC_TRY(vk_integer_add_stage(&s, k, b, d, MSC_VK_INTEGER_CONV, 0));
     s->turns = msc_vk_conv_turns(&c);
-    s->n_push = 3; // these numbers are only for matrices
+    s->n_push = 3; // the other push constants are only for matrices
     return msc_vk_joint_numbers(s, b, numbers, sizeof(numbers));
 }
 

@@ -30,7 +30,7 @@ enum msc_status msc_vk_joint_numbers(struct msc_vk_stage *s, struct msc_vk_backe
 }
 
 uint32_t msc_vk_element(enum msc_dtype dtype) {
-    // The type numbers of shaders/elements.glsl plus 1; 0: none.
+    // The element type's number in shaders/elements.glsl plus 1; 0: the shaders do not support it.
     static const uint8_t numbers[MSC_DTYPE_COUNT] = {
         [MSC_DTYPE_F32] = 1, [MSC_DTYPE_I32] = 2,   [MSC_DTYPE_U32] = 3,  [MSC_DTYPE_I64] = 4,
         [MSC_DTYPE_I8] = 5,  [MSC_DTYPE_U8] = 6,    [MSC_DTYPE_I16] = 7,  [MSC_DTYPE_U16] = 8,
@@ -119,7 +119,7 @@ static bool is_read(const struct msc_vk_joint *k, int operand) {
     return false;
 }
 
-// Are there enough workgroups, and does no invocation take too many loop turns?
+// Does the device allow as many workgroups and loop turns per invocation as the stage needs?
 static bool can_run(const struct msc_vk *vk, const struct msc_vk_stage *s) {
     return s->is_by_groups ? s->n <= vk->properties.limits.maxComputeWorkGroupCount[0] &&
                                  msc_vk_can_turn(vk, s->turns)
@@ -204,7 +204,7 @@ void msc_vk_joint_release(void *kernel, struct msc_vk_backend *b) {
 // ---- Constant operands under edits ------------------------------------------------------------
 
 struct variant {
-    struct msc_vk_block *blocks[MSC_VK_JOINT_OPERANDS]; // NULL if there is no edit
+    struct msc_vk_block *blocks[MSC_VK_JOINT_OPERANDS]; // edited operands; NULL: not edited
 };
 
 void msc_vk_joint_release_weights(void *weights, struct msc_vk_backend *b) {

@@ -1,23 +1,24 @@
-// Kernels of single joints that no family of kernels/lowering/ accepts or that have no faster
-// shader. A step has one joint, with elements of any type. Everything is NCHW unless a family
-// accepts other layouts.
+// Kernels for steps of a single joint: joints that no family of kernels/lowering/ accepts or that
+// have no faster shader. Elements may have any type. All tensors are NCHW unless a family accepts
+// other layouts.
 //
-// A family has one function that chooses the shader of a joint. The rest is shared here: operands
-// that are constants on the device, possibly under an edit, and the dispatch.
+// A family has one function, which chooses the shaders of a joint. The rest is shared: constant
+// operands on the device, possibly under an edit, and the dispatch.
 //
 //     static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 //                                 const struct msc_vk_joint_desc *d) {
 //         const uint32_t constants[] = {b->vk->tuning.lanes, 0, msc_vk_element(d->x[0].dtype)};
-//         struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(&d->y[0]), 1);
+//         const uint64_t n = (uint64_t)msc_view_n_elements(&d->y[0]);
+//         struct msc_vk_stage *s = msc_vk_joint_stage(k, n, 1);
 //         return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_SOMETHING, constants, 3);
 //     }
 //
 //     const struct msc_vk_family msc_vk_something = {
 //         .name = "something", .init = init, MSC_VK_JOINT_FUNCTIONS};
 //
-// A shader binds, in this order, its operands (absent ones are zeros), all outputs, the call's
+// A shader binds, in this order, its operands (zeros for absent ones), all outputs, the call's
 // scratch memory, and numbers that all calls share. Its push constants begin with {n, per_lane}.
-// Indices read on the device are clamped to their axis.
+// Indices that shaders read from tensors are clamped to their axis.
 #ifndef MSC_KERNELS_VULKAN_VK_JOINT_H
 #define MSC_KERNELS_VULKAN_VK_JOINT_H
 
@@ -28,14 +29,14 @@
 #define MSC_VK_JOINT_OUTPUTS 3
 #define MSC_VK_JOINT_PUSH 24 // words after {n, per_lane}
 
-// A joint to be planned. Views of constant operands have data.
+// A joint for which a kernel is prepared. Views of constant operands have data.
 struct msc_vk_joint_desc {
     const struct msc_plan *plan;
     const struct msc_joint *joint;
     int n_x, n_y;
     struct msc_view x[MSC_VK_JOINT_OPERANDS]; // dtype MSC_DTYPE_NONE: absent
     struct msc_view y[MSC_VK_JOINT_OUTPUTS];
-    struct msc_reference_call call; // the same as a reference call; inputs have no data
+    struct msc_reference_call call; // of the joint's reference kernel; inputs have no data
 };
 
 // One dispatch of a kernel.
@@ -44,11 +45,11 @@ struct msc_vk_stage {
     struct msc_vk_block *numbers; // owned; NULL: the shader has none
     int n_in;                     // number of operands that the shader binds
     int in[MSC_VK_JOINT_OPERANDS];
-    uint64_t n;     // elements or rows; an invocation computes one or more
+    uint64_t n;     // number of elements or rows; an invocation computes one or more
     uint64_t turns; // approximate loop turns per element or, if is_by_groups, per invocation
     uint32_t push[MSC_VK_JOINT_PUSH];
     int n_push;
-    bool is_by_groups; // n counts workgroups
+    bool is_by_groups; // n is the number of workgroups
 };
 #define MSC_VK_JOINT_STAGES 3
 #define MSC_VK_JOINT_ABSENT MSC_VK_JOINT_OPERANDS // as an operand of a stage: zeros
@@ -56,11 +57,11 @@ struct msc_vk_stage {
 struct msc_vk_joint {
     struct msc_vk_stage stages[MSC_VK_JOINT_STAGES]; // added by the family
     int n_stages;
-    uint64_t scratch_bytes; // memory per call that all stages bind; 0: none
+    uint64_t scratch_bytes; // temporary memory per call, bound by all stages; 0: none
     int n_operands, n_outputs;
     struct msc_vk_joint_operand {
         struct msc_vk_block *constant;
-        int32_t input; // of the step; MSC_NO_ID: constant or absent
+        int32_t input; // index of the step input; MSC_NO_ID: constant or absent
     } operands[MSC_VK_JOINT_OPERANDS];
     int n_edited; // number of operands that weight edits replace
     int edited[MSC_STEP_MAX_WEIGHTS];
@@ -85,25 +86,25 @@ void msc_vk_joint_release_weights(void *weights, struct msc_vk_backend *b);
 
 // Fails with "joint x: no shader computes it", MSC_E_UNSUPPORTED.
 enum msc_status msc_vk_joint_refuse(const struct msc_vk_joint_desc *d);
-// Adds a stage over n elements and the first n_in operands, with 16 turns per element.
+// Adds a stage over n elements that binds the first n_in operands; sets 16 turns per element.
 struct msc_vk_stage *msc_vk_joint_stage(struct msc_vk_joint *k, uint64_t n, int n_in);
-// Sets s->numbers.
+// Uploads numbers for the stage and sets s->numbers.
 enum msc_status msc_vk_joint_numbers(struct msc_vk_stage *s, struct msc_vk_backend *b,
                                      const void *numbers, size_t n_bytes);
 
-// The element type's number in shaders/elements.glsl; MSC_VK_NO_ELEMENT: none.
+// The element type's number in shaders/elements.glsl; MSC_VK_NO_ELEMENT: shaders do not support it.
 #define MSC_VK_NO_ELEMENT 255u
 uint32_t msc_vk_element(enum msc_dtype dtype);
 // Can shaders that use elements.glsl read the operands and write the outputs of the joint?
 bool msc_vk_joint_has_elements(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d);
-bool msc_vk_is_real(enum msc_dtype dtype); // float32, float16, bfloat16
+bool msc_vk_is_real(enum msc_dtype dtype); // float32, float16 or bfloat16?
 
 // Reads an attribute; false if there is none.
 bool msc_vk_joint_i64(int64_t *out, const struct msc_vk_joint_desc *d, const char *key);
-// An axis attribute, counted from the front; -1 if absent or out of range.
+// Reads an axis attribute and counts it from the front; -1 if absent or out of range.
 int msc_vk_joint_axis(const struct msc_vk_joint_desc *d, const char *key, int n_dims);
 
-// Strides of NCHW dims, and strides of a view that is broadcast to n_dims dims.
+// The strides of contiguous NCHW dims; and the strides of a view that is broadcast to n_dims dims.
 void msc_vk_strides(int32_t strides[], int n_dims, const int64_t dims[]);
 void msc_vk_broadcast_strides(int32_t strides[], const struct msc_view *v, int n_dims);
 
@@ -121,7 +122,7 @@ extern const struct msc_vk_family msc_vk_lrn;
 extern const struct msc_vk_family msc_vk_recurrent;
 extern const struct msc_vk_family msc_vk_grid_sample;
 extern const struct msc_vk_family msc_vk_roi_align;
-extern const struct msc_vk_family msc_vk_image; // col2im, grids, deformable convolutions
+extern const struct msc_vk_family msc_vk_image; // col2im, affine grids, deformable convolutions
 extern const struct msc_vk_family msc_vk_resize_plain;
 extern const struct msc_vk_family msc_vk_linear_quant; // QuantizeLinear and DequantizeLinear
 extern const struct msc_vk_family msc_vk_dynamic_quant;

@@ -1,4 +1,4 @@
-// What kernels share: temporary memory, and how work is divided into workgroups.
+// Helpers for all kernels: temporary memory; division of work into workgroups.
 #include "kernels/vulkan/vk_kernels.h"
 
 void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n) {
@@ -14,7 +14,7 @@ enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b
         out[i] = msc_vk_allocate(b->vk, n_bytes);
         if (!out[i]) {
             msc_vk_give(out, b, i);
-            return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %llu bytes",
+            return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough memory for %llu bytes",
                             (unsigned long long)n_bytes);
         }
     }

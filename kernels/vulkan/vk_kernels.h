@@ -1,9 +1,9 @@
-// The kernels of the vulkan backend: shared by its files.
+// The kernels of the vulkan backend: declarations shared by its files.
 //
 // Planning is shared with the cpu backend (kernels/lowering/families.h): steps and layouts are the
-// same, so that any step can run on either. A step runs on the device if its family has shaders
-// that support it. All other steps run on the host, on the fallback backend, between a download and
-// an upload.
+// same, so that either backend can run any step. A step runs on the device if its family has
+// shaders that support it. All other steps run on the host: inputs are downloaded, the fallback
+// backend computes, and the outputs are uploaded.
 //
 // To add shaders of a family: 1 write kernels/vulkan/vk_<name>.c ending in its
 // `const struct msc_vk_family`, 2 declare it below, 3 name it in the tables of vk_families.c, by
@@ -16,14 +16,14 @@
 #include "kernels/lowering/ewise.h"
 #include "kernels/vulkan/vk.h"
 
-// Raised whenever a kernel of the vulkan backend changes a bit of some result.
+// Increased whenever a change to a kernel of the vulkan backend changes a bit of some result.
 #define MSC_VK_KERNELS_VERSION 1
 
 struct msc_vk_backend {
     struct msc_backend base;
     struct msc_vk *vk;
     struct msc_backend *host;     // the fallback, for steps without a shader
-    struct msc_vk_block *nothing; // bound if a shader has a buffer that is not used
+    struct msc_vk_block *nothing; // bound for buffers of a shader that are not used
     char numerics[768];
 };
 
@@ -39,7 +39,7 @@ typedef enum msc_status (*msc_vk_joint_init)(struct msc_vk_joint *k, struct msc_
 // All functions except `weights` are called with the device's lock held.
 struct msc_vk_family {
     const char *name;
-    // MSC_E_UNSUPPORTED: no shader supports the step, run it on the host. NULL for families of
+    // MSC_E_UNSUPPORTED: no shader supports the step, so it runs on the host. NULL for families of
     // single joints: msc_vk_joint_prepare prepares their steps.
     enum msc_status (*prepare)(void **kernel, struct msc_vk_backend *b, const struct msc_plan *plan,
                                const struct msc_step *step);
@@ -47,13 +47,13 @@ struct msc_vk_family {
     // Runs at most MSC_VK_MAX_CALLS calls, which share their dispatches.
     enum msc_status (*run)(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
                            int n);
-    // Runs also accept float32 inputs as integers. For other families, inputs are dequantised
-    // before.
+    // `run` also accepts float32 inputs that are stored as integers. For other families, such
+    // inputs are dequantised first.
     bool reads_integers;
-    // Optional: does it read input `input` as integers under a quantisation by channel?
+    // Optional: can the kernel read this input as integers under a quantisation by channel?
     bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
-    // Runs write call->quantized if msc_vk_can_write. Otherwise, and for other families, the
-    // variants are made from the output after the run.
+    // `run` writes call->quantized if msc_vk_can_write accepts the variants. Otherwise, and for
+    // other families, the variants are made from the output after the run.
     bool writes_quantized;
     // Optional: packs weights.
     enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b,
@@ -61,7 +61,7 @@ struct msc_vk_family {
     void (*release_weights)(void *weights, struct msc_vk_backend *b);
     // For families of single joints (vk_joint.h).
     msc_vk_joint_init init;
-    bool takes_layouts; // init supports other layouts than NCHW
+    bool takes_layouts; // `init` also supports layouts other than NCHW
 };
 
 // The family whose shaders compute a step, if they support it.
@@ -94,28 +94,28 @@ static inline bool msc_vk_fits(const struct msc_vk_backend *b, int64_t n_bytes) 
 }
 
 // Allocates temporary memory, one block for each of n calls. It may be freed once its last use is
-// recorded. If memory is short, all are NULL (MSC_E_NOMEM).
+// recorded. MSC_E_NOMEM: not enough memory; all blocks are then NULL.
 enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b, int n,
                             uint64_t n_bytes);
 void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n); // accepts NULLs
 
-// The number of workgroups of a kernel over n elements; *per_lane is how many elements each lane
-// computes: fewer if an element takes many loop turns.
+// The number of workgroups of a kernel over n elements; *per_lane is the number of elements that
+// each invocation computes: fewer if an element takes many loop turns.
 uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns, uint32_t *per_lane);
-// May an invocation take this many loop turns? A loop that ends by its condition takes one turn
-// more than it has rounds; a loop inside another counts once per round.
+// May an invocation take this many loop turns? A loop of n iterations counts n + 1 turns, because
+// its condition is checked once more. An inner loop counts in every iteration of the outer loop.
 bool msc_vk_can_turn(const struct msc_vk *vk, uint64_t turns);
-// The same for an invocation that computes the elements msc_vk_spread gives it.
+// May an invocation take `turns` loop turns for each of the elements that msc_vk_spread gives it?
 bool msc_vk_can_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns);
 
-// A kernel from one input to output 0; `numbers` are shared by all calls, or NULL.
+// A kernel that reads one input and writes output 0. All calls share `numbers`, which may be NULL.
 struct msc_vk_simple {
     const struct msc_vk_pipeline *pipeline;
     int32_t input;
     const struct msc_vk_block *numbers;
     const void *push;
     uint32_t push_bytes;
-    uint32_t groups; // per call
+    uint32_t groups; // workgroups per call
     double turns;    // approximate loop turns over all invocations
 };
 enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_backend *b,
@@ -123,15 +123,15 @@ enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_b
 
 // ---- vk_quantize.c ----------------------------------------------------------------------------
 
-// The most quantised variants that one shader writes, and the words of a row that describe them
-// (shaders/forms.glsl).
+// The maximum number of quantised variants that one shader writes, and the number of words of a row
+// that describe them (shaders/forms.glsl).
 #define MSC_VK_MAX_QUANTIZED 4
 #define MSC_VK_QUANTIZED_WORDS (1 + 6 * MSC_VK_MAX_QUANTIZED)
 
-// Can a shader write these variants together with its output? Not if they are too many or too far
-// apart in memory.
+// Can a shader write these variants together with its output? It cannot if there are too many or
+// they are too far apart in memory.
 bool msc_vk_can_write(const struct msc_quantized quantized[], int32_t n);
-// Sets c->quantized, which covers all variants, and the words of the row.
+// Sets c->quantized, a block that covers all variants, and the words of `row` that describe them.
 void msc_vk_put_quantized(struct msc_vk_call *c, uint32_t row[],
                           const struct msc_quantized quantized[], int32_t n);
 
@@ -143,13 +143,13 @@ struct msc_vk_bytes {
 };
 #define MSC_VK_BYTES_WORDS 5
 
-// Reads bytes as integers, as a digit of them, or as the numbers they represent.
+// How to read bytes as integers, as one digit of the integers, or as the numbers they represent.
 struct msc_vk_bytes msc_vk_bytes_integer(const struct msc_view *in);
 struct msc_vk_bytes msc_vk_bytes_digit(const struct msc_view *in, int shift, int32_t mask);
 struct msc_vk_bytes msc_vk_bytes_value(const struct msc_view *in);
 void msc_vk_put_bytes(uint32_t row[], const struct msc_vk_bytes *bytes);
 
-// Tensors of n_elements each, at most MSC_VK_MAX_CALLS.
+// Tensors to convert, n_elements each; at most MSC_VK_MAX_CALLS tensors.
 struct msc_vk_quantizing {
     const struct msc_vk_block *in;
     struct msc_quantized out;
@@ -168,20 +168,22 @@ struct msc_vk_expanding {
 enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_vk_expanding items[],
                               int n, uint64_t n_elements);
 
-// Converts an input of n calls to floats: made[i] is set for each call whose input comes as
-// integers, otherwise NULL. The caller frees them (msc_vk_give), also on failure.
+// Converts one input of n calls to floats. made[i] is the new block if the input of call i comes as
+// integers, otherwise NULL. The caller frees `made` (msc_vk_give), also on failure.
 enum msc_status msc_vk_expand_input(struct msc_vk_block *made[], struct msc_vk_backend *b,
                                     const struct msc_call calls[], int n, int32_t input);
 
-// How a bias is added: to the result, or to the integer that is then scaled (kernels/backend.h).
+// How a bias is added: to the float result, or to the integer sum before scaling
+// (kernels/backend.h).
 enum msc_vk_bias {
     MSC_VK_NO_BIAS,
     MSC_VK_FLOAT_BIAS,
     MSC_VK_INTEGER_BIAS,
 };
 
-// Sums of digits' products. `tail` has scales and biases (shaders/conv.glsl); it is NULL if `scale`
-// is the only factor. Either all items have a tail or none has.
+// The sums of the products of all digits. `tail` has scales and biases per channel
+// (shaders/conv.glsl); it is NULL if all channels use `scale` and there is no bias. Either all
+// items have a tail or none has.
 struct msc_vk_summing {
     const struct msc_vk_block *product, *sums, *tail;
     float scale;
@@ -196,7 +198,7 @@ enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk
 
 // ---- vk_channels.c ----------------------------------------------------------------------------
 
-// msc_backend_def.quantize, by channel.
+// Implements msc_backend_def.quantize for one scale per channel.
 enum msc_status msc_vk_quantize_channels(struct msc_vk_backend *b, const struct msc_view *in,
                                          const struct msc_view *out, const struct msc_quant *q);
 // Converts bytes under a quantisation by channel to float32: to the numbers that they represent or,
@@ -214,14 +216,14 @@ enum msc_status msc_vk_mask(struct msc_vk_backend *b, const struct msc_view *in,
 
 struct msc_vk_program;
 
-// *out is NULL if there is nothing to compute. MSC_E_UNSUPPORTED: the program is too long, or an
-// instruction has no shader.
+// Makes an element-wise program for the device. *out is NULL if there is nothing to compute.
+// MSC_E_UNSUPPORTED: the program is too long, or the shader lacks one of its instructions.
 enum msc_status msc_vk_program_create(struct msc_vk_program **out, struct msc_vk_backend *b,
                                       const struct msc_plan *plan, const struct msc_step *step,
                                       const struct msc_ewise_options *options);
 void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b); // accepts NULL
-// anchors[i] holds the anchor's result of call i; NULL if the program begins the step. Accepts NULL
-// for p.
+// Runs a program for n calls; does nothing if p is NULL. anchors[i] is the anchor's result of call
+// i; `anchors` is NULL if the program is the whole step.
 enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk_backend *b,
                                    const struct msc_call calls[],
                                    const struct msc_vk_block *const anchors[], int n);

@@ -1,10 +1,10 @@
-// Sets the channels of an activation that are not kept to 0: a choice between the activation and 0,
-// by one number per channel.
+// Sets the channels of an activation that a mask does not keep to 0. Uses the shader for selection:
+// one number per channel selects the activation or 0.
 #include "kernels/vulkan/vk_joint.h"
 
 #include "base/alloc.h"
 
-// Codes of operators.
+// Operator codes of shaders/typed.comp.
 enum {
 #define TYPED(code, name, op, operands) name = (code),
 #include "kernels/vulkan/shaders/typed.def"
@@ -51,14 +51,14 @@ static enum msc_status run_shader(struct msc_vk_backend *b, const struct msc_vie
     return msc_vk_dispatch(b->vk, &d);
 }
 
-// For devices without 64-bit integers, which shaders of any type need.
+// Masks on the host: for devices without 64-bit integers, which the shader needs.
 static enum msc_status run_on_host(struct msc_vk_backend *b, const struct msc_view *in,
                                    const struct msc_view *out, int64_t outer, int64_t inner,
                                    const struct msc_channel_mask *mask) {
     size_t n_bytes = msc_view_n_bytes(in);
     float *host = msc_alloc_aligned(n_bytes + 1);
     if (!host) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory to mask channels");
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough host memory to mask channels");
     }
     const struct msc_vk_copy copy = {host, msc_vk_block_of(in), n_bytes};
     enum msc_status status = msc_vk_download(b->vk, &copy, 1);
@@ -82,7 +82,7 @@ enum msc_status msc_vk_mask(struct msc_vk_backend *b, const struct msc_view *in,
     const struct dims dims = {{(int32_t)outer, mask->n, (int32_t)inner}, {0, 1, 0}};
     int32_t *words = msc_alloc((size_t)mask->n * sizeof(words[0]) + 1);
     if (!words) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory for a mask");
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: not enough host memory for a mask");
     }
     for (int32_t c = 0; c < mask->n; c++) {
         words[c] = mask->is_kept[c];

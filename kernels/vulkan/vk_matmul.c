@@ -1,6 +1,6 @@
-// Matrix products of two operands with any leading axes, one of which may be constant. The second
-// factor is copied in the layout of the product's weight, padded to whole quads. Computed in
-// integers if both factors are quantised.
+// Matrix products of two operands, one of which may be constant, with any leading axes. The second
+// factor is copied into the layout of the product's weight and padded to whole quads. Products are
+// computed in integers if both factors are quantised.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/lowering/matmul.h"
@@ -12,13 +12,13 @@
 struct kernel {
     const char *name;
     struct msc_operand operands[2];
-    struct msc_view constants[2]; // of weights, in host memory
+    struct msc_view constants[2]; // constant factors in host memory
     struct msc_vk_block *blocks[2];
     int edited; // index of the operand that a weight edit replaces, or -1
     int64_t depth;
     int64_t n_out;     // elements of the result
     int64_t n_a, n_b;  // elements of both factors in the form that the shader reads
-    bool broadcasts_a; // several products read the same rows of the first factor
+    bool broadcasts_a; // several products share rows of the first factor
     struct msc_vk_movement movements[2];
     struct msc_vk_gemm *gemm;
     struct msc_vk_program *epilogue;
@@ -67,8 +67,8 @@ static struct shape shape_of(const struct msc_tensor *a, const struct msc_tensor
     return s;
 }
 
-// Copies a factor into padded matrices: leading axes, then `size` rows and columns in `padded`
-// ones.
+// Copies a factor into padded matrices: [leading axes, size[0], size[1]] into
+// [leading axes, padded[0], padded[1]].
 static enum msc_status init_movement(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                      const struct shape *s, int factor, const int64_t size[2],
                                      const int64_t padded[2]) {
@@ -96,7 +96,7 @@ static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
     k->depth = s.depth;
     k->n_out = msc_dims_product(y->n_dims, y->dims);
     if (lead_b == 1 && lead_a == s.n_products) {
-        // The rows of all products are contiguous, so they are one product.
+        // All products share the second factor, so their rows form one product.
         s.rows *= s.n_products;
         s.n_products = 1;
         s.n_lead = 0;
@@ -118,7 +118,8 @@ static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
     k->n_b = s.n_products * desc.w_step;
     if (!msc_vk_fits(b, k->n_a * (int64_t)sizeof(float)) ||
         !msc_vk_fits(b, k->n_b * (int64_t)sizeof(float))) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: factors too large when broadcast", k->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: the factors are too large when broadcast",
+                        k->name);
     }
     if (k->broadcasts_a) {
         MSC_TRY(init_movement(&k->movements[0], b, &s, 0, a_size, a_size));
@@ -164,9 +165,9 @@ static enum msc_status vk_matmul_prepare(void **out, struct msc_vk_backend *b,
 // ---- A constant factor under an edit ----------------------------------------------------------
 
 struct variant {
-    struct msc_vk_block *block; // the elements
+    struct msc_vk_block *block; // the elements on the device
     enum msc_dtype dtype;
-    struct msc_matmul_constant constant; // without its elements
+    struct msc_matmul_constant constant; // quantisation; its elements are freed
 };
 
 static void release_weights(void *weights, struct msc_vk_backend *b) {
@@ -201,7 +202,7 @@ static enum msc_status vk_matmul_weights(void *kernel, struct msc_vk_backend *b,
         v = NULL;
     }
 out:
-    msc_free(v); // without a block
+    msc_free(v); // it has no block
     return status;
 }
 
@@ -209,9 +210,9 @@ out:
 
 // How a call is computed; calls with equal jobs run together.
 struct job {
-    bool is_integer[2];       // does each factor come as bytes?
-    bool multiplies_integers; // are both multiplied as integers?
-    struct msc_digits digits; // of the first factor
+    bool is_integer[2];       // is the factor stored as bytes?
+    bool multiplies_integers; // are the factors multiplied as integers?
+    struct msc_digits digits; // digits of the first factor
 };
 
 struct run {
@@ -224,7 +225,7 @@ struct run {
     struct msc_vk_block *floats[2][MSC_VK_MAX_CALLS]; // factors converted from bytes
     struct msc_vk_block *broadcast[MSC_VK_MAX_CALLS], *packed[MSC_VK_MAX_CALLS];
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS], *made[MSC_VK_MAX_CALLS];
-    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the outputs' blocks, or those made here
+    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // blocks of the outputs, or `made`
 };
 
 static struct msc_view vk_matmul_factor(const struct kernel *k, const struct msc_call *call,
@@ -280,7 +281,7 @@ static enum msc_status take_memory(struct run *r) {
     return msc_vk_take(r->packed, r->b, r->n, (uint64_t)k->n_b * sizeof(float));
 }
 
-// Converts a factor to floats: unchanged, a digit of it, or dequantised.
+// Converts the bytes of a factor to floats: as integers, as one digit of them, or dequantised.
 static enum msc_status expand_factor(const struct run *r, const struct msc_vk_block *out[], int f,
                                      int digit) {
     struct msc_vk_expanding items[MSC_VK_MAX_CALLS];

@@ -1,4 +1,4 @@
-// Device memory: a few large buffers (arenas), from which blocks are allocated first fit.
+// Device memory: a few large buffers (arenas). Blocks are allocated from them by first fit.
 #include "kernels/vulkan/vk_batch.h"
 
 #include "base/alloc.h"
@@ -6,14 +6,14 @@
 #include <assert.h>
 #include <string.h>
 
-// The minimum even if memory is short: calls whose blocks are in different arenas cannot share a
-// dispatch, and devices limit the number of allocations.
+// The minimum size of an arena, even if memory is short: calls whose blocks are in different arenas
+// cannot share a dispatch, and devices limit the number of allocations.
 #define LEAST_ARENA_BYTES ((uint64_t)1 << 20)
 
 // ---- Arenas -----------------------------------------------------------------------------------
 
-// Frees arenas without blocks. Recorded commands may still use them, so it waits for these. It
-// holds the lock meanwhile, because other threads would allocate blocks.
+// Frees arenas without blocks. First waits for recorded commands, which may still use the arenas.
+// Holds the lock meanwhile, so that other threads do not allocate blocks in these arenas.
 static bool drop_empty_arenas(struct msc_vk *vk) {
     size_t n_kept = 0, n = vk->n_arenas;
     bool has_empty = false;
@@ -87,8 +87,8 @@ static bool vk_memory_cut(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t
     return false;
 }
 
-// There is at most one hole after each block, and one at the start. Room for them is reserved when
-// a block is allocated, so that freeing cannot fail.
+// Takes n_bytes from a hole. There is at most one hole after each block, and one at the start. Room
+// to record these holes is reserved when a block is allocated, so that freeing cannot fail.
 static bool cut_from(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *offset) {
     if (msc_grow(&arena->holes, &arena->hole_capacity, arena->n_blocks + 2,
                  sizeof(arena->holes[0])) != MSC_OK ||
@@ -120,8 +120,8 @@ static uint64_t aligned_half(uint64_t n_bytes) {
     return n_bytes / 2 / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT;
 }
 
-// Tries the usual size of an arena and, while memory is short, half of it, and so on. After a
-// refusal, the next search begins at twice the size that was granted, not at the refused size.
+// Adds an arena of the usual size. While the driver refuses, halves the size. After a refusal, the
+// next arena begins at twice the size that was granted, not at the refused size.
 static bool add_arena_within(struct msc_vk *vk, uint64_t n_bytes) {
     uint64_t bytes = vk->refused_bytes > 0 ? aligned_half(vk->refused_bytes) : vk->arena_bytes;
     uint64_t least = vk->arena_bytes < LEAST_ARENA_BYTES ? vk->arena_bytes : LEAST_ARENA_BYTES;
@@ -154,7 +154,7 @@ struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes) {
     size = size > 0 ? size : MSC_VK_BLOCK_ALIGNMENT;
     if (size > limit) {
         (void)MSC_FAIL(MSC_E_NOMEM,
-                       "vulkan: a tensor of %llu bytes; the device supports at most %llu",
+                       "vulkan: a tensor has %llu bytes; the device supports at most %llu",
                        (unsigned long long)n_bytes, (unsigned long long)limit);
         return NULL;
     }

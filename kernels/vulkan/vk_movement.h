@@ -5,23 +5,24 @@
 #include "kernels/lowering/movement.h"
 #include "kernels/vulkan/vk_kernels.h"
 
-// One dim of the written elements, outermost first. The input coordinate is the index plus `shift`;
-// if it is outside of [0, in_length), the element is `fill` (in_length 0: never outside).
+// One dim of the output; dims are listed outermost first. The input coordinate is the output index
+// plus `shift`; if it is outside of [0, in_length), the element is `fill`. in_length 0: no check.
 struct msc_vk_movement_dim {
-    int32_t length, in, out, shift, in_length; // strides in elements of 4 bytes, or in bytes
+    int32_t length, in, out, shift, in_length; // in, out: strides in units of 4 bytes, or in bytes
 };
 
 struct msc_vk_movement {
     struct msc_vk_pipeline *pipeline;
     struct msc_vk_block *dims;
     uint64_t n;
-    int32_t in_base, out_base; // offset of the first element
+    int32_t in_base, out_base; // offsets of the first element
     float fill;
 };
 
 enum msc_status msc_vk_movement_init(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                      const struct msc_vk_movement_dim dims[], int n_dims);
-// Converts a movement of kernels/lowering/, with elements of any size. Bases are in its elements.
+// Converts a movement of kernels/lowering/, with elements of any size; in_base and out_base count
+// these elements.
 enum msc_status msc_vk_movement_init_from(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                           const struct msc_movement *from, int64_t in_base,
                                           int64_t out_base);

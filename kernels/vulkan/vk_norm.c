@@ -1,4 +1,5 @@
-// Normalisation over groups of channels and over neighbouring channels.
+// Normalisation over groups of channels, and local response normalisation (over neighbouring
+// channels).
 #include "kernels/vulkan/vk_joint.h"
 
 #include <string.h>

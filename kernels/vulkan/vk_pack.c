@@ -48,8 +48,8 @@ static int64_t pack_elements(const struct msc_vk_conv_gemm *k) {
 
 // ---- Packing ----------------------------------------------------------------------------------
 
-// The position in a pack of one run of taps of the model's weight, and its output channel. Taps are
-// `step` apart, in floats and in bytes alike.
+// The position in a pack of the taps of one pair of input and output channel, and the output
+// channel. Successive taps are `step` elements apart, both in floats and in bytes.
 struct place {
     int64_t floats, bytes, step;
     int64_t channel;
@@ -77,7 +77,7 @@ static struct place place_of(const struct msc_vk_conv_gemm *k, const struct msc_
     if (w->is_depthwise) {
         return (struct place){channel, 0, w->row, channel};
     }
-    // In bytes, four rows form one row of words.
+    // In a pack of bytes, four rows form one row of words.
     int64_t row = group * taps * w->channels + c;
     return (struct place){row * w->row + n, (row / 4 * w->row + n) * 4 + row % 4,
                           w->channels * w->row, channel};
@@ -114,8 +114,9 @@ static enum msc_status allocate_elements(struct packing *p, const struct msc_vk_
     return MSC_ALLOCATED(p->elements);
 }
 
-// Bytes if the device has a shader for them that is faster than floats, or if sums of some input
-// may be too large for floats. This depends only on the weight, so it is packed once.
+// Chooses bytes if the device has a shader for them and if it is faster than floats or sums may be
+// too large for floats with some input. The choice depends only on the weight, so that it is packed
+// once.
 static enum msc_vk_pack_kind choose_kind(const struct msc_vk_variant *v,
                                          const struct msc_vk_backend *b, int64_t largest) {
     bool may_be_bytes = v->fits_bytes && b->base.options.allow_int8 &&
@@ -125,7 +126,7 @@ static enum msc_vk_pack_kind choose_kind(const struct msc_vk_variant *v,
                                                                  : MSC_VK_AS_INTEGERS;
 }
 
-// Replaces q by q - z, sums up each channel, and finds the largest sum of |q - z|.
+// Replaces q by q - z, computes the sum of each channel, and finds the largest sum of |q - z|.
 static enum msc_status add_up(struct packing *p, const struct msc_vk_variant *v, int32_t q[],
                               int64_t n) {
     const struct msc_vk_conv_gemm *k = v->kernel;
@@ -206,7 +207,7 @@ static enum msc_status pack_floats(struct packing *p, const struct msc_vk_varian
     return MSC_OK;
 }
 
-// Fills the tail, without the sums.
+// Fills the rows of the tail, except for the sums of the weights.
 static void set_tail(const struct packing *p, const struct msc_vk_variant *v) {
     const struct msc_vk_conv_gemm *k = v->kernel;
     int64_t n = k->spec.desc.out_channels;
@@ -242,7 +243,8 @@ enum msc_status msc_vk_tail_by_channel(struct msc_vk_block **out, struct msc_vk_
     return status;
 }
 
-// MSC_VK_PACK_KINDS: as integers, of the suitable kind. The caller finishes *p, also on failure.
+// Packs a weight; kind MSC_VK_PACK_KINDS: as integers, of the more suitable kind. The caller
+// finishes *p, also on failure.
 static enum msc_status make_packing(struct packing *p, const struct msc_vk_backend *b,
                                     const struct msc_vk_variant *v, enum msc_vk_pack_kind kind) {
     *p = (struct packing){.kind = kind};
@@ -291,7 +293,8 @@ static enum msc_status vk_pack_init(struct msc_vk_variant *v, const struct msc_v
     return quant ? set_quant(v, k, quant) : MSC_OK;
 }
 
-// The current size. The backend reports packs that are made later (msc_backend_memory).
+// The current size of a variant. Packs that are made later count as memory of the backend
+// (msc_backend_memory).
 static size_t variant_bytes(const struct msc_vk_variant *v) {
     uint64_t n = 0;
     for (int i = 0; i < MSC_VK_PACK_KINDS; i++) {
@@ -301,7 +304,8 @@ static size_t variant_bytes(const struct msc_vk_variant *v) {
     return (size_t)n;
 }
 
-// Packs the form that calls most likely need, without the lock: several threads do so at a time.
+// Packs the form that calls most likely need. Works without the lock, so that several threads can
+// pack at a time.
 enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,
                                          size_t *n_bytes) {

@@ -5,7 +5,7 @@
 
 #include "kernels/vulkan/vk.h"
 
-// One per shader, made when it is first used.
+// The layout of a shader's pipelines, made when the shader is first used.
 struct msc_vk_layout {
     VkShaderModule module;
     VkDescriptorSetLayout set;

@@ -1,10 +1,11 @@
-// Convolutions and pools that the fast families do not support: three spatial axes, transposed,
-// groups of any size, half floats, other layouts. Each invocation computes one or more elements.
+// Convolutions and pools that the fast families do not support: with three spatial axes,
+// transposed, groups of any size, half floats or other layouts. Each invocation computes one or
+// more elements.
 #include "kernels/vulkan/vk_plain.h"
 
 #include <string.h>
 
-// The rows of numbers of shaders/window.glsl.
+// The rows of numbers that shaders/window.glsl reads.
 enum {
     AXES_IN,
     AXES_OUT,

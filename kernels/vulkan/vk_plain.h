@@ -1,4 +1,4 @@
-// Sliding windows as numbers for shaders (shaders/window.glsl, shaders/taps.glsl).
+// Describes sliding windows as numbers for shaders (shaders/window.glsl, shaders/taps.glsl).
 #ifndef MSC_KERNELS_VULKAN_VK_PLAIN_H
 #define MSC_KERNELS_VULKAN_VK_PLAIN_H
 

@@ -1,6 +1,7 @@
 // Tests whether the device rounds quotients and square roots correctly. Vulkan allows errors of 2.5
-// units in the last place and more; a quantised value would then differ from other backends'. On
-// such a device, shaders repair both. Also tests whether denormals are kept, which a device need not do.
+// units in the last place and more; quantised values would then differ from those of other
+// backends. On such a device, shaders correct both. Also tests whether denormals are kept, which
+// Vulkan does not require.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -15,7 +16,8 @@
 #define N_RESULTS 5            // per pair
 #define DENORMAL (N_PAIRS - 1) // index of the pair that only tests whether denormals are kept
 
-// Numerators of any magnitude, and denominators like scales: 2^-20 … 2^12 with full mantissas.
+// Fills pairs of a numerator of any magnitude and a denominator in the range of scales: 2^-20 …
+// 2^12 with full mantissas.
 static void vk_probe_fill(float pairs[]) {
     struct msc_rng rng;
     msc_rng_seed(&rng, 20240607, 1);
@@ -60,7 +62,7 @@ static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct
     return MSC_OK;
 }
 
-// The denormal divided by 1, clamped to 0 ... 1, half of it, and one and a half times it.
+// Is the denormal exact when divided by 1, when clamped to 0 … 1, and times 0.5 and 1.5?
 static bool is_kept(const float results[N_RESULTS], float denormal) {
     return results[0] == denormal && results[2] == denormal && results[3] == 0.5f * denormal &&
            results[4] == 1.5f * denormal;

@@ -1,5 +1,5 @@
 // Joints that only move elements: transposes and changes of layout, depth to space and back, joins,
-// splits, slices, padding. Each is one movement, or one per part.
+// splits, slices, padding. Each is one movement or, for joins and splits, one per part.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_movement.h"
@@ -35,7 +35,7 @@ static enum msc_status vk_rearrange_create(struct kernel **out, int32_t n_parts)
     return MSC_OK;
 }
 
-// Returns the kernel in *out, or releases it on failure.
+// Returns the kernel in *out; if `status` is a failure, releases the kernel instead.
 static enum msc_status vk_rearrange_settle(void **out, struct msc_vk_backend *b, struct kernel *k,
                                            enum msc_status status) {
     if (status != MSC_OK) {
@@ -109,7 +109,8 @@ const struct msc_vk_family msc_vk_depth_space = {.name = "depth to space",
 
 // ---- Joining and splitting --------------------------------------------------------------------
 
-// The part of the joined tensor that begins at `at` along `axis`; `is_to` copies into it.
+// Makes the movement of the part of the joined tensor that begins at index `at` of `axis`; `is_to`:
+// into the joined tensor.
 static enum msc_status init_part(struct part *p, struct msc_vk_backend *b,
                                  const struct msc_value *whole, const struct msc_value *part,
                                  int axis, int64_t at, bool is_to) {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { N_ACTIVATIONS = 6, N_ROLES = 8 }; // three activations per direction; operands
+enum { N_ACTIVATIONS = 6, N_ROLES = 8 }; // three activations per direction; eight operands
 enum { IS_BATCH_FIRST = 1, IS_BACKWARDS = 2, IS_LINEAR = 4, COUPLES = 8 }; // flags of the shader
 
 // Numbered as in shaders/recurrent.comp.
@@ -30,8 +30,8 @@ static int find_activation(const char *name, size_t length) {
     return -1;
 }
 
-// Rows {number, alpha, beta}, three per direction. The lists alpha and beta give values only to
-// activations with parameters, in order.
+// Reads rows {number, alpha, beta} of activations, three per direction. The attributes alpha and
+// beta list values only for activations that have such parameters, in order.
 static bool read_activations(float rows[N_ACTIVATIONS][3], const struct msc_vk_joint_desc *d,
                              int n_directions) {
     enum msc_op op = d->joint->op;
@@ -74,8 +74,8 @@ static uint32_t read_flags(const struct msc_vk_joint_desc *d) {
            (is_set(d, "input_forget") ? COUPLES : 0u);
 }
 
-// All operands must be float32, except the lengths. Sets the bits of the optional operands that are
-// present.
+// Checks that all operands except the lengths are float32. Sets a bit of *has for each optional
+// operand that is present.
 static bool read_operands(uint32_t *has, const struct msc_vk_joint_desc *d) {
     *has = 0;
     for (int i = 0; i < d->n_x && i < N_ROLES; i++) {
@@ -121,8 +121,8 @@ static enum msc_status vk_recurrent_init(struct msc_vk_joint *k, struct msc_vk_b
     memcpy(&s->push[4], &clip, sizeof(clip));
     s->n_push = 5;
     s->is_by_groups = true;
-    // Each invocation computes every lanes-th unit, with one turn for each product of each gate.
-    // Two more passes over its units load and store their states.
+    // With L invocations per workgroup, each computes every L-th unit and takes one turn per
+    // product of each gate. Two more loops over its units load and store their states.
     uint64_t units = msc_vk_groups((uint64_t)r->dims[2], b->vk->tuning.lanes);
     uint64_t gates = (uint64_t)(w->dims[1] / r->dims[2]);
     uint64_t products = gates * (uint64_t)(x->dims[2] + r->dims[2] + 2);

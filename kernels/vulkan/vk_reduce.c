@@ -7,7 +7,7 @@
 
 struct kernel {
     struct msc_vk_pipeline *pipeline;
-    struct msc_vk_block *dims; // NULL for softmax; gamma and beta for nn.layer_norm
+    struct msc_vk_block *dims; // dims; gamma and beta for nn.layer_norm; NULL for softmax
     int32_t input;
     uint64_t n;          // number of outputs or rows
     bool is_by_group;    // each workgroup computes one row
@@ -29,8 +29,8 @@ static uint64_t turns_of(uint64_t n_elements) {
     return n_elements + 16;
 }
 
-// The kept dims in the output's memory order, then the reduced dims in the order of axes, as in the
-// reference kernel.
+// Lists the kept dims in the output's memory order, then the reduced dims in the order of axes, so
+// that the order of addition is that of the reference kernel.
 static enum msc_status vk_reduce_init(struct kernel *k, struct msc_vk_backend *b,
                                       const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_joint *joint = step->joints[0].joint;
@@ -128,7 +128,7 @@ const struct msc_vk_family msc_vk_reduce = {.name = "reduction",
 
 // ---- Softmax ----------------------------------------------------------------------------------
 
-// Rows per invocation: one, unless that takes more workgroups than the device allows.
+// Rows per invocation: one, or more if the device does not allow so many workgroups.
 static uint32_t rows_per_lane(const struct msc_vk *vk, uint64_t n) {
     uint64_t most = (uint64_t)vk->tuning.lanes * vk->properties.limits.maxComputeWorkGroupCount[0];
     return n > most ? (uint32_t)((n + most - 1) / most) : 1;
@@ -180,7 +180,7 @@ static enum msc_status softmax_prepare(void **out, struct msc_vk_backend *b,
     return vk_reduce_create(out, b, plan, step, softmax_init);
 }
 
-// Each invocation computes rows, or each workgroup one row.
+// Runs a kernel over rows: each invocation computes some rows, or each workgroup computes one.
 static enum msc_status run_rows(void *kernel, struct msc_vk_backend *b,
                                 const struct msc_call calls[], int n) {
     const struct kernel *k = kernel;

@@ -1,15 +1,16 @@
-// Resizing that the fast family does not support: any axes, any type, cropped, filtered.
+// Resizing that the fast family does not support: along any axes, of any type, cropped, or with an
+// antialiasing filter.
 #include "base/alloc.h"
 #include "graph/reference/reference_resize.h"
 #include "kernels/vulkan/vk_joint.h"
 
 #include <string.h>
 
-// The lists of shaders/resize_plain.comp, while they are built.
+// The lists that shaders/resize_plain.comp reads, while they are being built.
 struct lists {
     int32_t *numbers;
     size_t n, capacity;
-    int64_t most; // most taps of a coordinate, multiplied over the axes
+    int64_t most; // maximum taps per coordinate, multiplied over the axes
     float extrapolation;
 };
 
@@ -26,7 +27,7 @@ static enum msc_status add_tap(struct lists *l, int64_t at, float weight) {
     return vk_resize_plain_add(l, (int32_t)at, bits);
 }
 
-// Adds the rows of the axes, and room for the heads of all coordinates.
+// Adds one row per axis, and room for the head (number and first index of taps) of each coordinate.
 static enum msc_status add_heads(struct lists *l, const struct msc_view *x,
                                  const struct msc_view *y) {
     int32_t strides[MSC_MAX_DIMS];
@@ -45,7 +46,7 @@ static enum msc_status add_heads(struct lists *l, const struct msc_view *x,
     return MSC_OK;
 }
 
-// The taps added from here on belong to coordinate o of the axis.
+// Sets the head of coordinate o of the axis; the `count` taps added next belong to it.
 static void begin_taps(struct lists *l, int axis, int64_t o, int64_t count) {
     int32_t *head = l->numbers + l->numbers[3 * axis + 2] + 2 * o;
     head[0] = (int32_t)count;
@@ -100,7 +101,7 @@ out:
 
 // ---- Kernels ----------------------------------------------------------------------------------
 
-// Are all parameters constant, and do the elements have a type that floats hold?
+// Are all parameters constant, and can floats represent the element type?
 static bool vk_resize_plain_is_possible(const struct msc_vk_backend *b,
                                         const struct msc_vk_joint_desc *d) {
     enum msc_dtype dtype = d->x[0].dtype;

@@ -1,4 +1,4 @@
-// Sampling between elements: at the positions of a grid, and over regions.
+// Sampling between elements: at positions of a grid (GridSample), and over regions (RoiAlign).
 #include "kernels/vulkan/vk_joint.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static enum msc_status vk_sample_grid_init(struct msc_vk_joint *k, struct msc_vk
         !msc_joint_attr_bool(d->joint, "align_corners", &aligns)) {
         return msc_vk_joint_refuse(d);
     }
-    // Names before opset 20 and since.
+    // "bilinear" and "bicubic" before opset 20, "linear" and "cubic" since.
     uint32_t method = strstr(mode, "cubic") != NULL  ? CUBIC
                       : strcmp(mode, "nearest") == 0 ? NEAREST
                                                      : LINEAR;
@@ -58,7 +58,7 @@ static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b
     const struct msc_view *x = &d->x[0], *y = &d->y[0];
     const char *mode = msc_joint_attr(d->joint, "mode");
     const char *transform = msc_joint_attr(d->joint, "coordinate_transformation_mode");
-    float numbers[2] = {1.0f, 0.0f}; // scale, shift
+    float numbers[2] = {1.0f, 0.0f}; // scale and shift of coordinates
     int64_t sampling;
     if (!vk_sample_is_possible(b, d, 3) || x->n_dims != 4 || !mode || !transform ||
         !msc_joint_attr_float(d->joint, "spatial_scale", &numbers[0]) ||
@@ -74,8 +74,8 @@ static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b
                              y->dims[3],
                              y->dims[2],
                              sampling > 0 ? sampling : 0};
-    // Without a number of samples, a bin has one sample per element. Only samples inside the image
-    // are computed, so there are hardly more of them than elements of the image.
+    // If sampling_ratio is 0, a bin has about one sample per element. Only samples inside the image
+    // are computed, so there are hardly more samples than elements of the image.
     int64_t down = sampling > 0 ? sampling : x->dims[2] + 6;
     int64_t across = sampling > 0 ? sampling : x->dims[3] + 6;
     s->turns = 8 * (uint64_t)(down * across) + 16;

@@ -23,7 +23,7 @@ enum {
 #include "kernels/vulkan/shaders.def"
 };
 
-// Compiles only if the array has as many constants as the shader's row says, and if the push
+// Compiles only if the array has the number of constants in the shader's row, and if the push
 // constants fit.
 #define MSC_VK_CHECK_CONSTANTS(shader, array)                                                      \
     _Static_assert(sizeof(array) == sizeof(uint32_t) * shader##_CONSTANTS,                         \

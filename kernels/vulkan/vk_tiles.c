@@ -1,12 +1,12 @@
-// Tiles of matrix products: the list of tiles, and the choice for a shape. No tile changes a bit of
-// a result.
+// Tiles of matrix products: the list of tiles, and the choice for a shape. The choice does not
+// change a bit of any result.
 #include "kernels/vulkan/vk.h"
 
 #include <math.h>
 
-// `speed` is relative to the best tile, on a fully occupied device, over floats and over bytes. The
-// numbers of family G were measured on an NVIDIA H200, where sums of bytes leave fewer registers
-// for large tiles.
+// `speed` is relative to the best tile, on a fully occupied device, for products of floats;
+// speed_integer is for products of bytes. The numbers of family G were measured on an NVIDIA H200,
+// where products of bytes leave fewer registers for large tiles.
 static const struct row {
     struct msc_vk_tile tile;
     float speed, speed_integer;
@@ -18,7 +18,7 @@ static const struct row {
 };
 #define N_TILES_G ((int)(sizeof(tiles_g) / sizeof(tiles_g[0])))
 
-// Thirty-two invocations each; their division into rows and columns depends on the shape.
+// Each tile has 32 invocations; the shape determines how they are divided into rows and columns.
 static const struct row tiles_u[] = {
     {{32, 32, 1, 4, 8}, 1.0f, 1.0f},
     {{16, 32, 1, 4, 4}, 0.9f, 0.9f},
@@ -52,8 +52,8 @@ bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index) {
 
 // ---- By rule ----------------------------------------------------------------------------------
 
-// The time of a shape, relative to one output element computed by the first tile. Workgroups run in
-// waves.
+// Estimates the time of a shape with a tile, in units of one output element computed with the first
+// tile. Workgroups run in waves.
 static double vk_tiles_cost(const struct msc_vk *vk, const struct row *row,
                             const struct msc_vk_shape *s) {
     const struct msc_vk_tile *t = &row->tile;
@@ -76,7 +76,7 @@ int msc_vk_choose_by_rule(const struct msc_vk *vk, const struct msc_vk_shape *sh
             least = c;
         }
     }
-    return best < 0 ? N_TILES_G - 1 : best; // the smallest fits every device
+    return best < 0 ? N_TILES_G - 1 : best; // every device can run the smallest tile
 }
 
 // ---- As tuned ---------------------------------------------------------------------------------
@@ -85,8 +85,8 @@ static double vk_tiles_ratio(uint64_t a, uint64_t b) {
     return fabs(log2((double)(a + 1) / (double)(b + 1)));
 }
 
-// Columns count twice: there are few, and a tile that is too wide computes columns outside of the
-// output.
+// The distance of two shapes. Columns count twice: a tile wider than the few columns computes
+// columns outside of the output.
 static double vk_tiles_distance(const struct msc_vk_shape *a, const struct msc_vk_shape *b) {
     return vk_tiles_ratio(a->rows, b->rows) + 2.0 * vk_tiles_ratio(a->cols, b->cols) +
            0.5 * vk_tiles_ratio(a->depth, b->depth) +

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Rows, columns, depth, ordered by work: convolutions of 8 images, including first and last layers,
-// and a product that fills any device.
+// Rows, columns and depth of products, ordered by work: convolutions of 8 images, including first
+// and last layers, and a product that fills any device.
 static const uint32_t shapes[][3] = {
     {8, 1000, 512},     {64, 64, 64},      {256, 256, 256},    {100352, 16, 32},
     {25088, 96, 24},    {6272, 32, 288},   {401408, 16, 27},   {392, 512, 512},
@@ -20,7 +20,8 @@ static const uint32_t shapes[][3] = {
 };
 #define N_SHAPES ((int)(sizeof(shapes) / sizeof(shapes[0])))
 
-// The least duration of a measurement in seconds, and the number of measurements; the best counts.
+// The minimum duration of a measurement in seconds, and the number of measurements, of which the
+// best counts.
 #define LEAST_SECONDS 0.01
 #define N_MEASUREMENTS 3
 
@@ -40,7 +41,7 @@ static void finish_job(struct job *j) {
     msc_vk_free(j->b->vk, j->tail);
 }
 
-// A block of small numbers: floats, or arbitrary bytes.
+// Makes a block of small floats or of arbitrary bytes.
 static enum msc_status vk_tune_fill(struct msc_vk_block **out, struct job *j, uint64_t n) {
     size_t n_bytes = (size_t)n * (j->shape.is_integer ? 1 : sizeof(float));
     struct msc_rng rng;
@@ -90,7 +91,8 @@ static enum msc_status vk_tune_run(double *seconds, struct job *j, int times) {
     return MSC_OK;
 }
 
-// The seconds of one product with the forced tile: the best of several measurements.
+// Measures the seconds of one product with the forced tile; returns the best of several
+// measurements.
 static enum msc_status vk_tune_measure(double *best, struct job *j) {
     double seconds;
     MSC_TRY(vk_tune_run(&seconds, j, 1)); // also compiles the pipeline
@@ -109,7 +111,8 @@ static double gflops(const struct msc_vk_shape *s, double seconds) {
     return 2e-9 * (double)s->rows * (double)s->cols * (double)s->depth / seconds;
 }
 
-// A software driver takes a second to compile a large tile, so only some are measured there.
+// Is the tile measured? A software driver takes a second to compile a large tile, so only some
+// tiles are measured there.
 static bool is_tried(const struct msc_vk *vk, int tile) {
     bool is_software = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     return msc_vk_tile_is_possible(vk, tile) &&
@@ -144,7 +147,7 @@ static enum msc_status tune_shape(struct msc_vulkan_tuned *out, struct job *j) {
     return MSC_OK;
 }
 
-// Measures as many shapes as the time probably allows.
+// Measures the tiles for as many shapes as are expected to fit `seconds`.
 static enum msc_status tune_all(struct msc_vk_backend *b, double seconds,
                                 struct msc_vulkan_tuned rows[], int max, int *n) {
     double begin = msc_clock_seconds(), rate = 0.0; // operations per second, over all tiles

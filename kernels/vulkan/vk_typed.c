@@ -1,5 +1,5 @@
 // Element-wise operators over any type: comparisons, logic, selection, casts, integers, half
-// floats, and the float32 functions that element-wise programs have no instruction for.
+// floats, and float32 functions for which element-wise programs have no instruction.
 #include "kernels/lowering/ewise.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// Codes of operators: instructions of ewise.def, then those of typed.def.
+// Codes of operators: first the instructions of ewise.def, then those of typed.def.
 enum {
 #define TYPED(code, name, op, operands) name = (code),
 #define TYPED_REAL(code, name, op, operands, expression) name = (code),
@@ -48,8 +48,8 @@ enum {
 #include "kernels/vulkan/shaders/typed.def"
 
 static const struct {
-    uint8_t code;        // the code plus 1; 0: none
-    const char *keys[2]; // attributes that are the parameters p and q
+    uint8_t code;        // the code plus 1; 0: the operator is not supported
+    const char *keys[2]; // attributes that give the parameters p and q
 } ops[MSC_OP_COUNT] = {
 #define EWISE_OP(op, emit, instr, key0, key1) [MSC_OP_##op] = {MSC_EWISE_##instr + 1, {key0, key1}},
 #include "kernels/lowering/ewise.def"
@@ -76,10 +76,11 @@ static bool is_for_integers(enum msc_op op) {
 struct parameters {
     float p, q;
     int64_t low, high;
-    bool is_computed[2]; // is each limit an operand?
+    bool is_computed[2]; // is the limit an operand that is read at run time?
 };
 
-// Reads one limit of a clip: an attribute, a constant, or none. False if it is computed.
+// Reads one limit of a clip, which may be an attribute, a constant or absent. False if the limit is
+// computed at run time.
 static bool read_limit(float *real, int64_t *integer, const struct msc_vk_joint_desc *d,
                        const char *key) {
     int position = msc_joint_operand(d->joint, key);
@@ -156,7 +157,7 @@ static bool vk_typed_is_possible(const struct msc_vk_backend *b, const struct ms
            (n < 2 || !msc_dtype_is_float(d->x[1].dtype));
 }
 
-// Writes the strides of each operand after the lengths, and how it is read.
+// Sets how each operand is read; writes its strides after the lengths.
 static enum msc_status set_places(struct msc_vk_stage *s, struct msc_vk_backend *b,
                                   const struct msc_vk_joint_desc *d, uint32_t modes[3]) {
     int32_t dims[4 * MSC_MAX_DIMS + 4] = {1};
@@ -172,7 +173,7 @@ static enum msc_status set_places(struct msc_vk_stage *s, struct msc_vk_backend 
     return msc_vk_joint_numbers(s, b, dims, sizeof(dims));
 }
 
-// Sets limits that are operands; they follow the operand that is clipped.
+// Sets the limits that are operands; they come after the operand that is clipped.
 static void set_limits(struct msc_vk_stage *s, const struct msc_vk_joint_desc *d,
                        const struct parameters *p, uint32_t modes[3], uint32_t types[3]) {
     static const char *const keys[2] = {"min", "max"};

@@ -9,7 +9,7 @@
 
 struct kernel {
     struct msc_vk_pipeline *pipeline;
-    struct msc_vk_block *geometry; // of a pool; taps of a resize
+    struct msc_vk_block *geometry; // numbers of a pool's axes, or taps of a resize
     int32_t input;
     uint64_t n;          // number of outputs
     uint64_t turns;      // loop turns per output
@@ -62,21 +62,21 @@ static enum msc_status vk_window_create(void **out, struct msc_vk_backend *b,
     return MSC_OK;
 }
 
-// Is the value NHWC, or do its layouts coincide?
+// Are the channels innermost: is the value NHWC, or do both layouts have the same order?
 static bool is_last(const struct msc_value *v) {
     return v->layout == MSC_LAYOUT_NHWC || msc_lowering_layouts_coincide(v->n_dims, v->dims);
 }
 
 // ---- Pooling ----------------------------------------------------------------------------------
 
-// The loops over columns are inside the loop over rows.
+// Loop turns of a pool per output. The loop over columns is inside the loop over rows.
 static uint64_t pool_turns(const struct msc_pool *pool) {
     return (uint64_t)(pool->axes[0].kernel * (pool->axes[1].kernel + 2) + 1);
 }
 
 static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
                                  const struct msc_plan *plan, const struct msc_step *step) {
-    // The rows of shaders/pool.comp: two axes each.
+    // The rows of numbers that shaders/pool.comp reads; each row has a number for either axis.
     enum { IN, OUT, KERNEL, STRIDE, DILATION, PAD_BEGIN, PAD_END, N_ROWS };
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[k->input]];
@@ -115,13 +115,13 @@ const struct msc_vk_family msc_vk_pool = {
 
 // ---- Resizing ---------------------------------------------------------------------------------
 
-// See shaders/resize.comp.
+// The taps of one row or column, as in shaders/resize.comp.
 struct taps {
     int32_t n, at[4];
     float weights[4];
 };
 
-// The taps of rows, then of columns. The caller frees *out (msc_free).
+// Lists the taps of output rows, then of output columns. The caller frees *out (msc_free).
 static enum msc_status find_taps(struct taps **out, const struct msc_plan *plan,
                                  const struct msc_step *step) {
     struct msc_view x = msc_plan_view(plan, step->inputs[0], NULL);

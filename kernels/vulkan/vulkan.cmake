@@ -1,4 +1,4 @@
-# Sources of the vulkan backend, in MSC_VULKAN_SOURCES; in builds without Vulkan, of its stub.
+# Sets MSC_VULKAN_SOURCES: the sources of the vulkan backend or, in builds without Vulkan, its stub.
 if(NOT MSC_WITH_VULKAN)
     set(MSC_VULKAN_SOURCES vulkan/vk_stub.c)
     return()

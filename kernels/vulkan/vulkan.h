@@ -1,6 +1,6 @@
 // The vulkan backend: its interface to the rest of the program.
 //
-// A build without Vulkan has the same functions (vk_stub.c); they report that there is no backend.
+// In a build without Vulkan, the same functions (vk_stub.c) report that there is no backend.
 //
 //     struct msc_vulkan_device devices[8];
 //     int n = msc_vulkan_list(devices, 8);
@@ -10,7 +10,7 @@
 #include "kernels/backend.h"
 
 struct msc_vulkan_device {
-    int index; // N in `vulkan:N`
+    int index; // N in the name `vulkan:N`
     char name[256];
     char driver[512];
     char kind[32];  // "discrete gpu", "integrated gpu", "software", ...
@@ -26,14 +26,14 @@ extern const struct msc_backend_def msc_backend_vulkan;
 // Writes the loader's version, "1.3.239", without loading a driver. MSC_E_DEVICE: there is no
 // loader, or this build has no Vulkan.
 enum msc_status msc_vulkan_loader(char out[], size_t n_bytes);
-// Fills at most `max` devices; returns how many there are, 0 without a driver or a loader.
+// Lists up to `max` devices; returns the number of all devices, 0 if there is no driver or loader.
 int msc_vulkan_list(struct msc_vulkan_device devices[], int max);
 #define MSC_VULKAN_MAX_DEVICES 16 // further devices are ignored
-// Finds a device by "uuid=…" (a prefix is enough, GPU- may precede it) or "pci=…". MSC_E_INVALID:
-// the name has another form; MSC_E_DEVICE: none or several devices match; the message lists all
-// devices.
+// Finds a device by "uuid=…" (a prefix is enough, "GPU-" before it is accepted) or "pci=…".
+// MSC_E_INVALID: the name has another form. MSC_E_DEVICE: no device or more than one matches; the
+// message lists all devices.
 enum msc_status msc_vulkan_find(int *index, const char *name);
-// The same among these [n].
+// Like msc_vulkan_find, but searches the n devices given.
 enum msc_status msc_vulkan_pick(int *index, const struct msc_vulkan_device devices[], int n,
                                 const char *name);
 // Index of the first usable device that is a GPU, or -1.
@@ -45,15 +45,15 @@ int msc_vulkan_n_messages(const struct msc_backend *b);
 struct msc_vulkan_tuned {
     uint64_t rows, cols, depth;
     bool is_integer;
-    char tile[40];         // "128x64x16 by 8x8"
-    double gflops;         // 10^9 operations per second with it; a multiplication and an addition
-                           // count as two
-    double gflops_by_rule; // with the tile chosen without tuning
+    char tile[40]; // "128x64x16 by 8x8"
+    double gflops; // 10^9 operations per second with `tile`; a multiplication and an addition
+                   // count as two
+    double gflops_by_rule; // the same with the tile that would be chosen without tuning
 };
 
 // Measures the tiles of matrix products for about `seconds`, small shapes first. Stores the best
-// tile of each shape for this device in options.cache_folder; backends opened later read it.
-// Results do not depend on tiles. *n is the number of rows filled.
+// tile of each shape for this device in options.cache_folder, from where backends opened later read
+// it. Results of kernels do not depend on tiles. *n is the number of rows filled.
 enum msc_status msc_vulkan_tune(struct msc_backend *b, double seconds,
                                 struct msc_vulkan_tuned rows[], int max, int *n);
 

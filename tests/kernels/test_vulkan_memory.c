@@ -107,7 +107,7 @@ static void test_kernels_vulkan_memory__arenas(void **state) {
     assert_null(msc_vk_allocate(vk, MEGABYTE / 8));
     assert_true(device.n_asked <= n_asked + 2);
     assert_null(msc_vk_allocate(vk, 40 * MEGABYTE));
-    assert_message("vulkan: no memory for a buffer of 41943040 bytes");
+    assert_message("vulkan: not enough memory for a buffer of 41943040 bytes");
     while (n > 0) {
         msc_vk_free(vk, blocks[--n]);
     }

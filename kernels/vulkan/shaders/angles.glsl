@@ -1,8 +1,9 @@
-// Trigonometric and hyperbolic functions by polynomials, accurate to a few units in the last place;
-// sines and cosines up to angles of some ten thousands. Needs divide.glsl, numeric.glsl.
+// Trigonometric and hyperbolic functions as polynomials, accurate to a few units in the last place.
+// Sines and cosines are accurate for angles up to some ten thousands. Needs divide.glsl,
+// numeric.glsl.
 const float HALF_PI = 1.57079632679489662;
 
-// log(1 + v) and exp(v) - 1, accurate also near 0.
+// log(1 + v) and exp(v) - 1, also accurate near 0.
 float log1p_one(float v) {
     precise float u = 1.0 + v;
     precise float less = u - 1.0;
@@ -18,7 +19,7 @@ float expm1_one(float v) {
     return u == 1.0 ? v : less == -1.0 || isinf(u) || v > 1.0 ? less : corrected;
 }
 
-// The sine, or the cosine, computed as the sine a quarter turn ahead.
+// The sine, or the cosine, which is the sine a quarter turn ahead.
 float sine(float v, bool is_cosine) {
     float a = abs(v);
     uint octant = uint(min(a * 1.27323954473516, 4e9));

@@ -1,6 +1,6 @@
 // The calls of one dispatch: they differ in the offsets of their data and in a row of parameters.
-// gl_WorkGroupID.z runs over the z of one call, then over calls. BINDINGS is the number of the
-// shader's own bindings, ROW the number of parameters per row after the offsets.
+// gl_WorkGroupID.z runs over the z of one call, then over calls. BINDINGS is the number of bindings
+// without the rows, ROW the number of parameters per row after the offsets.
 layout(binding = BINDINGS) readonly buffer Rows { uint rows[]; };
 
 uint row_at;

@@ -1,7 +1,7 @@
-// Combines columns to images: each element is the sum, in the order of taps, over the windows that
-// cover it.
+// Combines columns into images (Col2Im): each element is the sum, in the order of taps, over the
+// windows that cover it.
 // Buffers: 0 x [planes][taps][places], 1 y [planes][image], 2 numbers: for each axis {length of the
-// image, of the window, step, dilation, padding before, places, 0, 0}.
+// image, length of the window, stride, dilation, padding before, places, 0, 0}.
 // Constants: 0 lanes, 2 axes. Push: elements per image, taps, places.
 // Tile: lanes * per_lane elements. Dispatched by vk_image.c.
 #version 450

@@ -39,15 +39,15 @@ const uint HAS_Y = 16;            // y itself is written, not only its forms
 const uint HAS_INTEGER_BIAS = 32; // added to the integer sums
 
 layout(push_constant) uniform Push {
-    uint x_step, w_step, y_step;  // from one z to the next; y in floats, the others in units of
-                                  // what is read
-    uint n_z;                     // z of one call in this dispatch
-    uint n_rows, n_cols;          // of one z
+    uint x_step, w_step, y_step;  // from one z to the next; y in floats, x and w in units of the
+                                  // elements read
+    uint n_z;                     // number of z of one call in this dispatch
+    uint n_rows, n_cols;          // rows and columns of one z
     uint y_row;                   // floats from one row of the output to the next
     uint w_row;                   // columns from one row of the weight to the next
     float low, high;
     uint tail_step;               // channels from one z to the next
-    uint n_channels;              // of all z together
+    uint n_channels;              // channels of all z together
     uint per_lane;
     uint first_x, first_y, first_z; // index of the workgroup at which this dispatch begins
 };
@@ -60,7 +60,7 @@ layout(binding = 3) readonly buffer Tail { float tail[]; };
 layout(binding = 3) readonly buffer IntegerTail { int integer_tail[]; };
 layout(binding = 4) readonly buffer Geometry {
     ivec4 kernel;    // w: channels per row that are read
-    ivec4 size_in;   // w: the same, rounded up to whole quads, as in the weight
+    ivec4 size_in;   // w: kernel.w rounded up to whole quads, as in the weight
     ivec4 size_out;  // w: elements from one row of the input to the next
     ivec4 stride;    // w: output channels per input channel (depthwise)
     ivec4 dilation;
@@ -105,8 +105,8 @@ End end_of(uint channel) {
                (flags & HAS_INTEGER_BIAS) != 0 ? integer_tail[3 * n_channels + at] : 0);
 }
 
-// Adds an integer bias to float sums. Such sums are integers below 2^24, so they are exact, and
-// with the bias they fit an int (vk_conv_gemm.c).
+// Adds an integer bias to float sums. These sums are integers below 2^24, so they are exact, and
+// sum + bias fits an int (vk_conv_gemm.c).
 float with_integer_bias(End end, float sum) {
     return (flags & HAS_INTEGER_BIAS) != 0 ? float(int(sum) + end.integer_bias) : sum;
 }
@@ -140,7 +140,7 @@ void finish(uint z, uint row, uint col, float sum) {
     write_forms(at, value);
 }
 
-// Writes columns col ... col + 3; all rows of y have whole quads.
+// Writes columns col … col + 3 of a row. The length of rows of y must be a multiple of 4.
 void finish_quad(uint z, uint row, uint col, vec4 sums) {
     uint at = z * y_step + row * y_row + col;
     for (uint k = 0; k < 4; k++) {

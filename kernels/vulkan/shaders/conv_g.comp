@@ -1,10 +1,10 @@
 // Convolutions and matrix products, family G (for GPUs): y[r][c] = sum over taps and channels of x
-// * w, by tiles in shared memory. While one tile is multiplied, the next is loaded.
+// * w, with tiles in shared memory. While one tile is multiplied, the next is loaded.
 //
 // Compile-time variants: by default x and w are floats; BYTES: x is stored bytes, converted to
 // floats; INTEGER: both are bytes, four channels per word, with int32 sums (DOT: by the device's
-// instruction). A step of k is one channel, or one word of four with INTEGER. w is
-// [z][steps][w_row]. Float sums run over k in order; each step is one fused multiply-add.
+// instruction). A step of the sum is one channel of a tap or, with INTEGER, one word of four. w is
+// [z][steps][w_row]. Float sums run over the steps in order; each step is one fused multiply-add.
 // Constants: 0 lanes = (TILE_ROWS / ROWS) * (TILE_COLS / COLS), 1 repair, 2 pointwise, 3
 // transposed, 4 and 5 rows and columns of the tile, 6 its depth in steps, 7 and 8 rows and columns
 // per invocation, 9 does x have whole quads of channels?, 10 does y? All sizes except lanes are
@@ -33,7 +33,7 @@ void main() {
     const uint col_lanes = TILE_COLS / COLS, row_lanes = TILE_ROWS / ROWS;
     uint my_col = lane % col_lanes, my_row = lane / col_lanes;
     int n_taps = IS_POINTWISE ? 1 : kernel.x * kernel.y * kernel.z;
-    int depth = n_taps * size_in.w; // in channels
+    int depth = n_taps * size_in.w; // products per sum
     uint n_steps = uint(depth) / PER_STEP;
     ivec3 first[X_LOADS];
     int image[X_LOADS];
@@ -117,8 +117,8 @@ void main() {
             uint col = min(col0 + 4 * (my_col + c * col_lanes) + k, n_cols - 1);
             End end = end_of(z * tail_step + col);
 #if defined(INTEGER)
-            // The sums are of q; subtracting zero * (sum of weights) gives sums of q - zero.
-            // Intermediate results may wrap around, because the final result fits an int.
+            // These are sums of q * w; subtracting zero * (sum of weights) gives sums of (q - zero)
+            // * w. Intermediate results may wrap around, because the final result fits an int.
             int zero = int(word(QUANT_ROW + 1)) - (word(QUANT_ROW) != 0 ? 0 : 128);
             int more = end.integer_bias -
                        zero * integer_tail[begin_of(3) + 2 * n_channels + z * tail_step + col];

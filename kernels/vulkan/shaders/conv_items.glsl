@@ -28,12 +28,12 @@ const uint LANES = TILE_ROWS / ROWS * (TILE_COLS / COLS);
 const uint X_ITEMS = DEPTH * PER_STEP / 4u; // per row
 const uint X_LOADS = (TILE_ROWS * X_ITEMS + LANES - 1u) / LANES;
 const uint W_LOADS = (DEPTH * TILE_COLS / 4u + LANES - 1u) / LANES;
-const uint X_ROW = TILE_ROWS / 4u + 1u; // one more, so that writes use different banks
+const uint X_ROW = TILE_ROWS / 4u + 1u; // + 1: writes then use different banks of shared memory
 const uint W_ROW = TILE_COLS / 4u;
 shared QUAD x_tile[DEPTH * X_ROW];
 shared QUAD w_tile[DEPTH * W_ROW];
 
-// Four channels from c on of an input row; zero outside of the image.
+// Reads channels c … c + 3 of an input row; zero outside of the image.
 X_ITEM load(uint z, int from, int c) {
     uint at = z * x_step + uint(from * size_out.w + c);
     bool is_there = from >= 0;

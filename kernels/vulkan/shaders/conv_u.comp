@@ -1,6 +1,6 @@
 // Convolutions and matrix products, family U (for software drivers): y[r][c] = sum over taps and
-// channels of x * w, by register tiles that read uniform texels, without shared memory. With QUADS
-// (compile-time), a texel holds four channels of x.
+// channels of x * w, with register tiles that read uniform texels, without shared memory. With
+// QUADS (compile-time), a texel holds four channels of x.
 // Texels: 0 x, 1 w [z][taps * channels][w_row].
 // Constants: 0 lanes, 2 pointwise, 3 transposed, 4 rows and 5 quads of columns per invocation, 6
 // lanes along rows (the others run along columns).
@@ -17,7 +17,7 @@ layout(binding = 0) uniform samplerBuffer xs;
 layout(binding = 1) uniform samplerBuffer ws;
 #include "conv.glsl"
 
-// Channels c … c + 3 of an input row; zero outside of the image and beyond the last channel.
+// Reads channels c … c + 3 of an input row; zero outside of the image and after the last channel.
 vec4 load(uint base, int row, int c) {
 #ifdef QUADS
     int at = row * (size_out.w / 4) + c / 4;

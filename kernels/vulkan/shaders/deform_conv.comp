@@ -1,10 +1,10 @@
-// Deformable convolution of images: each tap reads at a position moved by an offset, interpolated
-// between four elements, and optionally multiplied by a mask.
+// Deformable convolution of images: each tap reads at a position moved by an offset, interpolates
+// between four elements, and optionally multiplies by a mask.
 // Buffers: 0 x, 1 weight [out][in per group][rows][columns], 2 offsets [batch][offset groups * taps
-// * 2][places], 3 bias, 4 mask [batch][offset groups * taps][places], 5 y, 6 numbers: channels of
-// x, its rows, columns, channels of y, its rows, columns, rows and columns of the window, channels
-// per group in, out, channels per offset group, offset groups, steps, dilations, paddings (two
-// each).
+// * 2][places], 3 bias, 4 mask [batch][offset groups * taps][places], 5 y, 6 numbers: channels,
+// rows and columns of x, then of y; rows and columns of the window; input channels per group,
+// output channels per group, channels per offset group; offset groups; strides, dilations, paddings
+// (two each).
 // Constants: 0 lanes, 2 is there a bias?, 3 is there a mask?
 // Tile: lanes * per_lane outputs. Dispatched by vk_image.c.
 #version 450

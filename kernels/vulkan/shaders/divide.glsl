@@ -1,10 +1,10 @@
-// Correctly rounded quotients and square roots. The device's own may be a few units off; if so,
-// they are repaired by means of the residual, which a fused multiply-add computes exactly. Constant
-// 1 ("repair") of every shader that includes this file says whether the device needs it.
+// Correctly rounded quotients and square roots. The results of the device may be a few units off;
+// if so, they are corrected by means of the residual, which a fused multiply-add computes exactly.
+// Every shader that includes this file has constant 1, "repair": does the device need corrections?
 #extension GL_EXT_control_flow_attributes : require
 layout(constant_id = 1) const bool REPAIRS = false;
 
-// In 2^-60 … 2^60, no intermediate result or residual below leaves the range of floats.
+// If v is in 2^-60 … 2^60, all intermediate results and residuals below are in the range of floats.
 bool is_moderate(float v) {
     return (floatBitsToUint(v) >> 23 & 255u) - 67u < 120u;
 }
@@ -60,7 +60,7 @@ float refined_root(float v) {
 }
 
 float root(float v) {
-    bool is_there = floatBitsToUint(v) - 1u < 0x7f7fffffu; // positive, even if the device has no
-                                                           // denormals
+    bool is_there = floatBitsToUint(v) - 1u < 0x7f7fffffu; // positive and finite; works also on
+                                                           // devices without denormals
     return REPAIRS && is_there ? refined_root(v) : sqrt(v);
 }

@@ -1,4 +1,4 @@
-// Sums of four products of signed bytes: by the device's instruction (DOT), or one by one.
+// Sums of four products of signed bytes: by the instruction of the device (DOT), or one by one.
 #if defined(DOT)
 #extension GL_EXT_spirv_intrinsics : require
 // OpSDotKHR over 32-bit words that hold four bytes (format 0).

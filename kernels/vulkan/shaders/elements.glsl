@@ -1,6 +1,7 @@
 // Elements of any type except float64. An element is read as its bits (one word, or two for types
 // of 64 bits), which are then converted to a float or an integer. Storing a float as an integer
-// truncates towards zero and saturates; storing an integer wraps. Types are those of vk_joint.h.
+// truncates towards zero and saturates; storing an integer wraps around. Types are numbered as by
+// msc_vk_element (vk_joint.h).
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 const uint F32 = 0, I32 = 1, U32 = 2, I64 = 3, I8 = 4, U8 = 5, I16 = 6, U16 = 7, F16 = 8, BF16 = 9,
@@ -83,7 +84,7 @@ float real_of_bits(uint type, uvec2 bits) {
     return type == F16 ? half_to_float(bits.x) : uintBitsToFloat(type == BF16 ? bits.x << 16 : bits.x);
 }
 
-// Replaces int64_t(v): some versions of Mesa compare its result as if it had 32 bits.
+// Replaces int64_t(v), whose result some versions of Mesa compare as if it had 32 bits.
 int64_t widen(int v) {
     return packInt2x32(ivec2(v, v >> 31));
 }

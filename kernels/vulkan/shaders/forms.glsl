@@ -1,8 +1,8 @@
 // Quantised forms of a result, as quantize.comp writes them. With r = clamp(rint(x / scale), low,
 // high), a form is r + zero as a byte, r * scale as float32, or x rounded to float16 or bfloat16.
-// FORMS is the binding of the forms, FORM_ROW the index of their number in the row. After the
-// number, the row has {first word, kind, scale, zero, low, high} for each form. Needs call.glsl,
-// divide.glsl and 8-bit storage.
+// FORMS is the binding of the forms. Word FORM_ROW of the row is the number of forms; after it come
+// {first word, kind, scale, zero, low, high} for each form. Needs call.glsl, divide.glsl and 8-bit
+// storage.
 layout(binding = FORMS) writeonly buffer FormBytes { uint8_t form_bytes[]; };
 layout(binding = FORMS) writeonly buffer FormWords { uint form_words[]; };
 
@@ -14,7 +14,7 @@ uint n_forms() {
 }
 
 struct Form {
-    uint at; // first word
+    uint at; // index of the first word
     uint kind;
     float scale, low, high;
     int zero;
@@ -39,7 +39,7 @@ uint restored(Form form, float r) {
     return bits == 0x80000000u ? 0u : bits; // -0 becomes 0
 }
 
-// The same as round_to_f16 and round_to_bf16 of graph/quant.c.
+// Equivalent to round_to_f16 and round_to_bf16 of graph/quant.c.
 uint narrowed(Form form, float value) {
     uint bits = floatBitsToUint(value), sign = bits & 0x80000000u, size = bits & 0x7fffffffu;
     if (size > 0x7f800000u) {
@@ -56,7 +56,7 @@ uint narrowed(Form form, float value) {
     return sign | min((size + 0xfffu + (size >> 13 & 1u)) >> 13 << 13, 0x477fe000u);
 }
 
-// The float stored by all kinds except AS_BYTES.
+// The float that a form of any kind except AS_BYTES stores.
 uint stored(Form form, float value) {
     return form.kind == AS_FLOATS ? restored(form, rounded(form, value)) : narrowed(form, value);
 }

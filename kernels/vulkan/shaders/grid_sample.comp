@@ -41,7 +41,7 @@ float mirror(float v, float low, float high) {
     precise float rest = d - turns * range;
     precise float up = low + rest, down = high - rest;
     v = floor(turns * 0.5) * 2.0 == turns ? up : down;
-    return v >= low ? v : low; // NaN (which infinity can also lead to) becomes the first element
+    return v >= low ? v : low; // NaN, also from an infinite position, becomes the first element
 }
 
 float pad_coordinate(float v, int extent) {
@@ -113,7 +113,7 @@ void main() {
             precise float aligned = (g + 1.0) * 0.5 * (extent - 1.0);
             precise float other = ((g + 1.0) * extent - 1.0) * 0.5;
             v[a] = ALIGNS ? aligned : other;
-            // Cubic taps are padded one by one instead.
+            // For cubic interpolation, padding applies to each tap instead.
             v[a] = METHOD == 2 ? v[a] : pad_coordinate(v[a], lengths[a]);
             v[a] = within_reach(v[a]);
             area *= lengths[a];

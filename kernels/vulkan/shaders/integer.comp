@@ -1,9 +1,9 @@
 // Sums of products of bytes minus their zero points, exact in 32 bits: convolutions (with CONV) and
-// matrix products. The result is int32 or, with scales, bytes again:
+// matrix products. The result is int32 or, with scales, bytes:
 //   y = clamp(roundEven((sum + bias) * (scale a * scale b / scale y)) + zero y)
-// Buffers: 0 a, 1 its scale, 2 its zero point, 3, 4, 5 the same for b, 6 and 7 scale and zero point
-// of y, 8 bias, 9 y, 10 numbers: with CONV as in window.glsl and taps.glsl; otherwise for each
-// stacked dim {length, stride in a, in b, 0}.
+// Buffers: 0 … 2 a, its scale and zero point, 3 … 5 b, its scale and zero point, 6 and 7 scale and
+// zero point of y, 8 bias, 9 y, 10 numbers: with CONV as in window.glsl and taps.glsl; otherwise
+// for each stacked dim {length, stride in a, in b, 0}.
 // Constants: 0 lanes, 1 repair, 2 ... 4 types of a, b, y, 5 type of scales, 6 which of buffers 0
 // ... 8 are present, 7 which have a number per row of a or column of b, 8 stacked dims. Push: rows
 // of a, columns of b, length of sums.
@@ -54,7 +54,7 @@ bool is_there(uint operand) {
     return (THERE >> operand & 1u) != 0;
 }
 
-// Index of the number of an operand that belongs to row or column i.
+// The index of the scale or zero point for row or column i.
 uint which(uint operand, int i) {
     return (MANY >> operand & 1u) != 0 ? uint(i) : 0;
 }

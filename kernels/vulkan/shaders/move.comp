@@ -1,4 +1,4 @@
-// Copies elements of 4 bytes, or single bytes with BYTES, by strides: out[o] = in[i] for every
+// Strided copies of elements of 4 bytes or, with BYTES, of single bytes: out[o] = in[i] for every
 // index of up to 9 dims, or a constant if an input coordinate is outside of [0, length). Used for
 // transposes, slices, joins and padding.
 // Buffers: 0 in, 1 out, 2 dims: for each {length, in stride, out stride, shift of the input

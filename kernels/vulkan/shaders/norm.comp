@@ -1,6 +1,6 @@
 // Normalisation over groups of channels: (x - mean) / sqrt(variance + epsilon) * gamma + beta, with
-// gamma and beta by channel or by group. Each workgroup computes a group. Each invocation adds
-// every lanes-th element, and the invocations' sums are then added in order.
+// gamma and beta by channel or by group. Each workgroup computes a group. Of L invocations, each
+// adds every L-th element; the sums of the invocations are then added in order.
 // Buffers: 0 x, 1 gamma, 2 beta, 3 y. Constants: 0 lanes, 1 repair, 2 type of elements, 3 are gamma
 // and beta by channel?, 4 are channels last? Push: elements per group, per channel, groups per
 // image, channels per group.
@@ -31,7 +31,7 @@ READER(read_beta, beta)
 WRITER(write_y, y_words, y_bytes)
 shared float sums[LANES];
 
-// The sum of all invocations' numbers; every invocation gets it.
+// Adds one number per invocation; every invocation gets the sum.
 float add_up(float mine) {
     uint lane = gl_LocalInvocationID.x;
     barrier();

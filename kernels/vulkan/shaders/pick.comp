@@ -1,10 +1,10 @@
-// Elements that are kept, set to zero or moved, depending on their coordinates. Kinds:
-//   0 lower triangles of rows and columns, 1 upper triangles; zero elsewhere.
-//     Numbers: columns, rows, k
-//   2 reverses the first elements along the time axis, as many as the length of the batch item.
+// Keeps elements, sets them to zero or moves them, depending on their coordinates. Kinds:
+//   0 lower triangles of matrices, 1 upper triangles; zero elsewhere.
+//     Numbers: columns, rows, diagonal k
+//   2 reverses the first n elements along the time axis, with n = length of the batch item.
 //     Numbers: length of the time axis, its stride, length of the batch axis, its stride
 //   3 one-hot: x[1] if the index equals the coordinate along an axis, otherwise x[0]. Numbers:
-//     length of the axis, elements per position of it
+//     length of the axis, elements per position of the axis
 // Buffers: 0 x, 1 k (if it is an operand), lengths or indices, 2 y.
 // Constants: 0 lanes, 2 kind, 3 type of elements, 4 type of buffer 1, 5 is k an operand?
 // Tile: lanes * per_lane elements. Dispatched by vk_pick.c.

@@ -1,5 +1,5 @@
 // x to the power y, operation by operation as in graph/reference/numeric.c. Numbers of more than 24
-// bits are pairs: a float and the remainder. Needs divide.glsl, numeric.glsl.
+// bits are pairs of a rounded float and the rest. Needs divide.glsl, numeric.glsl.
 vec2 pair_sum(float a, float b) {
     precise float s = a + b;
     precise float from_b = s - a;

@@ -1,9 +1,9 @@
-// RNN, GRU and LSTM in float32. Each workgroup computes one direction of a batch over all times;
-// its invocations compute every lanes-th hidden unit. States are in shared memory.
+// RNN, GRU and LSTM in float32. Each workgroup computes one direction of a batch item over all
+// times. Of its L invocations, each computes every L-th hidden unit. States are in shared memory.
 // Buffers: 0 x, 1 weight, 2 recurrence, 3 bias, 4 lengths as int32, 5 hidden, 6 cell, 7 peephole, 8
-// ... 8 + OUTPUTS - 1 all hidden states, the last hidden state, the last cell; then numbers: for
-// each of two directions three activations {number, alpha, beta}. Absent operands are not read
-// (HAS: bits 3 ... 7).
+// … 8 + OUTPUTS - 1 all hidden states, the last hidden state, the last cell; then numbers: for each
+// of two directions three activations {number, alpha, beta}. HAS: bit i (3 … 7) is set if operand i
+// is present; absent operands are not read.
 // Constants: 0 lanes, 1 repair, 2 kind (0 RNN, 1 GRU, 2 LSTM), 3 hidden units, 4 HAS, 5 flags: 1
 // batches come first, 2 backwards, 4 linear before reset, 8 the forget gate is 1 - input gate.
 // Push: times, batches, inputs, directions, clip (0: none). Dispatched by vk_recurrent.c.
@@ -76,7 +76,7 @@ float bias_of(bool is_recurrent, uint gate, uint k) {
     return (HAS & 8u) != 0 ? bias[begin_of(3) + at] : 0.0;
 }
 
-// The weighted input of a gate of unit k.
+// The weighted sum of the inputs of a gate of unit k.
 float from_input(uint time, uint gate, uint k) {
     uint from = begin_of(0) + ((FLAGS & 1u) != 0 ? batch * times + time : time * batches + batch) * inputs;
     uint w = begin_of(1) + ((direction * GATES + gate) * HIDDEN + k) * inputs;

@@ -1,11 +1,11 @@
-// Pools regions of images to grids of bins. A bin is the mean, or the greatest, of samples at
-// regular positions in it. Each sample interpolates four elements (for the greatest: it is the
-// greatest of their weighted values).
+// Pools regions of images to grids of bins. A bin is the mean, or the maximum, of samples at
+// regular positions in it. For the mean, a sample interpolates between four elements; for the
+// maximum, it is the maximum of their weighted values.
 // Buffers: 0 x [images][channels][rows][columns], 1 regions [n][x1, y1, x2, y2], 2 image index of
 // each region, 3 y [n][channels][bins down][bins across].
-// Constants: 0 lanes, 1 repair, 2 type of buffer 2, 3 the greatest instead of the mean?, 4 type of
-// other elements. Push: channels, images, lengths {across, down} of x and of y, samples per bin
-// along an axis (0: one per element), scale, shift.
+// Constants: 0 lanes, 1 repair, 2 type of buffer 2, 3 maximum instead of mean?, 4 type of other
+// elements. Push: channels, images, lengths {across, down} of x and of y, samples per bin along an
+// axis (0: one per element), scale, shift.
 // Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -93,8 +93,7 @@ Span span_of(int region, int a, int bin) {
     s.first = 0;
     s.end = int(s.count);
     float step = s.size / s.count;
-    if (step > 0.0) { // not if step is negative or NaN; the range is a little too wide, in case of
-                      // rounding
+    if (step > 0.0) { // false for negative step or NaN; the range has some margin for rounding
         float first = floor((-1.0 - s.edge) / step - 0.5) - 1.0;
         float last = ceil((float(extent[a]) - s.edge) / step - 0.5) + 2.0;
         s.first = first < s.count ? int(max(first, 0.0)) : s.end;

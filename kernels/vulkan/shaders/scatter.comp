@@ -1,15 +1,15 @@
 // Writes updates into a copy of x at positions given by indices. If several updates have the same
-// position, they take effect in order, whatever the order of invocations. The position of an update
-// is y[sum over dims of stride * coordinate + sum over indices of stride * index]. Only updates
-// that differ in the last N_LISTED dims can have the same position; these form a list.
+// position, they take effect in order, regardless of the order of invocations. The position of an
+// update is y[sum over dims of stride * coordinate + sum over indices of stride * index]. Updates
+// that differ only in the last N_LISTED dims form a list; only these can have the same position.
 //   stage 0, over y:       y = x (or zero), marks = 0
-//   stage 1, over updates: marks[position] = {index of the last update there + 1, their number}
-//   stage 2, over updates: the last update of each position writes itself, or x combined with all
-//                          updates there
+//   stage 1, over updates: marks[position] = {index of the last update + 1, number of updates}
+//   stage 2, over updates: the last update of each position writes its value, or x combined with
+//                          all updates of the position
 // Buffers: 0 x, 1 indices, 2 updates, 3 y, 4 marks, 5 numbers: for each dim {length, stride in y,
 // of indices, of updates}, then for each index {stride in y, length of its axis, divisor, step in
-// indices}. With a divisor, the index is (number / divisor) % length; without one, negative indices
-// count from the end. Indices outside are clamped to the nearest inside.
+// indices}. With a divisor, the index is (number / divisor) % length; without a divisor, negative
+// indices count from the end. Indices outside of their axis are clamped.
 // Constants: 0 lanes, 2 type of elements, 3 type of indices, 4 dims, 5 indices per update, 6
 // reduction (0 none, 1 add, 2 multiply, 3 maximum, 4 minimum), 7 N_LISTED, 8 stage, 9 is there x?
 // Tile: lanes * per_lane elements or updates. Dispatched by vk_scatter.c.
@@ -68,7 +68,7 @@ int indexed(int first) {
     return at;
 }
 
-// Update `listed` of the list that begins at `base`: its offset in y, and its offset in updates.
+// The offsets, in y and in updates, of update number `listed` in the list that begins at `base`.
 ivec2 find_update(ivec3 base, int listed) {
     ivec3 at = base + places(listed, N_DIMS - N_LISTED, N_DIMS);
     return ivec2(at.x + indexed(at.y), at.z);

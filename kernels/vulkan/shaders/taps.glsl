@@ -1,6 +1,6 @@
-// Taps of convolutions, also transposed. Needs window.glsl and IS_TRANSPOSED. The window's numbers
-// are followed by the channels per group in and out, and by the weight's strides to the next output
-// channel, input channel and group.
+// Taps of convolutions, also transposed. Needs window.glsl and IS_TRANSPOSED. After the numbers of
+// the window come the input and output channels per group, and the weight's strides to the next
+// output channel, input channel and group.
 
 // The input coordinate that tap k of output coordinate o reads, or -1.
 int source(int a, int o, int k) {
@@ -34,7 +34,8 @@ ivec2 channel_step() {
     return ivec2(numbers[OTHERS + 2], numbers[OTHERS + 8]);
 }
 
-// Adds the offsets of tap t to `at`, which is a channel's start. False: outside of the input.
+// Adds the offsets of tap t to `at`, the offsets of a channel. False if the tap is outside of the
+// input.
 bool find_tap(Place p, int t, inout ivec2 at) {
     bool is_inside = true;
     for (int a = 2; a >= 0; a--) {

@@ -25,8 +25,8 @@ float softplus(float a) {
     return result;
 }
 
-// a - trunc(a / b) * b without rounding, in integer arithmetic on 24-bit significands: a's digits
-// of 8 bits are brought down one after the other.
+// a - trunc(a / b) * b without rounding: long division of 24-bit significands in integer
+// arithmetic, with digits of 8 bits.
 float remainder_of(float a, float b) {
     uint x = floatBitsToUint(a) & 0x7fffffffu, y = floatBitsToUint(b) & 0x7fffffffu;
     if (x >= 0x7f800000u || y > 0x7f800000u || y == 0) {
@@ -71,7 +71,7 @@ float apply_real(uint op, float a, float b, float p, float q) {
 
 // ---- Integers ---------------------------------------------------------------------------------
 
-// Modulo 2^64; results of negative powers are truncated.
+// Integer power modulo 2^64; results of negative exponents are truncated.
 int64_t power_integer(int64_t a, int64_t b) {
     int64_t result = int64_t(1), factor = a;
     if (b < int64_t(0)) {
@@ -86,7 +86,7 @@ int64_t power_integer(int64_t a, int64_t b) {
     return result;
 }
 
-// Truncated; 0 if b is 0.
+// The truncated quotient; 0 if b is 0.
 int64_t quotient(int64_t a, int64_t b) {
     return b == int64_t(0) ? b : b == int64_t(-1) ? -a : a / b;
 }

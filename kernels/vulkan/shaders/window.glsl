@@ -10,8 +10,8 @@ int at_axis(int row, int axis) {
 // The position of an output element: batch, channel, spatial coordinates and offset in y.
 struct Place { int batch; int channel; ivec3 at; int to; };
 
-// The first five of the other numbers: channels of the output, and strides {in batch, in channel,
-// out batch, out channel}.
+// The first five of the other numbers: channels of the output, and strides {batch and channel of
+// the input, batch and channel of the output}.
 Place place_of(uint i) {
     Place p;
     int rest = int(i);
