@@ -109,7 +109,7 @@ static void test_graph_fuse__einsum(void **state) {
     msc_graph_destroy(g);
     g = load_file(CASE("no_einsum"));
     assert_int_equal(count_of(g, MSC_OP_EINSUM), 4);
-    // its weight is a constant, and the sum covers two axes
+    // the Einsum with a constant that sums over two axes
     assert_int_equal(count_of(g, MSC_OP_LINEAR), 1);
     msc_graph_destroy(g);
 }

@@ -258,7 +258,7 @@ static void test_graph_onnx_export_form__hard_swish(void **state) {
     check_bytes(&n, gate->input[1], MSC_ONNX_FLOAT, 4, (const float[]){0.25f / 6});
     check_bytes(&n, gate->input[2], MSC_ONNX_UINT8, 1, "\x1c");
     finish_net(&n);
-    // The usual form is kept if 3 is not a multiple of the step (0.1001) or the range ends above
+    // The usual form is kept if 3 is not a multiple of the step (0.1001) or the range starts above
     // -3.
     static const float odd = 0.1001f;
     struct msc_edit uneven = make_edit(8, 0, 255, &odd, &forty);

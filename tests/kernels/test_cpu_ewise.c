@@ -141,7 +141,7 @@ static void test_kernels_cpu_ewise__fixed_powers(void **state) {
     }
 }
 
-// Intermediate results that several later joints read; all in one step.
+// Several later joints read an intermediate result; all joints are in one step.
 static void test_kernels_cpu_ewise__chain(void **state) {
     (void)state;
     for (int last = 0; last < 2; last++) {
@@ -263,8 +263,8 @@ static void check_integers(struct cpu_case *c, int32_t y, const float expected[]
     cpu_case_finish(c);
 }
 
-// max(a + b, 0), with b of the same shape or of one channel; and the same in a step that is not a
-// chain.
+// max(a + b, 0), with b of the same shape or with one channel; then the same joints in a step that
+// is not a chain.
 static void test_kernels_cpu_ewise__integers(void **state) {
     static float expected[INTEGERS];
     (void)state;

@@ -90,7 +90,8 @@ static void test_kernels_cpu_layers__renames(void **state) {
     cpu_check_layouts("renames");
 }
 
-// Each copy is a step: joints that only reinterpret a channels-last value must not reorder it.
+// Each copy is a step, so joints that only reinterpret a channels-last value must not add a
+// reorder.
 static void test_kernels_cpu_layers__aliases(void **state) {
     static const struct {
         enum msc_op op;
