@@ -128,7 +128,7 @@ static void test_agents_grid_search__greedy_without_a_first_plan(void **state) {
             assert_ok(msc_agent_tell(agent, trial));
         }
     }
-    assert_true(best == 3.0); // (1, 1) or (2, 0), the best within 40 bytes
+    assert_true(best == 3.0); // the plan (1, 1) or (2, 0): the best within 40 bytes
     msc_agent_destroy(agent);
     cJSON_Delete(json);
 }
@@ -152,9 +152,10 @@ static void test_agents_grid_search__greedy_is_soon_within_bounds(void **state) 
     trace_finish(&trace);
 }
 
-// Expected by hand. Single choices of a lose 0, 1, 9 and of b 0, 0.5, 2. Within 40 bytes the sums
-// are 2 for (0, 2), 1.5 for (1, 1) and 9 for (2, 0), so (1, 1) is tried. It measures 7, so (0, 2)
-// with 2 remains the best within the bound. Around it, (1, 2) adds 1, (2, 1) 7.5 and (2, 2) 9.
+// Expected by hand. Single choices of a lose 0, 1, 9 and of b 0, 0.5, 2. Of the plans within 40
+// bytes, (0, 2) has the sum 2, (1, 1) 1.5 and (2, 0) 9, so (1, 1) is tried. Its measured loss is 7,
+// so (0, 2) with 2 remains the best within the bound. Of its neighbours, (1, 2) adds 1, (2, 1) 7.5
+// and (2, 2) 9.
 static void test_agents_grid_search__per_task_by_hand(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 7.0, 7.0}, {9.0, 7.0, 7.0}};
@@ -166,7 +167,7 @@ static void test_agents_grid_search__per_task_by_hand(void **state) {
     }
 }
 
-// (0, 0), (0, 1) and (1, 0) exceed 40 bytes.
+// The plans (0, 0), (0, 1) and (1, 0) exceed 40 bytes.
 static void test_agents_grid_search__full_skips_infeasible(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0}};

@@ -1,5 +1,5 @@
-// The same checks as test_channels.c for products of activations, recurrent layers and computed
-// shapes: which heads, hidden units and Einsum axes must be pruned together.
+// Which channels must be pruned together, checked as in test_channels.c for products of
+// activations, recurrent layers and computed shapes: heads, hidden units and Einsum axes.
 #include "tests/graph/channels_case.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// The attempt file next to a record: it holds the trials in flight, so that the next launch can
-// tell which trial may have taken the program down.
+// The attempt file next to a record lists the trials in flight, so that the next launch can tell
+// which trial may have ended the program.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -99,11 +99,12 @@ static void test_search_attempt__vanished_round(void **state) {
     // Trial 10 was finished, so it is not a suspect.
     assert_int_equal(judge(f, 10, 11, &room), MSC_ATTEMPT_ALONE);
     assert_int_equal(judge(f, 10, 13, &room), MSC_ATTEMPT_ALONE);
-    // Trials below next_id are in the record and no longer suspects.
+    // Trials below next_id are already in the record, so they are no longer suspects.
     assert_int_equal(judge(f, 14, 11, &room), MSC_ATTEMPT_FREE);
 }
 
-// If workers of a cluster evaluate the trials, an end of this process never makes them suspects.
+// If workers of a cluster evaluate the trials, the trials do not become suspects when this process
+// ends.
 static void test_search_attempt__elsewhere(void **state) {
     const struct fixture *f = *state;
     struct trial_room room;

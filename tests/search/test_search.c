@@ -168,7 +168,7 @@ static void test_search_search__ends(void **state) {
     }
 }
 
-// A time budget counts the time of all launches.
+// A time budget covers the time of all launches together.
 static void test_search_search__time_adds_up(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
