@@ -57,7 +57,8 @@ static void test_search_verify__all_lines(void **state) {
     run_finish(&run);
 }
 
-// A copy of the record with each loss scaled by `factor`, trial 4 marked as failed, and valid checksums.
+// A copy of the record with each loss scaled by `factor`, trial 4 marked as failed, and valid
+// checksums.
 static struct msc_record *forge(const struct fixture *f, const struct msc_record *record,
                                 double factor) {
     char path[FIXTURE_PATH_BYTES];

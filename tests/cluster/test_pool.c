@@ -26,7 +26,8 @@ struct subject {
     const struct msc_cancel *cancel;
 };
 
-// Runs a search, with a pool unless `bridge` is NULL. After a failure the status message is set again.
+// Runs a search, with a pool unless `bridge` is NULL. If the search fails, its status message is
+// set again after cleaning up.
 static enum msc_status run(const char *path, const struct subject *s, struct fake_bridge *bridge,
                            struct msc_pool_figures *figures) {
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
@@ -361,7 +362,8 @@ static void test_search_pool__doubles(void **state) {
 // hand.
 static void test_search_pool__worth(void **state) {
     (void)state;
-    // The coordinator needs 20 us per trial and 0.8 ms per worker. Cases below add messages and start-up.
+    // The coordinator needs 20 us per trial and 0.8 ms per worker. Cases below add messages and
+    // start-up.
     const struct msc_pool_costs none = {.trial_s = 20e-6, .worker_s = 0.8e-3};
     struct msc_pool_costs slow = none, two = none;
     double round_s;

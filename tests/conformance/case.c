@@ -104,7 +104,7 @@ static const char *node_outside(const Onnx__NodeProto *n) {
     if (strcmp(n->op_type, "Dropout") == 0 && n->n_input > 2 && n->input[2][0] != '\0') {
         return "training";
     }
-    // In the name ReverseSequence, the word does not mean ONNX's type sequence but an axis.
+    // The word "Sequence" in the name ReverseSequence refers to an axis, not to ONNX's type.
     if (strstr(n->op_type, "Sequence") != NULL && strcmp(n->op_type, "ReverseSequence") != 0) {
         return "sequence";
     }

@@ -205,7 +205,7 @@ static void test_env_distill__stops_at_its_bound(void **state) {
     const char *name = msc_graph_tensor(b.c.g, b.c.wanted[0])->name;
     struct msc_distill_options o = {.kind = MSC_LOSS_MSE, .tensors = &name, .n_tensors = 1};
     double loss = loss_of(&b, &o, &edits[1]);
-    // Stopped at the first sample, at each later one, at none (bound equal to the loss, or no bound).
+    // Stopped at the first sample, at each later one, or never (bound equal to the loss, or none).
     for (int k = 0; k < N_STOPS + 2; k++) {
         double bound = k == 0 ? 0 : k < N_STOPS ? 0.5 * (partials[k - 1] + partials[k]) : loss;
         alone[k] = (struct msc_distill_run){

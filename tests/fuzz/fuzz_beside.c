@@ -41,7 +41,7 @@ static void put_hash(cJSON *object, const char *key, struct msc_hash hash) {
     put(object, key, cJSON_CreateString(msc_hash_format(text, hash)));
 }
 
-// Turns every object with an `id` into a row for the line of that trial.
+// Every object with an `id` becomes a row for that trial's line: its checksum is corrected.
 static void seal_rows(cJSON *value, const struct msc_record *record) {
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(value, "id");
     struct msc_hash checksum;

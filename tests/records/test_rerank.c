@@ -1,4 +1,5 @@
-// Order of trials by measurements of their exported models. The expected orders were worked out by hand.
+// Order of trials by measurements of their exported models. The expected orders were worked out by
+// hand.
 #include "records/rerank.h"
 
 #include "base/json.h"

@@ -31,8 +31,8 @@ static void write_table(char env[FIXTURE_PATH_BYTES + 200], const struct fixture
 }
 
 // The agent tries each choice with all others at the reference, then the plan with the least sum of
-// losses, then pairs. For each pair of tasks it combines their worst choices; pairs are ordered by
-// the product of their losses: 1 * 0.5, 1 * 0.0625, 0.5 * 0.0625.
+// losses, then pairs. For each pair of tasks it combines their worst choices. Pairs are ordered by
+// the product of these choices' losses: 1 * 0.5, 1 * 0.0625, 0.5 * 0.0625.
 static void test_search_analysis__expected_points(void **state) {
     const struct fixture *f = *state;
     static const uint32_t expected[][3] = {

@@ -58,7 +58,8 @@ static void test_search_phases__of_sensitivity(void **state) {
     cJSON_Delete(phases);
 }
 
-// Records that end inside a round, start from another record's trials, or continue with a fresh agent.
+// Records that end inside a round, start from another record's trials, or continue with a fresh
+// agent.
 static void test_search_phases__of_any_record(void **state) {
     const struct fixture *f = *state;
     static const char *const agents[] = {"{\"type\":\"auto\"}", "{\"type\":\"evolutionary\"}",

@@ -18,7 +18,8 @@
     "{\"id\":" id "," more "\"state\":\"" state                                                    \
     "\",\"violation\":0,\"metrics\":{\"distill_loss\":" loss ",\"size_ratio\":" size "}"
 
-// Verdict on a record whose winner is delivered. `beside`: members of the document next to `numbers`.
+// Verdict on a record whose winner is delivered. `beside`: members of the document next to
+// `numbers`.
 static cJSON *verdict_with(const char *goal, const char *members, const char *beside) {
     struct msc_str json = {0};
     cJSON *record = NULL, *verdict = NULL;
@@ -204,7 +205,8 @@ static void test_report_verdict__a_uniform_plan_may_have_failed(void **state) {
     cJSON_Delete(v);
 }
 
-// Numbers have enough digits to differ from the bound, integers are printed in full, and "1 trial" is singular.
+// Numbers have enough digits to differ from the bound, integers are printed in full, and "1 trial"
+// is singular.
 static void test_report_verdict__numbers(void **state) {
     (void)state;
     cJSON *v = verdict_of("\"winner\":" ROW("2", "", "infeasible", "0.5", "0.20000125") "}", NULL);

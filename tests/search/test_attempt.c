@@ -30,7 +30,8 @@ static struct msc_attempt *open_attempt(const struct fixture *f, int64_t next_id
     return open_where(f, next_id, false);
 }
 
-// A child process begins n trials, finishes the first n_finished, and exits without closing the file.
+// A child process begins n trials, finishes the first n_finished, and exits without closing the
+// file.
 static void vanish_from(const struct fixture *f, int64_t first, size_t n, size_t n_finished,
                         bool is_alone, bool is_elsewhere) {
     int status = 0;

@@ -42,7 +42,8 @@ static void write_whole(char whole[FIXTURE_PATH_BYTES], const struct fixture *f,
     launch(&one);
 }
 
-// The first round has trials 2 to 33 and is stopped at trial 26. The trials evaluated before are kept.
+// The first round has trials 2 to 33 and is stopped at trial 26. The trials evaluated before are
+// kept.
 static void test_search_parts__a_stop_costs_a_part(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];

@@ -104,7 +104,8 @@ static void test_search_rounds__bounds(void **state) {
     run_finish(&s.run);
 }
 
-// A point that was only pruned may be proposed again, so it does not count towards exhausting the space.
+// A point that was only pruned may be proposed again, so it does not count towards exhausting the
+// space.
 static void test_search_rounds__stopped_points_do_not_exhaust(void **state) {
     struct scripted_run s;
     prepare(&s, *state, "{\"tasks\":1,\"choices\":2}",
@@ -123,7 +124,8 @@ static void test_search_rounds__stopped_points_do_not_exhaust(void **state) {
     }
 }
 
-// Within a round, only the bounds decide what is reused. So a round that was cut continues unchanged.
+// Within a round, only the bounds decide which results are reused. So a round that was cut
+// continues unchanged.
 static void test_search_rounds__bounds_within_a_round(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
