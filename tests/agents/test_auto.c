@@ -417,7 +417,7 @@ static double expected_improvement(size_t i, double best) {
     return -(expected_spreads[i] > 0.0 ? gain : fmax(by_mean, 0.0));
 }
 
-// Checks that, after a descent, no allowed point that differs in up to two tasks is better.
+// Checks that no point with up to two changes that is_wanted accepts is better after a descent.
 static void check_descent(const struct msc_hope *h, uint32_t x[], double before) {
     static const uint32_t unwanted[TASKS] = {1, 1, 0};
     msc_hope_descend(h, x, before, is_wanted, unwanted);

@@ -82,14 +82,14 @@ static void expect_sequence(const char *config, size_t round, const double losse
     cJSON_Delete(json);
 }
 
-// Followed by hand. The most expensive plan has 60 bytes, 40 are allowed. Each cheaper step
-// removes 10/40, more than the least step (an eighth of the first violation). Step 1: b's change
-// costs 0.5, a's costs 1.0, so (0, 1). Step 2 tries only the new (0, 2), at a cost of 1.5; a's
-// change at 1.0 is better, and its plan (1, 1) has 40 bytes and is measured. Step 3: more
-// expensive changes exceed the bound. b's change is tried first, a's is new and comes last; (1,
-// 2) lowers the loss to 1.1. Step 4 tries the changes in the order of their earlier gains: a's
-// step up (-1.0), b's step up, a's step down; none is below 1.1. Around (1, 2) only (2, 0) is
-// left.
+// Expected by hand. The most expensive plan has 60 bytes, and 40 are allowed. Each cheaper change
+// removes 10/40 of violation, more than the least step (an eighth of the first violation). Step 1:
+// b's change costs 0.5 and a's costs 1.0, so the plan becomes (0, 1). Step 2 tries only (0, 2),
+// which is new, at a cost of 1.5. a's change, known to cost 1.0, is better; its plan (1, 1) has 40
+// bytes and is measured. Step 3: changes to more expensive choices exceed the bound. b's change is
+// tried first; a's is new and comes last. (1, 2) lowers the loss to 1.1. Step 4 tries the changes
+// in the order of their earlier gains: a up (-1.0), b up, a down; none gives less than 1.1. Of the
+// plans around (1, 2) only (2, 0) is left.
 static void test_agents_grid_search__greedy_takes_what_was_tried(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 1.2, 1.1}, {9.0, 1.5, 3.0}};

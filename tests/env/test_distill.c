@@ -137,7 +137,7 @@ static void test_env_distill__samples_of_several_shapes(void **state) {
         .kind = MSC_LOSS_MSE, .tensors = names, .n_tensors = 2, .weights = weights};
     assert_near(loss_of(&b, &o, &edits[1]),
                 (2 * plain_mse(&results, 0, 6) + plain_mse(&results, 2, 6)) / 3);
-    // The same loss with reference outputs computed elsewhere, sample after sample.
+    // Gets the same loss from reference outputs computed elsewhere, sample after sample.
     struct msc_array *outputs[] = {join_values(&results, 0, 6), join_values(&results, 2, 6)};
     struct msc_distill_run run = {.edits = NULL};
     assert_int_equal(msc_distill_n_compared(b.d), 2);

@@ -1,10 +1,10 @@
-// System calls and allocations that fail on request: the linker redirects those of the command to
-// this file (-Wl,--wrap). tests/long/fault_points.py makes each of them fail in turn.
+// System calls and allocations that fail on request. The linker redirects the calls of the command
+// to this file (-Wl,--wrap). tests/long/fault_points.py makes each of them fail in turn.
 //
 // MSC_FAULT_PAGE names a file that all processes of a run share (struct page). Calls are counted
-// there, over parent and workers, including restarted ones. After the counts, as far as the
-// file's size allows, each call (or each of the kind MSC_FAULT_KIND) is noted with a hash of its
-// call stack. MSC_FAULT says which calls fail:
+// there, over parent and workers, including restarted workers. After the counts each call (or each
+// of the kind MSC_FAULT_KIND) is noted with a hash of its call stack, until the file is full.
+// MSC_FAULT says which calls fail:
 //
 //     MSC_FAULT="worker alloc 17 1 12"       the 17th allocation of workers, once, with ENOMEM
 //     MSC_FAULT="worker write 3 -1 28"       every write from the third on, with ENOSPC

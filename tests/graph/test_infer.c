@@ -400,7 +400,7 @@ static void test_graph_infer__dimensions_fold(void **state) {
     assert_int_equal(msc_dim_binary(&out, g, "And", n, h), MSC_E_INVALID);
     struct msc_dim most = binary(g, "Mul", n, number(INT64_MIN));
     assert_int_equal(msc_dim_binary(&out, g, "FloorDiv", most, number(-1)), MSC_E_INVALID);
-    // n - INT64_MIN, which only a damaged or foreign file can contain, must not be turned into an
+    // n - INT64_MIN, which can come only from a file, must not be turned into an
     // addition.
     const struct msc_attr least = {"value", "-9223372036854775808"};
     int32_t parents[2] = {n.prim, 0};

@@ -34,7 +34,7 @@ int64_t bias_count_y(const struct bias_shape *s) {
     return s->n * s->out * out_size(s, s->height) * out_size(s, s->width);
 }
 
-// The place of the first weight from input channel `c` of a group to output channel `o`.
+// Index in the weight of the first tap from input channel `c` of a group to output channel `o`.
 static int64_t place_of_weight(const struct bias_shape *s, int64_t o, int64_t c) {
     int64_t at = s->op == MSC_OP_CONV2D_TRANSPOSE ? c * s->out + o : o * (s->in / s->groups) + c;
     return at * s->kernel * s->kernel;

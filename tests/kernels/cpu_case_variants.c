@@ -306,7 +306,8 @@ void cpu__check_integers(const struct cpu_runner *r, const struct msc_step *s,
     const struct msc_view *const inputs[2] = {integers, floats};
     struct msc_rng rng;
     msc_rng_seed(&rng, 77, 0);
-    // Each input is uint8, int8 or unchanged in turn; slow steps run only one turn.
+    // Inputs are uint8, int8 or unchanged, shifted by one in each round; slow steps run only one
+    // round.
     bool is_slow = s->macs > 1e6 || !r->b->def->memory_is_host;
     int32_t first = is_slow ? (int32_t)(msc_view_n_elements(&call->outputs[0]) % 2) : 0;
     for (int32_t turn = first; turn < (is_slow ? first + 1 : 3); turn++) {

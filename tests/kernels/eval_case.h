@@ -44,7 +44,7 @@ void eval_open_large(struct eval_case *c);
 // Convolutions with a residual, a hard swish of several joints, a constant, a split, reshaping,
 // pooling and linear layers. Two outputs and an inner tensor are wanted.
 void eval_open_net(struct eval_case *c, int64_t n_samples, int64_t batch);
-// The same network on samples with alternating widths; each sample is a batch.
+// Like eval_open_net, but on samples with alternating widths; each sample is a batch.
 void eval_open_widths(struct eval_case *c, const int64_t widths[], int64_t n_samples);
 // Uses the slots of a target's sites. Each slot has the quantisations of its site's first slot.
 void eval_set_target(struct eval_case *c, const char *name);

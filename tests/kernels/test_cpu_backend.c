@@ -111,7 +111,7 @@ static void test_kernels_cpu_backend__quantize(void **state) {
     msc_backend_close(b);
 }
 
-// The same formula as in graph/quant.h for every kind of integer.
+// Checks the formula of graph/quant.h for every kind of integer.
 static void test_kernels_cpu_backend__quantize_runs(void **state) {
     (void)state;
     for (int is_signed = 0; is_signed < 2; is_signed++) {

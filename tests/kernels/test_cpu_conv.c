@@ -76,7 +76,7 @@ static void test_kernels_cpu_conv__float(void **state) {
     check_all(&(struct edits){{0, false, false}, {0, false, false}}, false);
 }
 
-// If either the input or the weight is float, everything is computed in float.
+// If the input or the weight is float or has more than 8 bits, everything is computed in float.
 static void test_kernels_cpu_conv__fake_quantised(void **state) {
     (void)state;
     check_all(&(struct edits){{0, false, false}, {4, true, true}}, false);

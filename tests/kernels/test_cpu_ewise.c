@@ -12,7 +12,8 @@ static int32_t binary(struct cpu_case *c, enum msc_op op, int32_t a, int32_t b) 
     return cpu_joint(c, op, 2, IDS(a, b), "", MSC_NO_ID, MSC_NO_ID);
 }
 
-// The same elements in channels-last layout, which a pool of single elements prefers.
+// Returns x in channels-last layout: a pool with windows of one element prefers this layout and
+// does not change the elements.
 static int32_t make_last(struct cpu_case *c, int32_t x) {
     return unary(c, MSC_OP_MAX_POOL2D, x, "pool_size=1,1");
 }

@@ -1,7 +1,7 @@
-// Joints near and beyond the limits of a device: loops with more turns than an invocation may
-// take, and more workgroups than an axis allows. Whether a joint runs on the device or on the
-// host, it must give the result of a closed formula. Elements of inputs and weights are 1 unless
-// stated otherwise.
+// Joints near and beyond the limits of a device: loops with more iterations than an invocation may
+// run, and more workgroups than an axis allows. Whether a joint runs on the device or on the host,
+// its result must equal a closed formula. Elements of inputs and weights are 1 unless stated
+// otherwise.
 #include "base/alloc.h"
 
 #include "tests/kernels/cpu_case.h"
@@ -13,7 +13,7 @@
 
 // ---- Turns of loops ---------------------------------------------------------------------------
 
-// Adds a joint whose elements each take about n turns, and returns its output.
+// Adds a joint that needs about n loop iterations for each element, and returns its output.
 typedef int32_t (*add_fn)(struct cpu_case *c, int64_t n);
 
 static int32_t joint(struct cpu_case *c, enum msc_op op, int32_t n, const int32_t x[],
@@ -322,7 +322,8 @@ static int check_row(const struct row *row, int64_t n) {
     return c.n_on_host;
 }
 
-// A joint with few turns must run on the device. With more turns the result must still be right.
+// A joint with few iterations must run on the device. With more iterations the result must still be
+// right.
 static void test_kernels_cpu_limits__turns(void **state) {
     static const int64_t more[] = {4000, 25000, 70000, 300000};
     const char *device = getenv("MSC_TEST_DEVICE");

@@ -1,6 +1,6 @@
 // Every kind of edit, single and in chains, through the evaluator. Each joint's results under all
-// edits in one call are compared with numpy's (make_edits.py); those of integer joints in every
-// bit.
+// edits in one call are compared with numpy's (make_edits.py). Results of integer joints must be
+// equal in every bit.
 #include "kernels/engine/backends.h"
 #include "kernels/engine/evaluator.h"
 

@@ -30,7 +30,7 @@ static void test_kernels_evaluator_budget__budget(void **state) {
     eval_close_bench(&b);
 }
 
-// With many trials, results that several trials need are kept for the next call, and those of a
+// With many trials, results that several trials need are kept for the next call, and results of a
 // single trial are not.
 static void test_kernels_evaluator_budget__keeps_what_is_shared(void **state) {
     struct eval_bench b;

@@ -238,7 +238,7 @@ static void test_kernels_plan__hashes(void **state) {
     y[1] = add_conv(g, names[1], x, add_weight(g, "copy", "OIHW", 0), "0,0,0,0");
     y[2] = add_conv(g, names[2], x, w, "1,1,1,1");
     y[3] = add_conv(g, names[3], x, add_weight(g, "other", "OIHW", 1), "0,0,0,0");
-    // The same numbers with swapped axes.
+    // A weight with the same numbers but swapped axes.
     y[4] = add_conv(g, names[4], x, add_weight(g, "turned", "IOHW", 0), "0,0,0,0");
     // The same work on another value. The value numbers of the inputs differ, but the step's hash
     // is equal.

@@ -1,5 +1,5 @@
-// Loops that would not end in reasonable time are stopped by a limit on time, number of turns or
-// memory. Expected results follow from the loops' formulas.
+// Loops that would not end in reasonable time are stopped by a limit on time, number of iterations
+// or memory. Expected results follow from the loops' formulas.
 #include "kernels/engine/evaluator.h"
 
 #include "base/machine.h"
@@ -49,7 +49,7 @@ static void test_kernels_reference_limits__turns(void **state) {
     assert_null(y);
 }
 
-// The expected value is 2^n after n turns.
+// After n iterations the value is 2^n.
 static void test_kernels_reference_limits__counted(void **state) {
     (void)state;
     const struct msc_reference_limits limits = {.max_turns = 3};

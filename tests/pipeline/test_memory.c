@@ -1,4 +1,4 @@
-// Running out of memory: each allocation fails in turn, those of cJSON too. A function returns a
+// Running out of memory: each allocation fails in turn, including cJSON's. A function returns a
 // complete object or an error, never a partial object.
 #include "base/alloc.h"
 #include "base/json.h"

@@ -24,7 +24,7 @@ struct launch {
     const char *env;               // parameters of the environment, objectives, bounds
     const struct msc_env_def *def; // NULL: the toy environment
     const char *agent;
-    struct msc_search_options options; // env, agent_config, goal and record_path are filled in
+    struct msc_search_options options; // the fixture sets env, agent_config, goal and record_path
 };
 #define LAUNCH_TRIALS(n)                                                                           \
     {                                                                                              \

@@ -231,8 +231,8 @@ static void test_search_supervise__hung_setup(void **state) {
     assert_output(&p, "showed no sign of life for 0.2 s, and 4 restarts brought no new trial");
 }
 
-// The same signal twice within a few milliseconds is one request: the round is finished. The next
-// launch continues.
+// If the same signal comes twice within a few milliseconds, it is one request: the round is
+// finished. The next launch continues.
 static void test_search_supervise__interrupted(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];

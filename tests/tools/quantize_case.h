@@ -19,7 +19,7 @@ struct quantize_case {
     struct msc_evaluator *ev;
 };
 
-// An array whose elements are sums of four uniform numbers, the same as those of `values` in
+// An array whose elements are sums of four uniform numbers, equal to the elements of `values` in
 // make_quantize_expected.py.
 struct msc_array *quantize_array(int n_dims, const int64_t dims[], uint64_t seed);
 
@@ -34,7 +34,7 @@ void quantize_case_open_graph_with(struct quantize_case *c, struct msc_graph *g,
                                    struct msc_array *inputs);
 void quantize_case_close(struct quantize_case *c);
 
-// Graphs for quantize_case_open_graph. w is [2,2], b is [2], and the weight of conv2 is the identity.
+// Graphs for quantize_case_open_graph. w is [2,2], b is [2], and w2 is the identity.
 //
 //     x [N,2,6,6] -> conv (w, b) -> swish (hard swish) -> conv2 (w2)
 //     x [N,2,6,6] -> conv (w, b) -> less (* factor) -> more (+ number) -> conv2 (w2)
