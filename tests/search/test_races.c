@@ -1,4 +1,4 @@
-// What an agent observes in a race (trials are eliminated after a few batches). A scripted agent
+// Outcomes that an agent observes in a race (trials are eliminated after a few batches). A scripted agent
 // logs its observations.
 #include "../msc_test.h"
 #include "base/alloc.h"
