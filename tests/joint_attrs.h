@@ -1,4 +1,4 @@
-// Attributes of a joint written as "key=value;key=value", as tests and benchmarks have them.
+// Attributes of a joint written as "key=value;key=value", the form that tests and benchmarks use.
 //
 //     struct joint_attrs attrs;
 //     joint_attrs_read(&attrs, "strides=2,2;padding=1,1,1,1");
@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct joint_attrs {
-    char text[512]; // what the rows point to
+    char text[512]; // the text that the rows point to
     struct msc_attr rows[16];
     int32_t n;
 };

@@ -1,5 +1,5 @@
-// What every test needs: cmocka with the headers it wants first, and a check that shows the error
-// text when a call fails.
+// Included by every test: cmocka with the headers that it needs before it, and checks that print
+// the error message if a call fails.
 //
 //     int main(int argc, char **argv) {
 //         const struct CMUnitTest tests[] = {cmocka_unit_test(test_base_rng__pcg32)};
@@ -19,7 +19,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-// With an argument the program runs only the cases of that name ("*" and "?" are wildcards).
+// If there is an argument, the program runs only the cases whose name matches it ("*" and "?" are
+// wildcards).
 static inline void msc_test_select(int argc, char **argv) {
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);
@@ -41,7 +42,7 @@ static inline void msc_test_message(const char *part, const char *file, int line
 }
 
 #define assert_ok(call) msc_test_ok((call), __FILE__, __LINE__)
-// The last error text contains `part`.
+// Checks that the last error message contains `part`.
 #define assert_message(part) msc_test_message((part), __FILE__, __LINE__)
 
 #endif

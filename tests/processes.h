@@ -1,4 +1,4 @@
-// What tests ask about processes that are not their children.
+// Helpers for tests that watch processes which are not their children.
 #ifndef MSC_TESTS_PROCESSES_H
 #define MSC_TESTS_PROCESSES_H
 
@@ -16,7 +16,8 @@ static inline void sleep_ms(int ms) {
     nanosleep(&pause, NULL);
 }
 
-// The letter that the system has for its state; 0 when there is no such process.
+// The letter by which Linux names the process's state in /proc (such as S, or Z for a zombie); 0 if
+// there is no such process.
 static inline char process_state(pid_t pid) {
     char path[64];
     char state = 0;
@@ -31,7 +32,7 @@ static inline char process_state(pid_t pid) {
     return state;
 }
 
-// A dead one that nobody waits for does not run.
+// Returns whether the process runs. A zombie, which has ended but was not waited for, does not run.
 static inline bool process_runs(pid_t pid) {
     char state = process_state(pid);
     return state != 0 && state != 'Z' && state != 'X';
@@ -44,7 +45,7 @@ static inline void assert_process_ends(pid_t pid) {
     assert_false(process_runs(pid));
 }
 
-// The process id that a program writes to a file, once it is there.
+// Waits until a program has written its process id to the file, and returns the id.
 static inline pid_t process_noted(const char *path) {
     int pid = 0;
     for (int i = 0; i < PROCESSES_PATIENCE_MS / 10 && pid == 0; i++) {

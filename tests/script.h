@@ -1,4 +1,4 @@
-// Plug-ins that are shell scripts of a few lines.
+// Plug-ins that are short shell scripts.
 #ifndef MSC_TESTS_SCRIPT_H
 #define MSC_TESTS_SCRIPT_H
 
@@ -7,11 +7,12 @@
 #include "base/str.h"
 #include "tests/msc_test.h"
 
-// Says what $b holds, as an error text with ` for ".
+// Prints the content of $b as an error message, with ` instead of ".
 #define SCRIPT_SAY_B                                                                               \
     "printf '%s\\n' \"$b\" | sed 's/\"/`/g; s/^/{\"error\":\"/; s/$/\"}/'; read -r c"
 
-// The configuration of such a plug-in, with these members beside the command; freed with msc_free.
+// The configuration of a plug-in that runs `script`. `members` are members in addition to the
+// command. Freed with msc_free.
 static inline char *script_config(const char *members, const char *script) {
     struct msc_str json = {0};
     char *text = NULL;

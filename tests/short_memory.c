@@ -68,7 +68,7 @@ void run_failing(enum msc_status (*scenario)(void), int fewest_failures) {
         assert_int_equal(n_live, before);
         if (!failed) {
             assert_ok(status);
-            assert_true(n > fewest_failures); // the n-th did not fail
+            assert_true(n > fewest_failures); // at least `fewest_failures` allocations failed
             return;
         }
         assert_int_equal(status, MSC_E_NOMEM);

@@ -1,4 +1,4 @@
-// A folder of a test's own.
+// A temporary folder for a test.
 //
 //     char folder[TEMP_FOLDER_BYTES];
 //     temp_folder_make(folder);
@@ -17,14 +17,14 @@
 
 #define TEMP_FOLDER_BYTES PATH_MAX
 
-// A fresh one, below $TMPDIR or /tmp.
+// Makes a new folder below $TMPDIR or /tmp and writes its path to `path`.
 static inline void temp_folder_make(char path[TEMP_FOLDER_BYTES]) {
     const char *base = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
     snprintf(path, TEMP_FOLDER_BYTES, "%s/msc_test_XXXXXX", base);
     assert_non_null(mkdtemp(path));
 }
 
-// With the files in it; it holds no folders.
+// Removes the folder with its files. It must not contain folders.
 static inline void temp_folder_remove(const char *path) {
     DIR *folder = opendir(path);
     assert_non_null(folder);

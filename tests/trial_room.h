@@ -1,4 +1,4 @@
-// A trial with room of its own, for tests that make one by hand.
+// A trial with its own memory, for tests that fill in a trial by hand.
 #ifndef MSC_TESTS_TRIAL_ROOM_H
 #define MSC_TESTS_TRIAL_ROOM_H
 
@@ -14,8 +14,8 @@ struct trial_room {
     char reason[MSC_REASON_BYTES];
 };
 
-// A trial of these choices (at most 256), without parent and bound, nothing measured; it lies in
-// the room.
+// Makes a trial with these choices (at most 256), without a parent or bound and with nothing
+// measured. The trial is stored in `room`.
 static inline struct msc_trial *trial_make(struct trial_room *room, int64_t id,
                                            const uint32_t choices[], size_t n_tasks) {
     memset(room, 0, sizeof *room);

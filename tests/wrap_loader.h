@@ -1,5 +1,5 @@
-// Programs that find a function of their own where Vulkan's loader has vkGetInstanceProcAddr. They are
-// linked with -Wl,--wrap=dlsym and wrap_loader.c, and have the function:
+// Programs that replace vkGetInstanceProcAddr of the Vulkan loader by a function of their own. They
+// are linked with -Wl,--wrap=dlsym and wrap_loader.c, and define the function:
 //
 //     static PFN_vkVoidFunction get_some(VkInstance instance, const char *name) {
 //         return is_hidden(name) ? NULL : wrapped_loader(instance, name);
@@ -10,7 +10,8 @@
 
 #include "kernels/vulkan/vk_api.h"
 
-extern PFN_vkGetInstanceProcAddr wrapped_loader; // the loader's; NULL until the program asks for it
+// the loader's function; NULL until the program looks it up
+extern PFN_vkGetInstanceProcAddr wrapped_loader;
 extern const PFN_vkGetInstanceProcAddr wrapping_loader;
 
 #endif

@@ -60,7 +60,7 @@ def likelihood(strengths, errors, correlation, values):
 
 
 def choose(errors, correlation, values=VALUES):
-    """The greatest likelihood and its place on the grid."""
+    """The greatest likelihood and the grid point that has it."""
     return max((likelihood([g[i] for g, i in zip(GRIDS, p)], errors, correlation, values), p)
                for p in itertools.product(*(range(len(g)) for g in GRIDS)))
 

@@ -1,5 +1,5 @@
-// Random small spaces whose costs are sums, or sums of products over two tasks, and their optimum
-// by brute force.
+// Random small spaces and their optimum by brute force. Costs are sums, or sums of products over
+// two tasks.
 #ifndef MSC_TESTS_AGENTS_RANDOM_SPACE_H
 #define MSC_TESTS_AGENTS_RANDOM_SPACE_H
 
@@ -19,7 +19,7 @@ struct random_space_options {
     uint64_t seed;
     size_t n_tasks;
     uint32_t max_choices;
-    size_t n_costs;    // metrics 1 … n_costs
+    size_t n_costs;    // number of costs, which are metrics 1 … n_costs
     bool has_products; // half of the terms multiply two tasks
     double tightness;  // position of the bounds between the least (0) and the greatest cost (1)
 };

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 struct stubborn {
-    int64_t choice;          // the parameter: choice proposed for every task
+    int64_t choice;          // the parameter: the choice that is proposed for every task
     struct msc_outcome told; // the last outcome that the agent was told
     double bound;
     int64_t parent;
@@ -129,7 +129,7 @@ static void test_agents_agent__ask_is_checked(void **state) {
     close_fixture(&f);
 }
 
-// An agent is not told values that may differ between runs, such as times.
+// An agent does not receive values that may differ between runs, such as times.
 static void test_agents_agent__tells_no_times(void **state) {
     (void)state;
     struct fixture f;
@@ -210,8 +210,8 @@ static void test_agents_agent__open_library(void **state) {
     close_fixture(&f);
 }
 
-// Three tasks of two choices: the most expensive plan, three changes of one task, and the
-// knapsack plan.
+// Three tasks of two choices give five trials: the most expensive plan, three changes of one task,
+// and the knapsack plan.
 static void test_agents_agent__left(void **state) {
     (void)state;
     static const struct {
@@ -235,7 +235,8 @@ static void test_agents_agent__left(void **state) {
         assert_true(msc_agent_left(f.agent).n <= left.n);
         close_fixture(&f);
     }
-    // A large space has no foreseeable end, and some definitions cannot tell how much is left.
+    // The end of a search in a large space is not known, and some definitions cannot tell how much
+    // is left.
     open_fixture(&f, "{\"tasks\":40,\"choices\":4}", "{\"type\":\"random\"}");
     assert_ok(msc_agent_open(&f.agent, f.config, msc_env_space(f.env), &f.goal, 0, NULL));
     assert_true(isinf(msc_agent_left(f.agent).n) && msc_agent_left(f.agent).is_exact);
@@ -245,8 +246,9 @@ static void test_agents_agent__left(void **state) {
     close_fixture(&f);
 }
 
-// The toy's tasks are at 0, 1/3 and 2/3 of the network. A change costs the part after it: 1, 2/3
-// and 1/3 of a trial. The most expensive plan and the knapsack plan cost one trial each.
+// The toy's tasks are at 0, 1/3 and 2/3 of the network. A change of a task costs the part of the
+// network after it: 1, 2/3 and 1/3 of a trial. The most expensive plan and the knapsack plan cost
+// one trial each.
 static void test_agents_agent__effort(void **state) {
     (void)state;
     struct fixture f;

@@ -26,7 +26,7 @@ static void test_agents_auto__numbers(void **state) {
         double gain = x * 0.5 * erfc(-x * M_SQRT1_2) + exp(-0.5 * x * x) / sqrt(2.0 * M_PI);
         assert_true(fabs(msc_agent_gain(x) - gain) <= 1e-12);
     }
-    // Computed with 40 digits.
+    // Expected values were computed with 40 digits.
     assert_true(fabs(msc_agent_gain(-10.0) - 7.474560254589e-25) <= 1e-36);
     assert_true(msc_agent_gain(-1e6) == 0.0 && msc_agent_gain(1e6) == 1e6);
     assert_true(msc_agent_exp(-1e6) == 0.0);
@@ -135,7 +135,7 @@ static void tell(struct msc_sensitivity *s, uint32_t a, uint32_t b, uint32_t c, 
     msc_sensitivity_tell(s, (const uint32_t[]){a, b, c}, loss);
 }
 
-// Opens a sensitivity that knows only the base, with loss 0.5.
+// Opens a sensitivity for which only the base is known, with loss 0.5.
 static void open_sensitivity(struct msc_sensitivity *s, struct plain_space *p) {
     plain_space_init(p);
     assert_ok(msc_sensitivity_init(s, &p->arena, &p->bounds));
@@ -143,7 +143,7 @@ static void open_sensitivity(struct msc_sensitivity *s, struct plain_space *p) {
     tell(s, 0, 0, 0, 0.5);
 }
 
-// Both changes of task a are known, of task b only the cheapest, of task c none.
+// Known are both changes of task a, only the cheapest of task b, and none of task c.
 static void test_agents_auto__guesses(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
@@ -159,8 +159,8 @@ static void test_agents_auto__guesses(void **state) {
         // The median of two known losses is the greater one.
         assert_true(is_near(s.guesses[e], expected[e]));
     }
-    // Uniform plans add information: 8 - 3 = 5 is left for the cheapest choice of c, and 1 - 0.25
-    // - 0.25 for the one before.
+    // Uniform plans add information: their loss leaves 8 - 3 = 5 for the cheapest choice of c, and
+    // 1 - 0.25 - 0.25 for the choice before it.
     tell(&s, 1, 1, 1, 1.5);
     tell(&s, 2, 2, 2, 8.5);
     assert_true(msc_sensitivity_guess(&s));
@@ -182,7 +182,8 @@ static void test_agents_auto__failed_probe(void **state) {
     msc_arena_finish(&p.arena);
 }
 
-// A choice that failed alone but works with others is estimated, in whichever order it was told.
+// If a choice failed by itself but works with others, its loss is estimated, whichever result was
+// told first.
 static void test_agents_auto__doubted_failure(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
@@ -300,7 +301,8 @@ static const double expected_of_estimates[] = {
     2.125,          2.89581774816,  4.62490460567, 2.53322782127, 3.37012549303, 5.15566813192,
     3.47968464597,  4.37303809911,  6.32794808216};
 
-// Two of the points are estimates whose standard error is a fifth of their distance from the sum.
+// Two of the points are estimates. Their standard error is a fifth of their distance from the sum
+// of single losses.
 static void test_agents_auto__posterior_of_estimates(void **state) {
     struct plain_space p;
     struct msc_pair_model m;
@@ -363,8 +365,8 @@ static void check_spreads(struct msc_pair_model *m, const double expected[]) {
     }
 }
 
-// Cached spreads of the last `n` points, updated step by step, equal spreads computed from
-// scratch, and `expected` unless that is NULL.
+// Checks that the spreads of the last `n` points that are updated step by step equal spreads
+// computed from scratch, and equal `expected` unless that is NULL.
 static void check_kept_spreads(struct msc_pair_model *m, struct msc_pair_spread kept[], uint32_t n,
                                const double expected[]) {
     for (uint32_t i = 27; i-- > 27 - n;) {
@@ -375,7 +377,7 @@ static void check_kept_spreads(struct msc_pair_model *m, struct msc_pair_spread 
     }
 }
 
-// A believed point counts as known, with zero spread, until the next fit.
+// A believed point is treated as known, with zero spread, until the next fit.
 static void test_agents_auto__spreads(void **state) {
     static const uint32_t believed[TASKS] = {1, 2, 1};
     static struct msc_pair_spread kept[27];
@@ -415,7 +417,7 @@ static double expected_improvement(size_t i, double best) {
     return -(expected_spreads[i] > 0.0 ? gain : fmax(by_mean, 0.0));
 }
 
-// After a descent no wanted point that differs in up to two tasks is better.
+// Checks that no point with up to two changes that is_wanted accepts is better after a descent.
 static void check_descent(const struct msc_hope *h, uint32_t x[], double before) {
     static const uint32_t unwanted[TASKS] = {1, 1, 0};
     msc_hope_descend(h, x, before, is_wanted, unwanted);
@@ -453,7 +455,7 @@ static void test_agents_auto__hopes(void **state) {
     msc_arena_finish(&p.arena);
 }
 
-// The mean of many draws is the posterior mean. Draws differ at all points that are not known
+// The mean of many draws is the posterior mean. Draws differ at every point whose loss is not known
 // exactly.
 static void test_agents_auto__draws(void **state) {
     enum { DRAWS = 4000 };
@@ -510,7 +512,7 @@ static double sum_of(const struct random_space *r, const struct msc_exact_bounds
     return sum;
 }
 
-// Checks that no change of one task is better and still feasible.
+// Checks that no feasible change of one task is better.
 static void assert_no_better_change(const struct random_space *r,
                                     const struct msc_exact_bounds *bounds, uint32_t choices[]) {
     double value = sum_of(r, bounds, choices);

@@ -36,7 +36,8 @@ static void check_finds_optimum(const char *env, double limit, size_t most_trial
     cJSON_Delete(config);
 }
 
-// Additive losses: it reaches the optimum once every choice could have been tried by itself.
+// If losses are additive, the agent reaches the optimum within the number of trials needed to try
+// every choice by itself.
 static void test_agents_auto_agent__additive_optimum(void **state) {
     (void)state;
     for (int seed = 0; seed < 5; seed++) {
@@ -61,8 +62,8 @@ static void test_agents_auto_agent__interacting_optimum(void **state) {
     }
 }
 
-// More choices than its pair model handles: it reaches the knapsack plan soon after the last
-// probe.
+// With more choices than the agent's pair model handles, it reaches the knapsack plan soon after
+// the last probe.
 static void test_agents_auto_agent__optimum_of_many_choices(void **state) {
     (void)state;
     for (int seed = 0; seed < 3; seed++) {
@@ -114,7 +115,7 @@ static void look_for_probes_left(struct msc_agent *agent) {
     assert_true(msc_auto_looks_additive(a));
 }
 
-// The base and single choices may be told although they were not asked for.
+// The base and single choices may be told although the agent did not ask for them.
 static void test_agents_auto_agent__probes_end(void **state) {
     (void)state;
     run_and_look(
@@ -201,7 +202,7 @@ static void test_agents_auto_agent__limited_work(void **state) {
 #define TASKS 9
 #define CHOICES 3
 
-// Tasks of equal cost, and two metrics that need a run.
+// Tasks of equal cost, and two metrics that only an evaluation gives.
 struct measured_space {
     struct msc_space space;
     struct msc_goal goal;
@@ -237,7 +238,7 @@ static void set_point(uint32_t choices[], uint32_t i) {
     }
 }
 
-// A trial eliminated early has an estimated loss and no accuracy. Neither counts as a failure.
+// A trial eliminated early has an estimated loss and no accuracy. Neither is treated as a failure.
 static void test_agents_auto_agent__raced_out_under_a_bound(void **state) {
     uint32_t choices[TASKS] = {0, 0, 1};
     double metrics[] = {0.25, NAN};
@@ -301,7 +302,8 @@ static void tell_model(struct msc_pair_model *m, uint32_t first, uint32_t n, dou
     msc_pair_model_fit(m, 0.0, means, known);
 }
 
-// With more points than it keeps, believed points still reduce the spread of the next proposals.
+// If there are more points than the agent keeps, believed points still reduce the spread of the
+// next proposals.
 static void test_agents_auto_agent__believes_beyond_its_points(void **state) {
     uint32_t choices[TASKS] = {2, 2, 0, 0, 0, 0, 1, 1, 2};
     struct measured_space m;
@@ -319,7 +321,7 @@ static void test_agents_auto_agent__believes_beyond_its_points(void **state) {
     msc_agent_destroy(m.agent);
 }
 
-// When the model is full, new points still change whether it looks additive.
+// Even if the model is full, new points still change whether losses look additive.
 static void test_agents_auto_agent__strengths_are_chosen_again(void **state) {
     struct measured_space m;
     (void)state;

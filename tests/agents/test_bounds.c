@@ -1,7 +1,7 @@
-// Bounded search is exact: with loss bounds the agents propose the same points in the same order
-// and find the same best trial as without. Spaces are random: costs are sums or products, losses
-// have many ties or none, batches have uneven weights, and some goals also bound a measured
-// metric.
+// Bounded search is exact: with bounds on the loss of trials, agents propose the same points in the
+// same order and find the same best trial as without. Spaces are random: costs are sums or
+// products, losses have many ties or none, batches have uneven weights, and some goals also bound a
+// measured metric.
 #include "agents/agent.h"
 #include "tests/agents/random_space.h"
 
@@ -29,7 +29,7 @@ struct line {
     uint32_t choices[MAX_TASKS];
     double bound;
     enum msc_trial_state state;
-    int64_t best_id; // the best trial after this one
+    int64_t best_id; // the best trial, once this one has ended
 };
 
 struct run {

@@ -1,5 +1,5 @@
-// Requirements on every agent. The built-in ones, a program and a shared library run through the
-// same cases; agents in the registry are tested automatically.
+// Requirements on every agent. Built-in agents, a program and a shared library run through the same
+// cases. All agents in the registry are included automatically.
 #include "tests/agents/trace.h"
 
 #include "base/str.h"

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
-// The least loss of any point with at most `max_size_bytes`; +inf if there is none.
+// The least loss among points with at most `max_size_bytes`; +inf if there is no such point.
 static double optimum(struct msc_env *env, double max_size_bytes) {
     uint32_t choices[TRACE_TASKS];
     double loss = INFINITY;
@@ -19,7 +19,8 @@ static double optimum(struct msc_env *env, double max_size_bytes) {
     return loss;
 }
 
-// Of 4^24 points, 2,000 trials come within a tenth of the optimum; random ones do not.
+// Within 2,000 trials of 4^24 points, the loss comes within a tenth of the optimum. Random trials
+// do not.
 static void test_agents_evolutionary__one_objective_under_a_bound(void **state) {
     (void)state;
     for (int seed = 0; seed < 4; seed++) {
@@ -66,8 +67,8 @@ static double area(const double losses[], size_t n_sizes, double worst_loss) {
     return sum;
 }
 
-// After it is told the loss of every single choice and losses are additive, its first proposal is
-// the optimum.
+// If losses are additive and the agent was told the loss of every single choice, its first proposal
+// is the optimum.
 static void test_agents_evolutionary__begins_with_the_plan(void **state) {
     (void)state;
     static const char config[] = "{\"tasks\":6,\"choices\":4,\"interaction\":0,\"seed\":5,"
@@ -109,7 +110,8 @@ static void test_agents_evolutionary__begins_with_the_plan(void **state) {
     cJSON_Delete(parsed);
 }
 
-// 2,000 of 3^10 points show at least 97 % of the area of the true front, computed size by size.
+// 2,000 trials of 3^10 points cover at least 97 % of the area of the true front, which is computed
+// size by size.
 static void test_agents_evolutionary__front_of_two_objectives(void **state) {
     (void)state;
     static const char json[] = "{\"tasks\":10,\"choices\":3,\"interaction\":0.5,\"objectives\":"

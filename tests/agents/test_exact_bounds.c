@@ -60,7 +60,7 @@ static void test_agents_exact_bounds__walk_gives_feasible_points_in_order(void *
     }
 }
 
-// With a node limit the walk may give infeasible points, but skips no feasible one.
+// With a node limit the walk may visit infeasible points, but it skips no feasible point.
 static void test_agents_exact_bounds__walk_with_a_node_limit(void **state) {
     (void)state;
     struct random_space r;
@@ -137,7 +137,7 @@ static void test_agents_exact_bounds__repair(void **state) {
     }
 }
 
-// With only a lower bound, cheaper choices lead away from feasible points, and the anchor is
+// If there is only a lower bound, cheaper choices lead away from feasible points. The anchor is
 // still found.
 static void test_agents_exact_bounds__lower_bounds(void **state) {
     (void)state;

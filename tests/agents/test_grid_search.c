@@ -82,14 +82,14 @@ static void expect_sequence(const char *config, size_t round, const double losse
     cJSON_Delete(json);
 }
 
-// Followed by hand. The most expensive plan has 60 bytes, 40 are allowed. Each cheaper step
-// removes 10/40, more than the least step (an eighth of the first violation). Step 1: b's change
-// costs 0.5, a's costs 1.0, so (0, 1). Step 2 tries only the new (0, 2), at a cost of 1.5; a's
-// change at 1.0 is better, and its plan (1, 1) has 40 bytes and is measured. Step 3: more
-// expensive changes exceed the bound. b's change is tried first, a's is new and comes last; (1,
-// 2) lowers the loss to 1.1. Step 4 tries the changes in the order of their earlier gains: a's
-// step up (-1.0), b's step up, a's step down; none is below 1.1. Around (1, 2) only (2, 0) is
-// left.
+// Expected by hand. The most expensive plan has 60 bytes, and 40 are allowed. Each cheaper change
+// removes 10/40 of violation, more than the least step (an eighth of the first violation). Step 1:
+// b's change costs 0.5 and a's costs 1.0, so the plan becomes (0, 1). Step 2 tries only (0, 2),
+// which is new, at a cost of 1.5. a's change, known to cost 1.0, is better; its plan (1, 1) has 40
+// bytes and is measured. Step 3: changes to more expensive choices exceed the bound. b's change is
+// tried first; a's is new and comes last. (1, 2) lowers the loss to 1.1. Step 4 tries the changes
+// in the order of their earlier gains: a up (-1.0), b up, a down; none gives less than 1.1. Of the
+// plans around (1, 2) only (2, 0) is left.
 static void test_agents_grid_search__greedy_takes_what_was_tried(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 1.2, 1.1}, {9.0, 1.5, 3.0}};
@@ -128,7 +128,7 @@ static void test_agents_grid_search__greedy_without_a_first_plan(void **state) {
             assert_ok(msc_agent_tell(agent, trial));
         }
     }
-    assert_true(best == 3.0); // (1, 1) or (2, 0), the best within 40 bytes
+    assert_true(best == 3.0); // the plan (1, 1) or (2, 0): the best within 40 bytes
     msc_agent_destroy(agent);
     cJSON_Delete(json);
 }
@@ -152,9 +152,10 @@ static void test_agents_grid_search__greedy_is_soon_within_bounds(void **state) 
     trace_finish(&trace);
 }
 
-// Expected by hand. Single choices of a lose 0, 1, 9 and of b 0, 0.5, 2. Within 40 bytes the sums
-// are 2 for (0, 2), 1.5 for (1, 1) and 9 for (2, 0), so (1, 1) is tried. It measures 7, so (0, 2)
-// with 2 remains the best within the bound. Around it, (1, 2) adds 1, (2, 1) 7.5 and (2, 2) 9.
+// Expected by hand. Single choices of a lose 0, 1, 9 and of b 0, 0.5, 2. Of the plans within 40
+// bytes, (0, 2) has the sum 2, (1, 1) 1.5 and (2, 0) 9, so (1, 1) is tried. Its measured loss is 7,
+// so (0, 2) with 2 remains the best within the bound. Of its neighbours, (1, 2) adds 1, (2, 1) 7.5
+// and (2, 2) 9.
 static void test_agents_grid_search__per_task_by_hand(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 7.0, 7.0}, {9.0, 7.0, 7.0}};
@@ -166,7 +167,7 @@ static void test_agents_grid_search__per_task_by_hand(void **state) {
     }
 }
 
-// (0, 0), (0, 1) and (1, 0) exceed 40 bytes.
+// The plans (0, 0), (0, 1) and (1, 0) exceed 40 bytes.
 static void test_agents_grid_search__full_skips_infeasible(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0}};

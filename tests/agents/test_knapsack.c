@@ -67,7 +67,7 @@ static void test_agents_knapsack__proves_large_sums(void **state) {
     }
 }
 
-// Once with random losses, and once with equal ones, for which bounds rule out no plan.
+// Runs with random losses, and with equal losses, for which bounds exclude no plan.
 static void test_agents_knapsack__takes_many_tasks(void **state) {
     (void)state;
     struct random_space r;

@@ -39,7 +39,8 @@ static void test_agents_nsga__ranks_and_crowding(void **state) {
     assert_float_equal(crowding[5], 3.0 / 7.0 + 6.0 / 8.0, 1e-12);
     assert_float_equal(crowding[1], 6.0 / 7.0 + 4.0 / 8.0, 1e-12);
     assert_true(isinf(crowding[3]) && isinf(crowding[0]));
-    assert_true(msc_nsga_before(ranks, crowding, 1, 5)); // C is less crowded than B
+    // C (index 1) is less crowded than B (index 5)
+    assert_true(msc_nsga_before(ranks, crowding, 1, 5));
     assert_true(msc_nsga_before(ranks, crowding, 2, 4)); // both are ends: the lower index wins
     assert_false(msc_nsga_before(ranks, crowding, 0, 3));
 }

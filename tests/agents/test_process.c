@@ -179,8 +179,8 @@ static void test_agents_process__runs_in_its_folder(void **state) {
     close_fixture(&f);
 }
 
-// The agent starts a child that would run for ten minutes, answers, and ends. The child must have
-// ended when the agent is closed.
+// The agent starts a child that would run for ten minutes, answers, and ends. Once the agent is
+// closed, the child must have ended, too.
 static void check_child_ends(const char *child, const char *rest) {
     struct fixture f;
     char folder[TEMP_FOLDER_BYTES];

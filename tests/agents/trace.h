@@ -12,7 +12,8 @@ struct trace_entry {
     uint32_t choices[TRACE_TASKS]; // the trial's choices, padded with zeros
     struct msc_trial trial;        // its arrays are owned by the trace
     double exact_violation;
-    // For the first trial of an ask: the agent's estimate of the trials left before it.
+    // Only for the first trial of an ask: the number of trials that the agent expected to be left
+    // before the ask.
     bool is_first;
     struct msc_agent_left left;
 };
@@ -37,7 +38,7 @@ struct trace_run {
     // Optional: changes an outcome before it is recorded and told.
     void (*disturb)(int64_t id, struct msc_outcome *outcome);
     bool tell_twice;
-    bool assembles; // the agent makes its plan early, before every ask
+    bool assembles; // the plan is requested early, before every ask
     // Optional: the first n_replayed outcomes come from this trace instead of the environment,
     // and every proposal must equal the recorded one.
     const struct trace *replayed;
@@ -53,7 +54,7 @@ void trace_assert_same(const struct trace *a, const struct trace *b);
 // Opens only the environment of a run, with its goal. The caller owns the JSON tree.
 struct msc_env *trace_open_env(const char *json, struct msc_goal *goal, struct cJSON **config);
 
-// The same with an agent's configuration; the test opens the agent itself.
+// Like trace_open_env, but with an agent's configuration; the test opens the agent itself.
 struct fixture {
     struct msc_env *env;
     struct msc_goal goal;

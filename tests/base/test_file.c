@@ -126,8 +126,8 @@ static void test_base_file__git_lfs(void **state) {
     assert_ok(msc_file_remove("file_lfs"));
 }
 
-// Opening a pipe for reading blocks until a writer comes, and a device may never end, so neither
-// is opened.
+// Neither is opened: opening a pipe for reading blocks until a writer comes, and reading a device
+// may never end.
 static void test_base_file__neither_pipes_nor_devices(void **state) {
     (void)state;
     const char *const paths[] = {"file_pipe", "/dev/zero", "."};

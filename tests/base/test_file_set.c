@@ -1,5 +1,5 @@
-// File sets: a file that is named twice, once as an output, is refused, even if the two names
-// differ. Expected messages are written by hand.
+// File sets: a file that is named twice, at least once as an output, is refused, even if the two
+// names differ. Expected messages are written by hand.
 #include "base/file_set.h"
 
 #include "base/file.h"

@@ -62,8 +62,8 @@ static void plant(const char *path, const char *text) {
 
 // ---- Kills ------------------------------------------------------------------------------------
 
-// Starts a child that writes the file and kills it at the n-th entry to or return from a system
-// call. Returns false if the child finished first.
+// Starts a child that writes the file, and kills the child at the n-th entry to or return from a
+// system call. Returns false if the child finished first.
 static bool kill_at(int n) {
     int how = 0;
     pid_t child = fork();

@@ -19,7 +19,7 @@ static int32_t search(const struct item items[], int n, struct msc_hash hash) {
     return -1;
 }
 
-// Every seventh hash has the same low half as the one before it, so both fall into one slot.
+// Every seventh hash has the same low half as the hash before it, so both have the same slot.
 static struct msc_hash hash_of(int number) {
     int low = number % 7 == 6 ? number - 1 : number;
     struct msc_hash h = msc_hash_bytes(&low, sizeof low);

@@ -160,8 +160,8 @@ static void test_base_json__errors_name_the_place(void **state) {
     }
 }
 
-// Text ends at its given length, not at a NUL. A cut text is an error at its end, and nothing
-// beyond is read.
+// A text ends at its given length, not at a NUL. If a text is cut, the error is at its end, and
+// nothing after the end is read.
 static void test_base_json__cut_anywhere(void **state) {
     static const char text[] = "{\"key\":[1.5e3,true,null,\"\\u00e9\\ud83d\\ude00x\",{\"z\":-2}]}";
     (void)state;
@@ -353,7 +353,7 @@ static void test_base_json__add(void **state) {
     cJSON_Delete(tree);
 }
 
-// Short integers take a fast path and must give what strtod gives.
+// Short integers take a fast path and must have the same value as with strtod.
 static void test_base_json__whole_numbers(void **state) {
     static const char *const texts[] = {
         "0",

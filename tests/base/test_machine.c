@@ -87,7 +87,7 @@ static void test_base_machine__files_read_are_free(void **state) {
     put(&m, "proc/self/mountinfo", MOUNT_2);
     put_group(&m, "sys/fs/cgroup", 8192, 8190, 7000);
     expect_mib(&m, 7002);
-    // More idle than used: the two files are read at different moments.
+    // A count of idle bytes above the used bytes: the two files are read at different moments.
     put_group(&m, "sys/fs/cgroup", 8192, 100, 200);
     expect_mib(&m, 8192);
     put_group(&m, "sys/fs/cgroup", 32768, 100, 0);
@@ -138,7 +138,7 @@ static void test_base_machine__a_mount_of_one_group(void **state) {
     end(&m);
 }
 
-// Version 1, by itself or next to a version 2 that has no memory controller.
+// Version 1 of cgroups, by itself or next to a version 2 that has no memory controller.
 static void test_base_machine__version_1(void **state) {
     (void)state;
     static const char job[] = "sys/fs/cgroup/memory/slurm/job_7";

@@ -4,7 +4,7 @@
 
 #include "tests/msc_test.h"
 
-// The first line of the output of the reference's pcg32-demo, which seeds with 42 and 54.
+// The first line that pcg32-demo of the reference implementation prints; its seeds are 42 and 54.
 static void test_base_rng__pcg32_reference(void **state) {
     static const uint32_t expected[] = {0xa15c02b7, 0x7b47f409, 0xba1d3330,
                                         0x83d2f293, 0xbfa4784b, 0xcbed606e};
@@ -16,7 +16,7 @@ static void test_base_rng__pcg32_reference(void **state) {
     }
 }
 
-// After six numbers the same demo tosses 65 coins and rolls 33 dice.
+// After six numbers, pcg32-demo tosses 65 coins and rolls 33 dice.
 static void test_base_rng__pcg32_coins_and_dice(void **state) {
     static const char coins[] = "HHTTTHTHHHTHTTTHHHHHTTTHHHTHTHTHTTHTTTHHHHHHTTTTHHTTTTTHTTTTTTTHT";
     static const char dice[] = "341122324324335231315141564662633";
@@ -96,7 +96,8 @@ static void test_base_rng__uniform(void **state) {
     assert_true(msc_rng_below(&rng, UINT64_MAX) < UINT64_MAX);
 }
 
-// Neighbouring seeds and streams share no first number, and about half of their bits differ.
+// Neighbouring seeds and streams have no first number in common, and about half of the bits of
+// their numbers differ.
 static void test_base_rng__seeds_and_streams(void **state) {
     enum { SEEDS = 32, STREAMS = 32, ALL = SEEDS * STREAMS };
     static uint64_t first[ALL];

@@ -59,7 +59,7 @@ static void test_base_table__too_narrow(void **state) {
     check(&t, NULL, 0, 80, "");
 }
 
-// A block always has at least one column besides the row names.
+// A block always has at least one column in addition to the row names.
 static void test_base_table__names_have_company(void **state) {
     (void)state;
     struct msc_table t = {.n_columns = 4, .indent = 2, .least_columns = 8};

@@ -1,6 +1,6 @@
-// Tests the rules of `mscgym check`. Each fault of an environment must break the rule that it
-// belongs to, with the message expected here; the built-in environments and agents must break none.
-// The faulty environments are the built-in "toy" with one function replaced.
+// Tests the rules of `mscgym check`. Each fault of an environment must break its own rule, with the
+// message expected here. The built-in environments and agents must break no rule. The faulty
+// environments are the built-in "toy" with one function replaced.
 #include "checks/check.h"
 
 #include "base/json.h"
@@ -64,7 +64,7 @@ static enum msc_status never(struct msc_env *env, const struct msc_evaluation *e
     return MSC_OK;
 }
 
-// Stops at half of the bound.
+// Stops a trial at half of its bound.
 static enum msc_status too_soon(struct msc_env *env, const struct msc_evaluation *e) {
     MSC_TRY(toy()->evaluate(env, e));
     for (size_t i = 0; i < e->n; i++) {

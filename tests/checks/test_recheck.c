@@ -204,7 +204,8 @@ static void test_search_recheck__kept(void **state) {
     assert_non_null(strstr(shown, "validation"));
     msc_free(shown);
 
-    // If any byte changes, the kept file counts as damaged: it is ignored with a note, not an error.
+    // If any byte changes, the kept file is treated as damaged: it is ignored with a note, not an
+    // error.
     snprintf(path, sizeof path, "%s.result.json", f->path);
     char *text = NULL;
     assert_ok(msc_file_read(&text, &length, path));
@@ -223,7 +224,7 @@ static void test_search_recheck__kept(void **state) {
     put(path, text, length);
     msc_free(text);
 
-    // After more trials there is another winner, and the kept file no longer applies.
+    // More trials give another winner, to which the kept file does not apply.
     int64_t best = best_id(run.result.record);
     run_finish(&run);
     cJSON_Delete(report);
@@ -236,7 +237,8 @@ static void test_search_recheck__kept(void **state) {
     run_finish(&run);
 }
 
-// A file with a valid checksum may still be of another program: missing or wrong members are noticed.
+// A file with a valid checksum may have been written by another program: missing or wrong members
+// are noticed.
 static void test_search_recheck__distilled_is_whole(void **state) {
     static const char whole[] = "{\"improved\":2,\"held_back\":8,\"loss_before\":0.5,"
                                 "\"loss_after\":0.25,\"weights\":[{},{},{}]}";

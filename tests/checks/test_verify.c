@@ -1,4 +1,4 @@
-// `verify` evaluates lines of a record again: true lines pass, forged ones do not.
+// `verify` evaluates lines of a record again: correct lines pass, forged lines do not.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/json.h"
@@ -57,7 +57,8 @@ static void test_search_verify__all_lines(void **state) {
     run_finish(&run);
 }
 
-// A copy of the record with each loss scaled by `factor`, trial 4 marked as failed, and valid checksums.
+// A copy of the record with each loss scaled by `factor`, trial 4 marked as failed, and valid
+// checksums.
 static struct msc_record *forge(const struct fixture *f, const struct msc_record *record,
                                 double factor) {
     char path[FIXTURE_PATH_BYTES];
@@ -121,8 +122,8 @@ static void test_search_verify__changed_lines(void **state) {
     run_finish(&run);
 }
 
-// Pruned trials are evaluated again under their own bounds; repeats under the bound of the trial
-// that they repeat.
+// Pruned trials are evaluated again under their own bounds, and repeats under the bound of the
+// trial that they repeat.
 static void test_search_verify__stopped_lines(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -148,8 +149,8 @@ static void test_search_verify__stopped_lines(void **state) {
     run_finish(&run);
 }
 
-// Under other numerics a trial may be pruned or not, if its loss is within the noise (0.01) of its
-// bound. The fake environment finds a loss of 1.
+// Under other numerics a trial may or may not be pruned if its loss is within the noise (0.01) of
+// its bound. The fake environment gives a loss of 1.
 static void test_search_verify__stopped_elsewhere(void **state) {
     static const struct {
         double bound, recorded;

@@ -62,7 +62,8 @@ static double draw(struct fake_bridge *f) {
     return msc_rng_double(&f->rng);
 }
 
-// Decides whether a fault happens now, and counts it. At most options.n_faults happen in all.
+// Decides whether a fault is injected now, and counts it. At most options.n_faults are injected in
+// total.
 static bool goes_wrong(struct fake_bridge *f, double probability, int *count) {
     if (draw(f) >= probability || f->n_faults_left == 0) {
         return false;
@@ -169,15 +170,15 @@ static void open_node(struct worker *w) {
     assert_ok(msc_node_create(&w->node, &options));
 }
 
-// True if the request has a single trial. If such a trial takes its worker down, the coordinator
-// blames the trial and records it as failed, so no fault may be made up here.
+// Returns true if the request has a single trial. If such a trial ends its worker, the coordinator
+// blames the trial and records it as failed, so no fault may be injected here.
 static bool is_alone(const char *request) {
     const char *first = strstr(request, "\"choices\"");
     return first && !strstr(first + 1, "\"choices\"");
 }
 
-// Reports a crash of the process that evaluates. Every fourth time the device was lost instead, and
-// no part is to blame.
+// Reports a crash of the process that evaluates. Every fourth time the cause is a lost device
+// instead, for which no part is blamed.
 static void crash(struct worker *w, const char *request) {
     char line[100];
     const char *part = strstr(request, "\"id\":");
@@ -311,7 +312,7 @@ static bool is_stopped(const struct fake_bridge *f) {
 }
 
 // Lets time pass at random while the coordinator is busy with something else. In half of the cases
-// the workers' lines wait for it; in the other half the workers are stopped as well.
+// the workers' lines wait to be read; in the other half the workers are stopped as well.
 static void pass_time(struct fake_bridge *f) {
     if (f->options.gap_s > 0.0 && draw(f) < 0.02) {
         bool are_all_stopped = draw(f) < 0.5;

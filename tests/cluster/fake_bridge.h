@@ -14,17 +14,18 @@ struct fake_bridge;
 enum fake_flaw {
     FLAW_NONE,
     FLAW_NUMERICS,
-    FLAW_CANARY, // computes every trial wrongly, also the canary whose result is known
-    FLAW_LIES,   // computes the canary rightly and other trials wrongly
+    FLAW_CANARY, // computes every trial wrongly, including the canary, whose result is known
+    FLAW_LIES,   // computes the canary correctly but other trials wrongly
     FLAW_DEAF,   // never answers
 };
 
 struct fake_bridge_options {
     uint64_t seed;
     int n_workers;
-    int n_faults;              // the largest number of faults that are injected
-    enum fake_flaw flaw;       // the flaw of the first worker
-    double lie_share;          // share of the terms that FLAW_LIES gets wrong; 0: the last batch
+    int n_faults;        // the largest number of faults that are injected
+    enum fake_flaw flaw; // the flaw of the first worker
+    // share of the terms that are wrong with FLAW_LIES; 0: only the last batch is wrong
+    double lie_share;
     bool are_all_flawed;       // all workers have the flaw
     double slow_s;             // some parts take this long; 0: none
     double gap_s;              // sometimes the coordinator is busy for this long; 0: never

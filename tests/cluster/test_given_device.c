@@ -1,6 +1,6 @@
-// Which device a worker opens if its cluster assigned it GPUs by CUDA_VISIBLE_DEVICES or
-// GPU_DEVICE_ORDINAL. Vulkan devices of this machine are hidden, and a script stands in for
-// nvidia-smi. The expected devices are listed with the settings.
+// The device that a worker opens if its cluster assigned it GPUs by CUDA_VISIBLE_DEVICES or
+// GPU_DEVICE_ORDINAL. Vulkan devices of this machine are hidden, and a script replaces nvidia-smi.
+// The expected devices are listed with the settings.
 #include "cluster/given_device.h"
 
 #include "base/alloc.h"
@@ -66,7 +66,7 @@ static const struct {
     {"CUDA_VISIBLE_DEVICES", "", "auto", "cpu"},
     {"CUDA_VISIBLE_DEVICES", "NoDevFiles", "auto", "cpu"},
     {"CUDA_VISIBLE_DEVICES", "-1", "auto", "cpu"},
-    // A software driver is not assigned by the cluster, so it may be used without a GPU.
+    // The cluster does not assign software drivers, so they may be used without an assigned GPU.
     {"CUDA_VISIBLE_DEVICES", "", "vulkan", "vulkan"},
     {"CUDA_VISIBLE_DEVICES", "MIG-77aa", "vulkan", NULL},
     {"CUDA_VISIBLE_DEVICES", "0x1", "auto", NULL},

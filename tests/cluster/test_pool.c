@@ -26,7 +26,8 @@ struct subject {
     const struct msc_cancel *cancel;
 };
 
-// Runs a search, with a pool unless `bridge` is NULL. After a failure the status message is set again.
+// Runs a search, with a pool unless `bridge` is NULL. If the search fails, its status message is
+// set again after cleaning up.
 static enum msc_status run(const char *path, const struct subject *s, struct fake_bridge *bridge,
                            struct msc_pool_figures *figures) {
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
@@ -115,7 +116,7 @@ static void make_references(struct fixture *f, char paths[N_SUBJECTS][FIXTURE_PA
     }
 }
 
-// No faults. The number of workers is smaller and larger than those of batches and trials.
+// No faults. There are runs with fewer workers than batches or trials, and with more.
 static void test_search_pool__is_a_single_process(void **state) {
     struct fixture *f = *state;
     char paths[N_SUBJECTS][FIXTURE_PATH_BYTES];
@@ -189,7 +190,7 @@ static void search_without_loss(struct fixture *f, char paths[][FIXTURE_PATH_BYT
     remove_record(f->path);
 }
 
-// A coordinator that is busy, between rounds or within one, does not take a worker for lost whose
+// A coordinator may be busy between rounds or within one. It does not declare a worker lost whose
 // lines still wait to be read.
 static void test_search_pool__keeps_whom_it_did_not_hear(void **state) {
     struct fixture *f = *state;
@@ -203,8 +204,8 @@ static void test_search_pool__keeps_whom_it_did_not_hear(void **state) {
     assert_true(total.n_gaps > 40);
 }
 
-// The coordinator waits for a part that takes very long. Only the worker's parent process ends it,
-// by the search's time limits.
+// The coordinator waits for a part that takes very long. Only the worker's parent process ends the
+// part, by the search's time limits.
 static void test_search_pool__waits_for_what_takes_long(void **state) {
     struct fixture *f = *state;
     char paths[N_SUBJECTS][FIXTURE_PATH_BYTES];
@@ -218,7 +219,7 @@ static void test_search_pool__waits_for_what_takes_long(void **state) {
     assert_true(total.n_slow > 10);
 }
 
-// A stop ends the search at once if no worker evaluates anything.
+// A stop ends the search at once if no worker is evaluating.
 static void test_search_pool__stops_while_nobody_is_there(void **state) {
     struct fixture *f = *state;
     struct msc_cancel cancel = {0};
@@ -236,8 +237,8 @@ static void test_search_pool__stops_while_nobody_is_there(void **state) {
     remove_record(f->path);
 }
 
-// A worker that computes the canary rightly but other trials wrongly is detected: one that is wrong
-// on the last batch, or in at least one of five terms. Its first 64 parts are all checked, so it
+// A worker is detected that computes the canary correctly but other trials wrongly, whether the
+// last batch is wrong or at least one of five terms. Its first 64 parts are all checked, so it
 // escapes with probability 0.8^64 = 6e-7.
 static void test_search_pool__finds_a_difference(void **state) {
     static const double shares[] = {0.0, 0.2, 0.5, 1.0};
@@ -305,7 +306,8 @@ static void test_search_pool__says_what_ended_it(void **state) {
     remove_record(f->path);
 }
 
-// A pool for the numerics of other machines takes only workers that have these.
+// If a pool is told to use other numerics than this process, it accepts only workers with these
+// numerics.
 static void test_search_pool__takes_other_numerics(void **state) {
     struct fixture *f = *state;
     char alone[FIXTURE_PATH_BYTES];
@@ -354,12 +356,14 @@ static void test_search_pool__doubles(void **state) {
     msc_str_finish(&text);
 }
 
-// Predicted time of a round with N workers, C seconds of work, W trials: T(N) = d C / N + 20 us W +
-// 0.8 ms N. N is worth it if C / (N T(N)) >= 0.7. With many batches d is 1. For 256 trials and C =
-// 10 this is 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1), so N = 70, worked out by hand.
+// Predicted time of a round with N workers, C seconds of work and W trials: T(N) = d C / N + 20 us
+// W + 0.8 ms N. N workers are worth it if C / (N T(N)) >= 0.7. With many batches d is 1. For 256
+// trials and C = 10 this is 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1), so N = 70, worked out by
+// hand.
 static void test_search_pool__worth(void **state) {
     (void)state;
-    // The coordinator needs 20 us per trial and 0.8 ms per worker. Cases below add messages and start-up.
+    // The coordinator needs 20 us per trial and 0.8 ms per worker. Cases below add messages and
+    // start-up.
     const struct msc_pool_costs none = {.trial_s = 20e-6, .worker_s = 0.8e-3};
     struct msc_pool_costs slow = none, two = none;
     double round_s;
@@ -372,13 +376,13 @@ static void test_search_pool__worth(void **state) {
     assert_int_equal(msc_pool_worth(&round_s, &none, 1e9, INFINITY, 4, 0), 4);
     two.most = 2;
     assert_int_equal(msc_pool_worth(&round_s, &two, 10.0, INFINITY, 256, 16), 2);
-    // One worker needs 40 ms. With messages of 0.18 s, two workers take five times as long.
+    // One worker needs 40 ms. If a message takes 0.18 s, two workers take five times as long.
     slow.message_s = 0.18;
     assert_int_equal(msc_pool_worth(&round_s, &slow, 0.04, INFINITY, 32, 64), 0);
     assert_true(fabs(round_s - (0.02 + 0.00064 + 0.0016 + 0.18)) < 1e-12);
     assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, INFINITY, 32, 64), 9);
-    // Start-up takes 5 s. With 10 s of search left, 9 workers are worth it, because a round of 4 s
-    // then takes 0.63 s; with 5.5 s left they are not.
+    // Start-up takes 5 s. If 10 s of search are left, 9 workers are worth it, because they shorten
+    // a round of 4 s to 0.63 s. If 5.5 s are left, they are not.
     slow.start_s = 5.0;
     assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, 10.0, 32, 64), 9);
     assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, 5.5, 32, 64), 0);

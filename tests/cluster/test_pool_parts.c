@@ -111,8 +111,9 @@ static void order_of(size_t order[], size_t n, size_t k) {
     }
 }
 
-// One worker runs out of memory for a part whose copy succeeds, and another stops at its bound.
-// With bound 0.1 the total exceeds the bound, with 100 it does not. The trial ends in all 24 orders.
+// One worker runs out of memory for a part whose copy succeeds, and another stops at its bound. The
+// total exceeds a bound of 0.1 but not a bound of 100. The trial ends in all 24 orders of the
+// answers.
 static void test_search_pool_parts__end_every_trial(void **state) {
     static const double bounds[] = {0.1, 100.0};
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
@@ -217,7 +218,7 @@ static double plan_many(size_t checked[N_WORKERS], struct msc_env *env, uint64_t
 }
 
 // All workers check parts of others. Every part of a new worker is checked, but only about one in a
-// hundred of a worker that has had very many. A check measures one of the two trials of a part.
+// hundred of a worker that has evaluated very many. A check measures one of a part's two trials.
 static void test_search_pool_parts__are_checked_by_all(void **state) {
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
     cJSON *config = cJSON_Parse("{\"batches\":16}");
@@ -235,9 +236,10 @@ static void test_search_pool_parts__are_checked_by_all(void **state) {
     cJSON_Delete(config);
 }
 
-// A worker that gets one result in five wrong passes with probability prod(1 - s_k / 5), with s_k
-// the share of checks at its k-th part. This is below 1e-6 from part 62 on (0.8^62 = 9.8e-7). If it
-// begins later, at part k, it is below 1e-6 by part 3 k. In long searches few parts are checked.
+// A worker that gets one result in five wrong passes with probability prod(1 - s_k / 5), where s_k
+// is the share of checks at its k-th part. This is below 1e-6 from part 62 on (0.8^62 = 9.8e-7). If
+// wrong results begin later, at part k, the probability is below 1e-6 by part 3 k. In long searches
+// few parts are checked.
 static void test_search_pool_parts__leave_a_liar_no_chance(void **state) {
     double log_chance = 0.0, n_checked = 0.0;
     (void)state;
@@ -247,7 +249,8 @@ static void test_search_pool_parts__leave_a_liar_no_chance(void **state) {
         log_chance += log1p(-0.2 * share);
         n_checked += share;
         assert_true(k < 62 || log_chance < log(1e-6));
-        // The sum of min(1, 64 / k) is about 64 (1 + ln(n / 64)); later the share is one in a hundred.
+        // The sum of min(1, 64 / k) is about 64 (1 + ln(n / 64)). The share later falls to one in a
+        // hundred.
         assert_true(k != 1000 || fabs(n_checked - 64.0 * (1.0 + log(1000.0 / 64.0))) < 1.0);
         assert_true(k != 100000 || n_checked < 0.015 * 100000);
     }

@@ -28,7 +28,7 @@ static const struct {
     {"LabelEncoder", "map"},
 };
 
-// Cases whose data contradict ONNX's definition, which ONNX Runtime follows.
+// Cases whose data contradict ONNX's definition. ONNX Runtime follows the definition.
 static const struct {
     const char *name, *why;
 } contradicting[] = {
@@ -104,7 +104,7 @@ static const char *node_outside(const Onnx__NodeProto *n) {
     if (strcmp(n->op_type, "Dropout") == 0 && n->n_input > 2 && n->input[2][0] != '\0') {
         return "training";
     }
-    // ReverseSequence has no sequences; the word means an axis.
+    // The word "Sequence" in the name ReverseSequence refers to an axis, not to ONNX's type.
     if (strstr(n->op_type, "Sequence") != NULL && strcmp(n->op_type, "ReverseSequence") != 0) {
         return "sequence";
     }
@@ -241,7 +241,7 @@ static enum msc_status read_sets(struct conformance_case *c) {
     return c->n_sets > 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: it has no data", c->folder);
 }
 
-// The reason why a model is out of scope, or NULL: a newer ONNX opset than we support.
+// The reason why a model is out of scope (an ONNX opset newer than we support), or NULL.
 static const char *model_outside(const Onnx__ModelProto *model) {
     for (size_t i = 0; i < model->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *opset = model->opset_import[i];

@@ -25,7 +25,8 @@ struct conformance_set {
 struct conformance_case {
     char folder[CONFORMANCE_PATH_BYTES], model_path[CONFORMANCE_PATH_BYTES];
     Onnx__ModelProto *model;
-    char op[64];         // the operator it is about, from its name or else the first node
+    // the operator that the case tests, from the case's name or else the first node
+    char op[64];
     const char *why_out; // NULL: in scope
     bool has_any_values; // the outputs are random: only types and shapes are compared
     int n_sets;

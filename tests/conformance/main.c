@@ -161,7 +161,7 @@ static long count_passed(const struct report *r, int d) {
     return n;
 }
 
-// Returns whether the row belongs to the table of folder `f` and the untitled folders after it.
+// Returns whether the row belongs to the table of folder `f` and of the untitled folders after `f`.
 static bool is_of_table(const struct report *r, const struct row *row, int f) {
     int first = row->folder;
     while (first > 0 && r->options->titles[first] == NULL) {

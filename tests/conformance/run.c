@@ -55,7 +55,7 @@ static bool has_remainder(const struct msc_plan *plan) {
     return false;
 }
 
-// Notes each operator that another device computes, once.
+// Notes once each operator that another device computes.
 static void note_elsewhere(struct conformance_result *out, const struct msc_plan *plan) {
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *s = &plan->steps[i];

@@ -1,5 +1,5 @@
-// What the tests of data/ share: input files, a folder for output files, damaged copies of a
-// file, and checks of error messages.
+// Helpers of the tests of data/: input files, a folder for output files, damaged copies of a file,
+// and checks of error messages.
 #ifndef MSC_TESTS_DATA_TEST_H
 #define MSC_TESTS_DATA_TEST_H
 

@@ -45,8 +45,8 @@ static void test_data_array__over(void **state) {
     msc_array_release(rows);
 }
 
-// A meter counts the bytes of arrays that own their elements and are made or freed while it is
-// set.
+// While a meter is set, it counts the bytes of arrays that own their elements and are made or
+// freed.
 static void test_data_array__measure(void **state) {
     (void)state;
     float values[3] = {1, 2, 3};

@@ -1,5 +1,5 @@
-// The append-only log of named arrays: read back, cut, damaged, or a foreign file at its path.
-// Expected elements are those written.
+// The append-only log of named arrays: reading back, cut and damaged logs, and a foreign file at
+// the log's path. Expected elements are those written.
 #include "data/array_log.h"
 
 #include "data_test.h"
@@ -125,7 +125,7 @@ static void test_data_array_log__cut_anywhere(void **state) {
     msc_free(bytes);
 }
 
-// With any one byte changed, no wrong array is read, and at most one warning is given.
+// If any one byte is changed, no wrong array is read, and at most one warning is given.
 static void test_data_array_log__damaged_anywhere(void **state) {
     char path[PATH_BYTES], copy[PATH_BYTES];
     char *bytes;

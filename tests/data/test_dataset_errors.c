@@ -1,4 +1,4 @@
-// Inputs that a dataset refuses, and the messages: shapes, types, values, sample counts, files and
+// Data that a dataset refuses, and the messages: shapes, types, values, sample counts, files and
 // splits. Expected messages are written by hand.
 #include "data/dataset.h"
 

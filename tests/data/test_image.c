@@ -334,8 +334,8 @@ static void test_data_image__too_many_pixels(void **state) {
                MSC_E_UNSUPPORTED, "vast.bmp", "2147483647 x 2147483648 pixels", NULL);
 }
 
-// A file too short for the pixels its header promises is refused by its length, before hundreds
-// of megabytes are allocated.
+// If a file is too short for the pixels that its header promises, it is refused because of its
+// length, before hundreds of megabytes are allocated.
 static void test_data_image__more_pixels_than_bytes(void **state) {
     char path[PATH_BYTES];
     test_fails(decode(write_head(path, state, "short.png", SHORT_PNG, sizeof SHORT_PNG, 1000)),

@@ -78,8 +78,8 @@ static void test_data_npz__changed_elements_are_found(void **state) {
     msc_free(bytes);
 }
 
-// A member whose stated size is more than its bytes can unpack to is refused before memory is
-// allocated.
+// If the stated size of a member is more than its bytes can unpack to, it is refused before memory
+// is allocated.
 static void test_data_npz__sizes_are_not_trusted(void **state) {
     char path[PATH_BYTES];
     char *bytes = NULL;
@@ -128,9 +128,9 @@ static const char *write_zeros(char path[PATH_BYTES], void **state, const char *
     return path;
 }
 
-// Archives that unpack to gigabytes, in one member or in many, are refused from the central
-// directory. Arrays that unpack to a few megabytes are read however well they compress, as masks
-// and padding do.
+// Archives that unpack to gigabytes, in one member or in many, are refused because of their central
+// directory. Arrays that unpack to a few megabytes are read even if they compress very well, as
+// masks and padding do.
 static void test_data_npz__unpacked_size_has_a_limit(void **state) {
     const size_t mib = (size_t)1 << 20;
     char path[PATH_BYTES];

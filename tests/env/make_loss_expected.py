@@ -13,7 +13,7 @@ def sample(n):
 
 
 def change(n):
-    """The same numbers as `change` there; their sums with the above are exact in float32."""
+    """The same numbers as `change` in test_loss.c; sums with those of fill are exact in float32."""
     bits = (np.arange(n, dtype=np.uint64) * np.uint64(2246822519)) & np.uint64(0xFFFFFFFF)
     return ((bits >> np.uint64(22)).astype(np.float64) - 512) / 8192
 

@@ -93,8 +93,7 @@ static void set_params(const struct msc_param table[]) {
     agent_def.params = table;
 }
 
-// A definition of another ABI has a different layout, so the bytes 0x10 must not be read as
-// pointers.
+// Another ABI lays out a definition differently, so the bytes 0x10 must not be read as pointers.
 static void set_abi(unsigned abi) {
     memset(&env_def, 0x10, sizeof env_def);
     memset(&agent_def, 0x10, sizeof agent_def);
@@ -133,7 +132,8 @@ static void spoil_definition(const char *fault) {
     }
 }
 
-// Removes one of the functions that measure trials by batches and need each other.
+// Removes one of the functions that measure trials by batches. These functions are valid only
+// together.
 static void spoil_parts(const char *fault) {
     env_def.batches = strcmp(fault, "no batches") == 0 ? NULL : env_batches;
     env_def.evaluate_part = strcmp(fault, "no evaluate_part") == 0 ? NULL : env_evaluate_part;
@@ -204,7 +204,8 @@ __attribute__((constructor)) static void load(void) {
     if (strcmp(fault, "null") == 0) {
         msc_env_plugin = NULL;
         msc_agent_plugin = NULL;
-        // The symbol is the definition itself, which begins with its ABI number.
+        // The symbol is the definition itself, not a pointer to it. The definition begins with its
+        // ABI number.
     } else if (strcmp(fault, "no pointer") == 0) {
         msc_env_plugin = (void *)(uintptr_t)MSC_ENV_ABI;
         msc_agent_plugin = (void *)(uintptr_t)MSC_AGENT_ABI;

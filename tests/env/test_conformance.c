@@ -1,5 +1,5 @@
-// Requirements on every environment. Those that need no model are tested here; environments in
-// the registry are tested automatically.
+// Requirements on every environment. Environments that need no model are tested here; all
+// environments in the registry are included automatically.
 #include "env/env.h"
 
 #include "base/json.h"

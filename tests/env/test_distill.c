@@ -137,7 +137,7 @@ static void test_env_distill__samples_of_several_shapes(void **state) {
         .kind = MSC_LOSS_MSE, .tensors = names, .n_tensors = 2, .weights = weights};
     assert_near(loss_of(&b, &o, &edits[1]),
                 (2 * plain_mse(&results, 0, 6) + plain_mse(&results, 2, 6)) / 3);
-    // The same loss from outputs computed elsewhere, sample after sample.
+    // Gets the same loss from reference outputs computed elsewhere, sample after sample.
     struct msc_array *outputs[] = {join_values(&results, 0, 6), join_values(&results, 2, 6)};
     struct msc_distill_run run = {.edits = NULL};
     assert_int_equal(msc_distill_n_compared(b.d), 2);
@@ -187,7 +187,7 @@ static void check_stop(const struct msc_distill_run *run, const double partials[
 }
 
 // A bound between the partial losses after one and two samples stops the run at the second. Other
-// runs do not change a bit of it. The loss itself as the bound stops nothing.
+// runs do not change a bit of the loss. A bound equal to the loss stops nothing.
 static void test_env_distill__stops_at_its_bound(void **state) {
     static const int64_t widths[N_STOPS] = {6, 4, 7, 4, 5, 6, 6, 4};
     static struct eval_results results;
@@ -205,7 +205,7 @@ static void test_env_distill__stops_at_its_bound(void **state) {
     const char *name = msc_graph_tensor(b.c.g, b.c.wanted[0])->name;
     struct msc_distill_options o = {.kind = MSC_LOSS_MSE, .tensors = &name, .n_tensors = 1};
     double loss = loss_of(&b, &o, &edits[1]);
-    // Stopped at the first sample; at each later one; not stopped by the loss as bound; unbounded.
+    // Stopped at the first sample, at each later one, or never (bound equal to the loss, or none).
     for (int k = 0; k < N_STOPS + 2; k++) {
         double bound = k == 0 ? 0 : k < N_STOPS ? 0.5 * (partials[k - 1] + partials[k]) : loss;
         alone[k] = (struct msc_distill_run){
@@ -263,7 +263,7 @@ static double plain_error(const struct eval_results *r, int sample) {
     return greatest;
 }
 
-// The mean over samples. A stopped run, or one without the labels, has no such metric.
+// The metric is the mean over samples. It is missing after a stopped run and without the labels.
 static void test_env_distill__metrics_of_samples(void **state) {
     static const int64_t widths[] = {6, 4, 7, 4, 5, 6};
     static const struct msc_sample_metric metrics[] = {
@@ -304,8 +304,8 @@ static double sample_of_order(const struct msc_sample *s) {
     return values[s->sample];
 }
 
-// Sums are added batch by batch: (1e16 + 1 + 1) + (-1e16 + 1 + 1) is 0 in doubles. Added sample
-// by sample, the last two samples would remain.
+// Sums are added batch by batch: (1e16 + 1 + 1) + (-1e16 + 1 + 1) is 0 in doubles. If they were
+// added sample by sample, the last two samples would remain.
 static void test_env_distill__order_of_sums(void **state) {
     static const struct msc_sample_metric metric = {.sample = sample_of_order};
     struct msc_distill_options o = {.kind = MSC_LOSS_MSE, .metrics = &metric, .n_metrics = 1};

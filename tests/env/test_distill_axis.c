@@ -1,4 +1,4 @@
-// The distillation loss of outputs whose samples run along another axis than the first, or that
+// The distillation loss of outputs whose samples run along an axis other than the first, or that
 // have no sample axis. Expected values are computed from the formula of the inputs.
 #include "env/distill_internal.h"
 
@@ -131,7 +131,7 @@ static double other_element(int64_t sample, int64_t i) {
     return sqrt(element(sample, i)) + (double)((sample + 3 * i) % 5);
 }
 
-// Those outputs for all samples, batch after batch, each [3,samples,4].
+// The outputs of other_element for all samples, batch after batch, each [3,samples,4].
 static struct msc_array *other_output(int64_t n, int64_t batch) {
     const int64_t n_elements = n * LENGTH;
     struct msc_array *a;
@@ -162,7 +162,7 @@ static double expected_cosine(int64_t n) {
     return sum / (double)n;
 }
 
-// Batches with as many samples as there are steps, with fewer, more, and one.
+// Batches with as many samples as there are steps, with fewer, with more, and with one.
 static void test_env_distill_axis__samples_in_the_middle(void **state) {
     static const int64_t batches[] = {3, 2, 5, 1};
     const struct msc_distill_options o = {.kind = MSC_LOSS_COSINE};

@@ -15,7 +15,7 @@ struct probe {
     size_t n_calls;
     size_t n_measured;
     int64_t last_id;
-    bool reports;    // calls `finished`, last trial first
+    bool reports;    // reports each trial by calling `finished`, the last trial first
     bool fails_late; // fails after reporting one trial
     bool stops;      // stops every trial at its bound
     bool fails;      // fails every trial, with its own reason
@@ -141,7 +141,7 @@ struct notes {
 static void note(void *payload, size_t index) {
     struct notes *notes = payload;
     notes->indices[notes->n++] = index;
-    // A trial is judged before it is reported.
+    // A trial gets its final state before it is reported.
     const struct msc_outcome *outcome = &notes->trials[index]->outcome;
     assert_true(outcome->violation > 0.0 || outcome->objectives[0] == outcome->metrics[0]);
 }

@@ -17,8 +17,8 @@ static const char *const sites[N_SITES] = {"x:0",     "conv1.w", "relu:0",
                                            "conv2.w", "flat:0",  "head.w"};
 enum { N_TASKS = 2 + N_SITES };
 
-// Printed by make_combined_expected.py: the number of kept channels, of 4 and 3, and bits in the
-// order above.
+// Printed by make_combined_expected.py: the number of kept channels (of 4 in conv1 and 3 in conv2),
+// and the bits in the order above.
 static const struct plan {
     bool repairs;
     int kept[2], bits[N_SITES];
@@ -39,7 +39,7 @@ static const struct plan {
 };
 enum { N_PLANS = sizeof(plans) / sizeof(plans[0]) };
 
-// The densities keep all channels, half of them, and one.
+// The densities keep all channels, half of them, and one channel.
 static void write_config(char out[768], bool repairs, const char *choices) {
     snprintf(out, 768,
              "{\"type\":\"joint\",\"prune\":{\"repair\":%s,\"choices\":[{\"density\":1},"
@@ -89,8 +89,8 @@ static void test_env_combined__losses(void **state) {
     }
 }
 
-// With all channels kept the losses are those of `quantize`; with nothing quantised, those of
-// `prune`.
+// If all channels are kept, the losses equal those of `quantize`. If nothing is quantised, they
+// equal those of `prune`.
 static void test_env_combined__parts(void **state) {
     (void)state;
     char config[768];
@@ -267,7 +267,7 @@ static void test_env_combined__threads(void **state) {
 // ---- Searches one after another ---------------------------------------------------------------
 
 // A search for bits that starts from a pruned strategy: it covers the remaining channels, and
-// compares with the whole model.
+// compares outputs with the whole model's.
 static void test_env_combined__in_turn(void **state) {
     (void)state;
     char config[512];

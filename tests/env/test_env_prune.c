@@ -18,7 +18,8 @@
 
 // ---- Losses -----------------------------------------------------------------------------------
 
-// Printed by make_prune_expected.py: the number of kept channels, of 4 and 3, and the losses.
+// Printed by make_prune_expected.py: the number of kept channels (of 4 in conv1 and 3 in conv2),
+// and the losses.
 static const struct {
     const char *criterion;
     int kept[2];
@@ -81,7 +82,7 @@ static void test_env_prune__left_out(void **state) {
     close_bench(&b);
 }
 
-// The criterion `loss` prunes the channels first whose removal by itself costs the least loss.
+// The criterion `loss` first prunes the channels whose removal by itself costs the least loss.
 static void test_env_prune__by_loss(void **state) {
     char config[512];
     struct bench b;
@@ -91,7 +92,7 @@ static void test_env_prune__by_loss(void **state) {
     const uint32_t whole[] = {0, 0};
     assert_true(metric(&b, &(struct msc_outcome){.metrics = evaluate(&b, whole).metrics},
                        "distill_loss") < 1e-10);
-    // Two of conv1's four channels are pruned: the two with the least losses by themselves.
+    // Two of conv1's four channels are pruned: those whose removal by itself costs the least loss.
     struct msc_sites sites;
     struct msc_channels channels;
     assert_ok(msc_sites_find(&sites, b.c.g, NULL));
@@ -226,8 +227,8 @@ static void test_env_prune__strategies(void **state) {
 
 // ---- Single weights ---------------------------------------------------------------------------
 
-// Printed by make_prune_expected.py: losses with 60 % of conv2's weights removed, and with the
-// same share of those that remain when two of conv1's four channels are pruned.
+// Printed by make_prune_expected.py: losses if 60 % of conv2's weights are removed, and if the same
+// share of the weights is removed that remain after pruning two of conv1's four channels.
 static const struct {
     const char *criterion;
     bool repairs;
@@ -275,8 +276,8 @@ static void test_env_prune__sparse_losses(void **state) {
     }
 }
 
-// Expected by hand: 43 of 108 weights are kept, plus a bit map of 108 bits; with half of the
-// input channels, the same share of 54.
+// Expected by hand: 43 of 108 weights are kept, plus a bit map of 108 bits. With half of the input
+// channels, the same share of 54 weights is kept.
 static void test_env_prune__sparse_costs(void **state) {
     static const uint32_t alone[] = {0, 0, 0, 1}, both[] = {1, 0, 0, 1};
     struct bench b;
@@ -297,7 +298,7 @@ static void test_env_prune__sparse_costs(void **state) {
     assert_true(space->tasks[0].choice_features[1] == 0.5);
     assert_true(space->tasks[3].choice_features[0] == 1);
     assert_true(space->tasks[3].choice_features[1] == 43.0 / 108);
-    // A uniform baseline of channels leaves single weights unchanged, and vice versa.
+    // A uniform baseline that prunes channels leaves single weights unchanged, and vice versa.
     assert_int_equal(space->n_baselines, 4);
     assert_memory_equal(space->baselines[1].choices, ((const uint32_t[]){1, 1, 0, 0}), 16);
     assert_memory_equal(space->baselines[3].choices, ((const uint32_t[]){0, 0, 1, 1}), 16);
@@ -319,7 +320,7 @@ static void test_env_prune__sparse_strategies(void **state) {
         struct msc_graph *small = check_strategy(&b, both);
         assert_int_equal(msc_tensor_n_elements(conv2_of(small)), 54);
         assert_int_equal(count_zeros(conv2_of(small)), 27);
-        // Of each two channels one is zero at the same kernel position.
+        // Of each pair of channels, one is zero at the same kernel position.
         const float *x = msc_array_data(conv2_of(small)->data);
         for (int i = 0; i < 27; i++) {
             int at = i / 9 * 18 + i % 9;
@@ -333,7 +334,7 @@ static void test_env_prune__sparse_strategies(void **state) {
     assert_true(losses[0] == losses[1]);
 }
 
-// A saved strategy loads with the same hash. It fits no other graph, and not the same graph with
+// A saved strategy loads with the same hash. It fits neither another graph nor the same graph with
 // other weights.
 static void test_env_prune__strategy_files(void **state) {
     char config[512], path[] = "/tmp/msc_prune_XXXXXX";
@@ -453,8 +454,8 @@ static struct msc_graph *biased_graph(void) {
 }
 
 // Inputs far from 0 that hardly differ: in float32 their moments around the means are little more
-// than rounding noise and not positive definite. Repairing must succeed, with a loss no larger
-// than masking alone.
+// than rounding noise and not positive definite. Repairing must succeed, and its loss must not
+// exceed the loss of only masking.
 static void test_env_prune__hardly_different(void **state) {
     double losses[2];
     (void)state;

@@ -1,5 +1,6 @@
-// The environment `quantize`: losses, evaluation in parts and elsewhere, bounds, reproducible
-// bits, strategies, file sizes and the report. Losses come from make_quantize_expected.py.
+// The environment `quantize`: losses, evaluation in parts and by other environments, bounds,
+// reproducible bits, strategies, file sizes and the report. Losses come from
+// make_quantize_expected.py.
 #include "env/env.h"
 
 #include "base/clock.h"
@@ -70,8 +71,8 @@ static void test_env_quantize__reference(void **state) {
     close_bench(&b);
 }
 
-// 10 samples in batches of 4, evaluated batch by batch, give the same bits as all at once. After
-// each part the loss is the one with which a bound would have stopped the trial.
+// 10 samples in batches of 4, evaluated batch by batch, give the same bits as all at once. The loss
+// after each part is the loss of a trial that a bound stops there.
 static void test_env_quantize__parts(void **state) {
     struct bench b;
     (void)state;
@@ -111,8 +112,8 @@ static void test_env_quantize__parts(void **state) {
     close_bench(&b);
 }
 
-// Evaluates batches one by one, the last first, in another environment with the same
-// configuration; this environment adds them up.
+// Evaluates batches one by one, last batch first, in another environment with the same
+// configuration. This environment adds the results up.
 static enum msc_status measure_elsewhere(void *payload, const struct msc_evaluation *e,
                                          const struct msc_env_part *part) {
     struct bench *b = payload, other;
@@ -148,8 +149,8 @@ static enum msc_status measure_elsewhere(void *payload, const struct msc_evaluat
     return msc_env_fold(b->env, e, &fold);
 }
 
-// Batches measured elsewhere give the same bits as here, including trials that a bound stops and
-// trials that break bounds of the search.
+// Batches measured by another environment give the same bits as batches measured here. This
+// includes trials that a bound stops and trials that break bounds of the search.
 static void test_env_quantize__elsewhere(void **state) {
     struct bench b;
     (void)state;
@@ -202,8 +203,8 @@ static void test_env_quantize__parts_and_bounds(void **state) {
     close_bench(&b);
 }
 
-// 10 samples in batches of 4. A bound of 0 stops the trial after the first batch, a bound just
-// below the loss after the last, and the loss itself not at all.
+// 10 samples in batches of 4. A bound of 0 stops the trial after the first batch, and a bound just
+// below the loss after the last. A bound equal to the loss does not stop it.
 static void test_env_quantize__stops_at_its_bound(void **state) {
     struct bench b;
     (void)state;
@@ -323,8 +324,8 @@ static void test_env_quantize__same_bits(void **state) {
 
 // ---- Strategies -------------------------------------------------------------------------------
 
-// Measured metrics must be equal in every bit. Costs are added in another order if some sites are
-// not tasks.
+// Measured metrics must be equal in every bit. Costs may differ by rounding, because they are added
+// in another order if some sites are not tasks.
 static void assert_same_outcome(const struct msc_outcome *a, const struct msc_outcome *b) {
     assert_memory_equal(a->metrics, b->metrics, sizeof(a->metrics[0]) * 2);
     for (int i = 2; i < 7; i++) {
@@ -332,7 +333,7 @@ static void assert_same_outcome(const struct msc_outcome *a, const struct msc_ou
     }
 }
 
-// A plan as the base of a search over one remaining site gives the same loss, bit by bit.
+// If a plan is the base of a search over one remaining site, the loss is the same, bit by bit.
 static void test_env_quantize__edits_reproduce_the_trial(void **state) {
     struct bench b, later;
     (void)state;
@@ -503,13 +504,14 @@ static void test_env_quantize__bounds(void **state) {
     close_bench(&b);
 }
 
-// Sizes in a target's file: weights take whole bytes if unpacking nodes would cost more than they
-// save. A zero point takes a byte, or 4 bytes in groups that have zero points.
+// Sizes in a target's file: weights take whole bytes if the nodes that unpack them would cost more
+// than packing saves. A zero point takes a byte, or 4 bytes in groups that have zero points.
 static void test_env_quantize__target_sizes(void **state) {
     (void)state;
     static const struct {
         const char *config;
-        // 72, 108 and 15 integers with 4, 3 and 5 scales; in groups of 32 with 4, 6 and 5.
+        // 72, 108 and 15 integers with 4, 3 and 5 scales. In groups of 32 they have 4, 6 and 5
+        // scales.
         double size;
     } rows[] = {
         {"{\"bits\":8}]", 72 + 108 + 15 + 12 * 5},

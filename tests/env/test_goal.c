@@ -1,5 +1,5 @@
-// Goals: objectives and bounds read from JSON, and what is refused. Expected values are those in
-// the JSON.
+// Goals: objectives and bounds read from JSON, and texts that are refused. Expected values are
+// those in the JSON.
 #include "tests/env/toy.h"
 
 #include <math.h>

@@ -155,8 +155,8 @@ static void test_env_loss__kl_of_probabilities(void **state) {
     }
 }
 
-// A probability that was rounded to 0 has a large but finite loss. One that is 0 in the float
-// model has none.
+// If a probability was rounded to 0, the loss is large but finite. A probability of 0 in the float
+// model adds no loss.
 static void test_env_loss__kl_of_zero_probability(void **state) {
     static const float y[3] = {0.5f, 0.5f, 0};
     static const float z[3] = {1, 0, 0};

@@ -253,8 +253,8 @@ static void test_env_process__refuses_outcomes(void **state) {
     }
 }
 
-// A metric that is not measured is NaN. Without its objective a trial fails, and so does a trial
-// reported as pruned without a bound.
+// A metric that is not measured is NaN. A trial without a value of its objective has failed, and so
+// has a trial that is reported as pruned although it has no bound.
 static void test_env_process__judges_outcomes(void **state) {
     (void)state;
     struct fixture f;
@@ -293,8 +293,8 @@ static void open_in(struct fixture *f, const char *folder, const char *script) {
     msc_free(json);
 }
 
-// The program is killed once in a round: its answers are kept, and the other trials are evaluated
-// again.
+// The program is killed once in a round. Its answers so far are kept, and the other trials are
+// evaluated again.
 static void test_env_process__starts_again_after_its_end(void **state) {
     (void)state;
     struct fixture f;
@@ -314,7 +314,8 @@ static void test_env_process__starts_again_after_its_end(void **state) {
     temp_folder_remove(folder);
 }
 
-// One point ends the program each time. That trial fails; the others succeed.
+// One point ends the program each time it is evaluated. The trial of that point fails; the others
+// succeed.
 static void test_env_process__a_trial_that_ends_it_has_failed(void **state) {
     (void)state;
     struct fixture f;
@@ -330,7 +331,7 @@ static void test_env_process__a_trial_that_ends_it_has_failed(void **state) {
     assert_int_equal(f.trials[1]->outcome.cause, MSC_CAUSE_TRIAL);
     assert_non_null(strstr(f.trials[1]->outcome.reason, "ended with exit status 7"));
     assert_int_equal(f.trials[2]->outcome.state, MSC_TRIAL_COMPLETE);
-    // The first, one after the round, and one after each retry of the bad trial.
+    // Four starts: the first, one after the round, and one after each retry of the bad trial.
     assert_int_equal(n_starts(folder), 4);
     close_fixture(&f);
     temp_folder_remove(folder);

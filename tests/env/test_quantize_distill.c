@@ -1,10 +1,10 @@
-// The distillation stage by itself: the repaired weights must lower the loss and keep biases
-// within int32.
+// The distillation stage by itself: repaired weights must lower the loss, and biases must still fit
+// int32.
 #include "env/quantize/distill.h"
 
 #include "tests/env/quantize_bench.h"
 
-// Of the sites that onnxruntime requantises, only the input and w are quantised, to 8 and 4 bits.
+// Only the input (8 bits) and w (4 bits) are quantised of all sites that onnxruntime requantises.
 #define CONFIG                                                                                     \
     "{\"target\":\"onnxruntime\",\"sites\":\"all\",\"include\":[\"x:0\",\"w\"],"                   \
     "\"fix\":{\"w\":\"4\"},\"choices\":[{\"bits\":8},{\"bits\":4}]}"

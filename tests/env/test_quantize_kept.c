@@ -1,5 +1,5 @@
-// Files kept next to a record: moments of an interrupted preparation, and parameters that an
-// earlier launch prepared. The result must equal that of an undisturbed preparation.
+// Files kept next to a record: the moments of an interrupted preparation, and parameters prepared
+// by an earlier launch. The result must equal that of an undisturbed preparation.
 #include "env/env.h"
 
 #include "base/alloc.h"
@@ -51,8 +51,8 @@ static void close_case(struct kept_case *c) {
     close_bench(&c->b);
 }
 
-// Makes an environment with the files there and returns its identity. Removes .params and
-// .prepared; .moments must have been removed already.
+// Makes an environment from the files that exist and returns its identity. Removes .params and
+// .prepared. The .moments file must already have been removed by then.
 static struct msc_hash prepare(struct kept_case *c) {
     struct msc_hash identity;
     c->told[0] = 0;
@@ -182,7 +182,7 @@ static void test_env_quantize_kept__prepared(void **state) {
     close_case(&c);
 }
 
-// Moments and losses of channels are kept, too, next to those of bits if there are any.
+// Moments and losses of channels are kept, too, together with those of bits if there are any.
 static void test_env_quantize_kept__channels(void **state) {
     static const char *const configs[] = {
         "{\"type\":\"prune\",\"choices\":[{\"density\":1},{\"density\":0.6},"

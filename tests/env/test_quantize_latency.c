@@ -85,17 +85,17 @@ static int tear_down(void **state) {
 enum { X, W1, R, W2, Y2, P, W3, N_TASKS }; // in the order of the space
 enum { BYTES, FLOAT, WORDS, N_FORMS };
 
-// Time of a site's conversions. Bytes made by an integer kernel need no quantising, bytes read by
-// one no dequantising.
+// Time of a site's conversions. Bytes made by an integer kernel need no quantising, and bytes read
+// by an integer kernel need no dequantising.
 static double site(uint32_t form, bool is_made, bool is_read, double quantize, double dequantize) {
     return form == FLOAT   ? 0
            : form == WORDS ? quantize + dequantize
                            : (is_made ? 0 : quantize) + (is_read ? 0 : dequantize);
 }
 
-// In no profile are bytes made after a float pool. Quantising its 3 elements takes 3 times as
-// long as one element elsewhere. The time per element is the median of 5 / (2 * 36), 7 / (4 * 36)
-// and 3 / (3 * 36).
+// No profile contains bytes made after a float pool. Quantising the pool's 3 elements takes 3 times
+// as long as one element elsewhere. The time per element is the median of 5 / (2 * 36), 7 / (4 *
+// 36) and 3 / (3 * 36).
 #define QUANTIZE_P (3.0 * 7.0 / (4.0 * 36.0))
 
 static double expected_us(const uint32_t c[N_TASKS]) {

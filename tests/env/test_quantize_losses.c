@@ -34,8 +34,8 @@ static void test_env_quantize_losses__are_those_of_trials(void **state) {
         struct msc_outcome o = evaluate(&b, points[i]);
         assert_true(losses[i] > 0 && losses[i] == metric(&b, &o, "distill_loss"));
     }
-    // Without validation samples the calibration samples are used. A number above the available
-    // samples means all.
+    // Without validation samples the calibration samples are used. If the number exceeds the
+    // available samples, all samples are used.
     of = (struct msc_quantize_losses_of){.samples = MSC_QUANTIZE_VALIDATION,
                                          .n_most = QUANTIZE_SAMPLES + 1};
     double again[N_POINTS];
@@ -45,7 +45,8 @@ static void test_env_quantize_losses__are_those_of_trials(void **state) {
     close_bench(&b);
 }
 
-// The first samples, and the same ones held out for validation: both losses equal the report's.
+// The losses on the first samples, and on the same samples given as validation samples, both equal
+// the report's loss.
 static void test_env_quantize_losses__of_some_samples(void **state) {
     const uint32_t *points[N_POINTS];
     double of_first[N_POINTS], of_held[N_POINTS], of_all[N_POINTS];

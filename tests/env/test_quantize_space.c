@@ -18,7 +18,8 @@ struct bench {
     const struct msc_edit *fixed[16];
 };
 
-// Gives sites that are fixed to a choice its edit at all their slots, as the environment does.
+// Gives each site that is fixed to a choice the choice's edit at all its slots, as the environment
+// does.
 static void fill_fixed(struct bench *b) {
     const struct msc_sites *sites = msc_quantizer_sites(b->q);
     for (int32_t i = 0; i < sites->n_sites; i++) {
@@ -142,7 +143,8 @@ static void test_env_quantize_space__features_of_choices(void **state) {
         double expected = rounding_error(w, c == 0 ? 8 : 4);
         assert_true(fabs(features_of(&b, 1, c)[3] - expected) <= 1e-4 * expected);
     }
-    assert_true(features_of(&b, 1, 2)[3] <= features_of(&b, 1, 1)[3]); // at least as many scales
+    // smaller groups have at least as many scales
+    assert_true(features_of(&b, 1, 2)[3] <= features_of(&b, 1, 1)[3]);
     assert_true(features_of(&b, 1, 3)[3] > 0 && features_of(&b, 1, 3)[3] < 1e-6);
     assert_true(features_of(&b, 1, 4)[3] == 0);
     // Activations have no groups and no weight error.
@@ -179,7 +181,8 @@ static void test_env_quantize_space__tasks(void **state) {
         // Weights and activations alternate.
         assert_true(t[i].features[3] == i % 2);
     }
-    // Elements per sample, whatever the batch size, and shares of 2592 + 3888 + 15 products.
+    // Elements per sample, whatever the batch size, and shares of the 2592 + 3888 + 15 products of
+    // the network.
     assert_near(t[0].features[1], log2(72));
     assert_near(t[1].features[1], log2(72));
     assert_near(t[2].features[1], log2(144));
@@ -254,8 +257,8 @@ static void test_env_quantize_space__rows_of_metrics(void **state) {
     }
 }
 
-// A metric that an environment lists has a row that leaves it to environments, and one function.
-// A ratio refers to an exact metric that comes earlier.
+// Each metric that an environment lists has a row that leaves measuring it to environments, and one
+// function. A ratio refers to an exact metric that comes earlier.
 static void test_env_quantize_space__lists_of_metrics(void **state) {
     const struct msc_env_metric *const lists[] = {msc_quantize_metrics, msc_prune_metrics,
                                                   msc_combined_metrics};
@@ -287,8 +290,8 @@ static void test_env_quantize_space__baselines(void **state) {
     close_bench(&b);
 }
 
-// From the most expensive: float, then by bits, then by the range scale nearest 1, then in the
-// order given.
+// Choices from the most expensive: float first, then by bits, then by how near the range scale is
+// to 1, then in the given order.
 static void test_env_quantize_space__most_expensive_first(void **state) {
     static const uint32_t order[] = {3, 4, 1, 0, 2, 5};
     struct bench b;
@@ -441,7 +444,8 @@ static void test_env_quantize_space__groups_of_activations(void **state) {
     close_bench(&b);
 }
 
-// Choices that differ only in the observer: each kind of site has its own default.
+// Choices that differ only in the observer: weights and activations have different default
+// observers.
 static void test_env_quantize_space__observers_of_kinds(void **state) {
     struct bench b;
     (void)state;
@@ -538,8 +542,8 @@ static void test_env_quantize_space__shared(void **state) {
     (void)state;
     open_shared(&b, "{" THREE "}");
     assert_tasks(&b, 5, (const char *const[]){"x:0", "w", "first:0", "second:0", "turned:0"});
-    // The weight is stored once and used twice: 2 rows * 4 * 4 products each, and 2 * 2 * 4 in
-    // the last product.
+    // The weight is stored once and used twice: 2 rows * 4 * 4 products for each use, and 2 * 2 * 4
+    // in the last product.
     const uint32_t choices[5] = {0, 1, 2, 0, 1};
     assert_near(reference(&b, "size_bytes"), 64);
     assert_near(cost(&b, "size_bytes", choices), 8 + 16);

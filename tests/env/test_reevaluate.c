@@ -1,5 +1,5 @@
-// The noise in the report of the best trial when memory runs out: it is unchanged, or missing. The
-// expected noise is measured without failures.
+// The noise in the report of the best trial when memory runs out: the noise is unchanged or
+// missing. The expected noise is measured without failures.
 #include "tests/env/quantize_bench.h"
 
 #include "base/json.h"

@@ -28,7 +28,7 @@ static const struct msc_cost_factor bit_ops_factors[] = {
 static const struct msc_cost_term bit_ops_terms[] = {
     {.scale = 10, .n_factors = 2, .factors = bit_ops_factors},
 };
-// One term rises with the weight's bits and the other falls, so no choice is best in both.
+// One term rises with the weight's bits and the other falls, so no choice is best for both terms.
 static const struct msc_cost_term torn_terms[] = {
     {.scale = 1, .n_factors = 1, .factors = size_factors},
     {.scale = -3, .n_factors = 2, .factors = bit_ops_factors},
@@ -89,10 +89,11 @@ static void test_env_space__extremes(void **state) {
     assert_true(is_exact && point[0] == 0 && point[1] == 0);
     assert_true(msc_cost_min(&space, &costs[0], &is_exact, NULL) == 5 + 0.25 + 100);
     assert_true(is_exact);
-    // Each term has its least value, although no point has both: 2 - 3 * 64.
+    // The minimum takes the least value of each term, although no point has both: 2 - 3 * 64.
     assert_true(msc_cost_min(&space, &costs[2], &is_exact, NULL) == 2 - 3 * 64);
     assert_false(is_exact);
-    // Factors of both signs: the least is 2 * -1 * 8, but the ranks of choices do not tell.
+    // Factors of both signs: the least is 2 * -1 * 8, which does not follow from the ranks of
+    // choices.
     assert_true(msc_cost_min(&space, &costs[3], &is_exact, NULL) == -16);
     assert_false(is_exact);
 }
@@ -180,7 +181,7 @@ static void test_env_space__check_refuses_tasks(void **state) {
     expect_invalid(&damaged, "task w: feature elements");
 }
 
-// Unknown features are NaN. They do not enter the hash that identifies a record.
+// Features that are not known are NaN. Features are not part of the hash that identifies a record.
 static void test_env_space__features_of_choices(void **state) {
     (void)state;
     static const char *const names[] = {"bits", "error"};

@@ -100,7 +100,7 @@ static void test_env_table__space(void **state) {
     table_close(&f);
 }
 
-// Columns are tasks: numeric labels are sorted from the largest, others by their first
+// Columns are tasks. Numeric labels are sorted from the largest, other labels by their first
 // occurrence.
 static void test_env_table__rows_alone(void **state) {
     (void)state;

@@ -103,8 +103,9 @@ static void test_env_toy__metrics(void **state) {
     toy_close(&f);
 }
 
-// Eight batches of equal loss. A bound of 0.3 of the loss stops after the third batch. So does
-// 0.25, because two batches only reach the bound. The loss itself stops nothing.
+// Eight batches of equal loss. A bound of 0.3 of the loss stops after the third batch. A bound of
+// 0.25 does, too, because two batches reach it without exceeding it. A bound equal to the loss
+// stops nothing.
 static void test_env_toy__stops_at_its_bound(void **state) {
     (void)state;
     static const struct {

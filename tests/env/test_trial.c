@@ -56,7 +56,8 @@ static void test_env_trial__state_names(void **state) {
     assert_false(msc_trial_state_parse(&parsed, "done"));
 }
 
-// 80 of 50 bytes: 30/50. 0.6 of 0.8: 0.2/0.8. For a limit of 0, the excess itself counts.
+// 80 bytes of 50 allowed: 30/50. 0.6 of 0.8 required: 0.2/0.8. For a limit of 0, the excess itself
+// is the violation.
 static void test_env_trial__violation(void **state) {
     (void)state;
     struct msc_goal goal = two_bounds();
@@ -121,8 +122,8 @@ static void test_env_trial__judge_keeps_other_states(void **state) {
     assert_int_equal(outcome->state, MSC_TRIAL_PRUNED);
 }
 
-// A trial eliminated early counts as if its estimate had been measured. A trial stopped by its
-// own bound does not, nor one that lacks a bounded metric.
+// A trial eliminated early is used as if its estimate had been measured. A trial that its own bound
+// stopped is not used, nor a trial that lacks a bounded metric.
 static void test_env_trial__learns_of_raced_trials(void **state) {
     (void)state;
     struct msc_goal goal = two_bounds();
@@ -152,7 +153,8 @@ static void test_env_trial__learns_of_raced_trials(void **state) {
     assert_int_equal(msc_goal_learn(&goal, trial).state, MSC_TRIAL_FAILED);
 }
 
-// Beginning a trial clears earlier results but keeps its arrays; costs are those of its choices.
+// Beginning a trial clears earlier results but keeps its arrays. Its costs are the costs of its
+// choices.
 static void test_env_trial__begins(void **state) {
     (void)state;
     struct msc_arena arena = {0};
@@ -266,7 +268,7 @@ static void test_env_trial__goal_check(void **state) {
 }
 
 // Fronts by hand: (1, 4), (2, 2), (4, 1); then (2, 5), (3, 3), (4, 2); then (5, 5). Equal points
-// share a front.
+// are in the same front.
 static void test_env_trial__pareto_by_hand(void **state) {
     (void)state;
     static const double points[][2] = {{5, 5}, {2, 2}, {3, 3}, {1, 4}, {4, 1},
@@ -315,8 +317,8 @@ static void peel(size_t ranks[], const struct msc_outcome *const outcomes[], siz
     }
 }
 
-// The front has the points of rank 0 in lexicographic order, each value once with its first
-// index.
+// The front has the points of rank 0 in lexicographic order. Equal points are listed once, with the
+// first index.
 static void check_front(const struct msc_outcome *const outcomes[], const size_t ranks[], size_t n,
                         size_t m) {
     size_t front[64];

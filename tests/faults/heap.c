@@ -1,6 +1,6 @@
-// Allocation functions that can fail on request. The linker redirects our own allocations here;
-// those of libraries come here because the program defines the functions. Sanitizers have their
-// own heap, so with them the libraries are not intercepted.
+// Allocation functions that can fail on request. The linker redirects our own allocations to them.
+// Allocations of libraries reach them because the program defines the functions. Sanitizers have
+// their own heap, so with sanitizers the libraries are not intercepted.
 #include "tests/faults/inject.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
-// System calls and allocations that fail on request: the linker redirects those of the command to
-// this file (-Wl,--wrap). tests/long/fault_points.py makes each of them fail in turn.
+// System calls and allocations that fail on request. The linker redirects the calls of the command
+// to this file (-Wl,--wrap). tests/long/fault_points.py makes each of them fail in turn.
 //
 // MSC_FAULT_PAGE names a file that all processes of a run share (struct page). Calls are counted
-// there, over parent and workers, including restarted ones. After the counts, as far as the
-// file's size allows, each call (or each of the kind MSC_FAULT_KIND) is noted with a hash of its
-// call stack. MSC_FAULT says which calls fail:
+// there, over parent and workers, including restarted workers. After the counts each call (or each
+// of the kind MSC_FAULT_KIND) is noted with a hash of its call stack, until the file is full.
+// MSC_FAULT says which calls fail:
 //
 //     MSC_FAULT="worker alloc 17 1 12"       the 17th allocation of workers, once, with ENOMEM
 //     MSC_FAULT="worker write 3 -1 28"       every write from the third on, with ENOSPC
@@ -44,8 +44,8 @@ enum { N_FRAMES = 24, HALF = -1 };
 struct page {
     uint32_t n_kinds;
     uint32_t n_frames;
-    char names[16][8];              // of the kinds
-    atomic_uint calls[N_ROLES][16]; // by kind
+    char names[16][8];              // names of the kinds
+    atomic_uint calls[N_ROLES][16]; // number of calls by role and kind
     atomic_uint n_failed;
     atomic_uint n_noted;
     // Stack of the first call that failed, relative to the program's start.
@@ -58,7 +58,7 @@ struct page {
 };
 
 static struct page *page;
-static size_t n_notes;           // capacity of the notes
+static size_t n_notes;           // the number of notes for which there is room
 static int noted_kind = N_KINDS; // N_KINDS: all kinds are noted
 static int role;
 static struct {
@@ -97,7 +97,7 @@ int __real_execve(const char *path, char *const argv[], char *const environment[
 
 // ---- Which call fails -------------------------------------------------------------------------
 
-// Hashes the return addresses within this program; libraries have too many of their own.
+// Hashes only the return addresses within this program, because libraries have too many.
 static uint32_t hash_stack(void *const frames[], int n) {
     uint64_t h = 1469598103934665603u;
     for (int i = 0; i < n; i++) {

@@ -30,7 +30,7 @@ struct note {
     uint64_t inode, offset, data_length;
 };
 
-// The real function that this one replaces.
+// The real function that this file's function of the same name replaces.
 #define REAL(name) real_##name
 #define TAKE_REAL(result, name, ...)                                                               \
     static result (*real_##name)(__VA_ARGS__);                                                     \
@@ -87,7 +87,7 @@ static void put(enum kind kind, const char *path, uint64_t inode, uint64_t offse
     errno = error;
 }
 
-// Finds what a descriptor is open on, below the folder. Returns false for anything else.
+// Finds the file below the folder that a descriptor refers to. Returns false for anything else.
 static bool know(int descriptor, char path[PATH_MAX], uint64_t *inode, bool *is_folder) {
     char name[64], target[PATH_MAX];
     struct stat info;

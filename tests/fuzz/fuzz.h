@@ -1,5 +1,5 @@
-// What the fuzzers share: a folder in memory for each process, and checks that apply to every
-// call.
+// Helpers that the fuzzers share: a folder in memory for each process, and checks that apply to
+// every call.
 //
 // A fuzzer is a file with libFuzzer's entry point. It turns the bytes into files below fuzz_path,
 // calls the library on them, and passes the status to fuzz_check:
@@ -35,13 +35,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 const char *fuzz_path(const char *name);
 void fuzz_write(const char *name, const void *data, size_t n_bytes);
 void fuzz_remove(const char *name); // a missing file is fine
-// Aborts unless the folder contains exactly these files; `names` ends with NULL. It finds
+// Aborts unless the folder contains exactly these files; `names` ends with NULL. This finds
 // half-written files that a call left.
 void fuzz_check_files(const char *const names[]);
 
-// Checks that a failure has a one-line message: aborts if the message is empty or has a line
-// break. The message is cleared, so that it cannot be taken for that of a later failure. Returns
-// `status`.
+// Checks that a failure has a one-line message: aborts if the message is empty or has a line break.
+// Clears the message, so that a later failure cannot be reported with it. Returns `status`.
 enum msc_status fuzz_check(enum msc_status status);
 // Aborts with this message.
 void fuzz_fail(const char *what);

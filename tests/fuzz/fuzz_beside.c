@@ -41,7 +41,7 @@ static void put_hash(cJSON *object, const char *key, struct msc_hash hash) {
     put(object, key, cJSON_CreateString(msc_hash_format(text, hash)));
 }
 
-// Every object with an `id` becomes a row of that trial's line.
+// Every object with an `id` becomes a row for that trial's line: its checksum is corrected.
 static void seal_rows(cJSON *value, const struct msc_record *record) {
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(value, "id");
     struct msc_hash checksum;
@@ -60,7 +60,7 @@ static void put_id(cJSON *row, double id) {
     }
 }
 
-// Puts in the trials that must be listed: the winner, or the best ones in any order.
+// Inserts the trials that must be listed: the winner, or the best trials in any order.
 static void put_trials(cJSON *kept, const struct msc_record *record) {
     cJSON *plans = cJSON_GetObjectItemCaseSensitive(kept, "plans"), *row = NULL;
     struct msc_record_line best;

@@ -19,7 +19,7 @@ static bool is_integer(struct cpu_edit_kind kind) {
     return kind.bits >= 2 && kind.bits <= 8;
 }
 
-// Ranges of inputs: around 0, where terms of sums cancel, or of one sign, where they do not.
+// Ranges of inputs: around 0, so that terms of sums cancel, or of one sign, so that they do not.
 static void draw_range(struct kernel_draw *d) {
     static const float ranges[][2] = {{-2, 2}, {0, 2}, {1.9f, 2}, {-100, 100}, {-0.01f, 0.03f}};
     int k = kernel_below(d, (int)(sizeof ranges / sizeof ranges[0]));

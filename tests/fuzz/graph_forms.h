@@ -1,4 +1,4 @@
-// What every graph that was read must survive: being printed, written, read again and bound.
+// Checks for every graph that was read: it can be printed, written, read again and bound.
 #ifndef MSC_TESTS_FUZZ_GRAPH_FORMS_H
 #define MSC_TESTS_FUZZ_GRAPH_FORMS_H
 

@@ -13,8 +13,8 @@ struct kernel_draw {
     const uint8_t *data;
     size_t n, at;
     struct cpu_case *c;
-    // True once a sum was drawn whose order differs from the reference's: from then on results
-    // are close but not equal, and only joints are drawn that keep a small difference small.
+    // True once a sum was drawn whose order differs from the reference's. From then on results are
+    // close but not equal, and only joints are drawn that do not magnify small differences.
     bool is_close;
 };
 

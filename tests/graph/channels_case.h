@@ -22,9 +22,9 @@ struct net net_begin(uint64_t seed);
 int32_t net_weight(struct net *n, const char *name, const char *layout, int n_dims,
                    const int64_t dims[]);
 int32_t net_indices(struct net *n, const char *name, int64_t count, const int64_t values[]);
-// A `constant` joint that holds such a weight, named "<name>.value".
+// A `constant` joint that holds a weight as made by net_weight, named "<name>.value".
 int32_t net_constant(struct net *n, const char *name, int n_dims, const int64_t dims[]);
-// Joints whose only input is x, with up to two attributes (NULL keys are left out).
+// Each adds a joint whose only input is x, with up to two attributes (a NULL key means none).
 int32_t net_unary(struct net *n, enum msc_op op, const char *name, int32_t x, const char *key,
                   const char *value, const char *other_key, const char *other_value);
 int32_t net_joint(struct net *n, enum msc_op op, const char *name, int32_t n_inputs,
@@ -36,8 +36,8 @@ int32_t net_linear(struct net *n, const char *name, int32_t x, int64_t out);
 int32_t net_batch_norm(struct net *n, const char *name, int32_t x);
 void net_end(struct net *n, int32_t n_outputs, const int32_t outputs[]);
 
-// The unit of each index along an axis: equal letters mean the same unit, '-' an index that
-// cannot be pruned. A letter means the same unit in all rows.
+// The unit of each index along an axis. Equal letters mean the same unit, in all rows; '-' is an
+// index that cannot be pruned.
 struct channels_row {
     const char *tensor;
     int axis;

@@ -145,7 +145,7 @@ def check_files(tool, folder):
     failures = checked = 0
     for name in sorted(os.listdir(FILES)):
         source, target = os.path.join(FILES, name), os.path.join(folder, "model.onnx")
-        # Loops whose number of turns depends on these inputs may never end. The runtime has no
+        # Loops whose number of iterations depends on these inputs may never end. The runtime has no
         # kernel for BatchNormalization of opset 6 and fails on its unnamed outputs.
         if not name.endswith(".onnx") or name.startswith(("loop_", "training_")):
             continue
@@ -283,7 +283,7 @@ def check_more(tool, folder):
 
 
 def unpack(tensor):
-    """The integers of an initialiser; 4-bit ones are stored two in a byte."""
+    """The integers of an initialiser; 4-bit integers are stored two in a byte."""
     if tensor.data_type not in (21, 22):
         return numpy_helper.to_array(tensor).astype(numpy.int64)
     raw = numpy.frombuffer(tensor.raw_data, numpy.uint8)

@@ -265,8 +265,8 @@ enum msc_status onnx_case_write(const struct onnx_case *c, const char *path, int
     enum msc_status status;
     msc_str_append_n(&file, c->model, c->model_bytes);
     for (int i = first; i < c->n_inputs; i++) {
-        // Protocol buffers merge a repeated field into the message, so appending a graph field
-        // adds initialisers. Each has the name of a graph input.
+        // Protocol buffers merge a repeated field into one message, so initialisers are added by
+        // appending a graph field. Each initialiser has the name of a graph input.
         msc_str_clear(&tensor);
         msc_str_append_n(&tensor, c->inputs[i].file, c->inputs[i].file_bytes);
         write_bytes(&tensor, 8, c->input_names[i], strlen(c->input_names[i]));
@@ -278,7 +278,7 @@ enum msc_status onnx_case_write(const struct onnx_case *c, const char *path, int
     MSC_TRY_OUT(msc_str_status(&graph));
     MSC_TRY_OUT(msc_str_status(&tensor));
     MSC_TRY_OUT(msc_str_status(&file));
-    // msc_file_write would wait for the disk.
+    // without msc_file_write, which would wait for the disk
     FILE *f = fopen(path, "wb");
     bool is_written = f && fwrite(file.data, 1, file.length, f) == file.length;
     if (!f || fclose(f) != 0 || !is_written) {

@@ -16,14 +16,15 @@ struct onnx_case {
     size_t model_bytes;
     int n_ops;
     char ops[ONNX_CASE_MAX_NODES][32]; // operator of each node
-    bool has_domain;                   // whether a node is outside the standard operator set
+    // whether a node's operator is outside the standard operator set
+    bool has_domain;
     int n_inputs, n_outputs;
     struct onnx_tensor {
         char *file; // the serialised TensorProto
         size_t file_bytes;
         struct msc_array *array; // NULL: not a tensor of a supported type
     } inputs[ONNX_CASE_MAX_TENSORS], outputs[ONNX_CASE_MAX_TENSORS];
-    char input_names[ONNX_CASE_MAX_TENSORS][64]; // of the graph's inputs, in order
+    char input_names[ONNX_CASE_MAX_TENSORS][64]; // names of the graph's inputs, in order
     int n_graph_inputs;
 };
 
@@ -31,7 +32,7 @@ struct onnx_case {
 bool onnx_case_load(struct onnx_case *c, const char *folder);
 void onnx_case_finish(struct onnx_case *c);
 
-// Writes the model to `path` and turns input `first` and later ones into initialisers.
+// Writes the model to `path`, with input number `first` and all later inputs as initialisers.
 enum msc_status onnx_case_write(const struct onnx_case *c, const char *path, int first);
 
 #endif

@@ -1,5 +1,5 @@
-// Binding a graph to given input arrays, joints isolated as graphs of their own, and branches
-// taken by a known condition: lengths that depend on the content of inputs.
+// Binding a graph to given input arrays when lengths depend on the content of inputs; joints
+// isolated as graphs of their own; and branches selected by a known condition.
 #include "graph/graph.h"
 
 #include "base/str.h"
@@ -66,7 +66,7 @@ static void test_graph_bind_arrays__parameter(void **state) {
     msc_array_release(shape);
 }
 
-// Twice the input `shape` is both the new shape of x and an operand of a cast.
+// Twice the input `shape` is used both as the new shape of x and as an operand of a cast.
 static void test_graph_bind_arrays__parameter_and_data(void **state) {
     (void)state;
     struct msc_graph *g, *bound;
@@ -153,8 +153,8 @@ static void test_graph_bind_arrays__isolate(void **state) {
     msc_array_release(shape);
 }
 
-// A body graph may be destroyed after it is added to an If. Bodies count in equality and in the
-// JSON form.
+// A body graph may be destroyed after it is added to an If. Comparing graphs and writing JSON
+// include the bodies.
 static void test_graph_bind_arrays__bodies(void **state) {
     (void)state;
     struct msc_graph *bodies[2], *g, *copy;
@@ -417,7 +417,7 @@ static void test_graph_bind_arrays__names_of_outputs(void **state) {
     }
 }
 
-// The same, with `n` given as an input array instead of a binding.
+// Like the test above, but `n` is given as an input array instead of a binding.
 static void test_graph_bind_arrays__load_for(void **state) {
     (void)state;
     static const char path[] = MSC_TESTS_FOLDER "/graph/files/branches.onnx";

@@ -65,7 +65,7 @@ static void test_graph_channels__outputs(void **state) {
     CHECK_CHANNELS(&n, 0, {"a.weight", 0, "---"}, {"b.weight", 0, "---"}, {"b.weight", 1, "---"});
 }
 
-// A single channel is broadcast to three by an add. A gate has one value per channel.
+// An add broadcasts a single channel to three. A gate has one value per channel.
 static void test_graph_channels__broadcast(void **state) {
     (void)state;
     struct net n = net_begin(5);
@@ -123,7 +123,7 @@ static void test_graph_channels__depthwise(void **state) {
                    {"deep.bias", 0, "aabbcc"}, {"b.weight", 1, "aabbcc"});
 }
 
-// A whole group is one unit, with the channels that it reads and produces.
+// A whole group is one unit, together with the channels that the group reads and produces.
 static void test_graph_channels__groups(void **state) {
     (void)state;
     struct net n = net_begin(8);
@@ -134,7 +134,7 @@ static void test_graph_channels__groups(void **state) {
                    {"wide.weight", 1, "--"}, {"b.weight", 1, "aaabbbccc"});
 }
 
-// If the outputs cannot be pruned, the input channels at the same position of every group form a
+// If the outputs cannot be pruned, the input channels at the same position in every group form a
 // unit.
 static void test_graph_channels__positions(void **state) {
     (void)state;
@@ -191,8 +191,7 @@ static void test_graph_channels__shuffle(void **state) {
     CHECK_CHANNELS(&n, 6, {"a.weight", 0, "abcdef"}, {"b.weight", 1, "adbecf"});
 }
 
-// Channels selected by a list of indices with repeats. A channel that is not selected is a unit,
-// too.
+// A list of indices with repeats selects channels. A channel that is not selected is a unit, too.
 static void test_graph_channels__take(void **state) {
     (void)state;
     struct net n = net_begin(12);
@@ -212,7 +211,7 @@ static void test_graph_channels__take(void **state) {
                    {"b.weight", 1, "fbbacc"});
 }
 
-// A channel that padding adds belongs to the unit of the channel it is added to.
+// A channel that padding adds belongs to the unit of the channel whose activation is added to it.
 static void test_graph_channels__pad(void **state) {
     (void)state;
     struct net n = net_begin(13);
@@ -238,8 +237,8 @@ static void test_graph_channels__repeated(void **state) {
         net_unary(&n, MSC_OP_DEPTH_TO_SPACE, "inner", b, "blocksize", "2", "mode", "CRD");
     int32_t c = net_conv(&n, "c", space, 2, 1, 1);
     net_end(&n, 2, IDS(c, net_conv(&n, "d", inner, 2, 1, 1)));
-    // Depth-to-space in DCR mode ties channels i % 2, in CRD mode i / 4. Both together make one
-    // unit of all channels of b, which must stay.
+    // Depth-to-space ties channels with equal i % 2 in DCR mode, and with equal i / 4 in CRD mode.
+    // Both together tie all channels of b into one unit, which cannot be pruned.
     CHECK_CHANNELS(&n, 2 + 1, {"a.weight", 0, "ab"}, {"b.weight", 1, "abab"},
                    {"b.weight", 0, "xxxxxxxx"});
 }
@@ -256,8 +255,7 @@ static void test_graph_channels__space(void **state) {
 
 // ---- Reductions -------------------------------------------------------------------------------
 
-// A mean over positions keeps channels apart. A mean or a softmax over channels needs all of
-// them.
+// A mean over positions keeps channels apart. A mean or a softmax over channels needs all channels.
 static void test_graph_channels__reductions(void **state) {
     (void)state;
     struct net n = net_begin(16);
@@ -294,8 +292,8 @@ static void test_graph_channels__norms(void **state) {
 
 // ---- Groups of units --------------------------------------------------------------------------
 
-// Checks a group against "tensor@axis*indices" items, each with m if the weight produces the
-// units or r if it reads them.
+// Compares a group with items "tensor@axis*indices". Each ends in m if the weight produces the
+// units, or in r if it reads them.
 static void check_group(const struct msc_graph *g, const struct msc_channel_group *group,
                         const char *expected) {
     struct msc_str text = {0};

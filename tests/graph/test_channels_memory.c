@@ -32,8 +32,8 @@ static void test_graph_channels_memory__all(void **state) {
     run_failing(find_and_use, 1);
 }
 
-// The network has a channel shuffle, a slice and a reshape, so attributes and indices are
-// rewritten, too.
+// The network has a channel shuffle, a slice and a reshape, so that pruning also rewrites
+// attributes and indices.
 static int set_up(void **state) {
     (void)state;
     struct net n = net_begin(1);

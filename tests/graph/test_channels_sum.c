@@ -1,5 +1,5 @@
-// The same checks as test_channels.c for products of activations, recurrent layers and computed
-// shapes: which heads, hidden units and Einsum axes must be pruned together.
+// Which channels must be pruned together, checked as in test_channels.c for products of
+// activations, recurrent layers and computed shapes: heads, hidden units and Einsum axes.
 #include "tests/graph/channels_case.h"
 
 #include <stdio.h>
@@ -37,8 +37,8 @@ static void test_graph_channels_sum__heads(void **state) {
                    {"q:0", 3, "---"}, {"scores:0", 1, "ab"}, {"out.weight", 1, "aaabbb"});
 }
 
-// If the number of heads is fixed by another input, a position within all heads is one unit: one
-// of queries and keys, one of values.
+// If another input fixes the number of heads, only positions within heads can be pruned, in all
+// heads at once: queries and keys share one unit per position, values have another.
 static void test_graph_channels_sum__places_of_heads(void **state) {
     (void)state;
     struct net n = net_begin(2);
@@ -58,7 +58,7 @@ static void test_graph_channels_sum__places_of_heads(void **state) {
                    {"out.weight", 1, "xyzxyz"});
 }
 
-// One product makes queries, keys and values, which are then selected by index. The batch is
+// A single product makes queries, keys and values, which are then selected by index. The batch is
 // symbolic.
 static void test_graph_channels_sum__fused_heads(void **state) {
     (void)state;
@@ -153,8 +153,8 @@ static void test_graph_channels_sum__products(void **state) {
                    {"d.value", 0, "--"});
 }
 
-// Axes that Einsum sums over cannot be pruned, because no mask can express it; its other axes
-// can.
+// Axes that Einsum sums over cannot be pruned, because no mask can express the pruning; its other
+// axes can.
 static void test_graph_channels_sum__einsum(void **state) {
     (void)state;
     struct net n = net_begin(5);
@@ -266,7 +266,8 @@ static void test_graph_channels_sum__gru_both_ways(void **state) {
                    {"after.weight", 1, "abcabc"});
 }
 
-// An initial state that is a model input keeps its length; the layer reads the remaining units.
+// If an initial state is a model input, its length does not change. The layer reads the elements of
+// the remaining units.
 static void test_graph_channels_sum__state_from_outside(void **state) {
     (void)state;
     struct net n = net_begin(8);

@@ -1,5 +1,5 @@
-// Joints over constants: which are computed when a model is read, and up to which size. Expected
-// values are numpy's.
+// Joints over constants: which of them are computed when a model is read, and up to which size.
+// Expected values are numpy's.
 #include "graph/passes/constant.h"
 
 #include "graph/passes/constant_internal.h"

@@ -1,5 +1,5 @@
-// Finds joints whose output jumps on a small change of their input (rounding, comparisons,
-// argmax), and the tensors before them. Expected steps follow from ONNX's operator definitions.
+// Finds joints whose output jumps on a small change of their input (rounding, comparisons, argmax),
+// and the tensors before these joints. Which operators jump follows from ONNX's definitions.
 #include "graph/discontinuity.h"
 
 #include "tests/graph/graph_samples.h"
@@ -49,7 +49,7 @@ static struct msc_graph *make_discontinuous(int32_t outputs[6]) {
     return g;
 }
 
-// `expected` is "" if there is no such joint.
+// `expected` is "" if no joint is found above the tensor.
 static void check_above(const struct msc_discontinuity *d, int32_t tensor, const char *expected) {
     int32_t joint = msc_discontinuity_above(d, tensor);
     assert_string_equal(joint == MSC_NO_ID ? "" : msc_graph_joint(d->g, joint)->name, expected);
@@ -112,7 +112,7 @@ static void test_graph_discontinuity__names(void **state) {
     msc_graph_destroy(g);
 }
 
-// Operators that make steps by ONNX's definition, each next to a similar one that does not.
+// Operators that have jumps by ONNX's definition, each next to a similar operator without jumps.
 static void test_graph_discontinuity__operators(void **state) {
     (void)state;
     static const struct {
@@ -177,7 +177,7 @@ static void test_graph_discontinuity__operators(void **state) {
     }
 }
 
-// Sampling a grid by the nearest element makes steps in the grid; linear sampling does not.
+// Nearest sampling has jumps as a function of the grid; linear sampling does not.
 static void test_graph_discontinuity__nearest(void **state) {
     (void)state;
     for (int is_nearest = 0; is_nearest < 2; is_nearest++) {

@@ -88,7 +88,8 @@ static void test_graph_edit__keep_channels(void **state) {
     msc_array_release(middle);
 }
 
-// 8 bits with step 0.5 and zero point 10: a masked element becomes the zero point, which means 0.
+// 8 bits with step 0.5 and zero point 10. A masked element becomes the zero point, which represents
+// 0.
 static struct msc_edit quantise(void) {
     static const float scale = 0.5f;
     static const int32_t zero = 10;
@@ -138,8 +139,8 @@ static struct msc_hash sealed(struct msc_edit e) {
     return e.hash;
 }
 
-// Equal edits have equal hashes. Later edits in a chain count, and a single quantisation has the
-// hash of its parameters.
+// Equal edits have equal hashes. The hash covers all edits of a chain, and a single quantisation
+// has the hash of its parameters.
 static void test_graph_edit__hash(void **state) {
     (void)state;
     struct msc_edit quant = quantise();
@@ -194,7 +195,7 @@ static struct msc_graph *biased(struct msc_sites *sites) {
     return g;
 }
 
-// A bias has a slot after all others but belongs to no site.
+// The slot of a bias comes after all other slots and belongs to no site.
 static void test_graph_edit__bias_slots(void **state) {
     (void)state;
     struct msc_sites sites;
@@ -240,7 +241,7 @@ static void test_graph_edit__check(void **state) {
     struct msc_edit ahead = {.kind = MSC_EDIT_REPLACE, .elements = two, .next = &strange};
     const struct {
         const struct msc_edit *edit;
-        int32_t slot; // 0 x, 1 w, 2 b
+        int32_t slot; // operand: 0 is x, 1 is w, 2 is b
         const char *message;
     } rows[] = {
         {NULL, 0, NULL},

@@ -8,9 +8,9 @@
 static const char *const names[] = {"float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
                                     "float8e5m2fnuz"};
 
-// Codes from onnx 1.16.2's onnx.helper.float32_to_float8e4m3 and float32_to_float8e5m2, for each
-// format with and without saturation. The values are zeros, underflow, ties among subnormal and
-// normal numbers, the largest numbers, and overflow.
+// Codes that onnx.helper.float32_to_float8e4m3 and float32_to_float8e5m2 of onnx 1.16.2 give for
+// each format, with and without saturation. The values are zeros, underflow, ties among subnormal
+// and normal numbers, the largest numbers, and overflow.
 static void test_graph_float8__encode(void **state) {
     static const struct {
         float x;
@@ -52,7 +52,8 @@ static void test_graph_float8__encode(void **state) {
     }
 }
 
-// Numbers from onnx 1.16.2's onnx.numpy_helper.float8e4m3_to_float32 and float8e5m2_to_float32.
+// Numbers that onnx.numpy_helper.float8e4m3_to_float32 and float8e5m2_to_float32 of onnx 1.16.2
+// give.
 static void test_graph_float8__decode(void **state) {
     static const uint8_t codes[] = {0x01, 0x07, 0x3c, 0x7b, 0x7e, 0x7f, 0x80, 0x85, 0xc3, 0xfc};
     static const float numbers[4][10] = {

@@ -1,7 +1,7 @@
-// Constant folding must give what the kernels compute. Every foldable operator is run in all
-// types that it takes, over special numbers and all pairs of them, once with constants and once
-// with inputs of the network. The operators come from the table; an operator that needs more than
-// operands of the same type has rows in `forms`.
+// Constant folding must give the same results as the kernels. Every foldable operator is run in all
+// types that it accepts, over special numbers and all pairs of them, once with constants and once
+// with inputs of the network. The operators come from the table of operators. Operators that need
+// more than operands of the same type have rows in `forms`.
 #include "graph/reference/reference.h"
 
 #include "data/dtype.h"
@@ -50,13 +50,14 @@ static const double special[] = {
 
 enum { N_SPECIAL = sizeof(special) / sizeof(special[0]), N_PAIRS = N_SPECIAL * N_SPECIAL };
 
-// What an operator needs in addition to operands of the same type.
+// Needs of an operator beyond operands of the same type.
 static const struct form {
     enum msc_op op;
     const char *attrs[3][2];
     int n_outputs;           // 0 means one
     enum msc_dtype types[3]; // types of the operands; NONE: the type under test
-    bool is_small[3];        // operand holds 0 to 0.75 (scales), or integers 0 to 3 (positions)
+    // the operand's elements are 0 to 0.75 (scales), or integers 0 to 3 (positions)
+    bool is_small[3];
 } forms[] = {
     {.op = MSC_OP_CAST, .attrs = {{"dtype", "float32"}}},
     {.op = MSC_OP_CAST, .attrs = {{"dtype", "float64"}}},
@@ -95,7 +96,7 @@ static const struct form {
 
 struct folding {
     enum msc_op op;
-    const struct form *form; // NULL: no extra needs
+    const struct form *form; // NULL: operands of the same type
     int n_operands, n_outputs;
     struct msc_array *operands[3];
 };
@@ -134,8 +135,8 @@ static struct msc_array *make_operand(const struct folding *f, int operand, enum
 }
 
 // How operands are combined: all of shape [pairs, 2]; a column and a row, broadcast; pairs and a
-// vector of scales; or a few numbers, broadcast. The few are short enough for shape inference to
-// follow their values, and their blocks are tried in all combinations.
+// vector of scales; or a few numbers, broadcast. A few numbers are short enough for shape inference
+// to follow their values, and their blocks are tried in all combinations.
 enum { FEW_NUMBERS = 8, FEW_BLOCKS = (N_SPECIAL + FEW_NUMBERS - 1) / FEW_NUMBERS };
 enum together {
     TOGETHER_ALIKE,
@@ -243,7 +244,7 @@ static int32_t constant_of(const struct msc_graph *g, int output) {
     return msc_graph_weight_of(g, msc_graph_joint(g, copy)->operands[0]);
 }
 
-// What no kernel computes (an integer divided by 0) must not be folded either.
+// If no kernel computes a result (an integer divided by 0), it must not be folded either.
 static void compare(const struct folding *f, const struct msc_graph *run,
                     const struct msc_graph *bound) {
     struct msc_array *computed[3];

@@ -64,9 +64,9 @@ static void test_graph_forms__joint(void **state) {
     msc_graph_destroy(g);
 }
 
-// Cases that the tutorial does not show, by the description of MSC's forms: a symbolic dimension
-// is printed as its prim, a joint with a shared weight names the weight's first holder, and every
-// scope is printed.
+// Cases that the tutorial does not show; expected texts follow the description of MSC's forms. A
+// symbolic dimension is printed as its prim, a joint with a shared weight names the weight's first
+// holder, and every scope is printed.
 static void test_graph_forms__branches(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();
@@ -115,7 +115,7 @@ static void test_graph_forms__scalar_and_escapes(void **state) {
     msc_graph_destroy(g);
 }
 
-// Expected: the description of MSC's inspect().
+// The expected text follows the description of MSC's inspect().
 static void test_graph_forms__inspect(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();

@@ -48,11 +48,13 @@ static void test_graph_fuse__bias(void **state) {
     struct msc_graph *g = load_file(CASE("bias"));
     assert_int_equal(msc_graph_n_joints(g), 6);
     assert_int_equal(count_of(g, MSC_OP_LINEAR_BIAS), 1);
-    assert_int_equal(count_of(g, MSC_OP_CONV2D_BIAS), 2); // one is followed by a normalisation
+    // one of the two is followed by a normalisation
+    assert_int_equal(count_of(g, MSC_OP_CONV2D_BIAS), 2);
     assert_int_equal(count_of(g, MSC_OP_CONV2D_TRANSPOSE), 1);
     const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, 0));
     const struct msc_joint *line = msc_graph_joint(g, y->producer);
-    assert_memory_equal(line->name, "matmul", 6); // the layer's name, with the sum's value
+    // has the name of the layer, and the value of the sum
+    assert_memory_equal(line->name, "matmul", 6);
     assert_memory_equal(y->alias, "add", 3);
     assert_string_equal(weight_of(g, line->name, "bias")->layout, "O");
     y = msc_graph_tensor(g, msc_graph_output(g, 1));
@@ -107,7 +109,8 @@ static void test_graph_fuse__einsum(void **state) {
     msc_graph_destroy(g);
     g = load_file(CASE("no_einsum"));
     assert_int_equal(count_of(g, MSC_OP_EINSUM), 4);
-    assert_int_equal(count_of(g, MSC_OP_LINEAR), 1); // a constant, summed over two axes
+    // the Einsum with a constant that sums over two axes
+    assert_int_equal(count_of(g, MSC_OP_LINEAR), 1);
     msc_graph_destroy(g);
 }
 
@@ -141,7 +144,7 @@ static void test_graph_fuse__einsum_weights(void **state) {
         const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, i));
         assert_string_equal(msc_graph_joint(g, y->producer)->name, y->alias);
     }
-    for (int32_t i = 0; i < sites.n_sites; i++) { // no constant counts as an activation
+    for (int32_t i = 0; i < sites.n_sites; i++) { // no site treats a constant as an activation
         const struct msc_site *site = &sites.sites[i];
         assert_true((site->kind == MSC_SITE_WEIGHT) ==
                     (msc_graph_weight_of(g, site->tensor) != MSC_NO_ID));

@@ -11,7 +11,7 @@
 
 #define CASE(name) MSC_TESTS_FOLDER "/kernels/cases/test_fused_" name "/model.onnx"
 
-// Expected values, by their names in the model.
+// Expected values. Names refer to the model.
 static const struct {
     const char *result, *query, *q, *k, *probabilities, *v;
     float scale;
@@ -54,7 +54,7 @@ static void test_graph_fuse_attention__joints(void **state) {
     msc_graph_destroy(g);
 }
 
-// The sites are the operands of each product, named after the joints that give them.
+// The sites are the operands of each product. Their names come from the joints that produce them.
 static void test_graph_fuse_attention__split(void **state) {
     (void)state;
     struct msc_graph *g = load_file(CASE("attention")), *split, *again;
@@ -83,7 +83,7 @@ static void test_graph_fuse_attention__split(void **state) {
     assert_ok(msc_graph_split(&again, split));
     assert_ptr_equal(again, split);
     msc_graph_destroy(again);
-    // A bound graph, which is what runs, is split, too.
+    // A bound graph, which is the graph that runs, can be split, too.
     assert_ok(msc_graph_bind(&again, g, NULL, 0));
     assert_true(msc_graph_equal(again, split, true));
     msc_graph_destroy(again);
@@ -148,7 +148,7 @@ static void test_graph_fuse_attention__export(void **state) {
     msc_graph_destroy(g);
 }
 
-// Nothing is fused if the axis, the place of the scale, the consumers or the constants differ.
+// Nothing is fused if the axis, the position of the scale, the consumers or the constants differ.
 static void test_graph_fuse_attention__not(void **state) {
     (void)state;
     struct msc_graph *g = load_file(CASE("no_attention")), *split;
@@ -208,7 +208,7 @@ static void test_graph_fuse_attention__symbols(void **state) {
     msc_graph_destroy(g);
 }
 
-// Joints that already have the names that the body's inputs would get.
+// The graph already has joints with the names that the body's inputs would get.
 static void test_graph_fuse_attention__names(void **state) {
     (void)state;
     struct msc_graph *g, *split, *whole;

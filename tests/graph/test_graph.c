@@ -266,7 +266,7 @@ static void test_graph_graph__dead_parts_go(void **state) {
     msc_graph_destroy(g);
 }
 
-// A joint in the middle is replaced by another with its name; the order stays topological.
+// Replaces a joint in the middle by another with the same name; the order stays topological.
 static void test_graph_graph__replace_joint(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();
@@ -291,7 +291,7 @@ static void test_graph_graph__replace_joint(void **state) {
     msc_graph_destroy(g);
 }
 
-// A joint placed after an output takes over its name, and reads the old tensor itself.
+// A joint placed after an output takes over the output's name, and reads the former output tensor.
 static void test_graph_graph__replace_output(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();

@@ -24,7 +24,7 @@ struct shape_case {
     struct shape operands[MAX_OPERANDS];
     const char *attrs;    // "key=value;key=value"
     const char *expected; // shapes of the outputs, or part of the error message
-    enum msc_dtype dtype; // of the inputs; NONE: float32
+    enum msc_dtype dtype; // type of the inputs; NONE: float32
 };
 
 static const struct shape_case cases[] = {
@@ -316,7 +316,8 @@ static int32_t add_windowed(struct msc_graph *g, enum msc_op op, int32_t x, int3
                                                  .attrs = attrs});
 }
 
-// Symbolic lengths evaluate to what bound ones give (checked against torch for 37 x 50).
+// Symbolic lengths, evaluated, equal the lengths of a bound graph (checked against torch for 37 x
+// 50).
 static void test_graph_infer__symbolic(void **state) {
     (void)state;
     int32_t x;
@@ -399,7 +400,8 @@ static void test_graph_infer__dimensions_fold(void **state) {
     assert_int_equal(msc_dim_binary(&out, g, "And", n, h), MSC_E_INVALID);
     struct msc_dim most = binary(g, "Mul", n, number(INT64_MIN));
     assert_int_equal(msc_dim_binary(&out, g, "FloorDiv", most, number(-1)), MSC_E_INVALID);
-    // n - INT64_MIN, which only a file can contain, must not be turned into an addition.
+    // n - INT64_MIN, which can come only from a file, must not be turned into an
+    // addition.
     const struct msc_attr least = {"value", "-9223372036854775808"};
     int32_t parents[2] = {n.prim, 0};
     assert_ok(msc_graph__add_prim(&parents[1], g, NULL, "Int", 0, NULL, 1, &least));
@@ -443,7 +445,7 @@ static void test_graph_infer__layouts(void **state) {
     }
 }
 
-// Resize scales of a symbolic length must be refused if a 64-bit number cannot express them.
+// Resize scales of a symbolic length must be refused if 64-bit numbers cannot express them.
 static void test_graph_infer__symbolic_scales(void **state) {
     (void)state;
     static const char *const wrong[] = {"1,1,1,1e-30", "1,1,5e-20,1", "1,1,1,1e7",

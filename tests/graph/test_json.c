@@ -1,5 +1,5 @@
-// Graphs as JSON: round trips, and damaged texts that must be refused. Texts are compared with
-// the graph that was written.
+// Graphs as JSON: round trips, and damaged texts that must be refused. The graph read from a text
+// is compared with the graph that was written.
 #include "tests/graph/graph_samples.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,6 @@
-// Notes: metadata and documentation that a model file holds in addition to the network. They are
-// kept through clones, binding, ONNX files and JSON. Expected notes are those that the test sets.
+// Notes: metadata and documentation that a model file contains in addition to the network. Notes
+// are kept through clones, binding, ONNX files and JSON. Expected notes are those that the test
+// sets.
 #include "graph/notes.h"
 
 #include "tests/graph/onnx_files.h"
@@ -95,7 +96,7 @@ static void test_graph_notes__json(void **state) {
     msc_graph_destroy(g);
 }
 
-// Reads the graph's JSON with `notes` as its member of that name.
+// Reads the graph's JSON with its member "notes" replaced by `notes`.
 static enum msc_status read_with(struct msc_graph **out, const char *notes) {
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("dims"));
     struct msc_str text = {0}, changed = {0};
@@ -116,8 +117,8 @@ static void expect_pair(const struct msc_attr *pair, const char *key, const char
     assert_string_equal(pair->value, value);
 }
 
-// A tensor that is both input and output has a text for each. Of repeated entries the last one
-// counts, as in ONNX Runtime.
+// A tensor that is both input and output has two texts, one for each role. If entries repeat, the
+// last one is used, as in ONNX Runtime.
 static void test_graph_notes__same_names(void **state) {
     (void)state;
     static const struct msc_attr repeated[] = {{"names", "a"}, {"k", "1"},     {"names", "b"},

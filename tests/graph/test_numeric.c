@@ -142,7 +142,7 @@ static void test_graph_numeric__special_values(void **state) {
     }
 }
 
-// The vectorised functions give the same bits as the scalar ones, for any length and in place.
+// The vectorised functions give the same bits as the scalar functions, for any length and in place.
 static void test_graph_numeric__runs_have_the_same_bits(void **state) {
     enum { N = 1000 };
     float x[N], got[N], want[N];

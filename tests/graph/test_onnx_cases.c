@@ -41,7 +41,7 @@ static bool is_expected_refusal(void) {
 // content of inputs are not compared.
 static bool fits(const struct msc_tensor *t, const Onnx__ValueInfoProto *declared) {
     const Onnx__TensorShapeProto *shape = declared->type->tensor_type->shape;
-    const char *format; // set for numbers narrower than their storage
+    const char *format; // ONNX's name of a type that is narrower than its storage, else ""
     if (shape->n_dim != (size_t)t->n_dims ||
         msc_onnx_storage(declared->type->tensor_type->elem_type, &format) != t->dtype) {
         return false;

@@ -44,8 +44,8 @@ static void test_graph_onnx_export__round_trip(void **state) {
     };
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         struct msc_graph *g = load_file(paths[i]), *again;
-        // The first model is written twice, because a constant that becomes a bias changes the
-        // numbering of the others.
+        // The first model is written twice: when a constant becomes a bias, the numbering of the
+        // other constants changes.
         if (i == 0) {
             assert_ok(msc_onnx_save(g, scratch, NULL));
             msc_graph_destroy(g);
@@ -267,7 +267,7 @@ static void test_graph_onnx_export__einsum_weights(void **state) {
     msc_graph_destroy(g);
 }
 
-// Blocks as in opset 21. If a block covers several axes, they are stored as one.
+// Blocks as in opset 21. If a block covers several axes, these axes are stored as one.
 static void test_graph_onnx_export__groups(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
@@ -378,7 +378,7 @@ static void test_graph_onnx_export__weight_in_both_forms(void **state) {
 }
 
 // A mask is exported as a Mul before the consumer, followed by a QDQ pair if the edit also
-// quantises. A replacement's elements are stored instead of the weight's.
+// quantises. If a weight has a replacement, the replacement's elements are stored.
 static void test_graph_onnx_export__masks_and_replaced(void **state) {
     (void)state;
     static const bool kept[3] = {true, false, true};
@@ -457,8 +457,8 @@ static void test_graph_onnx_export__dilations(void **state) {
     msc_graph_destroy(g);
 }
 
-// Opset 21 wants scale and bias per channel, so values per group are repeated over the group's
-// channels.
+// Opset 21 expects scale and bias per channel. So values per group are repeated for all channels of
+// the group.
 static void test_graph_onnx_export__groups_of_channels(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MORE("group_norm_18"));

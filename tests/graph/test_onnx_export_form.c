@@ -1,5 +1,5 @@
-// Exported forms that ONNX Runtime turns into integer kernels. tests/long/check_forms.py shows
-// that it does so; here the numbers are checked, worked out by hand.
+// Exported forms that ONNX Runtime turns into integer kernels. tests/long/check_forms.py shows that
+// it does so. These tests check the exported numbers against numbers worked out by hand.
 #include "tests/graph/onnx_nets.h"
 
 static const float half = 0.5f, tenth = 0.1f, one = 1;
@@ -258,7 +258,7 @@ static void test_graph_onnx_export_form__hard_swish(void **state) {
     check_bytes(&n, gate->input[1], MSC_ONNX_FLOAT, 4, (const float[]){0.25f / 6});
     check_bytes(&n, gate->input[2], MSC_ONNX_UINT8, 1, "\x1c");
     finish_net(&n);
-    // The usual form is kept if 3 is not a multiple of the step (0.1001) or the range ends above
+    // The usual form is kept if 3 is not a multiple of the step (0.1001) or the range starts above
     // -3.
     static const float odd = 0.1001f;
     struct msc_edit uneven = make_edit(8, 0, 255, &odd, &forty);
@@ -329,7 +329,7 @@ static void test_graph_onnx_export_form__tail(void **state) {
     finish_net(&n);
 }
 
-// x ── conv ── + 3 ── conv2, with a bias replaced by 1.5 and 2.6. Rounded together with the 3 it
+// x ── conv ── + 3 ── conv2, with the bias replaced by 1.5 and 2.6. Bias plus 3, rounded together,
 // is 9 and 11 steps of 0.5 * 1. If the bias is rounded by itself, the addition remains.
 static void test_graph_onnx_export_form__replaced_bias(void **state) {
     (void)state;
@@ -515,8 +515,8 @@ static void test_graph_onnx_export_form__shuffle(void **state) {
     finish_net(&n);
 }
 
-// A channel shuffle becomes a Gather, which leaves joints without consumers. The bodies of a Loop
-// and an If after it are still written completely, with 40 and 30 joints.
+// A channel shuffle becomes a Gather, so some joints lose their consumers and are not written. The
+// bodies of a Loop and an If after the shuffle are still written completely, with 40 and 30 joints.
 static void test_graph_onnx_export_form__bodies(void **state) {
     (void)state;
     struct net n = {.g = load_file(MSC_TESTS_MODEL("bodies"))};

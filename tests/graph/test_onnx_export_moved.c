@@ -55,8 +55,8 @@ static void test_graph_onnx_export_moved__integers(void **state) {
     finish_net(&n);
 }
 
-// Values that another consumer reads with another range or as floats are moved as floats. So are
-// all values for a target that wants QDQ pairs after moves.
+// Values are moved as floats if another consumer reads them as floats or with another range. If a
+// target wants QDQ pairs after moves, all values are moved as floats.
 static void test_graph_onnx_export_moved__floats(void **state) {
     (void)state;
     struct net n;

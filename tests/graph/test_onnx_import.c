@@ -10,8 +10,8 @@
 static void test_graph_onnx_import__names(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("names"));
-    // Names shared by two nodes, or by a node and an input, and a name that is derived from an
-    // operator but belongs to a later node.
+    // Two nodes share a name, a node and an input share a name, and a name derived from an operator
+    // belongs to a later node.
     assert_string_equal(op_of(g, "relu_1"), "nn.relu");
     assert_string_equal(op_of(g, "sigmoid"), "sigmoid");
     assert_string_equal(op_of(g, "tanh"), "tanh");

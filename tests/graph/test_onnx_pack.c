@@ -122,8 +122,9 @@ static void fill_codes(int32_t values[], int64_t n, int32_t bits, bool is_signed
 
 // ---- Sizes ------------------------------------------------------------------------------------
 
-// Packing costs 170 bytes of nodes for each part and 40 once. So 1520 integers of 6 bits (1140
-// bytes of data) take as much as stored in 8 bits. Padding to a multiple of four elements counts.
+// Packing costs 170 bytes of nodes for each part, plus 40 bytes. So 1520 integers of 6 bits (1140
+// bytes of data) need as many bytes as in 8 bits. The padding to a multiple of four elements is
+// included.
 static void test_graph_onnx_pack__sizes(void **state) {
     (void)state;
     static const struct {
@@ -227,7 +228,7 @@ static void test_graph_onnx_pack__every_width(void **state) {
     }
 }
 
-// More elements than constant folding handles if its result is larger than its operands.
+// More elements than constant folding accepts if the result is larger than the operands.
 static void test_graph_onnx_pack__many(void **state) {
     (void)state;
     enum { N = 1100000 };

@@ -293,7 +293,7 @@ static void test_graph_quant__groups(void **state) {
                           .group_axes = 1,
                           .scales = scales,
                           .zero_points = none};
-    // [2, 6] in groups of 4 and 2, and the same with the 6 as 2 x 3.
+    // [2, 6] in groups of 4 and 2, and the same elements as [2, 2, 3].
     static const int32_t rows[] = {1, -6, 7, 3, -2, 6, 0, -7, 1, 6, -2, 3};
     static const float row_values[] = {0.300000012f,  -1.80000007f, 2.10000014f,   0.900000036f,
                                        -0.400000006f, 1.20000005f,  0.0f,          -3.5f,

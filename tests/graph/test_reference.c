@@ -32,7 +32,7 @@ static const struct {
 };
 
 struct totals {
-    int cases;   // folders
+    int cases;   // folders of cases
     int outside; // cases with an operator that is not in the table
     int ran;     // cases that ran in at least one way
     int runs;    // runs, in both ways
@@ -59,7 +59,7 @@ static bool uses_only_table(const struct onnx_case *c) {
 }
 
 // ONNX's runner allows rtol 1e-3 and atol 1e-7. Float32 sums in another order need a larger atol.
-// All types except floats must be equal.
+// Elements of all types other than floats must be equal.
 static bool is_close(const struct msc_array *got, const struct msc_array *want, int64_t i) {
     if (!msc_dtype_is_float(msc_array_dtype(want))) {
         return msc_array_get_i64(got, i) == msc_array_get_i64(want, i);

@@ -187,7 +187,7 @@ static void test_graph_reference_quant__conv_transpose(void **state) {
     msc_graph_destroy(f.g);
 }
 
-// The same layer with its weight in both orientations, and with zero points of the weight.
+// One layer with its weight in both orientations, and with zero points for the weight.
 static void test_graph_reference_quant__linear(void **state) {
     static const float expected[] = {5.067e+00f,      2.0239997e-01f, -3.5447998e+00f,
                                      -2.2586799e+00f, -1.3022e+00f,   -1.46344e+00f};

@@ -1,6 +1,6 @@
-// TopK of elements that ONNX does not define or ONNX Runtime does not accept: NaN, which counts as
-// the largest, and rare types. The cases that both define are in make_cases.py. Expected ranks come
-// from numpy.
+// TopK of elements that ONNX does not define or ONNX Runtime does not accept: NaN, which is treated
+// as the largest, and rare types. Elements that both define are tested by the cases of
+// make_cases.py. Expected ranks come from numpy.
 #include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 
@@ -69,8 +69,7 @@ static void test_graph_reference_rank__nan(void **state) {
     }
 }
 
-// The same for integer types, without NaN. Expected: numpy's argsort(kind="stable") of x and of
-// -x.
+// Integer types, which have no NaN. Expected: numpy's argsort(kind="stable") of x and of -x.
 static void test_graph_reference_rank__whole(void **state) {
     static const enum msc_dtype dtypes[] = {MSC_DTYPE_I8,  MSC_DTYPE_U8,  MSC_DTYPE_I16,
                                             MSC_DTYPE_U16, MSC_DTYPE_I32, MSC_DTYPE_U32,

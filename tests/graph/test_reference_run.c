@@ -268,7 +268,7 @@ static void test_graph_reference_run__counts_found_late(void **state) {
     msc_graph_destroy(g);
 }
 
-// The length of a sum is known from one operand only, and the other turns out to have another
+// The length of a sum is known from only one operand. At run time the other operand has another
 // length.
 static void test_graph_reference_run__lengths_found_late(void **state) {
     (void)state;

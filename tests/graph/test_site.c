@@ -1,5 +1,5 @@
-// Sites: where compression can act, which slots a site covers, and what each target requantises.
-// Expected sites are written by hand for small graphs.
+// Sites: where compression can act, which slots a site covers, and which values each target
+// requantises. Expected sites are written by hand for small graphs.
 #include "graph/site.h"
 
 #include "tests/graph/graph_samples.h"
@@ -193,7 +193,8 @@ static void test_graph_site__embeddings(void **state) {
     msc_graph_destroy(g);
 }
 
-// Both weights and the input have sites, the state does not. A product of constants has none.
+// Both weights and the input have sites, but the state has none. A product of constants has none
+// either.
 static void test_graph_site__recurrent(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -352,8 +353,8 @@ static void test_graph_site__target_numbers(void **state) {
     msc_graph_destroy(g);
 }
 
-// A convolution's result with another consumer, or that is an output, is requantised before the
-// relu as well. Results that only float joints read are not.
+// The result of a convolution is requantised before the relu as well if it has another consumer or
+// is an output. Results that only float joints read are not requantised.
 static void test_graph_site__target_readers(void **state) {
     (void)state;
     struct msc_graph *g;

@@ -39,7 +39,8 @@ static void check_rows(const struct msc_graph *g, const struct row rows[], int32
     msc_weight_graph_finish(&w);
 }
 
-// a -> norm -> relu -> b; the sum of relu and b follows the relu in a concatenation, which c reads.
+// a -> norm -> relu -> b. A concatenation, which c reads, joins the relu and then the sum of relu
+// and b.
 static struct net branches(void) {
     struct net n = net_begin(3);
     int32_t x = add_input(n.g, "x", "NCHW", 4, (const int64_t[]){1, 3, 4, 4});

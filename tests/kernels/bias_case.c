@@ -34,7 +34,7 @@ int64_t bias_count_y(const struct bias_shape *s) {
     return s->n * s->out * out_size(s, s->height) * out_size(s, s->width);
 }
 
-// The place of the first weight from input channel `c` of a group to output channel `o`.
+// Index in the weight of the first tap from input channel `c` of a group to output channel `o`.
 static int64_t place_of_weight(const struct bias_shape *s, int64_t o, int64_t c) {
     int64_t at = s->op == MSC_OP_CONV2D_TRANSPOSE ? c * s->out + o : o * (s->in / s->groups) + c;
     return at * s->kernel * s->kernel;
@@ -96,7 +96,7 @@ static const struct bias_range weights[] = {{-127, 127, 0}, {0, 255, 128}, {-128
 
 static const float coarse_step = 0.03f;
 
-// Chooses scales. Those of a bias that must be a certain integer are powers of two.
+// Chooses scales. If a bias must be a certain integer, its scales are powers of two.
 static void set_scales(struct bias_trial *t, const struct bias_shape *s) {
     bool is_known = t->kind == BIAS_LARGEST || t->kind == BIAS_TOO_LARGE;
     t->n_scales = t->w == &weights[0] ? (int32_t)s->out : 1;
@@ -124,7 +124,7 @@ static int32_t extreme(const struct bias_range *r) {
     return r->zero - r->low > r->high - r->zero ? r->low - r->zero : r->high - r->zero;
 }
 
-// Draws the bias as integers and as floats. The largest have the sign of channel 0's sums.
+// Draws the bias as integers and as floats. The largest biases have the sign of channel 0's sums.
 static void draw_bias(int32_t q[], float b[], struct bias_case *c, const struct bias_trial *t,
                       int64_t most) {
     for (int o = 0; o < c->shape->out; o++) {
@@ -178,8 +178,8 @@ static void expect(struct bias_case *c, struct bias_trial *t, const int32_t w[])
     assert_int_equal(reaches, t->kind == BIAS_LARGEST && !is_transposed);
 }
 
-// Weights of all sizes. Those of channel 0 are the largest, so that with the first image its sums
-// reach the bound.
+// Draws weights of all sizes. The weights of channel 0 are the largest, so that its sums for the
+// first image reach the bound.
 static void draw_weight(int32_t q[], float v[], struct bias_case *c, const struct bias_trial *t) {
     const struct bias_shape *s = c->shape;
     uint32_t n = (uint32_t)(t->w->high - t->w->low + 1);

@@ -18,7 +18,7 @@ enum bias_end {
     BIAS_END_NONE,
     BIAS_END_RELU,
     BIAS_END_ABS
-}; // follows the joint: nothing, a limit or an element-wise program
+}; // what follows the joint: nothing, a limit or an element-wise program
 
 struct bias_shape {
     const char *name;
@@ -33,11 +33,11 @@ extern const struct bias_shape bias_shapes[BIAS_SHAPES];
 int64_t bias_count_y(const struct bias_shape *s);
 
 enum bias_kind {
-    BIAS_FLOAT, // not rounded
+    BIAS_FLOAT, // a bias that is not rounded
     BIAS_SMALL,
-    BIAS_LARGEST,   // the largest that may be added to the integer sums
-    BIAS_TOO_LARGE, // larger by one step of float32
-    BIAS_COARSE,    // rounded to another step
+    BIAS_LARGEST,   // the largest bias that may be added to the integer sums
+    BIAS_TOO_LARGE, // one step of float32 larger than the largest
+    BIAS_COARSE,    // rounded to a step other than that of the sums
     BIAS_KINDS
 };
 enum { BIAS_INPUTS = 4, BIAS_WEIGHTS = 3, BIAS_TRIALS = BIAS_INPUTS * BIAS_WEIGHTS * BIAS_KINDS };

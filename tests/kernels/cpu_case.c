@@ -149,7 +149,7 @@ static void set_range(struct cpu_quant *q, int index, struct cpu_edit_kind kind,
                       float high) {
     low = low < 0.0f ? low : 0.0f;
     high = high > 0.0f ? high : 0.0f;
-    if (!isfinite(high - low)) { // results with NaN or infinities
+    if (!isfinite(high - low)) { // the results contain NaN or infinities
         low = -1.0f;
         high = 1.0f;
     }
@@ -371,7 +371,7 @@ static double differences(const struct msc_array *a, const struct msc_array *b, 
     return sum;
 }
 
-// How far noise in a float's last bit moves the result: the largest of four runs.
+// How far noise in the last bit of floats moves the result: the largest of four runs.
 static double noise_differences(struct cpu_case *c, const struct msc_array *expected) {
     double most = 0, power;
     c->noise = FLT_EPSILON;

@@ -43,8 +43,8 @@ struct cpu_quant { // an edit with memory for its parameters
 struct cpu_case {
     struct msc_graph *g;
     struct msc_rng rng;
-    float low, high; // range of random elements
-    float noise;     // relative noise added to what the reference kernels read
+    float low, high; // range of the random elements that are drawn
+    float noise;     // relative noise added to the values that the reference kernels read
     struct msc_array *inputs[CPU_CASE_MAX];
     // Quantisation of inputs given as integers; NULL: float inputs.
     const struct msc_quant *input_quants[CPU_CASE_MAX];
@@ -60,7 +60,7 @@ struct cpu_case {
     // Optional: changes the elements of a row's operand after they were drawn.
     void (*adjust)(const struct kernel_operand *o, float x[], int64_t n);
     int n_steps;       // number of steps of the last plan, without aliases
-    bool is_at_limits; // steps may have no shader, and run in one way only
+    bool is_at_limits; // steps may lack a shader, and each step runs in only one way
     int n_on_host;     // number of the last plan's steps that ran on the host (vulkan)
 };
 
@@ -106,16 +106,17 @@ void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
 
 // Runs the plan and returns output `index` of the graph under the edits. The caller owns *out.
 void cpu_run(struct msc_array **out, struct cpu_case *c, int index);
-// The same with the reference kernels; quantised joints with graph/reference/reference_quant.h.
+// Like cpu_run, but with the reference kernels; quantised joints use
+// graph/reference/reference_quant.h.
 void cpu_expect(struct msc_array **out, struct cpu_case *c, int index);
 
 void cpu_check_equal(struct cpu_case *c);
 // Checks sum (a - b)^2 <= bound * sum b^2.
 void cpu_check_close(struct cpu_case *c, double bound);
-// The same check. If terms cancel, the root mean square error may instead be up to a hundred
-// times the change of the result when all inputs of joints change in a float's last bit.
+// Like cpu_check_close, but if terms cancel, the root mean square error may be larger: up to a
+// hundred times the change of the result when all inputs of joints change in a float's last bit.
 void cpu_check_conditioned(struct cpu_case *c, double bound);
-// Checks for equality or closeness, as the row added last says.
+// Checks for equality or closeness, as the last added row specifies.
 void cpu_check_row(struct cpu_case *c);
 // Runs every row that has this reader. cpu_check_layouts runs rows whose first input has 4 dims
 // once more in channels-last layout.

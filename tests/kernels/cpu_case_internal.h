@@ -1,5 +1,5 @@
-// What the files of cpu_case share: cpu_case.c builds graphs and computes expected values,
-// cpu_case_run.c runs a graph's plan, cpu_case_variants.c runs its steps in other ways.
+// Declarations that the files of cpu_case share. cpu_case.c builds graphs and computes expected
+// values, cpu_case_run.c runs a graph's plan, cpu_case_variants.c runs its steps in other ways.
 #ifndef MSC_TESTS_CPU_CASE_INTERNAL_H
 #define MSC_TESTS_CPU_CASE_INTERNAL_H
 
@@ -17,7 +17,8 @@ void cpu__open_device(void);
 // Returns false for a device that flushes numbers below 2^-126 to zero.
 bool cpu__keeps_denormals(void);
 
-// Sets an edit of `kind` for the range of `x`, by channel of `axis` if the kind says so.
+// Sets an edit of `kind` for the range of `x`, or for the range of each channel along `axis` if
+// `kind` has scales per channel.
 void cpu__set_quant(struct cpu_quant *q, struct cpu_edit_kind kind, const struct msc_array *x,
                     int axis, bool is_weight);
 
@@ -28,15 +29,15 @@ void cpu__fill_with_junk(struct msc_backend *b, void *memory, size_t n_bytes);
 // Quantised variants of output 0, with or without the floats, must equal the quantised floats.
 void cpu__check_quantizing(const struct cpu_runner *r, const struct msc_step *s,
                            const struct msc_call *call);
-// Steps that move elements must make the output's variant from the input's variant.
+// A step that moves elements must make a variant of its output from the same variant of its input.
 void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
                        const struct msc_call *call);
 // Float32 inputs given as integers, each with its own quantisation, must give the same bits as
 // the floats they represent, including quantised variants.
 void cpu__check_integers(const struct cpu_runner *r, const struct msc_step *s,
                          const struct msc_call *call);
-// Calls with different formats and weights must give the same together as one by one. `call` is
-// one of them; the others read floats and the float weights.
+// Calls with different formats and weights must give the same results together as one by one.
+// `call` is one of these calls; the others read floats and the float weights.
 void cpu__check_together(const struct cpu_runner *r, const struct msc_step *s,
                          const struct msc_call *call);
 

@@ -68,9 +68,9 @@ static void close_backend(struct msc_backend *b) {
     assert_int_equal(msc_vulkan_n_messages(b), 0);
 }
 
-// Returns whether a step is run in other ways, too. On software drivers, and for large steps,
-// only the first steps of an operator are, and then every seventh, a number that does not divide
-// the tests' loops. Large steps on a device are not.
+// Returns whether a step is run in other ways, too. On software drivers, and for large steps, this
+// holds for the first steps of an operator and then for every seventh step (7 does not divide the
+// lengths of the tests' loops). On a device it never holds for large steps.
 static bool is_varied(const struct cpu_case *c, const struct msc_step *s, int64_t n_elements) {
     enum { N_FIRST = 4, PERIOD = 7 };
     static int n_seen[MSC_OP_COUNT];
@@ -122,8 +122,8 @@ void cpu__fill_with_junk(struct msc_backend *b, void *memory, size_t n_bytes) {
     msc_free(junk);
 }
 
-// Steps that may run on the host because they have no shader: means and norms of more elements
-// than some drivers' loops allow, and all steps if the number of workgroups is limited.
+// Steps that may run on the host because they have no shader: means and norms of more elements than
+// the loops of some drivers allow, and any step if the number of workgroups is limited.
 static bool may_run_on_host(const struct msc_step *s) {
     if (getenv("MSC_VULKAN_GROUPS")) {
         return true;

@@ -87,8 +87,8 @@ void cpu__check_quantizing(const struct cpu_runner *r, const struct msc_step *s,
     other.data = allocate(r, msc_view_n_bytes(&floats));
     struct msc_call some = *call;
     some.quantized = quantized;
-    // The last variant is not integers. Kernels may quantise by themselves only if all variants
-    // are, so the others are also run without it.
+    // The last variant is not an integer variant. Kernels may quantise by themselves only if all
+    // variants are integers, so the other variants are also run without the last.
     for (int n = N_VARIANTS; n >= N_VARIANTS - 1; n--) {
         some.n_quantized = n;
         some.outputs = &none;
@@ -133,7 +133,7 @@ void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
     }
     for (int32_t i = 0; i < s->n_inputs; i++) {
         if (call->inputs[i].quant) {
-            return; // a variant is made only of floats
+            return; // a variant can be made only from floats
         }
     }
     make_variants(variants, quantized, r, &call->outputs[0]);
@@ -204,10 +204,10 @@ struct both {
     float scale;
     int32_t zero_point;
     struct msc_quant quant;
-    void *owned[2]; // memory of the integers and of the floats; NULL: unchanged from the call
+    void *owned[2]; // memory of the integers and of the floats; NULL: the call's own memory is used
 };
 
-// A scale near that of the range, and any zero point.
+// A scale near the one that the range implies, and any zero point.
 static void set_random_quant(struct both *x, struct msc_rng *rng, bool is_signed, const float v[],
                              int64_t n) {
     float low = 0.0f, high = 0.0f;
@@ -306,7 +306,8 @@ void cpu__check_integers(const struct cpu_runner *r, const struct msc_step *s,
     const struct msc_view *const inputs[2] = {integers, floats};
     struct msc_rng rng;
     msc_rng_seed(&rng, 77, 0);
-    // Each input is uint8, int8 or unchanged in turn; slow steps run only one turn.
+    // Inputs are uint8, int8 or unchanged, shifted by one in each round; slow steps run only one
+    // round.
     bool is_slow = s->macs > 1e6 || !r->b->def->memory_is_host;
     int32_t first = is_slow ? (int32_t)(msc_view_n_elements(&call->outputs[0]) % 2) : 0;
     for (int32_t turn = first; turn < (is_slow ? first + 1 : 3); turn++) {

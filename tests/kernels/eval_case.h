@@ -34,9 +34,9 @@ struct eval_case {
     struct eval_quant quants[EVAL_MAX_SLOTS][EVAL_CHOICES];
 };
 
-// Three convolutions in a row, "conv1" to "conv3", on samples [2,5,5]. The last one is wanted.
+// Three convolutions in a row, "conv1" to "conv3", on samples [2,5,5]. The last result is wanted.
 void eval_open_chain(struct eval_case *c, int64_t n_samples, int64_t batch);
-// The same on samples [2,height,width].
+// Like eval_open_chain, but on samples [2,height,width].
 void eval_open_chain_of(struct eval_case *c, int64_t height, int64_t width, int64_t n_samples,
                         int64_t batch);
 // A single relu of 8 MiB.
@@ -44,14 +44,14 @@ void eval_open_large(struct eval_case *c);
 // Convolutions with a residual, a hard swish of several joints, a constant, a split, reshaping,
 // pooling and linear layers. Two outputs and an inner tensor are wanted.
 void eval_open_net(struct eval_case *c, int64_t n_samples, int64_t batch);
-// The same network on samples with alternating widths; each sample is a batch.
+// Like eval_open_net, but on samples with alternating widths; each sample is a batch.
 void eval_open_widths(struct eval_case *c, const int64_t widths[], int64_t n_samples);
-// Uses the slots of a target's sites; each slot has the quants of its site's first slot.
+// Uses the slots of a target's sites. Each slot has the quantisations of its site's first slot.
 void eval_set_target(struct eval_case *c, const char *name);
 void eval_close(struct eval_case *c);
 
-// A trial's edits: NULL or one of the slot's quants, drawn from the trial's number. With a
-// target, one per site.
+// A trial's edits. Each slot (with a target, each site) has none or one of the slot's
+// quantisations, drawn from the trial's number.
 struct eval_edits {
     const struct msc_edit *edits[EVAL_MAX_SLOTS];
 };
@@ -62,7 +62,8 @@ int32_t eval_slot(const struct eval_case *c, const char *joint, int32_t operand)
 struct eval_results {
     struct msc_array *values[EVAL_MAX_TRIALS][EVAL_MAX_BATCHES][EVAL_MAX_WANTED];
     int begins[EVAL_MAX_TRIALS], ends[EVAL_MAX_TRIALS];
-    bool is_handed[EVAL_MAX_TRIALS][EVAL_MAX_BATCHES]; // since the trial began
+    // whether the sink received the values since the trial began
+    bool is_handed[EVAL_MAX_TRIALS][EVAL_MAX_BATCHES];
     const struct eval_case *c;
     struct msc_sink sink;
     int failing_trial; // the sink refuses this trial's second batch; -1: none

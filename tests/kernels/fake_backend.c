@@ -6,7 +6,7 @@
 
 #include "tests/msc_test.h"
 
-struct handle { // a handle that represents hidden memory
+struct handle { // a handle of hidden memory
     unsigned char *bytes;
 };
 

@@ -27,19 +27,20 @@ struct fake_backend {
     // Faults, which may be changed between calls.
     const char *failing_joint; // steps with this joint and weights of `failing_bits` fail
     int failing_bits;          // 0: with any weights
-    // The first allocation that fails, counted from 1, and how many do; 0: none.
+    // The number of the first allocation that fails, counted from 1, and the number of allocations
+    // that fail; 0: none.
     int first_failing_take;
     int n_failing_takes;
-    long long capacity_bytes;  // all of its memory; 0: unlimited
+    long long capacity_bytes;  // size of the backend's memory; 0: unlimited
     long long besides_bytes;   // additional memory that each run needs
-    bool tells_memory;         // reports how much memory it has
+    bool tells_memory;         // reports the size of its memory
     struct msc_cancel *cancel; // raised after `cancel_after` steps have run
     int cancel_after;
     int lost_after; // the device is lost after this number of steps; 0: never
     // Counters of requests.
     atomic_int n_runs, n_reorders, n_quantised, n_packed, n_taken, n_refused;
     atomic_int n_fused, n_unstored; // variants written by steps; outputs without memory
-    atomic_int n_moved;             // runs on integers
+    atomic_int n_moved;             // runs of steps on integers
     atomic_int n_launches, n_waits; // calls of run, and of download_all
     atomic_int live_buffers, live_weights, live_kernels;
     atomic_llong live_bytes, peak_bytes;

@@ -209,7 +209,8 @@ static enum msc_status add_input(int32_t *x, struct kernel_builder *b,
         snprintf(attribute, sizeof(attribute), "dtype=%s", msc_dtype_name(o->dtype));
         return add_unary(x, b->graph, MSC_OP_CAST, attribute);
     }
-    // A pool of single elements does not change them, but gives channels-last layout.
+    // A pool with windows of one element does not change the elements, but gives channels-last
+    // layout.
     bool is_last = (o->is_last && !b->has_no_pools) || (b->is_last && o->n_dims == 4);
     return is_last ? add_unary(x, b->graph, MSC_OP_MAX_POOL2D, "pool_size=1,1") : MSC_OK;
 }

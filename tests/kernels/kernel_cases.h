@@ -24,11 +24,11 @@ extern const struct kernel_case kernel_cases[];
 extern const size_t kernel_n_cases;
 
 bool kernel_case_has_reader(const struct kernel_case *k, const char *reader);
-// The next row with this reader, or NULL at the end. With `after` NULL, the first row; every
-// reader must have one.
+// The next row with this reader, or NULL at the end. If `after` is NULL, the first row. Every
+// reader must have at least one row.
 const struct kernel_case *kernel_case_next(const struct kernel_case *after, const char *reader);
 
-// A row for a convolution or linear layer without its last operand, the bias.
+// A convolution's or linear layer's row without its last operand, the bias.
 struct kernel_plain {
     struct kernel_case row;
     char operands[160]; // memory for the row's operands
@@ -54,7 +54,7 @@ struct kernel_operand {
 int kernel_case_operands(struct kernel_operand out[KERNEL_MAX_OPERANDS],
                          const struct kernel_case *k);
 
-// msc_graph_add_joint with attributes as text (tests/joint_attrs.h).
+// Like msc_graph_add_joint, but with attributes as text (tests/joint_attrs.h).
 enum msc_status kernel_add_joint(int32_t *joint, struct msc_graph *g, enum msc_op op,
                                  int32_t n_inputs, const int32_t inputs[], const char *attributes,
                                  int32_t n_weights, const struct msc_weight_spec weights[]);

@@ -141,7 +141,7 @@ out:
     return status;
 }
 
-// Runs the masked and the pruned graph. The evaluator's slots are those of the graph, in the same
+// Runs the masked and the pruned graph. The evaluator's slots are the graph's slots in the same
 // order.
 static enum msc_status run_both(struct tool *t) {
     struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;

@@ -1,4 +1,4 @@
-// The registry of backends, quantising on the cpu backend, and calls from several threads at
+// The registry of backends, quantisation on the cpu backend, and calls from several threads at
 // once. Expected values come from numpy and graph/quant.h.
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/engine/backends.h"
@@ -41,7 +41,7 @@ static void test_kernels_cpu_backend__open(void **state) {
     msc_backend_close(NULL);
 }
 
-// The name tells whether integer units may be used, because results are cached under it.
+// The name tells whether integer units may be used, because cached results are identified by it.
 static void test_kernels_cpu_backend__numerics(void **state) {
     (void)state;
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
@@ -111,7 +111,7 @@ static void test_kernels_cpu_backend__quantize(void **state) {
     msc_backend_close(b);
 }
 
-// The same formula as in graph/quant.h for every kind of integer.
+// Checks the formula of graph/quant.h for every kind of integer.
 static void test_kernels_cpu_backend__quantize_runs(void **state) {
     (void)state;
     for (int is_signed = 0; is_signed < 2; is_signed++) {
@@ -148,7 +148,7 @@ static void test_kernels_cpu_backend__quantize_runs(void **state) {
 
 enum { THREADS = 4, ROUNDS = 5 };
 
-// What the threads of the next case share, and a thread's own data.
+// Data that the threads of the next case share, and data of a single thread.
 struct shared {
     struct msc_backend *b;
     const struct msc_plan *plan;
@@ -184,7 +184,7 @@ static void *work(void *payload) {
     return NULL;
 }
 
-// Four threads run a step with the same edited weights, which the first thread to run packs.
+// Four threads run a step with the same edited weights. The first of them packs the weights.
 static void run_threads(struct shared *s, const struct msc_edit *edit) {
     struct worker workers[THREADS];
     size_t n_bytes;

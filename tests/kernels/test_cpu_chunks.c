@@ -57,8 +57,8 @@ static void check(struct cpu_case *c, int32_t output) {
     cpu_case_finish(c);
 }
 
-// Convolutions in chunks of 72 positions, which are 1.5 images or 4.5 of their rows; the same
-// with a single channel; and bands of 8 rows of an image.
+// Convolutions in chunks of 72 positions (1.5 images, or 4.5 rows of an image), with many channels
+// and with a single one; and bands of 8 rows of an image.
 static void check_conv(const struct kernel_case *row) {
     for (int i = 0; i < 2 * SHAPE_COUNT; i++) {
         struct cpu_case c;

@@ -76,7 +76,7 @@ static void test_kernels_cpu_conv__float(void **state) {
     check_all(&(struct edits){{0, false, false}, {0, false, false}}, false);
 }
 
-// If one side is float, everything is computed in float.
+// If the input or the weight is float or has more than 8 bits, everything is computed in float.
 static void test_kernels_cpu_conv__fake_quantised(void **state) {
     (void)state;
     check_all(&(struct edits){{0, false, false}, {4, true, true}}, false);
@@ -108,7 +108,7 @@ static void test_kernels_cpu_conv__integers_asymmetric_weights(void **state) {
     check_all(&(struct edits){{8, true, false}, {8, false, false}}, true);
 }
 
-// No tap reaches the last outputs.
+// The last output positions are reached by no tap of the kernel.
 static void test_kernels_cpu_conv__unreached(void **state) {
     static const struct edits edits[] = {{{0, false, false}, {0, false, false}},
                                          {{8, false, false}, {8, true, true}}};
@@ -138,7 +138,7 @@ static void test_kernels_cpu_conv__integers_beyond_float(void **state) {
     }
 }
 
-// Without integer units the bits are the same.
+// Machines without integer units compute the same bits.
 static void test_kernels_cpu_conv__integers_without_int8(void **state) {
     const struct kernel_case *row = NULL;
     (void)state;
@@ -172,8 +172,8 @@ static void test_kernels_cpu_conv__bands(void **state) {
     }
 }
 
-// The step includes all joints after the convolution; besides it there are only reorders of
-// inputs and output.
+// The step includes all joints after the convolution. The only other steps reorder inputs and
+// output.
 static void test_kernels_cpu_conv__fuses(void **state) {
     (void)state;
     struct cpu_case c;
@@ -217,7 +217,7 @@ static void test_kernels_cpu_conv__columns(void **state) {
     };
     (void)state;
     check_in_all_ways("columns", edits, 2, 2);
-    check_in_all_ways("wide_columns", edits, 1, 1); // more channels than edits have scales
+    check_in_all_ways("wide_columns", edits, 1, 1); // more channels than the edits have scales
 }
 
 // Depthwise convolutions of integer inputs with a scale per channel: every unit, windows by

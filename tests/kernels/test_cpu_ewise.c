@@ -12,7 +12,8 @@ static int32_t binary(struct cpu_case *c, enum msc_op op, int32_t a, int32_t b) 
     return cpu_joint(c, op, 2, IDS(a, b), "", MSC_NO_ID, MSC_NO_ID);
 }
 
-// The same elements in channels-last layout, which a pool of single elements prefers.
+// Returns x in channels-last layout: a pool with windows of one element prefers this layout and
+// does not change the elements.
 static int32_t make_last(struct cpu_case *c, int32_t x) {
     return unary(c, MSC_OP_MAX_POOL2D, x, "pool_size=1,1");
 }
@@ -141,7 +142,7 @@ static void test_kernels_cpu_ewise__fixed_powers(void **state) {
     }
 }
 
-// Intermediate results that several later joints read; all in one step.
+// Several later joints read an intermediate result; all joints are in one step.
 static void test_kernels_cpu_ewise__chain(void **state) {
     (void)state;
     for (int last = 0; last < 2; last++) {
@@ -263,8 +264,8 @@ static void check_integers(struct cpu_case *c, int32_t y, const float expected[]
     cpu_case_finish(c);
 }
 
-// max(a + b, 0), with b of the same shape or of one channel; and the same in a step that is not a
-// chain.
+// max(a + b, 0), with b of the same shape or with one channel; then the same joints in a step that
+// is not a chain.
 static void test_kernels_cpu_ewise__integers(void **state) {
     static float expected[INTEGERS];
     (void)state;

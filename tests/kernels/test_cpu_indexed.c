@@ -21,8 +21,8 @@ static void test_kernels_cpu_indexed__gather(void **state) {
     cpu_check_cases("gather");
 }
 
-// Several elements have the same target; in another row the output is larger than the windows
-// imply.
+// In one row several elements have the same target; in another the output is larger than the
+// windows imply.
 static void test_kernels_cpu_indexed__unpool(void **state) {
     (void)state;
     cpu_check_cases("unpool");

@@ -1,6 +1,6 @@
-// Products of windows by every method of this machine, compared with sums in plain C. Matrix
-// tiles are also tested on machines without them, emulated in plain C. Floats hold integers, so
-// their sums are exact.
+// Products of windows, computed by every method of this machine and compared with sums in plain C.
+// Machines without matrix tiles test them emulated in plain C. Floats have integer values, so their
+// sums are exact.
 #include "kernels/cpu/simd_indirect.h"
 
 #include "base/rng.h"
@@ -64,7 +64,7 @@ static int64_t below(struct msc_rng *rng, int64_t n) {
 static void set_at(struct windows *t, struct msc_rng *rng, int round) {
     int64_t stride = t->depth + below(rng, 2) * 4;
     for (int64_t i = 0; i < t->n; i++) {
-        // Evenly spaced, with gaps at the ends of rows, or anywhere.
+        // Windows are evenly spaced, have gaps at the ends of rows, or start anywhere.
         int64_t row = round % 3 == 1 ? i / 20 * 40 : 0;
         t->at[i] = round % 3 == 2 ? below(rng, 5000) : (i * stride + row) % 15000;
     }
@@ -114,7 +114,7 @@ static void set_epilogue(struct windows *t, struct msc_rng *rng, bool has_number
     }
 }
 
-// The expected result of the epilogue, computed for each sum by itself.
+// The expected result of the epilogue, computed separately for each sum.
 static void expect(struct windows *t, const struct msc_simd_epilogue *epilogue, bool is_float,
                    const struct msc_simd_bytes *q) {
     for (int64_t i = 0; i < t->n * t->channels; i++) {
@@ -163,7 +163,7 @@ static void check_ends(struct windows *t, struct results *r, const struct produc
     int64_t n = t->n * t->channels;
     for (epilogue.n_instrs = 0; epilogue.n_instrs < 2; epilogue.n_instrs++) {
         expect(t, &epilogue, p->is_float, &q);
-        // Floats; bytes; two variants of bytes; floats and bytes.
+        // Outputs: floats; bytes; two variants of bytes; floats and bytes.
         for (int outputs = 0; outputs < 4; outputs++) {
             memset(r, 0xee, sizeof(*r));
             epilogue.out = outputs == 0 || outputs == 3 ? r->y : NULL;
@@ -318,7 +318,7 @@ static void multiply_wrongly(void *sums, const struct msc_simd_indirect *w) {
     ((int32_t *)sums)[w->n * w->channels - 1]++;
 }
 
-// Tiles are used only if their results agree with the vectors'.
+// Tiles are used only if their results agree with the results of vector instructions.
 static void test_kernels_cpu_indirect__agree(void **state) {
     (void)state;
     struct msc_simd_product wrong = tiles_emulated;

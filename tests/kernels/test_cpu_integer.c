@@ -1,5 +1,5 @@
 // Integer joints on the cpu backend, compared bit by bit with the reference kernels: products and
-// convolutions that a model quantises itself, and quantising.
+// convolutions of integers that the model itself quantises, and the quantisation.
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "graph/reference/reference.h"
@@ -215,7 +215,7 @@ static int32_t add_weight_zeros(struct bench *b, const struct weights *w, int64_
     return add_numbers(b, w->dtype, channels, zeros);
 }
 
-// A form of an operator: its types and the operands after x and the weight.
+// A form of an operator: its types, and its operands after x and the weight.
 struct form {
     enum msc_dtype x, y;
     const struct weights *w;
@@ -413,7 +413,7 @@ static void test_kernels_cpu_integer__chain(void **state) {
 
 // ---- Digits -----------------------------------------------------------------------------------
 
-// If the rule allows sums in int32, they can also be made of exact float32 sums. So either all
+// If the rule allows sums in int32, the sums can also be computed exactly in float32. So either all
 // units of all backends compute a joint in integer arithmetic, or none does.
 static void test_kernels_cpu_integer__digits(void **state) {
     (void)state;

@@ -8,7 +8,8 @@ static int32_t unary(struct cpu_case *c, enum msc_op op, int32_t x, const char *
     return cpu_joint(c, op, 1, &x, attributes, MSC_NO_ID, MSC_NO_ID);
 }
 
-// The same elements in channels-last layout, for tensors with 4 dims.
+// Returns x, which has 4 dims, in channels-last layout: a pool with windows of one element prefers
+// it.
 static int32_t make_last(struct cpu_case *c, int32_t x) {
     return unary(c, MSC_OP_MAX_POOL2D, x, "pool_size=1,1");
 }
@@ -90,7 +91,8 @@ static void test_kernels_cpu_layers__renames(void **state) {
     cpu_check_layouts("renames");
 }
 
-// Each copy is a step: joints that only reinterpret a channels-last value must not reorder it.
+// Each copy is a step, so joints that only reinterpret a channels-last value must not add a
+// reorder.
 static void test_kernels_cpu_layers__aliases(void **state) {
     static const struct {
         enum msc_op op;

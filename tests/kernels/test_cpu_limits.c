@@ -1,7 +1,7 @@
-// Joints near and beyond the limits of a device: loops with more turns than an invocation may
-// take, and more workgroups than an axis allows. Whether a joint runs on the device or on the
-// host, it must give the result of a closed formula. Elements of inputs and weights are 1 unless
-// stated otherwise.
+// Joints near and beyond the limits of a device: loops with more iterations than an invocation may
+// run, and more workgroups than an axis allows. Whether a joint runs on the device or on the host,
+// its result must equal a closed formula. Elements of inputs and weights are 1 unless stated
+// otherwise.
 #include "base/alloc.h"
 
 #include "tests/kernels/cpu_case.h"
@@ -13,7 +13,7 @@
 
 // ---- Turns of loops ---------------------------------------------------------------------------
 
-// Adds a joint whose elements each take about n turns, and returns its output.
+// Adds a joint that needs about n loop iterations for each element, and returns its output.
 typedef int32_t (*add_fn)(struct cpu_case *c, int64_t n);
 
 static int32_t joint(struct cpu_case *c, enum msc_op op, int32_t n, const int32_t x[],
@@ -39,7 +39,7 @@ static int32_t add_matmul(struct cpu_case *c, int64_t n) {
     return joint(c, MSC_OP_MATMUL, 2, IDS(a, b), "");
 }
 
-// n / 4 taps, each over four channels.
+// A kernel of n / 4 taps, each summed over four channels.
 static int32_t add_conv(struct cpu_case *c, int64_t n) {
     int32_t x = cpu_input(c, "NCHW", 4, DIMS(1, 4, 1, n / 4));
     return cpu_joint(c, MSC_OP_CONV2D, 1, &x, "", cpu_weight(c, "OIHW", 4, DIMS(5, 4, 1, n / 4)),
@@ -130,7 +130,8 @@ static int32_t add_instance_norm(struct cpu_case *c, int64_t n) {
     return cpu_joint_weights(c, MSC_OP_INSTANCE_NORM, 1, &x, "epsilon=1e-05", 2, weights);
 }
 
-// Over all channels. There are few, because the host visits all of them for each element.
+// Normalises over all channels. There are few elements, because the host visits all channels for
+// each element.
 static int32_t add_lrn(struct cpu_case *c, int64_t n) {
     n /= 20;
     int32_t x = cpu_input(c, "", 4, DIMS(1, n, 1, 1));
@@ -244,7 +245,7 @@ static double sigmoid(double v) {
     return 1.0 / (1.0 + exp(-v));
 }
 
-// The state to which an LSTM of ones converges.
+// The state to which an LSTM converges if all its weights are 1.
 static double lstm_of_ones(int64_t n) {
     double h = 0.0, cell = 0.0;
     for (int64_t t = 0; t < n; t++) {
@@ -267,8 +268,8 @@ static double gru_of_ones(int64_t n) {
 static const struct row {
     const char *name;
     add_fn add;
-    double (*expected)(int64_t n); // of the last element
-    double bound;                  // of the relative error
+    double (*expected)(int64_t n); // expected value of the last element
+    double bound;                  // bound of the relative error
 } rows[] = {
     {"linear", add_linear, count, 0},
     {"matmul", add_matmul, count, 0},
@@ -321,7 +322,8 @@ static int check_row(const struct row *row, int64_t n) {
     return c.n_on_host;
 }
 
-// Few turns must run on the device. With more turns the result must still be right.
+// A joint with few iterations must run on the device. With more iterations the result must still be
+// right.
 static void test_kernels_cpu_limits__turns(void **state) {
     static const int64_t more[] = {4000, 25000, 70000, 300000};
     const char *device = getenv("MSC_TEST_DEVICE");
@@ -360,8 +362,8 @@ static int32_t add_short_norms(struct cpu_case *c, int64_t n) {
     return cpu_joint_weights(c, MSC_OP_LAYER_NORM, 1, &x, "axis=1;epsilon=1e-05", 2, weights);
 }
 
-// More workgroups along an axis than the 65,535 that every device supports: for products, rows
-// and lines.
+// More workgroups along an axis than 65,535, the number that every device supports: for products,
+// rows and lines.
 static void test_kernels_cpu_limits__workgroups(void **state) {
     static const struct {
         add_fn add;
@@ -394,7 +396,8 @@ static void test_kernels_cpu_limits__workgroups(void **state) {
     }
 }
 
-// Factors copied to another layout may exceed every memory block, although no operand does.
+// If factors are copied to another layout, the copy may exceed every memory block although no
+// operand does.
 static void test_kernels_cpu_limits__repeated_factors(void **state) {
     struct cpu_case c;
     struct msc_array *found;

@@ -1,5 +1,5 @@
-// Loops in the machine's vector instructions, compared with those in plain C, and those with the
-// formula.
+// Loops in the machine's vector instructions are compared with loops in plain C, which are compared
+// with the formula.
 #include "kernels/cpu/simd.h"
 
 #include "base/rng.h"
@@ -37,7 +37,7 @@ static struct msc_quant quant_of(const float *scale, const int32_t *zero_point, 
                               .zero_points = zero_point};
 }
 
-// Fewer bits, anywhere in the range of bytes that includes zero.
+// Reduces the bits: a smaller range that includes zero, anywhere in the range of bytes.
 static void narrow(struct msc_quant *q, int32_t *zero_point, struct msc_rng *rng) {
     int32_t width = (int32_t)msc_rng_below(rng, 127) + 1;
     q->low += (int32_t)msc_rng_below(rng, (uint32_t)(255 - width));

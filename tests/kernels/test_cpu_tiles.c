@@ -122,7 +122,7 @@ static int ask_on_small_stack(void) {
     return sigaltstack(&stack, NULL) == 0 && msc_simd_product(MSC_SIMD_TILES) != NULL;
 }
 
-// Must be the first test: a permission once granted to a process is kept.
+// This test must run first: a process keeps a permission once it is granted.
 static void test_kernels_cpu_tiles__refused(void **state) {
     (void)state;
     assert_int_equal(run_child(ask_on_small_stack), 0);

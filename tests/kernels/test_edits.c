@@ -1,6 +1,6 @@
 // Every kind of edit, single and in chains, through the evaluator. Each joint's results under all
-// edits in one call are compared with numpy's (make_edits.py); those of integer joints in every
-// bit.
+// edits in one call are compared with numpy's (make_edits.py). Results of integer joints must be
+// equal in every bit.
 #include "kernels/engine/backends.h"
 #include "kernels/engine/evaluator.h"
 
@@ -88,12 +88,12 @@ static struct msc_array *numbers(int n_dims, const int64_t dims[], int factor, i
 
 // ---- Edits ------------------------------------------------------------------------------------
 
-// Parameters and elements that the edits of a joint refer to.
+// Parameters and elements that the edits of a joint point to.
 struct pool {
     float w_scales[CHANNELS], steps[CHANNELS];
     int32_t w_zeros[CHANNELS];
     bool x_kept[CHANNELS], o_kept[CHANNELS];
-    // The joint's own and another bias, times 1, 1e4 and 1e9.
+    // The joint's own bias and another bias, each multiplied by 1, 1e4 and 1e9.
     struct msc_array *other_w, *biases[2][3];
     struct msc_edit edits[N_CASES][8];
     const struct msc_edit *slots[N_CASES][3]; // x, w, b
@@ -265,7 +265,7 @@ static void check(const struct joint *j, int index, const float values[]) {
     }
 }
 
-// A weight's replacement, given as chosen integers instead, must give the same results.
+// Runs a weight's replacement given as chosen integers; the results must be the same.
 static void run_chosen(struct pool *p, const struct joint *j, struct msc_evaluator *ev,
                        const struct msc_sink *sink, const struct found *f) {
     struct msc_quant quant = quant_of(p, j, true);
@@ -311,7 +311,7 @@ static void run_joint(const struct joint *j, struct msc_backend *b) {
     assert_int_equal(msc_evaluator_sites(ev)->n_slots, 3);
     f.n = j->n;
     const struct msc_sink sink = {.batch = keep, .payload = &f};
-    // All trials together; then each by itself, with the cache and without.
+    // All trials together; then each trial by itself, with and without the cache.
     assert_ok(msc_evaluator_run(ev, trials, N_CASES, &sink, 0));
     for (int i = 0; i < N_CASES; i++) {
         assert_int_equal(trials[i].status, MSC_OK);

@@ -48,7 +48,7 @@ static void test_kernels_evaluator__results(void **state) {
         assert_ptr_not_equal(msc_evaluator_plan(b.ev, 0), msc_evaluator_plan(b.ev, 2));
         assert_ptr_equal(msc_evaluator_plan(b.ev, 0), msc_evaluator_plan(b.ev, 1));
         eval_run_and_check(&b, b.ev, 0, N_TRIALS);
-        // Again with other trials, one by one, and with an empty cache.
+        // Runs again with other trials, one by one, and with an empty cache.
         eval_run_and_check(&b, b.ev, 7, 9);
         eval_run_and_check(&b, b.ev, 3, 1);
         msc_evaluator_drop_cache(b.ev);
@@ -76,7 +76,7 @@ static void test_kernels_evaluator__batches_of_other_widths(void **state) {
     eval_close_bench(&b);
 }
 
-// The outline, on which costs are counted, is one sample of the first batch, whatever the batch
+// Costs are counted on the outline, which is one sample of the first batch, whatever the batch
 // size.
 static void test_kernels_evaluator__outline_of_a_sample(void **state) {
     static const int64_t batches[] = {1, 2, 5};
@@ -115,8 +115,8 @@ static void copy_outputs(const struct eval_bench *b, size_t trial, float out[], 
     memcpy(out, msc_array_data(a), n * sizeof(float));
 }
 
-// Equal seeds give equal bits whatever other trials run; other seeds give others. Noise acts only
-// on quantised values.
+// Equal seeds give equal bits whatever other trials run; different seeds give different bits. Noise
+// affects only quantised values.
 static void test_kernels_evaluator__noise(void **state) {
     // Enough samples that some values are within 2^-22 of a rounding tie.
     enum { N_SAMPLES = 32, N = N_SAMPLES * 2 * 25 };
@@ -149,7 +149,7 @@ static void test_kernels_evaluator__noise(void **state) {
     eval_run_edits(&b, 1);
     copy_outputs(&b, 0, again, N);
     assert_memory_equal(first, again, sizeof(first));
-    // With nothing quantised, the results are those of the float model, bit by bit.
+    // If nothing is quantised, the results have the same bits as the float model's.
     eval_results_finish(&b.results);
     memset(&b.edits[0], 0, sizeof(b.edits[0]));
     eval_run_edits(&b, 1);
@@ -225,8 +225,8 @@ static void test_kernels_evaluator__slot_values(void **state) {
 
 // ---- Every kind of edit -----------------------------------------------------------------------
 
-// Edits before the drawn quantisations: replaced elements and masks. There are two of each, so
-// that trials share some.
+// Edits before the drawn quantisations: replaced elements and masks. There are two of each, so that
+// some trials share edits.
 enum { KINDS = 2 };
 struct chains {
     struct msc_array *others[EVAL_MAX_SLOTS][KINDS];

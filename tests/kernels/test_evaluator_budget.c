@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-// A small budget costs only work, and held memory stays within it.
+// A small budget only causes more work, and the memory held stays within the budget.
 static void test_kernels_evaluator_budget__budget(void **state) {
     struct eval_bench b;
     (void)state;
@@ -30,7 +30,7 @@ static void test_kernels_evaluator_budget__budget(void **state) {
     eval_close_bench(&b);
 }
 
-// With many trials, results that several trials need are kept for the next call, and those of a
+// With many trials, results that several trials need are kept for the next call, and results of a
 // single trial are not.
 static void test_kernels_evaluator_budget__keeps_what_is_shared(void **state) {
     struct eval_bench b;
@@ -43,7 +43,8 @@ static void test_kernels_evaluator_budget__keeps_what_is_shared(void **state) {
         eval_edit_slot(&b, t, "conv3", 1, (int)(t % 3));
         eval_edit_slot(&b, t, "conv3", 0, (int)(t / 3));
     }
-    // Two convolutions for all trials and the third for each; then only the third again.
+    // Two convolutions run once for all trials and the third once for each trial. In the second
+    // call only the third runs.
     eval_run_edits(&b, 8);
     assert_int_equal(b.fake.n_runs, 2 + 8);
     b.fake.n_runs = 0;
@@ -94,8 +95,8 @@ static long long peak_of_trials(void) {
     return peak;
 }
 
-// A device with this capacity, where each step also needs some extra memory. Free blocks of other
-// sizes are released first, then the cache; no trial has to restart.
+// A device with this capacity, on which each step needs some extra memory. Free blocks of other
+// sizes are released first, then the cache. No trial has to restart.
 static void run_within(long long capacity_bytes, long long besides_bytes, bool is_told) {
     struct eval_bench b;
     eval_open_bench(&b);
@@ -138,8 +139,8 @@ static void test_kernels_evaluator_budget__device_needs_some_besides(void **stat
     run_within(peak / 2, peak / 8, false); // each call runs one trial
 }
 
-// The least memory is between that of one step and that of a call without limits. It does not
-// depend on the cache.
+// The least memory lies between the memory of one step and that of a call without limits. It does
+// not depend on the cache.
 static void test_kernels_evaluator_budget__least_memory(void **state) {
     struct eval_bench b;
     uint64_t least, again;
@@ -174,7 +175,7 @@ static enum msc_status ignore_batch(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// With enough memory, one trial runs six batches at once, even after its least memory was
+// With enough memory, one trial runs six batches at once, even after its least memory has been
 // measured.
 static void test_kernels_evaluator_budget__windows_after_measuring(void **state) {
     struct eval_bench b;

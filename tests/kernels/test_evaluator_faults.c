@@ -79,7 +79,7 @@ static void check_recovery(struct bench *b) {
 
 // ---- Steps and sinks --------------------------------------------------------------------------
 
-// Only trials that use the failing step fail; what they share with others does not.
+// Only trials that use the failing step fail. Steps that they share with other trials do not.
 static void test_kernels_evaluator_faults__step(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads += 3) {
@@ -150,7 +150,7 @@ static enum msc_status refuse(void *payload, size_t trial, size_t batch,
     return MSC_FAIL(MSC_E_INVALID, "trial %zu, batch %zu", trial, batch);
 }
 
-// Of several failures the one of the lowest batch is reported, whichever came first.
+// If several batches fail, the failure of the lowest batch is reported, whichever came first.
 static void test_kernels_evaluator_faults__lowest_batch(void **state) {
     struct msc_sink sink = {.batch = refuse};
     struct bench b;
@@ -174,8 +174,8 @@ static enum msc_status refuse_slot(void *payload, size_t trial, size_t batch, in
     return MSC_FAIL(MSC_E_INVALID, "trial %zu, batch %zu, slot %d", trial, batch, (int)slot);
 }
 
-// The sink refuses slots before the wanted values exist, at different times. The message is still
-// that of the wanted values or, if those are accepted, of the first slot.
+// The sink refuses slots before the wanted values exist, at different times. If the sink refuses
+// the wanted values too, the message is about them; otherwise it is about the first slot.
 static void test_kernels_evaluator_faults__first_of_batch(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads++) {
@@ -198,7 +198,7 @@ static void test_kernels_evaluator_faults__first_of_batch(void **state) {
 
 // ---- Memory -----------------------------------------------------------------------------------
 
-// One allocation of the backend fails: the affected trial is retried by itself.
+// One allocation of the backend fails: the affected trial is run again by itself.
 static void test_kernels_evaluator_faults__one_buffer(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 2; n_threads++) {
@@ -225,7 +225,7 @@ static void test_kernels_evaluator_faults__one_buffer(void **state) {
     }
 }
 
-// No more memory: trials fail one by one, each with a message.
+// No memory is left: trials fail one by one, each with a message.
 static void test_kernels_evaluator_faults__no_buffers(void **state) {
     struct bench b;
     (void)state;
@@ -317,7 +317,7 @@ static void test_kernels_evaluator_faults__cancel(void **state) {
             assert_int_equal(eval_run(b.ev, &b.results, b.edits, b.trials, N_TRIALS),
                              MSC_E_CANCELLED);
             for (size_t t = 0; t < N_TRIALS; t++) {
-                // Trials that ended before have complete results.
+                // Trials that ended before the stop have complete results.
                 assert_int_equal(b.trials[t].status, b.results.ends[t] ? MSC_OK : MSC_E_CANCELLED);
                 if (b.results.ends[t]) {
                     eval_check(&b.c, &b.results, t, &b.edits[t]);

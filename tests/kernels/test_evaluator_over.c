@@ -75,8 +75,8 @@ static void close_bench(struct bench *b, struct msc_evaluator *ev) {
     fake_close(&b->fake);
 }
 
-// The number of batches given to the sink: the first ones, without gaps, at least up to the last
-// one wanted.
+// The number of batches that the sink received. They must be the first ones, without gaps, up to at
+// least the last wanted batch.
 static int count_given(const struct bench *b, size_t trial) {
     int n = 0;
     while (n < N_BATCHES && b->is_given[trial][n]) {
@@ -89,8 +89,8 @@ static int count_given(const struct bench *b, size_t trial) {
     return n;
 }
 
-// Half of the trials end early: they get few of their batches. All others get all batches, and
-// all values are the expected ones.
+// Half of the trials end early and get few of their batches. All others get all batches. All values
+// are the expected ones.
 static void test_kernels_evaluator_over__early_and_late(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads++) {
@@ -115,7 +115,8 @@ static void test_kernels_evaluator_over__early_and_late(void **state) {
             }
             msc_evaluator_destroy(ev);
         }
-        // Trials that end early needed two of eight batches each on average.
+        // The trials that end early needed two of eight batches each on average. They get at most
+        // twice as many.
         assert_true(n_given <= N_TRIALS / 2 * 4);
         assert_true(n_runs[1] < n_runs[0] * 9 / 10);
         close_bench(&b, NULL);
@@ -143,7 +144,7 @@ static void test_kernels_evaluator_over__failures(void **state) {
     (void)state;
     open_bench(&b);
     struct msc_evaluator *ev = create(&b, 3);
-    b.results.failing_trial = 3; // at its second batch
+    b.results.failing_trial = 3; // the sink refuses its second batch
     for (int last = 0; last < 3; last++) {
         b.last_batch[3] = last;
         run(&b, ev, N_TRIALS);

@@ -33,7 +33,7 @@ static void test_kernels_evaluator_sharing__shares_exactly(void **state) {
     assert_int_equal(eval_stats_of(b.ev).steps_run, 3);
     assert_int_equal(eval_stats_of(b.ev).steps_reused, 0);
     assert_near(eval_stats_of(b.ev).macs_run, all);
-    // The same twice: everything comes from the cache.
+    // The float model in two trials: everything comes from the cache.
     eval_run_edits(&b, 2);
     assert_counts(&b, 0, 0, 0);
     assert_near(b.trials[0].reuse_ratio, 1);
@@ -47,9 +47,9 @@ static void test_kernels_evaluator_sharing__shares_exactly(void **state) {
     for (size_t t = 0; t < 3; t++) {
         assert_near(b.trials[t].reuse_ratio, 1 - macs[2] / all);
     }
-    // Also a quantised input of the second layer, equal in all three trials. The quantisation and
-    // the second layer run once, for the first trial; then the third layers run with known
-    // weights.
+    // In addition, the input of the second layer is quantised, equally in all three trials. The
+    // quantisation and the second layer run once, for the first trial. Then the third layers run,
+    // whose weights are already packed.
     for (size_t t = 0; t < 3; t++) {
         eval_edit_slot(&b, t, "conv2", 0, 1);
     }
@@ -63,7 +63,7 @@ static void test_kernels_evaluator_sharing__shares_exactly(void **state) {
     eval_close_bench(&b);
 }
 
-// Steps that no wanted value depends on neither run nor count.
+// Steps that no wanted value depends on do not run and are not counted.
 static enum msc_status ignore_slot(void *payload, size_t trial, size_t batch, int32_t part,
                                    int32_t slot, const struct msc_view *value) {
     (void)part;
@@ -145,8 +145,8 @@ static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
     eval_edit_slot(&b, 0, "conv2", 0, 2);
     eval_run_edits(&b, 1);
     assert_int_equal(b.fake.n_quantised, 1);
-    // A new conv1 whose result is read only quantised: in a call with few trials the floats are
-    // kept, too.
+    // A new conv1 whose result is read only quantised. In a call with few trials the cache keeps
+    // the floats, too.
     b.fake.n_fused = b.fake.n_quantised = 0;
     for (int t = 0; t < 3; t++) {
         eval_edit_slot(&b, t, "conv1", 1, 0);
@@ -160,7 +160,7 @@ static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
     eval_run_edits(&b, 1);
     assert_int_equal(b.fake.n_quantised, 1);
     assert_int_equal(b.fake.n_runs, 2); // conv2 and conv3
-    // In a call with many trials they are not.
+    // In a call with many trials the cache does not keep the floats.
     b.fake.n_fused = b.fake.n_quantised = 0;
     for (int t = 0; t < 8; t++) {
         eval_edit_slot(&b, t, "conv1", 1, 1);

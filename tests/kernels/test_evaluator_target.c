@@ -2,8 +2,8 @@
 // target passes on as integers. Expected results are calculated joint by joint (eval_case.h).
 #include "eval_bench.h"
 
-// Compared bit by bit with the results joint by joint: one trial and several, with and without
-// cache, with and without steps that write quantised variants.
+// Compares results bit by bit with those computed joint by joint: with one trial and several, with
+// and without the cache, with and without steps that write quantised variants.
 static void check_trials(const char *target, bool quantizes) {
     for (int n_threads = 1; n_threads <= 4; n_threads += 3) {
         struct eval_bench b;
@@ -64,8 +64,8 @@ static void test_kernels_evaluator_target__moved_once(void **state) {
     eval_close_bench(&b);
 }
 
-// Checks that noise moves trial 1 little: the squared differences relative to the squares of each
-// wanted tensor.
+// Checks that noise changes trial 1 little: for each wanted tensor, the squared differences are
+// small relative to the squares.
 static void assert_noise_is_small(struct eval_bench *b) {
     struct eval_results plain;
     eval_results_init(&b->results, &b->c);
@@ -95,7 +95,7 @@ static void test_kernels_evaluator_target__noise(void **state) {
     (void)state;
     open_moved(&b);
     int32_t slot = eval_slot(&b.c, "product", 1);
-    // Not a multiple of the other step, so few numbers are at a tie of both.
+    // The step is not a multiple of the other step, so few numbers are at a tie of both.
     struct msc_quant quant = b.c.quants[slot][0].edit.quant;
     const float scale = quant.scales[0] * 1.1f;
     quant.scales = &scale;

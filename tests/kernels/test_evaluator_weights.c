@@ -70,7 +70,8 @@ static enum msc_status keep(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// The expected output, by the reference kernels with weights rounded if the trial's bit is set.
+// The expected output by the reference kernels. A weight is rounded if its bit of the trial's
+// number is set.
 static void expect(float out[N_OUT], struct msc_array *weights[2], const struct msc_edit edits[2],
                    size_t trial, const struct msc_array *x) {
     struct msc_array *rounded[2], *y;
@@ -91,8 +92,8 @@ static void expect(float out[N_OUT], struct msc_array *weights[2], const struct 
     msc_array_release(rounded[1]);
 }
 
-// Trials that edit no weight, one, the other, or both are independent of each other. The same
-// edit of different weights counts as different.
+// Trials that edit no weight, one weight, the other, or both are independent of each other. The
+// same edit of two different weights is treated as two edits.
 static void test_kernels_evaluator_weights__edits(void **state) {
     static const float scale = 0.25f;
     static const int32_t zero = 0;
@@ -148,7 +149,8 @@ static void test_kernels_evaluator_weights__edits(void **state) {
     msc_array_release(x);
 }
 
-// A bias of a layer whose kernel does not apply edits itself: replaced, then rounded.
+// Edits the bias of a layer whose kernel does not apply edits itself: the bias is replaced, then
+// rounded.
 static void test_kernels_evaluator_weights__bias(void **state) {
     static const float step = 0.125f;
     struct msc_array *w = random_array(1, ROWS, IN, 1), *r = random_array(1, ROWS, HIDDEN, 2);

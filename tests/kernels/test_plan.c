@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-// Requirements on every plan: a step comes after those it reads from, and each value is made once,
-// by the step recorded for it.
+// Requirements on every plan: a step comes after the steps that it reads from, and each value is
+// made once, by the step recorded as its maker.
 static void check_plan(const struct msc_plan *plan) {
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *s = &plan->steps[i];
@@ -105,7 +105,8 @@ static void test_kernels_plan__fuses_what_is_closed(void **state) {
     assert_step(plan, "conv2", "conv2+residual");
     assert_step(plan, "conv1", "conv1+inner");
     assert_step(plan, "stem", "stem+stem_relu");
-    // A joint that is not element-wise, and an element-wise joint after one that cannot be fused.
+    // A joint that is not element-wise is not fused, nor is an element-wise joint after a joint
+    // that cannot be fused.
     assert_step(plan, "softmax", "softmax");
     assert_step(plan, "split", "split");
     const struct msc_step *wide = step_of(plan, "wide");
@@ -171,7 +172,8 @@ static void test_kernels_plan__layouts_and_aliases(void **state) {
     assert_int_equal(count_steps(plan, MSC_STEP_ALIAS), 1);
     assert_int_equal(step_of(plan, "flat")->kind, MSC_STEP_ALIAS);
     msc_plan_destroy(plan);
-    // With channels-last convolutions the input is reordered once, and the last result back.
+    // With channels-last convolutions the input is reordered once, and the last result is reordered
+    // back.
     fake.uses_last = true;
     plan = make_plan(&c, &fake, 2);
     assert_int_equal(count_steps(plan, MSC_STEP_REORDER), 2);
@@ -236,9 +238,10 @@ static void test_kernels_plan__hashes(void **state) {
     y[1] = add_conv(g, names[1], x, add_weight(g, "copy", "OIHW", 0), "0,0,0,0");
     y[2] = add_conv(g, names[2], x, w, "1,1,1,1");
     y[3] = add_conv(g, names[3], x, add_weight(g, "other", "OIHW", 1), "0,0,0,0");
-    // The same numbers with swapped axes.
+    // A weight with the same numbers but swapped axes.
     y[4] = add_conv(g, names[4], x, add_weight(g, "turned", "IOHW", 0), "0,0,0,0");
-    // The same work on another value: the value numbers of inputs differ, not the step's hash.
+    // The same work on another value. The value numbers of the inputs differ, but the step's hash
+    // is equal.
     y[5] = add_conv(g, names[5], y[0], w, "0,0,0,0");
     assert_ok(msc_graph_set_outputs(g, 6, y));
     assert_ok(msc_graph_finalize(g));

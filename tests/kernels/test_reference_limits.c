@@ -1,5 +1,5 @@
-// Loops that would not end in reasonable time are stopped: by time, number of turns or memory.
-// Expected results follow from the loops' formulas.
+// Loops that would not end in reasonable time are stopped by a limit on time, number of iterations
+// or memory. Expected results follow from the loops' formulas.
 #include "kernels/engine/evaluator.h"
 
 #include "base/machine.h"
@@ -43,13 +43,13 @@ static void test_kernels_reference_limits__turns(void **state) {
     assert_int_equal(run(&y, FILES "loop_endless.onnx", 0, &limits), MSC_E_UNSUPPORTED);
     assert_message("joint loop: still running after 1000 iterations");
     assert_null(y);
-    // Exporters write such counts for loops without a count.
+    // Exporters write INT64_MAX as the count of loops without a count.
     assert_int_equal(run(&y, FILES "loop_counted.onnx", INT64_MAX, &limits), MSC_E_UNSUPPORTED);
     assert_int_equal(run(&y, FILES "loop_counted.onnx", INT32_MAX, &limits), MSC_E_UNSUPPORTED);
     assert_null(y);
 }
 
-// The expected value is 2^n after n turns.
+// After n iterations the value is 2^n.
 static void test_kernels_reference_limits__counted(void **state) {
     (void)state;
     const struct msc_reference_limits limits = {.max_turns = 3};
@@ -90,8 +90,8 @@ static void test_kernels_reference_limits__no_condition(void **state) {
     static const enum msc_dtype dtypes[] = {MSC_DTYPE_F32, MSC_DTYPE_I64, MSC_DTYPE_BOOL,
                                             MSC_DTYPE_F32};
     static const struct {
-        // Of x, the count, the condition before the loop, and the source of the condition after a
-        // turn.
+        // Lengths of x, of the count, of the condition before the loop, and of the tensor that
+        // gives the condition after a turn.
         int64_t lengths[4];
         const char *message;
     } rows[] = {

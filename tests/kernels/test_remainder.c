@@ -127,7 +127,8 @@ struct expected {
     const struct rows *r;
     const struct msc_edit *const *edits[TRIALS];
     int32_t slots[4];
-    int n_batches, n_kept; // calls of the sink; rows of `kept` that the sink's slot function saw
+    // number of calls of the sink; number of rows of `kept` that the sink's slot function received
+    int n_batches, n_kept;
 };
 
 static float quantised(const struct msc_quant *q, float x) {
@@ -136,7 +137,8 @@ static float quantised(const struct msc_quant *q, float x) {
     return (rounded - (float)q->zero_points[0]) * q->scales[0];
 }
 
-// The value of an operand's i-th element, x, under its edit. k is its channel in the sum.
+// The value of an operand's i-th element, given as x, after the operand's edit. k is the element's
+// channel in the sum.
 static float edited(const struct expected *e, size_t trial, int operand, float x, int i, int k) {
     const struct msc_edit *edit = e->edits[trial][e->slots[operand]];
     for (; edit; edit = edit->next) {

@@ -33,8 +33,8 @@ static struct msc_array *get(struct msc_remainder_store *store, const struct msc
     return edited;
 }
 
-// The same weight with the same edit is made once; another edit or another weight is made
-// separately.
+// The same weight with the same edit is made only once. With another edit, or for another weight,
+// it is made separately.
 static void test_kernels_remainder_store__shares(void **state) {
     static const float expected[2][N] = {{1.0f, -0.5f, 0.5f, 1.5f}, {0.75f, -0.25f, 0.75f, 0.75f}};
     struct msc_remainder_store store;
@@ -65,7 +65,8 @@ static void test_kernels_remainder_store__shares(void **state) {
     msc_array_release(other);
 }
 
-// Two weights fit: the third replaces the least recently used one. With no room nothing is kept.
+// There is room for two weights: the third replaces the least recently used one. If there is no
+// room, nothing is kept.
 static void test_kernels_remainder_store__limit(void **state) {
     struct msc_remainder_store store;
     struct msc_array *w[3];

@@ -110,7 +110,7 @@ static void test_kernels_vulkan_batches__work(void **state) {
     }
 }
 
-// Kernels that report no work count by their invocations.
+// If a kernel reports no work, its number of invocations is used.
 static void test_kernels_vulkan_batches__elements(void **state) {
     enum { N_ELEMENTS = 1 << 20, N_TIMES = 12 };
     const float scale = 1.0f;

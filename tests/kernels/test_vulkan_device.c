@@ -305,8 +305,8 @@ static void test_kernels_vulkan_device__order(void **state) {
 
 // ---- Quantising -------------------------------------------------------------------------------
 
-// Every format, and odd lengths, on values with ties, infinities and NaN. Expected: the formula
-// of edits.
+// Quantises to every format, at odd lengths, values with ties, infinities and NaN. Expected values
+// follow the formula of edits.
 static void test_kernels_vulkan_device__quantizes(void **state) {
     static const struct {
         int32_t bits, low, high, zero;

@@ -132,7 +132,7 @@ static void test_kernels_vulkan_lost__taken_later(void **state) {
     }
 }
 
-// After a batch is lost every call fails, whoever recorded the batch.
+// After a batch is lost every later call fails, whichever caller recorded the batch.
 static void test_kernels_vulkan_lost__for_good(void **state) {
     static const struct {
         enum call call;

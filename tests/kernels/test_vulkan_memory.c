@@ -189,11 +189,11 @@ static void test_kernels_vulkan_memory__room(void **state) {
     told.heapUsage[heap] = 600 * MEGABYTE; // another program has allocated memory
     assert_int_equal(msc_backend_get_memory(b).room_bytes, arenas - m.used_bytes - 5 * MEGABYTE);
     b->def->release_memory(b, memory, 5 * MEGABYTE);
-    // A device that does not report it: only the heap's size is known.
+    // A device that does not report how much memory is left: only the heap's size is known.
     vk->has_budget = false;
     vk->memory_properties.memoryHeaps[heap].size = 3000 * MEGABYTE;
     assert_int_equal(msc_backend_get_memory(b).room_bytes, 3000 * MEGABYTE - m.used_bytes);
-    // A device that uses host memory: no more than the host has free.
+    // A device that uses host memory has no more memory than the host has free.
     vk->properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
     vk->memory_properties.memoryHeaps[heap].size = (uint64_t)1 << 60;
     m = msc_backend_get_memory(b);

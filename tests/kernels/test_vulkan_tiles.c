@@ -35,9 +35,9 @@ static void close_checked(struct msc_backend *b) {
     msc_backend_close(b);
 }
 
-// A large product gets the fastest tile, which is smaller for bytes. A narrow product gets a tile
-// without unused columns, and one with few tiles gets small ones. A tile that the device cannot
-// run is never chosen.
+// A large product gets the fastest tile, which is smaller for bytes than for floats. A narrow
+// product gets a tile without unused columns, and a product with few tiles gets small tiles. A tile
+// that the device cannot run is never chosen.
 static void test_kernels_vulkan_tiles__rule(void **state) {
     (void)state;
     skip_without_device();
@@ -166,8 +166,8 @@ static void write_file(const char *path, const char *text) {
     assert_ok(msc_file_write(path, text, strlen(text)));
 }
 
-// Tuned tiles are used by the next backend with the same device, driver and family, and by no
-// other. The nearest shape is used, if one is near enough.
+// Only the next backend with the same device, driver and family uses the tuned tiles. It uses the
+// nearest tuned shape, if one is near enough.
 static void test_kernels_vulkan_tiles__tuned(void **state) {
     char folder[] = "/tmp/msc_tiles_XXXXXX", path[300], *text;
     struct msc_vulkan_tuned rows[4];

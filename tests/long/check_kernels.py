@@ -60,7 +60,7 @@ def open_row(folder, row):
 # ---- Outputs -------------------------------------------------------------------------------------
 
 def difference(ours, theirs):
-    """Why two outputs do not agree, or None."""
+    """The reason why two outputs do not agree, or None."""
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
         return f"{ours.dtype} {ours.shape}, ONNX Runtime has {theirs.dtype} {theirs.shape}"
     if ours.dtype not in LIMITS:

@@ -76,7 +76,7 @@ def far(a, b, name, output):
 
 
 def check(tool, name, density, seed, folder, feeds=None):
-    """What the tool printed on the model; None if masks, pruning or the file are wrong."""
+    """The tool's output for the model; None if masks, pruning or the file are wrong."""
     feeds = make_feeds(name) if feeds is None else feeds
     inputs = os.path.join(folder, "inputs.npz")
     np.savez(inputs, **feeds)

@@ -1,5 +1,5 @@
-// When two computations' outputs count as the same. Expected results follow from the formulas in
-// model/allclose.h.
+// When the outputs of two computations are accepted as equal. Expected results follow from the
+// formulas in model/allclose.h.
 #include "tests/msc_test.h"
 
 #include "model/allclose.h"
@@ -29,7 +29,7 @@ static void test_pipeline_allclose__floats(void **state) {
     static const float truth[] = {1, 1000, NAN, INFINITY, 0};
     static const struct {
         float found[5];
-        int64_t place; // first element that is too far off; -1: all are close
+        int64_t place; // index of the first element that differs too much; -1: all are close
     } rows[] = {
         {{1.0019f, 1000.9f, NAN, INFINITY, 0.0009f}, -1},
         {{1.02f, 1000, NAN, INFINITY, 0.1f}, 0},
@@ -48,7 +48,8 @@ static void test_pipeline_allclose__floats(void **state) {
     }
 }
 
-// Sums that cancel may be off by rtol / 100 of the output's greatest magnitude: 30 here.
+// If terms of a sum cancel, the sum may differ by rtol / 100 of the output's greatest magnitude: 30
+// here.
 static void test_pipeline_allclose__sums_that_cancel(void **state) {
     static const float truth[] = {3e6f, -2e6f, 1};
     static const float near[] = {3e6f, -2e6f, 20}, far[] = {3e6f, -2e6f, 40};
@@ -59,7 +60,7 @@ static void test_pipeline_allclose__sums_that_cancel(void **state) {
     assert_int_equal(place, 2);
 }
 
-// If rounding the inputs moves the output by 0.02, it may be off by ten times that.
+// If rounding the inputs changes the output by 0.02, the output may differ by ten times that.
 static void test_pipeline_allclose__moved(void **state) {
     static const float truth[] = {1, 2, 3}, near[] = {1.19f, 2, 2.81f}, far[] = {1, 2.21f, 3};
     (void)state;
@@ -70,8 +71,8 @@ static void test_pipeline_allclose__moved(void **state) {
     assert_int_equal(place, 1);
 }
 
-// However far rounding moves the output, it may be off by at most 1000 times the tolerance asked
-// for: 1e-9 with `tight`, 1e-4 with `wide`. It is off by 1e-5.
+// However much rounding changes the output, it may differ by at most 1000 times the requested
+// tolerance: 1e-9 with `tight`, 1e-4 with `wide`. It differs by 1e-5.
 static void test_pipeline_allclose__asked(void **state) {
     static const float truth[] = {1, 2, 3}, found[] = {1, 2.00001f, 3};
     (void)state;

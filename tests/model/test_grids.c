@@ -103,12 +103,13 @@ static void make_quantised(struct network *n, const float scales[N]) {
     network_finish_building(n, y, 1);
 }
 
-// With atol and rtol of 1e-3, 0.2495 may be 0.2482505 to 0.2507495, so its code is 2 or 3.
+// With atol and rtol of 1e-3, a computed 0.2495 may be 0.2482505 to 0.2507495, so its code is 2 or
+// 3.
 static void test_pipeline_grids__quantised(void **state) {
     static const float x[N] = {0.2495f, 0.2f, -0.3505f, 100};
     static const struct {
         int8_t found[N];
-        int64_t n_steps; // elements one step apart; -1: the codes are wrong
+        int64_t n_steps; // number of elements that are one step apart; -1: the codes are wrong
     } rows[] = {
         {{2, 2, -4, 127}, 0},   {{3, 2, -4, 127}, 1},
         {{3, 2, -3, 127}, 2},   {{2, 3, -4, 127}, -1}, // no number close to 0.2 has code 3
@@ -136,7 +137,7 @@ static void test_pipeline_grids__quantised(void **state) {
     network_destroy(&n);
 }
 
-// If a float may be off by more than a step, its code may be off by as many steps.
+// If a float may differ by more than one step, its code may differ by as many steps.
 static void test_pipeline_grids__scales_of_an_axis(void **state) {
     static const float scales[N] = {0.1f, 1, 0.0005f, 0.001f}, x[N] = {1, 2, 0.01f, 0.05f};
     static const int8_t near[N] = {10, 2, 22, 50}, far[N] = {10, 2, 23, 50};
@@ -219,7 +220,7 @@ static void test_pipeline_grids__sums(void **state) {
     };
     int32_t y = add_with(n.g, MSC_OP_QLINEAR_MATMUL, "y", 1, 2, IDS(x, b), 6, of, "");
     network_finish_building(&n, y, 1);
-    // n_off elements of the 200 are off by `by`. Two plus one of 200 may be a step apart.
+    // n_off of the 200 elements differ by `by`. Up to 2 + 1 elements may be one step apart.
     static const struct {
         int n_off, by;
         bool is_close;

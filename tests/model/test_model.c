@@ -69,7 +69,7 @@ static void tell_some_room(struct msc_backend *b, struct msc_backend_memory *out
     *out = (struct msc_backend_memory){.room_bytes = (uint64_t)600 << 20};
 }
 
-// The memory limit is half of what is free on the device, if that is less than on the machine.
+// The memory limit is half of the free memory of the device, or of the machine if that is less.
 static void test_pipeline_model__memory_of_a_device(void **state) {
     (void)state;
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
@@ -87,7 +87,8 @@ static void test_pipeline_model__memory_of_a_device(void **state) {
     msc_model_close(m);
 }
 
-// A run has the memory limit that --help states, like a search: half of what is free, at most 4 GiB.
+// Like a search, a run has the memory limit that --help states: half of the free memory, at most 4
+// GiB.
 static void test_pipeline_model__memory_of_a_run(void **state) {
     (void)state;
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
@@ -221,7 +222,8 @@ static void check_times(const struct msc_array *y, const struct msc_array *x, do
     }
 }
 
-// Writes these n weights of tiny_doubled.onnx under their own names, or the single one as `as`.
+// Writes n weights of tiny_doubled.onnx under their own names, or a single weight under the name
+// `as`.
 static void save_weights(const char *path, const char *const names[], size_t n, const char *as) {
     struct msc_array_list list = {0};
     struct msc_model *m = open_model(FILES "tiny_doubled.onnx", 1, false);
@@ -276,7 +278,8 @@ static void test_pipeline_model__dataset(void **state) {
     from.options.batch = 0;
     from.validation_fraction = 0.3;
     assert_ok(msc_model_load_dataset(m, &from));
-    // Shapes are small, so the batch is the largest allowed. Of 20 samples the last six are held back.
+    // Shapes are small, so the batch is the largest allowed. Of 20 samples the last six are held
+    // back.
     assert_int_equal(from.options.batch, 64);
     assert_int_equal(msc_dataset_n_samples(m->dataset), 14);
     assert_int_equal(msc_dataset_n_samples(m->validation), 6);
@@ -307,8 +310,8 @@ static void test_pipeline_model__discontinuous_outputs(void **state) {
     msc_model_close(m);
 }
 
-// The output is a sum that cancels to zero, times 2^18: nothing but rounding errors. It passes
-// because the check allows for what rounding the inputs makes of the output.
+// The output is 2^18 times a sum that cancels to zero, so it consists only of rounding errors. It
+// passes because the check allows for the change of the output when its inputs are rounded.
 static void test_pipeline_model__sums_that_cancel(void **state) {
     (void)state;
     struct msc_model *m = open_model(FILES "cancel.onnx", 1, false);

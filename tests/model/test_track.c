@@ -110,7 +110,8 @@ static void test_pipeline_track__numbers(void **state) {
     msc_model_close(one);
 }
 
-// Only the first layer is wrong; the second has the same error because it reads the first.
+// Only the first layer is wrong. The second has the same error because it reads the first layer's
+// output.
 static void test_pipeline_track__first_at_fault(void **state) {
     (void)state;
     struct msc_model *one = open_chain(1, 1), *other = open_chain(2, 1);
@@ -150,8 +151,8 @@ static struct msc_strategy *keep_one(int unit) {
     return s;
 }
 
-// One side has only the second of two channels: (4), (0) after the first layer, (0, 4), (0, 0)
-// after the second. The channels that both sides have are compared, whichever side is pruned.
+// One side has only the second of two channels: (4), (0) after the first layer, and (0, 4), (0, 0)
+// after the second. Only channels that both sides have are compared, whichever side is pruned.
 static void test_pipeline_track__channels(void **state) {
     (void)state;
     struct msc_model *one = open_chain(1, 1);

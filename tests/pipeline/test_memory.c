@@ -1,4 +1,4 @@
-// Running out of memory: each allocation fails in turn, those of cJSON too. A function returns a
+// Running out of memory: each allocation fails in turn, including cJSON's. A function returns a
 // complete object or an error, never a partial object.
 #include "base/alloc.h"
 #include "base/json.h"
@@ -22,7 +22,7 @@ static const char config[] =
     "{\"choices\":[{\"bits\":8},{\"bits\":4,\"observer\":\"mse\"}],\"bounds\":{\"size_ratio\":"
     "{\"max\":0.2}}},\"agent\":{\"type\":\"evolutionary\",\"population\":4}}]}}";
 
-// If the configured choices were lost, the defaults would take their place unnoticed.
+// If reading lost the configured choices, the defaults would be used without notice.
 static enum msc_status make_config(void) {
     struct msc_config *c = NULL;
     cJSON *json = NULL;

@@ -1,5 +1,5 @@
-// The file that records which stages were done, with hashes of their inputs and of their output
-// files. A stage counts as done only as long as all of them are unchanged.
+// The file that records finished stages, with hashes of their inputs and of their output files. A
+// stage is treated as done only while all of these are unchanged.
 #include "tests/msc_test.h"
 #include "tests/temp_folder.h"
 

@@ -1,4 +1,4 @@
-// What the record tests share: a small space, a folder with a record of it, and trials to append.
+// Fixture of the record tests: a small space, a folder with a record of it, and trials to append.
 #ifndef MSC_TESTS_RECORDS_FIXTURE_H
 #define MSC_TESTS_RECORDS_FIXTURE_H
 

@@ -1,5 +1,5 @@
-// Races: reading their configuration, which trials go on to the next rung, and the effort.
-// Expected values are worked out by hand in the comments.
+// Races: reading their configuration, which trials go on to the next rung, and how much they
+// evaluate. Expected values are worked out by hand in the comments.
 #include "records/race.h"
 
 #include "base/json.h"
@@ -25,14 +25,16 @@ static void assert_rungs(const char *text, size_t n_batches, size_t n, const uin
 
 static void test_records_race__rungs(void **state) {
     (void)state;
-    // Each rung is half of the next; the last is at most N / 2; there are at most 8.
+    // Each rung is half of the next one. The last rung is at most N / 2 batches, and there are at
+    // most 8 rungs.
     assert_rungs("true", 1000, 8, (uint32_t[]){3, 6, 12, 24, 48, 96, 192, 384});
     assert_rungs("true", 64, 6, (uint32_t[]){1, 2, 4, 8, 16, 32});
     assert_rungs("{\"keep\":0.25}", 12, 3, (uint32_t[]){1, 2, 4});
     assert_rungs("true", 5, 2, (uint32_t[]){1, 2});
     assert_rungs("true", 3, 1, (uint32_t[]){1});
     assert_rungs("true", 2, 1, (uint32_t[]){1});
-    // Without a margin the first rung is 4 N / (4 + N), rounded up; the last is at most N / 2.
+    // Without a margin the first rung is 4 N / (4 + N) batches, rounded up, and the last is at most
+    // N / 2.
     assert_rungs("{\"margin\":false}", 1000, 7, (uint32_t[]){4, 8, 16, 32, 64, 128, 256});
     assert_rungs("{\"margin\":false}", 64, 4, (uint32_t[]){4, 8, 16, 32});
     assert_rungs("{\"margin\":false}", 32, 3, (uint32_t[]){4, 8, 16});
@@ -126,8 +128,8 @@ static void test_records_race__what_headers_are_refused(void **state) {
     }
 }
 
-// A round of 8: 8 trials on 1 batch, 4 on 3 more, 2 on 12 more: 44 of 128. With a margin all 8
-// may go on to 4 batches.
+// A round of 8 trials: 8 on 1 batch, 4 on 3 more and 2 on 12 more batches, 44 of 128 in total. With
+// a margin all 8 may go on to 4 batches.
 static void test_records_race__effort(void **state) {
     struct msc_race race;
     (void)state;
@@ -182,9 +184,9 @@ static void assert_error(const struct msc_race *race, const struct msc_race_know
     assert_float_equal(msc_race_error(race, known, rung, can_win), error, 1e-4);
 }
 
-// Rungs after 1 and 4 of 16 batches. With no data, the prior is 4 factors with a standard
-// deviation of 0.3 for one batch: error^2 = (4 0.09) / 4 (1 / 1 - 1 / 16) = 0.09 15 / 16 =
-// 0.2905^2 after 1 batch, and 0.09 3 / 16 = 0.1299^2 after 4.
+// Rungs after 1 and 4 of 16 batches. Without data, the prior counts as 4 factors with a standard
+// deviation of 0.3 for one batch: error^2 = (4 0.09) / 4 (1 / 1 - 1 / 16) = 0.09 15 / 16 = 0.2905^2
+// after 1 batch, and 0.09 3 / 16 = 0.1299^2 after 4.
 static void test_records_race__margin(void **state) {
     struct msc_race_known known = {0};
     struct msc_race race;
@@ -194,8 +196,8 @@ static void test_records_race__margin(void **state) {
         assert_error(&race, &known, 0, can_win, 0.2905);
         assert_error(&race, &known, 1, can_win, 0.1299);
     }
-    // An error above 0.25 eliminates no trial. With no best trial, the round is compared with
-    // itself.
+    // If the error is above 0.25, no trial is eliminated. Without a best trial, the trials of a
+    // round are compared with each other.
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 8);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 4);
     note(&known, &race, 1, 1.5, 2);
@@ -205,7 +207,7 @@ static void test_records_race__margin(void **state) {
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 1);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight + 1, 7, true), 0);
     // 12 factors that do not change reduce error^2 to a quarter. The limit after one batch is 1
-    // exp(2 0.145) = 1.34. At that rung a round is not compared with itself.
+    // exp(2 0.145) = 1.34. At that rung the trials of a round are not compared with each other.
     for (int i = 0; i < 6; i++) {
         note(&known, &race, 2, 3, 4);
     }
@@ -216,7 +218,7 @@ static void test_records_race__margin(void **state) {
                      4);
 }
 
-// A trial that cannot win goes on until its error is at most 0.06, or until the last rung.
+// A trial that cannot win still continues until its error is at most 0.06, or until the last rung.
 static void test_records_race__what_cannot_win(void **state) {
     struct msc_race_known known = {0};
     struct msc_race race;
@@ -232,8 +234,8 @@ static void test_records_race__what_cannot_win(void **state) {
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, false), 0);
 }
 
-// A race whose only rung has an error above 0.25 still eliminates: the limit is 0.25 exp(2
-// 1.4668) = 4.7.
+// If the error is above 0.25 at the only rung of a race, trials are still eliminated: the limit is
+// 0.25 exp(2 1.4668) = 4.7.
 static void test_records_race__last_rung(void **state) {
     struct msc_race_known known = {.n_squares = {0, 4}, .squares = {0.0, 18.0}, .has_best = true};
     struct msc_race race;
@@ -244,8 +246,8 @@ static void test_records_race__last_rung(void **state) {
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 4);
 }
 
-// A trial with half of the best trial's sum at every rung has a constant factor, hence no error.
-// Factors of 3, 2 and 3 change by log(3 / 2) from 1 to 4 batches and from 4 to 16.
+// If a trial has half of the best trial's sum at every rung, its factor is constant, so it adds no
+// error. Factors of 3, 2 and 3 change by log(3 / 2) from 1 to 4 batches and from 4 to 16.
 static void test_records_race__learns_the_spread(void **state) {
     const double change = log(3.0 / 2.0);
     struct msc_race_known known = {0};
@@ -281,8 +283,8 @@ static void test_records_race__nearest_reference(void **state) {
     assert_int_equal(known.n_squares[true], 0);
 }
 
-// Losses of 6 and 2 had sums of 2 and 1 at the first rung, so a sum of 4 is extrapolated by the
-// mean factor 2.5 to 10.
+// Trials with losses of 6 and 2 had sums of 2 and 1 at the first rung. The mean factor is 2.5, so a
+// sum of 4 is extrapolated to 10.
 static void test_records_race__what_agents_are_told(void **state) {
     const struct msc_goal goal = {.n_objectives = 1};
     const struct msc_race race = {.n_rungs = 1, .rungs = {1}, .n_batches = 4};
@@ -311,8 +313,8 @@ static void test_records_race__what_agents_are_told(void **state) {
     assert_true(msc_race_told(&known, &race, &goal, &line, &line).outcome.objectives[0] == 4);
 }
 
-// With a margin a sum is extrapolated by the best trial's growth: by 2 after 1 of 16 batches, by
-// 4/3 after 4.
+// With a margin a sum is extrapolated by the growth of the best trial's sum: by 2 after 1 of 16
+// batches, by 4/3 after 4.
 static void test_records_race__what_agents_are_told_beside_the_best(void **state) {
     const struct msc_goal goal = {.n_objectives = 1};
     struct msc_race_known known = {0};

@@ -1,5 +1,5 @@
-// The record file: lines read back unchanged, torn ends, damage, full disks and records moved
-// aside. Expected lines are those written.
+// The record file: lines are read back unchanged; torn ends, damage, full disks, and records that
+// are moved aside. Expected lines are those written.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -224,7 +224,7 @@ static void test_records_record__damage_in_the_middle(void **state) {
         }
         const char *measured = strstr(line, ",\"measured\"");
         if (number == 5 || text + i >= measured) {
-            continue; // the last line, and bytes that no checksum covers
+            continue; // the last line, or bytes that no checksum covers
         }
         struct msc_record *record = NULL;
         char expected[32];
@@ -332,7 +332,7 @@ static int fill_disk(const struct fixture *f) {
     }
     const struct rlimit limit = {(rlim_t)info.st_size + 500, (rlim_t)info.st_size + 500};
     setrlimit(RLIMIT_FSIZE, &limit);
-    // One round; a larger one would be written in several commits.
+    // A single round, because a larger one would be written in several commits.
     for (int64_t i = 2; i < 6; i++) {
         const struct msc_record_line trial = fixture_trial(i);
         if (msc_record_append_trial(record, &trial) != MSC_OK) {
@@ -421,8 +421,8 @@ static void test_records_record__set_aside_companions(void **state) {
         snprintf(name, sizeof name, "%s.2%s", f->path, endings[i]);
         assert_true(msc_file_exists(name));
     }
-    // If an earlier call moved only the companions and was interrupted, the record takes the same
-    // number.
+    // If an earlier call was interrupted after it moved only the companions, the record takes the
+    // same number.
     fixture_write(f, 2);
     for (int i = 0; i < 2; i++) {
         snprintf(name, sizeof name, "%s.3%s", f->path, endings[i]);

@@ -1,4 +1,4 @@
-// Numbers of a record line, compared with strtod on the same text.
+// Parsing the numbers of a record line, compared with strtod on the same text.
 #include "records/record_cursor.h"
 
 #include "base/rng.h"
@@ -91,7 +91,7 @@ static void test_records_record_cursor__numbers(void **state) {
     }
 }
 
-// Digits are read eight at a time: a non-digit is found at any position among them.
+// Digits are read eight at a time. A non-digit at any position among the eight is found.
 static void test_records_record_cursor__no_digits(void **state) {
     (void)state;
     for (int byte = 1; byte < 256; byte++) {

@@ -22,7 +22,7 @@ static void rename_it(const char *path) {
     assert_int_equal(rename(path, other), 0);
 }
 
-// Replaces the file by a copy, as sed -i does.
+// Replaces the file by a new file with the same content, as sed -i does.
 static void replace_it(const char *path) {
     size_t length = 0;
     char *text = fixture_read(&length, path);
@@ -140,8 +140,8 @@ static void test_records_record_elsewhere__saved(void **state) {
     msc_str_finish(&expected);
 }
 
-// The record is lost twice, and the second copy needs another name. A commit without new trials
-// also checks.
+// The record is lost twice, so the second copy needs another name. A commit without new trials also
+// notices that the record is lost.
 static void test_records_record_elsewhere__again(void **state) {
     const struct fixture *f = *state;
     struct msc_str expected = {0};

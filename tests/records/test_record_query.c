@@ -116,8 +116,8 @@ static void test_records_record_query__front(void **state) {
     msc_record_close(record);
 }
 
-// A record opened with only its best trials answers queries like a complete one. A trial that is
-// left out makes room for the next best.
+// A record opened with only its best trials answers queries like a complete record. If one of the
+// best trials is left out, the next best takes its place.
 static void test_records_record_query__open_best(void **state) {
     const struct fixture *f = *state;
     for (uint64_t seed = 1; seed < 9; seed++) {

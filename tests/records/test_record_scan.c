@@ -58,7 +58,7 @@ static void test_records_record_scan__torn(void **state) {
     fixture_put(f->path, text, n_bytes); // the complete text again
     expect_lines(scan, 6, 7);
     assert_false(msc_record_was_cut(msc_record_scan_record(scan)));
-    // Damage that reaches the end of the file may be the torn end of a write.
+    // Damage up to the end of the file may be the torn end of a write.
     msc_record_scan_close(scan);
     text[n_bytes - 200] ^= 1;
     fixture_put(f->path, text, n_bytes);

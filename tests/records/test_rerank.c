@@ -1,4 +1,5 @@
-// Order of trials by measurements of their exported models. The expected orders were worked out by hand.
+// Order of trials by measurements of their exported models. The expected orders were worked out by
+// hand.
 #include "records/rerank.h"
 
 #include "base/json.h"
@@ -77,7 +78,7 @@ static void test_search_rerank__by_the_loss_in_the_runtime(void **state) {
     assert_order(refused, 2, &least_loss, NULL, "distill_loss", "12");
 }
 
-// An exact metric counts as recorded, but plans whose measurement failed come last.
+// The recorded value of an exact metric is used, but plans whose measurement failed come last.
 static void test_search_rerank__by_a_recorded_metric(void **state) {
     static const struct case_row rows[] = {
         {{0, 0, 0, 3}, "{}"}, {{0, 0, 0, 1}, NULL}, {{0, 0, 0, 2}, "{\"runtime\":{}}"}};
@@ -134,7 +135,7 @@ static void test_search_rerank__bounds_are_looked_at_again(void **state) {
                                   .bounds = {{.metric = LOSS, .min = -INFINITY, .max = 0.2},
                                              {.metric = SIZE, .min = -INFINITY, .max = 20}}};
     (void)state;
-    // Order of violation: 0, 0.05 / 0.2, 0.1 / 0.2, 12 / 20.
+    // The violations, in order: 0, 0.05 / 0.2, 0.1 / 0.2, 12 / 20.
     assert_order(rows, 4, &goal, NULL, "runtime.latency_us", "2314");
 }
 

@@ -273,7 +273,7 @@ def find_chromium():
 
 @contextlib.contextmanager
 def browser(folder):
-    """The port of its DevTools, or None if the browser does not start."""
+    """The port of the browser's DevTools, or None if the browser does not start."""
     process = subprocess.Popen(
         [find_chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
          f"--user-data-dir={folder}/browser", "about:blank"],

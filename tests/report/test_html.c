@@ -1,4 +1,5 @@
-// Text from files is escaped in pages, whatever it holds. The expected HTML and JSON are written out here.
+// Text from files is escaped in pages, whatever it contains. The expected HTML and JSON are written
+// out here.
 #include "report/html.h"
 
 #include "base/json.h"

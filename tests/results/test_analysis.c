@@ -30,9 +30,9 @@ static void write_table(char env[FIXTURE_PATH_BYTES + 200], const struct fixture
     snprintf(env, FIXTURE_PATH_BYTES + 200, "{\"type\":\"table\",\"file\":\"%s\"%s}", path, more);
 }
 
-// The agent tries each choice with all others at the reference, then the plan of least summed loss,
-// then pairs. It pairs the worst choice of each task, by the product of their losses: 1 * 0.5, 1 *
-// 0.0625, 0.5 * 0.0625.
+// The agent tries each choice with all others at the reference, then the plan with the least sum of
+// losses, then pairs. For each pair of tasks it combines their worst choices. Pairs are ordered by
+// the product of these choices' losses: 1 * 0.5, 1 * 0.0625, 0.5 * 0.0625.
 static void test_search_analysis__expected_points(void **state) {
     const struct fixture *f = *state;
     static const uint32_t expected[][3] = {
@@ -146,7 +146,7 @@ static void test_search_analysis__csv_and_json(void **state) {
     msc_record_close(record);
 }
 
-// The analysis reads records of any agent. For a record without results it says that there are none.
+// The analysis reads records of any agent. If a record has no results, the analysis says so.
 static void test_search_analysis__any_record(void **state) {
     const struct fixture *f = *state;
     struct msc_record *record = NULL;

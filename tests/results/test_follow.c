@@ -22,7 +22,8 @@ static void append(const struct fixture *f, int64_t first, int64_t end) {
     msc_record_close(record);
 }
 
-// In fixture_trial the loss falls from trial to trial, a trial takes 0.25 s, and the budget is 10.
+// In fixture_trial each trial has a lower loss than the one before and takes 0.25 s. The budget is
+// 10 trials.
 static void test_search_follow__reads_on(void **state) {
     const struct fixture *f = *state;
     struct msc_follow *follow = NULL;

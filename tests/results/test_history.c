@@ -1,4 +1,4 @@
-// The course of the best value over trials and seconds, and series reduced to a few parts.
+// The best value as a function of trials and of seconds, and series reduced to a few parts.
 #include "../msc_test.h"
 #include "results/history.h"
 
@@ -57,7 +57,7 @@ static void test_search_history__best(void **state) {
     assert_int_equal(h.n_marks, 1);
     assert_is(h.marks[0], 1.5);
     double sampled[5];
-    // Samples the course after 2.2, 4.4, 6.6, 8.8 and 11 trials.
+    // Samples the best value after 2.2, 4.4, 6.6, 8.8 and 11 trials.
     msc_history_sample(sampled, 5, &h, MSC_HISTORY_TRIALS);
     static const double expected[] = {5, 3, 3, 2, 1.5};
     for (size_t i = 0; i < 5; i++) {
@@ -66,7 +66,8 @@ static void test_search_history__best(void **state) {
     msc_history_finish(&h);
 }
 
-// Every trial improves: at most 16 steps are kept, and the first, the last and all marks are exact.
+// Every trial improves the best value. At most 16 steps are kept, and the first, the last and all
+// marks are exact.
 static void test_search_history__many(void **state) {
     (void)state;
     struct msc_history h;

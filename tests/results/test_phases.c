@@ -30,8 +30,8 @@ static double count_of(const cJSON *phase, const char *origin, const char *what)
     return item ? item->valuedouble : 0;
 }
 
-// 6 tasks of 3 choices. Besides the 3 baselines there are 12 single choices, the plan, and 15
-// pairs; the most expensive plan is a baseline. These are 31 trials in one phase.
+// 6 tasks of 3 choices. In addition to the 3 baselines there are 12 single choices, the plan, and
+// 15 pairs. The most expensive plan is a baseline. All 31 trials are in one phase.
 static void test_search_phases__of_sensitivity(void **state) {
     const struct fixture *f = *state;
     const struct launch all = {.path = f->path,
@@ -58,7 +58,8 @@ static void test_search_phases__of_sensitivity(void **state) {
     cJSON_Delete(phases);
 }
 
-// Records that end inside a round, start from another record's trials, or continue with a fresh agent.
+// Records that end inside a round, start from another record's trials, or continue with a fresh
+// agent.
 static void test_search_phases__of_any_record(void **state) {
     const struct fixture *f = *state;
     static const char *const agents[] = {"{\"type\":\"auto\"}", "{\"type\":\"evolutionary\"}",

@@ -66,7 +66,7 @@ static void test_search_report__winner_beside_baselines(void **state) {
     run_finish(&run);
 }
 
-// Re-evaluated values that are not losses of the winner are named as what they are.
+// Re-evaluated values that are not losses of the winner are described by their actual meaning.
 static void test_search_report__says_what_is_reevaluated(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -216,11 +216,11 @@ static void test_search_report__estimate(void **state) {
     options.record_path = other;
     assert_ok(msc_estimate_make(&estimate, &options));
     assert_false(msc_file_exists(other));
-    // The first baseline is left out, because it allocates memory for all.
+    // The first baseline is not used, because it allocates the memory for all.
     assert_int_equal(estimate.n_measured, 3);
     assert_true(estimate.trial_s > 0.004 && estimate.trial_s < 0.5);
     assert_true(estimate.n_trials == 1020.0);
-    // The estimate includes the agent's own time and that of writing 128 rounds of 8 trials.
+    // The estimate includes the agent's own time and the time of writing 128 rounds of 8 trials.
     double trials_s = 1020.0 * estimate.trial_s;
     assert_true(estimate.is_agent_counted && estimate.agent_s > 0.0);
     assert_true(estimate.left_s > trials_s + estimate.agent_s);

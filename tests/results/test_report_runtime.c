@@ -1,5 +1,5 @@
-// What the text of a report says about results in the target runtime. The expected sentences follow
-// from the figures of a made-up report.
+// Sentences of a report about results in the target runtime. The expected sentences follow from the
+// figures of a made-up report.
 #include "results/report_runtime.h"
 
 #include "base/json.h"
@@ -13,7 +13,7 @@ struct row {
     double id, bytes, loss, us[2];
 };
 
-// Each row has a loss of 0.5 in the search and a noise of 10 %.
+// Writes a row with a loss of 0.5 in the search and a noise of 10 %.
 static void write_row(struct msc_str *out, const struct row *row, const char *label) {
     msc_str_printf(out,
                    "{\"id\":%g,\"label\":\"%s\",\"metrics\":{\"distill_loss\":0.5},\"examined\":{"
@@ -49,8 +49,8 @@ static void assert_said(const struct row *winner, const char *expected) {
 
 static void test_search_report_runtime__says_what_the_winner_is_worth(void **state) {
     (void)state;
-    // Smaller, or more accurate by more than the noise, or faster in each round. The only thing to
-    // report is a file that is not smaller.
+    // The winner is smaller, or more accurate by more than the noise, or faster in each round. Only
+    // a file that is not smaller is reported.
     assert_said(&(struct row){5, 99, 0.5, {20, 40}}, "");
     assert_said(&(struct row){5, 100, 0.44, {20, 40}},
                 "the winner has no smaller file than uniform 8: 100 bytes against "

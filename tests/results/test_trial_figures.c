@@ -1,4 +1,5 @@
-// Data of the charts over trials: worked out by hand for a few trials, thinned for many.
+// Data of the charts over trials: exact for a few trials (expected values worked out by hand),
+// thinned for many.
 #include "results/trial_figures.h"
 
 #include "base/json.h"

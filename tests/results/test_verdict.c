@@ -18,7 +18,8 @@
     "{\"id\":" id "," more "\"state\":\"" state                                                    \
     "\",\"violation\":0,\"metrics\":{\"distill_loss\":" loss ",\"size_ratio\":" size "}"
 
-// Verdict on a record whose winner is delivered. `beside`: members of the document next to `numbers`.
+// Verdict on a record whose winner is delivered. `beside`: members of the document next to
+// `numbers`.
 static cJSON *verdict_with(const char *goal, const char *members, const char *beside) {
     struct msc_str json = {0};
     cJSON *record = NULL, *verdict = NULL;
@@ -124,7 +125,7 @@ static void test_report_verdict__a_front_trades_objectives(void **state) {
     cJSON_Delete(v);
 }
 
-// The verdict advises validation samples if the search has a dataset but none.
+// If the search has a dataset but no validation samples, the verdict advises adding them.
 static void test_report_verdict__validation_is_asked_for(void **state) {
     (void)state;
     static const char advice[] =
@@ -204,7 +205,8 @@ static void test_report_verdict__a_uniform_plan_may_have_failed(void **state) {
     cJSON_Delete(v);
 }
 
-// Numbers have enough digits to differ from the bound, integers are printed in full, and "1 trial" is singular.
+// Numbers have enough digits to differ from the bound, integers are printed in full, and "1 trial"
+// is singular.
 static void test_report_verdict__numbers(void **state) {
     (void)state;
     cJSON *v = verdict_of("\"winner\":" ROW("2", "", "infeasible", "0.5", "0.20000125") "}", NULL);
@@ -218,7 +220,7 @@ static void test_report_verdict__numbers(void **state) {
     cJSON_Delete(v);
 }
 
-// A relative loss near 1 is that of outputs of zeros; for other losses 0.8 is not far off.
+// A model whose outputs are all zero has a relative loss near 1. For other losses 0.8 is not large.
 static void test_report_verdict__a_great_loss_is_not_deployed(void **state) {
     (void)state;
     cJSON *v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.8", "0.15") "}", "mse");
@@ -275,7 +277,7 @@ static void test_report_verdict__a_winner_may_not_be_better_than_uniform_8(void 
     assert_string_equal(text_of(v, "command"),
                         "mscgym export a.jsonl --trial 0 -o compressed.onnx");
     cJSON_Delete(v);
-    // A plan whose results could not be reproduced is not compared with.
+    // A plan whose results could not be reproduced is left out of the comparison.
     v = verdict_of(BESIDE_8("complete", "\"left_out\":true,"), NULL);
     assert_string_equal(text_of(v, "kind"), "deploy");
     cJSON_Delete(v);

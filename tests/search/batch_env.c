@@ -96,7 +96,7 @@ static double partial_loss(const struct msc_env *env, const double terms[], size
 }
 
 // Sets the outcome from the terms of the first `n_there` batches. The trial is pruned at the first
-// batch that takes the loss over `bound`.
+// batch at which its loss exceeds `bound`.
 static void finish(const struct msc_env *env, struct msc_trial *trial, const double terms[],
                    double bound, size_t n_there, size_t end, const struct msc_part_found *found) {
     const struct batch_env *b = msc_env_state(env);

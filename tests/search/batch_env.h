@@ -8,8 +8,8 @@
 extern const struct msc_env_def msc_env_batch; // parameters: tasks, choices, batches
 // From now on `env` computes the last batch wrongly; if `always`, every batch.
 void batch_env_break(struct msc_env *env, bool always);
-// From now on this share of all terms is wrong, chosen by `seed`. Points that start with choices 0,
-// 0 (the first uniform plan among them) remain right.
+// From now on this share of all terms is wrong; `seed` chooses them. Points that start with choices
+// 0, 0 (such as the first uniform plan) remain right.
 void batch_env_lie(struct msc_env *env, double share, uint64_t seed);
 
 #endif

@@ -18,13 +18,13 @@ int fixture_setup(void **state);
 int fixture_teardown(void **state);
 void fixture_join(char path[FIXTURE_PATH_BYTES], const struct fixture *f, const char *name);
 
-// One launch of a search. Texts are JSON; for NULL the fixture has a default.
+// One launch of a search. Texts are JSON; if a text is NULL, the fixture uses a default.
 struct launch {
     const char *path;              // path of the record
     const char *env;               // parameters of the environment, objectives, bounds
     const struct msc_env_def *def; // NULL: the toy environment
     const char *agent;
-    struct msc_search_options options; // env, agent_config, goal and record_path are filled in
+    struct msc_search_options options; // the fixture sets env, agent_config, goal and record_path
 };
 #define LAUNCH_TRIALS(n)                                                                           \
     {                                                                                              \
@@ -47,7 +47,7 @@ enum msc_search_end launch(const struct launch *launch);
 
 // Canonical text of a record, to be freed with free().
 char *canonical(const char *path);
-// The same without the header line.
+// Like canonical, but without the header line.
 char *canonical_lines(const char *path);
 void assert_same_record(const char *path, const char *expected_path);
 // True if the canonical text of `shorter` is a prefix of that of `longer`.

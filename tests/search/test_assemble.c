@@ -1,5 +1,6 @@
-// Assembled plans. If the budget ends before the agent has measured all that it plans with, the
-// last trial is a plan assembled from what is known so far. The agent's own proposals do not change.
+// Assembled plans. If the budget ends before the agent has measured everything that its plan needs,
+// the last trial is a plan assembled from the results so far. The agent's own proposals do not
+// change.
 #include "../msc_test.h"
 #include "records/record_query.h"
 #include "search_fixture.h"
@@ -11,7 +12,8 @@
     "{\"tasks\":9,\"choices\":3,\"interaction\":0,\"seed\":5,"                                     \
     "\"bounds\":{\"size_ratio\":{\"max\":0.075}}}"
 #define N_BASELINES 3
-// The most expensive plan, 2 changes of each of 9 tasks, and the plan that solves the knapsack.
+// The trials are the most expensive plan, 2 changes of each of 9 tasks, and the plan that solves
+// the knapsack.
 #define N_PER_TASK 20
 
 static const char *const agents[] = {
@@ -79,7 +81,7 @@ static void test_search_assemble__last_trial(void **state) {
         assert_true(found.best_loss >= least);
         assert_true(trials < N_PER_TASK - 1 || fabs(found.best_loss - least) <= 1e-12 * least);
     }
-    // If the budget is enough for the agent's own plan, nothing is assembled.
+    // If the budget is large enough for the agent's own plan, nothing is assembled.
     struct found whole;
     search_with(&whole, assembling(f, agents[1], N_PER_TASK));
     assert_int_equal(whole.n, N_BASELINES + N_PER_TASK);
@@ -128,7 +130,7 @@ static void test_search_assemble__more_budget(void **state) {
     }
 }
 
-// A record that was cut after any line is completed to the same end.
+// A record that was cut after any line is continued to the same end.
 static void test_search_assemble__goes_on(void **state) {
     const struct fixture *f = *state;
     for (size_t i = 0; i < N_AGENTS; i++) {
@@ -147,7 +149,8 @@ static void test_search_assemble__goes_on(void **state) {
     }
 }
 
-// A time budget assembles a plan as well. If the agent ends by itself, nothing is assembled.
+// A plan is also assembled if the budget is a time. If the agent ends by itself, nothing is
+// assembled.
 static void test_search_assemble__other_ends(void **state) {
     const struct fixture *f = *state;
     struct found found;

@@ -1,5 +1,5 @@
-// The attempt file next to a record: it holds the trials in flight, so that the next launch can
-// tell which trial may have taken the program down.
+// The attempt file next to a record lists the trials in flight, so that the next launch can tell
+// which trial may have ended the program.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -30,7 +30,8 @@ static struct msc_attempt *open_attempt(const struct fixture *f, int64_t next_id
     return open_where(f, next_id, false);
 }
 
-// A child process begins n trials, finishes the first n_finished, and exits without closing the file.
+// A child process begins n trials, finishes the first n_finished, and exits without closing the
+// file.
 static void vanish_from(const struct fixture *f, int64_t first, size_t n, size_t n_finished,
                         bool is_alone, bool is_elsewhere) {
     int status = 0;
@@ -99,11 +100,12 @@ static void test_search_attempt__vanished_round(void **state) {
     // Trial 10 was finished, so it is not a suspect.
     assert_int_equal(judge(f, 10, 11, &room), MSC_ATTEMPT_ALONE);
     assert_int_equal(judge(f, 10, 13, &room), MSC_ATTEMPT_ALONE);
-    // Trials below next_id are in the record and no longer suspects.
+    // Trials below next_id are already in the record, so they are no longer suspects.
     assert_int_equal(judge(f, 14, 11, &room), MSC_ATTEMPT_FREE);
 }
 
-// If workers of a cluster evaluate the trials, an end of this process never makes them suspects.
+// If workers of a cluster evaluate the trials, the trials do not become suspects when this process
+// ends.
 static void test_search_attempt__elsewhere(void **state) {
     const struct fixture *f = *state;
     struct trial_room room;

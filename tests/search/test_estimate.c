@@ -12,7 +12,8 @@
 
 #define SPACE "\"tasks\":13,\"choices\":4,\"baselines\":2"
 #define PER_TASK "{\"type\":\"grid_search\"}"
-// The most expensive plan, 3 changes of each of 13 tasks, and the plan that solves the knapsack.
+// The trials are the most expensive plan, 3 changes of each of 13 tasks, and the plan that solves
+// the knapsack.
 #define N_PER_TASK 41
 
 static void make_estimate(struct msc_estimate *out, const struct launch *one) {
@@ -78,18 +79,18 @@ static void test_search_estimate__trials_to_come(void **state) {
             print_error("\"%s\" lacks \"%s\"\n", msc_str_text(&text), rows[i].expected);
             fail();
         }
-        // Noise and isolated losses of the winner cost 9 + 3 evaluations, validation 0.5 each for
-        // the winner and two baselines, and the uncompressed model 1.
+        // The winner's noise and isolated losses cost 9 + 3 evaluations. Validation costs 0.5 each
+        // for the winner and two baselines. The uncompressed model costs 1.
         assert_true(fabs(estimate.reevaluate_s / estimate.trial_s - 14.5) < 1e-6);
         assert_non_null(strstr(msc_str_text(&text), "\nthen: about "));
         msc_str_finish(&text);
     }
 }
 
-// Other programs may disturb measured times, so a test passes if one of this many attempts does.
+// Other programs may disturb measured times, so a test passes if one of N_ATTEMPTS attempts does.
 #define N_ATTEMPTS 8
 
-// The estimate counts the trials of the record as done and takes the time of a trial from them.
+// The estimate treats the trials of the record as done and takes the time per trial from them.
 static bool is_estimated_after_a_launch(const struct fixture *f) {
     struct msc_estimate estimate;
     struct launch one = {.path = f->path,
@@ -156,7 +157,7 @@ static bool is_estimated_on_the_way(const struct fixture *f, const char *agent, 
     return w.n_seen >= 6 && predicted_s < 1.5 * took_s && predicted_s > took_s / 1.5;
 }
 
-// Both agents know their number of trials, so the estimate is exact in that.
+// Both agents know how many trials they will propose, so the estimated number is exact.
 static void test_search_estimate__on_the_way(void **state) {
     static const struct {
         const char *agent;

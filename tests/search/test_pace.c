@@ -51,7 +51,7 @@ static void test_search_pace__warms_up(void **state) {
     msc_rate_note(&rate, 16, 32.0);
     msc_rate_note(&rate, 11, 11.0);
     assert_true(msc_rate_seconds(&rate) < 1.5);
-    assert_true(msc_rate_seconds(&rate) > 1.0); // a single part does not decide it
+    assert_true(msc_rate_seconds(&rate) > 1.0); // a single part does not determine the estimate
 }
 
 static void test_search_pace__short_trials(void **state) {
@@ -65,7 +65,7 @@ static void test_search_pace__short_trials(void **state) {
     assert_int_equal(run_parts(sizes, &pace, &m, 300), 2);
 }
 
-// Trials of a minute: once two trials took twice as long as one, each part is one trial.
+// Each trial takes a minute: once two trials took twice as long as one, each part is one trial.
 static void test_search_pace__long_trials(void **state) {
     (void)state;
     struct msc_pace pace = MSC_PACE_INIT;

@@ -1,5 +1,5 @@
-// Long rounds are evaluated in parts: how much a stop loses, how closely a time budget is kept, and
-// that the record is the same as without parts.
+// Long rounds are evaluated in parts: how many trials a stop loses, how closely a time budget is
+// kept, and that the record equals a record made without parts.
 #include "../msc_test.h"
 #include "fake_env.h"
 #include "search_fixture.h"
@@ -17,7 +17,7 @@ static struct launch long_rounds(const char *path, int64_t trials) {
     return one;
 }
 
-// The same, but each part is a single trial, so that a stop loses at most one.
+// Like long_rounds, but each part is a single trial, so that a stop loses at most one trial.
 static struct launch slow_rounds(const char *path, int64_t trials) {
     struct launch one = long_rounds(path, trials);
     one.options.commit_seconds = 1e-6;
@@ -42,7 +42,8 @@ static void write_whole(char whole[FIXTURE_PATH_BYTES], const struct fixture *f,
     launch(&one);
 }
 
-// The first round has trials 2 to 33 and is stopped at trial 26. The trials evaluated before are kept.
+// The first round has trials 2 to 33 and is stopped at trial 26. The trials evaluated before are
+// kept.
 static void test_search_parts__a_stop_costs_a_part(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];

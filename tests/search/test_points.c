@@ -1,4 +1,5 @@
-// The hash table of points that a search has tried: membership of points that the test added or did not.
+// The hash table of points that a search has tried. Points that the test added must be found, and
+// others must not.
 #include "../msc_test.h"
 #include "search/points.h"
 

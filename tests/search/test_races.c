@@ -1,4 +1,5 @@
-// What an agent observes in a race (trials are eliminated after a few batches). A scripted agent logs it.
+// Outcomes that an agent observes in a race (trials are eliminated after a few batches). A scripted
+// agent logs them.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -42,7 +43,7 @@ static void prepare(struct told *t, const struct fixture *f) {
     t->launch.options.race = &t->race;
 }
 
-// The rest of the log line on trial `id`, after the id.
+// Copies the part of the log line about trial `id` that follows the id.
 static void read_told(char out[64], const struct told *t, int id) {
     char *text = NULL;
     char start[32];
@@ -69,8 +70,8 @@ static void assert_repeats_told(const struct told *t) {
     assert_int_equal(n_estimates, 2);
 }
 
-// Runs the search whole, then stopped within the second round, then continued. The trials of the
-// second round are repeats, and their lines have no rungs.
+// Runs the search in one launch, then again, stopped within the second round, and then continues
+// it. The trials of the second round are repeats, and their lines have no rungs.
 static void launch_thrice(struct told *t) {
     struct search_run run;
     for (int n = 0; n < 3; n++) {

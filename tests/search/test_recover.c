@@ -59,7 +59,7 @@ static void test_search_recover__a_trial_that_cannot_run(void **state) {
     run_finish(&run);
 }
 
-// If no trial runs any more, the search ends with an error instead of using up the budget.
+// If no trial can run any more, the search ends with an error instead of using up the budget.
 static void test_search_recover__a_device_that_is_gone(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -83,8 +83,8 @@ static void test_search_recover__a_device_that_is_gone(void **state) {
     run_finish(&run);
 }
 
-// A lost device ends the search at once and keeps what was finished. No trial counts as failed.
-// When the device is back, the search continues as if it had not been lost.
+// A lost device ends the search at once, and finished trials are kept. No trial is recorded as
+// failed. When the device is back, the search continues as if it had not been lost.
 static void test_search_recover__a_lost_device(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -110,7 +110,7 @@ static void test_search_recover__a_lost_device(void **state) {
     }
 }
 
-// Running out of memory, briefly or for good, makes no trial fail.
+// If memory runs out, briefly or permanently, no trial is recorded as failed.
 static void test_search_recover__no_memory_left(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -182,7 +182,8 @@ static void test_search_recover__retry(void **state) {
     }
 }
 
-// Stopped within a round: what was finished is kept, and continuing gives the undisturbed record.
+// If a search is stopped within a round, finished trials are kept, and the continued search gives
+// the undisturbed record.
 static void test_search_recover__stopped_at_once(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -233,7 +234,7 @@ static void test_search_recover__other_numerics(void **state) {
     assert_string_equal(msc_record_numerics(run.result.record, 21), "test");
     assert_string_equal(msc_record_numerics(run.result.record, 22), "other");
     run_finish(&run);
-    // From now on these are the numerics of the record.
+    // From now on the record has these numerics.
     one.options.accept_new_numerics = false;
     one.options.budget.trials = 60;
     launch(&one);
@@ -247,7 +248,7 @@ static void scripted(char *agent, size_t n_bytes, const char *log) {
              MSC_SCRIPTED_AGENT, log);
 }
 
-// An agent that no longer proposes the recorded trials, and a warm start from them.
+// The agent no longer proposes the recorded trials, so the search uses them as a warm start.
 static void test_search_recover__warm_start(void **state) {
     const struct fixture *f = *state;
     char agent[FIXTURE_PATH_BYTES * 2 + 1024];
@@ -329,8 +330,8 @@ static enum msc_status ignore_best(void *payload, const struct msc_trial *best) 
     return MSC_OK;
 }
 
-// Trial 8 fails softly and the others are done, so all are written at once. Trials that the disk
-// has no room for must not be read afterwards.
+// Trial 8 fails without failing its call, and the others are done, so all are written at once.
+// Trials that did not fit on the disk must not be read afterwards.
 static void test_search_recover__full_disk_at_once(void **state) {
     const struct fixture *f = *state;
     struct stat file;
@@ -349,7 +350,8 @@ static void test_search_recover__full_disk_at_once(void **state) {
     assert_int_equal(launch(&one), MSC_SEARCH_END_TRIALS);
 }
 
-// The same with 24 retries, more than one write holds; they are retried in parts of 1, 4 and 19.
+// As above, but with 24 retries, more than fit in one write. They are retried in parts of 1, 4 and
+// 19.
 static void test_search_recover__full_disk_while_retrying(void **state) {
     const struct fixture *f = *state;
     struct stat file;

@@ -77,7 +77,8 @@ static void test_search_rounds__repeats(void **state) {
     run_finish(&s.run);
 }
 
-// A pruned result is reused only for the same bound or a tighter one; a complete result for any.
+// A pruned result is reused only under the same bound or a tighter one, a complete result under any
+// bound.
 static void test_search_rounds__bounds(void **state) {
     struct scripted_run s;
     prepare(&s, *state, "{}",
@@ -103,7 +104,8 @@ static void test_search_rounds__bounds(void **state) {
     run_finish(&s.run);
 }
 
-// A point that was only pruned may be proposed again, so it does not count towards exhausting the space.
+// A point that was only pruned may be proposed again, so it does not count towards exhausting the
+// space.
 static void test_search_rounds__stopped_points_do_not_exhaust(void **state) {
     struct scripted_run s;
     prepare(&s, *state, "{\"tasks\":1,\"choices\":2}",
@@ -122,7 +124,8 @@ static void test_search_rounds__stopped_points_do_not_exhaust(void **state) {
     }
 }
 
-// Within a round, only the bounds decide what is reused. So a round that was cut continues unchanged.
+// Within a round, only the bounds decide which results are reused. So a round that was cut
+// continues unchanged.
 static void test_search_rounds__bounds_within_a_round(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -171,7 +174,7 @@ static void test_search_rounds__infeasible_and_probes(void **state) {
     run_finish(&s.run);
 }
 
-// The agent observes nothing of a round that the budget cuts. The next launch asks for the round
+// The agent is told nothing about a round that the budget cuts. The next launch asks for the round
 // again and completes it.
 static void test_search_rounds__cut_round_is_not_told(void **state) {
     struct scripted_run s;

@@ -97,7 +97,8 @@ static void test_search_search__baselines_are_extra(void **state) {
     assert_int_equal(msc_record_n_trials(run.result.record), 23);
     for (size_t i = 0; i < 3; i++) {
         const struct msc_outcome outcome = msc_record_trial(run.result.record, i).trial.outcome;
-        // Uniform plans are measured even if they break the bound, as the first two of the three do.
+        // Uniform plans are measured even if they break the bound, as the first two of the three
+        // do.
         assert_int_equal(outcome.state, i < 2 ? MSC_TRIAL_INFEASIBLE : MSC_TRIAL_COMPLETE);
         assert_false(isnan(outcome.metrics[0]));
         assert_int_equal(msc_record_trial(run.result.record, i).baseline, i);
@@ -168,7 +169,7 @@ static void test_search_search__ends(void **state) {
     }
 }
 
-// A time budget counts the time of all launches.
+// A time budget covers the time of all launches together.
 static void test_search_search__time_adds_up(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -222,7 +223,8 @@ static void test_search_search__callbacks(void **state) {
     assert_true(w.n_best > 1);
     assert_int_equal(w.last_best.id, best_id(run.result.record));
     run_finish(&run);
-    // A finished record announces its best trial once, so that the files derived from it can be written.
+    // A finished record announces its best trial once, so that the files derived from it can be
+    // written.
     w = (struct watched){0};
     launch(&all);
     assert_int_equal(w.n_best, 1);

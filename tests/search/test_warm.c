@@ -1,4 +1,5 @@
-// Warm starts: what a search takes over from other records before it asks its agent.
+// Warm starts: trials and points that a search takes over from other records before it asks its
+// agent.
 #include "../msc_test.h"
 #include "base/json.h"
 #include "fake_env.h"
@@ -28,7 +29,8 @@ static void keep_line(void *payload, enum msc_log_level level, const char *line)
     kept->level = level;
 }
 
-// Collects what a search in `env`, under the numerics "test", takes over from the records.
+// Collects the trials that a search in `env`, under the numerics "test", takes over from the
+// records.
 static enum msc_status collect(cJSON **out, struct told_log *kept, const struct msc_env_def *def,
                                const char *env_text, const char *const paths[], size_t n_paths) {
     const struct msc_env_host host = {0};
@@ -104,7 +106,7 @@ static void test_search_warm__tells_what_holds(void **state) {
         assert_int_equal(line.warm, MSC_RECORD_WARM_TOLD);
         assert_true(is_same_point(line, from, 6));
         assert_true(line.trial.outcome.metrics[0] == from.trial.outcome.metrics[0]);
-        // The bound of this search applies, which the other search did not have.
+        // The bound of this search applies, although the other search had no bound.
         bool is_within = line.trial.outcome.metrics[2] <= 0.06;
         assert_int_equal(line.trial.outcome.state,
                          is_within ? MSC_TRIAL_COMPLETE : MSC_TRIAL_INFEASIBLE);
@@ -230,7 +232,7 @@ static void test_search_warm__matches_names(void **state) {
     assert_message("other.jsonl: it has none of the 5 tasks of this search");
 }
 
-// If the best value cannot be reproduced, no value of its record is used.
+// If the best value of a record cannot be reproduced, no value of that record is used.
 static void test_search_warm__believes_no_other_value(void **state) {
     const struct fixture *f = *state;
     char other[FIXTURE_PATH_BYTES], forged[FIXTURE_PATH_BYTES];
@@ -318,7 +320,7 @@ static void test_search_warm__goes_on_from_any_line(void **state) {
     cJSON_Delete(warm);
 }
 
-// A record knows which files it was started from.
+// A record lists the files that it was started from.
 static void test_search_warm__knows_its_files(void **state) {
     const struct fixture *f = *state;
     char other[FIXTURE_PATH_BYTES], third[FIXTURE_PATH_BYTES];
@@ -343,7 +345,8 @@ static void test_search_warm__knows_its_files(void **state) {
     cJSON_Delete(warm);
 }
 
-// Malformed warm-start members: points without values among those told, wrong lengths or choices.
+// Malformed warm-start members: points without values in the list of points with values, wrong
+// lengths or choices.
 static void test_search_warm__refuses(void **state) {
     const struct fixture *f = *state;
     static const char *const bad[] = {

@@ -136,8 +136,8 @@ static void make_whole(const struct fixture *f, char whole[FIXTURE_PATH_BYTES],
     assert_int_equal(run(&all), 0);
 }
 
-// Kills the parent (then the worker ends too) or the worker (then the parent starts another) at
-// random lengths of the record.
+// At random lengths of the record, kills the parent (then the worker ends, too) or the worker (then
+// the parent starts another).
 static void test_search_supervise__killed_anywhere(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -169,7 +169,8 @@ static void test_search_supervise__killed_anywhere(void **state) {
     assert_same_record(p.record, whole);
 }
 
-// One trial crashes the worker. It is found and recorded as failed; all other trials are complete.
+// One trial crashes the worker. That trial is found and recorded as failed; all other trials are
+// complete.
 static void test_search_supervise__crash(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 60, "{\"tasks\":8,\"choices\":3,\"crash_at\":17}");
@@ -205,7 +206,8 @@ static void test_search_supervise__hang(void **state) {
     msc_record_close(record);
 }
 
-// A worker stopped by SIGSTOP shows no sign of life. Another repeats its round, and the record is the same.
+// A worker stopped by SIGSTOP shows no sign of life. Another worker repeats its round, and the
+// record is the same.
 static void test_search_supervise__stopped_worker(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -229,8 +231,8 @@ static void test_search_supervise__hung_setup(void **state) {
     assert_output(&p, "showed no sign of life for 0.2 s, and 4 restarts brought no new trial");
 }
 
-// The same signal twice within a few milliseconds is one request: the round is finished. The next
-// launch continues.
+// If the same signal comes twice within a few milliseconds, it is one request: the round is
+// finished. The next launch continues.
 static void test_search_supervise__interrupted(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -254,7 +256,7 @@ static void test_search_supervise__interrupted(void **state) {
     assert_same_record(p.record, whole);
 }
 
-// A second signal, later, stops a round at once that would take minutes.
+// A second signal, later, stops at once a round that would take minutes.
 static void test_search_supervise__stopped_at_once(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 100, "{\"tasks\":8,\"choices\":3,\"delay_us\":20000000}");
@@ -288,8 +290,8 @@ static void test_search_supervise__gives_up(void **state) {
     assert_output(&p, "no");
 }
 
-// A worker that lost its device exits, and another is started; so does one that cannot open the
-// device afterwards. After 4 restarts without progress the parent gives up.
+// A worker that lost its device exits, and another is started. If that worker cannot open the
+// device, it exits, too. After 4 restarts without progress the parent gives up.
 static void test_search_supervise__lost(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 1, "{}");
@@ -298,7 +300,7 @@ static void test_search_supervise__lost(void **state) {
     assert_output(&p, "has lost its device (it is gone) and is restarted");
     assert_output(&p, "has lost its device (it cannot be opened) and is restarted");
     assert_output(&p, "after 3, ok");
-    // A device that cannot be opened in the first place does not count as lost.
+    // If the device cannot be opened in the first place, it is not treated as lost.
     p.record = "lost 1";
     assert_int_equal(run(&p), 0);
     assert_output(&p, "after 0, device error");
@@ -308,7 +310,8 @@ static void test_search_supervise__lost(void **state) {
                       "no new trial; the record is intact");
 }
 
-// An agent process that notes a process id (its own or that of a child) and then never finishes its answer.
+// An agent process that notes a process id (its own or that of a child) and then never finishes its
+// answer.
 static void make_agent(char *json, size_t n_bytes, const char *script, const char *note) {
     snprintf(json, n_bytes,
              "{\"type\":\"process\",\"command\":[\"/bin/sh\",\"-c\",\"read a; echo '{}'; read b; "

@@ -1,4 +1,5 @@
-// When the watchdog counts a worker as hung. The test sets the clock, so it knows the right moments.
+// When the watchdog decides that a worker hangs. The test sets the clock, so the right moments are
+// known.
 #include "../msc_test.h"
 #include "base/cancel.h"
 #include "supervise/watchdog.h"
@@ -12,7 +13,7 @@ static void fill_page(struct msc_worker_page *page, uint64_t quiet_ns) {
     atomic_store(&page->quiet_ns, quiet_ns);
 }
 
-// Looks every 100 ms; true if the worker counts as hung within `n_looks` looks.
+// Looks every 100 ms. Returns true if the worker is found to hang within `n_looks` looks.
 static bool hangs(struct msc_watchdog *w, struct msc_worker_page *page, uint64_t *now_ns,
                   int n_looks) {
     for (int i = 0; i < n_looks; i++) {

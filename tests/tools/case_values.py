@@ -5,7 +5,7 @@ SAMPLES = 10
 
 
 def values(shape, seed, divisor=32768.0):
-    """The same numbers as quantize_array in quantize_case.c: sums of four uniform ones."""
+    """The same numbers as quantize_array in quantize_case.c: sums of four uniform numbers."""
     state = np.uint64(seed)
     out = np.empty(int(np.prod(shape)), np.float32)
     with np.errstate(over="ignore"):

@@ -149,7 +149,7 @@ struct msc_graph *quantize_make_sum(const float w[4], const float b[2], float fa
     return g;
 }
 
-// Class labels: those that the float model predicts, except for two samples.
+// Class labels: the classes that the float model predicts, except for two samples.
 static struct msc_array *make_labels(int64_t n) {
     static const int64_t labels[QUANTIZE_SAMPLES] = {2, 2, 2, 3, 2, 2, 2, 3, 2, 2};
     struct msc_array *a;

@@ -19,20 +19,22 @@ struct quantize_case {
     struct msc_evaluator *ev;
 };
 
-// An array whose elements are sums of four uniform numbers, equal to `values` in that script.
+// An array whose elements are sums of four uniform numbers, equal to the elements of `values` in
+// make_quantize_expected.py.
 struct msc_array *quantize_array(int n_dims, const int64_t dims[], uint64_t seed);
 
 void quantize_case_open(struct quantize_case *c, int n_threads, int64_t batch);
-// The same with other inputs [n,2,6,6], which the caller owns.
+// Like quantize_case_open, but with other inputs [n,2,6,6], which the caller owns.
 void quantize_case_open_with(struct quantize_case *c, int n_threads, int64_t batch,
                              struct msc_array *inputs);
-// The same with another graph, which the case takes ownership of, and all sites of a target.
+// Like quantize_case_open, but with another graph, which the case takes ownership of, and with all
+// sites of a target.
 void quantize_case_open_graph(struct quantize_case *c, struct msc_graph *g, const char *target);
 void quantize_case_open_graph_with(struct quantize_case *c, struct msc_graph *g, const char *target,
                                    struct msc_array *inputs);
 void quantize_case_close(struct quantize_case *c);
 
-// Graphs for quantize_case_open_graph. w is [2,2], b is [2], and the weight of conv2 is the identity.
+// Graphs for quantize_case_open_graph. w is [2,2], b is [2], and w2 is the identity.
 //
 //     x [N,2,6,6] -> conv (w, b) -> swish (hard swish) -> conv2 (w2)
 //     x [N,2,6,6] -> conv (w, b) -> less (* factor) -> more (+ number) -> conv2 (w2)

@@ -111,10 +111,10 @@ static void check_shift(const struct weight_case *c, const struct msc_array *imp
     assert_true(fabs(mean - expected) < 1e-5);
 }
 
-// Uncorrelated inputs with mean square 1, whose values in the float model are 1 + k / 10 times as
-// large. Then w* = w (1 + k / 10 + ridge) / (1 + ridge), rounded to the nearest step. With shifts
-// this holds for the inputs minus their means. The means are 1 - k / 5, and 1/2 in the float model;
-// the shifts correct them.
+// Uncorrelated inputs with mean square 1. In the float model input k is 1 + k / 10 times as large,
+// so w* = w (1 + k / 10 + ridge) / (1 + ridge), rounded to the nearest step. With shifts this holds
+// for the inputs minus their means. The mean of input k is 1 - k / 5, but 1/2 in the float model;
+// the shifts correct the difference.
 static void check_scaled(const struct shape *s) {
     const double ridge = 0.25;
     struct weight_case c;
@@ -139,7 +139,7 @@ static void check_scaled(const struct shape *s) {
             double factor = 1 + (double)(r / rows_of_group * n + k) / 10;
             double expected = weight_of(r, k) * (factor + ridge) / (1 + ridge);
             double found = msc_array_get_double(improved, element_of(&c, r, k));
-            // Steps are below 1.6 / 127, except where the plan fixes 0.02.
+            // Steps are below 1.6 / 127, unless the plan sets the step to 0.02.
             assert_true(fabs(found - expected) < 0.0101);
         }
         assert_int_equal(q.shifts != NULL, s->has_shifts);
@@ -171,8 +171,9 @@ static void test_tools_distiller__scaled_inputs(void **state) {
     }
 }
 
-// The error for these samples, computed directly. Their means are (1, 1/4), and (1, 1/2) in the
-// float model, which gave 3/2 and 1 with w = (1, 1/2).
+// Compares the error with one computed from the two samples of the test below. The input means are
+// (1, 1/4) under the plan and (1, 1/2) in the float model. With w = (1, 1/2) the float model's
+// outputs are 3/2 and 1.
 static void check_error(struct weight_case *c, const struct msc_quant *q, const float improved[],
                         double shift) {
     double off[] = {improved[0] + improved[1] + shift - 1.5,
@@ -194,10 +195,10 @@ static void check_error(struct weight_case *c, const struct msc_quant *q, const 
     msc_array_release(shifts);
 }
 
-// Samples (1, 1) and (1, -1/2), which were (1, 1) and (1, 0) in the float model: X'X / 2 = [1,
-// 1/4; 1/4, 5/8] and F'X / 2 = [1, 1/4; 1/2, 1/2]. With ridge r and d = 13 r / 16, w* = (w F'X/2
-// + d w)(X'X/2 + d I)^-1. For r = 8/13, d = 1/2 and the inverse is [9/8, -1/4; -1/4, 3/2] /
-// (13/8), so w = (1, 1/2) becomes (7/4, 3/4) times that, (57/52, 11/26).
+// The two samples are (1, 1) and (1, -1/2) under the plan, and (1, 1) and (1, 0) in the float
+// model: X'X / 2 = [1, 1/4; 1/4, 5/8] and F'X / 2 = [1, 1/4; 1/2, 1/2]. With ridge r and d = 13 r /
+// 16, w* = (w F'X/2 + d w)(X'X/2 + d I)^-1. For r = 8/13, d is 1/2 and the inverse is [9/8, -1/4;
+// -1/4, 3/2] / (13/8). With w = (1, 1/2) the first factor is (7/4, 3/4), so w* = (57/52, 11/26).
 static void test_tools_distiller__two_samples(void **state) {
     static const float h[] = {1, 0.25f, 0.25f, 0.625f}, cross[] = {1, 0.25f, 0.5f, 0.5f};
     static const float w[] = {1, 0.5f};

@@ -1,5 +1,5 @@
-// Elimination of input units of a layer: scores, and repaired weights. make_elimination.py prints
-// the expected values.
+// Elimination of input units of a layer: the scores of units, and the repair of the remaining
+// weights. make_elimination.py prints the expected values.
 #include "tools/elimination.h"
 
 #include "tests/msc_test.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Unit u has the columns u, u + STEP, u + 2 STEP, .... In the end more columns are removed than
+// Unit u has the columns u, u + STEP, u + 2 STEP, .... The test removes more columns in all than
 // one update of the inverse handles.
 enum { ROWS = 3, COLUMNS = 360, SAMPLES = 600, UNITS = 37, STEP = 40, EACH = COLUMNS / STEP };
 

@@ -46,7 +46,7 @@ static void test_tools_quantizer__include_exclude_fix(void **state) {
     assert_null(msc_quantizer_quant(q, site_of(q, "head.w"), 0));
     assert_null(msc_quantizer_quant(q, site_of(q, "relu:0"), 0));
     msc_quantizer_destroy(q);
-    // A choice that is float by its option.
+    // A choice whose options make it float.
     assert_ok(quantize_create(&q, c.g,
                               "{\"choices\":[{\"bits\":8},{\"float\":true}],"
                               "\"fix\":{\"head.w\":\"float\"}}"));
@@ -219,7 +219,7 @@ static void test_tools_quantizer__calibrate(void **state) {
     assert_true(told.done == told.all && told.all == 6);
     assert_true(told.n_seen == told.n_to_see && told.n_seen > 0);
     check_scales(q);
-    // Equal bits with two threads. Other batch sizes observe the same values.
+    // Two threads give the same bits. Other batch sizes observe the same values.
     quantize_case_open(&other, 2, 4);
     assert_ok(quantize_create(&again, other.g, CHOICES));
     assert_ok(msc_quantizer_calibrate(again, other.ev, NULL, NULL));
@@ -236,8 +236,8 @@ static void test_tools_quantizer__calibrate(void **state) {
     quantize_case_close(&c);
 }
 
-// With too little memory for all second moments they are measured one by one, with the same
-// integers as result.
+// If memory is too small for all second moments at once, they are measured one by one. The
+// resulting integers are the same.
 static void test_tools_quantizer__rounds_in_little_memory(void **state) {
     static const char choices[] =
         "{\"choices\":[{\"bits\":4,\"observer\":\"hessian\",\"rounding\":\"gptq\"},"
@@ -264,8 +264,8 @@ static void test_tools_quantizer__rounds_in_little_memory(void **state) {
     quantize_case_close(&c);
 }
 
-// One scale for a whole weight, signed activations, scaled ranges, and sites by use instead of by
-// tensor.
+// One scale for a whole weight, signed activations, scaled ranges, and one site for each use of a
+// tensor instead of one for the tensor.
 static void test_tools_quantizer__schemes(void **state) {
     struct quantize_case c;
     struct msc_quantizer *q;
@@ -369,7 +369,8 @@ static void test_tools_quantizer__not_finite(void **state) {
     assert_near(scale_with("x:0", NAN, &is_left), (high - low) / 255, 1e-6);
     assert_false(is_left);
     assert_true(scale_with("x:0", -INFINITY, &is_left) == 0 && is_left);
-    // The same for the relu, after the convolution has spread the value.
+    // An infinite input also makes the relu's output infinite, so the relu's site is left float,
+    // too.
     assert_true(scale_with("relu:0", INFINITY, &is_left) == 0 && is_left);
     assert_true(scale_with("relu:0", NAN, &is_left) > 0 && !is_left);
     quantize_case_open_with(&c, 1, 2, a);
@@ -379,7 +380,7 @@ static void test_tools_quantizer__not_finite(void **state) {
     assert_ok(msc_quantizer_calibrate(q, c.ev, NULL, NULL));
     assert_true(msc_quantizer_is_left(q, msc_sites_find_name(msc_quantizer_sites(q), "conv2.w")));
     assert_false(msc_quantizer_is_left(q, msc_sites_find_name(msc_quantizer_sites(q), "conv1.w")));
-    // The same after saving and loading.
+    // The site is still left float after saving and loading.
     struct msc_array_list list = {0};
     struct msc_quantizer *again;
     assert_ok(msc_quantizer_save(q, &list));
@@ -398,8 +399,8 @@ static void test_tools_quantizer__not_finite(void **state) {
 
 // ---- Saving and loading -----------------------------------------------------------------------
 
-// Expected: each group's largest magnitude over 7, from numpy. Activations have one scale even
-// so, or are left float.
+// Expected: each group's largest magnitude over 7, from numpy. Activations have one scale even if
+// weights have groups, or are left float.
 static void test_tools_quantizer__groups(void **state) {
     static const float scales[] = {0.279554099f, 0.274387896f, 0.321554989f,
                                    0.172206327f, 0.319793701f, 0.109614782f};

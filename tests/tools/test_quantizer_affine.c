@@ -61,8 +61,8 @@ static void measure(double out[2], const struct msc_array *x, const struct msc_a
     }
 }
 
-// The inputs have means far from 0. The integers need not preserve the mean outputs, because
-// shifts correct them.
+// The inputs have means far from 0. Rounding need not preserve the mean outputs, because shifts
+// correct them.
 static void test_tools_quantizer_affine__inputs_with_a_mean(void **state) {
     struct msc_array *x = quantize_array(4, DIMS(QUANTIZE_SAMPLES, 2, SIDE, SIDE), 11);
     struct msc_array *w = quantize_array(4, DIMS(CHANNELS, 2, 3, 3), 21);

@@ -34,7 +34,7 @@ static void test_tools_quantizer_options__default_options(void **state) {
     msc_arena_finish(&arena);
 }
 
-// The observer of a choice, by default or by name.
+// The observer of a choice: the default, and one given by name.
 static void test_tools_quantizer_options__observers(void **state) {
     static const struct {
         const char *observers, *choice, *label;

@@ -32,8 +32,8 @@ static void open_quantizer(struct quantize_case *c, struct msc_quantizer **q, co
     open_net(c, q, quantize_make_swish(w, b), config);
 }
 
-// Hard swish is 0 below -3, so the range of its input starts at -3 and 3 is a whole number of
-// steps. This does not apply to its output. Values below -3 do not widen the step.
+// Hard swish is 0 below -3. So the range of its input starts at -3, and 3 is a whole number of
+// steps. Neither holds for the range of its output. Values below -3 do not widen the step.
 static void test_tools_quantizer_target__hard_swish(void **state) {
     static const float w[] = {10, 0, 0, 10}, b[] = {0, 0};
     struct quantize_case c;
@@ -62,8 +62,8 @@ static void test_tools_quantizer_target__hard_swish(void **state) {
     quantize_case_close(&c);
 }
 
-// A channel with almost no weight and a bias of 1000: the step of its sums is at least 1000 /
-// 2^30, so that the bias fits int32. The other channel's scale does not change.
+// A channel with almost no weight and a bias of 1000: the step of the channel's sums is at least
+// 1000 / 2^30, so that the bias fits int32. The other channel's scale does not change.
 static void test_tools_quantizer_target__wide_biases(void **state) {
     static const float w[] = {1e-20f, 0, 1, 0.5f}, b[] = {-1000, 1000};
     struct quantize_case c;
@@ -97,9 +97,9 @@ static void test_tools_quantizer_target__wide_biases(void **state) {
     quantize_case_close(&c);
 }
 
-// A constant that the runtime merges into the bias (3 / 0.5) is rounded with the bias, so that
-// the loss is that of the runtime. If the sum stays float or would overflow, it is not rounded with
-// the bias.
+// If the runtime merges an added constant into the bias (3 / 0.5), the constant is rounded with the
+// bias, so that the loss equals the runtime's. If the sum stays float or would overflow, the
+// constant is not rounded.
 static void test_tools_quantizer_target__added_behind(void **state) {
     static const float w[] = {1, 0.5f, -1, 0.25f}, b[] = {3, -2}, small[] = {1e-12f, 1e-12f};
     struct quantize_case c;
@@ -146,7 +146,8 @@ static void test_tools_quantizer_target__added_behind(void **state) {
     quantize_case_close(&c);
 }
 
-// Shifts are added before the bias is rounded to int32. Equal pairs of edits share one edit.
+// Shifts are added before the bias is rounded to int32. If the edits of activation and weight do not
+// change, the bias keeps its edit.
 static void test_tools_quantizer_target__shifted_biases(void **state) {
     static const float w[] = {1, 0.5f, -1, 0.25f}, b[] = {3, -2}, by[] = {0.5f, -0.25f};
     struct quantize_case c;
@@ -171,7 +172,7 @@ static void test_tools_quantizer_target__shifted_biases(void **state) {
     assert_ok(msc_bias_edits_fill(bias_edits, edits));
     first = edits[sites->n_site_slots];
     assert_int_equal(first->kind, MSC_EDIT_REPLACE);
-    assert_null(first->next); // the activation is float, hence the sum, too
+    assert_null(first->next); // the activation is float, so the sum is float, too
     assert_true(((const float *)msc_array_data(first->elements))[0] == 3.5f);
     assert_true(((const float *)msc_array_data(first->elements))[1] == -2.25f);
     assert_ok(msc_bias_edits_fill(bias_edits, edits));

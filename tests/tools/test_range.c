@@ -128,9 +128,8 @@ static void test_tools_range__fit_of_empty_and_extreme(void **state) {
     assert_true(scale == 1.0f && zero_point == 0);
 }
 
-// All values below -3 are equivalent: the range starts at -3, and 3 is a whole number of steps,
-// rounded down to leave room above. 255 * 3 / (3 + 5) is 95.6, 127 * 3 / 5 is 76.2, 15 * 3 / 8 is
-// 5.6.
+// Values below -3 do not matter: the range starts at -3, and 3 is a whole number of steps, rounded
+// down to leave room above. 255 * 3 / (3 + 5) is 95.6, 127 * 3 / 5 is 76.2, 15 * 3 / 8 is 5.6.
 static void test_tools_range__scheme_cut(void **state) {
     static const struct {
         float low, high;
@@ -229,7 +228,7 @@ static void test_tools_range__percentile(void **state) {
         struct msc_range r;
         observe(&r, x, o);
         assert_true(r.low == rows[i].low && r.high == rows[i].high);
-        // From a histogram the range is exact to one bin.
+        // The range that a histogram gives is exact to one bin.
         assert_ok(msc_range_of_histogram(&r, h, &o));
         assert_true(fabs((double)r.low - (double)rows[i].low) <= bin);
         assert_true(fabs((double)r.high - (double)rows[i].high) <= bin);
@@ -281,7 +280,7 @@ static const struct searched mse[] = {
     {SHAPE_RELU, 4, 0, 0, 0.0f, 6.00098753f},
     {SHAPE_SKEW, 8, 0, 0, -5.71701813f, 410.07782f},
     {SHAPE_SKEW, 4, 0, 0, -4.88955498f, 296.652039f},
-    // Symmetric schemes: both ends move together.
+    // Symmetric schemes: both ends of the range move together.
     {SHAPE_BELL, 3, 1, 0, -3.892838f, 4.03313112f},
     {SHAPE_BELL, 4, 1, 1, -5.13403273f, 5.31905699f},
     {SHAPE_HEAVY, 3, 1, 0, -141.225433f, 157.051086f},

@@ -59,8 +59,8 @@ struct problem {
     struct msc_rounding_rows rows;
 };
 
-// Second moment and means of inputs with correlated neighbours, one of which is always 0.
-// `offset` is added to the others.
+// Second moment and means of inputs. Neighbouring inputs are correlated, and one input is always 0.
+// `offset` is added to all others.
 static void fill_moment(float h[], double means[], double offset) {
     static float narrow[SAMPLES * COLUMNS];
     static double x[SAMPLES * COLUMNS];
@@ -91,7 +91,7 @@ static void fill_moment(float h[], double means[], double offset) {
     }
 }
 
-// 3 bits including the lowest integer, with scales from the largest weight of each row.
+// 3 bits, including the lowest integer (-4). Scales come from the largest weight of each row.
 static void set_up(struct problem *p) {
     *p = (struct problem){.rows = {.n_rows = ROWS, .n_columns = COLUMNS}};
     p->rows.scheme =
@@ -231,7 +231,8 @@ static void test_tools_rounding__scales_of_long_rows(void **state) {
     }
 }
 
-// Each group has its own scale, so rows whose halves differ by a factor of 100 lose little.
+// Each group has its own scale. So rounding costs little even if the halves of a row differ by a
+// factor of 100.
 static void test_tools_rounding__groups(void **state) {
     struct problem p;
     double together[ROWS], apart[ROWS];
@@ -276,7 +277,7 @@ static void test_tools_rounding__zero_points(void **state) {
     }
 }
 
-// Turns the second moment into one around the means.
+// Replaces the second moment by the second moment around the means.
 static void centre(struct problem *p) {
     for (int i = 0; i < COLUMNS * COLUMNS; i++) {
         p->h[i] = (float)(p->h[i] - p->means[i / COLUMNS] * p->means[i % COLUMNS]);

@@ -92,7 +92,7 @@ static void test_tools_runtime__sends_what_is_documented(void **state) {
         "mscgym-runtime, outputs: it reported: {`runtime`:`onnxruntime`,`threads`:2,"
         "`batch`:8,`inputs`:`x.npz`,`model`:`a.onnx`,`outputs`:`y.npz`,"
         "`method`:`outputs`}");
-    job.runtime = "openvino"; // not listed in the hello, so it is not asked
+    job.runtime = "openvino"; // the hello does not list openvino, so the program is not asked
     assert_int_equal(msc_runtime_outputs(runtime, &job, "y.npz"), MSC_E_DEVICE);
     assert_message("pip install openvino");
     msc_runtime_stop(runtime);

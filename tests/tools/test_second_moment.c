@@ -1,5 +1,5 @@
-// Second moments of layer inputs: over outputs, under a plan, by sampled rows, and with little
-// memory. Expected moments are calculated from the evaluator's outputs.
+// Second moments of layer inputs: from the layer's outputs, under a plan, from sampled rows, and
+// with little memory. Expected moments are calculated from the evaluator's outputs.
 #include "tools/second_moment.h"
 
 #include "base/alloc.h"
@@ -204,7 +204,7 @@ static void test_tools_second_moment__of_outputs(void **state) {
 // Outputs of the plan and of the float model, over the same samples.
 struct both_outputs {
     struct output o[2]; // only the squares are used
-    double products[8]; // sums over both outputs' products, by channel
+    double products[8]; // by channel, the sum of the product of both outputs
     float *y[2];
     int64_t n; // elements of each output
 };
@@ -297,8 +297,8 @@ static bool are_equal(const struct msc_moment *a, const struct msc_moment *b) {
     return a->n_rows == b->n_rows && memcmp(a->h, b->h, n * sizeof(a->h[0])) == 0;
 }
 
-// The number of threads does not change a bit. If fewer rows are wanted than exist, the seed
-// selects them.
+// Results have the same bits for any number of threads. If fewer rows are wanted than exist, the
+// seed selects them.
 static void test_tools_second_moment__rows(void **state) {
     struct msc_moment all, other, few, again, elsewhere;
     const struct layer *l = &layers[0];

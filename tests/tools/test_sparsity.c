@@ -1,4 +1,4 @@
-// Sparse weights: which elements are kept, n:m patterns, repair of the others, and counts.
+// Sparse weights: which elements are kept, n:m patterns, repair of the kept elements, and counts.
 // make_sparsity.py prints the expected values, except for the counts.
 #include "tools/sparsity.h"
 
@@ -134,7 +134,8 @@ static void test_tools_sparsity__masks(void **state) {
     }
 }
 
-// Expected by hand. Of 7 neighbours, 2:4 keeps two of four, and two of the remaining three.
+// Expected counts are worked out by hand. Of 7 neighbours, 2:4 keeps two of the first four and two
+// of the remaining three.
 static void test_tools_sparsity__counts(void **state) {
     const struct msc_sparsity whole = {.share = 0}, two = {.share = 0.5, .n = 2, .m = 4},
                               one = {.share = 0.875, .n = 1, .m = 8};

@@ -1,5 +1,5 @@
 // Strategy files: round trips, damaged files, merging edits of tensors and of single uses, and
-// models that do not fit. Expected edits are those that the test set before.
+// strategies of another model. Expected edits are those that the test set before.
 #include "tools/strategy.h"
 
 #include "base/file.h"
@@ -257,7 +257,7 @@ static void test_tools_strategy__later_edit_of_tensor_wins(void **state) {
     assert_int_equal(msc_strategy_n_edits(f.strategy), 1);
     assert_same(edit_at(&f, f.strategy, "conv1", 0), &second);
     assert_same(edit_at(&f, f.strategy, "conv2", 0), &second);
-    // An edit of one use overrides that of the tensor.
+    // An edit of one use overrides the edit of the tensor.
     set(&f, &f.by_use, "x:0-c-conv2", &first);
     assert_int_equal(msc_strategy_n_edits(f.strategy), 2);
     assert_same(edit_at(&f, f.strategy, "conv1", 0), &second);

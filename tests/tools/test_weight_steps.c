@@ -22,7 +22,8 @@ static double none(const void *payload, int32_t joint) {
     return 0;
 }
 
-// Widens the scales of w in a graph, which it destroys, with activation scales from `scale_of`.
+// Widens the scales of w in a graph, which this function destroys. Activation scales come from
+// `scale_of`.
 static void widen(struct msc_quant *out, const struct msc_quant *quant, struct msc_graph *g,
                   const char *target, double (*scale_of)(const void *, int32_t)) {
     const struct msc_site_scheme scheme = {.target = msc_target_find(target)};
@@ -48,8 +49,8 @@ static struct msc_quant by_rows(const float scales[ROWS], const int32_t zero_poi
                               .zero_points = zero_points};
 }
 
-// A bias of 2^20 is 2^30 steps of 0.5 * 2^-9. So the scale 2^-11 becomes four times as large and
-// the integers a quarter, rounded to the nearest. A bias of 4 fits the scale 2^-11 unchanged.
+// A bias of 2^20 is 2^30 steps of 0.5 * 2^-9. So the scale 2^-11 is multiplied by 4, and the
+// integers are divided by 4 and rounded to the nearest. A bias of 4 fits the scale 2^-11 unchanged.
 static void test_tools_weight_steps__of_a_bias(void **state) {
     static const float scales[ROWS] = {0x1p-11f, 0x1p-11f};
     static const int32_t zero_points[ROWS] = {8, 8};
@@ -104,8 +105,9 @@ static void test_tools_weight_steps__of_a_tail(void **state) {
     msc_quant_finish(&wider);
 }
 
-// No scale changes if it is wide enough, if the bias is added as floats, if the activation is not
-// quantised, or if weights have groups, which are multiplied as floats.
+// A scale does not change if it is wide enough, if the bias is added as floats, or if the
+// activation is not quantised. It does not change for weights with groups either, because they are
+// multiplied as floats.
 static void test_tools_weight_steps__stay(void **state) {
     static const float narrow[ROWS] = {0x1p-11f, 0x1p-11f}, wide[ROWS] = {0x1p-9f, 0x1p-27f};
     static const int32_t zero_points[ROWS] = {0};

@@ -11,14 +11,14 @@ entry new ""
 mscgym search new.json --quiet | grep -e '^trials' -e '^ended'
 agent new
 
-# Without a budget the default agent ends by itself. The record keeps its own agent.
+# Without a budget the default agent ends by itself. A record continues with the agent that began it.
 entry old ', "agent": {"type": "grid_search"}'
 mscgym search old.json --quiet | grep -e '^trials' -e '^ended'
 entry old ""
 mscgym search old.json --quiet | grep -e '^trials' -e '^ended'
 agent old
 
-# Half of the trials by grid search, the rest with a configuration that names no agent.
+# Grid search makes half of the trials; then a configuration that names no agent continues.
 entry old ', "agent": {"type": "grid_search"}'
 mscgym search old.json --restart --trials 9 --quiet | grep -e '^trials' -e '^ended'
 entry old ""

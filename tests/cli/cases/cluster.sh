@@ -68,7 +68,7 @@ same a/toy.jsonl 'few open files'
 # Invalid values of --cluster.
 try mscgym search a.json --cluster mpi:4
 try mscgym search a.json --cluster local:0
-# Workers behind a bridge program: a stand-in for the Python package for Ray, with one worker.
+# Workers that a bridge program starts. It replaces the Python package for Ray and has one worker.
 mkdir -p package/mscgym_ray
 cat >package/mscgym_ray/__main__.py <<'END'
 import sys

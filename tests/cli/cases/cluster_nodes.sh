@@ -11,8 +11,8 @@ mscgym search a.json --quiet >/dev/null
 cp a/toy.jsonl alone.jsonl
 mscgym search a.json --restart --quiet --cluster local:2 >/dev/null
 same a/toy.jsonl 'an agent from a library'
-# A stand-in for the Python package for Ray whose worker sees none of the search's files in their place.
-# "away" stores the sent files as a node does, "bare" without the model, "other" with another one.
+# Replaces the Python package for Ray. Its worker sees none of the search's files at their paths.
+# "away" stores the sent files as a node does, "bare" without the model, "other" with another model.
 mkdir -p package/mscgym_ray
 cp "$EXAMPLES/../../python/mscgym_ray/store.py" package/mscgym_ray/
 cat >package/mscgym_ray/__main__.py <<'END_OF_PROGRAM'

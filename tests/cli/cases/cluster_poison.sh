@@ -1,6 +1,6 @@
 # A trial that uses up the machine's memory, so that the kernel kills its process. A program
 # simulates the kernel: it kills the process whenever trial 7 is in flight. The recorded line is
-# that of a search without workers, and each attempt ends a single process.
+# the same as in a search without workers, and each attempt ends a single process.
 . "$(dirname "$0")/../lib.sh"
 cat >killer.py <<'END_OF_PROGRAM'
 # Kills the search process of `parent` whenever trial 7 is in flight (see search/attempt.c).

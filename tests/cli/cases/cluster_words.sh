@@ -70,7 +70,7 @@ PYTHONPATH=$PWD/package:$FILES/cluster mscgym search loud.json --restart --trial
 printf '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n' >words/srun
 SLURM_JOB_ID=12 SLURM_CPUS_ON_NODE=1 SLURM_JOB_NUM_NODES=2 PATH=$PWD/words:$PATH mscgym search loud.json --restart \
     --trials 2 --cluster slurm:3 --worker-program "$program" 2>&1 >/dev/null | grep -o 'this is job.*\| of job 12' | head -n 2
-# A warning that two workers would take longer than none; none if each has processors of its own.
+# Two workers that would take longer than no worker cause a warning, unless each has its own processors.
 worth() { mscgym search "$@" --dry-run --restart 2>&1 | grep -o '^workers.*' | sed 's/[0-9.]* [mun]*s\b/…/g; s/[0-9]* threads/… threads/'; }
 sed 's/20000/1/' a.json >quick.json
 sed 's/20000/400000/; s/"trials": 60/"trials": 6000/' a.json >slow.json

@@ -24,7 +24,7 @@ END
     try mscgym search "$1.json" 2>&1 | grep -E '^(warning|mscgym|trials|exit)'
 }
 
-# The condition has the same value in all samples: the branch's joints count as the network's own.
+# The condition has the same value in all samples: the branch's joints are searched like the network's.
 for mode in 0 1; do
     mscgym run "$FILES/branch.onnx" --input x="$FILES/detect_x0.npy" --repeat 0 \
         --input mode="$FILES/branch_mode$mode.npy" --output "m$mode" 2>/dev/null

@@ -1,4 +1,4 @@
-# A worker opens the GPU that its Slurm job was assigned, by its UUID. A script stands in for srun.
+# A worker opens the GPU that its Slurm job was assigned, by its UUID. A script replaces srun.
 . "$(dirname "$0")/../lib.sh"
 program=$(command -v mscgym)
 mkdir bin

@@ -3,7 +3,8 @@
 digits=$FILES/../../../examples/digits
 model=$digits/digits.onnx
 
-# digits NAME TARGET [MEMBERS [KEYS]]: further members of the environment and keys of the search.
+# digits NAME TARGET [MEMBERS [KEYS]]: writes NAME.json; MEMBERS are further members of the environment,
+# KEYS further keys of the search.
 digits() {
     cat >"$1.json" <<END_OF_CONFIG
 {
@@ -34,7 +35,7 @@ for target in generic onnxruntime; do
     jq -c '.winner | .state, .metrics.bit_ops_ratio <= 0.03, (.metrics.distill_loss < 0.002),
         (.examined.validation | .float_accuracy - .accuracy < 0.01)' $target.result
     mscgym verify $target/digits.jsonl
-    # The reported loss is that of the strategy applied to the whole model.
+    # The reported loss equals the loss of the strategy applied to the whole model.
     jq -n --argjson loss "$(loss $target/msc_joint.json)" --slurpfile r $target.result \
         '($r[0].winner.metrics.distill_loss / $loss - 1) | fabs < 1e-4'
     jq -c '[has("prune", "replace", "edits")]' $target/msc_joint.json

@@ -1,6 +1,6 @@
 # The metric latency_us sums times from a table that is measured once and kept with the record. A
-# program stands in for the runtime: as floats conv takes 100 us and fc 50, as integers 30 and 20,
-# and a conversion takes 4.
+# program replaces the runtime: as floats conv takes 100 us and fc 50 us, as integers 30 and 20 us,
+# and a conversion takes 4 us.
 . "$(dirname "$0")/../lib.sh"
 tiny a '"objectives": ["latency_us"], "bounds": {"latency_ratio": {"max": 1}}'
 sed -i 's/{"bits": 4}/{"float": true}/

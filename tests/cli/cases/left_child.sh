@@ -1,5 +1,5 @@
-# Programs that end but leave a child holding their output: the program counts as ended. Children
-# left by a program that succeeded are not killed.
+# If a program ends but leaves a child that holds its output open, the program is treated as ended.
+# Children left by a program that succeeded are not killed.
 . "$(dirname "$0")/../lib.sh"
 cat >score.sh <<'END'
 #!/bin/sh
@@ -14,7 +14,7 @@ echo $! >>pids
 echo $MSCGYM_EVENT >>told.txt
 END
 chmod +x score.sh tell.sh
-# quick COMMAND...: checks that it takes less time than a hook's limit.
+# quick COMMAND...: checks that the command takes less time than a hook's limit.
 quick() {
     local began=$SECONDS
     "$@"

@@ -1,5 +1,5 @@
-# Temporary files of a search that was killed are deleted by the next run of the program; those of a
-# running search remain.
+# Temporary files of a search that was killed are deleted by the next run of the program. Files of
+# a running search remain.
 . "$(dirname "$0")/../lib.sh"
 mkdir temporary
 export TMPDIR=$PWD/temporary

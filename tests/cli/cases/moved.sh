@@ -6,7 +6,7 @@ sed -i "s|$FILES/inputs.npz|inputs.npz|" a.json
 mscgym search a.json >/dev/null
 cp a/tiny.jsonl.params params
 
-# The record, the inputs and the outputs have other places and names: it is the same search.
+# The record, the inputs and the outputs have other paths, but it is the same search.
 mkdir data
 mv inputs.npz data/
 mv a b

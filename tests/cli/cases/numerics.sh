@@ -21,7 +21,7 @@ level=$(mscgym devices --json | jq -r '.isa[-1]')
 old=$(id sse41)
 tiny d
 sed -i 's/"verbose": "error"/"verbose": "warn"/' d.json
-# The reference: one machine continues what another one prepared.
+# The reference: one machine continues a search that another machine prepared.
 mscgym search d.json --trials 0 --quiet >/dev/null
 sed -i 2,\$d d/tiny.jsonl
 head -1 d/tiny.jsonl | jq -r .numerics | sed 's/.* \([a-z0-9_]*\) int8.*/\1/' | sed "s/^$level\$/its own/"

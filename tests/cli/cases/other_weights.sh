@@ -1,4 +1,5 @@
-# A strategy belongs to the weights that it was found with; for others --recalibrate computes new scales.
+# A strategy belongs to the weights that it was found with.
+# For other weights --recalibrate computes new scales.
 . "$(dirname "$0")/../lib.sh"
 model=$FILES/tiny.onnx
 other=$FILES/tiny_doubled.onnx # every weight is doubled
@@ -28,7 +29,8 @@ new --model "$model" --strategy s.json --dataset a.json --save-strategy same.jso
 cmp s.json same.json && echo "on the same weights and samples the same strategy"
 new --model "$other" --strategy s.json --dataset a.json --save-strategy new.json --json >losses.json
 jq -r '[.loss_after < .loss_before / 10, .samples] | @csv' losses.json
-# With doubled weights, scales double for weights and their results; those of the inputs do not change.
+# With doubled weights, the scales of weights and of their results double. The scales of the
+# inputs do not change.
 jq -r --slurpfile new new.json '.edits[] | . as $e | $new[0].edits[] | select(.site == $e.site) |
     [.site, ([.scales, $e.scales] | transpose | map(.[0] / .[1]) | unique | join(" ")),
      .zero_points == $e.zero_points] | @csv' s.json

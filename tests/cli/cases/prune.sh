@@ -3,7 +3,7 @@
 digits=$FILES/../../../examples/digits
 model=$digits/digits.onnx
 
-# digits NAME [MEMBERS]: further members of the environment.
+# digits NAME [MEMBERS]: writes NAME.json; MEMBERS are further members of the environment.
 digits() {
     cat >"$1.json" <<END_OF_CONFIG
 {

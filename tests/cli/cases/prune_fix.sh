@@ -3,7 +3,8 @@
 . "$(dirname "$0")/../lib.sh"
 digits=$FILES/../../../examples/digits
 
-# digits NAME MEMBERS [SECTION [VERBOSE]]: further members of the environment.
+# digits NAME MEMBERS [SECTION [VERBOSE]]: writes NAME.json; MEMBERS are further members of the
+# environment.
 digits() {
     cat >"$1.json" <<END_OF_CONFIG
 {
@@ -15,7 +16,7 @@ digits() {
 END_OF_CONFIG
 }
 
-# weights MODEL: shapes of its weights.
+# weights MODEL: prints the shapes of the model's weights.
 weights() {
     mscgym graph "$1" --json | jq -c '[.. | .weights? // empty | .[]? | select(.dtype == "float32").shape]'
 }

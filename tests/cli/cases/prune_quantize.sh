@@ -1,5 +1,5 @@
-# Pruning, then quantisation: each search starts from the best of the one before, and there is one
-# strategy in the end.
+# Pruning, then quantisation: each search starts from the best plan of the search before it. The
+# result is a single strategy.
 . "$(dirname "$0")/../lib.sh"
 digits=$FILES/../../../examples/digits
 model=$digits/digits.onnx
@@ -40,7 +40,7 @@ for name in prune_0 prune_1 quantize_0 quantize_1; do
     mscgym verify a/$name.jsonl
     mscgym export a/$name.jsonl -o /dev/null --save-strategy $name.json 2>/dev/null ||
         mscgym export a/$name.jsonl -o $name.onnx --save-strategy $name.json
-    # The reported loss is that of the strategy applied to the whole model.
+    # The reported loss equals the loss of the strategy applied to the whole model.
     jq -n --argjson loss "$(loss $name.json)" --slurpfile r $name.result \
         '($r[0].winner.metrics.distill_loss / $loss - 1) | fabs < 1e-4'
 done
@@ -53,8 +53,8 @@ jq -c -n --slurpfile first prune_0.json --slurpfile second prune_1.json \
 jq -c '[.prune, .replace]' prune_1.json | cmp - <(jq -c '[.prune, .replace]' quantize_1.json) && echo "kept by bits"
 
 echo "== ratios are those of the whole model"
-# With 4 and 8 bits everywhere, bit operations are 1/64 and 1/16 of those of floats, times the share
-# of MACs that pruning left.
+# With 4 and 8 bits everywhere, bit operations are 1/64 and 1/16 of the float model's, times the share
+# of MACs that remain after pruning.
 jq -c -n --slurpfile p prune_1.result --slurpfile q quantize_0.result '
     $p[0].winner.metrics.macs_ratio as $left |
     [$q[0].baselines[] | .metrics.bit_ops_ratio / $left | . * 1024 | round],

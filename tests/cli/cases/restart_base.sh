@@ -37,7 +37,7 @@ rm w/b.jsonl.1.base.json
 try mscgym verify w/b.jsonl.1
 cp base.json w/b.jsonl.base.json
 try mscgym verify w/b.jsonl.1
-# A record that was renamed by hand together with its other files keeps it as well.
+# If a record was renamed by hand together with its other files, it keeps its start strategy, too.
 rm w/b.jsonl.base.json
 mv w/b.greedy.jsonl.1 w/old.jsonl
 mv w/b.greedy.jsonl.1.base.json w/old.jsonl.base.json

@@ -27,7 +27,7 @@ for trial in $(seq 0 $(($(mscgym show a/r.jsonl --json | jq .counts.trials) - 1)
     jq -r '.edits[] | "\(.site) \(.choice)"' t.json
 done | sort -u
 mscgym verify a/r.jsonl
-# The first matching rule counts; a rule by name comes before one by kind here.
+# The first matching rule applies. Here a rule by name comes before a rule by kind.
 config b '[{"name": "fc.weight", "choices": ["8", "4"]}, {"kind": "weight", "choices": ["4"]}]' '"fix": {"x*": "8"}'
 mscgym search b.json --quiet >/dev/null
 mscgym show b/r.jsonl --json | jq -c '.counts.trials'

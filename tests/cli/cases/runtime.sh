@@ -1,5 +1,5 @@
-# At its end a search is measured in the target runtime. A program stands in for it: its outputs are
-# zeros, whose loss is 1 by definition.
+# At the end of a search, its results are measured in the target runtime. A program replaces the
+# runtime: its outputs are zeros, whose loss is 1 by definition.
 . "$(dirname "$0")/../lib.sh"
 tiny a '"bounds": {"bit_ops_ratio": {"max": 0.0624}}'
 sed -i 's/"target": "generic", /"target": "onnxruntime", "runtime": {"rounds": 4}, /' a.json

@@ -28,7 +28,7 @@ mscgym sensitivity c.json
 ls out
 mscgym sensitivity c.json --csv
 mscgym verify out/t.sensitivity.jsonl --quiet
-# The same analysis of any record.
+# Any record can be analysed in the same way.
 mscgym search c.json --trials 18 --quiet >/dev/null
 mscgym sensitivity out/t.jsonl --pairs 1
 mscgym sensitivity out/t.sensitivity.jsonl --json --pairs 1 | sed -n '/"pairs"/,$p'

@@ -1,5 +1,5 @@
 # Slurm without a shared file system: an archive of the workers' files is sent to each job's node
-# and deleted after the job. Scripts that run everything here stand in for Slurm's programs.
+# and deleted after the job. Scripts that run everything on this machine replace Slurm's programs.
 . "$(dirname "$0")/../lib.sh"
 mkdir bin tmp node
 export TMPDIR=$PWD/tmp

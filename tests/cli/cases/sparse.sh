@@ -4,7 +4,7 @@
 digits=$FILES/../../../examples/digits
 model=$digits/digits.onnx
 
-# digits NAME CHOICES [MEMBERS]: further members of the environment.
+# digits NAME CHOICES [MEMBERS]: writes NAME.json; MEMBERS are further members of the environment.
 digits() {
     cat >"$1.json" <<END_OF_CONFIG
 {

@@ -1,5 +1,6 @@
-# --warm-from: a search starts with results of others, with their values if these hold here,
-# otherwise with their points. If killed, it continues without those files and gives the same record.
+# --warm-from: a search starts from the results of other searches. Their values are used if they
+# hold here, otherwise only their points. If the search is killed, it continues without the files of
+# the others and gives the same record.
 . "$(dirname "$0")/../lib.sh"
 toy first 30
 mscgym search first.json --quiet >/dev/null

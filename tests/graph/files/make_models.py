@@ -328,7 +328,7 @@ def endless(op, count="", **attributes):
                  [value("y", ["K"])])
 
 
-# Loops of known lengths: one with 2^31 - 2 turns, and one around the loop that doubles.
+# Loops of known lengths: one with 2^31 - 2 iterations, and one around the loop that doubles.
 def fixed(count, turn):
     body = helper.make_graph(
         [node("Identity", ["go"], ["goes_on"], "goes_on")] + turn, "turn",

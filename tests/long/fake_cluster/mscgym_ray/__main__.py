@@ -1,4 +1,4 @@
-"""Stands in for the Ray package: workers are processes on this machine, and a seed decides which of
+"""Replaces the Ray package: workers are processes on this machine, and a seed decides which of
 their messages come late, out of order or twice.
 
     python3 -m mscgym_ray fake:SEED
