@@ -13,7 +13,7 @@
 
 struct cJSON;
 
-// This many lines in a row that differ are not damage: the machine or the environment gives
+// If this many lines in a row differ, the cause is not damage: the machine or the environment gives
 // different results each time.
 #define MSC_RECHECK_MOST 8
 

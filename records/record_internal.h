@@ -130,7 +130,7 @@ uint64_t msc_record__thousandths(double value);
 // The number of trials held, and the i-th of them.
 size_t msc_record__n_held(const struct msc_record *record);
 void msc_record__held(struct msc_record_line *out, const struct msc_record *record, size_t i);
-// The index of the uniform plan of a line, by its ids; -1: none.
+// The index of the baseline that a line measures, derived from its ids; -1: none.
 int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line);
 
 // record_scan.c. Seeks to the line of trial `id`, which begins at the offset.
@@ -168,7 +168,7 @@ enum msc_status msc_record__open_lines(struct msc_record *record, struct msc_rec
 // valid part. An invalid rest must be a possible torn end of one write.
 enum msc_status msc_record__next_line(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
-// The same for a damaged record: any rest is accepted.
+// Like msc_record__next_line, but for a damaged record: accepts any rest.
 enum msc_status msc_record__next_good(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
 // Reads the whole file, or only its header.
@@ -181,8 +181,8 @@ enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct ms
 enum msc_status msc_record__copy_needed(const char *path, const char *new_path);
 // Appends everything after n_bytes to RECORD.cut, and cuts it off the file.
 enum msc_status msc_record__cut_tail(const struct msc_record *record);
-// record_elsewhere.c. True if the path still names the file being written, at the length that we
-// left it.
+// record_elsewhere.c. True if the path still names the file being written, with its length after
+// our last write.
 bool msc_record__is_in_place(const struct msc_record *record);
 // Writes all lines, including buffered ones, to a new file, which is the record from now on.
 enum msc_status msc_record__save_elsewhere(struct msc_record *record);

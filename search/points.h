@@ -1,5 +1,5 @@
 // Maps each point that was tried to the trial that tried it. A point is settled once the agent has
-// observed a trial of it that no bound had stopped: further trials of it would add nothing.
+// observed a trial of the point that no bound stopped: further trials would add nothing.
 #ifndef MSC_SEARCH_POINTS_H
 #define MSC_SEARCH_POINTS_H
 

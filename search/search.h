@@ -88,8 +88,8 @@ struct msc_search_options {
     const char *agent_folder;         // base of external agents' relative paths; NULL: "."
     const struct msc_goal *goal;
     const char *record_path;
-    // That file, opened for appending. The search takes ownership, even on failure. NULL: the
-    // search opens it or creates a new one.
+    // The record at record_path, opened for appending. The search takes ownership, even on failure.
+    // NULL: the search opens it or creates a new one.
     struct msc_record *record;
     // For the record's header. `config` is the resolved configuration; `hashes` and `more` add
     // members to the environment's own hashes. All may be NULL.
@@ -102,8 +102,8 @@ struct msc_search_options {
     const struct cJSON *config;
     const struct cJSON *hashes;
     const struct cJSON *more;
-    // Trials to observe and points to try before the agent is asked (msc_warm_collect). An existing
-    // record uses its header's instead. May be NULL.
+    // Trials to observe and points to try before the agent is asked (msc_warm_collect). If the
+    // record exists, the points in its header are used instead. May be NULL.
     const struct cJSON *warm;
     const char *const *free_keys; // members of config that may differ on resume
     uint64_t seed;
@@ -114,7 +114,7 @@ struct msc_search_options {
     struct msc_budget budget;
     double trial_seconds;     // time limit of one trial, enforced by the supervisor; <= 0: none
     double quiet_seconds;     // msc_worker_set_quiet; 0: never
-    double commit_seconds;    // between commits in a long round; <= 0: 10
+    double commit_seconds;    // time between commits in a long round; <= 0: 10
     double part_seconds;      // target time of a part of a long round; <= 0: 60
     bool restart;             // set an existing record aside and begin a new one
     bool resume_only;         // MSC_E_NOT_FOUND if there is no record
@@ -153,9 +153,9 @@ struct msc_search_result {
 
 // Runs until the budget, the agent or a cancel request ends it. Failed trials do not end it. On an
 // error the record holds everything committed so far and *result is zero. MSC_E_STATE: the record
-// belongs to another search (the message names the field), is locked, or does not replay (it names
-// the trial). MSC_E_LOST: the device is lost; a new process can open it again and continue the
-// search.
+// belongs to another search (the message names the field), is locked, or does not replay (the
+// message names the trial). MSC_E_LOST: the device is lost; a new process can open it again and
+// continue the search.
 enum msc_status msc_search_run(struct msc_search_result *result,
                                const struct msc_search_options *options);
 void msc_search_result_finish(struct msc_search_result *result); // accepts a zeroed one
