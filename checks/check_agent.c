@@ -38,7 +38,7 @@ struct check_entry {
 struct check_runner {
     const struct check_run *run;
     struct check_trace *trace;
-    cJSON *config; // of the toy environment
+    cJSON *config; // parameters of the toy environment
     struct msc_env *env;
     struct msc_goal goal;
     struct msc_agent *agent;

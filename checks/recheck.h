@@ -19,7 +19,7 @@ struct cJSON;
 
 struct msc_recheck_options {
     struct msc_env *env;
-    const char *numerics; // of this program and machine
+    const char *numerics; // numerics id of this program and machine
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };

@@ -222,7 +222,7 @@ static void verify_compare(struct msc_verify_line *line, const struct msc_verify
     line->recorded_state = recorded->state;
     line->found_state = found->state;
     if (found->state == MSC_TRIAL_FAILED && lacks_measured(space, found)) {
-        line->verdict = MSC_VERIFY_SKIPPED; // it could not be measured this time
+        line->verdict = MSC_VERIFY_SKIPPED; // the metric could not be measured this time
         return;
     }
     for (size_t i = 0; i < space->n_metrics; i++) {

@@ -38,7 +38,7 @@ struct msc_verify_line {
 struct msc_verify_options {
     const struct msc_record *record;
     struct msc_env *env;
-    const char *numerics; // of this program and machine
+    const char *numerics; // numerics id of this program and machine
     const int64_t *ids;   // lines to verify, or NULL
     size_t n_ids;
     size_t n_sample; // number of lines drawn at random by `seed` if ids is NULL; 0: all

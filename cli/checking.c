@@ -45,7 +45,7 @@ struct checking {
 struct verdict {
     const struct msc_check_rule *rule;
     bool is_kept;
-    char message[1024]; // of a broken rule
+    char message[1024]; // says how the rule is broken
 };
 
 static bool ends_with(const char *text, const char *end) {

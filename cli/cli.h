@@ -26,10 +26,10 @@ struct msc_cli_command;
 
 // The arguments of a command, and where it writes.
 struct msc_cli_call {
-    int argc; // of the command: argv[0] is its name
+    int argc; // number of arguments of the command; argv[0] is its name
     char **argv;
-    char **whole_argv;                             // of the program, for starting it again
-    const struct msc_cli_command *const *commands; // of the program; NULL-terminated
+    char **whole_argv;                             // arguments of the program, to start it again
+    const struct msc_cli_command *const *commands; // all commands; NULL-terminated
     struct msc_arena *arena;
     struct msc_console *console;
 };
@@ -39,12 +39,12 @@ struct msc_cli_command {
     const char *summary;     // one line, without a full stop
     const char *usage;       // after the name: "CONFIG [options]"
     const char *description; // sentences; --help breaks the lines; may be NULL
-    const char *examples;    // lines
+    const char *examples;    // indented lines
     const struct msc_cli_option *options;
     const struct msc_cli_option *shared; // options of several commands, after its own; may be NULL
     bool uses_models;                    // takes msc_cli_model_options
     bool is_hidden;                      // for the build; --help and completions do not list it
-    size_t values_size; // of the options' struct, which begins with struct msc_cli_common
+    size_t values_size; // size of the options' struct, which begins with msc_cli_common
     // `values` is that struct, filled. Returns an exit code; reports an error status with
     // msc_cli_fail.
     int (*run)(const struct msc_cli_call *call, void *values);
@@ -74,6 +74,6 @@ int msc_cli_exit_code(enum msc_status status);
 enum msc_status msc_cli_print(const char *text);
 enum msc_status msc_cli_print_str(const struct msc_str *text);
 enum msc_status msc_cli_print_data(const struct msc_str *json);
-enum msc_status msc_cli_print_json(const struct cJSON *value); // with line breaks
+enum msc_status msc_cli_print_json(const struct cJSON *value); // indented
 
 #endif

@@ -249,7 +249,7 @@ static enum msc_status cmd_export_recalibrate(struct msc_strategy *strategy,
     struct msc_recalibration losses;
     enum msc_status status = MSC_OK;
     dataset.options.inputs = v->dataset;
-    dataset.options.batch = 0; // from the model's shapes
+    dataset.options.batch = 0; // taken from the model's shapes
     if (is_config(v->dataset)) {
         MSC_TRY_OUT(
             msc_config_load(&config, v->dataset,

@@ -39,7 +39,7 @@ struct serving {
     const struct msc_space *space;
     struct msc_goal goal;
     struct msc_str line;   // a request
-    struct msc_str answer; // to the request
+    struct msc_str answer; // answer to the request
     bool is_over;
 };
 

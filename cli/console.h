@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 struct msc_console {
-    struct msc_log log; // for the library
+    struct msc_log log; // passed to library functions
     bool is_terminal;
-    bool has_colors;        // on standard error
-    bool has_output_colors; // on standard output
+    bool has_colors;        // standard error has colours
+    bool has_output_colors; // standard output has colours
     bool is_quiet;
     bool has_level; // set by --log-level
     double last_progress_s;

@@ -53,7 +53,7 @@ enum msc_cli_values {
 };
 
 struct msc_cli_option {
-    const char *name;     // without dashes; NULL ends a table
+    const char *name;     // name without dashes; NULL ends a table
     char letter;          // "-o" as well; 0: none
     const char *argument; // "FILE"; NULL for flags and positional ones
     enum msc_cli_type type;

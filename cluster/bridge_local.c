@@ -22,7 +22,7 @@
 struct place {
     struct msc_process *process; // NULL: none
     int32_t worker;
-    bool is_told; // its MSC_BRIDGE_UP event was reported
+    bool is_told; // MSC_BRIDGE_UP was reported for this worker
     bool is_given_up;
     bool is_ready;
     int n_failed;       // workers in a row that were never ready
@@ -42,7 +42,7 @@ struct local {
     int32_t n_workers;            // started so far
     size_t turn;                  // the slot to read from next
     char why[384];                // why the last worker ended
-    bool is_missing;              // it ended because the program was not found
+    bool is_missing;              // the last worker ended because its program was not found
 };
 
 static void free_local(struct local *l) {

@@ -20,7 +20,7 @@
 struct msc_node {
     struct msc_node_options options;
     struct msc_str held; // input not yet handled
-    size_t begin;        // of the next line in `held`
+    size_t begin;        // beginning of the next line in `held`
     struct msc_node_subject subject;
     bool is_open;
     bool is_unheard;        // the coordinator no longer reads answers

@@ -17,9 +17,9 @@ enum msc_pool_worker_state {
 struct msc_pool_worker {
     int32_t number;
     enum msc_pool_worker_state state;
-    char name[160];    // such as "host 123" or "host 123 of job 45"
-    bool has_joined;   // it was ready at least once
-    bool is_new;       // its arrival is yet to be reported
+    char name[160];    // "host 123" or "host 123 of job 45", for example
+    bool has_joined;   // the worker was ready at least once
+    bool is_new;       // the worker's arrival is yet to be reported
     double heard_s;    // time of its last line
     double busy_s;     // time of its last report that it is measuring
     double answered_s; // time of its last answer

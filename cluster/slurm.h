@@ -9,12 +9,12 @@
 struct msc_bridge;
 
 struct msc_slurm_options {
-    const char *record;    // of the search; jobs are named after it
+    const char *record;    // record of the search; jobs are named after it
     const char *program;   // the path of mscgym on the nodes
     const char *partition; // NULL: Slurm's default
     int64_t n_workers;     // 0: one for each node that is up
-    int n_threads;         // of a worker; 0: each worker has a node of its own
-    uint64_t memory_bytes; // of a worker; 0: Slurm's default
+    int n_threads;         // threads of a worker; 0: each worker has its own node
+    uint64_t memory_bytes; // memory of a worker; 0: Slurm's default
     bool needs_gpu;
     // The folder on the nodes to which the workers' files are copied. NULL: the nodes share the
     // paths of this machine.

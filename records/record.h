@@ -50,7 +50,7 @@ struct msc_race {
     uint32_t rungs[MSC_RACE_MAX_RUNGS];
     double keep;
     double margin;    // standard errors; 0: trials are compared only within their round
-    size_t n_batches; // of the samples; 0: unknown
+    size_t n_batches; // number of batches of the samples; 0: unknown
 };
 
 // One trial line: the trial, and members that only a line has. A baseline is a probe, but its line
@@ -136,9 +136,9 @@ enum msc_status msc_record_take_back(const char *path, const char *aside,
 // The result of msc_record_salvage.
 struct msc_record_salvaged {
     size_t n_trials;   // trials saved
-    size_t line;       // number of the first line that was left out, if any
+    size_t line;       // number of the first line left out, if any
     size_t n_left_out; // that line and all after it
-    size_t n_sound;    // of these, lines whose own checksum matches
+    size_t n_sound;    // number of those lines whose own checksum matches
 };
 // Copies the longest valid beginning of a record (header, then lines with ids from 0 on) to a new
 // file, with RECORD.params and RECORD.base.json, so that the search can continue from the copy.
@@ -178,18 +178,18 @@ uint32_t msc_record_parallel(const struct msc_record *record); // proposals per 
 size_t msc_record_n_trials(const struct msc_record *record);
 // The line is assembled on each call; its pointers are borrowed.
 struct msc_record_line msc_record_trial(const struct msc_record *record, size_t id);
-double msc_record_elapsed_s(const struct msc_record *record);       // of the last trial held; or 0
+double msc_record_elapsed_s(const struct msc_record *record);       // time of the last trial, or 0
 bool msc_record_holds(const struct msc_record *record, int64_t id); // false if there is none
 // Number of a trial's line in the file, from 1.
 size_t msc_record_line_number(const struct msc_record *record, int64_t id);
 // From now on no query returns the trial as the best one, in a top list or in a front.
 void msc_record_leave_out(struct msc_record *record, int64_t id);
-size_t msc_record_n_segments(const struct msc_record *record); // without the header's
+size_t msc_record_n_segments(const struct msc_record *record); // not counting the header's
 const struct msc_record_segment *msc_record_segment(const struct msc_record *record, size_t i);
 // The numerics id under which a trial was evaluated, or (the next id) will be evaluated.
 const char *msc_record_numerics(const struct msc_record *record, int64_t id);
 double msc_record_begun_s(const struct msc_record *record);   // seconds since 1970; NaN: unknown
-uint64_t msc_record_n_bytes(const struct msc_record *record); // committed
+uint64_t msc_record_n_bytes(const struct msc_record *record); // committed length
 bool msc_record_was_cut(const struct msc_record *record);     // a torn end was found
 
 MSC_PUBLIC_END

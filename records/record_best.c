@@ -23,7 +23,7 @@ struct chosen {
     uint64_t *places; // offsets of the trials 0, stride, 2 * stride, ...
     size_t n_places;
     int64_t stride;
-    int64_t *ids; // of all chosen trials
+    int64_t *ids; // ids of all chosen trials
     size_t n_ids;
 };
 

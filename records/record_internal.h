@@ -25,12 +25,12 @@ struct msc_record_key { // "name": with quotes, escapes and colon
 
 struct msc_record {
     char *path;
-    int descriptor; // of the locked file; -1 if reading or released
+    int descriptor; // descriptor of the locked file; -1 if reading or released
     const struct msc_log *log;
     const char *saved_path; // path of the saved copy after another program touched the file, or
                             // NULL
     struct cJSON *header;
-    const char *header_line; // with its newline
+    const char *header_line; // text of the header line with its newline
     struct msc_arena arena;  // memory of everything read from the header
     struct msc_space *space;
     struct msc_race race;
@@ -42,14 +42,14 @@ struct msc_record {
     struct msc_record_line line;
     double line_metrics[MSC_MAX_METRICS];
     char line_reason[MSC_REASON_BYTES];
-    const char *numerics; // from the header
+    const char *numerics; // numerics id from the header
     uint64_t seed;
     uint32_t parallel;
     struct msc_record_packed **trials; // by id, or if only some are held, in the order of `held`
     size_t n_trials;
     int64_t *held; // sorted ids if only some trials are held, else NULL
     size_t n_held;
-    struct msc_record_counts *counts; // over all trials, if only some are held; else NULL
+    struct msc_record_counts *counts; // counts over all trials if only some are held; else NULL
     size_t n_committed;
     size_t trials_capacity;
     struct msc_arena trial_arena; // memory of the trials
@@ -144,8 +144,8 @@ struct msc_record *msc_record__scan_take(struct msc_record_scan *scan);
 void msc_record__note_damage(struct msc_record *record, size_t line);
 // After all lines are read: fills in lost times, and warns.
 void msc_record__settle_measured(struct msc_record *record);
-void msc_record__warn_measured(const struct msc_record *record); // of damage, if any
-void msc_record__warn_cut(const struct msc_record *record);      // of a torn end
+void msc_record__warn_measured(const struct msc_record *record); // warns of damage, if any
+void msc_record__warn_cut(const struct msc_record *record);      // warns of a torn end
 
 // record.c. Creates an empty record with its path; close it with msc_record_close.
 enum msc_status msc_record__new(struct msc_record **out, const char *path,

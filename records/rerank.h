@@ -16,7 +16,7 @@ struct msc_rerank_row {
     bool has_failed;
     // Results
     double value;     // the order's key; NaN: not measured
-    double violation; // of the bounds, as measured
+    double violation; // violation of the bounds, as measured
 };
 
 struct msc_rerank_by {

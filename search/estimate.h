@@ -26,7 +26,7 @@ struct msc_estimate {
     double end_wall_s;     // seconds since 1970, UTC
     uint64_t line_bytes;   // length of one trial's line
     double record_bytes;   // still to be written; +inf: no limit
-    uint64_t free_bytes;   // on the record's disk
+    uint64_t free_bytes;   // free space on the record's disk
     size_t n_recorded;     // trials already in the record
     struct msc_race race;  // between the trials of a round; without rungs there is no race
     size_t n_batches;      // batches of the samples; a rung is a number of batches

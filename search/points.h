@@ -10,7 +10,7 @@ struct msc_point;
 struct msc_points { // initialise with zeros
     struct msc_point *items;
     size_t n, capacity;
-    struct msc_hash_index index; // of `items`
+    struct msc_hash_index index; // finds points in `items`
     size_t n_settled;
 };
 

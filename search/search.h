@@ -39,9 +39,11 @@ struct msc_worker;
 // round.
 struct msc_budget {
     int64_t trials; // all trials without baselines and retries; < 0: no limit
-    double seconds; // over all launches; <= 0: no limit
+    double seconds; // search time over all launches; <= 0: no limit
     bool has_target;
-    double target; // in the first objective's own direction; a feasible trial must reach it
+    // A value of the first objective, not negated even if that is maximised. The search ends when a
+    // feasible trial reaches it.
+    double target;
 };
 #define MSC_BUDGET_NONE                                                                            \
     { .trials = -1 }
@@ -54,13 +56,13 @@ struct msc_search_progress {
     size_t n_evaluated; // trials evaluated in this launch
     size_t n_repeats;
     const struct msc_record_line *best; // NULL: none yet; valid during the call
-    const struct msc_record *record;    // has all these trials
+    const struct msc_record *record;    // the record with all trials so far
     struct msc_record_front *front;     // see msc_search_front_size; NULL with one objective
     double reuse_ratio;                 // mean over the trials evaluated in this launch
     double trials_per_s;                // recent speed in this launch; NaN: unknown
-    double elapsed_s;                   // over all launches
+    double elapsed_s;                   // search time over all launches
     double n_left;      // trials to come, limited by agent, space and budget.trials; or +inf
-    bool is_left_exact; // else n_left is an upper bound
+    bool is_left_exact; // false: n_left is an upper bound
     double left_s;      // time of these trials, or until budget.seconds ends; NaN: unknown
     // With a pool: workers that measure, were lost, or were refused, and parts that were sent
     // again.

@@ -42,7 +42,7 @@ static size_t part_size(const struct msc_search *s, bool is_timed) {
 struct part {
     size_t n_lines;    // items passed
     size_t n;          // trials collected
-    size_t n_measured; // of these, trials to measure
+    size_t n_measured; // collected trials that are measured
     size_t n_most;     // most trials to measure
 };
 

@@ -14,10 +14,10 @@
 
 // One line of the current round: a proposal, a baseline, or a retry of a failed trial.
 struct msc_search_item {
-    struct msc_record_line line; // its pointers belong to the round or the record
+    struct msc_record_line line; // pointers belong to the round or the record
     bool is_done;                // the outcome is known, in a race up to the next rung
-    bool is_racing;              // it may continue in the race, so it is not written yet
-    double *terms;               // in a race: [msc_env_n_terms]
+    bool is_racing;              // may continue in the race, so not written yet
+    double *terms;               // [msc_env_n_terms], in a race
     bool is_recorded;            // the line is in the record
 };
 
@@ -36,7 +36,7 @@ struct msc_search {
     struct msc_points points;
     double n_space_points;
     struct msc_warm warm;
-    struct msc_arena warm_arena; // of the points in `warm`
+    struct msc_arena warm_arena; // memory of the points in `warm`
     size_t n_tried;              // points of `warm` that were tried so far
 
     int64_t next_id;   // id of the next line, read from the record or new
@@ -68,21 +68,21 @@ struct msc_search {
 
     // One evaluation.
     struct msc_trial **batch_trials; // [MSC_ATTEMPT_MAX_TRIALS], trials of the items
-    size_t *batch_items;             // the same size: index of the item
-    double **batch_terms;            // the same size: terms of the item, in a race
+    size_t *batch_items;             // [MSC_ATTEMPT_MAX_TRIALS], index of the item
+    double **batch_terms;            // [MSC_ATTEMPT_MAX_TRIALS], terms of the item, in a race
     enum msc_status batch_status;    // status of commits made during the evaluation
     char batch_message[512];
     uint64_t last_commit_ns;
     struct msc_pace pace;
     struct msc_rate lines;      // time per line of the record, with all work between parts
     uint64_t paced_ns;          // time of the last note in `lines`
-    int n_environment_failures; // in a row
+    int n_environment_failures; // consecutive ones
     bool is_commit_failed;      // the record accepts no more lines
 
     // Results so far.
     int64_t best_id;               // -1: none
     int64_t announced_id;          // the last best trial that the callback received
-    struct msc_record_front front; // with several objectives; settled when it is read
+    struct msc_record_front front; // kept for several objectives; settled when read
     int64_t n_repeats_in_row;
     size_t n_budgeted;
     bool ends_assembled; // the last line is an early plan, not in n_budgeted

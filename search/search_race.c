@@ -33,7 +33,7 @@ enum msc_status msc_search__open_race(struct msc_search *s) {
 
 // ---- Rungs ------------------------------------------------------------------------------------
 
-// True if the item takes part. Retries are measured in full, and repeats not at all.
+// True if the item takes part in the race. Retries are measured in full, and repeats not at all.
 static bool is_runner(const struct msc_search_item *item) {
     return item->line.repeat_of < 0 && item->line.retry_of < 0;
 }

@@ -41,7 +41,7 @@ struct supervisor {
     const struct msc_supervise_options *options;
     struct msc_worker_page *page;
     int page_descriptor;
-    char **environment; // of the worker
+    char **environment; // environment variables of the worker
     struct msc_arena arena;
     sigset_t heard;    // the signals waited for
     sigset_t before;   // mask to restore
@@ -222,7 +222,7 @@ static enum msc_status start_worker(struct supervisor *s) {
 // Signals the worker and its process group.
 static void signal_worker(const struct supervisor *s, int signal_number) {
     if (s->worker > 0 && kill(-s->worker, signal_number) != 0) {
-        kill(s->worker, signal_number); // it has no group of its own yet
+        kill(s->worker, signal_number); // the worker has no process group of its own yet
     }
 }
 

@@ -45,10 +45,10 @@ MSC_PUBLIC_BEGIN
 #define MSC_SUPERVISE_MAX_RESTARTS 4
 
 struct msc_supervise_options {
-    char *const *argv;   // of the worker, NULL-terminated
+    char *const *argv;   // arguments of the worker, NULL-terminated
     const char *program; // file to execute; NULL: the running program's
     const struct msc_log *log;
-    double kill_after_s; // after a second signal; <= 0: 5 seconds
+    double kill_after_s; // time from a second signal to the kill; <= 0: 5 seconds
     // Pause before a restart after a lost device, because drivers need time to recover. It doubles
     // with each such restart without progress. <= 0: 1 second.
     double lost_pause_s;
@@ -74,7 +74,7 @@ enum msc_worker_death {
     MSC_WORKER_DEATH_KILLED, // by SIGKILL from outside, most often out of memory
     MSC_WORKER_DEATH_LIMIT,  // killed by the parent at a trial's time limit
     MSC_WORKER_DEATH_QUIET,  // killed by the parent: no sign of life
-    MSC_WORKER_DEATH_LOST,   // it ended by itself because its device is lost
+    MSC_WORKER_DEATH_LOST,   // ended by itself because its device is lost
 };
 
 struct msc_worker_page;
@@ -82,7 +82,7 @@ struct msc_worker_page;
 // The worker's side. Plain data, initialised by msc_worker_open.
 struct msc_worker {
     struct msc_worker_page *page; // NULL: not supervised
-    struct msc_cancel *cancel;    // its polls are counted in the page
+    struct msc_cancel *cancel;    // counts its polls in the page
 };
 
 // True in a process that msc_supervise started and that has not called msc_worker_open yet.
