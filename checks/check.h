@@ -21,7 +21,7 @@ struct msc_check_rule {
 };
 
 struct msc_check_agent {
-    const struct cJSON *config; // of the agent, with "type" (msc_agent_open)
+    const struct cJSON *config; // the agent's object with "type" (msc_agent_open)
     const char *folder;         // base of the agent's relative paths; NULL: the current folder
 };
 

@@ -38,7 +38,7 @@ struct check_entry {
 struct check_runner {
     const struct check_run *run;
     struct check_trace *trace;
-    cJSON *config; // of the toy environment
+    cJSON *config; // parameters of the toy environment
     struct msc_env *env;
     struct msc_goal goal;
     struct msc_agent *agent;
@@ -255,7 +255,8 @@ static enum msc_status check_seed(const void *subject) {
     return status;
 }
 
-// A resumed search asks a new agent again and answers from its record, up to the middle of a round.
+// Does what a resumed search does: asks a new agent again and answers from the earlier run, up to
+// the middle of a round.
 static enum msc_status check_replay(const void *subject) {
     static const size_t rounds[] = {1, 3, 8, 64};
     for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {

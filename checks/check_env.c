@@ -167,7 +167,7 @@ static enum msc_status check_costs(const struct msc_space *space, const struct m
         double value = msc_cost_value(&space->costs[i], trial->proposal.choices);
         if (said != value) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "point %lld has %s %.17g, but %.17g by the space's costs",
+                            "point %lld has %s %.17g, but the space's costs give %.17g",
                             (long long)trial->id, space->costs[i].metric, said, value);
         }
     }
@@ -215,8 +215,8 @@ static enum msc_status check_bounded(const struct msc_trial *bounded, double los
     return MSC_OK;
 }
 
-// A trial may only be stopped if its loss exceeds the bound. Tries half the loss, just below it,
-// and the loss.
+// A trial may only be stopped if its loss exceeds the bound. Tries three bounds: half the loss,
+// just below the loss, and the loss itself.
 static enum msc_status rule_bounds(struct check_set *a, struct check_set *b) {
     static const double parts[] = {0.5, 0.999, 1.0};
     if (!msc_goal_takes_bound(&a->goal, msc_env_space(a->env))) {

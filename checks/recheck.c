@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// *is_same: the winner's results are equal, or cannot be compared. Else `text` describes the
+// *is_same: the winner's results are equal or cannot be compared. If false, `text` describes the
 // difference.
 static enum msc_status recheck_evaluate(bool *is_same, struct msc_str *text, const char **metric,
                                         const struct msc_record *record,

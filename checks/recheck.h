@@ -13,13 +13,13 @@
 
 struct cJSON;
 
-// This many lines in a row that differ are not damage: the machine or the environment gives
+// If this many lines in a row differ, the cause is not damage: the machine or the environment gives
 // different results each time.
 #define MSC_RECHECK_MOST 8
 
 struct msc_recheck_options {
     struct msc_env *env;
-    const char *numerics; // of this program and machine
+    const char *numerics; // numerics id of this program and machine
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };

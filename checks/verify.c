@@ -154,7 +154,7 @@ static bool has_other_numerics(const struct msc_verify_options *o, int64_t id) {
     return is_other_numerics(o, msc_record_numerics(o->record, origin_of(o->record, id).id));
 }
 
-// The environment's noise of the record's best, or a default.
+// The environment's noise for the record's best trial, or a default.
 static enum msc_status measure_noise(double *out, const struct msc_verify_options *o) {
     struct msc_record_line best;
     *out = o->noise_ratio >= 0.0 ? o->noise_ratio : DEFAULT_NOISE_RATIO;
@@ -222,7 +222,7 @@ static void verify_compare(struct msc_verify_line *line, const struct msc_verify
     line->recorded_state = recorded->state;
     line->found_state = found->state;
     if (found->state == MSC_TRIAL_FAILED && lacks_measured(space, found)) {
-        line->verdict = MSC_VERIFY_SKIPPED; // it could not be measured this time
+        line->verdict = MSC_VERIFY_SKIPPED; // the metric could not be measured this time
         return;
     }
     for (size_t i = 0; i < space->n_metrics; i++) {
@@ -231,7 +231,7 @@ static void verify_compare(struct msc_verify_line *line, const struct msc_verify
         if (is_same_double(a, b)) {
             continue;
         }
-        if (space->metrics[i].is_measured) { // may differ
+        if (space->metrics[i].is_measured) { // measured values may differ
             line->verdict = MSC_VERIFY_WITHIN_NOISE;
             continue;
         }

@@ -38,12 +38,12 @@ struct msc_verify_line {
 struct msc_verify_options {
     const struct msc_record *record;
     struct msc_env *env;
-    const char *numerics; // of this program and machine
+    const char *numerics; // numerics id of this program and machine
     const int64_t *ids;   // lines to verify, or NULL
     size_t n_ids;
     size_t n_sample; // number of lines drawn at random by `seed` if ids is NULL; 0: all
     uint64_t seed;
-    double noise_ratio; // relative; < 0: the environment's noise of the record's best, or 1e-3
+    double noise_ratio; // relative; < 0: the environment's noise for the best trial, or 1e-3
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };

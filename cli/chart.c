@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Ratio of greatest to least value from which the scale is logarithmic, so that small values show.
+// The scale is logarithmic if the ratio of greatest to least value is above this, so that small
+// values show.
 #define FAR 20.0
 #define PARTS 8 // steps of height within a character
 
@@ -60,7 +61,7 @@ static size_t height(const struct scale *s, double value, size_t n) {
     double high = s->is_logarithmic ? log(s->high) : s->high;
     double at = s->is_logarithmic ? log(value) : value;
     double part = high > low ? (at - low) / (high - low) : 0.5;
-    part = fmin(fmax(part, 0.0), 1.0); // also for infinities
+    part = fmin(fmax(part, 0.0), 1.0); // infinities become 0 or 1
     return 1 + (size_t)(part * (double)(n - 1) + 0.5);
 }
 

@@ -45,7 +45,7 @@ struct checking {
 struct verdict {
     const struct msc_check_rule *rule;
     bool is_kept;
-    char message[1024]; // of a broken rule
+    char message[1024]; // says how the rule is broken
 };
 
 static bool ends_with(const char *text, const char *end) {
@@ -75,13 +75,13 @@ static void try_in_child(struct checking *c, const struct msc_check_rule *rule, 
     if (status != MSC_OK) {
         struct verdict room;
         int n = snprintf(room.message, sizeof room.message, "%s", msc_status_message());
-        (void)!write(out, room.message, n > 0 ? strlen(room.message) : 0); // fits a pipe
+        (void)!write(out, room.message, n > 0 ? strlen(room.message) : 0); // fits in the pipe
     }
     _exit(status == MSC_OK ? 0 : 1);
 }
 
-// Called after the child's end. Does not wait for the end of the pipe, which programs that the
-// child started may hold open.
+// Called after the child's end. Does not wait for the end of the pipe, because programs that the
+// child started may hold it open.
 static void read_message(struct verdict *verdict, int in) {
     ssize_t n = 0;
     fcntl(in, F_SETFL, O_NONBLOCK);
@@ -109,7 +109,7 @@ static enum msc_status try_rule(struct verdict *verdict, struct checking *c,
     *verdict = (struct verdict){.rule = rule};
     fflush(stdout);
     if (pipe(ends) != 0) {
-        return MSC_FAIL(MSC_E_IO, "cannot make a pipe for the check: %s", strerror(errno));
+        return MSC_FAIL(MSC_E_IO, "cannot create a pipe for the check: %s", strerror(errno));
     }
     pid_t child = fork();
     if (child == 0) {
@@ -256,7 +256,7 @@ int msc_cli_check_agent(const struct msc_cli_call *call, const struct msc_cli_pl
 
 // ---- Environments -----------------------------------------------------------------------------
 
-// An environment of a configuration needs its model, so each has a processor of its own.
+// Environments of a configuration. Each needs the model, so each has its own processor.
 struct of_config {
     const char *path;
     struct msc_processor_options options;

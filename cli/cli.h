@@ -3,7 +3,7 @@
 // Results go to standard output, messages to standard error. To add a command: 1. write
 // cli/cmd_<name>.c, which ends in its `const struct msc_cli_command`, 2. add it to
 // cli/commands.def, 3. describe it in man/mscgym.1.in (the build fails without). --help, the
-// options in the manual page and the completions come from its table.
+// options in the manual page and the completions come from the command's table.
 #ifndef MSC_CLI_CLI_H
 #define MSC_CLI_CLI_H
 
@@ -26,10 +26,10 @@ struct msc_cli_command;
 
 // The arguments of a command, and where it writes.
 struct msc_cli_call {
-    int argc; // of the command: argv[0] is its name
+    int argc; // number of arguments of the command; argv[0] is its name
     char **argv;
-    char **whole_argv;                             // of the program, for starting it again
-    const struct msc_cli_command *const *commands; // of the program; NULL-terminated
+    char **whole_argv;                             // arguments of the program, to start it again
+    const struct msc_cli_command *const *commands; // all commands; NULL-terminated
     struct msc_arena *arena;
     struct msc_console *console;
 };
@@ -39,13 +39,13 @@ struct msc_cli_command {
     const char *summary;     // one line, without a full stop
     const char *usage;       // after the name: "CONFIG [options]"
     const char *description; // sentences; --help breaks the lines; may be NULL
-    const char *examples;    // lines
+    const char *examples;    // indented lines
     const struct msc_cli_option *options;
     const struct msc_cli_option *shared; // options of several commands, after its own; may be NULL
     bool uses_models;                    // takes msc_cli_model_options
     bool is_hidden;                      // for the build; --help and completions do not list it
-    size_t values_size; // of the struct that its options fill; begins with struct msc_cli_common
-    // `values` is that struct, filled. Returns an exit code; errors as status through
+    size_t values_size; // size of the options' struct, which begins with msc_cli_common
+    // `values` is that struct, filled. Returns an exit code; reports an error status with
     // msc_cli_fail.
     int (*run)(const struct msc_cli_call *call, void *values);
 };
@@ -65,15 +65,15 @@ void msc_cli_tables(const struct msc_cli_option *out[MSC_CLI_TABLE_COUNT],
 // Runs `mscgym --version`; argv[0] of the call is "--version". Returns an exit code.
 int msc_cli_version(const struct msc_cli_call *call);
 
-// Prints the thread's error text, returns the exit code that stands for the status.
+// Prints the thread's error text, and returns the exit code of the status.
 int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status);
 int msc_cli_exit_code(enum msc_status status);
 
-// Standard output, made safe to show (base/shown.h): lines for people, JSON that holds the same
-// data. Status MSC_E_IO if it cannot be written (full disk).
+// These print text or JSON to standard output, made safe to show (base/shown.h). MSC_E_IO if
+// writing fails (full disk).
 enum msc_status msc_cli_print(const char *text);
 enum msc_status msc_cli_print_str(const struct msc_str *text);
 enum msc_status msc_cli_print_data(const struct msc_str *json);
-enum msc_status msc_cli_print_json(const struct cJSON *value); // with line breaks
+enum msc_status msc_cli_print_json(const struct cJSON *value); // indented
 
 #endif

@@ -17,8 +17,8 @@ static const struct msc_cli_option options[] = {
 static const struct msc_param library_params[] = {
     {.name = "path",
      .help =
-         "of the library, from the folder of the entry; the keys of its own agent are next to it "
-         "(mscgym agents PATH lists them)",
+         "file of the library, relative to the folder of the entry; further keys are those of its "
+         "agent (mscgym agents PATH lists them)",
      .type = MSC_PARAM_TEXT},
     {0},
 };
@@ -49,7 +49,7 @@ static int cmd_agents(const struct msc_cli_call *call, void *payload) {
         return msc_cli_check_agent(call, values);
     }
     if (values->check) {
-        return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "--check: the name is missing: "
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "--check needs a name: "
                                                           "mscgym agents --check NAME"));
     }
     if (values->name && msc_library_is_path(values->name)) {

@@ -31,7 +31,7 @@ static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_LIST,
      .values = MSC_CLI_FILES,
-     .help = "ONNX; for cpu also MSCGraph JSON; ratios are to the first model",
+     .help = "ONNX; for cpu also MSCGraph JSON; ratios are relative to the first model",
      .offset = BENCH(models),
      .is_positional = true,
      .is_required = true},
@@ -75,7 +75,7 @@ struct bench {
     const struct bench_values *values;
     const char *runtime;
     const char *version;
-    const char *processor; // NULL for the kernels of mscgym, whose version names it
+    const char *processor; // NULL for the kernels of mscgym: their version names it
     int n_threads;
     struct msc_latency latency;
     struct msc_quartiles *times, *ratios; // [n_models]
@@ -288,7 +288,7 @@ const struct msc_cli_command msc_cmd_bench = {
     .summary = "measures the latency of models side by side, in their runtime",
     .usage = "MODEL... [--runtime NAME] [options]",
     .description =
-        "In each round all models run one after another, and the ratios are those of a round. "
+        "In each round all models run one after another, and each round gives one ratio per model. "
         "Prints median and quartiles of the rounds and of the ratios, and the bytes of the files. "
         "onnxruntime and openvino run in the program mscgym-runtime, whose Python must have them. "
         "MSCGYM_RUNTIME names another program, such as \"/my/python /usr/bin/mscgym-runtime\".",

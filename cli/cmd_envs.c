@@ -38,7 +38,7 @@ static int cmd_envs(const struct msc_cli_call *call, void *payload) {
         return msc_cli_check_env(call, values);
     }
     if (values->check) {
-        return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "--check: the name is missing: "
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "--check needs a name: "
                                                           "mscgym envs --check NAME"));
     }
     if (values->name && msc_library_is_path(values->name)) {

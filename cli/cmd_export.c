@@ -52,7 +52,7 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "replace the model's weights by the arrays of the same names in a .npz or "
+     .help = "replace the model's weights with the arrays of the same names in a .npz or "
              ".safetensors file",
      .offset = EXPORT(weights)},
     {.name = "strategy",
@@ -249,7 +249,7 @@ static enum msc_status cmd_export_recalibrate(struct msc_strategy *strategy,
     struct msc_recalibration losses;
     enum msc_status status = MSC_OK;
     dataset.options.inputs = v->dataset;
-    dataset.options.batch = 0; // from the model's shapes
+    dataset.options.batch = 0; // taken from the model's shapes
     if (is_config(v->dataset)) {
         MSC_TRY_OUT(
             msc_config_load(&config, v->dataset,
@@ -369,8 +369,8 @@ static enum msc_status export_check(const struct export_values *v) {
     }
     if (has_trials && (!v->record || (!v->output && (v->trial >= 0 || v->save_strategy)))) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "export: --optuna and --tensorboard need a RECORD, all of whose trials "
-                        "they write");
+                        "export: --optuna and --tensorboard need a RECORD, because they write all "
+                        "of its trials");
     }
     if (!v->record == !v->model) {
         return MSC_FAIL(MSC_E_INVALID, "export: expected either a RECORD or --model FILE");

@@ -53,9 +53,9 @@ static const struct msc_cli_option options[] = {
     {.name = "channels",
      .type = MSC_CLI_FLAG,
      .help = "print the channels that can be pruned, in groups that are pruned together",
-     .details = "Equal groups share a row: how many units (channels, heads, hidden units) it has, "
-                "and which part of the parameters and multiply-accumulates the network loses with "
-                "all of them.",
+     .details = "Equal groups share a row. It shows the number of units (channels, heads, hidden "
+                "units), and the share of the parameters and multiply-accumulates that the network "
+                "loses without them.",
      .offset = GRAPH(channels)},
     {.name = "weights",
      .type = MSC_CLI_FLAG,
@@ -84,15 +84,15 @@ static const char *kind_name(enum msc_site_kind kind) {
     return kind == MSC_SITE_WEIGHT ? "weight" : "activation";
 }
 
-// Columns of a line that is not printed to a terminal; most columns of a name; fewest columns of a
-// name and of its consumers.
+// In columns: a line that is not printed to a terminal, the longest name, the least room for a name
+// and for its consumers, and the gap between these two.
 enum { LINE_COLUMNS = 100, NAME_COLUMNS = 42, LEAST_COLUMNS = 24, BETWEEN_COLUMNS = 2 };
 
 struct columns {
     size_t kind, shape, name, readers;
 };
 
-// A name gets at most NAME_COLUMNS of LINE_COLUMNS, readers the rest of the line.
+// A name gets at most NAME_COLUMNS of LINE_COLUMNS, its consumers the rest of the line.
 static struct columns divide_columns(const struct msc_graph *g, const struct msc_sites *sites) {
     char dims[MSC_DIMS_TEXT_BYTES];
     size_t terminal = msc_cli_terminal_columns();

@@ -39,7 +39,7 @@ struct serving {
     const struct msc_space *space;
     struct msc_goal goal;
     struct msc_str line;   // a request
-    struct msc_str answer; // to the request
+    struct msc_str answer; // answer to the request
     bool is_over;
 };
 
@@ -121,7 +121,7 @@ static enum msc_status answer_step(struct serving *s, const cJSON *request) {
     int64_t choice = -1;
     MSC_TRY(msc_json_get_i64(&choice, request, "choice", "step"));
     if (choice < 0 || choice > UINT32_MAX) {
-        return MSC_FAIL(MSC_E_INVALID, "step: there is no choice %lld", (long long)choice);
+        return MSC_FAIL(MSC_E_INVALID, "step: choice %lld does not exist", (long long)choice);
     }
     MSC_TRY(msc_gym_step(s->gym, (uint32_t)choice, &step));
     write_step(s, &step);
@@ -182,7 +182,7 @@ static enum msc_status answer_line(struct serving *s) {
     return status;
 }
 
-// An error of a request is its answer; the state does not change.
+// If a request fails, its error is the answer, and the state does not change.
 static enum msc_status serve(struct serving *s) {
     for (;;) {
         bool is_last = false;

@@ -94,7 +94,7 @@ static void write_usage(struct msc_str *out, const char *usage) {
 static void write_heading(struct msc_str *out, const struct msc_cli_command *c) {
     const char *at = c->usage;
     msc_str_append(out, ".TP\n");
-    for (;;) { // a line of the usage is another form of the command
+    for (;;) { // each line of the usage is one form of the command
         size_t length = strcspn(at, "\n");
         struct msc_str line = {0};
         msc_str_append_n(&line, at, length);

@@ -38,8 +38,8 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
      .help = "samples for the inputs, a few hundred: a .npz, a .npy or a folder of images",
-     .details = "A .npz has an array for each input. Everything that dataset.inputs of a "
-                "configuration takes is allowed.",
+     .details = "A .npz has an array for each input. All forms of dataset.inputs in a "
+                "configuration are allowed.",
      .offset = QUANTIZE(inputs)},
     {.name = "output",
      .letter = 'o',
@@ -71,8 +71,8 @@ static const struct msc_cli_option options[] = {
      .argument = "N",
      .type = MSC_CLI_COUNT,
      .help =
-         "leave at most N tensors float, those that lose most by 8 bits (default: a tenth of all)",
-     .details = "0 leaves none. Twice as many float tensors must lower the loss by a quarter; "
+         "keep at most N tensors float, those that lose most at 8 bits (default: a tenth of all)",
+     .details = "0: none. Twice as many float tensors must lower the loss by a quarter; "
                 "bytes and bit operations may grow by at most a quarter.",
      .offset = QUANTIZE(n_float)},
     {.name = "loss-tensors",
@@ -228,7 +228,7 @@ static void write_slower(struct msc_str *out, const cJSON *report, const cJSON *
                    is_measured ? "" : ", as predicted: `mscgym bench` measures it there");
 }
 
-// Writes the loss of the float model in the runtime, with which plans are compared.
+// Writes the loss of the float model in the runtime, for comparison with the plans.
 static void write_float(struct msc_str *out, const cJSON *report, const cJSON *best) {
     static const char *const here[4] = {"metrics", "distill_loss"};
     static const char *const there[4] = {"examined", "runtime", "distill_loss"};
@@ -347,8 +347,9 @@ const struct msc_cli_command msc_cmd_quantize = {
     .usage = "MODEL --inputs FILE -o FILE [options]",
     .description =
         "Tries a few ranges and roundings for all weights and for all activations, and keeps the "
-        "plan with the least loss on a held-out fifth of the samples. Leaves the tensors that lose "
-        "most float if that pays, and then adjusts the weights to the quantised inputs. If the "
+        "plan with the least loss on a held-out fifth of the samples. If worthwhile, the tensors "
+        "that lose most at 8 bits stay float. Then adjusts the weights to the quantised inputs. If "
+        "the "
         "target's runtime is installed, the table also shows its result. Only the output file is "
         "written. NAMES and PATTERNS are separated by commas or are a JSON list; these options may "
         "be repeated. `mscgym graph MODEL` prints the names.",

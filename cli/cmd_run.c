@@ -114,9 +114,10 @@ static enum msc_status load_input(struct run_inputs *inputs, const char *text,
         return MSC_FAIL(MSC_E_INVALID, "run: input \"%s\" is given twice", name);
     }
     if (msc_array_file_kind_of(equals + 1) != MSC_ARRAY_FILE_NONE) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "run: --input is \"%s\", expected a .npy; --inputs %s takes all arrays",
-                        text, equals + 1);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "run: --input is \"%s\", expected a .npy; --inputs %s uses all arrays of a file", text,
+            equals + 1);
     }
     MSC_TRY(msc_npy_load(&array, equals + 1));
     inputs->places[inputs->list.n] = equals + 1;
@@ -155,7 +156,7 @@ static enum msc_status fail_input(const struct msc_model *m, const char *name) {
     return status;
 }
 
-// The arrays in the order of the model's inputs.
+// Puts the arrays in the order of the model's inputs.
 static enum msc_status run_order_inputs(const struct msc_array *arrays[], const char *places[],
                                         const struct msc_model *m,
                                         const struct run_inputs *inputs) {
@@ -200,14 +201,14 @@ static enum msc_status set_states(struct msc_model *m, const struct run_values *
 
 // ---- Outputs ----------------------------------------------------------------------------------
 
-// Name of an output: the one of --tensor, else the model's.
+// Name of an output: as given by --tensor, else as in the model.
 static const char *output_name(const struct msc_model *m, const struct msc_model_run *run,
                                size_t i) {
     const struct msc_tensor *t = msc_graph_tensor(m->graph, run->wanted[i]);
     return run->n_tensors > 0 ? run->tensors[i] : msc_tensor_label(t);
 }
 
-// Path of the output's .npy in the folder; NULL if memory is short.
+// Path of the output's .npy in the folder; NULL: out of memory.
 static char *output_path(struct msc_arena *arena, const char *folder, const char *output) {
     char *name = msc_arena_printf(arena, "%s.npy", output);
     for (char *c = name; c && *c; c++) {
@@ -359,13 +360,13 @@ static enum msc_status run_open_model(struct msc_model **out, const struct msc_c
                                       const struct run_values *v,
                                       const struct msc_array_list *feeds) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
-    o.is_single = !v->strategy; // a strategy needs the bits of the search
+    o.is_single = !v->strategy; // a strategy must give the bits of the search
     o.feeds = feeds;
     MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
     return msc_model_open(out, v->model, &o);
 }
 
-// Inputs of one run of the network: the first of the chunks.
+// Takes the inputs of one run of the network: the first chunk.
 static enum msc_status take_first(struct msc_array_list *first, const struct msc_array_list *all) {
     for (size_t i = 0; i < all->n; i++) {
         const struct msc_array *array = all->arrays[i];

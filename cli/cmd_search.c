@@ -28,8 +28,8 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
      .help = "write this record in place of the configuration's",
-     .details = "Strategy file and model in the workspace are then those of this search, unless "
-                "its entry has \"deliver\": false.",
+     .details = "The strategy file and the model in the workspace then come from this search, "
+                "unless its entry has \"deliver\": false.",
      .offset = offsetof(struct search_values, record)},
     {.name = "baseline",
      .argument = "KIND",

@@ -114,7 +114,7 @@ const struct msc_cli_command msc_cmd_tune = {
     .usage = "[options]",
     .description =
         "Tries ways to divide matrix products and convolutions over the device, and stores the "
-        "fastest ones next to the compiled kernels. Results do not depend on it.",
+        "fastest ones next to the compiled kernels. Results do not depend on tuning.",
     .examples = "  mscgym tune\n  mscgym tune --device vulkan:1 --time 5m\n",
     .options = options,
     .values_size = sizeof(struct tune_values),

@@ -16,7 +16,7 @@
 
 // Time between two reads of the file.
 #define REFRESH_MS 500
-// Points of the best value over trials in JSON.
+// Number of points of the curve "best value over trials" in JSON.
 #define JSON_PARTS 60
 
 struct watch_values {
@@ -123,7 +123,7 @@ static size_t fit_lines(struct msc_str *text) {
     return n;
 }
 
-// Redraws in place of the last *n_lines lines, and updates their number.
+// Replaces the last *n_lines lines on the screen, and updates their number.
 static enum msc_status show_again(size_t *n_lines, struct msc_follow *follow) {
     struct msc_str text = {0};
     struct msc_str screen = {0};

@@ -11,7 +11,8 @@ void msc_cli_complete_bash(struct msc_str *out, const struct msc_cli_command *co
 void msc_cli_complete_zsh(struct msc_str *out, const struct msc_cli_command *const commands[]);
 void msc_cli_complete_fish(struct msc_str *out, const struct msc_cli_command *const commands[]);
 
-// Names that the option's value may have, separated by blanks; none if it is a file or free text.
+// Names that the option's value may have, separated by blanks; none if the value is a file or free
+// text.
 void msc_cli_complete_names(struct msc_str *out, const struct msc_cli_option *option);
 bool msc_cli_completes_files(const struct msc_cli_option *option);
 

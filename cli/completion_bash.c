@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// A case of the words before the cursor: "--output | -o) _mscgym_files ;;".
+// Writes the case that completes an option's value: "--output | -o) _mscgym_files ;;".
 static void write_value(struct msc_str *out, const struct msc_cli_option *o) {
     struct msc_str names = {0};
     msc_cli_complete_names(&names, o);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Text between single quotes: a backslash before each of `marks`, and ' written as '\''.
+// Writes text for use in single quotes: a backslash before each of `marks`, and ' written as '\''.
 static void write_quoted(struct msc_str *out, const char *text, const char *marks) {
     for (; *text; text++) {
         if (*text == '\'') {
@@ -32,7 +32,7 @@ static void write_action(struct msc_str *out, const struct msc_cli_option *o) {
     } else if (o->values == MSC_CLI_FILES) {
         msc_str_append(out, "_files");
     } else {
-        msc_str_char(out, ' '); // nothing
+        msc_str_char(out, ' '); // completes nothing
     }
     out->failed = out->failed || names.failed;
     msc_str_finish(&names);
@@ -119,7 +119,8 @@ void msc_cli_complete_zsh(struct msc_str *out, const struct msc_cli_command *con
             write_command(out, commands[i]);
         }
     }
-    // From the function path the file runs as the function; sourced, it registers itself.
+    // Found in zsh's function path, the file runs as the function. Sourced, it registers the
+    // function.
     msc_str_append(out, "    esac\n"
                         "    return 1\n"
                         "}\n\n"

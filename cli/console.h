@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 struct msc_console {
-    struct msc_log log; // for the library
+    struct msc_log log; // passed to library functions
     bool is_terminal;
-    bool has_colors;        // on standard error
-    bool has_output_colors; // on standard output
+    bool has_colors;        // standard error has colours
+    bool has_output_colors; // standard output has colours
     bool is_quiet;
     bool has_level; // set by --log-level
     double last_progress_s;
@@ -34,7 +34,8 @@ void msc_console_error(struct msc_console *console, const char *text);
 // none yet.
 void msc_console_progress(struct msc_console *console, const char *name,
                           const struct msc_search_progress *progress, double best);
-// The same during the final measurement of the winner: what is measured now, and the time left.
+// Like msc_console_progress, during the final measurement of the winner: shows what is measured
+// now, and the time left.
 void msc_console_measuring(struct msc_console *console, const char *name, const char *what,
                            double left_s);
 // Removes the progress line.

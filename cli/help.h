@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-// Of the program: its commands.
+// Help of the program: lists its commands.
 void msc_cli_help(struct msc_str *out, const struct msc_cli_command *const commands[]);
 void msc_cli_help_options(struct msc_str *out, const struct msc_cli_option options[]);
 void msc_cli_help_command(struct msc_str *out, const struct msc_cli_command *command);

@@ -30,7 +30,7 @@ struct msc_hooks {
     const char **on_improve, **on_end; // NULL: none
     const struct msc_log *log;
     struct msc_arena arena;
-    struct msc_cancel cut; // ends improvements
+    struct msc_cancel cut; // ends the --on-improve programs
     // Used only by the thread that searches.
     struct msc_str record; // path of the search's record
     int64_t told_id;       // the last best trial reported

@@ -23,8 +23,8 @@ enum msc_status msc_hooks_open(struct msc_hooks **out, const char *on_improve, c
 // `entry` is the name of the search, `best` the value of its first objective. Accepts NULL.
 void msc_hooks_progress(struct msc_hooks *hooks, const char *entry,
                         const struct msc_search_progress *progress, double best);
-// Runs --on-end after all improvements have been reported. `report` is the search's; NULL: the
-// search failed, for the reason `failure`. Accepts NULL.
+// Runs --on-end after all improvements have been reported. `report` is the report of the search.
+// NULL: the search failed, for the reason `failure`. Accepts NULL.
 void msc_hooks_end(struct msc_hooks *hooks, const struct cJSON *report, const char *failure);
 void msc_hooks_close(struct msc_hooks *hooks); // ends running programs; accepts NULL
 

@@ -91,10 +91,10 @@ static int dispatch_command(struct msc_cli_call *call, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    // At the limit of a file's size the write fails with an error in place of a signal.
+    // A write beyond the limit on file sizes then fails with an error instead of a signal.
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGXFSZ, &ignore, NULL);
-    // A parent may ignore SIGCHLD; then the exit codes of child processes would be lost.
+    // If the parent process ignored SIGCHLD, the exit codes of child processes would be lost.
     const struct sigaction normal = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &normal, NULL);
     struct msc_arena arena = {0};

@@ -18,7 +18,7 @@ const struct msc_cli_option msc_cli_basic_options[] = {
     {.name = "quiet",
      .type = MSC_CLI_FLAG,
      .help = "print only errors on standard error",
-     .details = "MSC_LOG does not change.",
+     .details = "The file MSC_LOG is not affected.",
      .offset = COMMON(quiet)},
     {.name = "log-level",
      .argument = "LEVEL",
@@ -29,7 +29,8 @@ const struct msc_cli_option msc_cli_basic_options[] = {
      .details =
          "The level applies to standard error and to MSC_LOG, and replaces the configuration's key "
          "verbose. runtime is another name for info, warn for warning and critical for error. "
-         "The record does not depend on it. With --quiet it applies only to MSC_LOG. Workers of "
+         "The record does not depend on the level. With --quiet it applies only to MSC_LOG. "
+         "Workers of "
          "--cluster print only errors.",
      .offset = COMMON(log_level)},
     {.name = "color",
@@ -77,7 +78,7 @@ const struct msc_cli_option msc_cli_model_options[] = {
      .argument = "N",
      .type = MSC_CLI_COUNT,
      .help = "use N threads (default: one per processor)",
-     .details = "Results do not depend on it.",
+     .details = "Results do not depend on the number of threads.",
      .offset = COMMON(threads)},
     {.name = "memory",
      .argument = "BYTES",
@@ -87,7 +88,8 @@ const struct msc_cli_option msc_cli_model_options[] = {
      .details =
          "On a device with memory of its own the limit is for that memory. Less memory makes a "
          "search slower. A limit below the minimum that --dry-run prints is refused, and a trial "
-         "that needs more than the limit fails. Results do not depend on it. mscgym run uses all "
+         "that needs more than the limit fails. Results do not depend on the limit. mscgym run "
+         "uses all "
          "free memory by default.",
      .offset = COMMON(memory_bytes)},
     {.name = "bind",

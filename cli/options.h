@@ -35,7 +35,7 @@ enum msc_cli_type {
     MSC_CLI_DURATION, // double, seconds; 0: not given
     MSC_CLI_BYTES,    // uint64_t
     MSC_CLI_CHOICE,   // int64_t, index into `names`; -1: not given
-    MSC_CLI_LIST,     // struct msc_cli_list: every time it is given; positional: all that are left
+    MSC_CLI_LIST,     // struct msc_cli_list: all its uses; positional: all remaining arguments
 };
 
 struct msc_cli_list {
@@ -53,7 +53,7 @@ enum msc_cli_values {
 };
 
 struct msc_cli_option {
-    const char *name;     // without dashes; NULL ends a table
+    const char *name;     // name without dashes; NULL ends a table
     char letter;          // "-o" as well; 0: none
     const char *argument; // "FILE"; NULL for flags and positional ones
     enum msc_cli_type type;
@@ -61,11 +61,11 @@ struct msc_cli_option {
     const char *details; // further sentences for the manual page; NULL: none
     size_t offset;
     bool is_positional;
-    bool is_required; // positional ones only
+    bool is_required; // positional arguments only
     // "auto|always|never": all values of a choice; of other types, values that completion offers.
     const char *names;
     enum msc_cli_values values;
-    const char *needs; // the option without which it has no effect; NULL: none
+    const char *needs; // option without which this one has no effect; NULL: none
 };
 
 // Values of the options that all commands share; the struct of a command's values begins with it.
@@ -88,11 +88,11 @@ extern const struct msc_cli_option msc_cli_basic_options[];
 extern const struct msc_cli_option msc_cli_model_options[];
 
 // Reads arguments into `values`, which must be zero. `tables` is NULL-terminated. MSC_E_INVALID
-// names the argument and suggests a known one. With --help nothing is required.
+// names the argument and suggests a known one. With --help no argument is required.
 enum msc_status msc_cli_parse(void *values, const struct msc_cli_option *const tables[], int argc,
                               char *const argv[], struct msc_arena *arena);
 
-// "N=8" of --bind, as bindings in the arena.
+// Reads the values of --bind, such as "N=8", into the arena.
 enum msc_status msc_cli_bindings(const struct msc_binding **out, size_t *n,
                                  const struct msc_cli_list *list, struct msc_arena *arena);
 

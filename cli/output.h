@@ -13,7 +13,7 @@
 // Call it before libraries are loaded. From then on, only msc_output_file and msc_output_descriptor
 // write to standard output. Further calls do nothing.
 enum msc_status msc_output_keep(void);
-// Undoes it, for a process that starts this program again and loads no libraries.
+// Undoes msc_output_keep, for a process that starts this program again and loads no libraries.
 void msc_output_give_back(void);
 // For results: the kept standard output, or standard output if it is not kept.
 FILE *msc_output_file(void);

@@ -26,9 +26,9 @@ struct totals {
         const char *name;
         int32_t n_steps;
         double macs;
-    } devices[MAX_DEVICES]; // the backend's own first
-    int32_t n_remainder;    // joints after lengths that depend on data
-    int32_t n_copies;       // of values between devices
+    } devices[MAX_DEVICES]; // first the backend's own device
+    int32_t n_remainder;    // joints whose lengths depend on data, and consumers
+    int32_t n_copies;       // copies of values between devices
     uint64_t copied_bytes;
 };
 

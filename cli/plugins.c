@@ -155,11 +155,11 @@ int msc_cli_show_library(const struct msc_cli_call *call, const struct msc_cli_p
         ended = child < 0 ? -1 : waitpid(child, &state, 0);
     } while (child > 0 && ended < 0 && errno == EINTR);
     if (ended != child) {
-        return msc_cli_fail(call, MSC_FAIL(MSC_E_IO, "%s: cannot start a process to load it: %s",
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_IO, "cannot start a process to load %s: %s",
                                            values->name, strerror(errno)));
     }
     if (WIFSIGNALED(state)) {
-        return msc_cli_fail(call, MSC_FAIL(MSC_E_FORMAT, "%s: loading it crashes: %s", values->name,
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_FORMAT, "loading %s crashes: %s", values->name,
                                            strsignal(WTERMSIG(state))));
     }
     return WEXITSTATUS(state);

@@ -10,12 +10,12 @@ struct msc_cli_plugin {
     const char *name, *summary;
     unsigned version;
     const struct msc_param *params;
-    const struct msc_metric *(*metric)(size_t index); // of an environment (env/api/env.h), or NULL
+    const struct msc_metric *(*metric)(size_t index); // i-th metric of an environment, or NULL
 };
 
 struct msc_cli_plugins {
     struct msc_cli_common common;
-    const char *name; // a single one; NULL: all
+    const char *name; // print only this one; NULL: all
     bool check;       // cli/checking.h
     double limit_s;
 };

@@ -24,7 +24,7 @@ const struct msc_cli_option msc_cli_search_options[] = {
      .argument = "KIND:WHERE",
      .type = MSC_CLI_TEXT,
      .names = "local:|ray:auto|ray:|slurm:",
-     .help = "measure trials by workers: local:N, ray:HOST:PORT, ray:auto or slurm[:PARTITION][:N]",
+     .help = "measure trials on workers: local:N, ray:HOST:PORT, ray:auto or slurm[:PARTITION][:N]",
      .details = "The record is the same as without workers. local:N starts N processes on this "
                 "machine, which share its threads and memory. ray:HOST:PORT and ray:auto use a Ray "
                 "cluster and send it the files. slurm:N and slurm:PARTITION:N start N jobs of one "
@@ -41,8 +41,8 @@ const struct msc_cli_option msc_cli_search_options[] = {
     {.name = "node-path",
      .argument = "DIR",
      .type = MSC_CLI_TEXT,
-     .help = "with --cluster ray or slurm: folder on all nodes that holds the library or program "
-             "of the environment",
+     .help = "with --cluster ray or slurm: folder, on all nodes, of the environment's library "
+             "or program",
      .details =
          "Its path in that folder is the same as its path in the configuration's folder here.",
      .needs = "cluster",

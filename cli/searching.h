@@ -39,7 +39,8 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
                                      const struct msc_cli_call *call,
                                      const struct msc_cli_common *common);
 
-// The same for a command that opens a model itself; out->device changes only if --device is given.
+// Like msc_cli_fill_options, for a command that opens a model itself; out->device changes only if
+// --device is given.
 enum msc_status msc_cli_fill_model_options(struct msc_model_options *out,
                                            const struct msc_cli_call *call,
                                            const struct msc_cli_common *common);

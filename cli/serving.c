@@ -35,7 +35,7 @@ enum msc_status msc_cli_serve(const char *const paths[], size_t n, int64_t port)
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         sigaddset(&set, ends[i]);
     }
-    sigprocmask(SIG_BLOCK, &set, NULL); // also in the server's thread
+    sigprocmask(SIG_BLOCK, &set, NULL); // applies to the server's thread too
     (void)!nice(NICER);                 // if it fails, the priority does not change
     const struct msc_server_options o = {
         .paths = paths, .n = n, .port = port > 0 ? (uint16_t)port : 0};

@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static bool is_inside_character(char c) { // of UTF-8
+static bool is_inside_character(char c) { // a continuation byte of UTF-8
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 

@@ -11,9 +11,10 @@
 
 // Columns of the terminal on standard output; 0 if it is not a terminal.
 size_t msc_cli_terminal_columns(void);
-// Writes text; in a long one, * replaces the middle, so the result is a pattern that matches it.
+// Writes text; in a long one, * replaces the middle, so the result is a pattern that matches the
+// text.
 void msc_cli_write_short(struct msc_str *out, const char *text, size_t columns);
-// The same, padded with blanks to `columns`, and two blanks more.
+// Like msc_cli_write_short, but padded with blanks to `columns`, plus two blanks.
 void msc_cli_write_padded(struct msc_str *out, const char *text, size_t columns);
 
 #endif

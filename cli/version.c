@@ -35,7 +35,7 @@ static void take_library(void *payload, const char *name, const char *version) {
     g->status = g->status == MSC_OK ? msc_json_add_text(object, "version", version) : g->status;
 }
 
-// Calls every folder that uses outside libraries.
+// Adds the versions of the external libraries that each folder uses.
 static enum msc_status add_libraries(cJSON *json) {
     static void (*const folders[])(msc_version_take take, void *payload) = {
         msc_kernels_versions, msc_linear_algebra_versions, msc_onnx_versions,

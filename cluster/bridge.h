@@ -42,8 +42,8 @@ struct msc_bridge_event {
 struct msc_bridge_def {
     enum msc_status (*send)(struct msc_bridge *bridge, int32_t worker, const char *line,
                             size_t length);
-    // Optional. By default nothing is done: the bridge sees it in the lines that are sent to the
-    // worker.
+    // Optional. By default nothing is done: the bridge learns from the lines sent to the worker
+    // that it is ready.
     void (*ready)(struct msc_bridge *bridge, int32_t worker);
     void (*drop)(struct msc_bridge *bridge, int32_t worker, bool for_good);
     // Optional. By default nothing is done: workers see the same files as this process.
@@ -109,7 +109,7 @@ struct msc_bridge_local_options {
     // It is used for jobs of an earlier coordinator and for a worker's job whose program did not
     // end by itself.
     const char *const *end_jobs;
-    const char *hint; // for the error if the program is not found; or NULL
+    const char *hint; // added to the error if the program is not found; or NULL
 };
 enum msc_status msc_bridge_open_local(struct msc_bridge **out,
                                       const struct msc_bridge_local_options *options);

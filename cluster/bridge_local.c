@@ -22,10 +22,10 @@
 struct place {
     struct msc_process *process; // NULL: none
     int32_t worker;
-    bool is_told; // its MSC_BRIDGE_UP event was reported
+    bool is_told; // MSC_BRIDGE_UP was reported for this worker
     bool is_given_up;
     bool is_ready;
-    int n_failed;       // in a row
+    int n_failed;       // workers in a row that were never ready
     double start_s;     // earliest next start
     struct msc_str out; // output that is not yet written
     size_t n_written;
@@ -41,8 +41,8 @@ struct local {
     struct msc_process **stopped; // [n]
     int32_t n_workers;            // started so far
     size_t turn;                  // the slot to read from next
-    char why[384];                // reason of the last end
-    bool is_missing;              // that reason was that the program was not found
+    char why[384];                // why the last worker ended
+    bool is_missing;              // the last worker ended because its program was not found
 };
 
 static void free_local(struct local *l) {

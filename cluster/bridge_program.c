@@ -16,8 +16,8 @@
 struct program {
     struct msc_bridge bridge;
     struct msc_process *process;
-    const char *name; // for messages
-    const char *hint; // for the message if it ends without output
+    const char *name; // name of the program in messages
+    const char *hint; // added to the message if the program ends without output
     bool has_spoken;
     int32_t n_workers;  // started so far
     struct msc_str out; // output that is not yet written

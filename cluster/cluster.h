@@ -16,8 +16,8 @@ enum msc_cluster_kind {
 
 struct msc_cluster {
     enum msc_cluster_kind kind;
-    const char *address;   // of Ray: HOST:PORT or auto
-    const char *partition; // of Slurm; NULL: its default
+    const char *address;   // address of Ray: HOST:PORT or auto
+    const char *partition; // partition of Slurm; NULL: the default one
     int64_t n;             // workers; 0: all of Ray's, or one for each node of Slurm
 };
 

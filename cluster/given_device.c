@@ -54,7 +54,7 @@ static enum msc_status take_uuid(const char **out, struct msc_arena *arena, cons
 }
 
 // Numbers are indices of nvidia-smi, which lists only the GPUs that the job may use. If nvidia-smi
-// does not give the UUID, a single GPU of Vulkan must be the one.
+// does not report the UUID, Vulkan must list only one GPU.
 static enum msc_status take_number(const char **out, struct msc_arena *arena,
                                    const struct given *given, const struct msc_cancel *cancel) {
     const char *const argv[] = {"nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader",

@@ -20,7 +20,7 @@
 struct msc_node {
     struct msc_node_options options;
     struct msc_str held; // input not yet handled
-    size_t begin;        // of the next line in `held`
+    size_t begin;        // beginning of the next line in `held`
     struct msc_node_subject subject;
     bool is_open;
     bool is_unheard;        // the coordinator no longer reads answers
@@ -326,8 +326,8 @@ static enum msc_status measure_range(struct msc_node *node, int64_t id,
     return status;
 }
 
-// Marks each trial as failed when all together lacked memory or a device. A lost device is handled
-// by msc_node_take.
+// Marks each trial as failed because the whole evaluation lacked memory or a device. A lost device
+// is handled by msc_node_take.
 static void fail_all(struct msc_node *node) {
     for (size_t i = 0; i < node->n; i++) {
         msc_outcome_fail(&node->trials[i]->outcome, MSC_CAUSE_ENVIRONMENT, "%s",

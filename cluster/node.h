@@ -37,10 +37,11 @@ struct msc_node;
 // *out is owned by the caller.
 enum msc_status msc_node_create(struct msc_node **out, const struct msc_node_options *options);
 void msc_node_destroy(struct msc_node *node); // accepts NULL
-// Reports how the previous worker died, if it did.
+// If the previous worker died, reports how.
 enum msc_status msc_node_tell_crash(struct msc_node *node);
-// Handles a line and answers it. MSC_E_IO: the coordinator no longer reads. MSC_E_CANCELLED: it was
-// stopped. MSC_E_LOST: it must end (msc_worker_leave). Other errors are sent as answers.
+// Handles a line and answers it. MSC_E_IO: the coordinator no longer reads. MSC_E_CANCELLED: this
+// process was stopped. MSC_E_LOST: this process must end (msc_worker_leave). Other errors are sent
+// as answers.
 enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t length);
 // Handles all lines of a descriptor, until its end or a request to stop.
 enum msc_status msc_node_run(struct msc_node *node, int input);

@@ -101,7 +101,7 @@ static enum msc_status read_end(struct msc_node_outcome *out, const cJSON *objec
             return MSC_OK;
         }
     }
-    return MSC_FAIL(MSC_E_FORMAT, "outcome: state \"%s\", cause \"%s\"", state, cause);
+    return MSC_FAIL(MSC_E_FORMAT, "outcome: unknown state \"%s\" or cause \"%s\"", state, cause);
 }
 
 enum msc_status msc_node_read_outcome(struct msc_node_outcome *out, int64_t *id,

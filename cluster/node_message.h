@@ -32,7 +32,7 @@ struct msc_node_outcome {
     enum msc_trial_state state;
     enum msc_trial_cause cause;
     const char *reason; // borrowed; "" if there is none
-    size_t n_batches;   // batches of the part that `values` covers, from the first
+    size_t n_batches;   // length of `values`: the first batches of the part
     const char *values; // [n_batches][n_sums], or the metrics of a whole trial
     double reuse_ratio;
     uint64_t time_us;
@@ -41,8 +41,9 @@ void msc_node_write_outcome(struct msc_str *out, int64_t id, const struct msc_no
 enum msc_status msc_node_read_outcome(struct msc_node_outcome *out, int64_t *id,
                                       const cJSON *object);
 
-// Hash of the first uniform plan's (else the first choices') results on the first batch. Machines
-// whose hashes differ do not compute the same. `text` [MSC_HASH_TEXT_BYTES].
+// Hash of the results of one plan on the first batch: the first uniform plan, or without one the
+// plan of all first choices. Machines with different hashes compute different results. `text`
+// [MSC_HASH_TEXT_BYTES].
 enum msc_status msc_node_canary(char *text, struct msc_env *env);
 
 #endif

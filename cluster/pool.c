@@ -138,7 +138,7 @@ static enum msc_status gather(struct msc_pool *pool) {
     }
 }
 
-// True if no answer is needed any more, including checks.
+// True if all trials have their results and no assigned check is unanswered.
 static bool is_over(const struct msc_pool *pool) {
     const struct msc_pool_job *job = pool->job;
     for (size_t i = 0; job->n_open == 0 && i < job->n_shards; i++) {

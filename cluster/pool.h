@@ -9,16 +9,16 @@
 //     msc_pool_close(pool);
 //
 // If the environment has batches (msc_env_batches), work is split by batches first: trials share
-// work only within a batch, so nothing is computed twice. A batch keeps its worker while that lives
-// (rendezvous hashing: Thaler and Ravishankar, 1998). Trials are split as well if there are more
-// workers than batches, and in races: they are sorted by choices, so that neighbours share work,
-// and cut into pieces of equal cost.
+// work only within a batch, so nothing is computed twice. A batch stays with its worker while that
+// worker lives (rendezvous hashing: Thaler and Ravishankar, 1998). Trials are split as well if
+// there are more workers than batches, and in races: they are sorted by choices, so that neighbours
+// share work, and cut into pieces of equal cost.
 //
 // Workers come and go. The parts of a lost worker are sent to another. A part that takes three
-// times as long as expected is also sent to a second worker, and the first answer counts. Samples
-// of parts, more of a new worker's, are measured twice: if two workers differ in any bit, the
-// search stops. A trial is only reported (msc_pool_take_deaths) after a crash that the worker's
-// parent saw, or after the third loss; the caller then runs it alone.
+// times as long as expected is also sent to a second worker, and the first answer counts. Random
+// parts are measured twice, more of them for a new worker. If two workers differ in any bit, the
+// search stops. A trial is reported (msc_pool_take_deaths) only after a crash that the worker's
+// parent saw, or after the third loss. The caller then runs the trial alone.
 #ifndef MSC_CLUSTER_POOL_H
 #define MSC_CLUSTER_POOL_H
 
@@ -32,8 +32,8 @@ struct msc_pool_options {
     struct msc_env *env;       // borrowed
     struct msc_bridge *bridge; // owned by the pool, also on failure
     const char *init; // members of the init request after method and protocol: "\"threads\":2"
-    const char *program, *build; // of this program; all workers must have the same
-    const char *numerics;        // required of all workers
+    const char *program, *build; // of this program; workers must have equal ones
+    const char *numerics;        // numerics id required of all workers
     // This process does not measure under `numerics`: the reference results for a known trial come
     // from the first worker.
     bool is_foreign;
@@ -73,19 +73,20 @@ struct msc_pool_figures {
 };
 struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool);
 
-// The cost of a round in addition to the workers' measuring.
+// The costs of a round in addition to the measurements.
 struct msc_pool_costs {
     double trial_s, worker_s; // time of the coordinator for each trial and for each worker
-    double message_s;         // to carry requests and answers
-    double start_s;           // until workers are ready, once
+    double message_s;         // time to carry requests and answers
+    double start_s;           // time until workers are ready, once
     size_t most;              // most workers; 0: any number
 };
-// The number of workers, each as fast as this machine, that are worthwhile: the most that measure
-// for at least 70 % of their time. The model of a round that takes `round_s` on one machine is T(N)
-// = d * round_s / N + h(N). h are these costs; d is the work that is no longer shared if trials are
-// split (d = 1 while N <= n_batches). Returns 0 if two workers would not be worthwhile, or if what
-// is left (`left_s`, +inf: no known end) would end no sooner. *worth_s is the time of such a round,
-// or of one with two workers if none are worthwhile. docs/cluster.md has the measurements.
+// The largest number of workers, each as fast as this machine, that measure for at least 70 % of
+// their time. A round that takes `round_s` on one machine takes T(N) = d * round_s / N + h(N) on N
+// workers. h is the sum of these costs. d is the growth of the work when trials are split and share
+// less (d = 1 while N <= n_batches). Returns 0 if two workers would not be worthwhile, or if the
+// rest of the search (`left_s`, +inf: no known end) would end no sooner. *worth_s is the time of
+// such a round, or of one with two workers if none are worthwhile. docs/cluster.md has the
+// measurements.
 size_t msc_pool_worth(double *worth_s, const struct msc_pool_costs *costs, double round_s,
                       double left_s, size_t n_trials, size_t n_batches);
 

@@ -17,9 +17,9 @@ enum msc_pool_worker_state {
 struct msc_pool_worker {
     int32_t number;
     enum msc_pool_worker_state state;
-    char name[160];    // such as "host 123" or "host 123 of job 45"
-    bool has_joined;   // it was ready at least once
-    bool is_new;       // its arrival is yet to be reported
+    char name[160];    // "host 123" or "host 123 of job 45", for example
+    bool has_joined;   // the worker was ready at least once
+    bool is_new;       // the worker's arrival is yet to be reported
     double heard_s;    // time of its last line
     double busy_s;     // time of its last report that it is measuring
     double answered_s; // time of its last answer
@@ -44,9 +44,9 @@ struct msc_pool_shard {
     struct msc_pool_holder holders[2]; // the second worker has a copy
     int n_lost;
     bool is_done; // answered, or no longer needed
-    // A check measures a piece of shard `of`, measured by worker `checked`, again on worker
-    // `checker`. It waits until the shard is answered, so that a trial that kills its process kills
-    // only one worker.
+    // A check repeats a piece of shard `of` on worker `checker`; worker `checked` measured it
+    // first. The check waits until the shard is answered, so that a trial that kills its process
+    // kills only one worker.
     bool is_check, is_waiting;
     size_t of;
     int32_t checked, checker;
@@ -98,16 +98,16 @@ struct msc_pool {
     struct msc_pool_job *job; // NULL: no evaluation runs
     bool has_news;            // parts or workers have changed: parts may have to be sent
     uint64_t next_shard;
-    uint64_t secret;   // keeps workers from knowing which parts are checked
+    uint64_t secret;   // random, so that workers cannot tell which parts are checked
     double unit_s[64]; // seconds for one trial and one batch, of the latest parts
     size_t n_units;
     struct msc_pool_death *deaths;
     size_t n_deaths, deaths_capacity;
     struct msc_pool_figures figures;
-    // Seconds, at the last event, during which this process read workers' lines. Time during which
-    // it was busy or stopped does not count, so that workers do not seem late because of it.
+    // Time at the last event, in seconds. Only time during which this process read workers' lines
+    // counts: workers must not seem late because this process was busy or stopped.
     double now_s;
-    double clock_s;     // the clock at that time
+    double clock_s;     // the clock at the last event
     double looked_s;    // when workers were last looked after
     double copied_s;    // when late parts were last looked for
     double said_s;      // time of the last warning that no worker is ready

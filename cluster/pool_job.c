@@ -170,7 +170,7 @@ static enum msc_status take_batches(int32_t *other, struct msc_pool_job *job, si
         job->by[i * nb + batch] = worker;
     }
     bool is_copy = shard->is_done || shard->is_check;
-    t->time_us += is_copy ? 0 : o->time_us; // a copy's time is not the trial's
+    t->time_us += is_copy ? 0 : o->time_us; // a copy's time does not count
     return o->n_batches < shard->range.n
                ? note_stop(other, job, i, shard->range.first + o->n_batches, worker, o)
                : MSC_OK;
@@ -252,7 +252,7 @@ static enum msc_status take_outcomes(struct msc_pool *pool, const struct msc_poo
     struct msc_pool_job *job = pool->job;
     const cJSON *object = list->child;
     if ((size_t)cJSON_GetArraySize(list) != shard->n_trials) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcomes: %d, expected one for each of %zu trials",
+        return MSC_FAIL(MSC_E_FORMAT, "%d outcomes, expected one for each of %zu trials",
                         cJSON_GetArraySize(list), shard->n_trials);
     }
     for (size_t k = 0; k < shard->n_trials; k++, object = object->next) {
@@ -269,7 +269,8 @@ static enum msc_status settle_shard(struct msc_pool *pool, size_t first, size_t 
     return MSC_OK;
 }
 
-// The shard was answered, or given up (`by` NULL): sends its checks, or drops them.
+// Sends the checks of a shard that worker `by` answered. `by` NULL: the shard was given up, so its
+// checks are dropped.
 static void release_checks(struct msc_pool *pool, const struct msc_pool_shard *shard,
                            const struct msc_pool_worker *by) {
     struct msc_pool_job *job = pool->job;

@@ -133,8 +133,8 @@ static enum msc_status plan_by_trials(struct msc_pool *pool, size_t loads[], siz
     return MSC_OK;
 }
 
-// Adds a batch, or a piece of its trials. It extends the previous part if that has the same trials
-// and worker, and ends just before this batch.
+// Adds a batch, or a piece of its trials. Extends the previous part if that part has the same
+// trials and worker and ends just before this batch.
 static enum msc_status add_batch(struct msc_pool *pool, const struct msc_pool_shard *shard) {
     struct msc_pool_job *job = pool->job;
     struct msc_pool_shard *last = job->n_shards > 0 ? &job->shards[job->n_shards - 1] : NULL;
@@ -232,7 +232,8 @@ enum msc_status msc_pool__plan(struct msc_pool *pool) {
     size_t *loads = msc_arena_array(&job->arena, pool->n_workers + 1, sizeof *loads);
     MSC_TRY(MSC_ALLOCATED(loads));
     MSC_TRY(sort_trials(job, n_tasks));
-    // Races have few batches. A trial that runs alone must not crash more than one worker.
+    // Races have few batches, so only their trials are split. A trial that runs alone must not
+    // crash more than one worker.
     bool is_by_trials = job->end == 0 || job->part || job->e->n == 1;
     MSC_TRY(is_by_trials ? plan_by_trials(pool, loads, n_tasks)
                          : plan_by_batches(pool, loads, n_tasks));

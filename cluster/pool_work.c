@@ -20,7 +20,8 @@
 
 // ---- Changes of workers ------------------------------------------------------------------------
 
-// Removes a worker from a part; a copy's holder takes its place. True: the worker owed its answer.
+// Removes a worker from a part; the holder of a copy replaces it. True: the part's answer from this
+// worker is lost.
 static bool leave_part(struct msc_pool_shard *shard, int32_t number) {
     static const struct msc_pool_holder nobody = {.worker = MSC_POOL_NOBODY};
     struct msc_pool_holder *own = msc_pool__find_holder(shard, number);
@@ -62,7 +63,8 @@ static void forget_worker(struct msc_pool *pool, struct msc_pool_worker *worker)
     *worker = pool->workers[--pool->n_workers];
 }
 
-// A worker failed to start. Others may fail for the same reason, which is logged once.
+// Notes that a worker failed to start. Others may fail for the same reason, so each reason is
+// logged once.
 static void note_absence(struct msc_pool *pool, const char *why) {
     if (strcmp(pool->absence, why) != 0) {
         snprintf(pool->absence, sizeof pool->absence, "%s", why);
@@ -191,8 +193,8 @@ static enum msc_worker_death death_of(const char *how) {
                                        : MSC_WORKER_DEATH_CRASH;
 }
 
-// The worker's child died and was replaced. Gives up the part in flight, and sends its other parts
-// again.
+// Called after a worker's process died and was replaced. Gives up the part in flight, and sends the
+// worker's other parts again.
 static enum msc_status take_crash(struct msc_pool *pool, struct msc_pool_worker *worker,
                                   const cJSON *answer, const cJSON *part) {
     struct msc_pool_job *job = pool->job;

@@ -89,8 +89,8 @@ static void forget(void *payload) {
     msc_scratch_remove(&copied->scratch);
 }
 
-// Writes the command that requests a job; returns its number of words. *cpus is its option for
-// CPUs, or "": a step inside an allocation needs it again.
+// Writes the command that requests a job; returns its number of words. *cpus is the command's
+// option for CPUs, or "". A step inside an allocation needs this option again.
 static size_t add_request(const char **argv, const char **cpus, const struct msc_slurm_options *o,
                           const char *name) {
     size_t n = 0;

@@ -43,12 +43,12 @@ enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *
     const cJSON *id = msc_json_get(winner, "id");
     if (status == MSC_OK && (!fits || id->valuedouble != (double)trial)) {
         fits = false;
-        msc_log(log, MSC_LOG_INFO, "%s%s: ignored: it is not about the winner",
+        msc_log(log, MSC_LOG_INFO, "%s%s: ignored, because it is not about the winner",
                 msc_record_path(record), kind.ending);
     } else if (status == MSC_OK && !is_complete(distilled)) {
         fits = false;
-        msc_log(log, MSC_LOG_INFO, "%s%s: ignored: it is incomplete", msc_record_path(record),
-                kind.ending);
+        msc_log(log, MSC_LOG_INFO, "%s%s: ignored, because it is incomplete",
+                msc_record_path(record), kind.ending);
     }
     if (!fits) {
         cJSON_Delete(distilled);

@@ -4,7 +4,7 @@
 //     MSC_TRY(msc_distilled_load(&distilled, record, line->trial.id, log)); // NULL: none that fits
 //     MSC_TRY(msc_report_add_distilled(report, distilled));
 //
-// It is written once, when all results are known.
+// The file is written once, when all results are known.
 #ifndef MSC_RECORDS_DISTILLED_H
 #define MSC_RECORDS_DISTILLED_H
 
@@ -21,7 +21,8 @@ enum msc_status msc_distilled_save(const struct msc_record *record, struct cJSON
 // trial.
 enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *record,
                                    int64_t trial, const struct msc_log *log);
-// The improved plan in it as strategy JSON, borrowed. NULL: the trial's own plan is delivered.
+// The improved plan of `distilled` as strategy JSON, borrowed. NULL: the trial's own plan is
+// delivered.
 const struct cJSON *msc_distilled_plan(const struct cJSON *distilled);
 
 // The improved plan that is delivered for a record's winner (msc_reranked_winner), as strategy JSON

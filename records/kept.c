@@ -10,7 +10,7 @@ static const struct msc_kept_kind kind = {".result.json", "mscgym.result.1"};
 
 // ---- Saving -----------------------------------------------------------------------------------
 
-// Adds the line that a row of the report is about, and its new measurements.
+// Copies a report's row: binds it to its trial's line, and adds its new measurements.
 static enum msc_status fill_row(cJSON *row, const struct msc_record *record, const cJSON *from) {
     int64_t id = 0;
     MSC_TRY(msc_json_get_i64(&id, from, "id", "report"));
@@ -54,7 +54,7 @@ enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSO
 
 // ---- Loading ----------------------------------------------------------------------------------
 
-// Leaves out the lines that the file names; drops rows that do not fit.
+// Leaves the lines that `left_out` names out of the record; drops rows that do not fit.
 static enum msc_status kept_leave_out(cJSON *kept, struct msc_record *record) {
     cJSON *next = NULL;
     cJSON *list = msc_json_get(kept, "left_out");
@@ -90,7 +90,7 @@ static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct ms
     return MSC_OK;
 }
 
-// Removes what is no longer valid, and logs it.
+// Removes results that are no longer valid, and logs that.
 static enum msc_status kept_check(cJSON *kept, struct msc_record *record,
                                   const struct msc_log *log) {
     static const char *const measured[] = {"end", "winner", "reference", "runtime", "baselines"};
@@ -99,7 +99,8 @@ static enum msc_status kept_check(cJSON *kept, struct msc_record *record,
     MSC_TRY(check_rows(&fits, kept, record));
     if (!fits) {
         msc_log(log, MSC_LOG_INFO,
-                "%s%s: ignored: the search has continued since, and will measure again at its end",
+                "%s%s: ignored, because the search has continued since; its end repeats the "
+                "measurements",
                 msc_record_path(record), kind.ending);
         for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
             cJSON_DeleteItemFromObjectCaseSensitive(kept, measured[i]);

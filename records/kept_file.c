@@ -127,10 +127,11 @@ static enum msc_status check_record(const cJSON *kept, const char *path,
     return cJSON_IsString(identity) && msc_hash_parse(&stored, identity->valuestring) &&
                    msc_hash_equal(stored, now)
                ? MSC_OK
-               : MSC_FAIL(MSC_E_STATE, "%s: ignored: it belongs to another record", path);
+               : MSC_FAIL(MSC_E_STATE, "%s: ignored, because it belongs to another record", path);
 }
 
-// A search can do without an unusable file: logs it and succeeds. Only MSC_E_NOMEM is passed on.
+// A search can do without an unusable file: logs the error and succeeds. Only MSC_E_NOMEM is
+// returned.
 static enum msc_status pass_over(enum msc_status why, const struct msc_log *log) {
     if (why == MSC_E_STATE) {
         msc_log(log, MSC_LOG_INFO, "%s", msc_status_message());

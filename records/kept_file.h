@@ -18,14 +18,14 @@ struct msc_kept_kind {
 // Writes schema, record, the object's members and a checksum to RECORD plus the ending, atomically.
 enum msc_status msc_kept_file_save(const struct msc_kept_kind *kind,
                                    const struct msc_record *record, const cJSON *object);
-// *out is owned by the caller. It is NULL if there is no file, or if it is damaged or of another
-// record, which `log` reports.
+// *out is owned by the caller. It is NULL if there is no file. It is also NULL if the file is
+// damaged or belongs to another record; `log` reports this.
 enum msc_status msc_kept_file_load(cJSON **out, const struct msc_kept_kind *kind,
                                    const struct msc_record *record, const struct msc_log *log);
 
 // Adds the `id` of a trial and the `checksum` of its line.
 enum msc_status msc_kept_bind_row(cJSON *row, const struct msc_record *record, int64_t id);
-// *fits: the row's checksum is that of the current line with its id.
+// *fits: the row's checksum equals the checksum of the current line with the row's id.
 enum msc_status msc_kept_row_fits(bool *fits, const cJSON *row, const struct msc_record *record);
 // Copies a member, if `value` is not NULL.
 enum msc_status msc_kept_add_copy(cJSON *object, const char *key, const cJSON *value);

@@ -5,15 +5,15 @@
 #include <math.h>
 #include <string.h>
 
-// Prior before the first trials: the standard deviation of single-batch factors, with the weight
-// of this many observed changes.
+// Prior of the statistics: the standard deviation of single-batch factors (FIRST_SPREAD), weighted
+// like FIRST_CHANGES observed changes.
 #define FIRST_SPREAD 0.3
 #define FIRST_CHANGES 4
-// If the standard error of a sum is larger, no trial ends before the last rung, because agents
-// learn from the estimate.
+// Above this standard error of a sum, no trial ends before the last rung: agents learn from the
+// estimate, so it must be precise.
 #define ENOUGH 0.25
-// The same limit for trials that cannot win: the loss that their choices add to the baseline is a
-// small part of their total loss.
+// Like ENOUGH, but for trials that cannot win. It is lower because the loss that their choices add
+// to the baseline is a small part of their total loss.
 #define ENOUGH_BEYOND 0.06
 
 // ---- Continuing ------------------------------------------------------------------------------
@@ -78,8 +78,8 @@ size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *
 
 // ---- Statistics -------------------------------------------------------------------------------
 
-// Lists a line's sums at rungs, and its final loss if measured to the end; returns how many there
-// are.
+// Lists a line's losses at the rungs, then its final loss if it was measured to the end. Returns
+// their number.
 static size_t list_sums(double out[], const struct msc_race *race, double loss, bool is_whole,
                         const struct msc_record_line *line) {
     memcpy(out, line->rungs, line->n_rungs * sizeof *out);
@@ -88,10 +88,10 @@ static size_t list_sums(double out[], const struct msc_race *race, double loss, 
     return line->n_rungs + has_loss;
 }
 
-// Between two rungs the logarithm of a factor changes by the effect of the batches in between.
-// Scales that change to single batches; changes at successive rungs are independent. Trials that
-// break a bound behave unlike the best trial, so their changes, relative to the nearest
-// reference, are kept separately.
+// Adds the changes of a trial's log factor between rungs, scaled to single batches. Each change is
+// the effect of the batches between two rungs, so successive changes are independent. Trials that
+// break a bound behave unlike the best trial, so their changes, relative to the nearest reference,
+// are kept separately.
 static void note_changes(struct msc_race_known *known, const struct msc_race *race,
                          const double sums[], size_t n, const double reference[], bool can_win) {
     for (size_t i = 0; i + 1 < n; i++) {
@@ -105,8 +105,8 @@ static void note_changes(struct msc_race_known *known, const struct msc_race *ra
     }
 }
 
-// The sums of the best trial or of a baseline, whichever is nearest at a rung; NULL if there are
-// none.
+// The sums of the best trial or of a baseline, whichever is nearest to `sum` at the rung; NULL if
+// there are none.
 static const double *nearest_reference(const struct msc_race_known *known, size_t rung,
                                        double sum) {
     const double *nearest = NULL;
@@ -167,8 +167,8 @@ void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
 }
 
 // Batches are hard or easy for all trials alike, most of all for similar ones. A sum is therefore
-// extrapolated as the nearest reference developed (the best trial or a baseline), or without one
-// by the ratio estimate (Cochran 1977, chapter 6).
+// extrapolated by the growth of the nearest reference (the best trial or a baseline). Without a
+// reference, the ratio estimate is used (Cochran 1977, chapter 6).
 static double whole_over_sum(const struct msc_race_known *known, const struct msc_race *race,
                              size_t rung, double sum) {
     const double *reference = nearest_reference(known, rung, sum);

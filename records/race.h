@@ -1,40 +1,40 @@
 // Races: a trial of a round continues only while it is among the best of its round (successive
-// halving: Jamieson & Talwalkar 2016, arXiv 1502.07943) and may still beat the best trial so far.
-// A rung is a number of batches after which the trials of a round are compared by their losses up
-// to there, and some end.
+// halving: Jamieson & Talwalkar 2016, arXiv 1502.07943) and may still beat the best trial so far. A
+// rung is a number of batches after which the trials of a round are compared by their losses so
+// far; some of them end.
 //
 //     struct msc_race race;
 //     MSC_TRY(msc_race_read(&race, config, n_batches, "quantize[0]"));
 //     size_t n = msc_race_going(&race, &known, 0, sums, 32, true);
 //
 // At a rung, the ratio of a trial's loss to the best trial's loss is close to the ratio of their
-// final losses, because batches are hard or easy for both. How close is estimated from how that
-// ratio changed between rungs in earlier trials (paired comparisons, as in F-Race, Birattari et
-// al. 2002). Trials whose exact costs break a bound cannot win; they continue until their loss
-// relative to a baseline is known.
+// final losses, because batches are hard or easy for both. The error is estimated from the changes
+// of that ratio between rungs in earlier trials (paired comparisons, as in F-Race, Birattari et al.
+// 2002). Trials whose exact costs break a bound cannot win; they continue until their loss relative
+// to a baseline is known.
 #ifndef MSC_RECORDS_RACE_H
 #define MSC_RECORDS_RACE_H
 
 #include "records/record.h"
 
-// Reads `true`, or {"rungs": [batches, ...], "keep": share, "margin": errors or false} with any
-// members, for samples in n_batches batches. n_batches 0: not known yet, and default rungs are
-// left out. MSC_E_INVALID, with a message that begins with `where`.
+// Reads `true`, or {"rungs": [batches, ...], "keep": share, "margin": errors or false} for samples
+// in n_batches batches; each member may be missing. n_batches 0: not known yet, so default rungs
+// are not set. On MSC_E_INVALID the message begins with `where`.
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where);
 // The version of these rules, which a record's header states.
 #define MSC_RACE_VERSION 1
 
 // For a record's header: msc_race_write returns JSON owned by the caller (NULL: out of memory), and
-// msc_race_read_header reads it. A header without a margin means none.
+// msc_race_read_header reads it. A header without a margin means no margin.
 enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *value,
                                      const char *where);
 struct cJSON *msc_race_write(const struct msc_race *race);
-// From this many batches on only a share of a round continues, however many of its trials may
-// still beat the best one.
+// The number of batches from which on only a share of a round continues, even if more of its trials
+// may still beat the best one.
 size_t msc_race_halves_from(const struct msc_race *race);
 // The mean effort of a trial in a round of n, relative to a full measurement, if as many trials
-// continue as allowed. With a margin most end sooner, but those that cannot win end later.
+// continue as allowed. With a margin most trials end sooner, but trials that cannot win end later.
 double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches);
 
 #define MSC_RACE_BASELINES 4
@@ -47,7 +47,7 @@ struct msc_race_known {
     // The best trial that meets the bounds: its losses at the rungs, then its final loss.
     bool has_best;
     double best[MSC_RACE_MAX_RUNGS + 1];
-    // The same for the first baselines.
+    // Like `best`, for the first baselines.
     size_t n_baselines;
     double baselines[MSC_RACE_BASELINES][MSC_RACE_MAX_RUNGS + 1];
     // Changes of a trial's log factor between rungs, scaled to single batches: the sum of their
@@ -62,18 +62,18 @@ void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
 // The standard error of the logarithm of a factor observed at a rung.
 double msc_race_error(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       bool can_win);
-// How many of n trials at a rung continue. They are sorted by ascending sums; either all of them
-// can win, or none.
+// How many of n trials at a rung continue. `sums` is ascending; either all of the trials can win,
+// or none can.
 size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       const double sums[], size_t n, bool can_win);
-// The trial as reported to its agent after its round. If it was eliminated early, the objective
-// is an estimate of the full loss (docs/agents.md). `measured` is the line that it repeats, or
-// the line itself.
+// The trial as reported to its agent after its round. If it was eliminated early, the objective is
+// an estimate of the full loss (docs/agents.md). `measured` is the line that `line` repeats, or
+// `line` itself.
 struct msc_trial msc_race_told(const struct msc_race_known *known, const struct msc_race *race,
                                const struct msc_goal *goal, const struct msc_record_line *line,
                                const struct msc_record_line *measured);
-// The same for a line of a record, or for a new line after its last; the repeated line is in the
-// record.
+// Like msc_race_told, for a line of a record or a new line to append. Finds the repeated line in
+// the record.
 struct msc_trial msc_race_told_of(const struct msc_race_known *known,
                                   const struct msc_record *record,
                                   const struct msc_record_line *line);

@@ -1,4 +1,4 @@
-// The rules of a race as JSON, and which rungs they mean by default.
+// Reads and writes the rules of a race as JSON, and sets the default rungs.
 #include "base/json.h"
 #include "records/race.h"
 
@@ -49,9 +49,9 @@ static size_t telling_batches(size_t n_batches) {
     return n < n_batches / 2 ? n : n_batches / 2;
 }
 
-// Each rung has twice as many batches as the previous one, up to half of all. With a margin the
-// first rung is as small as the maximum number of rungs allows; without one it must be precise by
-// itself.
+// Each rung has twice as many batches as the previous one, up to half of all batches. With a margin
+// the first rung is as small as the maximum number of rungs allows. Without a margin the first rung
+// must be precise by itself.
 static void set_default_rungs(struct msc_race *out, size_t n_batches) {
     size_t first = telling_batches(n_batches);
     for (size_t most = 1; out->margin > 0.0 && most <= MSC_RACE_MAX_RUNGS; most++) {
@@ -135,7 +135,7 @@ enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, s
 static enum msc_status check_version(const cJSON *value, const char *where) {
     return cJSON_IsNumber(value) && value->valuedouble == MSC_RACE_VERSION
                ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "%s: the version of the race is not %d", where,
+               : MSC_FAIL(MSC_E_INVALID, "%s: unsupported version of the race, expected %d", where,
                           MSC_RACE_VERSION);
 }
 

@@ -50,11 +50,11 @@ struct msc_race {
     uint32_t rungs[MSC_RACE_MAX_RUNGS];
     double keep;
     double margin;    // standard errors; 0: trials are compared only within their round
-    size_t n_batches; // of the samples; 0: unknown
+    size_t n_batches; // number of batches of the samples; 0: unknown
 };
 
-// One trial line: the trial and what the line adds. A baseline is a probe, but its line does not
-// say so.
+// One trial line: the trial, and members that only a line has. A baseline is a probe, but its line
+// does not say so.
 struct msc_record_line {
     struct msc_trial trial;
     int64_t repeat_of; // id of the trial whose outcome was reused, or -1
@@ -64,11 +64,11 @@ struct msc_record_line {
     // The plan that the agent assembled from its observations when the budget ended early. It is
     // not part of the agent's sequence, and the agent never observes it.
     bool is_assembled;
-    size_t n_rungs;                   // rungs of the race that it reached
-    double rungs[MSC_RACE_MAX_RUNGS]; // its loss at each of them
+    size_t n_rungs;                   // rungs of the race that the trial reached
+    double rungs[MSC_RACE_MAX_RUNGS]; // loss of the trial at each of them
     double elapsed_s; // search time over all launches when the line was written; part of
                       // `measured`
-    // Not in the line: its result could not be reproduced (msc_record_leave_out).
+    // Not stored in the file: the result could not be reproduced (msc_record_leave_out).
     bool is_left_out;
 };
 
@@ -90,7 +90,7 @@ struct msc_record_segment {
 
 enum msc_record_mode {
     MSC_RECORD_HEADER, // no lock; only the header, as if there were no lines
-    MSC_RECORD_READ,   // no lock; reads what is complete on disk
+    MSC_RECORD_READ,   // no lock; reads the complete lines on disk
     MSC_RECORD_APPEND, // takes the lock, cuts a torn end
 };
 
@@ -104,14 +104,14 @@ enum msc_status msc_record_create(struct msc_record **out, const char *path,
 // MSC_E_FORMAT: damaged beyond a torn end, or not a record. *out is owned by the caller.
 enum msc_status msc_record_open(struct msc_record **out, const char *path,
                                 enum msc_record_mode mode, const struct msc_log *log);
-// The same for reading, in memory that does not grow with the trials. Holds only the n_best best
-// trials, the Pareto front and the uniform plans. The queries of records/record_query.h answer as
-// if all were held (msc_record_top only up to n_best, minus those left out); msc_record_trial
-// works only if msc_record_holds.
+// Opens a record for reading, in memory that does not grow with the number of trials. Holds only
+// the n_best best trials, the Pareto front and the uniform plans. The queries of
+// records/record_query.h answer as if all trials were held, but msc_record_top lists at most
+// n_best, fewer if some are left out. msc_record_trial works only for ids that msc_record_holds.
 enum msc_status msc_record_open_best(struct msc_record **out, const char *path, size_t n_best,
                                      const struct msc_log *log);
-// Reads all lines without holding them; errors as of msc_record_open. *n_bytes is the length of
-// the valid part.
+// Reads all lines without holding them; fails like msc_record_open. *n_bytes is the length of the
+// valid part.
 enum msc_status msc_record_check(uint64_t *n_bytes, const char *path, const struct msc_log *log);
 // *out: the file begins like a record. MSC_E_NOT_FOUND: the file does not exist.
 enum msc_status msc_record_is_file(bool *out, const char *path);
@@ -120,10 +120,10 @@ void msc_record_release(struct msc_record *record);
 void msc_record_close(struct msc_record *record); // accepts NULL
 
 // Renames a record to the first free of PATH.1, PATH.2, ..., together with RECORD.params,
-// RECORD.base.json, RECORD.result.json, RECORD.rerank.json, RECORD.distill.json and RECORD.cut,
-// and logs the new name. Removes RECORD.attempt. Takes the lock meanwhile (MSC_E_STATE if held).
-// *new_path is owned by the caller (msc_free), NULL if there was no file; new_path may be NULL.
-// The path is free when this returns MSC_OK.
+// RECORD.base.json, RECORD.result.json, RECORD.rerank.json, RECORD.distill.json and RECORD.cut, and
+// logs the new name. Removes RECORD.attempt. Holds the lock meanwhile (MSC_E_STATE if another
+// process holds it). *new_path is owned by the caller (msc_free), NULL if there was no file;
+// new_path may be NULL. The path is free when this returns MSC_OK.
 enum msc_status msc_record_set_aside(char **new_path, const char *path, const struct msc_log *log);
 
 // True if PATH is a record with a trial that an agent proposed, or a record that cannot be read.
@@ -135,10 +135,10 @@ enum msc_status msc_record_take_back(const char *path, const char *aside,
 
 // The result of msc_record_salvage.
 struct msc_record_salvaged {
-    size_t n_trials;   // saved
-    size_t line;       // number of the first line that was left out, if any
-    size_t n_left_out; // lines from there on
-    size_t n_sound;    // of these, lines whose own checksum matches
+    size_t n_trials;   // trials saved
+    size_t line;       // number of the first line left out, if any
+    size_t n_left_out; // that line and all after it
+    size_t n_sound;    // number of those lines whose own checksum matches
 };
 // Copies the longest valid beginning of a record (header, then lines with ids from 0 on) to a new
 // file, with RECORD.params and RECORD.base.json, so that the search can continue from the copy.
@@ -178,18 +178,18 @@ uint32_t msc_record_parallel(const struct msc_record *record); // proposals per 
 size_t msc_record_n_trials(const struct msc_record *record);
 // The line is assembled on each call; its pointers are borrowed.
 struct msc_record_line msc_record_trial(const struct msc_record *record, size_t id);
-double msc_record_elapsed_s(const struct msc_record *record); // of the latest trial held; 0: none
-bool msc_record_holds(const struct msc_record *record, int64_t id); // false also beyond its trials
+double msc_record_elapsed_s(const struct msc_record *record);       // time of the last trial, or 0
+bool msc_record_holds(const struct msc_record *record, int64_t id); // false if there is none
 // Number of a trial's line in the file, from 1.
 size_t msc_record_line_number(const struct msc_record *record, int64_t id);
-// From now on the trial is never the best one, and in no top list or front.
+// From now on no query returns the trial as the best one, in a top list or in a front.
 void msc_record_leave_out(struct msc_record *record, int64_t id);
-size_t msc_record_n_segments(const struct msc_record *record); // without the header's own
+size_t msc_record_n_segments(const struct msc_record *record); // not counting the header's
 const struct msc_record_segment *msc_record_segment(const struct msc_record *record, size_t i);
-// The numerics id under which a trial was evaluated, or the next one will be.
+// The numerics id under which a trial was evaluated, or (the next id) will be evaluated.
 const char *msc_record_numerics(const struct msc_record *record, int64_t id);
 double msc_record_begun_s(const struct msc_record *record);   // seconds since 1970; NaN: unknown
-uint64_t msc_record_n_bytes(const struct msc_record *record); // committed
+uint64_t msc_record_n_bytes(const struct msc_record *record); // committed length
 bool msc_record_was_cut(const struct msc_record *record);     // a torn end was found
 
 MSC_PUBLIC_END

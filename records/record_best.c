@@ -1,5 +1,5 @@
-// A record that holds only its best trials, front and baselines. They are chosen while the file
-// is read once, then read again, each by seeking to a noted offset near it.
+// A record that holds only its best trials, front and baselines. A first pass over the file chooses
+// these trials. Then each is read, by seeking to a noted offset before it.
 #include "base/heap.h"
 #include "records/record_front.h"
 #include "records/record_internal.h"
@@ -14,7 +14,7 @@
 struct chosen {
     struct msc_record_scan *scan;
     struct msc_record_counts *counts;
-    struct msc_trial *best; // a heap of most_best at most, without choices, metrics and reason
+    struct msc_trial *best; // heap of at most most_best trials without choices, metrics and reason
     size_t n_best, most_best;
     struct msc_trial best_repeat; // id -1: none; it may win if the trial that it repeats is left
                                   // out
@@ -23,7 +23,7 @@ struct chosen {
     uint64_t *places; // offsets of the trials 0, stride, 2 * stride, ...
     size_t n_places;
     int64_t stride;
-    int64_t *ids; // of all chosen trials
+    int64_t *ids; // ids of all chosen trials
     size_t n_ids;
 };
 
@@ -67,7 +67,7 @@ static enum msc_status choose_line(struct chosen *c, const struct msc_record_lin
         }
         return MSC_OK;
     }
-    // The first element of the heap is the one to replace.
+    // best[0], the top of the heap, is its worst trial, which a better one replaces.
     if (c->n_best < c->most_best || msc_trial_compare(&line->trial, &c->best[0]) < 0) {
         candidate = line->trial;
         candidate.proposal.choices = NULL;

@@ -12,7 +12,7 @@ struct canonical {
     enum msc_status (*write)(void *payload, const char *line, size_t length);
     void *payload;
     struct msc_str line;
-    int64_t *left_out; // [n_left_out], ids of plans made early, which are not part of the
+    int64_t *left_out; // [n_left_out], ids of plans assembled early, which are not in the
                        // sequence
     size_t n_left_out, capacity;
 };
@@ -50,8 +50,8 @@ static int64_t id_in_sequence(const struct canonical *c, int64_t id) {
     return id - (int64_t)n;
 }
 
-// Appends a line with ids renumbered to the sequence. In a JSON string every quote has a
-// backslash before it, so a key cannot match inside one.
+// Appends a line with ids renumbered to the sequence. In a JSON string every quote has a backslash
+// before it, so a key cannot match inside a string.
 static void append_in_sequence(struct canonical *c, const char *body, size_t n_body) {
     static const char *const keys[] = {
         ",\"id\":", ",\"first\":", ",\"parent\":", ",\"repeat_of\":", ",\"retry_of\":"};
@@ -141,7 +141,7 @@ static enum msc_status write_canonical_header(struct canonical *c, const char *l
     return status;
 }
 
-// Writes lines up to offset n_good, which was determined before.
+// Writes the lines up to offset n_good, the end of the valid part.
 static enum msc_status write_canonical_lines(struct canonical *c, struct msc_record_reader *reader,
                                              uint64_t n_good, const char *path) {
     const char *line = NULL;

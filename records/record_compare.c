@@ -12,8 +12,8 @@
 
 struct comparison {
     const char *file;
-    const char *const *free_keys; // of config; they may differ
-    const char *programs[2];      // that wrote the record, and this one
+    const char *const *free_keys; // members of config that may differ
+    const char *programs[2];      // the program that wrote the record, and this program
     char path[MAX_PATH_TEXT];
 };
 

@@ -10,7 +10,7 @@
 // Digits that read_eight reads at once.
 #define EIGHT 8
 
-// Reads any other double, from a copy that ends at the number's end.
+// Reads a double that the fast path cannot read, from a copy that ends after the number.
 static double read_odd_number(struct msc_record_cursor *c) {
     char text[40];
     size_t length = 0;
@@ -53,7 +53,7 @@ static bool read_eight(uint64_t *out, const char *text) {
 struct digits {
     uint64_t mantissa;
     size_t n;          // digits
-    size_t n_counting; // without leading zeros
+    size_t n_counting; // digits without leading zeros
 };
 
 static void read_digits(struct digits *d, struct msc_record_cursor *c) {

@@ -11,10 +11,10 @@
 struct msc_record_cursor {
     const char *at;
     const char *end;
-    bool is_good; // everything expected so far was there
+    bool is_good; // all values and texts so far had the expected form
 };
 
-// Moves past a text if it comes next. (Inline, as texts are short and known.)
+// Moves past a text if it comes next. Inline, because texts are short constants.
 static inline bool msc_record__accept_n(struct msc_record_cursor *c, const char *text,
                                         size_t length) {
     if ((size_t)(c->end - c->at) < length || memcmp(c->at, text, length) != 0) {

@@ -85,7 +85,7 @@ enum msc_status msc_record__save_elsewhere(struct msc_record *record) {
             "%s: another program removed, renamed or changed the record while it was written; its "
             "%zu trials are now in %s",
             old, record->n_trials, record->saved_path);
-    // Best effort: the search can rebuild these files, or finds them by the header.
+    // Best effort: the search can continue without the copied files, because it can rebuild them.
     if (msc_record__copy_needed(record->path, record->saved_path) != MSC_OK) {
         msc_log(record->log, MSC_LOG_WARNING, "%s", msc_status_message());
     }

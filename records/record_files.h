@@ -24,8 +24,8 @@ extern const struct msc_record_file msc_record_file_kinds[];
 
 // RECORD<ending>, in the arena. NULL: out of memory.
 const char *msc_record_file(struct msc_arena *arena, const char *record, const char *ending);
-// The record of another search of the same entry: NAME.<what>.jsonl for NAME.jsonl. NULL: out of
-// memory.
+// The record of a second search for the same entry of the configuration: NAME.<what>.jsonl for
+// NAME.jsonl. NULL: out of memory.
 const char *msc_record_sibling(struct msc_arena *arena, const char *record, const char *what);
 // *out: the file exists and has the header of a record. Fails if the header is damaged.
 enum msc_status msc_record_has_header(bool *out, const char *path);

@@ -14,7 +14,7 @@ MSC_PUBLIC_BEGIN
 struct msc_record_front { // zero-initialise, except n_objectives
     size_t n_objectives;
     int64_t *ids;
-    struct msc_outcome *outcomes; // of ids: only state and objectives, without metrics and reason
+    struct msc_outcome *outcomes; // outcomes of `ids`, without metrics and reason
     size_t n, n_settled, capacity;
 };
 

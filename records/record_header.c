@@ -217,7 +217,8 @@ static enum msc_status read_point(const uint32_t **out, struct msc_arena *arena,
     uint32_t *choices = msc_arena_array(arena, space->n_tasks, sizeof *choices);
     MSC_TRY(MSC_ALLOCATED(choices));
     if ((size_t)cJSON_GetArraySize(array) != space->n_tasks) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: a baseline has %d choices, expected %zu", where,
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: a baseline has %d choices, expected %zu (one for each task)", where,
                         cJSON_GetArraySize(array), space->n_tasks);
     }
     size_t t = 0;

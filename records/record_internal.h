@@ -25,12 +25,12 @@ struct msc_record_key { // "name": with quotes, escapes and colon
 
 struct msc_record {
     char *path;
-    int descriptor; // of the locked file; -1 if reading or released
+    int descriptor; // descriptor of the locked file; -1 if reading or released
     const struct msc_log *log;
     const char *saved_path; // path of the saved copy after another program touched the file, or
                             // NULL
     struct cJSON *header;
-    const char *header_line; // with its newline
+    const char *header_line; // text of the header line with its newline
     struct msc_arena arena;  // memory of everything read from the header
     struct msc_space *space;
     struct msc_race race;
@@ -42,14 +42,14 @@ struct msc_record {
     struct msc_record_line line;
     double line_metrics[MSC_MAX_METRICS];
     char line_reason[MSC_REASON_BYTES];
-    const char *numerics; // from the header
+    const char *numerics; // numerics id from the header
     uint64_t seed;
     uint32_t parallel;
     struct msc_record_packed **trials; // by id, or if only some are held, in the order of `held`
     size_t n_trials;
     int64_t *held; // sorted ids if only some trials are held, else NULL
     size_t n_held;
-    struct msc_record_counts *counts; // over all trials, if only some are held; else NULL
+    struct msc_record_counts *counts; // counts over all trials if only some are held; else NULL
     size_t n_committed;
     size_t trials_capacity;
     struct msc_arena trial_arena; // memory of the trials
@@ -130,7 +130,7 @@ uint64_t msc_record__thousandths(double value);
 // The number of trials held, and the i-th of them.
 size_t msc_record__n_held(const struct msc_record *record);
 void msc_record__held(struct msc_record_line *out, const struct msc_record *record, size_t i);
-// The index of the uniform plan of a line, by its ids; -1: none.
+// The index of the baseline that a line measures, derived from its ids; -1: none.
 int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line);
 
 // record_scan.c. Seeks to the line of trial `id`, which begins at the offset.
@@ -144,8 +144,8 @@ struct msc_record *msc_record__scan_take(struct msc_record_scan *scan);
 void msc_record__note_damage(struct msc_record *record, size_t line);
 // After all lines are read: fills in lost times, and warns.
 void msc_record__settle_measured(struct msc_record *record);
-void msc_record__warn_measured(const struct msc_record *record); // of damage, if any
-void msc_record__warn_cut(const struct msc_record *record);      // of a torn end
+void msc_record__warn_measured(const struct msc_record *record); // warns of damage, if any
+void msc_record__warn_cut(const struct msc_record *record);      // warns of a torn end
 
 // record.c. Creates an empty record with its path; close it with msc_record_close.
 enum msc_status msc_record__new(struct msc_record **out, const char *path,
@@ -168,7 +168,7 @@ enum msc_status msc_record__open_lines(struct msc_record *record, struct msc_rec
 // valid part. An invalid rest must be a possible torn end of one write.
 enum msc_status msc_record__next_line(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
-// The same for a damaged record: any rest is accepted.
+// Like msc_record__next_line, but for a damaged record: accepts any rest.
 enum msc_status msc_record__next_good(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
 // Reads the whole file, or only its header.
@@ -181,8 +181,8 @@ enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct ms
 enum msc_status msc_record__copy_needed(const char *path, const char *new_path);
 // Appends everything after n_bytes to RECORD.cut, and cuts it off the file.
 enum msc_status msc_record__cut_tail(const struct msc_record *record);
-// record_elsewhere.c. True if the path still names the file being written, at the length that we
-// left it.
+// record_elsewhere.c. True if the path still names the file being written, with its length after
+// our last write.
 bool msc_record__is_in_place(const struct msc_record *record);
 // Writes all lines, including buffered ones, to a new file, which is the record from now on.
 enum msc_status msc_record__save_elsewhere(struct msc_record *record);

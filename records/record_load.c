@@ -82,7 +82,7 @@ static enum msc_status check_tail(const struct msc_record *record,
     } else if (number == 2) {
         snprintf(what, sizeof what, "no line after the header is good");
     } else if (n_lines > record->parallel) {
-        snprintf(what, sizeof what, "so are the %zu lines after it, more than one write can leave",
+        snprintf(what, sizeof what, "so are the %zu lines after it, more than a torn write leaves",
                  n_lines - 1);
     } else {
         return MSC_OK;

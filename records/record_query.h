@@ -16,8 +16,9 @@ bool msc_record_best(struct msc_record_line *out, const struct msc_record *recor
 // Ids [max] of the best `max` trials, best first, without repeats; *n is their number.
 void msc_record_top(int64_t ids[], size_t *n, size_t max, const struct msc_record *record);
 
-// Ids of the Pareto front among feasible trials, by the first objective, without repeats and
-// later trials of equal objectives. *ids is owned by the caller (msc_free), NULL if empty.
+// Ids of the Pareto front among feasible trials, sorted by the first objective. Repeats are
+// omitted, and so are later trials with equal objectives. *ids is owned by the caller (msc_free),
+// NULL if empty.
 enum msc_status msc_record_front(int64_t **ids, size_t *n, const struct msc_record *record);
 
 // The trial of a baseline, the latest one if it was retried; false before it was evaluated.
@@ -34,10 +35,10 @@ struct msc_record_counts {
     // Trials that count against budget.trials: all with msc_record_is_budgeted, and a plan
     // assembled early if it is the last line.
     size_t n_budgeted;
-    bool ends_assembled; // the last line is such a plan
+    bool ends_assembled; // the last line is a plan assembled early
     size_t n_evaluated;  // evaluated and timed
     double elapsed_s;
-    double reuse_sum, reuse_ratio; // the same for reuse, and its mean
+    double reuse_sum, reuse_ratio; // sum and mean over evaluated trials
 };
 void msc_record_count(struct msc_record_counts *out, const struct msc_record *record);
 // Adds a line to counts, which start at zero.

@@ -14,8 +14,8 @@ struct msc_record_reader { // zero-initialise
     char *buffer;
     size_t capacity;
     size_t at, end;  // range of buffered bytes not yet returned
-    uint64_t offset; // of buffer[at] in the file
-    size_t number;   // of the line last returned, from 1
+    uint64_t offset; // offset of buffer[at] in the file
+    size_t number;   // number of the line last returned, from 1
 };
 
 // MSC_E_NOT_FOUND: the file does not exist.

@@ -9,7 +9,7 @@
 struct msc_record_scan {
     struct msc_record *record;
     struct msc_record_reader reader;
-    double elapsed_s; // of the line last read
+    double elapsed_s; // search time at the line last read
 };
 
 enum msc_status msc_record_scan_open(struct msc_record_scan **out, const char *path,

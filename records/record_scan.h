@@ -10,7 +10,7 @@
 //     } while (line);
 //     out: msc_record_scan_close(scan);
 //
-// Each line's checksums are checked. The same lines count as for msc_record_open.
+// Each line's checksums are checked. Accepts the same lines as msc_record_open.
 #ifndef MSC_RECORDS_RECORD_SCAN_H
 #define MSC_RECORDS_RECORD_SCAN_H
 
@@ -20,7 +20,7 @@ MSC_PUBLIC_BEGIN
 
 struct msc_record_scan;
 
-// Reads the header. Errors as of msc_record_open. *out is owned by the caller.
+// Reads the header. Fails like msc_record_open. *out is owned by the caller.
 enum msc_status msc_record_scan_open(struct msc_record_scan **out, const char *path,
                                      const struct msc_log *log);
 // The next trial, borrowed until the next call. NULL if the file has no more complete lines; a

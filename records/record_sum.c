@@ -1,5 +1,5 @@
 // The end of every line: ,"checksum":"<32 digits>","measured":{...,"sum":"<32 digits>"}} and a
-// newline. Both are XXH3-128 of the bytes before the comma.
+// newline. Checksum and sum are XXH3-128 hashes of all bytes before their comma.
 // POSIX does not define memrchr.
 #define _GNU_SOURCE
 
@@ -59,7 +59,7 @@ void msc_record__write_end(struct msc_str *out, size_t begin) {
     msc_str_append(out, "}}\n");
 }
 
-// True if the digits and the quote at `at` are the hash of everything before the key.
+// True if `digits`, followed by a quote, are the hash of the line's first n_before bytes.
 static bool is_hash(const char *digits, const char *line, size_t n_before) {
     char expected[DIGITS];
     if (digits[DIGITS] != '"') {

@@ -15,8 +15,8 @@ enum msc_record_written {
 struct msc_record_writer {
     enum msc_record_written is_written;
     long process;     // 0: unknown
-    size_t n_threads; // of the process; 0: unknown
-    double run_s;     // since the process began; NaN: unknown
+    size_t n_threads; // threads of the process; 0: unknown
+    double run_s;     // seconds since the process began; NaN: unknown
 };
 
 void msc_record_find_writer(struct msc_record_writer *out, const char *path);

@@ -1,5 +1,5 @@
-// Orders trials by measurements of their exported models, if there are any, instead of by the
-// search's.
+// Orders trials by measurements of their exported models. If there are none, keeps the search's
+// order.
 #ifndef MSC_RECORDS_RERANK_H
 #define MSC_RECORDS_RERANK_H
 
@@ -16,7 +16,7 @@ struct msc_rerank_row {
     bool has_failed;
     // Results
     double value;     // the order's key; NaN: not measured
-    double violation; // of the bounds, as measured
+    double violation; // violation of the bounds, as measured
 };
 
 struct msc_rerank_by {
@@ -26,14 +26,14 @@ struct msc_rerank_by {
 };
 
 // True for a metric that runtimes measure. The record's numbers for it come from other kernels. If
-// the key of `by` is such a name without a prefix, nothing was measured.
+// by.name is such a metric without a prefix, no runtime has measured it.
 bool msc_rerank_is_of_runtime(const char *metric);
 
 // Sorts rows, which must be in the search's order. If there is a command, its number is the key.
-// Else it is the first objective as measured: in the runtime on the validation samples if there are
-// any, else on the search's samples; or as recorded if no runtime measures it. Bounds use
-// measurements on the search's samples. Plans that break bounds follow the others, by violation.
-// Plans that failed or lack a needed value come last. Ties keep the search's order.
+// Else the key is the first objective. It is measured in the runtime, on the validation samples if
+// there are any, else on the search's samples. If no runtime measures it, the recorded value is
+// used. Bounds use measurements on the search's samples. Plans that break bounds follow the others,
+// by violation. Plans that failed or lack a needed value come last. Ties keep the search's order.
 void msc_rerank_sort(struct msc_rerank_by *by, struct msc_rerank_row rows[], size_t n,
                      const struct msc_goal *goal, const struct msc_space *space, bool has_command,
                      bool command_is_maximised);

@@ -140,7 +140,8 @@ enum msc_status msc_reranked_load(struct cJSON **out, const struct msc_record *r
     enum msc_status status = check_candidates(&fits, *out, record);
     if (status == MSC_OK && !fits) {
         msc_log(log, MSC_LOG_INFO,
-                "%s%s: ignored: the search has continued since, and will measure again at its end",
+                "%s%s: ignored, because the search has continued since; its end repeats the "
+                "measurements",
                 msc_record_path(record), kind.ending);
     }
     const cJSON *by = msc_json_get(*out, "by");

@@ -4,8 +4,8 @@
 //     MSC_TRY(msc_reranked_load(&reranked, record, log));     // NULL: none that fits
 //     const struct msc_report_options options = {.record = record, .reranked = reranked};
 //
-// Until all are measured, it has no `by`, and its rows are in the search's order. Measurements that
-// it holds are not repeated.
+// Until all trials are measured, the file has no `by`, and its rows are in the search's order.
+// Measurements in the file are not repeated.
 #ifndef MSC_RECORDS_RERANKED_H
 #define MSC_RECORDS_RERANKED_H
 
@@ -22,8 +22,8 @@ enum msc_status msc_reranked_save(const struct msc_record *record, const struct 
 // a warning if the file is damaged, or of another record or state.
 enum msc_status msc_reranked_load(struct cJSON **out, const struct msc_record *record,
                                   const struct msc_log *log);
-// The same for any file of the record, complete or not, whatever its best trials are now. Rows
-// whose line has changed are dropped.
+// Like msc_reranked_load, but also accepts an incomplete file, and a file whose trials are no
+// longer the best ones. Rows whose line has changed are dropped.
 enum msc_status msc_reranked_load_rows(struct cJSON **out, const struct msc_record *record,
                                        const struct msc_log *log);
 
@@ -40,7 +40,7 @@ void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max, const struct 
 enum msc_status msc_reranked_n_top(size_t *n, const char *path);
 
 // The best trial of a record: the first of the reranked trials, or else the winner. *is_there:
-// false if there is none.
+// false if no trial is eligible.
 enum msc_status msc_reranked_winner(bool *is_there, struct msc_record_line *out,
                                     const struct msc_record *record, const struct msc_log *log);
 

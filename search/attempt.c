@@ -58,7 +58,7 @@ struct page {
     int64_t round_first;  // first id of the round that vanished
     uint32_t n_round_vanished;
     uint32_t n_suspects;
-    int64_t ids[MSC_ATTEMPT_MAX_TRIALS]; // in flight
+    int64_t ids[MSC_ATTEMPT_MAX_TRIALS]; // trials in flight
     uint8_t is_finished[MSC_ATTEMPT_MAX_TRIALS];
     struct suspect suspects[MSC_ATTEMPT_MAX_TRIALS];
 };

@@ -4,11 +4,11 @@
 //
 //  - Trials in flight are run alone next if the process crashed, exceeded a time limit, showed no
 //    sign of life (supervise/watchdog.h) or was killed from outside. A trial that crashes alone has
-//    failed. So has a trial that, running alone, is killed from outside twice, or exceeds its limit
-//    or shows no sign of life three times: a machine may stall once. Suspending the process fails
-//    no trial.
+//    failed. A trial that runs alone has also failed if it is killed from outside twice, or if it
+//    exceeds its limit or shows no sign of life three times: a machine may stall once. Suspending
+//    the process fails no trial.
 //  - If workers elsewhere measure (cluster/pool.h), only a crash of this process is blamed on the
-//    trials. Its other deaths are not, because the trials ran in other processes.
+//    trials. Other deaths of this process are not, because the trials ran in other processes.
 //  - If it is unknown how the process ended (its parent was killed too, or power was lost), the
 //    round is marked as vanished. A round that vanished twice runs one trial at a time. A trial
 //    that vanished three times while running alone has failed.
@@ -38,7 +38,7 @@ struct msc_attempt_options {
     const struct msc_log *log;
 };
 
-// Reads what the previous process left. Without a file (a full disk, for example) the search
+// Reads the file of the previous process. Without a file (a full disk, for example) the search
 // continues unprotected, with a warning. *out is owned by the caller.
 enum msc_status msc_attempt_open(struct msc_attempt **out,
                                  const struct msc_attempt_options *options);

@@ -33,7 +33,7 @@ static double agent_seconds(const struct msc_estimate_agent *agent, double n) {
                            : agent->plan_s + agent->seconds + more;
 }
 
-// `live`: trials to come, by agent, space and trial budget.
+// `live`: trials to come, as limited by agent, space and trial budget.
 static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o,
                       const struct msc_estimate_live *live, const struct msc_estimate_agent *agent,
                       double elapsed_s) {

@@ -13,7 +13,7 @@ struct msc_str;
 struct msc_estimate {
     double trial_s;    // time of one trial as part of a round; NaN: unknown
     size_t n_measured; // trials that `trial_s` was measured on
-    double n_points;   // in the space
+    double n_points;   // points in the space
     double n_trials;   // trials still to come, by the limit that is reached first; +inf: no limit
     bool is_exact;     // n_trials is exact; else it is an upper bound
     bool is_timed;     // the time budget is reached first: n_trials is an estimate
@@ -24,12 +24,12 @@ struct msc_estimate {
     double left_s;         // time until the end; +inf: no limit, NaN: unknown
     double reevaluate_s;   // time of the measurements for the report; NaN: unknown
     double end_wall_s;     // seconds since 1970, UTC
-    uint64_t line_bytes;   // of one trial
+    uint64_t line_bytes;   // length of one trial's line
     double record_bytes;   // still to be written; +inf: no limit
-    uint64_t free_bytes;   // on the record's disk
+    uint64_t free_bytes;   // free space on the record's disk
     size_t n_recorded;     // trials already in the record
     struct msc_race race;  // between the trials of a round; without rungs there is no race
-    size_t n_batches;      // of the samples; rungs are numbers of them
+    size_t n_batches;      // batches of the samples; a rung is a number of batches
 };
 
 // Figures that a running search knows better than its record.
@@ -44,7 +44,7 @@ struct msc_estimate_live {
 // evaluated trials, their times are used instead.
 enum msc_status msc_estimate_make(struct msc_estimate *out,
                                   const struct msc_search_options *options);
-// The same for a record that the caller has open. `live` NULL: no search runs.
+// Like msc_estimate_make, for a record that the caller has open. `live` NULL: no search runs.
 enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct msc_record *record,
                                          const struct msc_search_options *options,
                                          const struct msc_estimate_live *live);

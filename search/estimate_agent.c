@@ -95,9 +95,9 @@ struct probe {
     struct msc_arena arena; // memory of the proposals
     struct msc_arena round; // memory of the outcomes
     struct msc_proposal *proposals;
-    double begin_s;    // when it began
+    double begin_s;    // when the probe began
     double n, seconds; // proposals so far, and the agent's time for them
-    double later_s;    // for one proposal of the last round
+    double later_s;    // time for one proposal of the last round
     int64_t next_id;
 };
 
@@ -105,8 +105,8 @@ static bool is_probed(const struct probe *p) {
     return msc_clock_seconds() - p->begin_s > PROBE_S;
 }
 
-// Made-up results: costs and losses increase with the index of a choice, with another factor for
-// each task, and losses grow faster than the sum of their parts.
+// Makes up results: costs and losses increase with the index of a choice, with a different factor
+// for each task. Losses grow faster than the sum over tasks.
 static void make_up(struct msc_trial *trial, const struct probe *p) {
     const struct msc_space *space = p->space;
     double sum = 0.0;

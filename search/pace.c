@@ -7,8 +7,8 @@
 // At the beginning the half-life is shorter, because memory is still being touched: this fraction
 // of all units seen.
 #define HALF_LIFE_PART 0.25
-// An evaluation has at most this many times the trials seen so far. A single fast measurement must
-// not decide on a whole round.
+// An evaluation has at most GROWTH times as many trials as were seen before. A single fast
+// measurement must not decide on a whole round.
 #define GROWTH 4
 // Additional trials run in parallel if they take less than this fraction of their proportional
 // time.

@@ -1,8 +1,8 @@
 // Measures the recent speed of a search and chooses how many trials to evaluate together.
 //
 // A long round is evaluated in parts, so that a kill loses at most the current part. Each part
-// should take a given time; the number of trials for that is learned during this launch. It does
-// not affect results.
+// should take a given time; the number of trials for that is learned during this launch. The parts
+// do not affect results.
 //
 //     struct msc_pace pace = MSC_PACE_INIT;
 //     size_t n = msc_pace_part(&pace, 60.0);           // 1 at first, then more

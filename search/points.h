@@ -1,5 +1,5 @@
 // Maps each point that was tried to the trial that tried it. A point is settled once the agent has
-// observed a trial of it that no bound had stopped: further trials of it would add nothing.
+// observed a trial of the point that no bound stopped: further trials would add nothing.
 #ifndef MSC_SEARCH_POINTS_H
 #define MSC_SEARCH_POINTS_H
 
@@ -10,7 +10,7 @@ struct msc_point;
 struct msc_points { // initialise with zeros
     struct msc_point *items;
     size_t n, capacity;
-    struct msc_hash_index index; // of `items`
+    struct msc_hash_index index; // finds points in `items`
     size_t n_settled;
 };
 

@@ -74,7 +74,8 @@ static enum msc_status take_next_recorded(struct msc_search *s) {
     return take_recorded(s, &line);
 }
 
-// True if the trial failed because of the environment. A retry is repeated with its original trial.
+// True if the trial failed because of the environment. A line that is itself a retry does not
+// count: only the original trial is retried.
 static bool wants_retry(const struct msc_record_line *line) {
     return msc_search__may_succeed_later(&line->trial.outcome) && line->repeat_of < 0 &&
            line->retry_of < 0 && !line->is_assembled;

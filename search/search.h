@@ -39,9 +39,11 @@ struct msc_worker;
 // round.
 struct msc_budget {
     int64_t trials; // all trials without baselines and retries; < 0: no limit
-    double seconds; // over all launches; <= 0: no limit
+    double seconds; // search time over all launches; <= 0: no limit
     bool has_target;
-    double target; // in the first objective's own direction; a feasible trial must reach it
+    // A value of the first objective, not negated even if that is maximised. The search ends when a
+    // feasible trial reaches it.
+    double target;
 };
 #define MSC_BUDGET_NONE                                                                            \
     { .trials = -1 }
@@ -54,13 +56,13 @@ struct msc_search_progress {
     size_t n_evaluated; // trials evaluated in this launch
     size_t n_repeats;
     const struct msc_record_line *best; // NULL: none yet; valid during the call
-    const struct msc_record *record;    // has all these trials
+    const struct msc_record *record;    // the record with all trials so far
     struct msc_record_front *front;     // see msc_search_front_size; NULL with one objective
     double reuse_ratio;                 // mean over the trials evaluated in this launch
     double trials_per_s;                // recent speed in this launch; NaN: unknown
-    double elapsed_s;                   // over all launches
+    double elapsed_s;                   // search time over all launches
     double n_left;      // trials to come, limited by agent, space and budget.trials; or +inf
-    bool is_left_exact; // else n_left is an upper bound
+    bool is_left_exact; // false: n_left is an upper bound
     double left_s;      // time of these trials, or until budget.seconds ends; NaN: unknown
     // With a pool: workers that measure, were lost, or were refused, and parts that were sent
     // again.
@@ -88,8 +90,8 @@ struct msc_search_options {
     const char *agent_folder;         // base of external agents' relative paths; NULL: "."
     const struct msc_goal *goal;
     const char *record_path;
-    // That file, opened for appending. The search takes ownership, even on failure. NULL: the
-    // search opens it or creates a new one.
+    // The record at record_path, opened for appending. The search takes ownership, even on failure.
+    // NULL: the search opens it or creates a new one.
     struct msc_record *record;
     // For the record's header. `config` is the resolved configuration; `hashes` and `more` add
     // members to the environment's own hashes. All may be NULL.
@@ -102,8 +104,8 @@ struct msc_search_options {
     const struct cJSON *config;
     const struct cJSON *hashes;
     const struct cJSON *more;
-    // Trials to observe and points to try before the agent is asked (msc_warm_collect). An existing
-    // record uses its header's instead. May be NULL.
+    // Trials to observe and points to try before the agent is asked (msc_warm_collect). If the
+    // record exists, the points in its header are used instead. May be NULL.
     const struct cJSON *warm;
     const char *const *free_keys; // members of config that may differ on resume
     uint64_t seed;
@@ -114,7 +116,7 @@ struct msc_search_options {
     struct msc_budget budget;
     double trial_seconds;     // time limit of one trial, enforced by the supervisor; <= 0: none
     double quiet_seconds;     // msc_worker_set_quiet; 0: never
-    double commit_seconds;    // between commits in a long round; <= 0: 10
+    double commit_seconds;    // time between commits in a long round; <= 0: 10
     double part_seconds;      // target time of a part of a long round; <= 0: 60
     bool restart;             // set an existing record aside and begin a new one
     bool resume_only;         // MSC_E_NOT_FOUND if there is no record
@@ -153,9 +155,9 @@ struct msc_search_result {
 
 // Runs until the budget, the agent or a cancel request ends it. Failed trials do not end it. On an
 // error the record holds everything committed so far and *result is zero. MSC_E_STATE: the record
-// belongs to another search (the message names the field), is locked, or does not replay (it names
-// the trial). MSC_E_LOST: the device is lost; a new process can open it again and continue the
-// search.
+// belongs to another search (the message names the field), is locked, or does not replay (the
+// message names the trial). MSC_E_LOST: the device is lost; a new process can open it again and
+// continue the search.
 enum msc_status msc_search_run(struct msc_search_result *result,
                                const struct msc_search_options *options);
 void msc_search_result_finish(struct msc_search_result *result); // accepts a zeroed one

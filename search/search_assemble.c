@@ -31,7 +31,7 @@ static bool is_assembled(const struct msc_search *s) {
     return !s->options->retry_failed || !msc_search__may_succeed_later(&line.trial.outcome);
 }
 
-// Lets the agent observe the evaluated part of an incomplete round: it proposes nothing afterwards.
+// The agent first observes the evaluated part of an incomplete round; it will propose nothing more.
 static enum msc_status evaluate_plan(struct msc_search *s) {
     struct msc_proposal plan = {.choices = s->choices};
     MSC_TRY(msc_search__tell(s, s->n_written));

@@ -42,7 +42,7 @@ static size_t part_size(const struct msc_search *s, bool is_timed) {
 struct part {
     size_t n_lines;    // items passed
     size_t n;          // trials collected
-    size_t n_measured; // of these, trials to measure
+    size_t n_measured; // collected trials that are measured
     size_t n_most;     // most trials to measure
 };
 
@@ -64,7 +64,7 @@ static enum msc_status check_search_cancel(const struct msc_search *s) {
                                                : MSC_OK;
 }
 
-// A race passes its items several times; they are noted with its last part.
+// A race goes over its items several times, so they are noted with its last part.
 static void note_lines(struct msc_search *s, size_t n) {
     if (msc_search__is_raced(s) && s->part.end < msc_env_n_batches(s->options->env)) {
         return;

@@ -14,10 +14,10 @@
 
 // One line of the current round: a proposal, a baseline, or a retry of a failed trial.
 struct msc_search_item {
-    struct msc_record_line line; // its pointers belong to the round or the record
+    struct msc_record_line line; // pointers belong to the round or the record
     bool is_done;                // the outcome is known, in a race up to the next rung
-    bool is_racing;              // it may continue in the race, so it is not written yet
-    double *terms;               // in a race: [msc_env_n_terms]
+    bool is_racing;              // may continue in the race, so not written yet
+    double *terms;               // [msc_env_n_terms], in a race
     bool is_recorded;            // the line is in the record
 };
 
@@ -36,12 +36,12 @@ struct msc_search {
     struct msc_points points;
     double n_space_points;
     struct msc_warm warm;
-    struct msc_arena warm_arena; // of the points in `warm`
+    struct msc_arena warm_arena; // memory of the points in `warm`
     size_t n_tried;              // points of `warm` that were tried so far
 
-    int64_t next_id;   // of the next line, read from the record or new
+    int64_t next_id;   // id of the next line, read from the record or new
     size_t n_recorded; // lines in the record at the start
-    bool is_live;      // all of these were replayed
+    bool is_live;      // all recorded lines were replayed
     bool is_retried;   // failed trials were retried, if requested
 
     // The round. Proposals point into `choices`.
@@ -54,7 +54,7 @@ struct msc_search {
     size_t n_written; // items whose line is in the record or its buffer
     size_t n_told;    // items that the agent has observed
     int64_t round_first;
-    size_t n_extra; // last items, beyond the budget: they only race
+    size_t n_extra; // last items, which exceed the budget and only race
 
     // The race. `part` is the range of batches on which open items are evaluated.
     struct msc_race race;
@@ -68,21 +68,21 @@ struct msc_search {
 
     // One evaluation.
     struct msc_trial **batch_trials; // [MSC_ATTEMPT_MAX_TRIALS], trials of the items
-    size_t *batch_items;             // the same size: index of the item
-    double **batch_terms;            // the same size: terms of the item, in a race
+    size_t *batch_items;             // [MSC_ATTEMPT_MAX_TRIALS], index of the item
+    double **batch_terms;            // [MSC_ATTEMPT_MAX_TRIALS], terms of the item, in a race
     enum msc_status batch_status;    // status of commits made during the evaluation
     char batch_message[512];
     uint64_t last_commit_ns;
     struct msc_pace pace;
-    struct msc_rate lines;      // lines of the record, with all work between two parts
+    struct msc_rate lines;      // time per line of the record, with all work between parts
     uint64_t paced_ns;          // time of the last note in `lines`
-    int n_environment_failures; // in a row
+    int n_environment_failures; // consecutive ones
     bool is_commit_failed;      // the record accepts no more lines
 
     // Results so far.
     int64_t best_id;               // -1: none
     int64_t announced_id;          // the last best trial that the callback received
-    struct msc_record_front front; // with several objectives; settled when it is read
+    struct msc_record_front front; // kept for several objectives; settled when read
     int64_t n_repeats_in_row;
     size_t n_budgeted;
     bool ends_assembled; // the last line is an early plan, not in n_budgeted
@@ -97,7 +97,7 @@ struct msc_search {
 };
 
 // search_open.c
-enum msc_status msc_search__open(struct msc_search *s); // on failure, too, close it
+enum msc_status msc_search__open(struct msc_search *s); // also close it on failure
 void msc_search__close(struct msc_search *s);
 
 // search_item.c
@@ -107,12 +107,12 @@ void msc_search__close(struct msc_search *s);
 enum msc_status msc_search__add_recorded(struct msc_search *s, const struct msc_record_line *line);
 enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal,
                                     enum msc_record_warm warm);
-// The same for a trial of another record (index below s->warm.n_told), whose outcome is known; for
-// a uniform plan of the space; and for a retry of a failed trial.
+// These add an item for a trial of another record with a known outcome (index below
+// s->warm.n_told), for a uniform plan of the space, and for a retry of a failed trial.
 enum msc_status msc_search__add_told(struct msc_search *s, size_t index);
 enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index);
 enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_record_line *failed);
-// The same for a plan that the agent assembled from its observations.
+// Adds an item for a plan that the agent assembled from its observations.
 enum msc_status msc_search__add_assembled(struct msc_search *s,
                                           const struct msc_proposal *proposal);
 // Lets the agent observe the round's items before the n-th, except those outside its sequence.
@@ -125,7 +125,7 @@ bool msc_search__is_time_over(const struct msc_search *s);
 enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_line *line);
 // Writes the finished items at the head of the round. `is_inside`: an evaluation is running.
 enum msc_status msc_search__commit(struct msc_search *s, bool is_inside);
-// MSC_E_IO if the record had to be rewritten to another file. All trials are in it.
+// MSC_E_IO if the record had to be rewritten to another file, which has all trials.
 enum msc_status msc_search__check_record(const struct msc_search *s);
 // The number of trials to come (`is_exact` false: at most), and their cost in units of recent
 // trials.

@@ -102,8 +102,8 @@ enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
 enum msc_status msc_search__add_told(struct msc_search *s, size_t index) {
     const struct msc_warm_point *point = &s->warm.points[index];
     struct msc_record_line line = {.baseline = -1, .warm = MSC_RECORD_WARM_TOLD};
-    // It may break a bound of this search although it was measured. Marked as a probe, it answers
-    // proposals that are probes.
+    // The point may break a bound of this search although its record measured it. Marked as a
+    // probe, it answers proposals that are probes.
     line.trial.proposal.probe = msc_goal_exact_violation(s->goal, s->space, point->choices) > 0.0;
     MSC_TRY(add_round_point(s, &line, point->choices));
     struct msc_search_item *item = &s->items[s->n_items - 1];
@@ -128,7 +128,8 @@ enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_rec
     return add_round_item(s, &line);
 }
 
-// An agent may need long to observe a trial. The rest is observed when the search continues.
+// An agent may need long to observe a trial, so a stop may interrupt this. The other trials are
+// observed when the search continues.
 enum msc_status msc_search__tell(struct msc_search *s, size_t n) {
     for (; s->n_told < n; s->n_told++) {
         const struct msc_record_line *line = &s->items[s->n_told].line;

@@ -1,10 +1,10 @@
 // Runs a round as a race: its trials are evaluated together up to the next rung. Those that cannot
 // become the best of all, or are not among the best of the round, are eliminated (records/race.h).
-// This depends only on losses at rungs, of the round and of earlier rounds, which lines store. So
-// an interrupted round continues identically, however much of it is recorded.
+// Elimination depends only on losses at rungs, which the lines of this and earlier rounds store. An
+// interrupted round therefore continues identically, however much of it is recorded.
 //
 // A trial whose exact costs break a bound (a probe) cannot win and must not displace one that can:
-// such trials have a race of their own.
+// probes are compared only with each other.
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
@@ -33,7 +33,7 @@ enum msc_status msc_search__open_race(struct msc_search *s) {
 
 // ---- Rungs ------------------------------------------------------------------------------------
 
-// True if the item takes part. Retries are measured in full, and repeats not at all.
+// True if the item takes part in the race. Retries are measured in full, and repeats not at all.
 static bool is_runner(const struct msc_search_item *item) {
     return item->line.repeat_of < 0 && item->line.retry_of < 0;
 }
@@ -57,7 +57,7 @@ static void insert_place(struct msc_search *s, size_t n, size_t place, size_t ru
     s->places[n] = place;
 }
 
-// Eliminates trials at a rung: either of the trials that can win, or of the probes.
+// Eliminates trials at a rung, either among those that can win or among the probes.
 static void compare_at(struct msc_search *s, size_t rung, bool winners) {
     size_t n = 0;
     for (size_t i = 0; i < s->n_items; i++) {

@@ -1,8 +1,8 @@
 // Calls the environment and handles failures: trials are evaluated together, and then one by one if
 // memory or the device was insufficient. This handles environments that fail as a whole and devices
 // that refuse work. The evaluator (kernels/engine/evaluator.c) reports a lack of memory only after
-// it freed what trials took from each other. A lost device, MSC_E_LOST, ends the search at once: no
-// trial is to blame, and the parent starts another process (supervise/supervise.h).
+// it freed the results that it kept for reuse. A lost device, MSC_E_LOST, ends the search at once:
+// no trial is to blame, and the parent starts another process (supervise/supervise.h).
 #include "search/search_internal.h"
 
 #include "base/alloc.h"

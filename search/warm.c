@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// Names of missing tasks that are listed; the others are counted.
+// At most this many missing tasks are listed by name; the others are counted.
 #define NAMES_SHOWN 8
 
 // ---- Files ------------------------------------------------------------------------------------

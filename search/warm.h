@@ -1,5 +1,5 @@
-// Collects points of earlier records and of strategy files for a search that begins. Points are
-// matched by the names of tasks and the labels of choices.
+// Collects points of earlier records and of strategy files for a new search. Points are matched by
+// the names of tasks and the labels of choices.
 //
 //     MSC_TRY(msc_warm_collect(&warm, &(struct msc_warm_options){.env = env, .goal = &goal,
 //         .numerics = numerics, .paths = paths, .n_paths = n}));
@@ -7,9 +7,10 @@
 //
 // Losses are comparable only for the same network, samples and arithmetic. If a record has the same
 // numerics id and the same environment, except for the list of choices, the agent observes its
-// trials with all their metrics. Of these only the best is evaluated again, and must give equal
-// bits. Of any other record, the MSC_WARM_BEST best points within the exact bounds of this search
-// are tried first, and of a strategy file its point. They are evaluated like an agent's proposals.
+// trials with all their metrics. Only the best of these trials is evaluated again; its results must
+// have equal bits. From any other record, the MSC_WARM_BEST best points within the exact bounds of
+// this search are tried first, and from a strategy file its only point. These points are evaluated
+// like an agent's proposals.
 //
 // A task that the file lacks, or whose label does not exist here, gets its most expensive choice;
 // such a point is only tried. Repeated points and baselines are skipped.

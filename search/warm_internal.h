@@ -14,7 +14,7 @@ struct msc_warm_taking {
     const struct msc_space *space;
     struct msc_arena arena;
     struct msc_points points;   // baselines and points taken so far
-    struct msc_str told, tried; // lists of the member `warm`, still without their ends
+    struct msc_str told, tried; // lists of the member `warm`, not yet closed
 };
 
 // State of one file.

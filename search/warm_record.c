@@ -15,8 +15,8 @@ struct beside {
     struct msc_warm_source *source;
     struct msc_record *record;
     const struct msc_space *theirs;
-    int64_t *tasks;    // [n_tasks], our task for theirs, or -1
-    int64_t **choices; // [n_tasks][their n_choices], our choice for theirs, or -1
+    int64_t *tasks;    // [theirs->n_tasks], our task for each of theirs, or -1
+    int64_t **choices; // [theirs->n_tasks][n_choices], our choice for each of theirs, or -1
 };
 
 // ---- Names ------------------------------------------------------------------------------------
@@ -92,8 +92,8 @@ static const char *find_other_member(const cJSON *a, const cJSON *b, const char 
     return "";
 }
 
-// Compares environments that describe everything their results depend on. The list of choices may
-// differ, and so may the scales stored for each choice.
+// Compares environments by their descriptions, which must state everything that results depend on.
+// The list of choices may differ, and so may the scales stored for each choice.
 static void compare_envs(struct msc_str *why, const cJSON *theirs, const cJSON *ours) {
     static const char *const described[] = {"graph", "weights", "dataset"};
     static const char *const beside[] = {"params", "params_hash", NULL};
@@ -145,7 +145,7 @@ static enum msc_status find_objection(struct msc_str *why, const struct beside *
     return status;
 }
 
-// Maps a trial's metrics to ours. False if it lacks one that is not exact.
+// Maps a trial's metrics to ours. False if the trial lacks a metric that is not exact.
 static bool gather_metrics(double metrics[], const struct beside *b,
                            const struct msc_trial *trial) {
     const struct msc_space *ours = b->w->space;

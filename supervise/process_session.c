@@ -15,7 +15,7 @@
 #define GRACE_NS 1000000000
 #define POLL_NS 5000000
 
-// Dead processes that were not waited for do not count.
+// Zombie processes do not count as alive.
 static bool lives_in_session(pid_t pid, pid_t session) {
     char path[64];
     char text[512];

@@ -41,7 +41,7 @@ struct supervisor {
     const struct msc_supervise_options *options;
     struct msc_worker_page *page;
     int page_descriptor;
-    char **environment; // of the worker
+    char **environment; // environment variables of the worker
     struct msc_arena arena;
     sigset_t heard;    // the signals waited for
     sigset_t before;   // mask to restore
@@ -59,7 +59,7 @@ struct supervisor {
     bool was_forced; // killed after requests to stop
 };
 
-// Writes to the log, and to the worker's log file, because the worker may be unable to.
+// Writes to the log, and to the worker's log file, because the worker may be unable to write there.
 static void say_death(const struct supervisor *s, enum msc_log_level level, const char *format, ...)
     MSC_PRINTF(3, 4);
 
@@ -79,7 +79,7 @@ static void say_death(const struct supervisor *s, enum msc_log_level level, cons
 static enum msc_status make_page(struct supervisor *s) {
     s->page_descriptor = memfd_create("mscgym-worker", 0);
     if (s->page_descriptor < 0 || ftruncate(s->page_descriptor, (off_t)sizeof *s->page) != 0) {
-        return MSC_FAIL(MSC_E_IO, "cannot make shared memory for the search process");
+        return MSC_FAIL(MSC_E_IO, "cannot create shared memory for the search process");
     }
     void *page =
         mmap(NULL, sizeof *s->page, PROT_READ | PROT_WRITE, MAP_SHARED, s->page_descriptor, 0);
@@ -155,7 +155,8 @@ static void become_worker(const struct supervisor *s) {
 }
 
 // If the parent is killed, the worker and its agents are killed with it, but not processes that the
-// agents started. The guard is a process that waits for the parent's end and ends these.
+// agents started. The guard is a process that waits for the parent's end and then ends those
+// processes.
 static void guard_worker(const struct supervisor *s, int descriptor) {
     char nothing;
     ssize_t n;
@@ -221,7 +222,7 @@ static enum msc_status start_worker(struct supervisor *s) {
 // Signals the worker and its process group.
 static void signal_worker(const struct supervisor *s, int signal_number) {
     if (s->worker > 0 && kill(-s->worker, signal_number) != 0) {
-        kill(s->worker, signal_number); // it has no group of its own yet
+        kill(s->worker, signal_number); // the worker has no process group of its own yet
     }
 }
 
@@ -389,7 +390,7 @@ static void note_death(const struct supervisor *s, enum msc_worker_death death, 
 
 static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
     uint64_t progress = 0;
-    int n_restarts = 0; // in a row without progress
+    int n_restarts = 0; // restarts in a row without progress
     for (;;) {
         char what[MSC_WORKER_WHY_BYTES + 64];
         MSC_TRY(start_worker(s));
@@ -449,8 +450,8 @@ static enum msc_status take_back(const struct supervisor *s, const struct aside 
     return MSC_OK;
 }
 
-// Restores the files that a search was to replace but failed before its agent's first trial. Keeps
-// the error message of the search.
+// If a search failed before its agent's first trial, restores the files that it was to replace.
+// Keeps the search's error message.
 static void take_files_back(const struct supervisor *s) {
     char message[512];
     struct aside aside;

@@ -45,14 +45,14 @@ MSC_PUBLIC_BEGIN
 #define MSC_SUPERVISE_MAX_RESTARTS 4
 
 struct msc_supervise_options {
-    char *const *argv;   // of the worker, NULL-terminated
+    char *const *argv;   // arguments of the worker, NULL-terminated
     const char *program; // file to execute; NULL: the running program's
     const struct msc_log *log;
-    double kill_after_s; // after a second signal; <= 0: 5 seconds
+    double kill_after_s; // time from a second signal to the kill; <= 0: 5 seconds
     // Pause before a restart after a lost device, because drivers need time to recover. It doubles
     // with each such restart without progress. <= 0: 1 second.
     double lost_pause_s;
-    // Optional: also receives the lines of `log`, for the log file that the worker named.
+    // Optional: called with each line of `log`, to write it to the log file that the worker named.
     void (*append)(const char *path, enum msc_log_level level, const char *line);
     // Optional: called every MSC_SUPERVISE_BEAT_S. `is_busy`: trials are in flight.
     void (*beat)(bool is_busy);
@@ -73,8 +73,8 @@ enum msc_worker_death {
     MSC_WORKER_DEATH_CRASH,  // by its own signal, or by an exit before msc_worker_close
     MSC_WORKER_DEATH_KILLED, // by SIGKILL from outside, most often out of memory
     MSC_WORKER_DEATH_LIMIT,  // killed by the parent at a trial's time limit
-    MSC_WORKER_DEATH_QUIET,  // killed by the parent after no sign of life
-    MSC_WORKER_DEATH_LOST,   // it ended by itself because its device is lost
+    MSC_WORKER_DEATH_QUIET,  // killed by the parent: no sign of life
+    MSC_WORKER_DEATH_LOST,   // ended by itself because its device is lost
 };
 
 struct msc_worker_page;
@@ -82,7 +82,7 @@ struct msc_worker_page;
 // The worker's side. Plain data, initialised by msc_worker_open.
 struct msc_worker {
     struct msc_worker_page *page; // NULL: not supervised
-    struct msc_cancel *cancel;    // its polls are counted in the page
+    struct msc_cancel *cancel;    // counts its polls in the page
 };
 
 // True in a process that msc_supervise started and that has not called msc_worker_open yet.
@@ -115,7 +115,7 @@ void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_l
 // the parent moves the file back.
 void msc_worker_note_aside(struct msc_worker *worker, const char *record, const char *path,
                            const char *aside);
-// `n` lines were committed, or trials found to have failed: restarts make progress.
+// Notes progress: `n` lines were committed, or `n` trials were found to have failed.
 void msc_worker_add_progress(struct msc_worker *worker, uint64_t n);
 // Replaces RECORD.attempt for a worker without a record. note_part stores the number of the part in
 // flight (negative: none). take_part returns once how the previous worker died, and its part in

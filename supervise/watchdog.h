@@ -18,12 +18,12 @@ struct msc_worker_page;
 struct msc_watchdog {
     uint64_t last_ns;  // time of the last look
     uint64_t beats;    // number of beats at that time
-    uint64_t quiet_ns; // time without a beat since
+    uint64_t quiet_ns; // time without a beat until then
 };
 
 void msc_watchdog_begin(struct msc_watchdog *watchdog, const struct msc_worker_page *page,
                         uint64_t now_ns);
-// One look. Postpones the deadline of the trials in flight by the time that does not count. True:
+// Looks once. Postpones the deadline of the trials in flight by the time that does not count. True:
 // the worker hangs.
 bool msc_watchdog_look(struct msc_watchdog *watchdog, struct msc_worker_page *page,
                        uint64_t now_ns);

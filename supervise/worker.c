@@ -30,8 +30,8 @@ bool msc_worker_is_wanted(void) {
 
 static enum msc_status listen_to_signals(struct msc_cancel *cancel) {
     static const int heard[] = {SIGINT, SIGTERM, SIGHUP};
-    // Instead of ending the process, these make the call fail. Ignoring SIGTTOU lets the worker
-    // write to the terminal from its own process group.
+    // While ignored, SIGPIPE and SIGXFSZ make a call fail instead of ending the process. Ignoring
+    // SIGTTOU lets the worker write to the terminal from its own process group.
     static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
     struct sigaction action = {.sa_handler = raise_level, .sa_flags = SA_RESTART};
     sigset_t waiting; // the parent starts a worker with these blocked

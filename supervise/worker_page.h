@@ -18,22 +18,22 @@
 struct msc_worker_page {
     char magic[8];
     // Written by the worker:
-    _Atomic uint64_t deadline_ns;             // kill it after this time (msc_clock_ns); 0: never
+    _Atomic uint64_t deadline_ns;             // kill after this time (msc_clock_ns); 0: never
     _Atomic uint64_t progress;                // summed over all workers (msc_worker_add_progress)
     _Atomic uint32_t is_busy;                 // trials are in flight
     _Atomic uint32_t is_open;                 // the worker has taken over the page
-    _Atomic uint32_t is_closed;               // the worker has closed it before its end
+    _Atomic uint32_t is_closed;               // the worker has closed the page
     _Atomic uint64_t record_low, record_high; // hash of the record being written
     uint64_t beats;                           // accessed only by __atomic (base/cancel.h)
     _Atomic uint64_t quiet_ns;                // longest time without a beat; 0: unlimited
     // Number of trials that took 2^i to 2^(i+1) ns, for all workers.
     _Atomic uint64_t trials[MSC_WORKER_MAGNITUDES];
-    _Atomic uint64_t in_flight;  // if no record says so: 1 + a part's number; 0: none
+    _Atomic uint64_t in_flight;  // without a record: 1 + number of the part; 0: none
     _Atomic uint32_t is_leaving; // the worker ends because its device is lost
     char why[MSC_WORKER_WHY_BYTES];
-    _Atomic uint32_t n_left; // workers in a row that ended this way without progress
+    _Atomic uint32_t n_left; // workers in a row that left without progress
     char log_path[MSC_WORKER_PATH_BYTES];
-    _Atomic int32_t log_level; // enum msc_log_level of that file; -1: no file
+    _Atomic int32_t log_level; // enum msc_log_level of log_path; -1: no file
     // Files that were set aside before the search began. For each: the path of the search's record,
     // its former path and its present path, all NUL-terminated.
     char aside[MSC_WORKER_ASIDE_BYTES];

@@ -142,7 +142,7 @@ static void test_search_check__finds_faults_of_environments(void **state) {
         {"identity", "another identity", {.identity = new_identity}},
         {"choices", "by itself", {.evaluate = by_company}},
         {"choices", "with others", {.evaluate = by_history}},
-        {"outcomes", "by the space's costs", {.evaluate = other_costs}},
+        {"outcomes", "the space's costs give", {.evaluate = other_costs}},
         {"outcomes", "it is Monday", {.evaluate = never}},
         {"bounds", "is stopped at its bound", {.evaluate = too_soon}},
         {"state", "has no state to restore", {.save = save_something}},
