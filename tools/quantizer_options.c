@@ -20,7 +20,7 @@ static const char *const group_names[] = {"tensor", "site", "joint"};
 
 #define DEFAULT_PERCENTILE 99.99
 
-// Observers of choices that name none.
+// The observers for choices that name none.
 struct defaults {
     enum msc_observer observers[2]; // [kind of site]
     bool are_auto[2];
@@ -114,7 +114,7 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
     return label_choice(c, false);
 }
 
-// Group sizes that runtimes support.
+// Reads the group size; runtimes support only these sizes.
 static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object,
                                        const char *where) {
     double size = 0;
@@ -129,7 +129,7 @@ static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object
     return MSC_OK;
 }
 
-// Rounded integers are stored as bytes.
+// Reads the rounding. Rounded integers are stored as bytes, so they have at most 8 bits.
 static enum msc_status read_rounding(struct msc_choice *c, const cJSON *object, const char *where) {
     const char *name;
     if (!msc_json_get(object, "rounding")) {
