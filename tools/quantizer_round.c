@@ -14,8 +14,8 @@ struct rounded_weight {
     int32_t site;
     struct msc_moment moment;
     struct msc_weight_rows rows;
-    // The moments that rows are rounded by. Index 0: plain second moments; 1: centred ones, for choices
-    // whose shifts correct the mean.
+    // Moments for rounding rows. Index 0: plain second moments; 1: centred ones, for choices whose
+    // shifts correct the mean.
     struct rounded_by {
         const float *h;                 // NULL: no choice needs it
         struct msc_gptq_order **orders; // [n_groups]; NULL: no choice needs them

@@ -31,7 +31,7 @@ struct msc_strategy {
     struct msc_arena arena;
     const char *name;                // begins error messages; NULL: not read from a file
     const struct msc_target *target; // of the sites' scheme
-    bool has_weights; // it was read from a file, or recalibrated: it is for these weights only
+    bool has_weights; // read from a file or recalibrated, so valid only for `weights`
     struct msc_hash weights;
     bool has_plain; // made by a section without searches
     struct msc_hash plain;

@@ -172,7 +172,7 @@ static enum msc_status read_numbers(struct msc_strategy *s, struct msc_quant *q,
     return MSC_OK;
 }
 
-// Optional. The caller owns the array.
+// Reads optional integers of a weight. The caller owns the array.
 static enum msc_status read_chosen(struct msc_quant *q, const cJSON *object, const char *where) {
     const char *text;
     struct msc_array *integers = NULL;
@@ -194,7 +194,7 @@ static enum msc_status read_chosen(struct msc_quant *q, const cJSON *object, con
     return MSC_OK;
 }
 
-// Optional. The caller owns the array.
+// Reads optional shifts. The caller owns the array.
 static enum msc_status read_shifts(struct msc_quant *q, const cJSON *object, const char *where) {
     const cJSON *list;
     const cJSON *item;
@@ -301,7 +301,7 @@ static bool has_origin(const cJSON *object) {
     return has;
 }
 
-// Either all members or none.
+// Reads how the scales were found: either all members or none.
 static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *object,
                                    const char *where) {
     struct msc_strategy_origin *o = &e->origin;

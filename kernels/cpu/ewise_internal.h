@@ -24,7 +24,7 @@ enum msc_cpu_ewise_mode {
 
 struct msc_cpu_ewise_operand {
     enum msc_cpu_ewise_mode mode;
-    int32_t buffer;      // for BROADCAST, and for every input: floats of its integers
+    int32_t buffer;      // holds BROADCAST elements, or floats of an input's integers
     const float *memory; // elements of a constant
 };
 
