@@ -449,7 +449,7 @@ static enum msc_status check_quant_numbers(const struct msc_quantizer *q, int32_
     }
     return fits ? MSC_OK
                 : MSC_FAIL(MSC_E_STATE,
-                           "parameters of %s, choice \"%s\": not scales and zero points",
+                           "parameters of %s, choice \"%s\": expected scales and zero points",
                            q->sites.sites[site].name, q->choices[choice].label);
 }
 

@@ -272,13 +272,13 @@ static enum msc_status options_read_choices(struct msc_quantizer_options *out, c
         char where[48];
         snprintf(where, sizeof(where), "env.choices[%zu]", out->n_choices);
         if (out->n_choices == MAX_CHOICES) {
-            return MSC_FAIL(MSC_E_INVALID, "env.choices: more than %d", MAX_CHOICES);
+            return MSC_FAIL(MSC_E_INVALID, "env.choices has more than %d choices", MAX_CHOICES);
         }
         struct msc_choice *c = &choices[out->n_choices];
         MSC_TRY(read_choice(c, item, &defaults, where));
         for (size_t i = 0; i < out->n_choices; i++) {
             if (strcmp(choices[i].label, c->label) == 0) {
-                return MSC_FAIL(MSC_E_INVALID, "%s: the same as env.choices[%zu] (\"%s\")", where,
+                return MSC_FAIL(MSC_E_INVALID, "%s is the same as env.choices[%zu] (\"%s\")", where,
                                 i, c->label);
             }
         }

@@ -343,8 +343,8 @@ static enum msc_status get_models(const cJSON **out, const cJSON *answer, size_t
     MSC_TRY(msc_json_get_array(out, answer, "models", "answer"));
     return (size_t)cJSON_GetArraySize(*out) == n_models
                ? MSC_OK
-               : MSC_FAIL(MSC_E_FORMAT, "answer: it has %d models, expected %zu",
-                          cJSON_GetArraySize(*out), n_models);
+               : MSC_FAIL(MSC_E_FORMAT, "answer: %d models, expected %zu", cJSON_GetArraySize(*out),
+                          n_models);
 }
 
 static enum msc_status read_latency(struct msc_latency *l, const cJSON *answer) {

@@ -162,16 +162,18 @@ enum msc_status msc_strategy_check_weights(const struct msc_strategy *s,
     }
     const char *name = s->name ? s->name : "the strategy";
     if (msc_strategy_prunes(s)) {
-        return MSC_FAIL(MSC_E_STATE,
-                        "%s: found with other weights than this model has, and its pruned channels "
-                        "depend on them; search again",
-                        name);
+        return MSC_FAIL(
+            MSC_E_STATE,
+            "%s was found with other weights than this model's, and its pruned channels "
+            "depend on them; search again",
+            name);
     }
-    return MSC_FAIL(MSC_E_STATE,
-                    "%s: found with other weights than this model has; mscgym export --model MODEL "
-                    "--strategy %s --recalibrate --dataset INPUTS -o FILE keeps its choices and "
-                    "recomputes the scales",
-                    name, name);
+    return MSC_FAIL(
+        MSC_E_STATE,
+        "%s was found with other weights than this model's; mscgym export --model MODEL "
+        "--strategy %s --recalibrate --dataset INPUTS -o FILE keeps its choices and "
+        "recomputes the scales",
+        name, name);
 }
 
 enum msc_status msc_strategy__fail_fit(const struct msc_strategy *s, enum msc_status status) {

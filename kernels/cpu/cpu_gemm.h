@@ -10,7 +10,7 @@
 //     integer  float32 products of the integers q - z, exact while every sum stays below 2^24. For
 //              larger weights, q - z is split into digits (powers of two); each digit takes one
 //              pass, and the passes are added as int32
-//     int8     uint8 x int8 -> int32 on q, with z's share subtracted from the sums: the same integers.
+//     int8     uint8 x int8 -> int32 on q; z is then subtracted from the sums: same integers.
 //              Depthwise convolutions use loops of our own. Most others use indirect GEMM, if the
 //              machine has the instructions. Both apply the epilogue before sums are stored: the
 //              loops apply scale, bias, limits and bytes; indirect GEMM also chains of element-wise
