@@ -8,10 +8,10 @@
 //
 // with d = ridge times the mean of the diagonal of X'X/n, so that weights with little data keep
 // their trained values. Then w* is rounded with H = X'X/n (tools/rounding.h): scales are fitted to
-// the output error, and GPTQ and coordinate descent choose the integers. If the joint's bias can take a shift, moments are
-// centred and the shift corrects the remaining error of the mean output. (Y. Li et al., "GPTAQ:
-// Efficient Finetuning-Free Quantization for Asymmetric Calibration", arXiv 2504.02692, solves
-// the same target column by column.)
+// the output error, and GPTQ and coordinate descent choose the integers. If the joint's bias can
+// take a shift, moments are centred and the shift corrects the remaining error of the mean output.
+// (Y. Li et al., "GPTAQ: Efficient Finetuning-Free Quantization for Asymmetric Calibration", arXiv
+// 2504.02692, solves the same target column by column.)
 //
 //     MSC_TRY(msc_moments_measure(&moment, &n_done, &slot, 1, ev, &under_the_plan));
 //     MSC_TRY(msc_distiller_improve(&quant, &(struct msc_distiller_job){ ... }));

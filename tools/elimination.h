@@ -1,5 +1,5 @@
-// Removes columns of weights unit by unit, while the remaining weights compensate. W is a matrix
-// of rows whose inputs have second moments C. Removing a unit with columns c costs
+// Removes columns of weights unit by unit, while the remaining weights compensate. W is a matrix of
+// rows whose inputs have second moments C. Removing a unit with columns c costs
 //
 //     tr(W_c ((C^-1)_cc)^-1 W_c')
 //

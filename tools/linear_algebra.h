@@ -1,6 +1,6 @@
-// Wrappers of BLAS and LAPACK: products and Cholesky factors of row-major matrices. Each call
-// runs on the calling thread and gives the same bits every time on one machine. The name of the
-// kernels identifies results that may differ between machines.
+// Wrappers of BLAS and LAPACK: products and Cholesky factors of row-major matrices. Each call runs
+// on the calling thread and gives the same bits every time on one machine. Results may differ
+// between machines; the name of the library's kernels tells which are comparable.
 //
 //     msc_linear_algebra_begin();
 //     msc_product_f32(out, x, h, n_rows, n, n);

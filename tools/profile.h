@@ -19,7 +19,7 @@ struct msc_arena;
 enum msc_profile_kind {
     MSC_PROFILE_COMPUTE,
     MSC_PROFILE_QUANTIZE,   // converts floats to integers, including a change of layout
-    MSC_PROFILE_DEQUANTIZE, // the reverse
+    MSC_PROFILE_DEQUANTIZE, // converts integers to floats, including a change of layout
 };
 
 // Open structures.

@@ -1,14 +1,14 @@
 // Edits of points that both prune and quantise: the pruner's edit of a weight (tools/pruner.h),
 // followed by the quantizer's edit of the result (tools/quantizer.h).
 //
-// Activations keep the scales of the float model whatever is pruned, because the weights that
-// read them are repaired and the remaining values change little. A weight whose input channels
-// are pruned is requantised for each cut: it is repaired, then its range is observed and its
-// integers are chosen as for a weight of the model. It holds 0 for removed channels, which does
-// not affect the range and stays 0. Second moments of its inputs (observer hessian, gptq,
-// descent, affine) are the pruner's, restricted to the remaining channels. If the pruner keeps no
-// moments, the weight is rounded to nearest. Removing output channels does not change a weight:
-// rows that nobody reads are rounded with the others.
+// Activations keep the scales of the float model whatever is pruned, because the weights that read
+// them are repaired and the remaining values change little. A weight whose input channels are
+// pruned is requantised for each cut: it is repaired, then its range is observed and its integers
+// are chosen as for a weight of the model. It holds 0 for removed channels, which does not affect
+// the range and stays 0. Second moments of its inputs (observer hessian, gptq, descent, affine) are
+// the pruner's, restricted to the remaining channels. If the pruner keeps no moments, the weight is
+// rounded to nearest. Removing output channels does not change a weight: rows that nobody reads are
+// rounded with the others.
 //
 // A requantised weight is made once for each combination of input cuts and choice.
 //
@@ -50,8 +50,8 @@ enum msc_status msc_pruned_edits_fill(struct msc_pruned_edits *j,
 // been made.
 const struct msc_quant *msc_pruned_edits_quant(const struct msc_pruned_edits *j,
                                                const struct msc_pruned_point *point, int32_t site);
-// Do the edits exceed the pruner's memory? Then call msc_pruned_edits_forget, which invalidates
-// all edits, and msc_pruner_forget.
+// Do the edits exceed the pruner's memory? Then call msc_pruned_edits_forget, which invalidates all
+// edits, including the pruner's.
 bool msc_pruned_edits_are_full(const struct msc_pruned_edits *j);
 void msc_pruned_edits_forget(struct msc_pruned_edits *j);
 

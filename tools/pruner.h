@@ -84,8 +84,8 @@ enum msc_status msc_pruner_read_options(struct msc_pruner_options *out, const st
                                         struct msc_arena *arena);
 
 // Borrows all its arguments. memory_bytes is for second moments and for repaired weights that are
-// cached. MSC_E_INVALID: the choices can prune no part of the network, or no included part. *out
-// is owned by the caller.
+// cached. MSC_E_INVALID: the choices can prune no part of the network, or no included part. *out is
+// owned by the caller.
 enum msc_status msc_pruner_create(struct msc_pruner **out, const struct msc_graph *g,
                                   const struct msc_pruner_options *options, uint64_t memory_bytes);
 void msc_pruner_destroy(struct msc_pruner *p); // accepts NULL
@@ -116,8 +116,8 @@ bool msc_pruner_is_included(const struct msc_pruner *p, int32_t part);
 bool msc_pruner_is_cut(const struct msc_pruner *p, int32_t part);
 // The cut of a part that is not searched.
 size_t msc_pruner_fixed_cut(const struct msc_pruner *p, int32_t part);
-// Keeps whole all groups that have channels of a tensor; call before anything else.
-// MSC_E_INVALID: no group remains to prune, or one of these groups is fixed to be cut.
+// Keeps whole all groups that have channels of a tensor; call before anything else. MSC_E_INVALID:
+// no group remains to prune, or one of these groups is fixed to be cut.
 enum msc_status msc_pruner_keep_whole(struct msc_pruner *p, int32_t tensor);
 size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t part);
 const struct msc_prune_cut *msc_pruner_cut(const struct msc_pruner *p, int32_t part, size_t cut);
@@ -132,7 +132,8 @@ void msc_pruner_tell_rounded(const struct msc_pruner *p, const struct msc_log *l
 // ---- Preparation ------------------------------------------------------------------------------
 
 // A cache file of moments and orders, filled as they are computed; cached ones are not computed
-// again. If the file cannot be written or read, `log` gets a warning and the file is not used again.
+// again. If the file cannot be written or read, `log` gets a warning and the file is not used
+// again.
 struct msc_pruner_kept {
     struct msc_array_log *kept; // NULL: none
     const struct msc_log *log;

@@ -131,8 +131,8 @@ enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *con
                                         size_t n);
 
 // Keeps float the sites that edits cannot reach on the evaluator's dataset, because their joints
-// are constant once lengths are known. Sets *n_left to the number of these that were included. MSC_E_INVALID: no site
-// remains.
+// are constant once lengths are known. Sets *n_left to the number of these that were included.
+// MSC_E_INVALID: no site remains.
 enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q, struct msc_evaluator *ev,
                                               int32_t *n_left);
 
@@ -144,7 +144,7 @@ bool msc_quantizer_is_left(const struct msc_quantizer *q, int32_t site);
 // done and in total, from one thread at a time.
 enum msc_quantizer_stage {
     MSC_STAGE_PASSES,   // values of the float model that are observed
-    MSC_STAGE_RANGES,   // sites
+    MSC_STAGE_RANGES,   // sites whose ranges are found
     MSC_STAGE_MOMENTS,  // uses of weights whose second moments are measured
     MSC_STAGE_INTEGERS, // uses of weights that are rounded
     MSC_N_STAGES
@@ -152,8 +152,8 @@ enum msc_quantizer_stage {
 typedef void (*msc_quantizer_progress)(void *payload, enum msc_quantizer_stage stage, size_t done,
                                        size_t all);
 
-// Observes the float model over the evaluator's dataset (of the same graph) and computes all quants.
-// Choices that depend on the inputs of weights are completed by msc_quantizer_round.
+// Observes the float model over the evaluator's dataset (of the same graph) and computes all
+// quants. msc_quantizer_round completes choices that depend on the inputs of weights.
 enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evaluator *ev,
                                       msc_quantizer_progress progress, void *payload);
 
@@ -188,8 +188,9 @@ struct msc_quantizer_other {
     const struct msc_array *bias;     // replaces the bias of the weight's joint; NULL: the model's
 };
 
-// Quantises such a weight by a choice with scales, once activations have theirs. *out is owned by the caller (msc_quant_finish), sealed. Thread-safe. MSC_E_NOMEM; MSC_E_INVALID: the
-// moments cannot be used for rounding.
+// Quantises such a weight by a choice with scales, once activations have theirs. *out is owned by
+// the caller (msc_quant_finish), sealed. Thread-safe. MSC_E_NOMEM; MSC_E_INVALID: the moments
+// cannot be used for rounding.
 enum msc_status msc_quantizer_fit(struct msc_quant *out, const struct msc_quantizer *q,
                                   int32_t site, int32_t choice,
                                   const struct msc_quantizer_other *of);

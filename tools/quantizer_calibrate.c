@@ -22,7 +22,8 @@ struct seen {
     int64_t n_room;                  // sampled values per place
     float *kept;                     // [n_places][n_room]
     int32_t *n_kept;                 // [n_places]
-    // If each channel has a scale: its axis and statistics per channel, in place of the above.
+    // If each channel has its own scale: the channel axis, and statistics per channel instead of
+    // the above.
     int32_t axis, n_channels;
     struct seen *channels; // [n_channels]
 };

@@ -287,8 +287,7 @@ static void tell_measured(void *payload, size_t done) {
     tell_rounding(r, MSC_STAGE_MOMENTS, r->n_measured + done);
 }
 
-// A cache error only disables the cache, since everything can be measured. MSC_E_NOMEM is
-// returned.
+// A cache error only disables the cache, since everything can be measured. MSC_E_NOMEM is returned.
 static enum msc_status do_without(struct rounding *r, enum msc_status why) {
     if (why != MSC_OK && why != MSC_E_NOMEM) {
         msc_log(r->options->log, MSC_LOG_WARNING, "%s; second moments are no longer cached",

@@ -1,9 +1,9 @@
 // Rounds weights to integers by the effect on a joint's outputs.
 //
 // A row w of weights becomes q = (c - z) s with integers c. With H the second moment of the row's
-// inputs (tools/second_moment.h), the mean square change of its outputs is (q - w)' H (q - w):
-// the error of the row. Scales are fitted for integers rounded to nearest; then the integers can
-// be improved:
+// inputs (tools/second_moment.h), the mean square change of its outputs is (q - w)' H (q - w): the
+// error of the row. Scales are fitted for integers rounded to nearest; then the integers can be
+// improved:
 //
 //     gptq     column by column, in descending order of the diagonal of H; the remaining columns
 //              compensate each rounding error (E. Frantar et al., "GPTQ", arXiv 2210.17323)
@@ -18,10 +18,10 @@
 //     MSC_TRY(msc_rounding_descend(&rows, 4));
 //
 // Finally the outputs of a row may be corrected by a gain, which is multiplied into its scales, and
-// a shift, which is added to a bias. They minimise the mean square difference to w x (least squares,
-// with the means of the columns). A shift corrects errors of the mean, so H is then centred. M.
-// Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction", arXiv
-// 1906.04721, uses only the shift.
+// a shift, which is added to a bias. They minimise the mean square difference to w x (least
+// squares, with the means of the columns). A shift corrects errors of the mean, so H is then
+// centred. M. Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias
+// Correction", arXiv 1906.04721, uses only the shift.
 //
 // Everything is deterministic. The result for a row does not depend on other rows, so rows may be
 // computed in parallel, MSC_ROUNDING_ROWS at a time.

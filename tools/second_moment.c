@@ -238,8 +238,8 @@ static int64_t clear_rows(const struct use *u, float *const sides[2], int64_t co
     return n_cleared;
 }
 
-// Hands in the rows of a place and a trial (takes ownership), then adds all rows whose turn it
-// is. Rows that arrive twice because a trial was retried are dropped.
+// Hands in the rows of a place and a trial (takes ownership), then adds all rows whose turn it is.
+// Rows that arrive twice because a trial was retried are dropped.
 static void hand_in(struct gathering *g, struct use *u, size_t trial, size_t place, float *rows) {
     pthread_mutex_lock(&g->lock);
     bool is_new = place >= u->turn && !u->waiting[trial][place];

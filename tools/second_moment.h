@@ -39,7 +39,7 @@ struct msc_moment {
 struct msc_moment_options {
     int64_t n_rows; // most rows sampled, but at least one per batch
     uint64_t seed;
-    uint64_t memory_bytes; // limit besides the evaluator's memory; one use is always measured
+    uint64_t memory_bytes; // limit, without the evaluator's; one use is always measured
     int n_threads;
     // The plan: edits [n_slots] of the evaluator; edits of inputs must be quantisations. NULL:
     // the float model.

@@ -12,8 +12,8 @@ static const char *sites_text(const struct msc_target *target) {
     return target ? target->name : "inputs of joints only";
 }
 
-// Fails for other sites: the same edits mean something different if other joints read the tensor
-// as integers.
+// Fails for other sites: the same edits mean something different if other joints read the tensor as
+// integers.
 static enum msc_status check_target(const struct msc_strategy *s, const struct msc_target *target) {
     return s->target == target || s->n == 0 ? MSC_OK
                                             : MSC_FAIL(MSC_E_STATE,

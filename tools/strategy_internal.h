@@ -37,7 +37,7 @@ struct msc_strategy {
     struct msc_hash plain;
     struct msc_strategy_edit *edits;
     size_t n, capacity;
-    struct msc_array **arrays; // references of the edits' arrays
+    struct msc_array **arrays; // references to the edits' arrays
     size_t n_arrays, arrays_capacity;
     struct msc_strategy_group *groups;
     size_t n_groups, groups_capacity;

@@ -5,9 +5,9 @@
 //
 //     msc_cpu_family_of(g, step) -> prepare -> run, run, run ... -> release
 //
-// To add kernels of a family: 1 write kernels/cpu/cpu_<name>.c ending in its
-// `const struct msc_cpu_family`, 2 declare it below, 3 name it in the table of cpu_families.c, 4 add
-// the file to kernels/CMakeLists.txt and a test to tests/kernels/.
+// To add kernels of a family: 1 write kernels/cpu/cpu_<name>.c ending in its `const struct
+// msc_cpu_family`, 2 declare it below, 3 name it in the table of cpu_families.c, 4 add the file to
+// kernels/CMakeLists.txt and a test to tests/kernels/.
 #ifndef MSC_KERNELS_CPU_CPU_H
 #define MSC_KERNELS_CPU_CPU_H
 
@@ -111,8 +111,8 @@ extern const struct msc_cpu_family msc_cpu_reference;
 // floats, or its digit ((q - zero point) >> shift) & mask.
 void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n, int32_t zero_point,
                     int shift, int32_t mask);
-// Converts elements first, first + 1, ... with channels last under a quantisation by channel, to
-// q - zero point or, if `is_value`, to that times the scale. `q` points to element `first`.
+// Converts elements first, first + 1, ... with channels last under a quantisation by channel: out =
+// q - zero point or, if `is_value`, that times the scale. `q` points to element `first`.
 void msc_cpu_expand_channels(float out[], const void *q, enum msc_dtype dtype, int64_t first,
                              int64_t n, const struct msc_quant *quant, bool is_value);
 // out = (q - zero point) * scale

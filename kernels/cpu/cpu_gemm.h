@@ -93,7 +93,7 @@ struct msc_cpu_gemm {
     struct msc_cpu_gemm_chunks chunks[MSC_CPU_GEMM_UNIT_COUNT];
     struct msc_cpu_gemm_routine *routines; // [MSC_CPU_GEMM_UNIT_COUNT]
     struct msc_cpu_ewise
-        *epilogues[3]; // after float32, sums as float32, sums as int32; may be NULL
+        *epilogues[3]; // that follow float32, sums as float32, sums as int32; may be NULL
 };
 
 // The unit of every call that does not compute in integers.

@@ -42,8 +42,8 @@ struct msc_cpu_ewise {
     struct msc_ewise_instr *instrs;         // [program->n_instrs], operands as msc_ewise_place
                                             // gives them
     int32_t n_buffers;
-    struct msc_simd_chain chain; // the same program, if it is a chain; otherwise without
-                                 // instructions
+    struct msc_simd_chain chain; // the program as a chain; without instructions if it is not
+                                 // a chain
 };
 
 // out[r][c] = in[r * row_stride + c * stride]
