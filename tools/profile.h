@@ -24,7 +24,7 @@ enum msc_profile_kind {
 
 // Open structures.
 struct msc_profile_kernel {
-    const char *const *names; // [n_names] the likeliest first
+    const char *const *names; // [n_names] likeliest name first
     size_t n_names;
     enum msc_profile_kind kind;
     double us; // including the overhead of timing

@@ -13,7 +13,7 @@ struct msc_prune_made {
     bool has_edit, has_bias;
     struct msc_edit edit, bias;
     struct msc_array *elements[2]; // of the weight and its bias; NULL: only masked
-    bool *is_kept;                 // along the axis
+    bool *is_kept;                 // along the consumer's axis
     struct msc_prune_made *next;
 };
 

@@ -1,4 +1,4 @@
-// Removes single weights from what channel pruning leaves of a weight.
+// Removes single weights from the columns that remain after channel pruning.
 #include "tools/pruner_internal.h"
 
 #include <math.h>

@@ -14,7 +14,7 @@ enum { KEPT_OF_CHANNEL = 4096 };
 // Statistics of one activation tensor, or of one of its channels. Extrema and counts are exact, so
 // the order of batches does not matter; sampled values are stored by place.
 struct seen {
-    int32_t slot;    // the slot that samples values
+    int32_t slot;    // slot at which values are sampled
     float low, high; // over finite values
     bool has_nan, has_infinite, has_finite;
     bool is_seen;                    // any value was seen

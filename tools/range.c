@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 96 }; // ranges tried, or positions of an end
+enum { CANDIDATES = 96 }; // ranges that mse tries, or positions of each end
 
 // ---- Names ------------------------------------------------------------------------------------
 

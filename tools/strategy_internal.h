@@ -15,7 +15,7 @@ struct msc_strategy_edit {
     struct msc_edit edit;
 };
 
-// A group of which channels are removed.
+// A group that loses some of its channels.
 struct msc_strategy_group {
     const char *name, *label;
     int32_t n_units, n_kept;

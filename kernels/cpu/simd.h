@@ -44,7 +44,7 @@ struct msc_simd_taps {
     const uint8_t *const *taps; // [n_taps], padded with any pointers to a multiple of
                                 // MSC_SIMD_TAPS
     int n_taps;
-    uint8_t flip;        // 0x80 for int8, which are summed as uint8, 128 higher
+    uint8_t flip;        // 0x80 for int8: taps are summed as uint8, 128 higher
     const void *weights; // packed
     int64_t period;      // a multiple of MSC_SIMD_BLOCK, or at least n
     int64_t n;           // elements per run; each run begins at the first weights
