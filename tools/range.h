@@ -1,7 +1,7 @@
 // Observers: derive the range that integers should cover from the observed values of a tensor.
 //
 //   minmax      the smallest and largest value
-//   percentile  the central part of the values, `percentile` percent on either side
+//   percentile  without the outermost 100 - `percentile` percent of the values on either side
 //   mse         the range with the least squared rounding error. All schemes try CANDIDATES ranges
 //               with both ends shrunk alike. Asymmetric ones then start from the best of these and
 //               move one end at a time over as many positions, until neither moves

@@ -27,7 +27,7 @@ struct msc_weight_steps {
 
 // *out is all zero if the steps of `quant` are wide enough, the target adds no integers, or the
 // quantisation has none. Otherwise it is owned by the caller (msc_quant_finish) and sealed;
-// rounded integers become the nearest ones of the wider steps. Shifts count as part of the bias.
+// rounded integers are converted to the wider steps. Shifts count as part of the bias.
 // MSC_E_NOMEM.
 enum msc_status msc_weight_steps_widen(struct msc_quant *out, const struct msc_quant *quant,
                                        const struct msc_weight_steps *beside);

@@ -69,7 +69,7 @@ struct msc_cpu_family {
     // True: runs accept float32 inputs also as integers. False: inputs are first dequantised in
     // memory of the thread.
     bool reads_integers;
-    // Optional: does it read input `input` as integers under a quantisation by channel?
+    // Optional: can a kernel read input `input` as integers under a quantisation by channel?
     bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
     // True: runs write call->quantized. False, or if the kernel copies: the output or the inputs
     // are quantised in memory of the thread.
