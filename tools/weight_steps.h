@@ -25,8 +25,8 @@ struct msc_weight_steps {
     const struct msc_array *bias; // float32, replaces each joint's bias; NULL: their own
 };
 
-// *out is all zero if the steps of `quant` are wide enough, the target adds no integers, or the
-// quantisation has none. Otherwise it is owned by the caller (msc_quant_finish) and sealed;
+// *out is all zero if the steps of `quant` are wide enough, the target rounds no biases, or `quant`
+// has no integers or has groups. Otherwise *out is owned by the caller (msc_quant_finish), sealed;
 // rounded integers are converted to the wider steps. Shifts count as part of the bias.
 // MSC_E_NOMEM.
 enum msc_status msc_weight_steps_widen(struct msc_quant *out, const struct msc_quant *quant,
