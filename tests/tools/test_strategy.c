@@ -228,7 +228,7 @@ static void test_tools_strategy__damaged_origins(void **state) {
         {EDIT(RANGE "\"observer\":\"mse\""), "symmetric"},
         {EDIT(RANGE "\"observer\":\"percentile\",\"symmetric\":true"), "percentile"},
         {EDIT(RANGE "\"observer\":\"percentile\",\"percentile\":50,\"symmetric\":true"),
-         "percentile 50"},
+         "percentile is 50"},
         {EDIT(RANGE "\"observer\":\"mse\",\"range_scale\":0,\"symmetric\":true"), "range_scale 0"},
         {EDIT("\"type\":\"float16\",\"observer\":\"mse\""),
          "observer is not allowed with type float16"},
