@@ -12,10 +12,10 @@ static const double most_sum = 0x1.1p30;
 
 // The edit of a bias for one combination of edits of activation, weight and bias.
 struct made {
-    const struct msc_edit *x, *w, *b; // b: NULL: the bias has its own elements
-    bool has_shift;                   // the tail's bias is rounded with it
+    const struct msc_edit *x, *w, *b; // b NULL: the bias keeps the model's elements
+    bool has_shift;                   // the elements include the tail's bias
     struct msc_edit shifted, rounded;
-    struct msc_array *elements;  // of `shifted`; NULL: not shifted
+    struct msc_array *elements;  // elements of `shifted`; NULL: not shifted
     const struct msc_edit *edit; // the first edit of the chain; NULL: the bias is not edited
     struct made *next;
 };
@@ -23,8 +23,8 @@ struct made {
 struct bias {
     int32_t slot, x, w; // slots of the bias, the activation and the weight of one joint
     bool is_rounded;    // if activation and weight are both integers
-    float shift;        // the bias of its tail; 0: none
-    int32_t end;        // the tensor at the end of the tail
+    float shift;        // constant that the joint's tail adds; 0: none
+    int32_t end;        // the tensor at the end of that tail
     struct made *made;
 };
 
@@ -50,7 +50,7 @@ static bool find_factors(struct bias *b, const struct msc_sites *sites, const st
     return b->w != MSC_NO_ID;
 }
 
-// Finds what a target with forms adds to a bias if the output of the joint's tail is quantised.
+// Finds the constant that a target with forms adds to a bias if the tail's output is quantised.
 static void find_shift(struct bias *out, const struct msc_bias_edits *b,
                        const struct msc_joint *j) {
     const struct msc_target *target = b->sites->scheme.target;
@@ -204,7 +204,7 @@ static bool is_quantised(const struct msc_bias_edits *b, int32_t tensor,
     return is_used;
 }
 
-// The bias's replaced elements from before the first fill; NULL if it had its own elements.
+// The edit that replaced the bias's elements before the first fill; NULL: they are the model's.
 static const struct msc_edit *elements_before(const struct bias *bias, const struct msc_edit *now) {
     for (const struct made *m = bias->made; m; m = m->next) {
         if (m->edit == now) {

@@ -2,7 +2,7 @@
 // activation determine the edit of its bias.
 //
 // - If the weight has shifts (msc_quant), they are added to the bias.
-// - If the target adds biases to integer sums and the joint computes over integers, the bias is
+// - If the target adds biases to integer sums and the joint computes in integers, the bias is
 //   rounded to int32 with the step of the sums, s_x * s_w[c] (ONNX's QLinearConv; "Integer
 //   Quantization for Deep Learning Inference", arXiv 2004.09602, section 3.3). If the target folds
 //   the joints after it into the bias (graph/tail.h), their constants are rounded with it.

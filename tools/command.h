@@ -38,13 +38,13 @@ extern const struct msc_param msc_command_params[];
 // with `where`.
 enum msc_status msc_command_read(struct msc_command *out, const struct cJSON *value,
                                  const char *where, struct msc_arena *arena);
-// Writes it as an object with every key, for a record's header.
+// Writes the command as an object with every key, for a record's header.
 enum msc_status msc_command_write(const struct msc_command *command, struct cJSON *object);
-// Does a word contain the placeholder `file`, "{model}" or "{outputs}"?
+// Does a word contain the placeholder `file` ("{model}" or "{outputs}")?
 bool msc_command_wants(const struct msc_command *command, const char *file);
 
-// Runs in `folder` (NULL: the current one). MSC_E_STATE: it failed, gave no number or took too
-// long; the message names the program and the cause. MSC_E_NOT_FOUND: no such program;
+// Runs in `folder` (NULL: the current one). MSC_E_STATE: the program failed, gave no number or took
+// too long; the message names the program and the cause. MSC_E_NOT_FOUND: no such program;
 // MSC_E_CANCELLED once the request has reached `level`.
 enum msc_status msc_command_run(double *out, const struct msc_command *command,
                                 const struct msc_command_files *files, const char *folder,

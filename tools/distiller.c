@@ -12,8 +12,8 @@ struct distilling {
     const struct msc_distiller_job *job;
     struct msc_weight_rows rows;
     struct msc_rounded_rows rounded;
-    const float *h;                 // as in the moment, or centred if there are shifts
-    const float *cross;             // likewise
+    const float *h;                 // second moment of the inputs, centred if there are shifts
+    const float *cross;             // F'X of the moment, centred if there are shifts
     double *means;                  // [n_rows] mean output of the float model, without its bias
     struct msc_gptq_order **orders; // [n_groups]
 };
@@ -59,7 +59,7 @@ static enum msc_status distilling_init(struct distilling *d, struct msc_arena *a
 
 // ---- Least squares ----------------------------------------------------------------------------
 
-// Sets a = h + d I, only in the triangle that is read, and returns d.
+// Sets a = h + d I, and returns d.
 static double add_ridge(double a[], const float h[], int64_t n, double ridge) {
     double mean = 0;
     for (int64_t k = 0; k < n; k++) {

@@ -1,17 +1,17 @@
 // The distiller: weights that compensate for the effect of a plan on their inputs.
 //
 // Under a plan, a row w of a joint's weights is multiplied by inputs x, which are quantised and
-// changed by all quantisation before them; in the float model by inputs f. The row that best
-// reproduces the float outputs is, by least squares over samples,
+// changed by all earlier quantisation. In the float model, w is multiplied by inputs f. The row
+// that best reproduces the float outputs is, by least squares over samples,
 //
 //     w* = argmin mean (w f - w* x)^2 + d |w* - w|^2 = (w F'X/n + d w) (X'X/n + d I)^-1
 //
 // with d = ridge times the mean of the diagonal of X'X/n, so that weights with little data keep
-// their trained values. Then w* is rounded with H = X'X/n (tools/rounding.h): scales by the
-// output error, GPTQ, coordinate descent. If the joint's bias can take a shift, moments are
-// centred and the shift corrects the remaining error of the mean output. (Y. Li et al., "GPTAQ:
-// Efficient Finetuning-Free Quantization for Asymmetric Calibration", arXiv 2504.02692, solves
-// the same target column by column.)
+// their trained values. Then w* is rounded with H = X'X/n (tools/rounding.h): scales are fitted to
+// the output error, and GPTQ and coordinate descent choose the integers. If the joint's bias can
+// take a shift, moments are centred and the shift corrects the remaining error of the mean output.
+// (Y. Li et al., "GPTAQ: Efficient Finetuning-Free Quantization for Asymmetric Calibration", arXiv
+// 2504.02692, solves the same target column by column.)
 //
 //     MSC_TRY(msc_moments_measure(&moment, &n_done, &slot, 1, ev, &under_the_plan));
 //     MSC_TRY(msc_distiller_improve(&quant, &(struct msc_distiller_job){ ... }));
@@ -24,14 +24,13 @@
 #include "tools/second_moment.h"
 
 struct msc_distiller_job {
-    const struct msc_tensor *weight; // with its elements
-    const struct msc_slot *slot;     // a use of it
-    const struct msc_quant *now;     // its quantisation in the plan: bits and scale layout are
-                                     // kept
-    const struct msc_moment *moment; // of its inputs under the plan
+    const struct msc_tensor *weight; // must have elements
+    const struct msc_slot *slot;     // a use of the weight
+    const struct msc_quant *now;     // in the plan; the result keeps bits and scale layout
+    const struct msc_moment *moment; // of the weight's inputs under the plan
     const struct msc_target *target; // NULL: none
     double ridge;                    // > 0
-    bool has_shifts;                 // can the joint's bias take them (msc_bias_edits_take_shifts)?
+    bool has_shifts; // can the joint's bias take shifts (msc_bias_edits_take_shifts)?
     int n_threads;
 };
 

@@ -6,16 +6,16 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Rows of the factor that are subtracted from the inverse at a time, unless more units are
-// removed at once.
+// Rows of the factor that are subtracted from the inverse per batch, unless more rows are removed
+// at once.
 enum { PENDING = 256 };
 
 struct msc_elimination {
-    int64_t n_rows, n; // remaining columns, plus those removed since the last catch_up
+    int64_t n_rows, n; // n: remaining columns, plus those removed since the last catch_up
     int32_t n_units;
     bool *has_gone;      // [n_units]
-    int64_t *first;      // [n_units + 1] where a unit's columns begin; removed units become empty
-    int64_t *block_at;   // [n_units] offset of its block
+    int64_t *first;      // [n_units + 1] first column of each unit; removed units become empty
+    int64_t *block_at;   // [n_units] offset of each unit's block in `blocks`
     double *blocks;      // [k, k] per unit: the diagonal block of the current inverse
     double *inverse;     // [n, n], upper triangle; pending' pending is not yet subtracted
     double *weights;     // [n, n_rows], current values

@@ -1,5 +1,5 @@
-// Removes columns of weights unit by unit, while the remaining weights compensate. W are rows
-// whose inputs have second moments C. Removing a unit with columns c costs
+// Removes columns of weights unit by unit, while the remaining weights compensate. W is a matrix of
+// rows whose inputs have second moments C. Removing a unit with columns c costs
 //
 //     tr(W_c ((C^-1)_cc)^-1 W_c')
 //
@@ -12,8 +12,8 @@
 // This is a Cholesky factorisation of C^-1 whose pivots are chosen on the way. Rows of the factor
 // are collected and subtracted from C^-1 in batches; only the diagonal blocks of units, which the
 // next choice needs, are always up to date. Each batch also drops removed columns. For n columns
-// the inversion takes at most n^3 multiply-accumulates, and removing all of them as many again,
-// nearly all in matrix products.
+// the inversion takes at most n^3 multiply-accumulates, and removing all columns takes as many
+// again, nearly all in matrix products.
 //
 //     MSC_TRY(msc_elimination_create(&e, &of));
 //     MSC_TRY(msc_elimination_score(&score, e, unit));
@@ -34,9 +34,8 @@ struct msc_eliminated {
     const float *w; // [n_rows, n_columns]
     double *c;      // [n_columns, n_columns], symmetric; overwritten
     int32_t n_units;
-    const int64_t *columns; // of all units, one unit after the other; other columns are never
-                            // removed
-    const int64_t *first;   // [n_units + 1] where a unit's columns begin in `columns`
+    const int64_t *columns; // of all units, unit by unit; others are never removed
+    const int64_t *first;   // [n_units + 1] start of each unit's columns in `columns`
 };
 
 // *out is owned by the caller. MSC_E_INVALID: c is not positive definite; MSC_E_NOMEM.
@@ -44,8 +43,8 @@ enum msc_status msc_elimination_create(struct msc_elimination **out,
                                        const struct msc_eliminated *of);
 void msc_elimination_destroy(struct msc_elimination *e); // accepts NULL
 
-// The cost of removing a unit that is still there. Thread-safe for concurrent scores.
-// MSC_E_INVALID: its block is no longer positive definite.
+// The cost of removing a unit that still remains. Threads may compute scores concurrently.
+// MSC_E_INVALID: the unit's block is no longer positive definite.
 enum msc_status msc_elimination_score(double *out, const struct msc_elimination *e, int32_t unit);
 // Removes units, all at once. After a failure the elimination can only be destroyed.
 enum msc_status msc_elimination_remove(struct msc_elimination *e, const int32_t units[], int32_t n);

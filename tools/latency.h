@@ -20,7 +20,7 @@ struct msc_latency {
     size_t n_models;
     size_t n_rounds;
     double *us;    // [n_models, n_rounds]; the median of the runs in a round
-    int64_t *runs; // [n_models] per round
+    int64_t *runs; // [n_models] runs per round
 };
 
 // Quartiles of a list, with linear interpolation between values.
@@ -28,13 +28,13 @@ struct msc_quartiles {
     double lower, median, upper;
 };
 
-// A model runs in a round as often as fits this time, up to this number.
+// In a round, a model runs as often as fits this time, up to MSC_LATENCY_MAX_RUNS.
 #define MSC_LATENCY_TURN_US 10000.0
 #define MSC_LATENCY_MAX_RUNS 1000
 
 // All zeros, owned by the caller (msc_latency_finish).
 enum msc_status msc_latency_init(struct msc_latency *latency, size_t n_models, size_t n_rounds);
-void msc_latency_finish(struct msc_latency *latency); // accepts a zeroed one
+void msc_latency_finish(struct msc_latency *latency); // accepts zeros
 
 // Over the rounds of a model, in microseconds. There must be rounds.
 enum msc_status msc_latency_quartiles(struct msc_quartiles *out, const struct msc_latency *latency,

@@ -87,7 +87,7 @@ static enum msc_status not_definite(void) {
     return MSC_FAIL(MSC_E_INVALID, "a matrix of second moments is not positive definite");
 }
 
-// LAPACK is column-major, so its lower triangle is the upper one here.
+// LAPACK is column-major, so its lower triangle is our upper triangle.
 enum msc_status msc_cholesky_of_inverse(double a[], int64_t n) {
     lapack_int order = (lapack_int)n;
     if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', order, a, order) != 0 ||

@@ -1,6 +1,6 @@
-// Wrappers of BLAS and LAPACK: products and Cholesky factors of row-major matrices. Each call
-// runs on the calling thread and gives the same bits every time on one machine. The name of the
-// kernels identifies results that may differ between machines.
+// Wrappers of BLAS and LAPACK: products and Cholesky factors of row-major matrices. Each call runs
+// on the calling thread and gives the same bits every time on one machine. Results may differ
+// between machines; the name of the library's kernels tells which are comparable.
 //
 //     msc_linear_algebra_begin();
 //     msc_product_f32(out, x, h, n_rows, n, n);
@@ -26,34 +26,32 @@ double msc_dot_means(const float a[], const double means[], int64_t n);
 // out [m, n] = a [m, k] b [k, n]
 void msc_product_f32(float out[], const float a[], const float b[], int64_t m, int64_t k,
                      int64_t n);
-// out [m, n] with rows `stride` apart, minus a [m, k] b [k, n]; the rows of a and b have strides
-// too.
+// out [m, n] -= a [m, k] b [k, n], each with rows a stride apart
 void msc_subtract_product_f64(double out[], int64_t stride, const double a[], int64_t a_stride,
                               const double b[], int64_t b_stride, int64_t m, int64_t k, int64_t n);
-// out [m, n] minus a' b of a [k, m] and b [k, n].
+// out [m, n] -= a' b, with a [k, m] and b [k, n]
 void msc_subtract_cross_f64(double out[], const double a[], const double b[], int64_t m, int64_t k,
                             int64_t n);
-// out [n, n], only its upper triangle, minus x' x of x [m, n].
+// out [n, n] -= x' x, with x [m, n]; changes only the upper triangle of out
 void msc_subtract_gram_f64(double out[], const double x[], int64_t m, int64_t n);
 // out [m, n] = a [m, k] b [k, n]
 void msc_product_f64(double out[], const double a[], const double b[], int64_t m, int64_t k,
                      int64_t n);
-// out [n, n], only its upper triangle, plus x' x of x [m, n].
+// out [n, n] += x' x, with x [m, n]; changes only the upper triangle of out
 void msc_add_gram_f32(float out[], const float x[], int64_t m, int64_t n);
-// out [n, n] plus a' b of a and b [m, n].
+// out [n, n] += a' b, with a and b [m, n]
 void msc_add_cross_f32(float out[], const float a[], const float b[], int64_t m, int64_t n);
 
-// In place, for symmetric a [n, n], of which the upper triangle is read: the upper factor u of
-// the inverse, a^-1 = u' u, with zeros below the diagonal. MSC_E_INVALID: `a` is not positive
-// definite.
+// Replaces symmetric a [n, n] by the upper factor u of its inverse, a^-1 = u' u, with zeros below
+// the diagonal. Reads only the upper triangle of `a`. MSC_E_INVALID: `a` is not positive definite.
 enum msc_status msc_cholesky_of_inverse(double a[], int64_t n);
-// In place, for symmetric a [n, n]: its inverse, or its lower factor l, a = l l', which leaves
+// Replaces symmetric a [n, n] by its inverse, or by its lower factor l, a = l l'. The factor leaves
 // the elements above the diagonal unchanged. MSC_E_INVALID as above.
 enum msc_status msc_invert_f64(double a[], int64_t n);
 enum msc_status msc_cholesky_f64(double a[], int64_t n);
-// l^-1 b in place of b [n, n_columns], for a lower factor l.
+// Replaces b [n, n_columns] by l^-1 b, for a lower factor l.
 void msc_solve_lower_f64(const double l[], int64_t n, double b[], int64_t n_columns);
-// b a^-1 in place of b [n_rows, n]; `a` as above, overwritten. MSC_E_INVALID as above.
+// Replaces b [n_rows, n] by b a^-1 and overwrites symmetric `a`. MSC_E_INVALID as above.
 enum msc_status msc_solve_right(double a[], double b[], int64_t n_rows, int64_t n);
 
 #endif

@@ -10,7 +10,7 @@
 #include "tools/second_moment.h"
 
 // Saves the moments of a slot's use, without the members that exist only under a plan. `of`
-// identifies the computation, since others may sample different rows. Errors are those of
+// identifies the computation, since another one may sample different rows. Errors are those of
 // msc_array_log_add.
 enum msc_status msc_moment_save(struct msc_array_log *log, const char *of, int32_t slot,
                                 const struct msc_moment *m);

@@ -19,12 +19,12 @@ struct msc_arena;
 enum msc_profile_kind {
     MSC_PROFILE_COMPUTE,
     MSC_PROFILE_QUANTIZE,   // converts floats to integers, including a change of layout
-    MSC_PROFILE_DEQUANTIZE, // the reverse
+    MSC_PROFILE_DEQUANTIZE, // converts integers to floats, including a change of layout
 };
 
 // Open structures.
 struct msc_profile_kernel {
-    const char *const *names; // [n_names] the likeliest first
+    const char *const *names; // [n_names] likeliest name first
     size_t n_names;
     enum msc_profile_kind kind;
     double us; // including the overhead of timing

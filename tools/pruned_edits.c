@@ -9,7 +9,7 @@
 struct variant {
     const struct msc_prune_made *made;
     int32_t choice;
-    struct msc_quant quant; // its own; n 0: not made yet
+    struct msc_quant quant; // owned by the variant; n 0: not made yet
     struct msc_edit quantise, first;
     struct variant *next;
 };
@@ -31,7 +31,7 @@ struct of_consumer {
 struct msc_pruned_edits {
     struct msc_pruner *p;
     const struct msc_quantizer *q;
-    struct msc_arena arena, made;  // `made`: what msc_pruned_edits_forget frees
+    struct msc_arena arena, made;  // `made`: freed by msc_pruned_edits_forget
     struct of_consumer *consumers; // [p->n_consumers]
     uint64_t made_bytes;
 };
@@ -98,7 +98,8 @@ void msc_pruned_edits_destroy(struct msc_pruned_edits *j) {
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-// The choice of a weight that loses channels if it quantises to integers, else MSC_NO_ID.
+// The choice of a pruned weight. MSC_NO_ID: the choice does not quantise it to integers, or the
+// consumer is not a pruned weight.
 static int32_t choice_of(const struct msc_pruned_edits *j, int32_t consumer,
                          const struct msc_prune_made *made, const struct msc_pruned_point *point) {
     int32_t site = j->consumers[consumer].site;

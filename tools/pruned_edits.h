@@ -1,16 +1,16 @@
 // Edits of points that both prune and quantise: the pruner's edit of a weight (tools/pruner.h),
 // followed by the quantizer's edit of the result (tools/quantizer.h).
 //
-// Activations keep the scales of the float model whatever is pruned, because the weights that
-// read them are repaired and the remaining values change little. A weight whose input channels
-// are pruned is requantised for each cut: it is repaired, then its range is observed and its
-// integers are chosen as for a weight of the model. It holds 0 for removed channels, which does
-// not affect the range and stays 0. Second moments of its inputs (observer hessian, gptq,
-// descent, affine) are the pruner's, restricted to the remaining channels. If the pruner keeps
-// none, the weight is rounded to nearest. Removing output channels does not change a weight: rows
-// that nobody reads are rounded with the others.
+// Activations keep the scales of the float model whatever is pruned, because the weights that read
+// them are repaired and the remaining values change little. A weight whose input channels are
+// pruned is requantised for each cut: it is repaired, then its range is observed and its integers
+// are chosen as for a weight of the model. It holds 0 for removed channels, which does not affect
+// the range and stays 0. Second moments of its inputs (observer hessian, gptq, descent, affine) are
+// the pruner's, restricted to the remaining channels. If the pruner keeps no moments, the weight is
+// rounded to nearest. Removing output channels does not change a weight: rows that nobody reads are
+// rounded with the others.
 //
-// Such a weight is made once for each combination of input cuts and choice.
+// A requantised weight is made once for each combination of input cuts and choice.
 //
 //     MSC_TRY(msc_pruned_edits_create(&j, pruner, quantizer));
 //     MSC_TRY(msc_pruned_edits_make(j, points, n, n_threads));
@@ -29,14 +29,14 @@ struct msc_pruned_point {
     const int32_t *choices; // [n_sites] of the quantizer; negative: float
 };
 
-// Both are borrowed until destroy and must have sites of the same scheme; scales must exist
-// before the first point. *out is owned by the caller.
+// Pruner and quantizer are borrowed until destroy and must have sites of the same scheme. The
+// quantizer must have scales before the first point is made. *out is owned by the caller.
 enum msc_status msc_pruned_edits_create(struct msc_pruned_edits **out, struct msc_pruner *p,
                                         const struct msc_quantizer *q);
 void msc_pruned_edits_destroy(struct msc_pruned_edits *j); // accepts NULL
 
-// Makes the missing edits of points, on n_threads threads; the result does not depend on their
-// number. After a failure everything made is gone, including the pruner's edits. MSC_E_NOMEM.
+// Makes the missing edits of points; the result does not depend on n_threads. A failure discards
+// everything made, including the pruner's edits. MSC_E_NOMEM.
 enum msc_status msc_pruned_edits_make(struct msc_pruned_edits *j,
                                       const struct msc_pruned_point points[], size_t n,
                                       int n_threads);
@@ -50,8 +50,8 @@ enum msc_status msc_pruned_edits_fill(struct msc_pruned_edits *j,
 // been made.
 const struct msc_quant *msc_pruned_edits_quant(const struct msc_pruned_edits *j,
                                                const struct msc_pruned_point *point, int32_t site);
-// Does what was made exceed the pruner's memory? Then call msc_pruned_edits_forget, which
-// invalidates all edits, and forget what the pruner made.
+// Do the edits exceed the pruner's memory? Then call msc_pruned_edits_forget, which invalidates all
+// edits, including the pruner's.
 bool msc_pruned_edits_are_full(const struct msc_pruned_edits *j);
 void msc_pruned_edits_forget(struct msc_pruned_edits *j);
 

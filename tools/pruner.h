@@ -8,18 +8,18 @@
 //
 //     l1, l2    sum of |w|, or of w^2, over the weights that produce the unit
 //     energy    sum over consumers of tr(W_c C_cc W_c') / tr(W C W'): its share of their outputs
-//     hessian   the same, but only what other channels cannot compensate: units are removed one by
-//               one, each time the one of least tr(W_c ((C^-1)_cc)^-1 W_c'), and W and C^-1 are
-//               updated (B. Hassibi and D. Stork, "Second order derivatives for network pruning",
-//               NIPS 1992; E. Frantar and D. Alistarh, "Optimal Brain Compression", NeurIPS 2022)
+//     hessian   like energy, but counts only what other channels cannot compensate: each step
+//               removes the unit of least tr(W_c ((C^-1)_cc)^-1 W_c') and updates W and C^-1
+//               (B. Hassibi and D. Stork, "Second order derivatives for network pruning", NIPS
+//               1992; E. Frantar and D. Alistarh, "Optimal Brain Compression", NeurIPS 2022)
 //     loss      the distill loss with only this unit masked: measured by the environment
 //
-// Consumers are then repaired by least squares. With k the columns that remain and g those
-// removed:
+// Consumers are then repaired by least squares. With k the remaining columns and g the removed
+// ones:
 //
 //     W_k' = W_k + W_g C_gk (C_kk + d I)^-1,    b' = b + W_g m_g - (W_k' - W_k) m_k
 //
-// where m are the means and d = ridge times the mean of C's diagonal, more if C is not definite.
+// where m are the means and d = ridge times the mean of C's diagonal, larger if C is not definite.
 //
 //     MSC_TRY(msc_pruner_create(&p, graph, &options, memory_bytes));
 //     MSC_TRY(msc_pruner_prepare(p, evaluator, &preparation));     // or msc_pruner_load
@@ -51,7 +51,7 @@ struct msc_prune_choice {
 // The fixed choice of parts whose name matches a pattern; they are not searched.
 struct msc_prune_fixed {
     const char *pattern;
-    int32_t choice; // in [n_all]; MSC_NO_ID: the part stays whole
+    int32_t choice; // index in choices [n_all]; MSC_NO_ID: the part stays whole
 };
 
 // The choices allowed for parts whose name matches a pattern: one bit each.
@@ -62,16 +62,16 @@ struct msc_prune_rule {
 
 // Owned by the arena that it was read into.
 struct msc_pruner_options {
-    size_t n_choices, n_all; // searched choices; these and densities used only by `fix`
+    size_t n_choices, n_all; // searched choices; all choices, with densities only in `fix`
     const struct msc_prune_choice *choices; // [n_all]
     size_t n_fixed, n_rules;
     const struct msc_prune_fixed *fixed; // the first match counts
     const struct msc_prune_rule *rules;
-    int64_t round_to; // channel counts are multiples of it if possible; 1: any
+    int64_t round_to; // channel counts are multiples of this, if possible; 1: any
     bool repairs;
-    bool keeps_moments; // even if nothing is repaired with them
+    bool keeps_moments; // keep moments after preparation even if no repair uses them
     double ridge;       // > 0
-    int64_t n_rows;     // of second moments
+    int64_t n_rows;     // sampled for second moments
     size_t n_include, n_exclude;
     const char *const *include, *const *exclude; // name patterns of groups and of weights
     // Edits are for the slots of this scheme; a channel is kept if a slot to mask is missing.
@@ -84,8 +84,8 @@ enum msc_status msc_pruner_read_options(struct msc_pruner_options *out, const st
                                         struct msc_arena *arena);
 
 // Borrows all its arguments. memory_bytes is for second moments and for repaired weights that are
-// cached. MSC_E_INVALID: nothing of the network, or nothing included, can be pruned by the
-// choices. *out is owned by the caller.
+// cached. MSC_E_INVALID: the choices can prune no part of the network, or no included part. *out is
+// owned by the caller.
 enum msc_status msc_pruner_create(struct msc_pruner **out, const struct msc_graph *g,
                                   const struct msc_pruner_options *options, uint64_t memory_bytes);
 void msc_pruner_destroy(struct msc_pruner *p); // accepts NULL
@@ -102,8 +102,8 @@ int32_t msc_pruner_n_parts(const struct msc_pruner *p);
 // The weight of a part after the groups.
 int32_t msc_pruner_part_tensor(const struct msc_pruner *p, int32_t part);
 
-// A cut is the effect of one or more equivalent choices on a part: they keep as much, by one
-// criterion. Index n_cuts is the whole part, and n_cuts + 1 the fixed cut, if there is one.
+// A cut is the effect of one or more equivalent choices on a part: they keep the same amount by the
+// same criterion. Index n_cuts is the whole part, and n_cuts + 1 the fixed cut, if there is one.
 struct msc_prune_cut {
     size_t choice;  // the first of the equivalent choices
     int32_t n_kept; // kept units of a group, or elements of a weight
@@ -116,12 +116,12 @@ bool msc_pruner_is_included(const struct msc_pruner *p, int32_t part);
 bool msc_pruner_is_cut(const struct msc_pruner *p, int32_t part);
 // The cut of a part that is not searched.
 size_t msc_pruner_fixed_cut(const struct msc_pruner *p, int32_t part);
-// Keeps whole all groups that have channels of a tensor; call before anything else.
-// MSC_E_INVALID: no group remains, or one of these is fixed to less.
+// Keeps whole all groups that have channels of a tensor; call before anything else. MSC_E_INVALID:
+// no group remains to prune, or one of these groups is fixed to be cut.
 enum msc_status msc_pruner_keep_whole(struct msc_pruner *p, int32_t tensor);
 size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t part);
 const struct msc_prune_cut *msc_pruner_cut(const struct msc_pruner *p, int32_t part, size_t cut);
-// The cut of a part for a choice; for a choice of the other kind of parts, the cut that keeps
+// The cut of a part for a choice. If the choice is for the other kind of part, the cut that keeps
 // most.
 size_t msc_pruner_cut_of(const struct msc_pruner *p, int32_t part, size_t choice);
 
@@ -131,8 +131,9 @@ void msc_pruner_tell_rounded(const struct msc_pruner *p, const struct msc_log *l
 
 // ---- Preparation ------------------------------------------------------------------------------
 
-// A cache file of moments and orders, filled as they are computed; existing ones are not computed
-// again. If it cannot be written or read, `log` is warned and it is no longer used.
+// A cache file of moments and orders, filled as they are computed; cached ones are not computed
+// again. If the file cannot be written or read, `log` gets a warning and the file is not used
+// again.
 struct msc_pruner_kept {
     struct msc_array_log *kept; // NULL: none
     const struct msc_log *log;
@@ -151,7 +152,7 @@ struct msc_pruner_preparation {
 enum msc_status msc_pruner_prepare(struct msc_pruner *p, struct msc_evaluator *ev,
                                    const struct msc_pruner_preparation *preparation);
 bool msc_pruner_uses(const struct msc_pruner *p, enum msc_criterion criterion);
-// Ranks the units of a group by scores [n_units]: the least are removed first.
+// Ranks the units of a group by scores [n_units]: those of lowest score are removed first.
 enum msc_status msc_pruner_rank(struct msc_pruner *p, int32_t group, enum msc_criterion criterion,
                                 const double scores[]);
 // Read and write the order of a group by a criterion in the cache.
@@ -159,7 +160,8 @@ enum msc_status msc_pruner_recall_order(bool *found, struct msc_pruner *p, int32
                                         enum msc_criterion criterion, struct msc_pruner_kept *k);
 enum msc_status msc_pruner_keep_order(struct msc_pruner_kept *k, const struct msc_pruner *p,
                                       int32_t group, enum msc_criterion criterion);
-// Saves all of it as arrays, and loads them. MSC_E_STATE: they belong to another configuration.
+// Save the prepared moments and orders as arrays, and load them. MSC_E_STATE: the arrays belong to
+// another configuration.
 enum msc_status msc_pruner_save(const struct msc_pruner *p, struct msc_array_list *list);
 enum msc_status msc_pruner_load(struct msc_pruner *p, const struct msc_array_list *list);
 
@@ -167,14 +169,13 @@ enum msc_status msc_pruner_load(struct msc_pruner *p, const struct msc_array_lis
 
 // Marks the units that a point removes: is_gone [channels.n_units].
 void msc_pruner_mark(const struct msc_pruner *p, const uint32_t cuts[], bool is_gone[]);
-// Makes the missing edits of points, on n_threads threads; the result does not depend on their
-// number. MSC_E_NOMEM.
+// Makes the missing edits of points; the result does not depend on n_threads. MSC_E_NOMEM.
 enum msc_status msc_pruner_make(struct msc_pruner *p, const uint32_t *const points[], size_t n,
                                 int n_threads);
 // The edits [n_slots] of a point that was made, borrowed until the next msc_pruner_forget.
 void msc_pruner_fill(const struct msc_pruner *p, const uint32_t cuts[],
                      const struct msc_edit *edits[]);
-// Does what was made exceed the memory? Then call msc_pruner_forget, which invalidates all edits.
+// Do the edits exceed memory_bytes? Then call msc_pruner_forget, which invalidates all edits.
 bool msc_pruner_is_full(const struct msc_pruner *p);
 void msc_pruner_forget(struct msc_pruner *p);
 

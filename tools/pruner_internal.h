@@ -13,31 +13,32 @@ struct msc_prune_made {
     bool has_edit, has_bias;
     struct msc_edit edit, bias;
     struct msc_array *elements[2]; // of the weight and its bias; NULL: only masked
-    bool *is_kept;                 // along the axis
+    bool *is_kept;                 // along the consumer's axis
     struct msc_prune_made *next;
 };
 
-// A tensor that reads channels: a weight with all its uses, or an activation if both factors are.
+// A tensor multiplied along channels: a weight with all its uses, or an activation if both factors
+// of a product are activations.
 struct msc_consumer {
     int32_t tensor;
-    int axis; // the axis that is summed over
+    int axis; // the axis that the product sums over
     int32_t n_slots;
     int32_t *slots;
-    int32_t n_groups; // parts that it depends on: groups that it reads, then its own
+    int32_t n_groups; // parts it depends on: the groups it reads, then its own part
     int32_t *groups;
     bool is_weight;
-    // For a weight with a part of its own, else MSC_NO_ID. Then the layout of its rows as
-    // multiplied.
+    // The part of single weights of this weight, or MSC_NO_ID. If it has one, the numbers below
+    // give the layout of its rows as multiplied.
     int32_t part;
     int64_t n_row_groups, n_columns,
         n_taps;               // taps: kernel positions, whose columns are adjacent
-    int32_t bias_slot;        // of its joint, if only this joint reads the bias; else MSC_NO_ID
+    int32_t bias_slot;        // of the joint's bias, if nothing else reads it; else MSC_NO_ID
     struct msc_moment moment; // over all uses; n_groups 0: none
     double energy;            // tr(W C W')
     struct msc_prune_made *made;
 };
 
-// A part: a group of channels, or a weight, for which only the cuts are used.
+// A part: a group of channels, or a weight. Weights use only the members up to `cut_of`.
 struct msc_pruner_group {
     bool is_included;
     int32_t tensor; // the weight
@@ -95,7 +96,7 @@ enum { MSC_PRUNER_ATTEMPTS = 9 };
 double msc_pruner__damping(const struct msc_pruner_rows *r, const struct msc_consumer *c,
                            int64_t group, double ridge);
 
-// The edits already made of a consumer for a point's cuts [n_groups]; NULL: none yet.
+// The edits already made for a consumer under a point's cuts [n_groups]; NULL: none yet.
 struct msc_prune_made *msc_pruner__find_made(const struct msc_consumer *c, const uint32_t cuts[]);
 // pruner_kept.c
 enum msc_status msc_pruner__recall_moment(bool *found, struct msc_pruner_kept *k,
@@ -108,7 +109,7 @@ enum msc_status msc_pruner__read_rules(struct msc_pruner_options *out, const cJS
                                        struct msc_arena *arena);
 // The fixed choice of a part; NULL if it has none.
 const struct msc_prune_fixed *msc_pruner__find_fixed(const struct msc_pruner *p, int32_t part);
-// The choices of its kind that rules allow a part: one bit each.
+// The choices for this kind of part that rules allow it: one bit each.
 uint64_t msc_pruner__allowed(const struct msc_pruner *p, int32_t part);
 // MSC_E_INVALID: a pattern matches no part; the message says how to list them.
 enum msc_status msc_pruner__check_rules(const struct msc_pruner *p);

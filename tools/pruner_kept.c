@@ -8,8 +8,8 @@
 
 #define OF_PRUNER "channels/"
 
-// A cache error only disables the cache, since everything can be recomputed; out of memory is
-// forwarded.
+// A cache error only disables the cache, since everything can be recomputed. MSC_E_NOMEM is
+// returned.
 static enum msc_status do_without(struct msc_pruner_kept *k, enum msc_status why) {
     if (why != MSC_OK && why != MSC_E_NOMEM) {
         msc_log(k->log, MSC_LOG_WARNING, "%s; pruning data is no longer cached",

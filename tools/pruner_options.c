@@ -58,8 +58,8 @@ static enum msc_status read_pattern(struct msc_sparsity *out, const cJSON *objec
         out->m <= out->n || out->m > MSC_SPARSITY_MOST) {
         return MSC_FAIL(
             MSC_E_INVALID,
-            "%s.pattern: \"%s\", expected \"N:M\" such as \"2:4\": keep N of each M weights, 0 < "
-            "N < M <= %d",
+            "%s.pattern is \"%s\", expected \"N:M\" such as \"2:4\" (keep N of each M weights, 0 < "
+            "N < M <= %d)",
             where, text, MSC_SPARSITY_MOST);
     }
     out->share = 1 - (double)out->n / out->m;
@@ -74,12 +74,12 @@ static enum msc_status read_sparsity(struct msc_prune_choice *out, const cJSON *
     if (msc_json_get(object, "sparsity")) {
         MSC_TRY(msc_json_get_double(&share, object, "sparsity", where));
         if (!(share >= 0 && share < 1)) {
-            return MSC_FAIL(MSC_E_INVALID, "%s.sparsity: %g, expected 0 or more, less than 1",
+            return MSC_FAIL(MSC_E_INVALID, "%s.sparsity is %g, expected at least 0 and less than 1",
                             where, share);
         }
         if (has_pattern && fabs(share - out->sparsity.share) > 1e-6) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "%s.sparsity: %g, but the pattern %d:%d means %g; remove one of them",
+                            "%s.sparsity is %g, but pattern %d:%d means %g; remove one of them",
                             where, share, out->sparsity.n, out->sparsity.m, out->sparsity.share);
         }
         out->sparsity.share = share;
@@ -91,8 +91,8 @@ static enum msc_status read_density(struct msc_prune_choice *out, const cJSON *o
                                     const char *where) {
     MSC_TRY(msc_json_get_double(&out->density, object, "density", where));
     if (!(out->density > 0 && out->density <= 1)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s.density: %g, expected more than 0, at most 1", where,
-                        out->density);
+        return MSC_FAIL(MSC_E_INVALID, "%s.density is %g, expected more than 0 and at most 1",
+                        where, out->density);
     }
     return MSC_OK;
 }
@@ -133,7 +133,8 @@ static enum msc_status check_labels(const struct msc_pruner_options *o) {
     for (size_t i = 0; i < o->n_choices; i++) {
         for (size_t k = 0; k < i; k++) {
             if (strcmp(o->choices[i].label, o->choices[k].label) == 0) {
-                return MSC_FAIL(MSC_E_INVALID, "env.choices[%zu]: the same as choices[%zu]", i, k);
+                return MSC_FAIL(MSC_E_INVALID, "env.choices[%zu] is the same as choices[%zu]", i,
+                                k);
             }
         }
     }

@@ -106,8 +106,8 @@ static uint32_t nearest_cut(const struct msc_pruner_group *part, int32_t n_kept)
     return best;
 }
 
-// Completes the cuts of a part: the allowed choices, with their effects in made [n_all]. Choices
-// of the other kind map to the cut that keeps most, disallowed ones to the nearest cut.
+// Completes the cuts of a part from its allowed choices; made [n_all] has their effects. Choices
+// for the other kind of part map to the cut that keeps most, disallowed choices to the nearest.
 static void end_cuts(struct msc_pruner *p, int32_t index, const struct msc_prune_cut made[],
                      bool is_sparse, int32_t n_all) {
     const struct msc_pruner_options *o = p->options;
@@ -155,7 +155,7 @@ static enum msc_status list_group(struct msc_pruner *p, int32_t index) {
     return MSC_OK;
 }
 
-// Leaves room for weights after the groups.
+// Lists the groups, and leaves room for weights after them.
 static enum msc_status list_groups(struct msc_pruner *p) {
     p->n_parts = p->channels.n_groups;
     p->groups = msc_arena_array(&p->arena, (size_t)(p->n_parts + p->sites.n_slots) + 1,
@@ -169,7 +169,8 @@ static enum msc_status list_groups(struct msc_pruner *p) {
 
 // ---- Consumers --------------------------------------------------------------------------------
 
-// The number of operands that are the tensor or what a `constant` joint makes of it.
+// The number of operands that are the tensor itself or the output of a `constant` joint that yields
+// it.
 static int32_t count_uses(const struct msc_graph *g, int32_t tensor) {
     int32_t n = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {

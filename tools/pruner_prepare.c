@@ -357,7 +357,7 @@ static enum msc_status load_moment(struct msc_pruner *p, const struct msc_array_
     name_moment(name, p, c, "means");
     const struct msc_array *means = msc_array_list_find(list, msc_str_text(name));
     if (!h && !means) {
-        return MSC_OK; // it has none
+        return MSC_OK; // the consumer has no moment
     }
     int64_t n_elements = msc_tensor_n_elements(msc_graph_tensor(p->g, c->tensor));
     bool fits = h && means && msc_array_dtype(h) == MSC_DTYPE_F32 && msc_array_n_dims(h) == 3 &&

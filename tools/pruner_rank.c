@@ -86,18 +86,18 @@ static void score_norms(double scores[], const struct msc_pruner *p, int32_t ind
 struct reading {
     const struct msc_consumer *consumer;
     struct msc_pruner_rows rows;
-    int64_t group; // of its moment
+    int64_t group; // index in the consumer's moment
     int32_t n_units;
     double share;     // 1 / energy of the consumer
-    int64_t *columns; // of all units, one unit after the other
-    int64_t *first;   // [n_units + 1] where a unit's columns begin in `columns`
+    int64_t *columns; // of all units, unit by unit
+    int64_t *first;   // [n_units + 1] start of each unit's columns in `columns`
     double *w;        // [n_rows, n]
     double *c;        // [n, n] the moments
     struct msc_elimination *left;
 };
 
 struct readings {
-    struct msc_arena arena; // of rows and columns
+    struct msc_arena arena; // holds the rows and columns
     size_t n;
     struct reading *all;
     int32_t n_units;

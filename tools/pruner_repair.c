@@ -32,7 +32,7 @@ static enum msc_status split_columns(struct columns *out, const struct msc_prune
 // Weights and moments of a group of rows, split into remaining and removed columns.
 struct solving {
     double *lost;   // [n_rows, n_gone] the removed weights
-    double *change; // [n_rows, n_kept] of the remaining ones
+    double *change; // [n_rows, n_kept] change of the remaining weights
     double *c;      // [n_kept, n_kept]
     double *cross;  // [n_gone, n_kept]
 };

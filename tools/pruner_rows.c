@@ -5,7 +5,7 @@ enum msc_status msc_pruner__rows(struct msc_pruner_rows *out, const struct msc_p
                                  const struct msc_consumer *c, struct msc_arena *arena) {
     const struct msc_tensor *t = msc_graph_tensor(p->g, c->tensor);
     const struct msc_slot *slot = &p->sites.slots[c->slots[0]];
-    // Without moments, the layout of the joint's rows.
+    // The layout of the joint's rows, for a consumer without moments.
     const struct msc_moment shape = {.n_groups = c->n_row_groups, .n_columns = c->n_columns};
     const struct msc_moment *moment = c->moment.n_groups > 0 ? &c->moment : &shape;
     int64_t n = moment->n_columns;

@@ -43,7 +43,7 @@ static enum msc_status add_density(struct msc_prune_fixed *out, struct msc_prune
                                    struct msc_prune_choice choices[], double density,
                                    const char *where, struct msc_arena *arena) {
     if (!(density > 0 && density <= 1)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: a density of %g, expected more than 0, at most 1",
+        return MSC_FAIL(MSC_E_INVALID, "%s: density is %g, expected more than 0 and at most 1",
                         where, density);
     }
     const char *label = msc_arena_printf(arena, "%g", density);

@@ -1,4 +1,4 @@
-// Removes single weights from what channel pruning leaves of a weight.
+// Removes single weights from the columns that remain after channel pruning.
 #include "tools/pruner_internal.h"
 
 #include <math.h>
@@ -28,10 +28,10 @@ static enum msc_status list_left(struct left *out, const struct msc_pruner_rows 
     return MSC_OK;
 }
 
-// The input of choosing weights in a group of rows.
+// The data that choose the weights to remove in a group of rows.
 struct thinning {
     const struct msc_prune_choice *choice;
-    enum msc_criterion criterion; // the choice's, or its replacement
+    enum msc_criterion criterion; // the choice's; without moments, l2
     bool repairs;
     struct msc_sparse_rows rows;
     double *moments; // [n, n]; NULL: not needed

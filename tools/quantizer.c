@@ -32,7 +32,7 @@ static bool site_matches(const struct msc_quantizer *q, int32_t site, const char
     return matches_any(patterns, n, s->name) || (t->alias[0] && matches_any(patterns, n, t->alias));
 }
 
-// Other float types, empty weights and what the schemes exclude stay unchanged.
+// False for types other than float32, for empty tensors and for schemes that stay float.
 static bool can_be_quantised(const struct msc_quantizer *q, int32_t site) {
     const struct msc_tensor *t = msc_graph_tensor(q->graph, q->sites.sites[site].tensor);
     bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
@@ -388,7 +388,7 @@ static enum msc_status save_array(struct msc_array_list *list, const char *name,
     return status;
 }
 
-// The name of the array that a site left float has in place of its scales.
+// The name of the array that is stored instead of scales if a site stays float (`left`).
 static enum msc_status left_name(struct msc_str *out, const struct msc_quantizer *q, int32_t site) {
     msc_str_clear(out);
     msc_str_printf(out, "%s/left", q->sites.sites[site].name);
@@ -449,7 +449,7 @@ static enum msc_status check_quant_numbers(const struct msc_quantizer *q, int32_
     }
     return fits ? MSC_OK
                 : MSC_FAIL(MSC_E_STATE,
-                           "parameters of %s, choice \"%s\": not scales and zero points",
+                           "parameters of %s, choice \"%s\": expected scales and zero points",
                            q->sites.sites[site].name, q->choices[choice].label);
 }
 

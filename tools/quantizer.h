@@ -24,13 +24,13 @@ struct msc_strategy_origin;
 
 enum msc_site_group {
     MSC_GROUP_TENSOR, // one decision for each weight and each activation tensor
-    MSC_GROUP_SITE,   // one for each use of an activation
-    MSC_GROUP_JOINT,  // one for a joint's activation and weight together
+    MSC_GROUP_SITE,   // one decision for each weight and each use of an activation
+    MSC_GROUP_JOINT,  // one decision for a joint's activation and weight together
 };
 
 #define MSC_LABEL_BYTES 64
 
-// A value in "observers": choose by the number of bits, for choices that name no observer.
+// A value in "observers": if a choice names no observer, its number of bits decides.
 #define MSC_OBSERVER_AUTO "auto"
 
 // One row of "choices".
@@ -52,7 +52,7 @@ struct msc_operand_scheme {
     // For weights, one scale per output channel; for activations that only depthwise convolutions
     // read, one per channel.
     bool is_per_channel;
-    bool is_float; // all stay float
+    bool is_float; // all such tensors stay float
 };
 
 struct msc_fixed_site {
@@ -63,9 +63,9 @@ struct msc_fixed_site {
 // all; patterns have * and ?.
 struct msc_choice_rule {
     int kind;         // enum msc_site_kind
-    const char *name; // the site's or the tensor's
+    const char *name; // name of the site or of its tensor
     const char *op;   // operator of a joint that reads it, MSC's name or ONNX's ("nn.relu", "Relu")
-    const char *producer; // name or operator of the joint that makes it
+    const char *producer; // name or operator of the joint that produces the tensor
     const char *consumer; // name or operator of a joint that reads it; the same joint as for `op`
     uint64_t allowed;     // one bit per choice
 };
@@ -98,9 +98,9 @@ struct msc_quantizer_options {
 // Reads the quantizer's keys of an environment's configuration ("target", "sites", "group",
 // "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules",
 // "outputs"); strings and lists are in the arena. A target refuses what its runtime cannot run
-// (graph/target.h). `target` is used if the object names none; without "sites" they are what
-// joints read. A choice without an observer takes the one in "observers", or "auto" if that names
-// none; without "observers" it takes "minmax".
+// (graph/target.h). `target` is used if the object names none. Without "sites", sites are what
+// joints read. A choice without an observer takes the one in "observers", or "auto" if "observers"
+// does not name one. Without "observers" it takes "minmax".
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
 
@@ -109,7 +109,7 @@ enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct ms
                                      const struct msc_quantizer_options *options);
 void msc_quantizer_destroy(struct msc_quantizer *q); // accepts NULL
 
-// Sites in order; one per use if the group is not `tensor`. Fixed ones already have their choice.
+// Sites in order; one per use if the group is not `tensor`. Fixed sites already have their choice.
 const struct msc_sites *msc_quantizer_sites(const struct msc_quantizer *q);
 size_t msc_quantizer_n_choices(const struct msc_quantizer *q);
 const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice);
@@ -125,26 +125,26 @@ int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site);
 // The choices that rules allow a site: one bit each.
 uint64_t msc_quantizer_allowed(const struct msc_quantizer *q, int32_t site);
 
-// Keeps sites float that do not contribute to the named tensors. MSC_E_INVALID: the model does
+// Keeps float the sites that do not contribute to the named tensors. MSC_E_INVALID: the model does
 // not compute one of them.
 enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *const outputs[],
                                         size_t n);
 
-// Keeps sites float that edits cannot reach on the evaluator's dataset, because their joints are
-// constant once lengths are known. *n_left of them were included before. MSC_E_INVALID: no site
-// remains.
+// Keeps float the sites that edits cannot reach on the evaluator's dataset, because their joints
+// are constant once lengths are known. Sets *n_left to the number of these that were included.
+// MSC_E_INVALID: no site remains.
 enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q, struct msc_evaluator *ev,
                                               int32_t *n_left);
 
-// Was a site left float during observation because of its values? These are infinity, which has
-// no scale, or NaN if a later joint tests for it.
+// Did observation leave a site float because it holds infinity, which has no scale, or NaN that a
+// later joint tests for?
 bool msc_quantizer_is_left(const struct msc_quantizer *q, int32_t site);
 
-// Long stages of finding scales and integers. `progress` (may be NULL) receives the amounts done
-// and in total of a stage, from one thread at a time.
+// Long stages of finding scales and integers. `progress` (may be NULL) receives a stage's amounts
+// done and in total, from one thread at a time.
 enum msc_quantizer_stage {
     MSC_STAGE_PASSES,   // values of the float model that are observed
-    MSC_STAGE_RANGES,   // sites
+    MSC_STAGE_RANGES,   // sites whose ranges are found
     MSC_STAGE_MOMENTS,  // uses of weights whose second moments are measured
     MSC_STAGE_INTEGERS, // uses of weights that are rounded
     MSC_N_STAGES
@@ -152,8 +152,8 @@ enum msc_quantizer_stage {
 typedef void (*msc_quantizer_progress)(void *payload, enum msc_quantizer_stage stage, size_t done,
                                        size_t all);
 
-// Observes the float model over the evaluator's dataset (of the same graph) and computes all quants.
-// Choices that depend on the inputs of weights are completed by msc_quantizer_round.
+// Observes the float model over the evaluator's dataset (of the same graph) and computes all
+// quants. msc_quantizer_round completes choices that depend on the inputs of weights.
 enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evaluator *ev,
                                       msc_quantizer_progress progress, void *payload);
 
@@ -161,9 +161,9 @@ enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evalua
 bool msc_quantizer_has_rounding(const struct msc_quantizer *q);
 
 struct msc_quantizer_rounding {
-    uint64_t memory_bytes; // for second moments, at least those of one use; 0: 256 MiB
-    // A cache of second moments: existing ones are not measured, others are added. If it cannot
-    // be written or read, `log` is warned and it is no longer used. NULL: none.
+    uint64_t memory_bytes; // limit for second moments; one use is always measured; 0: 256 MiB
+    // A cache of second moments: cached ones are not measured, others are added. If the file cannot
+    // be written or read, `log` gets a warning and the file is not used again. NULL: no cache.
     struct msc_array_log *kept;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
@@ -171,8 +171,9 @@ struct msc_quantizer_rounding {
     void *payload;
 };
 
-// After msc_quantizer_observe: the scales and integers of such choices, and adjustments of scales
-// for targets. The result depends neither on memory nor on the cache. MSC_E_CANCELLED.
+// Call after msc_quantizer_observe. Computes the scales and integers of choices that depend on the
+// inputs of weights, and adjusts scales for targets. The result depends neither on memory nor on
+// the cache. MSC_E_CANCELLED.
 enum msc_status msc_quantizer_round(struct msc_quantizer *q, struct msc_evaluator *ev,
                                     const struct msc_quantizer_rounding *options);
 
@@ -180,16 +181,16 @@ enum msc_status msc_quantizer_round(struct msc_quantizer *q, struct msc_evaluato
 enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_evaluator *ev,
                                         msc_quantizer_progress progress, void *payload);
 
-// A weight with other contents than in the model.
+// A weight whose contents differ from the model's.
 struct msc_quantizer_other {
     const struct msc_array *elements; // of the weight's shape, float32
-    const struct msc_moment *moment;  // of its inputs; NULL: none, rounds to nearest
-    const struct msc_array *bias;     // of its joint, in place of the model's; NULL: the model's
+    const struct msc_moment *moment;  // of the weight's inputs; NULL: round to nearest
+    const struct msc_array *bias;     // replaces the bias of the weight's joint; NULL: the model's
 };
 
-// Quantises such a weight by a choice with scales, after those of activations are known. *out is
-// owned by the caller (msc_quant_finish), sealed. Thread-safe. MSC_E_NOMEM; MSC_E_INVALID: the
-// moments cannot be used for rounding.
+// Quantises such a weight by a choice with scales, once activations have theirs. *out is owned by
+// the caller (msc_quant_finish), sealed. Thread-safe. MSC_E_NOMEM; MSC_E_INVALID: the moments
+// cannot be used for rounding.
 enum msc_status msc_quantizer_fit(struct msc_quant *out, const struct msc_quantizer *q,
                                   int32_t site, int32_t choice,
                                   const struct msc_quantizer_other *of);

@@ -5,24 +5,25 @@
 #include <pthread.h>
 #include <string.h>
 
-// Sampled values of a tensor, used to see whether a scale puts them on rounding ties: this many
-// per batch, fewer if there are many batches.
+// Numbers of values sampled per tensor, to detect scales that put values on rounding ties: at most
+// KEPT_OF_BATCH per place, fewer if there are many places.
 enum { KEPT_OF_BATCH = 2048, KEPT_OF_ALL = 32768, KEPT_LEAST = 16 };
 // For one channel, which has no histogram: the sampled values represent all of it.
 enum { KEPT_OF_CHANNEL = 4096 };
 
-// Statistics of one activation tensor, or of one of its channels. Sums are exact (extrema and
-// counts), so the order of batches does not matter; sampled values are stored by batch.
+// Statistics of one activation tensor, or of one of its channels. Extrema and counts are exact, so
+// the order of batches does not matter; sampled values are stored by place.
 struct seen {
-    int32_t slot;    // the slot that samples values
+    int32_t slot;    // slot at which values are sampled
     float low, high; // over finite values
     bool has_nan, has_infinite, has_finite;
     bool is_seen;                    // any value was seen
-    struct msc_histogram *histogram; // NULL: this is a channel, or it has channels
-    int64_t n_room;                  // per place
+    struct msc_histogram *histogram; // NULL for a channel and for a tensor with `channels`
+    int64_t n_room;                  // sampled values per place
     float *kept;                     // [n_places][n_room]
     int32_t *n_kept;                 // [n_places]
-    // If each channel has a scale: its axis and statistics per channel, in place of the above.
+    // If each channel has its own scale: the channel axis, and statistics per channel instead of
+    // the above.
     int32_t axis, n_channels;
     struct seen *channels; // [n_channels]
 };
@@ -30,7 +31,7 @@ struct seen {
 struct calibration {
     struct msc_quantizer *q;
     size_t n_places;       // units of observation: batches, or chunks of sequences
-    int32_t n_parts;       // per batch
+    int32_t n_parts;       // places per batch
     struct seen *seen;     // [n_sites]; slot MSC_NO_ID for weights and excluded sites
     int32_t *site_of_slot; // [n_slots] the site observed at a slot; MSC_NO_ID: none
     bool is_counting;      // second pass
@@ -384,7 +385,7 @@ static bool needs_histograms(const struct msc_quantizer *q) {
     return false;
 }
 
-// Excludes values that all readers of a tensor treat alike.
+// Clips ranges to exclude values that all consumers of a tensor treat alike.
 static void cut_ranges(struct calibration *c) {
     for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
         float cut = msc_quantizer__cut(c->q, i);

@@ -30,18 +30,18 @@ enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
 // Fails with MSC_E_INVALID: `found` is not the label of a choice; the message lists the labels.
 enum msc_status msc_quantizer__fail_label(const struct msc_quantizer_options *o, const cJSON *found,
                                           bool takes_float, const char *where);
-// quantizer_left.c. Fills `asked`; reads it for a site's tensors.
+// quantizer_left.c. Fills `asked`; then tells whether it is set for a site.
 enum msc_status msc_quantizer__find_questions(struct msc_quantizer *q);
 bool msc_quantizer__is_asked(const struct msc_quantizer *q, int32_t site);
 // Marks weights with NaN or infinity as left. MSC_E_INVALID: a weight has no elements.
 enum msc_status msc_quantizer__leave_infinite_weights(struct msc_quantizer *q);
-// Excludes sites that are left. MSC_E_INVALID: none remains.
+// Excludes the sites that stay float (`left`). MSC_E_INVALID: no site remains.
 enum msc_status msc_quantizer__drop_left(struct msc_quantizer *q);
 // How a choice of a site is observed and rounded.
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
                                                   int32_t choice);
-// The cut of the site's scheme (msc_scheme): that of hard swish, if only hard swishes read the
-// site as bytes for a target with forms; else 0.
+// The `cut` of the site's scheme (msc_scheme): hard swish's, if the target has forms and only hard
+// swishes read the site as bytes; else 0.
 float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site);
 // True if quants of the site are needed: it is searched or fixed to a choice.
 static inline bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site) {
@@ -51,8 +51,8 @@ static inline bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t
 bool msc_quantizer__has_scales(const struct msc_quantizer *q, size_t choice);
 // The layout of a site's scales under a choice, without their values.
 struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site, int32_t choice);
-// Sets the quant of that layout: copies scales and zero points of `from` into the arena, and adds
-// references to its integers and shifts.
+// Sets the quant of a site and choice, in the layout of msc_quantizer__form: copies scales and zero
+// points of `from` into the arena, and adds references to its integers and shifts.
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
                                    const struct msc_quant *from);
 // Quantises a weight with these elements by the observer of a choice, rounded to nearest

@@ -12,7 +12,7 @@ static bool asks(const struct msc_joint *j) {
     static const enum msc_op questions[] = {MSC_OP_ISNAN,     MSC_OP_ISINF, MSC_OP_EQUAL,
                                             MSC_OP_GREATER,   MSC_OP_LESS,  MSC_OP_GREATER_EQUAL,
                                             MSC_OP_LESS_EQUAL};
-    bool is_question = j->n_graphs > 0; // bodies of subgraphs may test
+    bool is_question = j->n_graphs > 0; // bodies of subgraphs may test for NaN
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         is_question = is_question || j->op == questions[i];
     }

@@ -20,7 +20,7 @@ static const char *const group_names[] = {"tensor", "site", "joint"};
 
 #define DEFAULT_PERCENTILE 99.99
 
-// Observers of choices that name none.
+// The observers for choices that name none.
 struct defaults {
     enum msc_observer observers[2]; // [kind of site]
     bool are_auto[2];
@@ -114,7 +114,7 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
     return label_choice(c, false);
 }
 
-// Group sizes that runtimes support.
+// Reads the group size; runtimes support only these sizes.
 static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object,
                                        const char *where) {
     double size = 0;
@@ -129,7 +129,7 @@ static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object
     return MSC_OK;
 }
 
-// Rounded integers are stored as bytes.
+// Reads the rounding. Rounded integers are stored as bytes, so they have at most 8 bits.
 static enum msc_status read_rounding(struct msc_choice *c, const cJSON *object, const char *where) {
     const char *name;
     if (!msc_json_get(object, "rounding")) {
@@ -272,13 +272,13 @@ static enum msc_status options_read_choices(struct msc_quantizer_options *out, c
         char where[48];
         snprintf(where, sizeof(where), "env.choices[%zu]", out->n_choices);
         if (out->n_choices == MAX_CHOICES) {
-            return MSC_FAIL(MSC_E_INVALID, "env.choices: more than %d", MAX_CHOICES);
+            return MSC_FAIL(MSC_E_INVALID, "env.choices has more than %d choices", MAX_CHOICES);
         }
         struct msc_choice *c = &choices[out->n_choices];
         MSC_TRY(read_choice(c, item, &defaults, where));
         for (size_t i = 0; i < out->n_choices; i++) {
             if (strcmp(choices[i].label, c->label) == 0) {
-                return MSC_FAIL(MSC_E_INVALID, "%s: the same as env.choices[%zu] (\"%s\")", where,
+                return MSC_FAIL(MSC_E_INVALID, "%s is the same as env.choices[%zu] (\"%s\")", where,
                                 i, c->label);
             }
         }

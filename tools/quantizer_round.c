@@ -14,11 +14,11 @@ struct rounded_weight {
     int32_t site;
     struct msc_moment moment;
     struct msc_weight_rows rows;
-    // The moments that rows are rounded by. Index 0: plain second moments; 1: centred ones, for choices
-    // whose shifts correct the mean.
+    // Moments for rounding rows. Index 0: plain second moments; 1: centred ones, for choices whose
+    // shifts correct the mean.
     struct rounded_by {
         const float *h;                 // NULL: no choice needs it
-        struct msc_gptq_order **orders; // [n_groups]; NULL likewise
+        struct msc_gptq_order **orders; // [n_groups]; NULL: no choice needs them
     } by[2];
     int n_threads;
 };
@@ -38,14 +38,14 @@ static bool needs_moments(const struct msc_quantizer *q, size_t choice) {
             c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE);
 }
 
-// Are integers stored? With a gain they are not the nearest ones of the final scale.
+// Does a choice store integers? After a gain, they are not the nearest ones under the final scale.
 static bool has_integers(const struct msc_choice *c) {
     return c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE;
 }
 
 // ---- One choice -------------------------------------------------------------------------------
 
-// Rows that share one scale have no gains of their own.
+// Does each row get its own gain? Not if rows share one scale.
 static bool is_corrected(const struct msc_choice *choice, const struct msc_quant *form) {
     return choice->correction == MSC_CORRECTION_AFFINE && form->n > 1;
 }
@@ -105,7 +105,7 @@ static void forget_constants(float h[], const struct msc_moment *m) {
     }
 }
 
-// Prepares what rows are rounded by, for the first choice that needs it.
+// Prepares the moments and orders when the first choice needs them.
 static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool has_orders,
                                 struct msc_arena *arena) {
     struct rounded_by *by = &w->by[has_shifts];
@@ -153,7 +153,7 @@ static enum msc_status round_choices(struct rounded_weight *w, struct msc_quanti
     for (size_t i = 0; i < q->n_choices; i++) {
         if (needs_moments(q, i)) {
             struct msc_quant found = {0};
-            // The quantisation by the calibration.
+            // The quantisation that calibration found.
             const struct msc_quant *now = msc_quantizer_quant(q, w->site, (int32_t)i);
             enum msc_status status = round_choice(&found, w, (int32_t)i, now, arena);
             if (status == MSC_OK) {
@@ -251,7 +251,7 @@ struct rounding {
     const struct msc_quantizer_rounding *options;
     struct msc_array_log *kept; // NULL: none, or disabled after an error
     int32_t *slots, *sites;     // [n] per use
-    struct msc_moment *moments; // [n] those measured and not yet rounded are set
+    struct msc_moment *moments; // [n] set from measurement until rounding
     size_t n, n_measured, n_rounded;
 };
 
@@ -287,8 +287,7 @@ static void tell_measured(void *payload, size_t done) {
     tell_rounding(r, MSC_STAGE_MOMENTS, r->n_measured + done);
 }
 
-// A cache error only disables the cache, since everything can be measured; out of memory is
-// forwarded.
+// A cache error only disables the cache, since everything can be measured. MSC_E_NOMEM is returned.
 static enum msc_status do_without(struct rounding *r, enum msc_status why) {
     if (why != MSC_OK && why != MSC_E_NOMEM) {
         msc_log(r->options->log, MSC_LOG_WARNING, "%s; second moments are no longer cached",

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 96 }; // ranges tried, or positions of an end
+enum { CANDIDATES = 96 }; // ranges that mse tries, or positions of each end
 
 // ---- Names ------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ static double bin_centre(const struct msc_histogram *h, int bin) {
 
 // ---- Histograms -------------------------------------------------------------------------------
 
-// Non-empty bins, with what every candidate needs of them.
+// Non-empty bins, with the values that every candidate needs.
 struct work {
     int n_bins;
     double centres[MSC_HISTOGRAM_BINS]; // ascending

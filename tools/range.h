@@ -1,12 +1,12 @@
 // Observers: derive the range that integers should cover from the observed values of a tensor.
 //
 //   minmax      the smallest and largest value
-//   percentile  the central part of the values, `percentile` percent on either side
-//   mse         the range with the least squared rounding error. Symmetric integers try CANDIDATES
-//               ranges with both ends shrunk alike. Others then start from the best of these and
+//   percentile  without the outermost 100 - `percentile` percent of the values on either side
+//   mse         the range with the least squared rounding error. All schemes try CANDIDATES ranges
+//               with both ends shrunk alike. Asymmetric ones then start from the best of these and
 //               move one end at a time over as many positions, until neither moves
-//   hessian     for weights, by the output error (tools/rounding.h); here it stands for mse of
-//               activations and minmax of other weights
+//   hessian     for weights, by the output error (tools/rounding.h); here it means mse for
+//               activations and minmax for other weights
 //
 // Every range includes 0. Symmetric quantisation uses its larger end on both sides.
 #ifndef MSC_TOOLS_RANGE_H
@@ -29,8 +29,8 @@ enum msc_observer {
 const char *msc_observer_name(enum msc_observer observer);
 bool msc_observer_find(enum msc_observer *out, const char *name);
 
-// How a weight's integers are found for its scales (tools/rounding.h). Only weights of
-// convolutions and linear layers support others than nearest.
+// How a weight's integers are found, given its scales (tools/rounding.h). Weights of other joints
+// than convolutions and linear layers support only nearest.
 enum msc_rounding {
     MSC_ROUNDING_NEAREST,
     MSC_ROUNDING_GPTQ,
@@ -68,9 +68,9 @@ struct msc_scheme {
     int32_t bits;      // 2 … 16
     bool is_symmetric; // zero point 0
     bool is_weight;    // symmetric weights do not use the lowest integer
-    bool has_lowest;   // exception: they do
-    // If positive: readers treat all values below -cut alike, so -cut must be a whole number of
-    // steps; without symmetry the range begins there.
+    bool has_lowest;   // symmetric weights use the lowest integer after all
+    // If positive: consumers treat all values below -cut alike, so -cut must be a whole number of
+    // steps. An asymmetric range begins at -cut.
     float cut;
 };
 
@@ -87,8 +87,8 @@ struct msc_observation {
     struct msc_scheme scheme;
 };
 
-// The range of a tensor from its histogram (whose ends are the exact minimum and maximum). May
-// fail with MSC_E_NOMEM.
+// The range of a tensor from its histogram, whose ends are the exact minimum and maximum. May fail
+// with MSC_E_NOMEM.
 enum msc_status msc_range_of_histogram(struct msc_range *out, const struct msc_histogram *h,
                                        const struct msc_observation *o);
 // The range of n finite values. May fail with MSC_E_NOMEM.

@@ -62,7 +62,7 @@ void msc_rounding__dequantize(float out[], const struct msc_rounding_rows *r) {
     }
 }
 
-// q - w for the current integers.
+// out = q - w for the current integers.
 static void subtract_weights(float out[], const struct msc_rounding_rows *r) {
     msc_rounding__dequantize(out, r);
     for (int64_t i = 0; i < r->n_rows * r->n_columns; i++) {
@@ -165,8 +165,8 @@ void msc_gptq_order_destroy(struct msc_gptq_order *o) {
     }
 }
 
-// Rounds column k of the order in all rows and updates the rest of its block. left [n_rows, n]:
-// the weights in that order; errors [n_rows, BLOCK].
+// Rounds column k of the order in all rows, and updates the rest of its block. left [n_rows, n]:
+// the current weights in that order; errors [n_rows, BLOCK].
 static void round_column(struct msc_rounding_rows *r, const struct msc_gptq_order *o, int64_t k,
                          int64_t end, double left[], double errors[]) {
     const double *factor = o->factor + k * o->n;

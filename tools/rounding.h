@@ -1,9 +1,9 @@
 // Rounds weights to integers by the effect on a joint's outputs.
 //
 // A row w of weights becomes q = (c - z) s with integers c. With H the second moment of the row's
-// inputs (tools/second_moment.h), its outputs change by (q - w)' H (q - w) in the mean square:
-// the error of the row. Scales are fitted for integers rounded to nearest; then the integers can
-// be improved:
+// inputs (tools/second_moment.h), the mean square change of its outputs is (q - w)' H (q - w): the
+// error of the row. Scales are fitted for integers rounded to nearest; then the integers can be
+// improved:
 //
 //     gptq     column by column, in descending order of the diagonal of H; the remaining columns
 //              compensate each rounding error (E. Frantar et al., "GPTQ", arXiv 2210.17323)
@@ -17,11 +17,11 @@
 //     MSC_TRY(msc_rounding_gptq(&rows, order));
 //     MSC_TRY(msc_rounding_descend(&rows, 4));
 //
-// Finally the outputs of a row may be corrected by a gain, which goes into its scales, and a
-// shift, which goes into a bias. They minimise the mean square difference to w x (least squares,
-// with the means of the columns). A shift corrects errors of the mean, so H is then centred. M.
-// Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction", arXiv
-// 1906.04721, uses only the shift.
+// Finally the outputs of a row may be corrected by a gain, which is multiplied into its scales, and
+// a shift, which is added to a bias. They minimise the mean square difference to w x (least
+// squares, with the means of the columns). A shift corrects errors of the mean, so H is then
+// centred. M. Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias
+// Correction", arXiv 1906.04721, uses only the shift.
 //
 // Everything is deterministic. The result for a row does not depend on other rows, so rows may be
 // computed in parallel, MSC_ROUNDING_ROWS at a time.
@@ -32,7 +32,7 @@
 
 #include <stdint.h>
 
-// More rows at a time are not faster and need more memory.
+// Rows per call. More are not faster and need more memory.
 #define MSC_ROUNDING_ROWS 64
 
 // Open structure; the caller owns everything.
@@ -59,15 +59,15 @@ void msc_rounding_nearest(struct msc_rounding_rows *rows);
 struct msc_gptq_order;
 enum msc_status msc_rounding_gptq(struct msc_rounding_rows *rows,
                                   const struct msc_gptq_order *order);
-// At most n_passes over all columns; stops when nothing changes.
+// Makes at most n_passes over all columns; stops when nothing changes.
 enum msc_status msc_rounding_descend(struct msc_rounding_rows *rows, int n_passes);
 
-// The current errors of the rows, into errors [n_rows].
+// Sets errors [n_rows] to the current errors of the rows.
 enum msc_status msc_rounding_errors(double errors[], const struct msc_rounding_rows *rows);
 
-// Multiplies the scales of each row by its gain, 0.5 to 2, and fills shifts [n_rows]. The inputs
-// have these means [n_columns], and H is centred. Without shifts (NULL) only a gain is fitted, and
-// H is not centred.
+// Multiplies the scales of each row by its gain, 0.5 to 2, and fills shifts [n_rows]. Needs the
+// means [n_columns] of the inputs, and centred H. If shifts is NULL, only a gain is fitted, and H
+// must not be centred.
 enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows *rows,
                                         const double means[]);
 

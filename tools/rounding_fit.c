@@ -10,8 +10,8 @@
 // One group of columns, over all rows.
 struct fit {
     const struct msc_rounding_rows *rows;
-    int64_t n;          // of the group
-    float *w;           // [n_rows, n]
+    int64_t n;          // columns of the group
+    float *w;           // [n_rows, n] weights
     float *h;           // [n, n]
     float *off, *moved; // [n_rows, n]
     struct msc_range *ranges;
@@ -19,7 +19,7 @@ struct fit {
     int32_t *zero_points;
     int *tried;               // [n_rows] current candidate
     int *best;                // [n_rows]
-    double *least;            // [n_rows] its error
+    double *least;            // [n_rows] error of the best
     struct guess *guesses;    // [n_rows, MSC_ROUNDING_RANGES]
     float *direction, *image; // [n] the first eigenvector of h, and h times it
     float *kept;              // [n_rows] scale of the best
@@ -114,7 +114,7 @@ static enum msc_status fit_init(struct fit *f, const struct msc_rounding_rows *r
 
 // ---- Estimates --------------------------------------------------------------------------------
 
-// Approximates the first eigenvector; most of h may be in one direction, that of the means.
+// Approximates the first eigenvector. Most of h may be in one direction: the means of the inputs.
 static double find_direction(struct fit *f) {
     enum { ROUNDS = 8 };
     float *v = f->direction;

@@ -27,12 +27,12 @@ struct msc_runtime {
     double timeout_s;
     struct msc_runtime_host host;
     struct msc_str request; // reused to save allocations
-    char note[NOTE_BYTES];  // its last progress note; "" if none
+    char note[NOTE_BYTES];  // the program's last progress note; "" if none
 };
 
 // ---- The program ------------------------------------------------------------------------------
 
-// Splits a command at blanks, unless all of it is the path of a file.
+// Splits a command at blanks, unless the whole text is the path of a file.
 static enum msc_status split_command(const char **argv[], const char *text,
                                      struct msc_arena *arena) {
     size_t n = 0;
@@ -128,7 +128,7 @@ static enum msc_status runtime_exchange(struct msc_runtime *r, cJSON *request, c
 
 // ---- Discovery --------------------------------------------------------------------------------
 
-// Copies an optional string into the arena; false if memory is short.
+// Copies an optional string into the arena; false if there is not enough memory.
 static bool copy_text(const char **out, const cJSON *object, const char *key,
                       struct msc_arena *arena) {
     const cJSON *text = msc_json_get(object, key);
@@ -343,8 +343,8 @@ static enum msc_status get_models(const cJSON **out, const cJSON *answer, size_t
     MSC_TRY(msc_json_get_array(out, answer, "models", "answer"));
     return (size_t)cJSON_GetArraySize(*out) == n_models
                ? MSC_OK
-               : MSC_FAIL(MSC_E_FORMAT, "answer: it has %d models, expected %zu",
-                          cJSON_GetArraySize(*out), n_models);
+               : MSC_FAIL(MSC_E_FORMAT, "answer: %d models, expected %zu", cJSON_GetArraySize(*out),
+                          n_models);
 }
 
 static enum msc_status read_latency(struct msc_latency *l, const cJSON *answer) {
@@ -498,7 +498,7 @@ enum msc_status msc_runtime_outputs(struct msc_runtime *r, const struct msc_runt
         cJSON_Delete(request);
         return status;
     }
-    // A leftover file would belong to another model.
+    // Removes a leftover file, which would hold the outputs of another model.
     if (remove(path) != 0 && errno != ENOENT) {
         cJSON_Delete(request);
         return MSC_FAIL(MSC_E_IO, "cannot remove %s: %s", path, strerror(errno));

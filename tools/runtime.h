@@ -10,10 +10,10 @@
 //     MSC_TRY_OUT(msc_runtime_latency(runtime, &job, &latency));
 //     out: msc_runtime_stop(runtime);
 //
-// The program is the first of these: the command in the options; $MSCGYM_RUNTIME, a file or a
-// command with words separated by blanks; the file next to this program; the one in PATH. It ends
-// with the thread that started it. If it dies, hangs or answers nonsense, it is ended, the error
-// says what it did last, and every later call is MSC_E_STATE.
+// The first of these is started: the command in the options; $MSCGYM_RUNTIME, a file or a command
+// with words separated by blanks; mscgym-runtime next to this program; mscgym-runtime in PATH. The
+// program ends with the thread that started it. If it dies, hangs or answers nonsense, it is ended,
+// the error says what it did last, and every later call fails with MSC_E_STATE.
 #ifndef MSC_TOOLS_RUNTIME_H
 #define MSC_TOOLS_RUNTIME_H
 
@@ -29,8 +29,7 @@ struct msc_runtime;
 
 struct msc_runtime_options {
     const char *const *command;      // NULL-terminated; NULL: found as described above
-    double timeout_s;                // longest silence; it sends a note for every model that it
-                                     // loads
+    double timeout_s;                // longest silence; each model loaded sends a note
     const struct msc_cancel *cancel; // polled while waiting; may be NULL
 };
 
@@ -41,7 +40,7 @@ struct msc_runtime_options {
 struct msc_runtime_found {
     const char *name;
     const char *version; // NULL: not usable
-    const char *missing; // why it is not usable, and what to do; NULL if it is
+    const char *missing; // why it is not usable, and what to do; NULL: usable
 };
 struct msc_runtime_host {
     const char *processor;
@@ -58,7 +57,7 @@ enum msc_status msc_runtime_start(struct msc_runtime **out,
                                   const struct msc_runtime_options *options);
 void msc_runtime_stop(struct msc_runtime *runtime); // accepts NULL
 const struct msc_runtime_host *msc_runtime_host(const struct msc_runtime *runtime);
-// False once it has failed and was ended.
+// False once the program has failed and was ended.
 bool msc_runtime_is_alive(const struct msc_runtime *runtime);
 // MSC_E_INVALID if the name is unknown, MSC_E_DEVICE if the runtime is not installed.
 enum msc_status msc_runtime_find(const struct msc_runtime_found **out,
@@ -81,16 +80,16 @@ struct msc_runtime_job {
     { .batch = 1, .n_threads = 1, .n_rounds = 20 }
 
 // Latencies of the job's models on the first batch; `latency` must be zero and is owned by the
-// caller. MSC_E_STATE with the program's message if it refuses, such as an unsupported model.
+// caller. MSC_E_STATE with the program's message if it refuses, say, an unsupported model.
 enum msc_status msc_runtime_latency(struct msc_runtime *runtime, const struct msc_runtime_job *job,
                                     struct msc_latency *latency);
-// Times of the job's models and their kernels on the first batch, into profiles [n_models]: the
-// minimum over runs, which is least disturbed. All are in the arena.
+// Fills profiles [n_models] with the times of the job's models and their kernels on the first
+// batch: the minimum over runs, which is least disturbed. Arrays and strings are in the arena.
 enum msc_status msc_runtime_profile(struct msc_runtime *runtime, const struct msc_runtime_job *job,
                                     struct msc_profile profiles[], struct msc_arena *arena);
 // Writes the outputs of the job's only model on all samples of its inputs (not NULL) to the .npz
 // `path`: an array for each output, with batches joined along the first axis. An existing file is
-// removed first. MSC_E_STATE as above; MSC_E_FORMAT: it wrote no file, but is still usable.
+// removed first. MSC_E_STATE as above; MSC_E_FORMAT: the program wrote no file, but remains usable.
 enum msc_status msc_runtime_outputs(struct msc_runtime *runtime, const struct msc_runtime_job *job,
                                     const char *path);
 

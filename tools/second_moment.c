@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <string.h>
 
-// Trials of the evaluator: the plan (or the float model if there is none), then the float model
-// next to the plan. Their rows are the sides of tools/moment_sums.h.
+// Trials of the evaluator. TRIAL runs the plan, or the float model if there is no plan; FLOAT_TRIAL
+// runs the float model next to a plan. Their rows are the sides of tools/moment_sums.h.
 enum { TRIAL, FLOAT_TRIAL };
 
 // One use of a weight while rows are gathered. Sums are formed in the order of places; rows of
@@ -36,9 +36,9 @@ struct gathering {
     int32_t n_parts;
     struct use *uses;
     size_t n_uses;
-    int32_t *use_of_slot; // [n_slots] by the slot of the input: the first use, then `next`
+    int32_t *use_of_slot; // [n_slots] first use that reads this input slot; `next` has the others
     int32_t *next;        // [n_uses] another use that reads the same slot
-    size_t n_done, n_all; // places, over all uses
+    size_t n_done, n_all; // places summed and in total, over all uses
 };
 
 // ---- Selecting rows ---------------------------------------------------------------------------
@@ -94,7 +94,7 @@ static enum msc_status count_rows(struct gathering *g, struct use *u) {
     for (size_t p = 0; p < g->n_places; p++) {
         const struct msc_plan *plan = msc_evaluator_plan(g->ev, p / (size_t)g->n_parts);
         if ((int32_t)(p % (size_t)g->n_parts) >= plan->n_parts) {
-            continue; // a shorter sequence
+            continue; // this sequence has fewer chunks
         }
         if (!describe_use(&d, plan, u->weight_slot, (int32_t)(p % (size_t)g->n_parts))) {
             u->input_slot = MSC_NO_ID;
@@ -193,7 +193,7 @@ static size_t n_trials(const struct gathering *g) {
     return g->options->edits ? 2 : 1;
 }
 
-// Are the rows of the next place there, from all trials? Skips places without rows.
+// Have all trials handed in the rows of the next place? Skips places without rows.
 static bool has_turn(struct use *u, const struct gathering *g) {
     while (u->turn < g->n_places && u->count[u->turn] == 0) {
         u->turn++;
@@ -238,8 +238,8 @@ static int64_t clear_rows(const struct use *u, float *const sides[2], int64_t co
     return n_cleared;
 }
 
-// Hands in the rows of a place and a trial (takes ownership), then adds all rows whose turn it
-// is. Rows that come again, because a trial was retried, are dropped.
+// Hands in the rows of a place and a trial (takes ownership), then adds all rows whose turn it is.
+// Rows that arrive twice because a trial was retried are dropped.
 static void hand_in(struct gathering *g, struct use *u, size_t trial, size_t place, float *rows) {
     pthread_mutex_lock(&g->lock);
     bool is_new = place >= u->turn && !u->waiting[trial][place];

@@ -4,8 +4,8 @@
 // tools/rounding.h minimises (B. Hassibi and D. Stork, "Second order derivatives for network
 // pruning", NIPS 1992).
 //
-// From all rows of a batch its share of `n_rows` is sampled: the batch is divided into that many
-// stretches of equal length, and one row is drawn from each by a random number from the seed, the
+// Each batch contributes its share of `n_rows`: it is divided into that many stretches of equal
+// length, and one row is drawn at random from each. The random numbers depend on the seed, the
 // weight and the batch. H is summed in the order of the rows, independent of threads; rows
 // themselves are not stored (tools/moment_sums.h).
 //
@@ -15,8 +15,8 @@
 //     ... moments[i].h ...
 //     msc_moment_finish(&moments[i]);
 //
-// Under a plan the rows are the inputs that its joints read, quantised by the plan. In addition
-// to H there are their products with the rows of the float model at the same positions.
+// Under a plan, the rows are the inputs as the plan quantises them. The moment then also has the
+// products of these rows with the float model's rows at the same positions.
 #ifndef MSC_TOOLS_SECOND_MOMENT_H
 #define MSC_TOOLS_SECOND_MOMENT_H
 
@@ -33,13 +33,13 @@ struct msc_moment {
     double *means;  // [n_groups, n_columns] means of the columns
     // Under a plan, else NULL: F' X / n of the float model's rows F.
     float *cross;        // [n_groups, n_columns, n_columns], by columns of F, then of X
-    double *float_means; // [n_groups, n_columns] of F
+    double *float_means; // [n_groups, n_columns] means of F
 };
 
 struct msc_moment_options {
-    int64_t n_rows; // upper limit, but at least one per batch
+    int64_t n_rows; // most rows sampled, but at least one per batch
     uint64_t seed;
-    uint64_t memory_bytes; // for this, in addition to the evaluator; at least one use is measured
+    uint64_t memory_bytes; // limit, without the evaluator's; one use is always measured
     int n_threads;
     // The plan: edits [n_slots] of the evaluator; edits of inputs must be quantisations. NULL:
     // the float model.
@@ -61,8 +61,8 @@ enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
 // Combines the moments of two uses of one weight, weighted by their rows. False, without effect,
 // if their groups or columns differ or one has no moments.
 bool msc_moment_add(struct msc_moment *sum, const struct msc_moment *m);
-// Centres products of columns [n_groups, n_columns, n_columns] around the means a and b: the part
-// that no bias can correct.
+// Centres products of columns [n_groups, n_columns, n_columns] around the means a and b, which
+// leaves the part that no bias can correct.
 void msc_moment_centre(float out[], const float products[], const double a[], const double b[],
                        const struct msc_moment *m);
 void msc_moment_finish(struct msc_moment *m); // accepts zeroed

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Limits of conjugate gradient steps, at the end and between stages; and the relative squared
-// gradient at which they stop.
+// Most conjugate gradient steps in the final repair and between stages, the number of stages, and
+// the relative squared gradient at which repair stops.
 enum { MOST_STEPS = 40, STEPS_BETWEEN = 10, STAGES = 8 };
 #define RESIDUAL 1e-8
 
@@ -210,8 +210,8 @@ static struct msc_sparsity sparsity_after(const struct msc_sparsity *s, int stag
         .share = s->share * part, .n = s->m - (int)((s->m - s->n) * part + 0.5), .m = s->m};
 }
 
-// Chooses in stages, each by the weights repaired after the previous one. The rows' own weights
-// are unchanged.
+// Chooses in stages. Each stage uses the weights as repaired after the previous stage. The rows'
+// own weights are unchanged.
 static enum msc_status choose_by_stages(struct choosing *c, const struct msc_sparsity *s) {
     struct msc_sparse_rows *rows = c->rows, now = *rows;
     size_t n_bytes = (size_t)(rows->n_rows * rows->n_columns) * sizeof(now.w[0]);

@@ -1,5 +1,5 @@
-// Removes single weights, which leaves a matrix of the same size with zeros: chooses the weights,
-// and repairs the others.
+// Removes single weights: chooses them, sets them to 0 and repairs the others. The matrix keeps its
+// size.
 //
 // Rows W, multiplied by the same inputs with second moments C (tools/second_moment.h), lose a
 // share of their weights, or all but N of each M neighbours, "N:M" (A. Mishra et al.,
@@ -13,7 +13,7 @@
 //               removed in eight stages of decreasing size (M. Zhu and S. Gupta, arXiv 1710.01878:
 //               a share of 1 - (1 - t / 8)^3 of them after stage t), and the others are repaired
 //               in between, as below. SparseGPT (E. Frantar and D. Alistarh, ICML 2023), in which
-//               columns compensate for those before them, lost about as much at 50 % sparsity, and
+//               later columns compensate for earlier ones, lost about as much at 50 % sparsity, and
 //               twice as much at 70 %
 //
 // A share is taken over all rows together. Among equal weights the first is removed.
@@ -39,7 +39,7 @@
 
 // Keeps N of each M weights or, without M, all but a share.
 struct msc_sparsity {
-    double share; // to remove, 0 <= share < 1
+    double share; // share to remove, 0 <= share < 1
     int n, m;     // 0: no pattern
 };
 #define MSC_SPARSITY_MOST 32 // m
@@ -47,7 +47,7 @@ struct msc_sparsity {
 // Open structure; the caller owns everything.
 struct msc_sparse_rows {
     int64_t n_rows, n_columns;
-    int64_t run; // neighbours are within this many columns: the input channels of one kernel
+    int64_t run; // columns that patterns do not cross: the input channels of one kernel
                  // position
     double *w;   // [n_rows, n_columns]
     const double
@@ -55,19 +55,20 @@ struct msc_sparse_rows {
     bool *is_kept; // [n_rows, n_columns]
 };
 
-// The number of weights kept. An incomplete group of M at the end of a run also keeps N weights,
-// or all.
+// The number of weights kept. An incomplete group of M at the end of a run also keeps N weights, or
+// all if it has fewer.
 int64_t msc_sparsity_count(const struct msc_sparsity *s, int64_t n_rows, int64_t n_columns,
                            int64_t run);
-// Memory of `n_kept` out of n float32 weights: 4 bytes each, plus their positions. A pattern needs
-// ceil(log2 M) bits each (2 for 2:4, as in tensor cores), otherwise one bit for each of the n.
+// Memory of `n_kept` out of n float32 weights: 4 bytes each, plus their positions. With a pattern,
+// a position takes ceil(log2 M) bits (2 for 2:4, as in tensor cores). Without a pattern, positions
+// take one bit for each of the n weights.
 double msc_sparsity_bytes(const struct msc_sparsity *s, int64_t n_kept, int64_t n);
 
 // Fills is_kept; MSC_CRITERION_LOSS is not supported. MSC_E_INVALID: c is not positive definite,
 // which hessian needs; MSC_E_NOMEM.
 enum msc_status msc_sparse_rows_choose(struct msc_sparse_rows *r, const struct msc_sparsity *s,
                                        enum msc_criterion criterion);
-// Both set removed weights to 0. May fail with MSC_E_NOMEM.
+// Both functions set removed weights to 0. Repair may fail with MSC_E_NOMEM.
 enum msc_status msc_sparse_rows_repair(struct msc_sparse_rows *r);
 void msc_sparse_rows_mask(struct msc_sparse_rows *r);
 

@@ -70,7 +70,7 @@ bool msc_strategy__names_joint(const struct msc_strategy_edit *e, const char *jo
 }
 
 // Removes from earlier edits what `e` covers: its joints, or the whole tensor. An earlier edit of
-// the whole tensor remains if `e` is for some joints, and applies to the others.
+// the whole tensor remains if `e` is for some joints; it then applies to the other joints.
 static void give_way(struct msc_strategy *s, const struct msc_strategy_edit *e) {
     size_t kept = 0;
     for (size_t i = 0; i < s->n; i++) {

@@ -26,7 +26,8 @@ MSC_PUBLIC_BEGIN
 struct msc_evaluator;
 struct msc_strategy;
 
-// For sites of that scheme's target (`by_use` is ignored); NULL: for what joints read.
+// Makes an empty strategy for the sites of the scheme's target (`by_use` is ignored). NULL: for
+// what joints read.
 enum msc_status msc_strategy_create(struct msc_strategy **out,
                                     const struct msc_site_scheme *scheme);
 void msc_strategy_destroy(struct msc_strategy *s); // accepts NULL
@@ -37,14 +38,14 @@ struct msc_strategy_origin {
     double percentile;  // for MSC_OBSERVER_PERCENTILE
     double range_scale; // factor on the observed range
     bool is_symmetric;
-    enum msc_rounding rounding; // of integers that are not rounded to nearest
+    enum msc_rounding rounding; // how integers were found, if not rounded to nearest
     enum msc_correction correction;
 };
 
 // The choice at a site. All of it is copied.
 struct msc_strategy_choice {
     const char *label;
-    const struct msc_quant *quant;            // NULL: float, whatever the strategy had for it
+    const struct msc_quant *quant;            // NULL: float, which overrides earlier edits
     const struct msc_strategy_origin *origin; // NULL: unknown, or without scales
 };
 
@@ -56,7 +57,7 @@ enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph 
                                  const struct msc_sites *sites, int32_t site,
                                  const struct msc_strategy_choice *choice);
 // Adds the edits of `later`, which override those of `s`. If `s` has none yet, it takes the sites
-// of `later`. MSC_E_STATE: they are for other sites.
+// of `later`. MSC_E_STATE: the two are for different sites.
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later);
 size_t msc_strategy_n_edits(const struct msc_strategy *s);
 
@@ -75,16 +76,17 @@ bool msc_strategy_prunes(const struct msc_strategy *s);
 bool msc_strategy_prunes_as(const struct msc_strategy *s, const struct msc_strategy *other);
 size_t msc_strategy_n_replaced(const struct msc_strategy *s);
 const char *msc_strategy_replaced(const struct msc_strategy *s, size_t index); // the tensor's name
-// Rebases a strategy found on the graph that `before` leaves onto the original graph; it must
-// replace every weight that `before` replaces. MSC_E_UNSUPPORTED: the rest of a group is not one
-// of its groups.
+// Rebases `s`, found on the graph that `before` prunes, onto the original graph. `s` must replace
+// every weight that `before` replaces. MSC_E_UNSUPPORTED: the units that `before` keeps of a group
+// are no longer one group in `s`.
 enum msc_status msc_strategy_prune_after(struct msc_strategy *s, const struct msc_strategy *before);
-// Marks the units of a graph's channels to remove, is_gone [n_units]. MSC_E_STATE: the graph
-// lacks them.
+// Marks the units of a graph's channels to remove, is_gone [n_units]. MSC_E_STATE: the graph lacks
+// these channels.
 enum msc_status msc_strategy_mark(bool is_gone[], const struct msc_strategy *s,
                                   const struct msc_channels *channels);
-// The graph without these channels and with these elements. *out is owned by the caller.
-// MSC_E_STATE: the graph lacks them, or the strategy was found with other weights.
+// The graph without the pruned channels and with the replaced elements. *out is owned by the
+// caller. MSC_E_STATE: the graph lacks these channels or weights, or the strategy was found with
+// other weights.
 enum msc_status msc_strategy_prune(struct msc_graph **out, const struct msc_strategy *s,
                                    const struct msc_graph *g);
 
@@ -104,11 +106,11 @@ enum msc_status msc_strategy_save(const struct msc_strategy *s, const struct msc
 // and so is for another graph.
 enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct msc_graph *g,
                                    const struct msc_sites *sites, const struct msc_edit *edits[]);
-// The same, but for any weights; a strategy that prunes applies to the graph that it makes.
+// Like msc_strategy_apply, but for any weights; a strategy that prunes applies to the pruned graph.
 enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const struct msc_graph *g,
                                           const struct msc_sites *sites,
                                           const struct msc_edit *edits[]);
-// MSC_E_STATE if it was found with other weights than the graph has.
+// MSC_E_STATE: the strategy was found with other weights than the graph's.
 enum msc_status msc_strategy_check_weights(const struct msc_strategy *s, const struct msc_graph *g);
 // Recomputes every scale and zero point from the graph's weights and the float model over the
 // evaluator's dataset (of the same graph), by the observers that the edits name; choices are
@@ -116,8 +118,8 @@ enum msc_status msc_strategy_check_weights(const struct msc_strategy *s, const s
 enum msc_status msc_strategy_recalibrate(struct msc_strategy *s, const struct msc_graph *g,
                                          struct msc_evaluator *ev);
 struct msc_hash msc_strategy_hash(const struct msc_strategy *s);
-// The strategy file of a section that lists no searches identifies its record by this hash, of
-// the record's identity and the strategy's contents. False if it identifies none.
+// The strategy file of a section that lists no searches identifies its record by this hash of the
+// record's identity and the strategy's contents. False if the strategy has no such hash.
 bool msc_strategy_is_plain(struct msc_hash *out, const struct msc_strategy *s);
 struct msc_hash msc_strategy_plain_hash(const struct msc_strategy *s, struct msc_hash record);
 

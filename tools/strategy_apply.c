@@ -1,5 +1,5 @@
-// Merges, hashes and applies strategies: what concerns their edits of tensors (strategy.c) and
-// their pruning (strategy_prune.c).
+// Merges, hashes and applies strategies: work on both the edits of tensors (strategy.c) and the
+// pruning (strategy_prune.c).
 #include "base/alloc.h"
 #include "graph/passes/prune.h"
 #include "tools/strategy_internal.h"
@@ -12,7 +12,8 @@ static const char *sites_text(const struct msc_target *target) {
     return target ? target->name : "inputs of joints only";
 }
 
-// The same edits mean something different if other joints read the tensor as integers.
+// Fails for other sites: the same edits mean something different if other joints read the tensor as
+// integers.
 static enum msc_status check_target(const struct msc_strategy *s, const struct msc_target *target) {
     return s->target == target || s->n == 0 ? MSC_OK
                                             : MSC_FAIL(MSC_E_STATE,
@@ -161,16 +162,18 @@ enum msc_status msc_strategy_check_weights(const struct msc_strategy *s,
     }
     const char *name = s->name ? s->name : "the strategy";
     if (msc_strategy_prunes(s)) {
-        return MSC_FAIL(MSC_E_STATE,
-                        "%s: found with other weights than this model has, and its pruned channels "
-                        "depend on them; search again",
-                        name);
+        return MSC_FAIL(
+            MSC_E_STATE,
+            "%s was found with other weights than this model's, and its pruned channels "
+            "depend on them; search again",
+            name);
     }
-    return MSC_FAIL(MSC_E_STATE,
-                    "%s: found with other weights than this model has; mscgym export --model MODEL "
-                    "--strategy %s --recalibrate --dataset INPUTS -o FILE keeps its choices and "
-                    "recomputes the scales",
-                    name, name);
+    return MSC_FAIL(
+        MSC_E_STATE,
+        "%s was found with other weights than this model's; mscgym export --model MODEL "
+        "--strategy %s --recalibrate --dataset INPUTS -o FILE keeps its choices and "
+        "recomputes the scales",
+        name, name);
 }
 
 enum msc_status msc_strategy__fail_fit(const struct msc_strategy *s, enum msc_status status) {

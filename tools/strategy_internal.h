@@ -15,7 +15,7 @@ struct msc_strategy_edit {
     struct msc_edit edit;
 };
 
-// A group of which channels are removed.
+// A group that loses some of its channels.
 struct msc_strategy_group {
     const char *name, *label;
     int32_t n_units, n_kept;
@@ -31,13 +31,13 @@ struct msc_strategy {
     struct msc_arena arena;
     const char *name;                // begins error messages; NULL: not read from a file
     const struct msc_target *target; // of the sites' scheme
-    bool has_weights; // it was read from a file, or recalibrated: it is for these weights only
+    bool has_weights; // read from a file or recalibrated, so valid only for `weights`
     struct msc_hash weights;
     bool has_plain; // made by a section without searches
     struct msc_hash plain;
     struct msc_strategy_edit *edits;
     size_t n, capacity;
-    struct msc_array **arrays; // references of the edits' arrays
+    struct msc_array **arrays; // references to the edits' arrays
     size_t n_arrays, arrays_capacity;
     struct msc_strategy_group *groups;
     size_t n_groups, groups_capacity;

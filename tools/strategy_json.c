@@ -172,7 +172,7 @@ static enum msc_status read_numbers(struct msc_strategy *s, struct msc_quant *q,
     return MSC_OK;
 }
 
-// Optional. The caller owns the array.
+// Reads optional integers of a weight. The caller owns the array.
 static enum msc_status read_chosen(struct msc_quant *q, const cJSON *object, const char *where) {
     const char *text;
     struct msc_array *integers = NULL;
@@ -194,7 +194,7 @@ static enum msc_status read_chosen(struct msc_quant *q, const cJSON *object, con
     return MSC_OK;
 }
 
-// Optional. The caller owns the array.
+// Reads optional shifts. The caller owns the array.
 static enum msc_status read_shifts(struct msc_quant *q, const cJSON *object, const char *where) {
     const cJSON *list;
     const cJSON *item;
@@ -209,7 +209,7 @@ static enum msc_status read_shifts(struct msc_quant *q, const cJSON *object, con
     float *to = msc_array_data(shifts);
     cJSON_ArrayForEach(item, list) {
         if (!cJSON_IsNumber(item) || !isfinite((float)item->valuedouble)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: shifts: expected numbers", where);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: shifts must be numbers", where);
         }
         to[i++] = (float)item->valuedouble;
     }
@@ -231,7 +231,7 @@ static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_e
         msc_arena_array(&s->arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(e->joints[0]));
     cJSON_ArrayForEach(item, list) {
         if (!cJSON_IsString(item)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: joints: expected names", where);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: joints must be names", where);
         }
         MSC_TRY(MSC_ALLOCATED(e->joints));
         e->joints[e->n_joints++] = item->valuestring;
@@ -243,8 +243,8 @@ static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_e
 static enum msc_status check_limits(const struct msc_quant *q, const char *where) {
     int32_t half = (int32_t)1 << (q->bits - 1);
     if (q->low < -half || q->high > (q->low < 0 ? half - 1 : 2 * half - 1)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: %d to %d does not fit %d bits", where, q->low, q->high,
-                        q->bits);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: integers from %d to %d do not fit %d bits", where,
+                        q->low, q->high, q->bits);
     }
     return MSC_OK;
 }
@@ -301,7 +301,7 @@ static bool has_origin(const cJSON *object) {
     return has;
 }
 
-// Either all members or none.
+// Reads how the scales were found: either all members or none.
 static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *object,
                                    const char *where) {
     struct msc_strategy_origin *o = &e->origin;
@@ -338,8 +338,8 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
     if (!(o->percentile > 50 && o->percentile <= 100) ||
         !(o->range_scale >= 0.01 && o->range_scale <= 100)) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: percentile %g and range_scale %g, expected more than 50 to 100 and "
-                        "0.01 to 100",
+                        "%s: percentile is %g and range_scale %g, expected percentile above 50 "
+                        "up to 100 and range_scale 0.01 to 100",
                         where, o->percentile, o->range_scale);
     }
     e->has_origin = true;
@@ -406,7 +406,7 @@ static enum msc_status read_plain(struct msc_strategy *s, const cJSON *json, con
     s->has_plain = true;
     return msc_hash_parse(&s->plain, text)
                ? MSC_OK
-               : MSC_FAIL(MSC_E_FORMAT, "%s: plain: \"%s\" is not a hash", name, text);
+               : MSC_FAIL(MSC_E_FORMAT, "%s: plain is \"%s\", which is not a hash", name, text);
 }
 
 // Reads the schema and the members about the whole strategy.
@@ -430,7 +430,8 @@ static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, cons
     s->has_weights = true;
     return msc_hash_parse(&s->weights, weights)
                ? MSC_OK
-               : MSC_FAIL(MSC_E_FORMAT, "%s: weights: \"%s\" is not a hash", name, weights);
+               : MSC_FAIL(MSC_E_FORMAT, "%s: weights is \"%s\", which is not a hash", name,
+                          weights);
 }
 
 static enum msc_status strategy_read_all(struct msc_strategy *s, const cJSON *json,

@@ -81,8 +81,8 @@ enum msc_status msc_strategy_prune_after(struct msc_strategy *s,
         if (group->n_units != first->n_kept) {
             return MSC_FAIL(
                 MSC_E_UNSUPPORTED,
-                "channels of %s cannot be pruned again: %d of them were left, and %d are "
-                "one group now; exclude it",
+                "channels of %s cannot be pruned again: %d of them remained, but now %d "
+                "form one group; exclude it",
                 group->name, (int)first->n_kept, (int)group->n_units);
         }
         for (int32_t k = 0; k < group->n_kept; k++) {
@@ -221,7 +221,7 @@ static enum msc_status read_group(struct msc_strategy *s, const cJSON *object, c
     group.kept = msc_alloc_zero((size_t)cJSON_GetArraySize(list) + 1, sizeof(group.kept[0]));
     enum msc_status status = MSC_ALLOCATED(group.kept);
     if (status == MSC_OK && !take_kept(&group, list)) {
-        status = MSC_FAIL(MSC_E_FORMAT, "%s: kept: expected ascending indices of %lld units", where,
+        status = MSC_FAIL(MSC_E_FORMAT, "%s: kept must list ascending indices of %lld units", where,
                           (long long)n_units);
     }
     if (status == MSC_OK) {
@@ -239,7 +239,7 @@ static enum msc_status read_shape(int64_t dims[MSC_MAX_DIMS], int *n_dims, const
         if (*n_dims == MSC_MAX_DIMS || !cJSON_IsNumber(item) || item->valuedouble < 1 ||
             item->valuedouble > INT32_MAX ||
             item->valuedouble != (double)(int64_t)item->valuedouble) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: shape: expected at most %d lengths", where,
+            return MSC_FAIL(MSC_E_FORMAT, "%s: shape must list at most %d lengths", where,
                             MSC_MAX_DIMS);
         }
         dims[(*n_dims)++] = (int64_t)item->valuedouble;
@@ -268,7 +268,7 @@ static enum msc_status read_weight(struct msc_strategy *s, const cJSON *object, 
         n *= (double)dims[i];
     }
     if (n != (double)n_bytes) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: elements: %zu bytes, expected %.0f for this shape",
+        return MSC_FAIL(MSC_E_FORMAT, "%s: elements has %zu bytes, expected %.0f for this shape",
                         where, n_bytes, n);
     }
     MSC_TRY(msc_array_create(&elements, MSC_DTYPE_F32, n_dims, dims));

@@ -13,7 +13,7 @@ struct recalibration {
     struct msc_strategy *strategy;
     const struct msc_graph *graph;
     struct msc_arena arena;
-    int32_t *choice_of; // [strategy->n] in this round; MSC_NO_ID: in another round
+    int32_t *choice_of; // [strategy->n] choice in this round; MSC_NO_ID: another round
     bool *is_done;      // [strategy->n]
     struct msc_choice *choices;
     const char **names; // of tensors

@@ -36,12 +36,12 @@ struct msc_rounded_rows {
     float *shifts;        // [n_rows]; NULL: none
 };
 
-// `weight` has its elements; `slot` is a use of it, and `moment` that of the use's inputs.
-// MSC_E_NOMEM.
+// `weight` must have elements, `slot` is a use of the weight, and `moment` is the second moment of
+// this use's inputs. MSC_E_NOMEM.
 enum msc_status msc_weight_rows_init(struct msc_weight_rows *out, const struct msc_tensor *weight,
                                      const struct msc_slot *slot, const struct msc_moment *moment,
                                      struct msc_arena *arena);
-// The index in the weight of column k of a row.
+// The index of a row's column k among the elements of the weight.
 int64_t msc_weight_rows_element(const struct msc_weight_rows *w, int64_t row, int64_t k);
 
 // Starts with the scales of `now`. MSC_E_NOMEM.
@@ -62,9 +62,9 @@ enum msc_status msc_weight_rows_factor(struct msc_gptq_order ***out,
                                        int n_threads);
 void msc_gptq_orders_destroy(struct msc_gptq_order **orders, int64_t n); // accepts NULL
 
-// In parallel: MSC_ROUNDING_ROWS rows of one group at a time, from row `first` on. Returns the
-// status of the first part that failed, without a message, because messages are local to their
-// thread.
+// Calls `work` in parallel, for up to MSC_ROUNDING_ROWS rows of one group per call, from row
+// `first` on. Returns the status of a call that failed, without a message, because messages are
+// local to their thread.
 typedef enum msc_status (*msc_weight_rows_work)(void *payload, struct msc_rounding_rows *rows,
                                                 int64_t group, int64_t first);
 enum msc_status msc_weight_rows_each(const struct msc_rounded_rows *r, const float h[],

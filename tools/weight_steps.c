@@ -9,8 +9,8 @@
 
 static const double most_bias = 0x1p30; // leaves room for the products that are added to it
 
-// The terms added to each output channel of a joint: its bias with the weight's shifts, and the
-// bias of its tail.
+// The terms added to each output channel of a joint: its bias plus the weight's shifts, and the
+// constant that its tail adds.
 struct summands {
     const float *bias;              // [n]; NULL: none
     const struct msc_array *shifts; // [n]; NULL: none

@@ -1,9 +1,9 @@
-// Widens the steps (scales) of weights so that biases fit. A bias is rounded to int32 in steps of
-// the activation times those of the weight (tools/bias_edits.h). Next to a tiny weight the bias,
-// and what a joint's tail adds to it (graph/tail.h), would overflow. Steps are therefore large
-// enough that both take at most 2^30 steps, which leaves as much room for the products. The loss
-// of precision in the weight is negligible: half a step, times the whole range of the activation,
-// is 2^-23 of the bias per element.
+// Widens the steps (scales) of weights so that biases fit. A bias is rounded to int32 with a step
+// of the activation's scale times the weight's (tools/bias_edits.h). If the weight is tiny, the
+// bias and the constant that a joint's tail adds to it (graph/tail.h) would overflow. Scales are
+// therefore so large that both take at most 2^30 steps, which leaves as much room for the products.
+// The loss of precision in the weight is negligible: half a step, times the whole range of the
+// activation, is 2^-23 of the bias per element.
 //
 //     MSC_TRY(msc_weight_steps_widen(&wider, quant, &beside));
 //     if (wider.n > 0) { ... msc_quant_finish(&wider); }
@@ -13,21 +13,21 @@
 #include "graph/quant.h"
 #include "graph/site.h"
 
-// The weight's surroundings.
+// The weight, and what it is multiplied with.
 struct msc_weight_steps {
     const struct msc_graph *graph;
     const struct msc_sites *sites;
     int32_t site; // site of the weight
-    // The smallest scale of the activation that a joint multiplies by the weight; 0: it is not an
-    // integer.
+    // The smallest scale of the activation that a joint multiplies by the weight; 0: the activation
+    // is not an integer.
     double (*scale_of)(const void *payload, int32_t joint);
     const void *payload;
-    const struct msc_array *bias; // float32, in place of each joint's own; NULL: their own
+    const struct msc_array *bias; // float32, replaces each joint's bias; NULL: their own
 };
 
-// *out is all zero if the steps of `quant` are wide enough, the target adds no integers, or the
-// quantisation has none. Otherwise it is owned by the caller (msc_quant_finish) and sealed;
-// rounded integers become the nearest ones of the wider steps. Shifts count as part of the bias.
+// *out is all zero if the steps of `quant` are wide enough, the target rounds no biases, or `quant`
+// has no integers or has groups. Otherwise *out is owned by the caller (msc_quant_finish), sealed;
+// rounded integers are converted to the wider steps. Shifts count as part of the bias.
 // MSC_E_NOMEM.
 enum msc_status msc_weight_steps_widen(struct msc_quant *out, const struct msc_quant *quant,
                                        const struct msc_weight_steps *beside);

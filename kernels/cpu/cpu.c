@@ -17,8 +17,8 @@ static void cpu_close(struct msc_backend *base) {
     msc_free(b);
 }
 
-// Chooses the machine's own instructions, as far as the engine may use them. They run within one
-// thread.
+// Chooses our own products, if the machine has their instructions and the engine may use these.
+// They run within one thread.
 static void choose_products(struct msc_cpu_backend *b) {
     struct msc_routine_isa isa = msc_routine_isa(b->engine);
     if (b->base.options.kernel_threads > 1) {
@@ -200,7 +200,8 @@ static bool moves_quantized(const struct prepared *p, const struct msc_call *cal
     return n <= msc_view_n_elements(&call->outputs[0]);
 }
 
-// Quantises the inputs as the output shall be, and runs a family that moves elements of any type.
+// Quantises the inputs with the output's quantisation, and runs a family that moves elements of any
+// type.
 static enum msc_status quantize_and_run(const struct prepared *p, struct msc_cpu_backend *b,
                                         const struct msc_call *call, int32_t n_inputs, int thread) {
     struct msc_view inputs[MSC_STEP_MAX_INPUTS];
@@ -233,7 +234,7 @@ static enum msc_status cpu_run_family(const struct prepared *p, struct msc_cpu_b
                     : p->family->run(p->kernel, b, call, thread);
 }
 
-// Must an input be dequantised because the family cannot read it as it comes?
+// Must an input be dequantised because the family cannot read its integers?
 static bool is_float_input(const struct prepared *p, const struct msc_view *in, int32_t input) {
     if (!in->quant || !p->family->reads_integers) {
         return in->quant != NULL;
@@ -270,7 +271,7 @@ static enum msc_status dequantize_and_run(const struct prepared *p, struct msc_c
     return cpu_run_family(p, b, &floats, thread);
 }
 
-// Are there such inputs? False if the step moves integers.
+// Must any input be dequantised? False if the step moves integers.
 static bool needs_floats(const struct prepared *p, const struct msc_call *call, int32_t n_inputs) {
     bool has_any = false;
     for (int32_t i = 0; i < n_inputs; i++) {

@@ -5,9 +5,9 @@
 //
 //     msc_cpu_family_of(g, step) -> prepare -> run, run, run ... -> release
 //
-// To add kernels of a family: 1 write kernels/cpu/cpu_<name>.c ending in its
-// `const struct msc_cpu_family`, 2 declare it below, 3 name it in the table of cpu_families.c, 4 add
-// the file to kernels/CMakeLists.txt and a test to tests/kernels/.
+// To add kernels of a family: 1 write kernels/cpu/cpu_<name>.c ending in its `const struct
+// msc_cpu_family`, 2 declare it below, 3 name it in the table of cpu_families.c, 4 add the file to
+// kernels/CMakeLists.txt and a test to tests/kernels/.
 #ifndef MSC_KERNELS_CPU_CPU_H
 #define MSC_KERNELS_CPU_CPU_H
 
@@ -43,17 +43,17 @@ void msc_cpu_memory_destroy(struct msc_cpu_memory *memory, int n_threads); // ac
 // Memory of this thread, aligned to 64 bytes, valid until the thread's next call of this function.
 enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int thread,
                                     size_t n_bytes);
-// The same for the output of a family that writes only floats and for inputs quantised to be moved,
-// and for dequantised inputs.
+// Like msc_cpu_get_scratch. The result is the output of a family that writes only floats, or inputs
+// quantised to be moved; the floats are dequantised inputs.
 enum msc_status msc_cpu_get_result(void **out, struct msc_cpu_backend *b, int thread,
                                    size_t n_bytes);
 enum msc_status msc_cpu_get_floats(void **out, struct msc_cpu_backend *b, int thread,
                                    size_t n_bytes);
-// Rounded up, so that the next part of scratch is aligned too.
+// Rounds up to 64 bytes, so that the next part of scratch is aligned too.
 static inline size_t msc_cpu_round_up(size_t n_bytes) {
     return (n_bytes + 63) / 64 * 64;
 }
-// The next part of scratch; NULL if `memory` is NULL, to count only.
+// Takes the next part of scratch. If `memory` is NULL, only counts its bytes and returns NULL.
 static inline void *msc_cpu_take(char *memory, size_t *used, size_t n_bytes) {
     size_t at = *used;
     *used += msc_cpu_round_up(n_bytes);
@@ -66,20 +66,20 @@ struct msc_cpu_family {
     void (*release)(void *kernel);
     enum msc_status (*run)(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread);
-    // Runs also accept float32 inputs as integers. For other kernels, inputs are first dequantised
-    // in memory of the thread.
+    // True: runs accept float32 inputs also as integers. False: inputs are first dequantised in
+    // memory of the thread.
     bool reads_integers;
-    // Optional: does it read input `input` as integers under a quantisation by channel?
+    // Optional: can a kernel read input `input` as integers under a quantisation by channel?
     bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
-    // Runs write call->quantized. For other kernels, and for those that copy, the output or the
-    // inputs are quantised in memory of the thread.
+    // True: runs write call->quantized. False, or if the kernel copies: the output or the inputs
+    // are quantised in memory of the thread.
     bool quantizes;
     bool (*is_movement)(const void *kernel); // see msc_backend_def.is_movement; optional
-    // For movement: every output element is one of the inputs' elements whatever their values. A
-    // maximum is not such a copy: among NaNs and numbers, it may differ before and after
+    // For movement: every output element is a copy of an input element, chosen independently of
+    // values. A maximum is not such a copy: among NaNs and numbers, it may differ before and after
     // quantising.
     bool copies;
-    // Optional: packs weights; default: none are needed.
+    // Optional: packs weights. NULL: no packed weights are needed.
     enum msc_status (*weights)(void *kernel, struct msc_cpu_backend *b,
                                const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(void *weights);
@@ -111,27 +111,27 @@ extern const struct msc_cpu_family msc_cpu_reference;
 // floats, or its digit ((q - zero point) >> shift) & mask.
 void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n, int32_t zero_point,
                     int shift, int32_t mask);
-// q - zero point, or its product with the scale, under a quantisation by channel, of elements
-// first, first + 1, ... with channels last; `q` points to element `first`.
+// Converts elements first, first + 1, ... with channels last under a quantisation by channel: out =
+// q - zero point or, if `is_value`, that times the scale. `q` points to element `first`.
 void msc_cpu_expand_channels(float out[], const void *q, enum msc_dtype dtype, int64_t first,
                              int64_t n, const struct msc_quant *quant, bool is_value);
-// (q - zero point) * scale.
+// out = (q - zero point) * scale
 void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_t n,
                         const struct msc_quant *quant);
-// The quantisation to all numbers of u8 or i8; scale and zero point are borrowed.
+// The quantisation that uses all numbers of u8 or i8; scale and zero point are borrowed.
 struct msc_quant msc_cpu_byte_quant(enum msc_dtype dtype, const float *scale,
                                     const int32_t *zero_point);
 // sums += product * 2^shift, modulo 2^32: the sums of only the upper digits may not fit int32.
 void msc_cpu_add_floats(int32_t sums[], const float product[], int64_t n, int shift);
 void msc_cpu_add_integers(int32_t sums[], const int32_t product[], int64_t n, int shift);
 void msc_cpu_to_floats(float out[], const int32_t sums[], int64_t n);
-// The bits of q ^ flip from `shift` on, masked, as uint8.
+// out = ((q ^ flip) >> shift) & mask
 void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_t flip, int shift,
                     uint8_t mask);
 
 enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *in,
                                  const struct msc_view *out, const struct msc_quant *q, int thread);
-// Can activations have this quantisation?
+// Fails unless activations can have this quantisation.
 enum msc_status msc_cpu_check_quantized(enum msc_dtype dtype, const struct msc_quant *q);
 // Writes elements first, first + 1, ... of every quantised variant from their floats, with the bits
 // of msc_cpu_quantize.

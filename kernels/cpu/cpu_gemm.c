@@ -91,7 +91,8 @@ static void divide_image(struct msc_cpu_gemm_chunks *c, const struct msc_cpu_gem
     pad_input(c);
 }
 
-// Chooses rows whose sums stay in the cache until they are read. More rows would save no calls.
+// Chooses the rows per chunk so that their sums stay in the cache until they are read. More rows
+// would save no calls.
 static void divide_depthwise(struct msc_cpu_gemm_chunks *c) {
     const int64_t most = MSC_CPU_CACHE_BYTES / 4 / (int64_t)sizeof(int32_t);
     const struct msc_gemm_desc *d = &c->desc;

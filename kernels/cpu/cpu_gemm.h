@@ -10,11 +10,11 @@
 //     integer  float32 products of the integers q - z, exact while every sum stays below 2^24. For
 //              larger weights, q - z is split into digits (powers of two); each digit takes one
 //              pass, and the passes are added as int32
-//     int8     uint8 x int8 -> int32, with z subtracted from the sums afterwards: equal integers.
+//     int8     uint8 x int8 -> int32 on q; z is then subtracted from the sums: same integers.
 //              Depthwise convolutions use loops of our own. Most others use indirect GEMM, if the
 //              machine has the instructions. Both apply the epilogue before sums are stored: the
-//              former scale, bias, limits and bytes; the latter also chains of element-wise joints
-//              (a residual, say), float32 outputs and bytes in several quantised variants
+//              loops apply scale, bias, limits and bytes; indirect GEMM also chains of element-wise
+//              joints (a residual, say), float32 outputs and bytes in several quantised variants
 //
 // Whether a call computes in integers depends only on the edits of its input and its weight. The
 // units integer and int8 give the same bits.
@@ -93,7 +93,7 @@ struct msc_cpu_gemm {
     struct msc_cpu_gemm_chunks chunks[MSC_CPU_GEMM_UNIT_COUNT];
     struct msc_cpu_gemm_routine *routines; // [MSC_CPU_GEMM_UNIT_COUNT]
     struct msc_cpu_ewise
-        *epilogues[3]; // after float32, sums as float32, sums as int32; may be NULL
+        *epilogues[3]; // that follow float32, sums as float32, sums as int32; may be NULL
 };
 
 // The unit of every call that does not compute in integers.
@@ -107,7 +107,7 @@ enum msc_status msc_cpu_gemm_create(struct msc_cpu_gemm **out, struct msc_cpu_ba
                                     const struct msc_gemm_spec *spec,
                                     const struct msc_cpu_gemm_source *source);
 
-// The next five functions are a family's. An output of type int32 gets the sums.
+// The next five functions implement a family. An output of type int32 gets the sums.
 enum msc_status msc_cpu_gemm_prepare(void **kernel, struct msc_cpu_backend *b,
                                      const struct msc_plan *plan, const struct msc_step *step);
 void msc_cpu_gemm_release(void *kernel);
@@ -152,7 +152,8 @@ struct msc_cpu_gemm_pack {
 // Can these weights be multiplied as integers? As int8?
 bool msc_cpu_gemm_is_integer(const struct msc_cpu_gemm_variant *v);
 bool msc_cpu_gemm_is_int8(const struct msc_cpu_gemm_variant *v);
-// The scales of n output channels, times the input's scale, or times that of their input channel.
+// The scales of n output channels, times the input's scale or, if it has one per channel, the scale
+// of their input channel.
 void msc_cpu_gemm_scales(float out[], const struct msc_cpu_gemm_variant *v, int64_t n,
                          const struct msc_quant *input);
 float msc_cpu_gemm_largest_scale(const struct msc_cpu_gemm_variant *v);
@@ -174,7 +175,7 @@ struct msc_cpu_gemm_depthwise {
     const void *weights;           // packed
     const uint8_t *in;             // stored integers
     uint8_t flip;                  // 0x80 for int8
-    const uint8_t **taps;          // of the current run
+    const uint8_t **taps;          // taps of the current run
     uint8_t *blank;                // padding for one row
     struct msc_simd_finish finish; // repeated to fill the period
 };
@@ -191,7 +192,7 @@ void msc_cpu_gemm_depthwise_quantize(const struct msc_cpu_gemm_depthwise *d, int
 
 // ---- cpu_gemm_indirect.c -----------------------------------------------------------------------
 
-// The best product of our own for windows of this unit; NULL: none. Its chunks must be set.
+// Our best product for windows of this unit; NULL: none. The unit's chunks must be set.
 const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_gemm *k,
                                                            enum msc_cpu_gemm_unit unit);
 static inline const struct msc_simd_product *msc_cpu_gemm_product(const struct msc_cpu_gemm *k,

@@ -18,7 +18,7 @@ struct axis {
     int64_t in, out, kernel, stride, dilation, pad;
 };
 
-// 0: rows, 1: columns; a single axis is the columns.
+// The rows (0) or the columns (1). A single spatial axis is the columns.
 static struct axis axis_of(const struct msc_cpu_gemm *k, int which) {
     const struct msc_gemm_desc *d = &k->desc;
     int i = d->n_spatial - 2 + which;
@@ -159,7 +159,7 @@ void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, const struct
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// The output of a chunk's next elements: one of the two.
+// Where a chunk's next elements are written: one of `sums` and `bytes`.
 struct target {
     int32_t *sums;
     uint8_t *bytes;

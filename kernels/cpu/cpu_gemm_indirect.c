@@ -1,5 +1,5 @@
-// Convolutions and linear layers by the machine's own products (simd_indirect.h). A window is
-// several runs of the input, each contiguous in memory.
+// Convolutions and linear layers by products for the machine's instructions (simd_indirect.h). A
+// window is several runs of the input, each contiguous in memory.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_gemm.h"
 
@@ -60,7 +60,7 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
     if (!plain || !has_windows(d, unit)) {
         return NULL;
     }
-    // The product is not worth it if few channels must be filled up to many.
+    // The product is slower if few channels are padded to many.
     struct shape s = cpu_gemm_indirect_shape_of(d);
     int64_t n_runs = count_runs(&s), depth = s.depth * cpu_gemm_indirect_element_bytes(unit);
     size_t n_bytes = plain->packed_bytes(d->out_channels, n_runs, depth);
@@ -68,7 +68,7 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
     if (n_bytes > (is_float ? 2 * most : most)) {
         return NULL;
     }
-    // Tiles also fill up windows. They are used if the filled share is not too large.
+    // Tiles also pad windows. They are used if the share of padding is not too large.
     if (!is_float && b->tiles) {
         size_t filled = b->tiles->packed_bytes(d->out_channels, n_runs, depth);
         return filled <= most && filled <= 2 * n_bytes ? b->tiles : plain;

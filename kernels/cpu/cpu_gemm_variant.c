@@ -195,7 +195,7 @@ MSC_SIMD static void centre_run(int32_t q[], int64_t n, int32_t zero, int64_t *s
     *size += sizes;
 }
 
-// The same for a row in which each element belongs to another channel.
+// Like centre_run, for a row in which each element belongs to another channel.
 MSC_SIMD static void centre_row(int32_t *restrict q, int64_t n, const int32_t *restrict zero,
                                 int64_t *restrict sum, int64_t *restrict size) {
     for (int64_t i = 0; i < n; i++) {

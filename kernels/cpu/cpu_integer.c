@@ -21,7 +21,7 @@ struct kernel {
     float *scales;                // [channels]
     int32_t *zeros, *bias;        // [channels]; zeros are all 0; bias may be NULL
     struct msc_edit edit;         // of the weight
-    int32_t n_inputs, zero_input; // of the step; zero_input MSC_NO_ID: the zero point is x_zero
+    int32_t n_inputs, zero_input; // of the step; zero_input MSC_NO_ID: x_zero is the zero point
     int32_t x_zero, y_zero;
     bool gives_sums;
 };

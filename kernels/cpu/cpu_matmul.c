@@ -20,7 +20,7 @@ struct kernel {
     int64_t n_products;
     int64_t *offsets[2];                // [n_products] start of each factor, in elements
     int64_t n_out;                      // elements of one product's result
-    struct msc_cpu_ewise *epilogues[2]; // after float32, after sums
+    struct msc_cpu_ewise *epilogues[2]; // that follow float32 results, integer sums
 };
 
 // ---- Preparing --------------------------------------------------------------------------------

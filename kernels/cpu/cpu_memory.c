@@ -41,7 +41,8 @@ static enum msc_status get_buffer(void **out, struct buffer *s, size_t n_bytes) 
         s->memory = msc_alloc_aligned(larger);
         s->n_bytes = s->memory ? larger : 0;
         if (!s->memory) {
-            return MSC_FAIL(MSC_E_NOMEM, "cpu: no memory for %zu bytes of scratch", n_bytes);
+            return MSC_FAIL(MSC_E_NOMEM, "cpu: not enough memory for %zu bytes of scratch",
+                            n_bytes);
         }
     }
     *out = s->memory;

@@ -75,7 +75,7 @@ MSC_SIMD static void cpu_pool_fill(float out[], int64_t n, float value) {
     }
 }
 
-// The images to pool: floats or, with `flip` for int8, bytes.
+// The images to pool: floats, or bytes with their `flip`.
 struct images {
     const void *image;
     bool is_bytes;

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-// Dims of the input in memory order, with neighbours of one kind joined. `out` strides are 0 for
-// reduced dims.
+// Dims of the input in memory order; adjacent dims are joined if both are kept or both reduced.
+// `out` strides are 0 for reduced dims.
 struct kernel {
     enum msc_reduction_kind kind;
     int n_dims; // at least 1

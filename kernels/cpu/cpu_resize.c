@@ -93,7 +93,7 @@ MSC_SIMD static void add_scaled(float *restrict out, const float *restrict x, in
     }
 }
 
-enum { LINE = 16, AHEAD = 6 }; // floats, columns
+enum { LINE = 16, AHEAD = 6 }; // floats per cache line, columns prefetched ahead
 
 // scale() of one row and add_scaled() of another in one pass.
 MSC_SIMD static void blend(float *restrict out, const float *restrict a, const float *restrict b,
@@ -104,7 +104,7 @@ MSC_SIMD static void blend(float *restrict out, const float *restrict a, const f
     }
 }
 
-// The same for n output columns, each from two input columns. The next columns are prefetched,
+// Like blend, for n output columns, each from two input columns. The next columns are prefetched,
 // because single columns are too short for the processor to do so.
 MSC_SIMD static void blend_columns(float *restrict out, const float *restrict row, int64_t channels,
                                    const struct msc_resize_taps *taps, int64_t n) {

@@ -24,7 +24,7 @@ enum msc_cpu_ewise_mode {
 
 struct msc_cpu_ewise_operand {
     enum msc_cpu_ewise_mode mode;
-    int32_t buffer;      // for BROADCAST, and for every input: floats of its integers
+    int32_t buffer;      // holds BROADCAST elements, or floats of an input's integers
     const float *memory; // elements of a constant
 };
 
@@ -42,8 +42,8 @@ struct msc_cpu_ewise {
     struct msc_ewise_instr *instrs;         // [program->n_instrs], operands as msc_ewise_place
                                             // gives them
     int32_t n_buffers;
-    struct msc_simd_chain chain; // the same program, if it is a chain; otherwise without
-                                 // instructions
+    struct msc_simd_chain chain; // the program as a chain; without instructions if it is not
+                                 // a chain
 };
 
 // out[r][c] = in[r * row_stride + c * stride]

@@ -18,7 +18,7 @@ struct scratch {
     const struct msc_quant **quants;
     const void **origins;
     float *blocks;
-    bool has_quants; // any of them is set
+    bool has_quants; // any of `quants` is set
 };
 
 static size_t block_bytes(const struct msc_cpu_ewise *e) {
@@ -44,8 +44,8 @@ size_t msc_cpu_ewise_scratch_bytes(const struct msc_cpu_ewise *e) {
                            (size_t)(e->program->n_registers + e->n_buffers + 1) * block_bytes(e);
 }
 
-// A row of equal or adjacent elements; with other strides, element by element. `bytes`, the size of
-// an element, is a compile-time constant.
+// Copies a row of equal or adjacent elements at once; with other strides, element by element.
+// `bytes`, the size of an element, is a compile-time constant.
 MSC_INLINE void broadcast_row(char *out, const char *in, int64_t n, int64_t stride, size_t bytes) {
     if (stride == 1) {
         memcpy(out, in, (size_t)n * bytes);
@@ -81,7 +81,7 @@ void msc_cpu_ewise__broadcast(float *out, const float *in, int64_t rows, int64_t
     broadcast_rows((char *)out, (const char *)in, rows, row_stride, cols, stride, sizeof(out[0]));
 }
 
-// The same for integers; at most one block of them.
+// Like broadcast_rows, but dequantises integers; at most one block.
 static void broadcast_integers(float *out, const char *in, const struct msc_view *x, int64_t rows,
                                int64_t row_stride, int64_t cols, int64_t stride) {
     char bytes[MSC_CPU_EWISE_BLOCK];
@@ -115,7 +115,7 @@ static const struct msc_view *integers_of(const struct msc_ewise_operand *o,
     return is ? &call->inputs[o->input] : NULL;
 }
 
-// Are blocks whole rows, not parts of one?
+// Are blocks whole rows, not parts of a row?
 static bool is_by_rows(const struct msc_ewise *p) {
     return p->n_dims > 1 && p->dims[p->n_dims - 1] <= MSC_CPU_EWISE_BLOCK;
 }
@@ -127,7 +127,7 @@ struct block {
     int64_t rows, cols;
 };
 
-// Is it part of a row, in a program whose other blocks are whole rows?
+// Is the block part of a row, in a program whose other blocks are whole rows?
 static bool is_piece(const struct msc_ewise *p, const struct block *k) {
     return is_by_rows(p) && k->cols < p->dims[p->n_dims - 1];
 }
@@ -197,8 +197,8 @@ static void ewise_run_locate(const struct msc_cpu_ewise *e, const struct msc_cpu
 }
 
 // The longest block from element `at` on that stays within one index of the last dim but one; for
-// part of a row, at most `most` elements. If blocks are whole rows, a call may still begin and end
-// within one.
+// part of a row, at most `most` elements. Even if blocks are whole rows, a call may begin and end
+// within a row.
 static struct block next_block(const struct msc_cpu_ewise *e, int64_t at, int64_t end,
                                int64_t most) {
     const struct msc_ewise *p = e->program;

@@ -26,10 +26,10 @@ void msc_cpu_ewise_destroy(struct msc_cpu_ewise *e);               // accepts NU
 size_t msc_cpu_ewise_scratch_bytes(const struct msc_cpu_ewise *e); // 0 for NULL
 
 // Can a kernel apply this epilogue itself, while results are in registers? It must be a chain
-// without a saved result, whose arrays all have the output's order. Then sets the instructions of
+// without a saved result, whose arrays all have the output's order. If so, sets the instructions of
 // *out.
 bool msc_cpu_ewise_get_epilogue(struct msc_simd_epilogue *out, const struct msc_cpu_ewise *e);
-// The same for an epilogue after int32 sums; also sets the limits of the scaled sums.
+// Like msc_cpu_ewise_get_epilogue, but after int32 sums; also sets the limits of the scaled sums.
 bool msc_cpu_ewise_get_sums_epilogue(struct msc_simd_epilogue *out, const struct msc_cpu_ewise *e);
 // Sets the arrays of *out, for whole tensors. They are stored in `scratch`, of
 // msc_cpu_ewise_scratch_bytes.
@@ -37,15 +37,15 @@ void msc_cpu_ewise_set_arrays(struct msc_simd_epilogue *out, const struct msc_cp
                               const struct msc_view inputs[], void *scratch);
 
 struct msc_cpu_ewise_call {
-    const struct msc_view *inputs; // the step's
+    const struct msc_view *inputs; // inputs of the step
     const void *anchor;            // element `begin` of the anchor's result; may equal `out`
     const float *scales;           // [channels] or [1]
     const int32_t *offsets;        // [channels]
     const float *bias;             // [channels], replaces the bias of the options; NULL: that bias
     float *out;                    // at element `begin`; NULL: only the quantised variants are
                                    // needed
-    const struct msc_quantized *quantized; // of the whole output, written in addition;
-                                           // [n_quantized]
+    const struct msc_quantized *quantized; // [n_quantized] variants of the whole output,
+                                           // also written
     int32_t n_quantized;
     int64_t begin, end; // any range of elements, such as a chunk
     void *scratch;      // msc_cpu_ewise_scratch_bytes, aligned to 64 bytes

@@ -131,7 +131,7 @@ MSC_SIMD static void sum_columns(struct sums *s, const float x[], int64_t n_rows
     memcpy(s->squares, second, sizeof(second));
 }
 
-// The same sums for fewer columns.
+// Like sum_columns, for fewer columns.
 MSC_SIMD static void sum_few_columns(struct sums *s, const float x[], int64_t n_rows, int64_t step,
                                      int64_t width) {
     memset(s, 0, sizeof(*s));

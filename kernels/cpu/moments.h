@@ -36,8 +36,8 @@ struct msc_moments_columns {
 // arrays begin zeroed.
 void msc_moments_add_rows(struct msc_moments_columns *m, const float x[], int64_t n_rows,
                           int64_t width);
-// The combined moments of columns first ... first + n - 1 and of those at every multiple of `period`
-// after them, `times` groups in total.
+// The combined moments of `times` groups of n columns: group i is columns first + i * period ...
+// first + i * period + n - 1.
 struct msc_moments msc_moments_of_columns(const struct msc_moments_columns *m, int64_t first,
                                           int64_t n, int64_t period, int64_t times);
 

@@ -23,7 +23,7 @@ static void transpose_tile4(uint32_t *out, int64_t out_row, const uint32_t *in, 
     }
 }
 
-// The same for 2 to 4 input rows that fill the output's rows; `width` is a compile-time constant.
+// Transposes 2 to 4 input rows that fill the output's rows; `width` is a compile-time constant.
 static inline void interleave_rows(uint32_t *restrict out, const uint32_t *restrict in,
                                    int64_t in_row, int64_t n, int width) {
     for (int64_t o = 0; o < n; o++) {
@@ -44,7 +44,7 @@ MSC_SIMD static void interleave4(uint32_t *out, const uint32_t *in, int64_t in_r
     }
 }
 
-// The inverse: splits input rows of 2 to 4 elements into as many output rows.
+// The inverse of interleave_rows: splits input rows of 2 to 4 elements into as many output rows.
 static inline void separate_rows(uint32_t *restrict out, int64_t out_row,
                                  const uint32_t *restrict in, int64_t n, int width) {
     for (int o = 0; o < width; o++) {
@@ -69,7 +69,7 @@ static bool is_block(int64_t width) {
     return width >= 2 && width <= 4;
 }
 
-// The same for few rows or few columns: copies one run of elements after the other.
+// Transposes few rows or few columns: copies one run of elements after the other.
 static void transpose_narrow4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t in_row,
                               int64_t n_in, int64_t n_out) {
     if (out_row == n_in && is_block(n_in)) {

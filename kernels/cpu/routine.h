@@ -28,8 +28,8 @@ void msc_routine_close(struct msc_routine_engine *engine); // accepts NULL
 // Names everything that can change a bit of a float32 result: "onednn-2.6.3 avx512_core".
 const char *msc_routine_name(const struct msc_routine_engine *engine);
 // The instructions that the engine may use; its user can limit them (msc_routine_set_isa,
-// ONEDNN_MAX_CPU_ISA). They follow only from the level, so that machines with more instructions
-// compute the same under it.
+// ONEDNN_MAX_CPU_ISA). They depend only on the level, so that all machines compute the same at one
+// level.
 struct msc_routine_isa {
     bool has_avx512; // with VNNI, as our own products need
     bool has_int8;   // integer instructions whose sums are exact
@@ -41,7 +41,7 @@ enum msc_status msc_routine_set_isa(const char *level);
 const char *msc_routine_isa_level(size_t i);
 
 // MSC_E_UNSUPPORTED: there is no fast routine for this (int8 only). *out is owned by the caller.
-// From any thread.
+// Any thread may call this.
 enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_engine *engine,
                                    const struct msc_gemm_desc *desc);
 void msc_routine_destroy(struct msc_routine *d); // accepts NULL
@@ -49,7 +49,7 @@ size_t msc_routine_scratch_bytes(const struct msc_routine *d);
 size_t msc_routine_weights_bytes(const struct msc_routine *d);
 
 // Packs plain weights, float or int8_t. *out is owned by the caller and may be shared by threads.
-// From any thread.
+// Any thread may call this.
 enum msc_status msc_routine_pack(struct msc_routine_weights **out, const struct msc_routine *d,
                                  const void *elements);
 void msc_routine_weights_destroy(struct msc_routine_weights *w); // accepts NULL

@@ -8,11 +8,11 @@ enum msc_status msc_routine__check(dnnl_status_t status, const char *what) {
     case dnnl_success:
         return MSC_OK;
     case dnnl_out_of_memory:
-        return MSC_FAIL(MSC_E_NOMEM, "oneDNN: out of memory to %s", what);
+        return MSC_FAIL(MSC_E_NOMEM, "oneDNN: not enough memory to %s", what);
     case dnnl_unimplemented:
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "oneDNN: cannot %s: not implemented", what);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "oneDNN cannot %s: not implemented", what);
     default:
-        return MSC_FAIL(MSC_E_DEVICE, "oneDNN: cannot %s (status %d)", what, (int)status);
+        return MSC_FAIL(MSC_E_DEVICE, "oneDNN cannot %s: status %d", what, (int)status);
     }
 }
 

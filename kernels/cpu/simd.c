@@ -18,8 +18,8 @@ struct msc_simd_bytes msc_simd_bytes_of(const struct msc_quant *quant) {
         .zero_point = zero_point,
         .reciprocal = 1.0f / scale,
     };
-    // In the range of `is_corrected`, no remainder that matters is subnormal, and no limit
-    // overflows.
+    // If `is_corrected`, scales are so moderate that no relevant remainder is subnormal and that
+    // x_low and x_high do not overflow.
     q.x_low = q.low * scale;
     q.x_high = q.high * scale;
     q.is_corrected = scale > 0x1p-60f && scale < 0x1p60f && q.low >= -255.0f && q.high <= 255.0f;
@@ -46,7 +46,7 @@ MSC_SIMD static void plain_finish(float out[], const struct msc_simd_finish *f, 
     float low = f->low, high = f->high;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
-        // Unsigned: a sum may wrap; subtracting its offset undoes that.
+        // Unsigned, because a sum may wrap around; subtracting its offset undoes that.
         float y = scales[i] * (float)(int32_t)((uint32_t)sums[i] - (uint32_t)offsets[i]);
         y = y + bias[i];
         y = y < low ? low : y;
@@ -150,7 +150,7 @@ static void simd_largest(uint8_t out[], const uint8_t x[], const struct msc_simd
 }
 
 // Channels pooled together over all taps: as many as the widest vector holds. Without `omp simd`,
-// so short a loop is unrolled before it can become that vector.
+// such a short loop is unrolled instead of vectorised.
 enum { WIDTH = 16 };
 
 MSC_SIMD static void max_taps(float *restrict out, const float *restrict x, const int64_t offsets[],

@@ -29,7 +29,7 @@ struct msc_simd_bytes {
 struct msc_simd_bytes msc_simd_bytes_of(const struct msc_quant *quant);
 
 // Computes y from int32 sums: y = scale * (float)(sum - offset), + bias, limited to low ... high
-// (NaN is kept), each rounded. The arrays have one element per sum.
+// (NaN is kept). Each operation is rounded. The arrays have one element per sum.
 struct msc_simd_finish {
     const int32_t *sums, *offsets;
     const float *scales, *bias;
@@ -37,14 +37,14 @@ struct msc_simd_finish {
 };
 
 // The sums of a depthwise convolution: bytes, from one array per tap of the window, times weights
-// that repeat after `period` elements. Of `n_runs` runs, each begins `step` bytes after the one
-// before in the taps, and directly after it in the output.
+// that repeat after `period` elements. There are `n_runs` runs: each begins `step` bytes after the
+// previous one in the taps, and directly after it in the output.
 enum { MSC_SIMD_BLOCK = 64, MSC_SIMD_TAPS = 4 };
 struct msc_simd_taps {
-    const uint8_t *const *taps; // [n_taps], filled with any pointers up to a multiple of
+    const uint8_t *const *taps; // [n_taps], padded with any pointers to a multiple of
                                 // MSC_SIMD_TAPS
     int n_taps;
-    uint8_t flip;        // 0x80 for int8, which are summed as uint8, 128 higher
+    uint8_t flip;        // 0x80 for int8: taps are summed as uint8, 128 higher
     const void *weights; // packed
     int64_t period;      // a multiple of MSC_SIMD_BLOCK, or at least n
     int64_t n;           // elements per run; each run begins at the first weights
@@ -77,8 +77,8 @@ struct msc_simd_pool {
     int64_t n_windows, step;
 };
 
-// A chain of element-wise operations, each on the result of the one before, which is in a register.
-// One result may be saved for later.
+// A chain of element-wise operations, each on the previous result, which is in a register. One
+// result may be saved for later.
 enum msc_simd_op {
     MSC_SIMD_LOAD,   // first instruction: loads operand 0
     MSC_SIMD_FINISH, // first instruction: operands sums, scales, bias, offsets; limited to p[0] ...
@@ -150,14 +150,14 @@ struct msc_simd {
     // sums.
     void (*add_taps_quantize)(uint8_t out[], const struct msc_simd_taps *t,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
-    // The same for columns; arrays of f are [channels]. For bytes, y must also be less than 2^31
-    // times its scale. NULL: use the functions for taps.
+    // Like add_taps and add_taps_quantize, for columns; arrays of f are [channels]. For bytes, y
+    // must also be less than 2^31 times the scale of q. NULL: use the functions for taps.
     void (*add_columns)(int32_t sums[], const struct msc_simd_columns *c);
     void (*add_columns_quantize)(uint8_t out[], const struct msc_simd_columns *c,
                                  const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
     // The largest tap of each window of at least one tap. `flip` is 0x80 for int8.
     void (*largest)(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p, uint8_t flip);
-    // The same for floats; NaN is kept.
+    // Like `largest`, for floats; NaN is kept.
     void (*largest_float)(float out[], const float x[], const struct msc_simd_pool *p);
     // Adds the taps in order and divides by `divisor`.
     void (*mean)(float out[], const float x[], const struct msc_simd_pool *p, float divisor);

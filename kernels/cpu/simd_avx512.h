@@ -39,7 +39,7 @@ AVX512 INLINE __m512 divided(__m512 y, const struct bytes *q) {
     return _mm512_fmadd_ps(rest, q->reciprocal, quotient);
 }
 
-// The same, limited. If an operand of max or min is NaN, the second one is the result.
+// Like divided, but limited. If an operand of max or min is NaN, the second one is the result.
 AVX512 INLINE __m512 to_quotients(__m512 y, const struct bytes *q) {
     y = _mm512_max_ps(y, q->low);
     return divided(_mm512_min_ps(y, q->high), q);
@@ -63,15 +63,15 @@ AVX512 INLINE __m512i interleaved(__m512i x0, __m512i x1, __m512i x2, __m512i x3
     return _mm512_xor_si512(bytes, q->flip);
 }
 
-// The same in the order of the elements.
+// Like interleaved, but in the order of the elements.
 AVX512 INLINE __m512i joined(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
                              const struct bytes *q) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     return _mm512_permutexvar_epi32(order, interleaved(x0, x1, x2, x3, q));
 }
 
-// The bytes of 64 numbers. They are limited as integers, of which the lowest also represents NaN;
-// only numbers too large for an integer are limited before.
+// The bytes of 64 numbers. They are limited after conversion to integers, the lowest of which also
+// represents NaN. Only numbers too large for an integer are limited earlier.
 AVX512 INLINE __m512i to_bytes(const __m512 y[4], const struct bytes *q) {
     __m512i x[4];
     for (int k = 0; k < 4; k++) {
@@ -274,7 +274,8 @@ extern const struct msc_simd_product msc_simd__bytes, msc_simd__floats, msc_simd
 
 // ---- simd_tiles_machine.c ---------------------------------------------------------------------
 
-// Requests tiles and tests them. False: there are none, they are refused, or their sums differ.
+// Requests tiles from the system and tests them. False: the machine has none, the system refuses
+// them, or their sums differ.
 bool msc_simd__get_tiles(void);
 // Does a product give the same sums as msc_simd__bytes?
 bool msc_simd__agrees(const struct msc_simd_product *tiles);

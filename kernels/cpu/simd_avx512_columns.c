@@ -16,7 +16,7 @@ struct block {
     int64_t channel;
     struct quad blank;
     __m512i flip;
-    __mmask64 lanes; // lanes that are channels
+    __mmask64 lanes; // lanes that hold channels
     const int8_t *weights;
     __m512i begin[PARTS]; // initial values of the sums
     __m512 scales[PARTS], bias[PARTS];

@@ -88,7 +88,7 @@ AVX512 INLINE const char *add_groups(enum operands operands, __m512i s[], int n,
     return weights;
 }
 
-// Floats take so many bytes that those of the next tile are prefetched line by line.
+// Floats take so many bytes that the next tile's windows are prefetched line by line.
 AVX512 INLINE void add_windows(enum operands operands, __m512i s[], int n, int vectors,
                                const struct block *b, int64_t at) {
     const struct msc_simd_indirect *w = b->w;

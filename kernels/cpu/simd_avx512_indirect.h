@@ -1,4 +1,4 @@
-// Finishes the sums of windows, for any file that adds them up; no other file includes it.
+// Finishes the sums of windows. Only files that compute such sums include this file.
 //
 // Sums come as vectors of 16 channels, several vectors for each of several windows, as int32 or as
 // float32 in the same registers. The epilogue runs in these registers too: the two most frequent
@@ -32,15 +32,15 @@ struct block {
     const char *weights;
     const int32_t *offsets;
     const float *scales, *bias;
-    __m512 low, high; // of y
-    struct bytes q;   // for BYTES, limited as y is
+    __m512 low, high; // limits of y
+    struct bytes q;   // for BYTES, with the limits of y
     const struct msc_simd_epilogue *epilogue;
     const struct bytes *quantized; // for ANY
     int64_t first;                 // for ANY: index of the first element
-    __mmask64 lanes;               // lanes that are channels
+    __mmask64 lanes;               // lanes that hold channels
     char *out;
     int64_t out_step;   // bytes from one window to the next
-    int64_t begin, end; // windows
+    int64_t begin, end; // windows to compute
     int64_t ahead;      // bytes from a tile's windows to those of the next tile
 };
 
@@ -72,7 +72,7 @@ AVX512 INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
     return b;
 }
 
-// The same for an epilogue, whose quantised variants are loaded into `quantized`.
+// Like begin_sums, for an epilogue; its quantised variants are loaded into `quantized`.
 AVX512 INLINE struct block begin_epilogue(const struct msc_simd_indirect *w,
                                           const struct msc_simd_epilogue *epilogue,
                                           struct bytes quantized[MSC_SIMD_MAX_QUANTIZED]) {
@@ -157,7 +157,7 @@ AVX512 INLINE void store_floats(char *out, __m512i s[], int n, int vectors, cons
     store_sums(out, s, n, vectors, b);
 }
 
-// Every y is small enough for its quotient to fit int32.
+// Requires every y to be so small that its quotient fits int32.
 AVX512 INLINE void store_bytes(char *out, __m512i s[], int n, int vectors, const struct block *b) {
     const __m512i none = _mm512_setzero_si512();
     const struct bytes q = b->q;

@@ -33,9 +33,9 @@ struct msc_simd_indirect {
     void *scratch; // of scratch_bytes, aligned to 64 bytes
 };
 
-// The epilogue of windows. `finish` turns sums into y (sums of floats are not scaled). The
-// instructions of a chain follow, which saves nothing and whose arrays have the result's order. The
-// result is stored as floats and as bytes in any quantised variants.
+// The epilogue of windows. `finish` turns sums into y (sums of floats are not scaled). Then the
+// instructions of a chain are applied; the chain saves nothing, and its arrays have the result's
+// order. The result is stored as floats and as bytes in any quantised variants.
 struct msc_simd_quantized {
     uint8_t *bytes;
     struct msc_simd_bytes q; // must be corrected
@@ -50,7 +50,7 @@ struct msc_simd_epilogue {
     int32_t n_quantized; // up to MSC_SIMD_MAX_QUANTIZED
     const struct msc_simd_quantized *quantized;
     int64_t begin;    // index of the first window's first element in arrays, `out` and bytes
-    bool has_numbers; // y is never NaN and below 2^31 times the scale of the only variant
+    bool has_numbers; // no y is NaN, and all are below 2^31 times the only variant's scale
 };
 
 struct msc_simd_product {
@@ -68,7 +68,7 @@ struct msc_simd_product {
 
 enum msc_simd_operands {
     MSC_SIMD_BYTES, // uint8 with int8
-    MSC_SIMD_TILES, // the same, in whole tiles
+    MSC_SIMD_TILES, // uint8 with int8, in whole tiles
     MSC_SIMD_FLOATS,
 };
 

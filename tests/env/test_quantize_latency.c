@@ -336,7 +336,7 @@ static void test_env_quantize_latency__refuses(void **state) {
     } cases[] = {
         {PROFILES, "{\"choices\":[{\"bits\":16},{\"float\":true}]" LATENCY "}",
          "latency_us needs a choice of at most 8 bits", MSC_E_INVALID},
-        {"{\"models\":[]}", CONFIG(LATENCY), "it has 0 models, expected 5", MSC_E_FORMAT},
+        {"{\"models\":[]}", CONFIG(LATENCY), "answer: 0 models, expected 5", MSC_E_FORMAT},
         {"{\"error\":\"1.onnx: too new\"}", CONFIG(LATENCY),
          "mscgym-runtime, profile: it reported: 1.onnx: too new", MSC_E_STATE},
     };

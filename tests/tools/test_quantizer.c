@@ -500,7 +500,7 @@ static void test_tools_quantizer__save_and_load(void **state) {
     assert_ok(quantize_create(&loaded, c.g, CHOICES));
     ((float *)msc_array_data(msc_array_list_find(&list, "relu:0/4/scale")))[0] = -1;
     assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);
-    assert_message("relu:0, choice \"4\": not scales");
+    assert_message("relu:0, choice \"4\": expected scales");
     ((float *)msc_array_data(msc_array_list_find(&list, "relu:0/4/scale")))[0] = 1;
     ((int32_t *)msc_array_data(msc_array_list_find(&list, "relu:0/4/zero_point")))[0] = 16;
     assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);

@@ -158,7 +158,7 @@ static void test_tools_quantizer_options__bad_options(void **state) {
         {"{\"choices\":[{\"bits\":8,\"percentile\":50}]}", "percentile is 50"},
         {"{\"choices\":[{\"bits\":8,\"observer\":\"max\"}]}", "unknown observer \"max\""},
         {"{\"choices\":[{\"bits\":8},{\"bits\":8}]}",
-         "env.choices[1]: the same as env.choices[0] (\"8\")"},
+         "env.choices[1] is the same as env.choices[0] (\"8\")"},
         {"{\"observers\":{\"weights\":\"max\"}}",
          "env.observers (besides auto): unknown observer \"max\""},
         {"{\"observers\":{\"weight\":\"mse\"}}", "did you mean \"weights\""},
@@ -166,7 +166,7 @@ static void test_tools_quantizer_options__bad_options(void **state) {
         {"{\"observers\":{},\"choices\":[{\"bits\":8,\"observer\":\"mse\"},{\"bits\":8,"
          "\"observer\":"
          "\"mse\"}]}",
-         "env.choices[1]: the same as env.choices[0] (\"8 mse\")"},
+         "env.choices[1] is the same as env.choices[0] (\"8 mse\")"},
         {"{\"choices\":[{\"float\":true,\"bits\":8}]}", "a float choice allows no other key"},
         {"{\"group\":\"layer\"}", "unknown value \"layer\""},
         {"{\"target\":\"tpu\"}", "unknown target \"tpu\": expected one of onnxruntime, "

@@ -147,7 +147,7 @@ static void test_tools_runtime__measures_nonsense(void **state) {
     } cases[] = {
         {"what?", "answer:1:1"},
         {"{}", "models"},
-        {"{\"models\":[{\"runs\":1,\"us\":[1,1,1]}]}", "it has 1 models, expected 2"},
+        {"{\"models\":[{\"runs\":1,\"us\":[1,1,1]}]}", "answer: 1 models, expected 2"},
         {"{\"models\":[{\"us\":[1,1,1]},{\"us\":[1,1,1]}]}", "runs"},
         {"{\"models\":[{\"runs\":0,\"us\":[1,1,1]},{}]}", "model 0 has 3 rounds of 0 runs"},
         {"{\"models\":[{\"runs\":1,\"us\":[1,1,1]},{\"runs\":1,\"us\":[1]}]}",
@@ -198,7 +198,7 @@ static void test_tools_runtime__profiles_nonsense(void **state) {
     static const struct {
         const char *models, *message;
     } cases[] = {
-        {"{}", "it has 1 models, expected 2"},
+        {"{}", "answer: 1 models, expected 2"},
         {"{},{}", "model 0: us is not a duration"},
         {"{\"us\":1},{}", "kernels"},
         {"{\"us\":1,\"kernels\":[{\"us\":-1}]},{}", "model 0, kernel 0: us is not a duration"},
