@@ -193,8 +193,8 @@ static enum msc_status toy_draw_tables(struct toy *toy, struct msc_arena *arena)
         for (size_t i = 0; i < n_choices * n_choices; i++) {
             double left = toy->losses[t * n_choices + i / n_choices];
             double right = toy->losses[(t + 1) * n_choices + i % n_choices];
-            // A pair's term is at most a quarter of the two isolated losses, so that no sum is
-            // negative.
+            // |term| is at most a quarter of the sum of both isolated losses, and each loss is in
+            // at most two pairs. So the total is never negative.
             toy->pairs[t * n_choices * n_choices + i] =
                 toy->interaction * (msc_rng_double(&rng) - 0.5) * sqrt(left * right);
         }

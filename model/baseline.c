@@ -149,8 +149,8 @@ static bool is_same_array(const struct msc_array *a, const struct msc_array *b) 
     return n == msc_array_n_bytes(b) && memcmp(msc_array_data(a), msc_array_data(b), n) == 0;
 }
 
-// True if integers differ at all. Such outputs are compared from grid to grid, so that differing
-// steps are counted.
+// True if the outputs are integers and any of them differs. Outputs of a network that quantises are
+// then compared by steps of their grids.
 static bool is_other_integers(const struct msc_array *found, const struct msc_array *truth) {
     return !msc_dtype_is_float(msc_array_dtype(truth)) && !is_same_array(found, truth);
 }

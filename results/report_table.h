@@ -29,7 +29,7 @@ struct msc_report_table {
     size_t cells_capacity, styles_capacity;
 };
 
-// `table` must be zeroed. It must be finished, also after a failure.
+// `table` must be zeroed. The caller calls msc_report_table_finish, also after a failure.
 enum msc_status msc_report_table_fill(struct msc_report_table *table, const struct cJSON *report);
 // Like msc_report_table_fill, but for `reranked`: its plans in their new order, then the plans that
 // they are compared with.

@@ -38,7 +38,8 @@ static bool needs_moments(const struct msc_quantizer *q, size_t choice) {
             c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE);
 }
 
-// Does a choice store integers? After a gain, they are not the nearest ones under the final scale.
+// True if the choice stores integers, because rounding to nearest under the final scale would not
+// give the same ones. After a gain it would not either.
 static bool has_integers(const struct msc_choice *c) {
     return c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE;
 }

@@ -116,7 +116,8 @@ static enum msc_status runtime_exchange(struct msc_runtime *r, cJSON *request, c
     cJSON_Delete(request);
     MSC_TRY(status);
     if (!r->process) {
-        return MSC_FAIL(MSC_E_STATE, PROGRAM ", %s: it failed before and was ended", method);
+        return MSC_FAIL(MSC_E_STATE, PROGRAM ", %s: the program failed earlier and was ended",
+                        method);
     }
     r->note[0] = '\0';
     status = msc_process_request(r->process, &r->request, r->timeout_s);

@@ -396,7 +396,7 @@ static enum msc_status read_sites(struct msc_strategy *s, const cJSON *json, con
                           sites);
 }
 
-// Optional.
+// Reads the member "plain" if it is there.
 static enum msc_status read_plain(struct msc_strategy *s, const cJSON *json, const char *name) {
     const char *text;
     if (!msc_json_get(json, "plain")) {

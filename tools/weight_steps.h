@@ -2,8 +2,8 @@
 // of the activation's scale times the weight's (tools/bias_edits.h). If the weight is tiny, the
 // bias and the constant that a joint's tail adds to it (graph/tail.h) would overflow. Scales are
 // therefore so large that both take at most 2^30 steps, which leaves as much room for the products.
-// The loss of precision in the weight is negligible: half a step, times the whole range of the
-// activation, is 2^-23 of the bias per element.
+// The weight hardly loses precision: its rounding error is at most half a step. Times the whole
+// range of an 8-bit activation, that is 2^-23 of the bias for each product of a sum.
 //
 //     MSC_TRY(msc_weight_steps_widen(&wider, quant, &beside));
 //     if (wider.n > 0) { ... msc_quant_finish(&wider); }

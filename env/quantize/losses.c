@@ -67,7 +67,8 @@ enum msc_status msc_quantize_measure_losses(double losses[], struct msc_env *env
                                             const uint32_t *const points[], size_t n) {
     if (msc_env_definition(env) != &msc_env_quantize) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "environment %s has no distill loss of points, expected quantize",
+                        "environment %s cannot compute distill losses of points: expected "
+                        "quantize",
                         msc_env_definition(env)->name);
     }
     struct msc_quantize *z = msc_env_state(env);

@@ -83,7 +83,7 @@ static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, stru
     MSC_TRY(msc_builder_copy_joint(copy, b->builder, j));
     copy->joint.name = joint_name(b, j);
     MSC_TRY(MSC_ALLOCATED(copy->joint.name));
-    // Such an identity makes a constant an output.
+    // An identity at an output stays, because its input may become a constant.
     copy->joint.stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]);
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i] != MSC_NO_ID) {

@@ -21,7 +21,7 @@ struct msc_unroll {
     const bool *is_chunked;  // [n_inputs]
     const int32_t *state_of; // [n_inputs] tensor that feeds the next chunk's input, or MSC_NO_ID
     // Tensors to concatenate over all chunks, along their first axis if it has length 1, else
-    // along a new axis. Constants are not repeated.
+    // along a new axis. A constant is taken once, not once per chunk.
     const int32_t *gathered; // [n_gathered] tensor ids
     size_t n_gathered;
 };

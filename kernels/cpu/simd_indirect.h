@@ -49,7 +49,8 @@ struct msc_simd_epilogue {
     float *out;          // may be NULL
     int32_t n_quantized; // up to MSC_SIMD_MAX_QUANTIZED
     const struct msc_simd_quantized *quantized;
-    int64_t begin;    // index of the first window's first element in arrays, `out` and bytes
+    int64_t begin;    // index of the first window's first element; it is the same in `arrays`,
+                      // in `out` and in the quantised bytes
     bool has_numbers; // no y is NaN, and all are below 2^31 times the only variant's scale
 };
 

@@ -101,8 +101,8 @@ enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_vk_qu
     for (int i = 0; i < n; i++) {
         if (items[i].out.quant->n != 1) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "cannot quantise an activation in groups, or by channel "
-                            "while a step writes it");
+                            "a step that writes an activation cannot quantise it in groups "
+                            "or by channel");
         }
         struct msc_vk_call *c = msc_vk_add_call(&d);
         msc_vk_put_quantized(c, c->row, &items[i].out, 1);

@@ -26,8 +26,8 @@ scope.
 
 Notes are about the newest version that has the operator:
 
-- *vulkan by cpu*: in this number of cases, `vulkan` passes the listed operators to the `cpu`
-  backend and copies their inputs and outputs.
+- *vulkan falls back to cpu*: in this number of cases, `vulkan` passes the listed operators to the
+  `cpu` backend and copies their inputs and outputs.
 - *joint by joint*: in this number of cases, the reference kernels run some joints one by one:
   joints whose lengths depend on data, joints without elements, and all joints after them.
 - *out of scope*: features that mscgym does not support, each with the number of cases that test it.
@@ -71,7 +71,7 @@ def notes(cases):
     found = []
     if elsewhere:
         names = sorted({name for names in elsewhere for name in names.split(", ")})
-        found.append(f"vulkan by cpu in {len(elsewhere)}: {', '.join(names)}")
+        found.append(f"vulkan falls back to cpu in {len(elsewhere)}: {', '.join(names)}")
     if n_stepwise:
         found.append(f"joint by joint: {n_stepwise}")
     if out:

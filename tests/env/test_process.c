@@ -347,7 +347,7 @@ static void test_env_process__says_the_same_when_started_again(void **state) {
             ",\"metrics\":[{\"name\":\"other\"}]}'; "
             "read -r b; fi; touch once; " SAY_SPACE "read -r b; exit 1");
     assert_int_equal(evaluate(&f, 2), MSC_E_STATE);
-    assert_message("after a restart its answer differs");
+    assert_message("its answer after a restart differs");
     close_fixture(&f);
     temp_folder_remove(folder);
 }

@@ -90,7 +90,7 @@ static void test_env_quantize_losses__other_environments(void **state) {
     (void)state;
     assert_ok(msc_env_create(&env, msc_env_find("toy"), config, &host));
     assert_int_equal(msc_quantize_measure_losses(losses, env, &of, points, 1), MSC_E_UNSUPPORTED);
-    assert_message("no distill loss of points");
+    assert_message("cannot compute distill losses of points");
     msc_env_destroy(env);
     cJSON_Delete(config);
 }

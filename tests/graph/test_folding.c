@@ -135,8 +135,9 @@ static struct msc_array *make_operand(const struct folding *f, int operand, enum
 }
 
 // How operands are combined: all of shape [pairs, 2]; a column and a row, broadcast; pairs and a
-// vector of scales; or a few numbers, broadcast. A few numbers are short enough for shape inference
-// to follow their values, and their blocks are tried in all combinations.
+// vector of scales; or vectors of FEW_NUMBERS elements, broadcast. Such a vector is short enough
+// for shape inference to follow its values. The special values are cut into FEW_BLOCKS vectors, and
+// all combinations of these are tried.
 enum { FEW_NUMBERS = 8, FEW_BLOCKS = (N_SPECIAL + FEW_NUMBERS - 1) / FEW_NUMBERS };
 enum together {
     TOGETHER_ALIKE,

@@ -167,7 +167,7 @@ static void test_tools_runtime__measures_nonsense(void **state) {
         assert_null(latency.us);
         assert_no_children();
         assert_int_equal(msc_runtime_latency(runtime, &two_models, &latency), MSC_E_STATE);
-        assert_message("it failed before and was ended");
+        assert_message("the program failed earlier and was ended");
         msc_runtime_stop(runtime);
     }
 }
