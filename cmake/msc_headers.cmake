@@ -14,6 +14,8 @@ set(public_headers
     base/rng.h
     base/status.h
     base/str.h
+    checks/verify.h
+    config/config.h
     data/array.h
     data/array_file.h
     data/dataset.h
@@ -48,29 +50,27 @@ set(public_headers
     kernels/engine/evaluator.h
     kernels/plan.h
     model/collect.h
-    config/config.h
     model/export.h
     model/model.h
-    pipeline/processor.h
-    pipeline/processor_options.h
-    pipeline/processor_result.h
     model/program_id.h
     model/strategies.h
     model/track.h
+    pipeline/processor.h
+    pipeline/processor_options.h
+    pipeline/processor_result.h
     records/record.h
     records/record_front.h
     records/record_header.h
     records/record_query.h
     records/record_scan.h
     results/analysis.h
-    search/estimate.h
     results/history.h
     results/phases.h
     results/report.h
+    search/estimate.h
     search/search.h
-    supervise/supervise.h
-    checks/verify.h
     search/warm.h
+    supervise/supervise.h
     tools/quantizer.h
     tools/range.h
     tools/strategy.h)
