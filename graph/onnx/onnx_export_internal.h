@@ -1,5 +1,5 @@
-// Shared by graph/onnx_export*.c: the model while it is assembled, and one writer for each family
-// of operators. All data is in one arena; elements of weights are borrowed from the graph.
+// Shared by graph/onnx/onnx_export*.c: the model while it is assembled, and one writer for each
+// family of operators. All data is in one arena; elements of weights are borrowed from the graph.
 //
 // One set of mutually recursive functions in three files: onnx_export.c writes a graph,
 // onnx_export_ops.c selects the writer of a joint, and onnx_export_body.c writes control flow,

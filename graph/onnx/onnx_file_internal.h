@@ -1,5 +1,5 @@
 // ONNX files: checks and unpacks the protobuf message, and converts its tensors to arrays. Only
-// graph/onnx*.c includes this header.
+// graph/onnx/*.c includes this header.
 #ifndef MSC_GRAPH_ONNX_ONNX_FILE_INTERNAL_H
 #define MSC_GRAPH_ONNX_ONNX_FILE_INTERNAL_H
 

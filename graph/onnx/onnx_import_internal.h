@@ -1,5 +1,5 @@
-// Shared by graph/onnx_import*.c: the state of one import, and one translator for each family of
-// ONNX operators. A translator reads a node's attributes and inputs, adds joints through the
+// Shared by graph/onnx/onnx_import*.c: the state of one import, and one translator for each family
+// of ONNX operators. A translator reads a node's attributes and inputs, adds joints through the
 // builder, and makes the outputs of the last joint the outputs of the node.
 //
 // One set of mutually recursive functions in three files: onnx_import.c imports a graph,
