@@ -78,7 +78,7 @@ static enum msc_status agent_start(struct msc_agent *agent, const struct msc_age
     }
     agent->state = msc_alloc_zero(1, def->state_size ? def->state_size : 1);
     if (!agent->state || (setup->host.folder && !agent->host.folder)) {
-        return MSC_FAIL(MSC_E_NOMEM, "agent %s: out of memory for its state", def->name);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     msc_rng_seed(&agent->rng, setup->seed, AGENT_STREAM);
     MSC_TRY(read_params(agent, setup));

@@ -86,7 +86,7 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
     g->best_loss = NAN;
     MSC_TRY(greedy_init_plan(agent, grid));
     return g->best ? msc_exact_moves_init(&g->moves, arena, &grid->exact)
-                   : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
+                   : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
 // Returns a loss whose rating, computed as in grid_greedy_take.c, is above `rating`, as are the

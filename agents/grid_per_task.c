@@ -46,7 +46,7 @@ static enum msc_status per_task_init(struct msc_agent *agent, struct msc_grid *g
             MSC_TRY(msc_guess_init(&p->metric_guesses[i], arena, &grid->exact));
         }
     }
-    return is_short ? MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n_entries) : MSC_OK;
+    return MSC_ALLOCATED(!is_short);
 }
 
 // Writes the next isolated plan; false if all were proposed.

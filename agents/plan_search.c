@@ -37,7 +37,7 @@ enum msc_status msc_plan_search_init(struct msc_plan_search *s, struct msc_arena
     s->block_prices = msc_arena_array(arena, count_blocks(bounds), sizeof *s->block_prices);
     return is_short || !s->first_deltas || !s->block_prices || !s->loads || !s->deltas ||
                    !s->first_tasks || !s->first_choices || !s->first_values
-               ? MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n)
+               ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                : MSC_OK;
 }
 

@@ -63,8 +63,8 @@ enum msc_status msc_grow(void *array, size_t *capacity, size_t need, size_t elem
     memcpy(&elements, array, sizeof elements);
     void *grown = msc_realloc(elements, count, element_bytes);
     if (!grown) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu elements of %zu bytes", need,
-                        element_bytes);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory: cannot allocate %zu elements of %zu bytes",
+                        need, element_bytes);
     }
     memcpy(array, &grown, sizeof grown);
     *capacity = count;

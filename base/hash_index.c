@@ -52,7 +52,7 @@ enum msc_status msc_hash_index_reserve(struct msc_hash_index *index, size_t n) {
     }
     grown.slots = n < INT32_MAX ? msc_alloc_zero(grown.n_slots, sizeof grown.slots[0]) : NULL;
     if (!grown.slots) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a table of %zu hashes", n);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory: cannot allocate a table of %zu hashes", n);
     }
     for (size_t i = 0; i < index->n_slots; i++) {
         if (index->slots[i].place != 0) {

@@ -124,7 +124,7 @@ enum msc_status msc_json_hash(struct msc_hash *out, const cJSON *value) {
 enum msc_status msc_json_add(cJSON *object, const char *key, cJSON *value) {
     if (!object || !value || !cJSON_AddItemToObject(object, key, value)) {
         cJSON_Delete(value);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the JSON member \"%s\"", key);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     return MSC_OK;
 }
@@ -132,7 +132,7 @@ enum msc_status msc_json_add(cJSON *object, const char *key, cJSON *value) {
 enum msc_status msc_json_push(cJSON *array, cJSON *value) {
     if (!array || !value || !cJSON_AddItemToArray(array, value)) {
         cJSON_Delete(value);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a JSON element");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     return MSC_OK;
 }

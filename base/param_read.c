@@ -108,9 +108,7 @@ static enum msc_status read_text(const struct reading *r) {
         return fail_value(r, "a string");
     }
     const char *copy = msc_arena_strdup(r->arena, r->value->valuestring);
-    if (!copy) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for \"%s\"", r->where, r->param->name);
-    }
+    MSC_TRY(MSC_ALLOCATED(copy));
     *member = copy;
     return MSC_OK;
 }

@@ -84,7 +84,8 @@ const char *msc_str_text(const struct msc_str *s) {
 
 enum msc_status msc_str_status(const struct msc_str *s) {
     if (s->failed) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a text of more than %zu bytes", s->length);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory: cannot allocate a text of more than %zu bytes",
+                        s->length);
     }
     return MSC_OK;
 }

@@ -89,8 +89,8 @@ static enum msc_status recheck_best(cJSON *list, struct msc_record *record,
 enum msc_status msc_recheck_winner(struct cJSON **left_out, struct msc_record *record,
                                    const struct msc_recheck_options *options) {
     cJSON *list = cJSON_CreateArray();
-    enum msc_status status = list ? recheck_best(list, record, options)
-                                  : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
+    enum msc_status status =
+        list ? recheck_best(list, record, options) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         cJSON_Delete(list);
         return status;

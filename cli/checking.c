@@ -175,7 +175,7 @@ static int run_checks(struct checking *c) {
     cJSON *list = c->values->common.json ? cJSON_CreateArray() : NULL;
     enum msc_status status = MSC_OK;
     if (c->values->common.json && !list) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for the results of the checks");
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     if (status == MSC_OK) {
         status = try_all(&are_kept, c, list);
@@ -239,8 +239,8 @@ static enum msc_status try_agent(struct checking *c, const struct msc_check_rule
     }
     cJSON *object = cJSON_CreateObject();
     const struct msc_check_agent subject = {.config = object};
-    enum msc_status status = object ? make_agent(object, c->values->name)
-                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for an agent");
+    enum msc_status status =
+        object ? make_agent(object, c->values->name) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK) {
         status = rule->check(&subject);
     }
@@ -322,8 +322,8 @@ static enum msc_status try_env_program(struct checking *c, const struct msc_chec
     struct by_name by = {.def = msc_env_find("process"), .config = object};
     const struct msc_check_env subject = {
         .open = open_by_name, .close = close_by_name, .payload = &by};
-    enum msc_status status = object ? add_command(object, c->values->name)
-                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for an environment");
+    enum msc_status status =
+        object ? add_command(object, c->values->name) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK) {
         status = rule->check(&subject);
     }

@@ -373,7 +373,7 @@ enum msc_status msc_bridge_open_local(struct msc_bridge **out,
     l->stopped = msc_alloc_zero(n, sizeof *l->stopped);
     if (!l->places || !l->polled || !l->stopped) {
         free_local(l);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu workers", n);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     *out = &l->bridge;
     return MSC_OK;

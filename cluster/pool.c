@@ -16,7 +16,7 @@ enum msc_status msc_pool_open(struct msc_pool **out, const struct msc_pool_optio
     struct msc_pool *pool = msc_alloc_zero(1, sizeof *pool);
     if (!pool) {
         msc_bridge_close(options->bridge);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for workers");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     pool->options = *options;
     pool->secret = msc_clock_ns() ^ (uint64_t)getpid() << 40;

@@ -27,7 +27,7 @@ static enum msc_status bind_fewer(struct msc_graph **out, const struct msc_disti
     struct msc_dataset *fewer = NULL;
     *out = NULL;
     enum msc_status status = arrays ? msc_dataset_create_part(&fewer, d->dataset, 0, n)
-                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     for (size_t i = 0; status == MSC_OK && i < n_inputs; i++) {
         arrays[i] = msc_dataset_batch(fewer, 0, i);
     }

@@ -322,8 +322,7 @@ enum msc_status msc_distill_outputs(struct msc_distill *d, const struct msc_edit
         .distill = d, .arrays = msc_alloc_zero(d->n_compared + 1, sizeof(struct msc_array *))};
     struct msc_sink sink = {.batch = take_rows, .payload = &rows};
     struct msc_eval_trial trial = {.edits = edits};
-    enum msc_status status =
-        rows.arrays ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
+    enum msc_status status = MSC_ALLOCATED(rows.arrays);
     for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
         status = create_rows(&rows.arrays[i], d, i);
     }

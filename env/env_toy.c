@@ -173,8 +173,7 @@ static enum msc_status toy_draw_tables(struct toy *toy, struct msc_arena *arena)
         toy->pairs = msc_arena_array(arena, n_tasks * n_choices * n_choices, sizeof *toy->pairs);
     }
     if (!toy->bytes || !toy->losses || (toy->interaction > 0.0 && !toy->pairs)) {
-        return MSC_FAIL(MSC_E_NOMEM, "toy: out of memory for %zu tasks of %zu choices", n_tasks,
-                        n_choices);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     struct msc_rng rng;
     msc_rng_seed(&rng, (uint64_t)toy->seed, 1);

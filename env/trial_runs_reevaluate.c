@@ -94,8 +94,7 @@ enum msc_status msc_trial_runs_validate(cJSON **out, struct msc_env *env, struct
     MSC_TRY(msc_distill_run(validated, &run, 1, NULL, NULL));
     MSC_TRY(msc_whole_run(&whole, validated, env));
     cJSON *object = cJSON_CreateObject();
-    enum msc_status status =
-        object ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
+    enum msc_status status = MSC_ALLOCATED(object);
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(add_run_metrics(object, r, &run));
     MSC_TRY_OUT(msc_metrics_add_float(object, &r->metrics, &whole));
@@ -151,8 +150,7 @@ enum msc_status msc_trial_runs_reevaluate(struct msc_env *env, const uint32_t ch
                                           unsigned what, cJSON **out) {
     struct msc_trial_runs *r = msc_trial_runs_of(env);
     cJSON *object = cJSON_CreateObject();
-    enum msc_status status =
-        object ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
+    enum msc_status status = MSC_ALLOCATED(object);
     if (status == MSC_OK && (what & MSC_REEVALUATE_NOISE)) {
         status = reevaluate_noise(r, choices, object);
     }

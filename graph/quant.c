@@ -76,7 +76,7 @@ enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q)
     if (scales == NULL || zero_points == NULL) {
         msc_free(scales);
         msc_free(zero_points);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu scales", n);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     memcpy(scales, q->scales, n * sizeof(scales[0]));
     memcpy(zero_points, q->zero_points, n * sizeof(zero_points[0]));

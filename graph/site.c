@@ -277,7 +277,7 @@ static enum msc_status find_sites(struct msc_sites *out, const struct msc_graph 
         size_t n = (size_t)msc_graph_n_tensors(g);
         f.class_of = msc_arena_array(&scratch, n + 1, sizeof(f.class_of[0]));
         status = f.class_of == NULL
-                     ? MSC_FAIL(MSC_E_NOMEM, "out of memory for sites")
+                     ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                      : msc_graph__find_requantised(f.class_of, g, f.target, &scratch);
     }
     status = status == MSC_OK ? list_all(out, &f) : status;

@@ -96,7 +96,7 @@ enum msc_status msc_model_latency(struct msc_latency *latency, struct msc_model 
     struct turn *turns = msc_alloc_zero(n_models, sizeof *turns);
     enum msc_status status = msc_latency_init(latency, n_models, n_rounds);
     if (!turns) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu models", n_models);
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     for (size_t i = 0; status == MSC_OK && i < n_models; i++) {
         status = turn_open(&turns[i], models[i]);

@@ -255,8 +255,7 @@ enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
     msc_model__settle_memory(m);
     run->microseconds = msc_alloc_zero((size_t)run->repeat + 1, sizeof run->microseconds[0]);
     if (!run->microseconds) {
-        status =
-            MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %" PRId64 " runs", m->path, run->repeat);
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         goto out;
     }
     MSC_TRY_OUT(msc_model__runner_open(&runner, m, data, run));

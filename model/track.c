@@ -331,7 +331,7 @@ enum msc_status msc_track_make(struct msc_track **out, const struct msc_track_si
     t.bytes = msc_alloc_zero(n, sizeof *t.bytes);
     if (!t.track || !t.tensors[0] || !t.tensors[1] || !t.bytes ||
         !(t.track->rows = msc_alloc_zero(n, sizeof *t.track->rows))) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tensors", n);
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         goto out;
     }
     t.track->n_samples = msc_dataset_n_samples(sides[0].model->dataset);

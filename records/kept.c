@@ -43,8 +43,8 @@ static enum msc_status kept_fill(cJSON *kept, const struct msc_record *record,
 
 enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSON *report) {
     cJSON *kept = cJSON_CreateObject();
-    enum msc_status status = kept ? kept_fill(kept, record, report)
-                                  : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
+    enum msc_status status =
+        kept ? kept_fill(kept, record, report) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK) {
         status = msc_kept_file_save(&kind, record, kept);
     }

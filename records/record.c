@@ -35,7 +35,7 @@ static enum msc_status make_key(struct msc_record_key *out, struct msc_arena *ar
     out->length = text.length;
     out->text = msc_arena_strndup(arena, msc_str_text(&text), text.length);
     if (!out->text) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for the names of a record");
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
 out:
     msc_str_finish(&text);

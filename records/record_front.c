@@ -47,7 +47,7 @@ enum msc_status msc_record_front_settle(struct msc_record_front *front) {
     struct msc_outcome *copies = msc_arena_array(&arena, n + 1, sizeof *copies);
     if (!outcomes || !kept || !ids || !copies) {
         msc_arena_finish(&arena);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the front of %zu trials", n);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     for (size_t i = 0; i < n; i++) {
         outcomes[i] = &front->outcomes[i];

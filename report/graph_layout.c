@@ -145,7 +145,7 @@ enum msc_status msc_graph_layout_make(struct msc_graph_layout *out, const struct
     int32_t *sizes = msc_arena_array(&out->arena, n, sizeof *sizes);
     if (!l.nodes || !l.order || !l.offsets || !l.wanted || !starts || !sizes) {
         msc_graph_layout_finish(out);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the picture of a graph");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     l.n_layers = find_layers(&l);
     sink_sources(&l);

@@ -114,8 +114,8 @@ enum msc_status msc_graph_picture(struct cJSON **out, const struct msc_graph *g,
     }
     MSC_TRY_OUT(msc_graph_layout_make(&layout, g));
     object = cJSON_CreateObject();
-    status = object ? fill_picture(object, g, plan, &layout)
-                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for the picture of a graph");
+    status =
+        object ? fill_picture(object, g, plan, &layout) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 out:
     msc_graph_layout_finish(&layout);
     if (status != MSC_OK) {

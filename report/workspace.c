@@ -144,8 +144,8 @@ static enum msc_status add_file(struct listing *l, const char *path) {
     snprintf(stamp, sizeof stamp, "%llu %llu", (unsigned long long)now.n_bytes,
              (unsigned long long)now.time_ns);
     cJSON *row = cJSON_CreateObject();
-    enum msc_status status = row ? fill_row(row, l, path, stamp)
-                                 : MSC_FAIL(MSC_E_NOMEM, "out of memory for a list of records");
+    enum msc_status status =
+        row ? fill_row(row, l, path, stamp) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         cJSON_Delete(row);
         return status;
@@ -178,7 +178,7 @@ static enum msc_status add_folder(struct listing *l, const char *path, int depth
         bool is_hidden = item->d_name[0] == '.';
         char *inner = is_hidden ? NULL : msc_path_join(&l->arena, path, item->d_name);
         if (!is_hidden && !inner) {
-            status = MSC_FAIL(MSC_E_NOMEM, "out of memory for a list of records");
+            status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         } else if (inner && is_folder(inner)) {
             status = depth < DEEPEST ? add_folder(l, inner, depth + 1) : MSC_OK;
         } else if (inner && may_be_record(item->d_name)) {
@@ -194,8 +194,7 @@ static enum msc_status add_folder(struct listing *l, const char *path, int depth
 enum msc_status msc_workspace_list(struct cJSON **out, const struct cJSON *known,
                                    const char *const paths[], size_t n) {
     struct listing l = {.rows = cJSON_CreateArray(), .known = known};
-    enum msc_status status =
-        l.rows ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a list of records");
+    enum msc_status status = MSC_ALLOCATED(l.rows);
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
         status = is_folder(paths[i]) ? add_folder(&l, paths[i], 0) : add_file(&l, paths[i]);
     }

@@ -210,7 +210,7 @@ enum msc_status msc_analysis_describe(struct cJSON **out, const struct msc_analy
                                       size_t most_pairs) {
     cJSON *object = cJSON_CreateObject();
     enum msc_status status = object ? fill_analysis(object, analysis, most_pairs)
-                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for an analysis");
+                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         cJSON_Delete(object);
         return status;

@@ -57,8 +57,7 @@ static enum msc_status find_compared(cJSON **out, const struct msc_record *recor
     const cJSON *header = msc_record_header(record);
     const cJSON *config = msc_json_get(header, "config");
     cJSON *compared = config ? cJSON_Duplicate(config, true) : cJSON_CreateObject();
-    enum msc_status status =
-        compared ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a configuration");
+    enum msc_status status = MSC_ALLOCATED(compared);
     for (size_t i = 0; !config && i < sizeof members / sizeof members[0]; i++) {
         const cJSON *member = msc_json_get(header, members[i]);
         if (member && status == MSC_OK) {
@@ -309,8 +308,7 @@ static enum msc_status add_differences(const struct comparison *c) {
     struct msc_arena arena = {0};
     const cJSON **of = msc_arena_array(&arena, c->n, sizeof *of);
     cJSON *found = NULL;
-    enum msc_status status =
-        of ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu records", c->n);
+    enum msc_status status = MSC_ALLOCATED(of);
     for (size_t i = 0; i < c->n && status == MSC_OK; i++) {
         of[i] = c->subjects[i].compared;
     }
@@ -348,9 +346,7 @@ enum msc_status msc_compare_create(struct cJSON **out, const struct msc_compare_
         .object = cJSON_CreateObject(),
     };
     enum msc_status status =
-        c.subjects && c.object
-            ? fill_comparison(&c)
-            : MSC_FAIL(MSC_E_NOMEM, "out of memory for a comparison of %zu records", c.n);
+        c.subjects && c.object ? fill_comparison(&c) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     for (size_t i = 0; c.subjects && i < c.n; i++) {
         msc_history_finish(&c.subjects[i].history);
         cJSON_Delete(c.subjects[i].compared);

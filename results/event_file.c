@@ -249,7 +249,7 @@ static enum msc_status read_events(const uint8_t *bytes, size_t n_bytes,
     while ((data = read_frame(&n_data, bytes, n_bytes)) != NULL) {
         MscTb__Event *event = msc_tb__event__unpack(&allocator, n_data, data);
         if (!event) {
-            return is_short ? MSC_FAIL(MSC_E_NOMEM, "out of memory for an event") : MSC_OK;
+            return MSC_ALLOCATED(!is_short);
         }
         enum msc_status status = take(payload, event);
         msc_tb__event__free_unpacked(event, &allocator);

@@ -252,8 +252,8 @@ static enum msc_status describe_state(cJSON *object, struct msc_follow *f, size_
 
 enum msc_status msc_follow_describe(struct cJSON **out, struct msc_follow *follow, size_t n_parts) {
     cJSON *object = cJSON_CreateObject();
-    enum msc_status status = object ? describe_state(object, follow, n_parts)
-                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
+    enum msc_status status =
+        object ? describe_state(object, follow, n_parts) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         cJSON_Delete(object);
         return status;

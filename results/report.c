@@ -197,8 +197,8 @@ static enum msc_status complete_rows(cJSON *list, const struct msc_report_option
         }
         cJSON *known = cJSON_CreateObject();
         const struct msc_record_line line = msc_record_trial(o->record, (size_t)id->valuedouble);
-        enum msc_status status = known ? report_add_trial(known, o, &line)
-                                       : MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
+        enum msc_status status =
+            known ? report_add_trial(known, o, &line) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
         if (status != MSC_OK) {
             cJSON_Delete(known);
             return status;

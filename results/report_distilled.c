@@ -82,8 +82,8 @@ static enum msc_status add_delivered(cJSON *report, const cJSON *distilled) {
         return MSC_OK;
     }
     cJSON *row = cJSON_Duplicate(trial, true);
-    enum msc_status status = row ? fill_delivered(row, report, distilled)
-                                 : MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
+    enum msc_status status =
+        row ? fill_delivered(row, report, distilled) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         cJSON_Delete(row);
         return status;

@@ -166,8 +166,7 @@ enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *record)
     cJSON *verdict = cJSON_CreateObject();
     v.plan_of_search = find_plan_of_search(&v);
     take_objective(&v);
-    enum msc_status status =
-        verdict ? fill(verdict, &v) : MSC_FAIL(MSC_E_NOMEM, "out of memory for a verdict");
+    enum msc_status status = verdict ? fill(verdict, &v) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_str_finish(&v.text);
     if (status != MSC_OK) {
         cJSON_Delete(verdict);

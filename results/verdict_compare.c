@@ -274,8 +274,7 @@ static enum msc_status fill(struct comparison *c) {
 
 enum msc_status msc_verdict_compare(struct cJSON **out, const struct cJSON *records) {
     struct comparison c = {.records = records, .verdict = cJSON_CreateObject()};
-    enum msc_status status =
-        c.verdict ? fill(&c) : MSC_FAIL(MSC_E_NOMEM, "out of memory for a verdict");
+    enum msc_status status = c.verdict ? fill(&c) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_str_finish(&c.text);
     if (status != MSC_OK) {
         cJSON_Delete(c.verdict);

@@ -11,8 +11,7 @@ enum msc_status msc_latency_init(struct msc_latency *latency, size_t n_models, s
     if (!block || !runs) {
         msc_free(block);
         msc_free(runs);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu rounds of %zu models", n_rounds,
-                        n_models);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     latency->us = block;
     latency->runs = runs;

@@ -93,7 +93,7 @@ static enum msc_status fill_moment(struct msc_moment *m, const struct msc_array 
     m->means = msc_alloc(n_means * sizeof(m->means[0]));
     if (!m->h || !m->means) {
         msc_moment_finish(m);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the second moments of weights' inputs");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     memcpy(m->means, msc_array_data(means), n_means * sizeof(m->means[0]));
     for (int64_t i = 0; i < m->n_groups * n; i++) {

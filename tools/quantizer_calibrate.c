@@ -252,8 +252,7 @@ static enum msc_status fit_activation(struct calibration *c, int32_t site, int32
     int32_t n = s->n_channels > 0 ? s->n_channels : 1;
     float *scales = msc_alloc((size_t)n * sizeof(scales[0]));
     int32_t *zeros = msc_alloc((size_t)n * sizeof(zeros[0]));
-    enum msc_status status =
-        scales && zeros ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for scales");
+    enum msc_status status = MSC_ALLOCATED(scales && zeros);
     for (int32_t i = 0; status == MSC_OK && i < n; i++) {
         status =
             fit_seen(c, s->n_channels > 0 ? &s->channels[i] : s, &o, factor, &scales[i], &zeros[i]);
@@ -331,7 +330,7 @@ static enum msc_status seen_init(const struct calibration *c, int32_t site,
     if (form.axis < 0) {
         s->histogram = msc_arena_alloc(arena, sizeof(*s->histogram));
         return s->histogram ? make_room(c, s, KEPT_OF_ALL, arena)
-                            : MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
+                            : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     s->axis = form.axis;
     s->n_channels = form.n;

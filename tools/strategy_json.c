@@ -116,7 +116,7 @@ enum msc_status msc_strategy_to_json(const struct msc_strategy *s, const struct 
                                      cJSON **out) {
     cJSON *root = cJSON_CreateObject();
     enum msc_status status =
-        root ? strategy_to_json(s, g, root) : MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+        root ? strategy_to_json(s, g, root) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         cJSON_Delete(root);
         return status;

@@ -144,7 +144,7 @@ static enum msc_status recalibration_check_fit(const struct recalibration *r) {
     MSC_TRY(msc_sites_find(&sites, r->graph, &scheme));
     const struct msc_edit **edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof(edits[0]));
     enum msc_status status = edits ? msc_strategy_apply_to_any(r->strategy, r->graph, &sites, edits)
-                                   : MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+                                   : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_free(edits);
     msc_sites_finish(&sites);
     return status;

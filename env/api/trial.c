@@ -49,7 +49,7 @@ enum msc_status msc_trial_init(struct msc_trial *trial, struct msc_arena *arena,
     trial->proposal.choices =
         msc_arena_array(arena, space->n_tasks, sizeof *trial->proposal.choices);
     return trial->proposal.choices ? msc_outcome_init(&trial->outcome, arena, space)
-                                   : MSC_FAIL(MSC_E_NOMEM, "out of memory for a trial");
+                                   : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
 void msc_trial_begin(struct msc_trial *trial, const struct msc_space *space) {

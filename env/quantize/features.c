@@ -89,7 +89,7 @@ static enum msc_status make_room(struct known **out, struct msc_task tasks[], si
         tasks[t].choice_features = is_short ? NULL : known[t].features[0];
     }
     *out = known;
-    return is_short ? MSC_FAIL(MSC_E_NOMEM, "out of memory for features of choices") : MSC_OK;
+    return MSC_ALLOCATED(!is_short);
 }
 
 enum msc_status msc_quantize_add_choice_features(struct msc_quantize_space *s,

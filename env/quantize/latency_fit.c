@@ -336,8 +336,7 @@ enum msc_status msc_latency__fit(struct msc_str *text, const struct msc_latency_
             times[MSC_LATENCY_JOINED].us, f.fitted[MSC_LATENCY_EVEN], f.fitted[MSC_LATENCY_ODD],
             f.fitted[MSC_LATENCY_JOINED]);
     cJSON *json = cJSON_CreateObject();
-    enum msc_status status =
-        json ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the table of latencies");
+    enum msc_status status = MSC_ALLOCATED(json);
     if (status == MSC_OK) {
         status = fit_to_json(json, &f, source);
     }

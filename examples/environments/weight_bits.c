@@ -250,7 +250,7 @@ static enum msc_status weight_bits_evaluate(struct msc_env *env, const struct ms
     const struct msc_edit **edits = msc_arena_array(&arena, e->n * n_slots + 1, sizeof *edits);
     enum msc_status status = runs && edits ? MSC_OK : MSC_E_NOMEM;
     if (status != MSC_OK) {
-        status = MSC_FAIL(status, "weight_bits: out of memory for %zu trials", e->n);
+        status = MSC_FAIL(status, "weight_bits: out of memory");
         goto out;
     }
     for (size_t i = 0; i < e->n; i++) {

@@ -94,7 +94,7 @@ enum msc_status msc_cpu_ewise_create(struct msc_cpu_ewise **out, const struct ms
     struct msc_cpu_ewise *e = msc_alloc_zero(1, sizeof(*e));
     if (!e) {
         msc_ewise_destroy(program);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     e->program = program;
     enum msc_status status = cpu_ewise_init(e);

@@ -297,7 +297,7 @@ static enum msc_status describe(dnnl_primitive_desc_t *out, struct msc_routine *
         if (!d->unlimited || pthread_mutex_init(&d->unlimited->making, NULL) != 0) {
             msc_free(d->unlimited);
             d->unlimited = NULL;
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
         }
         return MSC_OK;
     }

@@ -115,7 +115,7 @@ enum msc_status msc_routine_pack(struct msc_routine_weights **out, const struct 
     if (!w || !to) {
         msc_free(w);
         msc_free_aligned(to);
-        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory for packed weights");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     w->data = to;
     for (int64_t group = 0; group < d->desc.groups; group++) {

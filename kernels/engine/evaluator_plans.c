@@ -185,7 +185,7 @@ enum msc_status msc_evaluator__create_plans(struct msc_evaluator *ev, const int3
     ev->signatures.dataset = ev->dataset;
     enum msc_status status = is_parameter && ev->plan_of_batch
                                  ? assign_plans(ev, wanted, n_wanted, is_parameter)
-                                 : MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
+                                 : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_free(is_parameter);
     return status;
 }

@@ -251,7 +251,7 @@ int32_t msc_schedule__feed_sink(struct msc_schedule *s, const int32_t ids[], int
         int32_t n_group = feed_group(&f, values, ids + n_given, n - n_given, &n_values, &n_bytes);
         f.buffer = n_bytes > 0 ? take_buffer(s, n_bytes) : NULL;
         if (n_bytes > 0 && (!f.buffer || f.buffer->n_bytes < n_bytes)) {
-            *status = MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
+            *status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         } else {
             *status = give_group(&f, ids + n_given, n_group, values, n_values, &n_good);
         }

@@ -40,7 +40,7 @@ enum msc_status msc_bias_init(struct msc_bias *out, const struct msc_array *elem
     if (!out->floats || (has_integers && (!out->integers || !out->steps))) {
         msc_bias_finish(out);
         msc_array_release(x);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a bias");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     memcpy(out->floats, msc_array_data(x), n * sizeof(float));
     if (rounding) {

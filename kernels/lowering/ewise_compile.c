@@ -168,10 +168,9 @@ enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *
     e->operands = msc_arena_array(&e->arena, (size_t)b.max_operands, sizeof(e->operands[0]));
     e->instrs = msc_arena_array(&e->arena, (size_t)b.max_instrs, sizeof(e->instrs[0]));
     b.results = msc_arena_array(&e->arena, (size_t)step->n_joints + 1, sizeof(b.results[0]));
-    enum msc_status status =
-        e->operands && e->instrs && b.results
-            ? compile(&b, options)
-            : MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
+    enum msc_status status = e->operands && e->instrs && b.results
+                                 ? compile(&b, options)
+                                 : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK || e->n_instrs == 0) {
         msc_ewise_destroy(e);
         e = NULL;

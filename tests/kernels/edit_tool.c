@@ -128,7 +128,7 @@ static enum msc_status prepare(struct run *r, char **argv) {
     MSC_TRY(msc_evaluator_create(&r->ev, r->g, r->data, r->wanted, r->n_wanted, &r->options));
     size_t n_slots = (size_t)msc_evaluator_sites(r->ev)->n_slots;
     r->edits = msc_alloc_zero(n_slots + 1, sizeof(r->edits[0]));
-    return r->edits ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for edits");
+    return r->edits ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
 static enum msc_status run_edits(struct run *r, int argc, char **argv) {
