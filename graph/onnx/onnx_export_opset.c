@@ -1,14 +1,14 @@
 // Finds the lowest opset that supports every node written, and converts the nodes to that opset.
 //
-// Writers use the forms of opset 21. Most operators have not changed since opset 13. MSC_OPSET in
-// ops.def and the tables below list the operators that have changed. If an older opset has a
-// different form, nodes are rewritten once the model's opset is known.
+// Writers use the forms of opset 21, which later opsets have kept. Most operators have not changed
+// since opset 13. MSC_OPSET in ops.def and the tables below list the operators that have changed. If
+// an older opset has a different form, nodes are rewritten once the model's opset is known.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
 #include <string.h>
 
-enum { LEAST_OPSET = 13 };
+enum { LEAST_OPSET = 13, FORMS_OPSET = 21 };
 
 // Attributes that are newer than their operator. An older opset omits them if they have the default
 // value. `op` NULL: any operator.
@@ -35,6 +35,7 @@ static const struct attribute {
     {"ScatterND", "reduction", 16, true, 0, "none"},
     {"Shape", "start", 15, true, 0, NULL},
     {"Shape", "end", 15, false, 0, NULL},
+    {"SpaceToDepth", "mode", 28, true, 0, "DCR"},
 };
 
 // Attribute values that were introduced later than the attribute.
@@ -59,16 +60,82 @@ static const struct {
 #define TYPE(id) (1u << MSC_DTYPE_##id)
 #define SMALL (TYPE(I8) | TYPE(U8) | TYPE(I16) | TYPE(U16))
 #define HALF (TYPE(F16) | TYPE(BF16))
-    {MSC_OP_COUNT, TYPE(BF16), 16}, {MSC_OP_ADD, SMALL, 14},
-    {MSC_OP_SUBTRACT, SMALL, 14},   {MSC_OP_MULTIPLY, SMALL, 14},
-    {MSC_OP_DIVIDE, SMALL, 14},     {MSC_OP_RELU, SMALL | TYPE(I32) | TYPE(I64), 14},
-    {MSC_OP_CUMSUM, HALF, 14},      {MSC_OP_ISINF, HALF, 20},
-    {MSC_OP_MAX, TYPE(BOOL), 20},   {MSC_OP_MIN, TYPE(BOOL), 20},
-    {MSC_OP_QUANTIZE, HALF, 19},    {MSC_OP_QUANTIZE, TYPE(I16) | TYPE(U16), 21},
-    {MSC_OP_DEQUANTIZE, HALF, 19},  {MSC_OP_DEQUANTIZE, TYPE(I16) | TYPE(U16), 21},
+#define SIGNED (TYPE(I8) | TYPE(I16) | TYPE(I32) | TYPE(I64))
+#define REAL (HALF | TYPE(F32) | TYPE(F64))
+    {MSC_OP_COUNT, TYPE(BF16), 16},
+    {MSC_OP_ADD, SMALL, 14},
+    {MSC_OP_SUBTRACT, SMALL, 14},
+    {MSC_OP_MULTIPLY, SMALL, 14},
+    {MSC_OP_DIVIDE, SMALL, 14},
+    {MSC_OP_RELU, SMALL | TYPE(I32) | TYPE(I64), 14},
+    {MSC_OP_CUMSUM, HALF, 14},
+    {MSC_OP_ISINF, HALF, 20},
+    {MSC_OP_MAX, TYPE(BOOL), 20},
+    {MSC_OP_MIN, TYPE(BOOL), 20},
+    {MSC_OP_QUANTIZE, HALF, 19},
+    {MSC_OP_QUANTIZE, TYPE(I16) | TYPE(U16), 21},
+    {MSC_OP_DEQUANTIZE, HALF, 19},
+    {MSC_OP_DEQUANTIZE, TYPE(I16) | TYPE(U16), 21},
+    {MSC_OP_TOPK, TYPE(BF16), 24},
+    {MSC_OP_ARANGE, HALF, 27},
+    {MSC_OP_CELU, HALF | TYPE(F64), 28},
+    {MSC_OP_COMPRESS, TYPE(BF16), 28},
+    {MSC_OP_EINSUM, TYPE(BF16), 28},
+    {MSC_OP_ONE_HOT, TYPE(BF16), 28},
+    {MSC_OP_REVERSE_SEQUENCE, TYPE(BF16), 28},
+    {MSC_OP_UNIQUE, TYPE(BF16), 28},
+    {MSC_OP_LEFT_SHIFT, SIGNED, 28},
+    {MSC_OP_RIGHT_SHIFT, SIGNED, 28},
+    {MSC_OP_FLOOR_MOD, REAL, 28},
+#undef REAL
+#undef SIGNED
 #undef HALF
 #undef SMALL
 #undef TYPE
+};
+
+// ONNX operators that accept bfloat16 only since opset 22.
+static const char *const bfloat16_since_22[] = {
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "AveragePool",
+    "Conv",
+    "ConvTranspose",
+    "Cos",
+    "Cosh",
+    "DeformConv",
+    "Det",
+    "Elu",
+    "EyeLike",
+    "GRU",
+    "GlobalAveragePool",
+    "GlobalMaxPool",
+    "GridSample",
+    "HardSigmoid",
+    "HardSwish",
+    "InstanceNormalization",
+    "LSTM",
+    "LpPool",
+    "MaxPool",
+    "MaxUnpool",
+    "Mish",
+    "Multinomial",
+    "NegativeLogLikelihoodLoss",
+    "RNN",
+    "RandomUniform",
+    "RoiAlign",
+    "Round",
+    "Selu",
+    "Sin",
+    "Sinh",
+    "Softplus",
+    "Softsign",
+    "Tan",
+    "ThresholdedRelu",
 };
 
 static void require(struct msc_onnx_export *e, int opset) {
@@ -82,6 +149,11 @@ static void require_type(struct msc_onnx_export *e, enum msc_op op, int32_t tens
         if (is_meant && (element_types[i].dtypes & dtype) != 0) {
             require(e, element_types[i].opset);
         }
+    }
+    bool is_bfloat16 = dtype == 1u << MSC_DTYPE_BF16;
+    for (size_t i = 0; is_bfloat16 && i < sizeof bfloat16_since_22 / sizeof(char *); i++) {
+        bool is_meant = strcmp(msc_op_info(op)->onnx, bfloat16_since_22[i]) == 0;
+        require(e, is_meant ? 22 : LEAST_OPSET);
     }
 }
 
@@ -294,7 +366,8 @@ static enum msc_status visit(bool *is_moved, struct msc_onnx_export *e, const st
 
 void msc_onnx__begin_opset(struct msc_onnx_export *e) {
     e->opset = LEAST_OPSET;
-    require(e, (int)msc_graph_notes(e->graph)->opset);
+    int64_t opset = msc_graph_notes(e->graph)->opset;
+    require(e, opset > FORMS_OPSET ? FORMS_OPSET : (int)opset);
 }
 
 enum msc_status msc_onnx__settle_opset(struct msc_onnx_export *e) {
@@ -305,7 +378,9 @@ enum msc_status msc_onnx__settle_opset(struct msc_onnx_export *e) {
 }
 
 int64_t msc_onnx__ir_version(int64_t opset) {
-    static const struct { int opset, version; } rows[] = {{21, 10}, {19, 9}, {15, 8}};
+    static const struct {
+        int opset, version;
+    } rows[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9}, {15, 8}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (opset >= rows[i].opset) {
             return rows[i].version;

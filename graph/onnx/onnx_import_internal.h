@@ -248,6 +248,7 @@ enum msc_status msc_onnx__rotary_embedding(struct msc_onnx_node *n);
 enum msc_status msc_onnx__swish(struct msc_onnx_node *n);
 enum msc_status msc_onnx__swiglu(struct msc_onnx_node *n);
 enum msc_status msc_onnx__causal_conv(struct msc_onnx_node *n);
+enum msc_status msc_onnx__range(struct msc_onnx_node *n);
 enum msc_status msc_onnx__resize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__upsample(struct msc_onnx_node *n);
 

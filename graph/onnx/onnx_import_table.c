@@ -64,6 +64,7 @@ static const struct msc_onnx_rule rules[] = {
     {"RandomNormalLike", msc_onnx__random, MSC_OP_RANDOM, 1, 1},
     {"RandomUniform", msc_onnx__random, MSC_OP_RANDOM, 0, 0},
     {"RandomUniformLike", msc_onnx__random, MSC_OP_RANDOM, 1, 1},
+    {"Range", msc_onnx__range, MSC_OP_ARANGE, 3, 3},
     {"ReduceL1", msc_onnx__spelled_reduce, MSC_OP_SUM, 1, 2},
     {"ReduceL2", msc_onnx__spelled_reduce, MSC_OP_SUM, 1, 2},
     {"ReduceLogSum", msc_onnx__spelled_reduce, MSC_OP_SUM, 1, 2},

@@ -1,17 +1,18 @@
-#include "graph/float8.h"
+#include "graph/narrow_float.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-static const struct msc_float8 formats[] = {
-    {"float8e4m3fn", 3, 7, 0x7e, 0x7f, 0, false},
-    {"float8e4m3fnuz", 3, 8, 0x7f, 0x80, 0, true},
-    {"float8e5m2", 2, 15, 0x7b, 0x7f, 0x7c, false},
-    {"float8e5m2fnuz", 2, 16, 0x7f, 0x80, 0, true},
+static const struct msc_narrow_float formats[] = {
+    {"float8e4m3fn", 0x80, 3, 7, 0x7e, 0x7f, 0, false},
+    {"float8e4m3fnuz", 0x80, 3, 8, 0x7f, 0x80, 0, true},
+    {"float8e5m2", 0x80, 2, 15, 0x7b, 0x7f, 0x7c, false},
+    {"float8e5m2fnuz", 0x80, 2, 16, 0x7f, 0x80, 0, true},
+    {"float4e2m1", 0x08, 1, 1, 0x07, 0x07, 0, false}, // NaN becomes the largest number
 };
 
-const struct msc_float8 *msc_float8_find(const char *name) {
+const struct msc_narrow_float *msc_narrow_float_find(const char *name) {
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         if (strcmp(formats[i].name, name) == 0) {
             return &formats[i];
@@ -20,8 +21,8 @@ const struct msc_float8 *msc_float8_find(const char *name) {
     return NULL;
 }
 
-float msc_float8_decode(const struct msc_float8 *f, uint8_t code) {
-    int magnitude = code & 0x7f;
+float msc_narrow_float_decode(const struct msc_narrow_float *f, uint8_t code) {
+    int magnitude = code & (f->sign - 1);
     int fraction = magnitude & ((1 << f->fraction_bits) - 1);
     int exponent = magnitude >> f->fraction_bits;
     float x;
@@ -35,10 +36,10 @@ float msc_float8_decode(const struct msc_float8 *f, uint8_t code) {
         int whole = fraction + (1 << f->fraction_bits);
         x = ldexpf((float)whole, exponent - f->bias - f->fraction_bits);
     }
-    return (code & 0x80) != 0 ? -x : x;
+    return (code & f->sign) != 0 ? -x : x;
 }
 
-static uint8_t encode_magnitude(const struct msc_float8 *f, float x, bool saturates) {
+static uint8_t encode_magnitude(const struct msc_narrow_float *f, float x, bool saturates) {
     int least = 1 - f->bias; // exponent of the smallest normal number
     int exponent = x > 0 && isfinite(x) ? ilogbf(x) : least;
     exponent = exponent < least ? least : exponent;
@@ -52,11 +53,11 @@ static uint8_t encode_magnitude(const struct msc_float8 *f, float x, bool satura
     return saturates ? f->greatest : f->infinity != 0 ? f->infinity : f->nan;
 }
 
-uint8_t msc_float8_encode(const struct msc_float8 *f, float x, bool saturates) {
+uint8_t msc_narrow_float_encode(const struct msc_narrow_float *f, float x, bool saturates) {
     if (isnan(x)) {
         return f->nan;
     }
     uint8_t code = encode_magnitude(f, fabsf(x), saturates);
     bool has_sign = signbit(x) && !(f->has_one_zero && (code == 0 || code == f->nan));
-    return has_sign ? (uint8_t)(code | 0x80) : code;
+    return has_sign ? (uint8_t)(code | f->sign) : code;
 }

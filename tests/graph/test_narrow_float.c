@@ -1,5 +1,5 @@
 // The four float8 formats of ONNX: encoding and decoding, against the onnx package.
-#include "graph/float8.h"
+#include "graph/narrow_float.h"
 
 #include "tests/msc_test.h"
 
@@ -11,7 +11,7 @@ static const char *const names[] = {"float8e4m3fn", "float8e4m3fnuz", "float8e5m
 // Codes that onnx.helper.float32_to_float8e4m3 and float32_to_float8e5m2 of onnx 1.16.2 give for
 // each format, with and without saturation. The values are zeros, underflow, ties among subnormal
 // and normal numbers, the largest numbers, and overflow.
-static void test_graph_float8__encode(void **state) {
+static void test_graph_narrow_float__encode(void **state) {
     static const struct {
         float x;
         uint8_t codes[8];
@@ -46,7 +46,8 @@ static void test_graph_float8__encode(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         for (int k = 0; k < 8; k++) {
-            uint8_t code = msc_float8_encode(msc_float8_find(names[k / 2]), rows[i].x, k % 2 == 0);
+            uint8_t code =
+                msc_narrow_float_encode(msc_narrow_float_find(names[k / 2]), rows[i].x, k % 2 == 0);
             assert_int_equal(code, rows[i].codes[k]);
         }
     }
@@ -54,7 +55,7 @@ static void test_graph_float8__encode(void **state) {
 
 // Numbers that onnx.numpy_helper.float8e4m3_to_float32 and float8e5m2_to_float32 of onnx 1.16.2
 // give.
-static void test_graph_float8__decode(void **state) {
+static void test_graph_narrow_float__decode(void **state) {
     static const uint8_t codes[] = {0x01, 0x07, 0x3c, 0x7b, 0x7e, 0x7f, 0x80, 0x85, 0xc3, 0xfc};
     static const float numbers[4][10] = {
         {0.001953125f, 0.013671875f, 1.5f, 352, 448, NAN, -0.0f, -0.009765625f, -2.75f, -384},
@@ -67,7 +68,7 @@ static void test_graph_float8__decode(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {
         for (int i = 0; i < 10; i++) {
-            float x = msc_float8_decode(msc_float8_find(names[k]), codes[i]);
+            float x = msc_narrow_float_decode(msc_narrow_float_find(names[k]), codes[i]);
             assert_true(isnan(numbers[k][i]) ? isnan(x) : x == numbers[k][i]);
             assert_int_equal(!isnan(x) && signbit(x), !isnan(x) && signbit(numbers[k][i]));
         }
@@ -75,25 +76,25 @@ static void test_graph_float8__decode(void **state) {
 }
 
 // Every code that decodes to a number encodes back to itself.
-static void test_graph_float8__there_and_back(void **state) {
+static void test_graph_narrow_float__there_and_back(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {
-        const struct msc_float8 *f = msc_float8_find(names[k]);
+        const struct msc_narrow_float *f = msc_narrow_float_find(names[k]);
         for (int code = 0; code < 256; code++) {
-            float x = msc_float8_decode(f, (uint8_t)code);
+            float x = msc_narrow_float_decode(f, (uint8_t)code);
             if (!isnan(x)) {
-                assert_int_equal(msc_float8_encode(f, x, false), code);
+                assert_int_equal(msc_narrow_float_encode(f, x, false), code);
             }
         }
     }
-    assert_null(msc_float8_find("float8"));
+    assert_null(msc_narrow_float_find("float8"));
 }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_float8__encode),
-        cmocka_unit_test(test_graph_float8__decode),
-        cmocka_unit_test(test_graph_float8__there_and_back),
+        cmocka_unit_test(test_graph_narrow_float__encode),
+        cmocka_unit_test(test_graph_narrow_float__decode),
+        cmocka_unit_test(test_graph_narrow_float__there_and_back),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
