@@ -164,6 +164,12 @@ void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *
     for (int32_t i = 0; i < j->n_outputs; i++) {
         require_type(e, j->op, j->outputs[i]);
     }
+    // Before opset 23, a quantiser's input and scale have one type.
+    bool is_mixed = j->op == MSC_OP_QUANTIZE &&
+                    msc_dtype_is_float(e->graph->tensors[j->operands[0]]->tensor.dtype) &&
+                    e->graph->tensors[j->operands[0]]->tensor.dtype !=
+                        e->graph->tensors[j->operands[1]]->tensor.dtype;
+    require(e, is_mixed ? 23 : LEAST_OPSET);
     bool is_volume =
         j->op == MSC_OP_GRID_SAMPLE && e->graph->tensors[j->operands[0]]->tensor.n_dims > 4;
     require(e, is_volume ? 20 : LEAST_OPSET);

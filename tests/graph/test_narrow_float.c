@@ -1,4 +1,4 @@
-// The four float8 formats of ONNX: encoding and decoding, against the onnx package.
+// The narrow float formats of ONNX: encoding and decoding, against the onnx package.
 #include "graph/narrow_float.h"
 
 #include "tests/msc_test.h"
@@ -90,11 +90,34 @@ static void test_graph_narrow_float__there_and_back(void **state) {
     assert_null(msc_narrow_float_find("float8"));
 }
 
+// Codes and numbers that float4_e2m1fn of ml_dtypes 0.5 gives. NaN has no code there; ONNX's
+// float4.md makes it the largest number.
+static void test_graph_narrow_float__four_bits(void **state) {
+    static const float numbers[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+    static const struct {
+        float x;
+        uint8_t code;
+    } rows[] = {{0.25f, 0}, {0.26f, 1},  {0.75f, 2},      {2.5f, 4},     {3.5f, 6},
+                {5, 6},     {5.1f, 7},   {7, 7},          {INFINITY, 7}, {-0.1f, 8},
+                {-0.0f, 8}, {-2.5f, 12}, {-INFINITY, 15}, {-0.75f, 10}};
+    const struct msc_narrow_float *f = msc_narrow_float_find("float4e2m1");
+    (void)state;
+    for (uint8_t code = 0; code < 16; code++) {
+        float x = code < 8 ? numbers[code] : -numbers[code - 8];
+        assert_true(msc_narrow_float_decode(f, code) == x);
+        assert_int_equal(msc_narrow_float_encode(f, x, code % 2 == 0), code);
+    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(msc_narrow_float_encode(f, rows[i].x, i % 2 == 0), rows[i].code);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_narrow_float__encode),
         cmocka_unit_test(test_graph_narrow_float__decode),
         cmocka_unit_test(test_graph_narrow_float__there_and_back),
+        cmocka_unit_test(test_graph_narrow_float__four_bits),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
