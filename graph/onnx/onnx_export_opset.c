@@ -6,6 +6,7 @@
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { LEAST_OPSET = 13, FORMS_OPSET = 21 };
@@ -94,49 +95,13 @@ static const struct {
 #undef TYPE
 };
 
-// ONNX operators that accept bfloat16 only since opset 22.
-static const char *const bfloat16_since_22[] = {
-    "Acos",
-    "Acosh",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "AveragePool",
-    "Conv",
-    "ConvTranspose",
-    "Cos",
-    "Cosh",
-    "DeformConv",
-    "Det",
-    "Elu",
-    "EyeLike",
-    "GRU",
-    "GlobalAveragePool",
-    "GlobalMaxPool",
-    "GridSample",
-    "HardSigmoid",
-    "HardSwish",
-    "InstanceNormalization",
-    "LSTM",
-    "LpPool",
-    "MaxPool",
-    "MaxUnpool",
-    "Mish",
-    "Multinomial",
-    "NegativeLogLikelihoodLoss",
-    "RNN",
-    "RandomUniform",
-    "RoiAlign",
-    "Round",
-    "Selu",
-    "Sin",
-    "Sinh",
-    "Softplus",
-    "Softsign",
-    "Tan",
-    "ThresholdedRelu",
-};
+// ONNX operators that accept bfloat16 only since opset 22, each between spaces.
+static const char bfloat16_since_22[] =
+    " Acos Acosh Asin Asinh Atan Atanh AveragePool Conv ConvTranspose Cos Cosh DeformConv Det Elu "
+    "EyeLike GRU GlobalAveragePool GlobalMaxPool GridSample HardSigmoid HardSwish "
+    "InstanceNormalization LSTM LpPool MaxPool MaxUnpool Mish Multinomial "
+    "NegativeLogLikelihoodLoss RNN RandomUniform RoiAlign Round Selu Sin Sinh Softplus Softsign "
+    "Tan ThresholdedRelu ";
 
 static void require(struct msc_onnx_export *e, int opset) {
     e->opset = e->opset < opset ? opset : e->opset;
@@ -150,11 +115,35 @@ static void require_type(struct msc_onnx_export *e, enum msc_op op, int32_t tens
             require(e, element_types[i].opset);
         }
     }
+    char name[64]; // longer than any name of an operator
+    snprintf(name, sizeof(name), " %s ", msc_op_info(op)->onnx);
     bool is_bfloat16 = dtype == 1u << MSC_DTYPE_BF16;
-    for (size_t i = 0; is_bfloat16 && i < sizeof bfloat16_since_22 / sizeof(char *); i++) {
-        bool is_meant = strcmp(msc_op_info(op)->onnx, bfloat16_since_22[i]) == 0;
-        require(e, is_meant ? 22 : LEAST_OPSET);
+    require(e, is_bfloat16 && strstr(bfloat16_since_22, name) != NULL ? 22 : LEAST_OPSET);
+}
+
+// Does the pool lack a last window, because that begins in the padding? ONNX's shape inference
+// leaves it out since opset 22.
+static bool lacks_window(const struct msc_graph *g, const struct msc_joint *j) {
+    int64_t size[3], strides[3], dilation[3], padding[6];
+    const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
+    const struct msc_tensor *y = msc_graph_tensor(g, j->outputs[0]);
+    int n = x->n_dims - 2;
+    bool is_ceil = false;
+    if (!msc_joint_attr_bool(j, "ceil_mode", &is_ceil) || !is_ceil || n < 1 || n > 3 ||
+        msc_joint_attr_list(j, "pool_size", size, 3) != n ||
+        msc_joint_attr_list(j, "strides", strides, 3) != n ||
+        msc_joint_attr_list(j, "dilation", dilation, 3) != n ||
+        msc_joint_attr_list(j, "padding", padding, 6) != 2 * n) {
+        return false;
     }
+    for (int i = 0; i < n; i++) {
+        int64_t span = x->dims[2 + i] + padding[i] + padding[n + i] - dilation[i] * (size[i] - 1);
+        int64_t n_windows = (span - 1 + strides[i] - 1) / strides[i] + 1;
+        if (x->dims[2 + i] >= 0 && y->dims[2 + i] >= 0 && y->dims[2 + i] < n_windows) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *j) {
@@ -164,6 +153,8 @@ void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *
     for (int32_t i = 0; i < j->n_outputs; i++) {
         require_type(e, j->op, j->outputs[i]);
     }
+    bool is_pool = j->n_operands > 0 && j->operands[0] != MSC_NO_ID;
+    require(e, is_pool && lacks_window(e->graph, j) ? 22 : LEAST_OPSET);
     // Before opset 23, a quantiser's input and scale have one type.
     bool is_mixed = j->op == MSC_OP_QUANTIZE &&
                     msc_dtype_is_float(e->graph->tensors[j->operands[0]]->tensor.dtype) &&
