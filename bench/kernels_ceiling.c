@@ -1,4 +1,5 @@
-// Ceilings, that is, what the machine can do: oneDNN's own routines on dense shapes, and copies of memory.
+// Ceilings, that is, the best rates of the machine: oneDNN's own routines on dense shapes, and
+// copies of memory.
 #include "bench/kernels.h"
 
 #include "base/alloc.h"
@@ -12,7 +13,8 @@
 
 enum { MAX_ARGS = 4 };
 
-// Each of the benchmark's threads runs a primitive on one thread, which is faster than threads within it.
+// Each thread of the benchmark runs a single-threaded primitive of its own. That is faster than one
+// primitive with several threads.
 struct onednn {
     dnnl_engine_t engine;
     dnnl_primitive_t primitive;

@@ -393,7 +393,8 @@ static bool is_wanted(const char *name, const char *words) {
     }
 }
 
-// The next row to measure. Rows of `bench_device` fill a GPU, and would take too long on a processor.
+// Returns the next row to measure. Rows of `bench_device` fill a GPU and would take too long on a
+// processor.
 static const struct kernel_case *next_row(const struct kernel_case *row,
                                           const struct msc_backend *backend) {
     do {
@@ -403,7 +404,7 @@ static const struct kernel_case *next_row(const struct kernel_case *row,
     return row < kernel_cases + kernel_n_cases ? row : NULL;
 }
 
-// Adds the rows of one variant whose names are wanted: products, or all others.
+// Adds the rows of one variant whose names are wanted: either products, or all other rows.
 static enum msc_status add_variant(struct bench_jobs *jobs, struct msc_backend *backend,
                                    int n_threads, const char *only, bool of_products,
                                    enum variant variant) {

@@ -101,7 +101,8 @@ static void look_for_all_points(struct msc_agent *agent) {
     }
 }
 
-// One point in five fails, single choices among them. No other point is lost because of that.
+// One point in five fails, including some points with a single change. The model still keeps all
+// points that it was told.
 static void test_agents_auto_agent__failures(void **state) {
     (void)state;
     run_and_look("{\"tasks\":10,\"choices\":4,\"interaction\":1,\"seed\":3,\"fail_every\":5,"
@@ -115,7 +116,7 @@ static void look_for_probes_left(struct msc_agent *agent) {
     assert_true(msc_auto_looks_additive(a));
 }
 
-// The base and single choices may be told although the agent did not ask for them.
+// Results of the base and of single choices may be told although the agent did not ask for them.
 static void test_agents_auto_agent__probes_end(void **state) {
     (void)state;
     run_and_look(
@@ -263,7 +264,7 @@ static void test_agents_auto_agent__raced_out_under_a_bound(void **state) {
     msc_agent_destroy(m.agent);
 }
 
-// Members are sorted from the best, long before the population is full.
+// Members are sorted from best to worst even if the population is far from full.
 static void test_agents_auto_agent__best_of_few(void **state) {
     struct measured_space m;
     (void)state;

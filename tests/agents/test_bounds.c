@@ -29,7 +29,7 @@ struct line {
     uint32_t choices[MAX_TASKS];
     double bound;
     enum msc_trial_state state;
-    int64_t best_id; // the best trial, once this one has ended
+    int64_t best_id; // id of the best trial after this trial ended
 };
 
 struct run {

@@ -142,7 +142,7 @@ static void check_replay(const struct subject *subject) {
                                 .tell_baselines = true};
         trace_make(&whole, &run);
         run.replayed = &whole;
-        run.n_replayed = whole.n * 2 / 5 + 1; // ends within a round
+        run.n_replayed = whole.n * 2 / 5 + 1; // the replayed part ends in the middle of a round
         trace_make(&resumed, &run);
         trace_assert_same(&whole, &resumed);
         trace_finish(&whole);

@@ -143,7 +143,7 @@ static void test_base_file_write__what_is_removed(void **state) {
         "target.tmp.0123456789abcde",   // too short
         "target.tmp.0123456789abcdef0", // too long
         "target.tmp.0123456789ABCDEF",  // temporary names are lower-case
-        "target.tmp.12345",             // a process id
+        "target.tmp.12345",             // a process id instead of random digits
         "target2.tmp.0123456789abcdef", // another target
         "other.tmp.0123456789abcdef",
     };

@@ -166,8 +166,8 @@ static const char *data_outside(const struct conformance_case *c) {
 
 // ---- The operator that a case is about --------------------------------------------------------
 
-// "test_gather_elements_1" is about GatherElements: the longest operator name among the nodes
-// that the case's name begins with, comparing letters only.
+// Returns whether the case's name begins with the operator's name, comparing letters only:
+// "gather_elements_1" begins with both "Gather" and "GatherElements".
 static bool begins_with_op(const char *name, const char *op) {
     while (*op != '\0') {
         while (*name == '_') {

@@ -268,7 +268,7 @@ static void test_data_image__empty_piece(void **state) {
     msc_free(bytes);
 }
 
-// The decoder would write such a table past the end of its own array.
+// The decoder would write a Huffman table of this size past the end of its own array.
 static void test_data_image__huffman_table_too_large(void **state) {
     char path[PATH_BYTES];
     char *bytes = NULL;

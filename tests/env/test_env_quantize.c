@@ -113,7 +113,7 @@ static void test_env_quantize__parts(void **state) {
 }
 
 // Evaluates batches one by one, last batch first, in another environment with the same
-// configuration. This environment adds the results up.
+// configuration. The environment under test then adds up the results.
 static enum msc_status measure_elsewhere(void *payload, const struct msc_evaluation *e,
                                          const struct msc_env_part *part) {
     struct bench *b = payload, other;

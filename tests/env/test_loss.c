@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-// make_loss_expected.py prints the expected values: scipy's rel_entr, softmax and cosine.
+// make_loss_expected.py prints the expected values, computed with scipy's rel_entr, softmax and
+// cosine.
 
 enum { MOST = 1000 };
 

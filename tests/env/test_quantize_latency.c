@@ -287,8 +287,8 @@ static int32_t add_weight(struct msc_graph *g, const char *name, uint64_t seed) 
     return tensor;
 }
 
-// A linear layer of the image's channel means, plus the product of its height and width with
-// themselves.
+// The sum of two parts: a linear layer of the image's channel means, and the image's squared height
+// plus its squared width.
 static struct msc_graph *create_graph(void) {
     static const struct msc_attr start = {"start", "2"}, dtype = {"dtype", "float32"},
                                  row = {"shape", "1,2"}, column = {"shape", "2,1"};

@@ -18,8 +18,8 @@ struct bench {
     const struct msc_edit *fixed[16];
 };
 
-// Gives each site that is fixed to a choice the choice's edit at all its slots, as the environment
-// does.
+// For each site that is fixed to a choice, sets the choice's edit at all slots of the site, as the
+// environment does.
 static void fill_fixed(struct bench *b) {
     const struct msc_sites *sites = msc_quantizer_sites(b->q);
     for (int32_t i = 0; i < sites->n_sites; i++) {
@@ -257,8 +257,9 @@ static void test_env_quantize_space__rows_of_metrics(void **state) {
     }
 }
 
-// Each metric that an environment lists has a row that leaves measuring it to environments, and one
-// function. A ratio refers to an exact metric that comes earlier.
+// Each metric that an environment lists is computed in exactly one way: as a ratio, by a cost
+// function or by a measuring function. Its row does not compute it from a run or a sample. A ratio
+// refers to an exact metric that comes earlier.
 static void test_env_quantize_space__lists_of_metrics(void **state) {
     const struct msc_env_metric *const lists[] = {msc_quantize_metrics, msc_prune_metrics,
                                                   msc_combined_metrics};

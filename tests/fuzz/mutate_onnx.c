@@ -1,5 +1,5 @@
-// Mutates inputs of fuzz_onnx and fuzz_run as models, so that the result still parses and gets
-// past the reader. Sometimes the bytes are left to libFuzzer's own mutations.
+// Mutates inputs of fuzz_onnx and fuzz_run: changes parts of the parsed model, so that the result
+// still parses and gets past the reader. Sometimes the bytes are left to libFuzzer's own mutations.
 #include "base/rng.h"
 #include "onnx.pb-c.h"
 #include "tests/fuzz/fuzz.h"

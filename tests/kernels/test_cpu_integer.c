@@ -413,8 +413,8 @@ static void test_kernels_cpu_integer__chain(void **state) {
 
 // ---- Digits -----------------------------------------------------------------------------------
 
-// If the rule allows sums in int32, the sums can also be computed exactly in float32. So either all
-// units of all backends compute a joint in integer arithmetic, or none does.
+// If msc_digits_sums_fit allows sums in int32, the sums can also be computed exactly in float32. So
+// either all units of all backends compute a joint in integer arithmetic, or none does.
 static void test_kernels_cpu_integer__digits(void **state) {
     (void)state;
     for (int32_t largest = 1; largest <= 255; largest++) {

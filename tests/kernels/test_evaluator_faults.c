@@ -243,7 +243,8 @@ static void test_kernels_evaluator_faults__no_buffers(void **state) {
     close_bench(&b);
 }
 
-// Refuses one allocation of creation or run, then a number of them, at every position in turn.
+// At every position in turn, refuses n_refused consecutive allocations, first in the creation of
+// the evaluator and then in its run.
 static void fail_allocations(int n_refused, int n_threads) {
     struct bench b;
     int n_again = 0;

@@ -38,7 +38,7 @@ struct facts {
 };
 
 // Word `value` of the first instruction `op` whose word `key` is `wanted`, or 0. Instructions
-// follow a header of five words; the first word of each holds its length and number.
+// follow a header of five words. The first word of an instruction holds its length and its opcode.
 static uint32_t find_word(const struct msc_vk_shader_code *code, uint32_t op, int key,
                           uint32_t wanted, int value) {
     size_t n = code->n_bytes / sizeof(uint32_t);

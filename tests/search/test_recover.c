@@ -350,8 +350,8 @@ static void test_search_recover__full_disk_at_once(void **state) {
     assert_int_equal(launch(&one), MSC_SEARCH_END_TRIALS);
 }
 
-// As above, but with 24 retries, more than fit in one write. They are retried in parts of 1, 4 and
-// 19.
+// Like the test above, but with 24 retries, more than fit in one write. They are retried in parts
+// of 1, 4 and 19.
 static void test_search_recover__full_disk_while_retrying(void **state) {
     const struct fixture *f = *state;
     struct stat file;

@@ -341,7 +341,8 @@ static void test_search_supervise__agent_ends_with_the_parent(void **state) {
     }
 }
 
-// If the worker is killed, the parent ends the processes that it left before it starts another.
+// If the worker is killed, the parent ends the processes that the worker left, and only then starts
+// another worker.
 static void test_search_supervise__agent_ends_with_the_worker(void **state) {
     const struct fixture *f = *state;
     char note[FIXTURE_PATH_BYTES];

@@ -83,12 +83,13 @@ static void test_tools_profile__takes_timing_off(void **state) {
     assert_true(fabs(compute_of(&f, "conv1") - 30) < 1e-9);
     assert_true(fabs(compute_of(&f, "conv2") - 10) < 1e-9);
     assert_true(fabs(compute_of(&f, "head") - 4) < 1e-9);
-    // 7 off each: head keeps a tenth of its 6, and the times are rescaled to sum to 29.
+    // An overhead of 7 is subtracted from each kernel: head keeps a tenth of its 6. The times are
+    // then rescaled to sum to 29.
     profile.us = 29;
     assert_ok(msc_profile_attribute(&f.times, f.c.g, &profile, &f.arena));
     assert_true(fabs(compute_of(&f, "conv1") - 25 * 29 / 30.6) < 1e-9);
     assert_true(fabs(compute_of(&f, "head") - 0.6 * 29 / 30.6) < 1e-9);
-    profile.us = 80; // longer than the kernels together: a disturbed run
+    profile.us = 80; // longer than the kernels together: the run was disturbed
     assert_ok(msc_profile_attribute(&f.times, f.c.g, &profile, &f.arena));
     assert_true(fabs(f.times.us - 50) < 1e-9);
     assert_true(fabs(compute_of(&f, "head") - 6) < 1e-9);

@@ -400,7 +400,7 @@ static void test_tools_quantizer__not_finite(void **state) {
 // ---- Saving and loading -----------------------------------------------------------------------
 
 // Expected: each group's largest magnitude over 7, from numpy. Activations have one scale even if
-// weights have groups, or are left float.
+// weights have groups, and none if they are left float.
 static void test_tools_quantizer__groups(void **state) {
     static const float scales[] = {0.279554099f, 0.274387896f, 0.321554989f,
                                    0.172206327f, 0.319793701f, 0.109614782f};
