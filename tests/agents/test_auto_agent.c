@@ -168,7 +168,8 @@ static void test_agents_auto_agent__solves_what_is_new(void **state) {
                  16, look_for_work);
 }
 
-// A bound on a sum of products: the work of an ask is counted in terms and limited.
+// With a bound on a sum of products, the work of one ask is limited. Work is counted in nodes and
+// in terms of checked bounds.
 static void test_agents_auto_agent__limited_work(void **state) {
     struct random_space r;
     const struct random_space_options options = {.seed = 1,
@@ -281,7 +282,7 @@ static void test_agents_auto_agent__best_of_few(void **state) {
     msc_agent_destroy(m.agent);
 }
 
-// Every choice except the most expensive loses 1, and each pair of them another `pair`.
+// Every choice except the most expensive adds a loss of 1. Each pair of such choices adds `pair`.
 static double loss_of(const uint32_t choices[], double pair) {
     double n = 0.0;
     for (size_t t = 0; t < TASKS; t++) {

@@ -19,7 +19,7 @@ enum { BATCHES = 5, MAX_TASKS = 8, MAX_TRIALS = 4000, MAX_METRICS = 5 };
 struct problem {
     struct random_space r;
     struct msc_metric metrics[MAX_METRICS];
-    int measured; // index of the metric "drift", which is bounded, too; or -1
+    int measured; // index of the metric "drift", which has a bound, too; -1: none
     uint64_t seed;
     uint32_t n_levels; // batch losses are multiples of 1 / n_levels; 0: not rounded
     bool tells_baselines;

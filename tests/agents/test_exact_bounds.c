@@ -137,8 +137,8 @@ static void test_agents_exact_bounds__repair(void **state) {
     }
 }
 
-// If there is only a lower bound, cheaper choices lead away from feasible points. The anchor is
-// still found.
+// If there is only a lower bound, cheaper choices lead away from feasible points. The anchor, a
+// feasible point, is still found.
 static void test_agents_exact_bounds__lower_bounds(void **state) {
     (void)state;
     struct random_space r;

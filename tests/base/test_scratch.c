@@ -124,8 +124,8 @@ static void test_base_scratch__dead_ones_are_swept(void **state) {
     assert_int_equal(count_in(room->folder), 0);
 }
 
-// A sweep does not remove files with other names, symbolic links, or files outside a folder that a
-// link in the folder points to.
+// A sweep keeps files with other names and symbolic links. It does not follow a link inside a
+// folder, so the files that the link points to are kept, too.
 static void test_base_scratch__nothing_else_is_swept(void **state) {
     const struct room *room = *state;
     char path[PATH_MAX], dead[PATH_MAX], others[2][PATH_MAX];

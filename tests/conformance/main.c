@@ -49,7 +49,7 @@ struct report {
     struct msc_backend *backends[MAX_DEVICES];
     struct row *rows;
     size_t n, capacity;
-    char *known; // the file's text, or NULL
+    char *known; // text of the file of known failures, or NULL
     long n_in_scope, n_unexpected;
 };
 

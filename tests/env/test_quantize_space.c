@@ -320,7 +320,7 @@ static void test_env_quantize_space__groups(void **state) {
     open_bench(&b, "{" THREE ",\"group\":\"joint\"}", 4);
     assert_ok(build(&b));
     assert_tasks(&b, 3, (const char *const[]){"conv1", "conv2", "head"});
-    // One decision for both operands of a joint.
+    // Both operands of a joint share one decision.
     const uint32_t choices[3] = {0, 1, 2};
     assert_near(cost(&b, "bit_ops", choices), 2592.0 * 64 + 3888.0 * 16 + 15.0 * 9);
     assert_near(cost(&b, "size_bytes", choices), 88 + 66 + 26);

@@ -26,7 +26,7 @@ static void test_graph_fuse__gelu(void **state) {
     for (int i = 0; i < 6; i++) {
         const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, i));
         const struct msc_joint *j = msc_graph_joint(g, y->producer);
-        assert_string_equal(j->name, y->alias); // named after its last joint
+        assert_string_equal(j->name, y->alias); // the fused joint has the name of its last part
         n_exact += strcmp(msc_joint_attr(j, "approximate"), "none") == 0;
     }
     assert_int_equal(n_exact, 2);

@@ -35,7 +35,7 @@ static void test_graph_onnx_import__gemm(void **state) {
     assert_string_equal(op_of(g, "io"), "msc.linear_bias");
     assert_string_equal(weight_of(g, "io", "weight")->layout, "IO");
     assert_string_equal(weight_of(g, "io", "bias")->layout, "O");
-    // 0.5 * ramp and 2 * [1, -1].
+    // The weight is 0.5 * ramp, the bias 2 * [1, -1].
     check_floats(weight_of(g, "scaled", "weight"), 6,
                  (const float[]){-0.5f, -0.375f, -0.25f, -0.125f, 0.0f, 0.125f});
     check_floats(weight_of(g, "scaled", "bias"), 2, (const float[]){2.0f, -2.0f});
@@ -261,7 +261,7 @@ static void test_graph_onnx_import__quantised(void **state) {
     assert_string_equal(output_of(g, "to")->layout, "NCHW");
     assert_string_equal(weight_of(g, "to", "scale")->name, "xs");
     assert_string_equal(weight_of(g, "to", "zero_point")->name, "xz");
-    // (-128 - 1) * 0.5 and (127 + 1) * 0.25.
+    // The weight is (-128 - 1) * 0.5 and (127 + 1) * 0.25.
     assert_string_equal(op_of(g, "conv"), "msc.conv2d_bias");
     check_floats(weight_of(g, "conv", "weight"), 2, (const float[]){-64.5f, 32.0f});
     check_floats(weight_of(g, "conv", "bias"), 2, (const float[]){20000.0f, -6.0f});

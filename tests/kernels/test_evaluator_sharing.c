@@ -133,8 +133,8 @@ static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
     eval_open_chain(&b.c, 2, 2);
     eval_results_init(&b.results, &b.c);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
-    // The chain is conv1, conv2, conv3. conv2 reads its input in two bit widths, and a third
-    // trial as floats.
+    // The chain is conv1, conv2, conv3. Two trials read conv2's input in different bit widths, and
+    // a third trial reads it as floats.
     eval_edit_slot(&b, 1, "conv2", 0, 0);
     eval_edit_slot(&b, 2, "conv2", 0, 1);
     eval_run_edits(&b, 3);
