@@ -36,9 +36,9 @@ struct run {
     struct line lines[MAX_TRIALS];
     size_t n;
     size_t n_pruned;
-    size_t n_batches; // evaluated batches
+    size_t n_batches; // number of evaluated batches
     bool is_over;
-    struct msc_trial best; // id -1: none
+    struct msc_trial best; // the best trial; id -1: none so far
     double best_metrics[MSC_MAX_METRICS];
 };
 
@@ -201,7 +201,7 @@ static void assert_equal_runs(const struct run *with, const struct run *without)
 
 struct totals {
     size_t n_pruned;
-    size_t n_batches[2]; // without and with bounds
+    size_t n_batches[2]; // of the runs without and with bounds
 };
 
 static struct totals compare_runs(const char *params, bool has_ties, size_t n_seeds) {

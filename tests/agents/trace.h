@@ -21,16 +21,16 @@ struct trace_entry {
 struct trace {
     size_t n; // number of trials after the baselines
     size_t n_baselines;
-    struct trace_entry *entries; // [capacity]
+    struct trace_entry *entries; // the trials, [capacity]
     size_t capacity;
-    struct msc_arena arena; // holds the trials
+    struct msc_arena arena; // memory of the trials
     bool is_over;           // the agent had nothing more to propose
     struct msc_trial best;  // including baselines; id -1: no complete trial
 };
 
 struct trace_run {
     const char *env;   // JSON of the toy's parameters, objectives and bounds
-    const char *agent; // JSON of the agent
+    const char *agent; // JSON of the agent's configuration
     uint64_t seed;
     size_t round;      // W, the number of trials per round
     size_t max_trials; // need not be a multiple of `round`

@@ -158,7 +158,7 @@ static void test_base_machine__version_1(void **state) {
     put_mib(&m, job, "memory.limit_in_bytes", 8192);
     put_mib(&m, job, "memory.usage_in_bytes", 8000);
     put(&m, msc_arena_printf(&m.arena, "%s/memory.stat", job),
-        "cache 0\ninactive_file 4096\ntotal_inactive_file 5242880000\n"); // 5000 MiB
+        "cache 0\ninactive_file 4096\ntotal_inactive_file 5242880000\n"); // 5000 MiB in total
     put(&m, msc_arena_printf(&m.arena, "%s/memory.limit_in_bytes", step), "9223372036854771712\n");
     put_mib(&m, step, "memory.usage_in_bytes", 7000);
     put_mib(&m, "sys/fs/cgroup/cpu/other", "memory.limit_in_bytes", 1); // not a memory cgroup

@@ -21,7 +21,7 @@ struct subject {
     const char *env, *agent;
     const char *race; // NULL: no race
     uint32_t parallel;
-    int64_t n_trials;     // 0 means 40
+    int64_t n_trials;     // 0: 40 trials
     const char *numerics; // numerics id of the workers; NULL: "test", as in this process
     const struct msc_cancel *cancel;
 };
@@ -93,7 +93,7 @@ static const struct subject subjects[] = {
      .agent = "{\"type\":\"evolutionary\"}",
      .race = "{\"rungs\":[2,4]}",
      .parallel = 8},
-    {.def = NULL, // means the toy environment
+    {.def = NULL, // NULL means the toy environment
      .env = "{\"tasks\":6,\"choices\":3,\"interaction\":0.5}",
      .agent = "{\"type\":\"evolutionary\",\"bounded\":true}",
      .parallel = 8},

@@ -30,7 +30,7 @@ struct options {
     const char *devices[MAX_DEVICES];
     int n_devices;
     const char *folders[MAX_FOLDERS];
-    const char *titles[MAX_FOLDERS]; // NULL: belongs to the previous table
+    const char *titles[MAX_FOLDERS]; // NULL: in the same table as the folder before
     int n_folders;
     const char *markdown, *known, *only;
     struct conformance_options run;

@@ -23,7 +23,7 @@ enum { N_TASKS = 6, N_TRIALS = 24 };
 // flat:0, head.w.
 static const struct {
     uint32_t choices[N_TASKS];
-    double losses[3]; // mse, kl, cosine
+    double losses[3]; // with mse, kl and cosine
     double accuracy;
 } plans[] = {
     {{0, 0, 0, 0, 0, 0}, {0.000185368015, 0.000109562545, 7.31665981e-05}, 0.8},

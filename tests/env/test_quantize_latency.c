@@ -82,7 +82,7 @@ static int tear_down(void **state) {
 
 // ---- The formula, by hand ---------------------------------------------------------------------
 
-enum { X, W1, R, W2, Y2, P, W3, N_TASKS }; // in the order of the space
+enum { X, W1, R, W2, Y2, P, W3, N_TASKS }; // tasks, in the order of the space
 enum { BYTES, FLOAT, WORDS, N_FORMS };
 
 // Time of a site's conversions. Bytes made by an integer kernel need no quantising, and bytes read

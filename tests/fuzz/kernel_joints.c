@@ -68,7 +68,7 @@ static void draw_list(struct kernel_draw *d, struct msc_str *out, int64_t values
 struct window {
     int n; // number of axes
     int64_t kernel[3], strides[3], dilation[3], padding[6];
-    struct msc_str text; // the attributes
+    struct msc_str text; // the attributes as text
 };
 
 static void draw_window(struct kernel_draw *d, struct window *w, int n, const char *kernel_key) {

@@ -426,7 +426,7 @@ static void test_graph_bind_arrays__load_for(void **state) {
     struct msc_array_list feeds = {0};
     struct msc_array *array;
     struct msc_graph *g;
-    for (int i = 0; i < 2; i++) { // the branch is taken, and not taken
+    for (int i = 0; i < 2; i++) { // first the branch is taken, then not
         assert_ok(msc_array_create_from(&array, MSC_DTYPE_I64, 0, NULL, &n[i]));
         assert_ok(msc_array_list_add(&feeds, "n", array));
         assert_ok(msc_graph_load_for(&g, path, &feeds));

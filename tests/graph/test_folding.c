@@ -54,7 +54,7 @@ enum { N_SPECIAL = sizeof(special) / sizeof(special[0]), N_PAIRS = N_SPECIAL * N
 static const struct form {
     enum msc_op op;
     const char *attrs[3][2];
-    int n_outputs;           // 0: one output
+    int n_outputs;           // number of outputs; 0: one
     enum msc_dtype types[3]; // types of the operands; NONE: the type under test
     // true: the elements are 0 to 0.75 (scales), or integers 0 to 3 (positions)
     bool is_small[3];

@@ -39,7 +39,7 @@ static const struct function {
     const char *name;
     float (*ours)(float);
     double (*truth)(double);
-    void (*run)(float[], const float[], int64_t); // may be NULL
+    void (*run)(float[], const float[], int64_t); // the function for vectors, or NULL
 } functions[] = {
     {"exp", msc_expf, exp, msc_exp_run},
     {"log", msc_logf, log, NULL},

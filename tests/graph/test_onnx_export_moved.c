@@ -76,7 +76,7 @@ static void test_graph_onnx_export_moved__floats(void **state) {
     }
     make_moved(&n, "tflite");
     export_net(&n);
-    assert_int_equal(count(&n, "QuantizeLinear"), 4); // one is for the output of conv
+    assert_int_equal(count(&n, "QuantizeLinear"), 4); // one quantises conv's output
     finish_net(&n);
 }
 

@@ -124,7 +124,7 @@ static void test_graph_quant__round_trip(void **state) {
     }
 }
 
-static const float matrix[] = {0.11f, -0.52f, 0.333f, 1.0f, -1.0f, 0.05f}; // [2, 3]
+static const float matrix[] = {0.11f, -0.52f, 0.333f, 1.0f, -1.0f, 0.05f}; // shape [2, 3]
 
 static struct msc_array *make_matrix(void) {
     struct msc_array *x;

@@ -50,7 +50,7 @@ struct cpu_case {
     const struct msc_quant *input_quants[CPU_CASE_MAX];
     int n_inputs;
     struct msc_sites sites;
-    struct cpu_quant *quants;                   // [n_slots]
+    struct cpu_quant *quants;                   // edits with their parameters, [n_slots]
     const struct msc_edit *edits[CPU_CASE_MAX]; // [n_slots]
     struct msc_backend_options options;
     const struct kernel_case *row; // the row added last, for messages; NULL: none

@@ -122,7 +122,7 @@ static void test_kernels_cpu_conv__unreached(void **state) {
     }
 }
 
-// Sums above 2^24.
+// Sums above 2^24, which float32 cannot represent exactly.
 static void test_kernels_cpu_conv__integers_beyond_float(void **state) {
     static const struct edits edits[] = {
         {{8, false, false}, {8, true, true}},

@@ -96,7 +96,7 @@ struct pool {
     // The joint's own bias and another bias, each multiplied by 1, 1e4 and 1e9.
     struct msc_array *other_w, *biases[2][3];
     struct msc_edit edits[N_CASES][8];
-    const struct msc_edit *slots[N_CASES][3]; // x, w, b
+    const struct msc_edit *slots[N_CASES][3]; // edits of x, w and b
 };
 
 static bool has(const char *text, char letter) {

@@ -17,7 +17,7 @@ enum { MAX_GIVEN = 4096 };
 static struct {
     PFN_vkAllocateMemory allocate;
     PFN_vkFreeMemory free;
-    uint64_t room_bytes; // remaining memory
+    uint64_t room_bytes; // memory that is left to allocate
     VkDeviceMemory given[MAX_GIVEN];
     uint64_t given_bytes[MAX_GIVEN];
     int n_asked, n_given, n_live;

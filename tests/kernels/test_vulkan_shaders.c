@@ -34,7 +34,7 @@ static void test_kernels_vulkan_shaders__valid(void **state) {
 
 // Facts read from a compiled shader.
 struct facts {
-    uint32_t n_constants, n_bindings, push_bytes; // lower bounds
+    uint32_t n_constants, n_bindings, push_bytes; // the shader uses at least this many
 };
 
 // Word `value` of the first instruction `op` whose word `key` is `wanted`, or 0. Instructions

@@ -145,7 +145,7 @@ static void test_search_recover__no_memory_left(void **state) {
 // Failed trials are retried once, at the current end of the record; later launches replay them.
 static void test_search_recover__retry(void **state) {
     const struct fixture *f = *state;
-    const int64_t budgets[] = {30, 32}; // within a round, and between two rounds
+    const int64_t budgets[] = {30, 32}; // end within a round, and between two rounds
     for (size_t i = 0; i < 2; i++) {
         struct search_run run;
         struct launch one = fake_launch(f, budgets[i]);

@@ -218,7 +218,7 @@ static void test_search_search__callbacks(void **state) {
         .payload = &w, .progress = watch_progress, .best = watch_best};
     run_launch(&run, &all);
     assert_ok(run.status);
-    assert_int_equal(w.n_progress, 9); // the baselines, then eight rounds
+    assert_int_equal(w.n_progress, 9); // once for the baselines and once for each of eight rounds
     assert_int_equal(w.n_trials, 67);
     assert_true(w.n_best > 1);
     assert_int_equal(w.last_best.id, best_id(run.result.record));

@@ -261,7 +261,7 @@ static void test_search_supervise__stopped_at_once(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 100, "{\"tasks\":8,\"choices\":3,\"delay_us\":20000000}");
     pid_t program = start(&p);
-    assert_true(wait_for_growth(program, p.record, 1)); // until the header is written
+    assert_true(wait_for_growth(program, p.record, 1)); // waits until the header is written
     double begin_s = msc_clock_seconds();
     sleep_ms(200);
     kill(program, SIGINT);

@@ -46,7 +46,7 @@ static void test_tools_quantizer__include_exclude_fix(void **state) {
     assert_null(msc_quantizer_quant(q, site_of(q, "head.w"), 0));
     assert_null(msc_quantizer_quant(q, site_of(q, "relu:0"), 0));
     msc_quantizer_destroy(q);
-    // A choice whose options make it float.
+    // The choice {"float": true} is float, and a site may be fixed to it.
     assert_ok(quantize_create(&q, c.g,
                               "{\"choices\":[{\"bits\":8},{\"float\":true}],"
                               "\"fix\":{\"head.w\":\"float\"}}"));
@@ -496,7 +496,7 @@ static void test_tools_quantizer__save_and_load(void **state) {
     assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);
     assert_message("4 scales, expected 1");
     msc_quantizer_destroy(loaded);
-    // Damaged parameters.
+    // Damaged parameters are refused.
     assert_ok(quantize_create(&loaded, c.g, CHOICES));
     ((float *)msc_array_data(msc_array_list_find(&list, "relu:0/4/scale")))[0] = -1;
     assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);
