@@ -514,7 +514,7 @@ static double sum_of(const struct random_space *r, const struct msc_exact_bounds
     return sum;
 }
 
-// Checks that no feasible change of one task is better.
+// Checks that no feasible change of one task improves the point.
 static void assert_no_better_change(const struct random_space *r,
                                     const struct msc_exact_bounds *bounds, uint32_t choices[]) {
     double value = sum_of(r, bounds, choices);

@@ -1,5 +1,5 @@
-// Exact bounds, compared with brute force: which points are feasible, in which order they are
-// walked, and that repairs and random draws are feasible.
+// Exact bounds, compared with brute force: which points are feasible, and in which order they are
+// walked. Repaired points and random draws must be feasible.
 #include "agents/sampler.h"
 #include "tests/agents/random_space.h"
 

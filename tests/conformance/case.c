@@ -45,7 +45,7 @@ static const char *const random_ops[] = {
     "RandomNormalLike", "RandomUniform", "RandomUniformLike",
 };
 
-// Operators that may read and write float8 and 4-bit elements.
+// Returns whether the operator may read and write float8 and 4-bit elements.
 static bool is_quantizing(const char *op) {
     return strcmp(op, "QuantizeLinear") == 0 || strcmp(op, "DequantizeLinear") == 0;
 }

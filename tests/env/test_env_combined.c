@@ -18,7 +18,7 @@ static const char *const sites[N_SITES] = {"x:0",     "conv1.w", "relu:0",
 enum { N_TASKS = 2 + N_SITES };
 
 // Printed by make_combined_expected.py: the number of kept channels (of 4 in conv1 and 3 in conv2),
-// and the bits in the order above.
+// and the bits in the order of the enum above.
 static const struct plan {
     bool repairs;
     int kept[2], bits[N_SITES];

@@ -248,7 +248,7 @@ static Onnx__ModelProto *read_model(const uint8_t *data, size_t n_bytes) {
     return m;
 }
 
-// Returns 0 if the model does not fit.
+// Writes the model to `out` and frees it. Returns 0 if the model exceeds max_bytes.
 static size_t write_model(uint8_t *out, size_t max_bytes, Onnx__ModelProto *m) {
     size_t n = onnx__model_proto__get_packed_size(m);
     n = n <= max_bytes ? onnx__model_proto__pack(m, out) : 0;

@@ -91,7 +91,7 @@ int32_t cpu_joint_weights(struct cpu_case *c, enum msc_op op, int32_t n_inputs,
                           const struct msc_weight_spec weights[]);
 // Adds a row of the table of kernel cases and returns output 0 of its joint.
 int32_t cpu_case_add(struct cpu_case *c, const struct kernel_case *row);
-// Finalises the graph with this output, or with these.
+// Finalises the graph with one output, or with n outputs.
 void cpu_case_finish_graph(struct cpu_case *c, int32_t output);
 void cpu_case_finish_outputs(struct cpu_case *c, int32_t n, const int32_t outputs[]);
 

@@ -27,7 +27,7 @@ static void test_kernels_cpu_rare__fourier(void **state) {
     cpu_check_cases("fourier");
 }
 
-// Moved elements of one, two and eight bytes.
+// Elements of one, two and eight bytes are moved.
 static void test_kernels_cpu_rare__small_elements(void **state) {
     (void)state;
     cpu_check_cases("small_elements");

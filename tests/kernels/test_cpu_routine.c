@@ -69,7 +69,7 @@ static void *make_floats(void *payload) {
     return status == MSC_OK ? b : NULL;
 }
 
-// The number of wrong sums of a new routine.
+// Returns the number of wrong sums of a new routine.
 static int count_wrong(struct msc_routine_engine *engine, const uint8_t in[],
                        const int8_t weights[], int32_t out[], const int32_t expected[]) {
     struct msc_routine *d;

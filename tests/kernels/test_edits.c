@@ -311,7 +311,7 @@ static void run_joint(const struct joint *j, struct msc_backend *b) {
     assert_int_equal(msc_evaluator_sites(ev)->n_slots, 3);
     f.n = j->n;
     const struct msc_sink sink = {.batch = keep, .payload = &f};
-    // All trials together; then each trial by itself, with and without the cache.
+    // Runs all trials together, then each trial by itself, with and without the cache.
     assert_ok(msc_evaluator_run(ev, trials, N_CASES, &sink, 0));
     for (int i = 0; i < N_CASES; i++) {
         assert_int_equal(trials[i].status, MSC_OK);

@@ -79,7 +79,8 @@ static void check_recovery(struct bench *b) {
 
 // ---- Steps and sinks --------------------------------------------------------------------------
 
-// Only trials that use the failing step fail. Steps that they share with other trials do not.
+// Only trials that use the failing step fail. Other trials succeed, even if they share steps with a
+// failing one.
 static void test_kernels_evaluator_faults__step(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads += 3) {

@@ -214,7 +214,7 @@ static void test_kernels_vulkan_device__closes(void **state) {
 
 #define N_BLOCKS 200
 
-// Blocks of all sizes are allocated and freed; the content of the others does not change.
+// Blocks of all sizes are allocated and freed. The content of the other blocks does not change.
 static void test_kernels_vulkan_device__memory(void **state) {
     struct msc_rng rng;
     void *blocks[N_BLOCKS] = {NULL};

@@ -62,7 +62,7 @@ static void test_search_search__stops_and_goes_on(void **state) {
     }
 }
 
-// Continues from a record that was cut after each of its lines.
+// A record that was cut after any of its lines is continued.
 static void test_search_search__goes_on_from_any_line(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
