@@ -227,7 +227,7 @@ static enum msc_status kernels_bench(const struct settings *s, struct bench_jobs
     }
     MSC_TRY_OUT(bench_add_steps(jobs, backend, s->n_threads, s->only));
     if (!measure_all(jobs, s)) {
-        status = MSC_FAIL(MSC_E_STATE, "a kernel failed");
+        status = MSC_FAIL(MSC_E_STATE, "a kernel failed while it was measured");
         goto out;
     }
     MSC_TRY_OUT(kernels_report(rows, jobs, s));

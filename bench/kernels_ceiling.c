@@ -159,8 +159,8 @@ enum msc_status bench_add_onednn(struct bench_jobs *jobs) {
             struct bench_product p;
             if (!bench_product_of(&p, row)) {
                 return MSC_FAIL(MSC_E_INVALID,
-                                "%s: rows of the reader ceiling are convolutions or linear layers "
-                                "with bias",
+                                "%s: a row of the reader ceiling must be a convolution or a linear "
+                                "layer with a bias",
                                 row->name);
             }
             MSC_TRY(add_onednn(jobs, row->name, &p, is_int8 == 1));

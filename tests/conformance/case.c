@@ -205,7 +205,7 @@ static enum msc_status read_array(struct msc_array **out, const char *path, cons
     size_t n_bytes;
     MSC_TRY(msc_file_read(&bytes, &n_bytes, path));
     Onnx__TensorProto *t = onnx__tensor_proto__unpack(NULL, n_bytes, (const uint8_t *)bytes);
-    enum msc_status status = t == NULL ? MSC_FAIL(MSC_E_FORMAT, "%s: no TensorProto", path)
+    enum msc_status status = t == NULL ? MSC_FAIL(MSC_E_FORMAT, "%s: not a TensorProto", path)
                                        : msc_onnx_array(out, t, folder);
     if (t != NULL) {
         onnx__tensor_proto__free_unpacked(t, NULL);
@@ -238,7 +238,8 @@ static enum msc_status read_sets(struct conformance_case *c) {
         MSC_TRY(read_arrays(set->inputs, &set->n_inputs, folder, "input"));
         MSC_TRY(read_arrays(set->outputs, &set->n_outputs, folder, "output"));
     }
-    return c->n_sets > 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: it has no data", c->folder);
+    return c->n_sets > 0 ? MSC_OK
+                         : MSC_FAIL(MSC_E_FORMAT, "%s: has no folder test_data_set_0", c->folder);
 }
 
 // The reason why a model is out of scope (an ONNX opset newer than we support), or NULL.

@@ -197,9 +197,9 @@ static enum msc_status run_set(struct conformance_result *out, struct conformanc
     struct msc_array *outputs[CONFORMANCE_MAX_TENSORS] = {NULL};
     enum msc_status status = MSC_OK;
     if (msc_graph_n_inputs(g) != set->n_inputs || msc_graph_n_outputs(g) != set->n_outputs) {
-        return MSC_FAIL(MSC_E_STATE, "%d inputs and %d outputs, the case has %d and %d",
-                        (int)msc_graph_n_inputs(g), (int)msc_graph_n_outputs(g), set->n_inputs,
-                        set->n_outputs);
+        return MSC_FAIL(
+            MSC_E_STATE, "the model has %d inputs and %d outputs, the case has %d and %d",
+            (int)msc_graph_n_inputs(g), (int)msc_graph_n_outputs(g), set->n_inputs, set->n_outputs);
     }
     MSC_TRY_OUT(adapt_inputs(set, g));
     MSC_TRY_OUT(run(out, outputs, g, set->inputs, backend));

@@ -101,7 +101,7 @@ static enum msc_status run_and_compare(bool *is_equal, const struct msc_graph *g
         inputs[i] = c->inputs[i].array;
     }
     if (msc_graph_n_outputs(g) != c->n_outputs) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%d outputs of %d", msc_graph_n_outputs(g),
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%d outputs, expected %d", msc_graph_n_outputs(g),
                         c->n_outputs);
     }
     for (int i = 0; i < c->n_outputs; i++) {
