@@ -169,7 +169,7 @@ static void test_search_check__finds_faults_of_environments(void **state) {
     assert_null(first_broken(msc_check_env_rules, &subject));
 }
 
-// All built-in environments that need no options; the others are skipped.
+// All built-in environments that need no options keep the rules. The others are skipped.
 static void test_search_check__environments_pass(void **state) {
     (void)state;
     const struct msc_check_env subject = {.open = open_faulty, .close = close_faulty};

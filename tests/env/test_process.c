@@ -133,8 +133,8 @@ static void test_env_process__reads_a_space(void **state) {
     assert_true(space->tasks[0].choice_features[1] == 0.5);
     assert_true(isnan(space->tasks[0].choice_features[3]));
     assert_true(space->tasks[1].choice_features[2] == 2);
-    assert_int_equal(space->tasks[0].most_expensive_first[0], 1); // from the cost
-    assert_int_equal(space->tasks[1].most_expensive_first[0], 1); // from the program's answer
+    assert_int_equal(space->tasks[0].most_expensive_first[0], 1); // ordered by the cost
+    assert_int_equal(space->tasks[1].most_expensive_first[0], 1); // ordered by the program
     assert_string_equal(space->metrics[0].name, "distill_loss");
     assert_true(space->metrics[1].is_maximised && space->metrics[1].is_measured);
     assert_true(space->metrics[2].is_exact);

@@ -15,7 +15,8 @@ static void test_graph_bind__by_name(void **state) {
     assert_true(msc_graph_is_bound(bound));
     check_dims(output_of(bound, "conv"), "[2,4,4,3]");
     check_dims(output_of(bound, "reshape"), "[2,48]");
-    // The chain of shape arithmetic became an attribute; names and aliases are unchanged.
+    // Binding turned the chain of shape arithmetic into an attribute. Names and aliases are
+    // unchanged.
     assert_int_equal(msc_graph_n_joints(bound), 3);
     assert_string_equal(attr_of(bound, "reshape", "shape"), "2,-1");
     assert_string_equal(output_of(bound, "reshape")->alias, "y");

@@ -65,7 +65,8 @@ static void test_graph_edit__round_bias(void **state) {
     // One step per index of the last axis.
     e.rounding = (struct msc_bias_rounding){.n = 2, .steps = (const float[]){0.25f, 0.5f}};
     check_apply(rows, &e, (const float[]){0.75f, -0.5f, 0.0f, 0.0f});
-    // With a shift of 0.4 the values 1.1, -0.3, 0.5 and 0.525 round to 4, -1, 2 and 1 steps.
+    // A shift of 0.4 is added first: the sums 1.1, -0.3, 0.5 and 0.525 round to 4, -1, 2 and 1
+    // steps.
     e.rounding.shift = 0.4f;
     check_apply(rows, &e, (const float[]){1.0f - 0.4f, -0.5f - 0.4f, 0.5f - 0.4f, 0.5f - 0.4f});
     msc_array_release(rows);

@@ -202,7 +202,7 @@ static void test_records_record_header__canonical_sequence(void **state) {
         assert_true(msc_record_trial(record, i).is_assembled == (i == 6));
     }
     msc_record_count(&counts, record);
-    assert_int_equal(counts.n_budgeted, 12 - 2 - 1); // no baselines, retry, plan
+    assert_int_equal(counts.n_budgeted, 12 - 2 - 1); // baselines, retry and plan do not count
     struct msc_record_line plan = fixture_trial(13);
     plan.is_assembled = true;
     assert_ok(msc_record_append_trial(record, &plan));

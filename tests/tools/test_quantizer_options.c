@@ -92,9 +92,9 @@ static void test_tools_quantizer_options__labels(void **state) {
     msc_arena_finish(&arena);
 }
 
-// Whether a runtime's 8-bit integer path accepts a scheme. Sources: "Working with quantized
-// types" (TensorRT 10), "Low precision transformations" (OpenVINO 2024) and "8-bit quantization
-// specification" (TensorFlow Lite).
+// Expected: whether a runtime's 8-bit integer path accepts a scheme. Sources: "Working with
+// quantized types" (TensorRT 10), "Low precision transformations" (OpenVINO 2024) and "8-bit
+// quantization specification" (TensorFlow Lite).
 static void test_tools_quantizer_options__targets(void **state) {
     static const char *const names[] = {"onnx", "tensorrt", "openvino", "tflite"};
     static const struct {
