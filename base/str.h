@@ -38,8 +38,8 @@ void msc_str_item(struct msc_str *s, const char *text);
 void msc_str_i64(struct msc_str *s, int64_t value);
 void msc_str_u64(struct msc_str *s, uint64_t value);
 // The shortest decimal that strtod reads back to the same double, independent of the locale.
-// Exponents are written like "1e-05", as with %g. For some powers of two, one digit longer than the
-// shortest. Not finite: "nan", "inf", "-inf".
+// Exponents are written like "1e-05", as with %g. For some powers of two, the text is one digit
+// longer than the shortest. Other texts: "nan", "inf", "-inf".
 void msc_str_double(struct msc_str *s, double value);
 // Like msc_str_double, for a float.
 void msc_str_float(struct msc_str *s, float value);

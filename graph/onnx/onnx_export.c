@@ -1,5 +1,5 @@
 // Exports MSCGraph to ONNX: names first, then one or more nodes for every joint in topological
-// order. The message is then packed and written at once.
+// order. The protobuf message is then packed and written at once.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
@@ -20,8 +20,8 @@ static enum msc_status name_tensor(struct msc_onnx_export *e, int32_t tensor) {
     return MSC_ALLOCATED(e->names[tensor]);
 }
 
-// An output of the model may be just an input or constant of the same name. No node is needed for
-// it, and both keep their name.
+// An output of the model may be just an input or constant of the same name. Such an output needs no
+// node, and both tensors keep this name.
 static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) {
     const struct msc_graph *g = e->graph;
     const struct msc_tensor *t = &g->tensors[output]->tensor;

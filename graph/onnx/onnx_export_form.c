@@ -1,5 +1,5 @@
-// Selects the form of a joint, and writes the small forms: bounds, shapes, shields. Which patterns
-// are matched was measured with ONNX Runtime 1.32.
+// Selects the form of a joint, and writes the small forms: bounds, shapes, shields. The patterns
+// are those that ONNX Runtime 1.32 was found to match.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
@@ -47,8 +47,8 @@ static enum msc_status form_shape(bool *is_written, struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// Operators with weights. Their float weights between pairs would be quantised at load, with a
-// single scale.
+// True for operators with weights. If such a joint is between pairs and has float weights, the
+// runtime would quantise these at load, with a single scale.
 static bool is_weighted(enum msc_op op) {
     switch (op) {
     case MSC_OP_CONV1D:
@@ -130,7 +130,8 @@ static const form_fn forms[MSC_OP_COUNT] = {
     [MSC_OP_PERMUTE_DIMS] = msc_onnx__form_move,
 };
 
-// Also omits joints that only compute a shape, if no form of a consumer reads it.
+// Omits joints whose outputs nothing reads, such as the computation of a shape that the consumer's
+// form does not read.
 enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e) {
     const struct msc_graph *g = e->graph;
     if (!msc_onnx__has_forms(e)) {

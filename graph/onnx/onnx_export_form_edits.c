@@ -91,8 +91,8 @@ static bool has_known_dims(const struct msc_graph *g, int32_t tensor) {
     return true;
 }
 
-// True if the slot is the bias of a float addition. A product and an addition are fused into one
-// integer kernel only if all dims are known.
+// True if the slot is the bias of a float addition. The addition remains float if the runtime does
+// not know all dims: it then does not fuse product and addition into one integer kernel.
 static bool adds_floats(const struct msc_graph *g, const struct msc_slot *slot) {
     const struct msc_joint *j = msc_graph_joint(g, slot->joint);
     return slot->kind == MSC_SITE_BIAS && j->op == MSC_OP_LINEAR_BIAS &&
@@ -144,7 +144,8 @@ static int64_t count_outputs(const struct msc_onnx_export *e, const struct msc_j
     return msc_graph_tensor(e->graph, j->operands[WEIGHT])->dims[0];
 }
 
-// Largest bias in steps: most_bias, plus the error of weights whose scale was increased for it.
+// Largest bias in units of msc_onnx__step_of. It exceeds most_bias (onnx_export_form_conv.c) by the
+// rounding error of weights whose scale was increased to limit the bias.
 static const float most_sum = 0x1.1p30f;
 
 const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_export *e,

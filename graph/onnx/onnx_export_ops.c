@@ -182,7 +182,7 @@ static enum msc_status write_split(struct msc_onnx_joint *j) {
 static enum msc_status write_quantize(struct msc_onnx_joint *j) {
     const char *format = msc_joint_attr(j->joint, "format");
     if (format != NULL && format[0] != '\0') {
-        return unsupported(j, "format"); // the graph holds codes, not elements
+        return unsupported(j, "format"); // the graph holds encoded bytes, not elements of the type
     }
     MSC_TRY(write_with(j, "axis block_size"));
     enum msc_dtype dtype = msc_graph_tensor(j->e->graph, j->joint->outputs[0])->dtype;

@@ -34,11 +34,11 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
         return msc_onnx__capture(out, im, name);
     }
     if (v == NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "it reads '%s', which no earlier node produces", name);
+        return MSC_FAIL(MSC_E_FORMAT, "value '%s' is not produced by any earlier node", name);
     }
     if (v->unavailable != NULL) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "it reads '%s', an extra output of %s that is not supported", name,
+                        "value '%s' is an extra output of %s that is not supported", name,
                         v->unavailable->op_type);
     }
     if (v->value == NULL) {

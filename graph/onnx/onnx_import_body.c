@@ -1,6 +1,6 @@
-// Control flow: bodies as graphs of their joint. A body is imported like the model's graph. If it
-// reads a value of the enclosing graph, that value becomes an operand of the joint and an input of
-// the body, after the body's own inputs.
+// Imports control flow: each body becomes a graph of its joint. A body is imported like the model's
+// graph. If it reads a value of the enclosing graph, that value becomes an operand of the joint and
+// an input of the body, after the body's own inputs.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include "graph/passes/constant_internal.h"
@@ -90,8 +90,8 @@ static enum msc_status import_steps(struct msc_onnx_import *im, const struct bod
     return msc_onnx__run_passes(im);
 }
 
-// Every body is imported twice: once to find the values that it reads, and once with these as
-// inputs. The same holds for nested bodies, so each level doubles the work.
+// Every body is imported twice: once to find the values that it reads, and once with these values
+// as inputs. The same holds for nested bodies, so each level doubles the work.
 #define MAX_DEPTH 8
 
 static enum msc_status check_depth(const struct msc_onnx_import *im) {

@@ -1,4 +1,4 @@
-// Image operators: affine grids, crops, columns (im2col's inverse), deformable convolutions.
+// Image operators: affine grids, crops, col2im (the inverse of im2col), deformable convolutions.
 #include "graph/reference/reference_internal.h"
 
 #include <math.h>
