@@ -13,9 +13,9 @@
 //     not batched, any d0 or a scalar     [n, d0, d1, ...]       [d0, d1, ...]
 //     not batched, d0 other than 1        [d0, d1, ...]          [d0, d1, ...], in every sample
 //
-// If the model has state, samples are chunks in order. A batch is then a sequence of chunks,
-// whatever the inputs' shapes, and the state restarts with each batch. A batch of an input then
-// holds
+// If the model has state, samples are consecutive chunks of sequences. A batch is then one sequence
+// of chunks, whatever the inputs' shapes, and the state restarts with each batch. A batch of an
+// input then holds
 //
 //     if the array has a row or part per sample   [batch, then a sample's own shape]
 //     if all samples share the array              that array
@@ -50,8 +50,8 @@ struct msc_input_spec {
     bool is_batched;            // the first axis counts samples and may have any length
     const char *place; // source of its array in memory, for error messages; NULL: "dataset"
     // For a state: the name of the output whose value this input gets in the next sample. NULL: the
-    // input is not a state. Borrowed until the dataset is destroyed. Open dims of a state are 1
-    // unless the file gives a first value.
+    // input is not a state. Borrowed until the dataset is destroyed. In the spec of a state, a dim
+    // of -1 becomes 1 unless the file gives a first value.
     const char *state;
 };
 
@@ -70,7 +70,7 @@ struct msc_dataset_options {
     int64_t samples;    // use only the first N selected samples; 0: all
     int64_t skip_last;  // omit the last N samples (for validation)
     int64_t take_last;  // instead use only the last N samples; 0: off
-    int64_t batch;      // samples per batch, >= 1; with a state 0 means all
+    int64_t batch;      // samples per batch, >= 1; for models with state, 0 means all
     struct msc_image_options image;
 };
 
@@ -109,9 +109,9 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
 enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct msc_dataset *from,
                                         int64_t first, int64_t n);
 // Creates a dataset of the samples of `from` that are not in `other`. Samples are equal if all
-// their inputs are; for sequences, whole sequences are compared. The batch size is that of `from`,
-// or 1 if the remaining samples differ in shape. *n_shared is the number of samples omitted. *out
-// is NULL if none or all are omitted.
+// their inputs are; for sequences, whole sequences are compared. The result has the batch size of
+// `from`, or 1 if the remaining samples differ in shape. *n_shared is the number of samples
+// omitted. *out is NULL if none or all are omitted.
 enum msc_status msc_dataset_create_apart(struct msc_dataset **out, int64_t *n_shared,
                                          const struct msc_dataset *from,
                                          const struct msc_dataset *other);
