@@ -96,11 +96,13 @@ static const char *find_fix(const struct msc_input_spec *spec, const struct msc_
     enum msc_dtype found = msc_array_dtype(array);
     bool fits = fits_transposed(spec, array, (const int[]){0, 1, 2, 3});
     if (!fits && fits_transposed(spec, array, (const int[]){0, 3, 1, 2})) {
-        return "put the channels first with array.transpose(0, 3, 1, 2), and type and scale as in "
+        return "put the channels first with array.transpose(0, 3, 1, 2), and use the type and "
+               "scale of "
                "training";
     }
     if (!fits && fits_transposed(spec, array, (const int[]){0, 2, 3, 1})) {
-        return "put the channels last with array.transpose(0, 2, 3, 1), and type and scale as in "
+        return "put the channels last with array.transpose(0, 2, 3, 1), and use the type and scale "
+               "of "
                "training";
     }
     if (msc_array_n_dims(array) + 1 == spec->n_dims) {
@@ -114,9 +116,8 @@ static const char *find_fix(const struct msc_input_spec *spec, const struct msc_
     }
     if (fits_behind_first(spec, array)) {
         return "the model's first axis has a fixed length: if it counts samples, export the model "
-               "for "
-               "any number of them (torch.onnx.export: dynamic_shapes, or dynamic_axes), else save "
-               "it in the input's shape";
+               "for any number of them (torch.onnx.export: dynamic_shapes, or dynamic_axes), else "
+               "save it in the input's shape";
     }
     return "save it in the input's shape";
 }

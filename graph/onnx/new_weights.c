@@ -134,8 +134,8 @@ static void find_surplus(struct surplus *best, struct name_check *c, const struc
 }
 
 // Length of the name of the batch normalisation that this weight belongs to, if the export may have
-// folded that normalisation into another layer. 0 if the weight belongs to none, if the model has
-// another weight of that normalisation, or if no new weight matches the model.
+// folded that normalisation into another layer. 0 if the weight does not belong to a normalisation,
+// if the model has another weight of that normalisation, or if no new weight matches the model.
 static int lost_norm(struct name_check *c, size_t n_known, const char *name) {
     static const char *const parts[] = {"running_mean", "running_var", "weight"};
     const char *dot = strrchr(name, '.');

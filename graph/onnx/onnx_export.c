@@ -42,8 +42,8 @@ static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) 
     return MSC_OK;
 }
 
-// Assigns public names first, then names of weights, then internal ones. A constant's output is
-// the weight itself, unless it is an output of the model.
+// Assigns public names first, then names of weights, then internal ones. The output of a constant
+// joint gets the name of its weight, unless the model has that output.
 enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
     const struct msc_graph *g = e->graph;
     for (int32_t i = 0; i < g->n_inputs; i++) {
@@ -143,7 +143,7 @@ enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e) {
     return MSC_OK;
 }
 
-// A symbol keeps its name; any other expression is left unknown.
+// A symbolic dim keeps the name of its symbol; a dim with any other expression is left unknown.
 static enum msc_status describe_dim(Onnx__TensorShapeProto__Dimension **out,
                                     struct msc_onnx_export *e, const struct msc_tensor *t, int i) {
     Onnx__TensorShapeProto__Dimension *d = msc_arena_alloc(&e->arena, sizeof(*d));

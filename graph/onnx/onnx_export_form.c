@@ -164,8 +164,8 @@ enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j)
     return *is_written || form == NULL ? MSC_OK : form(is_written, j);
 }
 
-// Operators that remain float although the runtime would match an integer kernel, because that
-// kernel is slower.
+// True for operators that remain float although the runtime would match an integer kernel, because
+// that kernel is slower.
 static bool has_slower_kernel(enum msc_op op) {
     return op == MSC_OP_SOFTMAX || op == MSC_OP_WHERE || op == MSC_OP_AVG_POOL1D ||
            op == MSC_OP_AVG_POOL2D || op == MSC_OP_AVG_POOL3D;
@@ -187,7 +187,7 @@ enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// A LeakyRelu of slope 1 becomes part of the kernel that produces its input.
+// Adds a LeakyRelu of slope 1, which the runtime fuses into the kernel that produces its input.
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j) {
     bool is_needed = needs_shield(j->e, j->joint) && relu_behind(j->e, j->joint) == NULL;
     if (!is_needed && !msc_onnx__has_limited_blocks(j->e, j->joint)) {

@@ -45,9 +45,9 @@ enum msc_status msc_onnx__drop_initializers(struct msc_onnx_export *e);
 enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j);
 
-// True if the joint resizes images of bytes. With contiguous channels, the layout of convolutions,
-// moving bytes is many times slower; a Reshape to the same dims prevents that layout. Interpolation
-// of floats does not have this problem.
+// True if the joint resizes images of bytes. With contiguous channels (the layout of convolutions)
+// this is many times slower; a Reshape to the same dims prevents that layout. Images of floats do
+// not have this problem.
 bool msc_onnx__resizes_image(const struct msc_onnx_joint *j);
 // True if the joint shrinks an image by cubic interpolation. ONNX Runtime supports this only in the
 // model's layout. It changes the layout around integer joints and then rejects the model.
@@ -84,7 +84,7 @@ bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tai
 // The rounding of a convolution's bias; NULL if there is no bias or it is not rounded.
 const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_export *e,
                                                         const struct msc_joint *j);
-// The scale of the sums of output channel c of a convolution.
+// The scale of a convolution's integer sums for output channel c.
 float msc_onnx__step_of(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c);
 // If a tail with a summand follows the joint, adds the summand to the joint's bias.
 enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j);

@@ -54,8 +54,8 @@ static enum msc_status write_conv(struct msc_onnx_joint *j) {
     return msc_onnx__put_ints(j->e, j->node, "kernel_shape", w->dims + 2, (size_t)n);
 }
 
-// ONNX Runtime fuses a pool between pairs into an average of bytes, which ignores dilations. True
-// if the pool has dilations.
+// True if the pool has dilations. ONNX Runtime fuses a pool between pairs into an average of bytes,
+// which ignores dilations.
 static bool is_dilated(const struct msc_onnx_joint *j) {
     int64_t dilations[MSC_MAX_DIMS];
     int n = msc_joint_attr_list(j->joint, "dilation", dilations, MSC_MAX_DIMS);

@@ -15,7 +15,7 @@
 
 enum { IN_ROW = 4, N_NUMBERS = 16 };
 
-// Adds a step without a node name, because there are many of them.
+// Adds a step whose node has no name, because unpacking adds many nodes.
 static enum msc_status add(const char **out, struct msc_onnx_export *e, const char *op_type,
                            const char *wanted, const char *const inputs[], size_t n_inputs) {
     MSC_TRY(msc_onnx__add_step(out, e, op_type, wanted, inputs, n_inputs));

@@ -31,7 +31,8 @@ static enum msc_status clip_to(const char **value, struct msc_onnx_export *e, co
                               inputs, 3);
 }
 
-// Max or Min of a value and one number per channel. Channels are axis `axis` of n_dims.
+// Replaces *value by the Max or Min of the value and one bound per channel. Channels are axis
+// q->axis of n_dims.
 static enum msc_status limit_channels(const char **value, struct msc_onnx_export *e,
                                       const char *base, bool is_low, const struct msc_quant *q,
                                       int n_dims) {

@@ -277,7 +277,7 @@ static enum msc_status widen_states(bool *changed, struct body *body, int n_stat
             msc_graph_tensor(body->graph, msc_graph_output(body->graph, first_output + i));
         if (out->dtype != in->dtype || out->n_dims != in->n_dims) {
             return MSC_ONNX_UNSUPPORTED(
-                "state %d is initially %s of %d dimensions, but after an iteration "
+                "state %d is initially %s of %d dimensions, but after an iteration it is "
                 "%s of %d",
                 i, msc_dtype_name(in->dtype), in->n_dims, msc_dtype_name(out->dtype), out->n_dims);
         }
