@@ -215,7 +215,7 @@ enum msc_status msc_file_writer_commit(struct msc_file_writer *w) {
     if (rename(w->temporary, w->path) != 0) {
         return msc_file__fail("replace", w->path, errno);
     }
-    // If a power cut prevents this, the folder has a complete file under one of the two names.
+    // If a power cut prevents the sync, the folder has a complete file under one of the two names.
     msc_file_sync_folder(w->path);
     file_write_finish(w);
     return MSC_OK;

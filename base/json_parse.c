@@ -441,8 +441,8 @@ static enum msc_status parse_member(struct parser *p, cJSON *object) {
         return fail_expected(p, "a key in double quotes");
     }
     MSC_TRY(parse_text(p));
-    // The value reuses the scratch buffer of the key, so the key is added to the tree first, with
-    // null as its value.
+    // Parsing the value overwrites the scratch buffer, which holds the key. The key is therefore
+    // added to the tree first, with null as its value.
     cJSON *member = cJSON_AddNullToObject(object, msc_str_text(&p->scratch));
     if (!member || msc_grow(&p->keys, &p->key_capacity, p->n_keys + 1, sizeof *p->keys) != MSC_OK) {
         return fail_memory(p);

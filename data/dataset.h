@@ -48,14 +48,14 @@ struct msc_input_spec {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS]; // -1: any
     bool is_batched;            // the first axis counts samples and may have any length
-    const char *place; // source of its array in memory, for error messages; NULL: "dataset"
+    const char *place;          // source of an array in memory, for error messages; NULL: "dataset"
     // For a state: the name of the output whose value this input gets in the next sample. NULL: the
     // input is not a state. Borrowed until the dataset is destroyed. In the spec of a state, a dim
     // of -1 becomes 1 unless the file gives a first value.
     const char *state;
 };
 
-struct msc_image_options { // for folders of images; read with stb, sorted by name
+struct msc_image_options { // for folders of images, which are sorted by name
     int64_t height, width; // 0: from the spec, else the image's own size
     int channels;          // 1, 3 or 4
     bool channels_last;    // [n, h, w, c] instead of [n, c, h, w]

@@ -97,13 +97,11 @@ static const char *find_fix(const struct msc_input_spec *spec, const struct msc_
     bool fits = fits_transposed(spec, array, (const int[]){0, 1, 2, 3});
     if (!fits && fits_transposed(spec, array, (const int[]){0, 3, 1, 2})) {
         return "put the channels first with array.transpose(0, 3, 1, 2), and use the type and "
-               "scale of "
-               "training";
+               "scale of training";
     }
     if (!fits && fits_transposed(spec, array, (const int[]){0, 2, 3, 1})) {
-        return "put the channels last with array.transpose(0, 2, 3, 1), and use the type and scale "
-               "of "
-               "training";
+        return "put the channels last with array.transpose(0, 2, 3, 1), and use the type and "
+               "scale of training";
     }
     if (msc_array_n_dims(array) + 1 == spec->n_dims) {
         return "add a first axis that counts the samples";

@@ -42,7 +42,8 @@ struct msc_onnx_import_options {
 enum msc_status msc_onnx_load(struct msc_graph **out, const char *path,
                               const struct msc_onnx_import_options *options);
 
-// Paths of the other files that hold the model's weights, in the arena. Does not open these files.
+// Finds the paths of the other files that hold the model's weights. The paths are in the arena; the
+// files are not opened.
 enum msc_status msc_onnx_locations(const char *const **out, size_t *n, struct msc_arena *arena,
                                    const char *path);
 

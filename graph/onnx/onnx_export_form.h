@@ -34,7 +34,7 @@ enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e);
 // True if the form of the joint reads this operand.
 bool msc_onnx__is_read(const struct msc_onnx_export *e, const struct msc_joint *j, int32_t operand);
 // Writes a joint in a form. If *is_written remains false, the caller must use the joint's usual
-// writer. `inputs` of the joint are not filled yet.
+// writer. The joint's `inputs` need not be filled before the call.
 enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j);
 // Call after all joints are written. Removes the DequantizeLinear of a pair if only the pair's
 // bytes are read. Otherwise the runtime would compute a value that nothing reads.
@@ -50,7 +50,7 @@ enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j);
 // not have this problem.
 bool msc_onnx__resizes_image(const struct msc_onnx_joint *j);
 // True if the joint shrinks an image by cubic interpolation. ONNX Runtime supports this only in the
-// model's layout. It changes the layout around integer joints and then rejects the model.
+// model's layout. However, it changes the layout around integer joints and then rejects the model.
 bool msc_onnx__shrinks_by_cubes(const struct msc_onnx_joint *j);
 enum msc_status msc_onnx__keep_layout(struct msc_onnx_joint *j);
 

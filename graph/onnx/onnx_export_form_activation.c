@@ -1,4 +1,5 @@
-// Writes scalars and activation functions so that byte kernels for sums and products match.
+// Writes scalars and activation functions so that the runtime matches its byte kernels for sums and
+// products.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"

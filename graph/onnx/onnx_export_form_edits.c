@@ -153,7 +153,7 @@ const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_ex
     return has_bias(j) ? msc_edit_rounding(msc_onnx__edit_at(e, j->id, BIAS)) : NULL;
 }
 
-// If the bias is rounded, its rounding must include the shift.
+// If the bias is rounded, its rounding must include the tail's shift.
 bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tail *tail) {
     const struct msc_joint *j = tail->maker;
     const struct msc_bias_rounding *rounding = msc_onnx__bias_rounding(e, j);

@@ -73,7 +73,7 @@ static struct sums sum_window(const struct integer_conv *c, int64_t batch, int64
     return sums;
 }
 
-// Positions of the operands that differ between the four operators.
+// Positions of these operands in the call; they differ between the convolution operators.
 struct places {
     int weight, x_zero, w_zero, bias;
 };
