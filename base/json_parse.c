@@ -25,9 +25,10 @@ struct parser {
     size_t at;
     int depth;
     const char *name;
-    struct msc_str scratch;      // the string being decoded
-    size_t text_start, text_end; // of the last string; the end may be an error in it
-    struct key_place *keys;      // keys of all open objects, innermost last
+    struct msc_str scratch; // the string being decoded
+    size_t text_start,
+        text_end;           // bounds of the last string; the end may be the position of an error
+    struct key_place *keys; // keys of all open objects, innermost last
     size_t n_keys;
     size_t key_capacity;
     const char *lists_key; // lists in this member of the outermost object are kept as text; or NULL

@@ -56,13 +56,13 @@ enum msc_status msc_process_request(struct msc_process *process, struct msc_str 
 // object. If the answer is {"error":"text"}, MSC_E_STATE with that text.
 enum msc_status msc_process_answer(struct msc_process *process, struct cJSON **answer,
                                    double timeout_s);
-// Runs a program that reads no input until it ends, for at most `timeout_s`. If the program
-// succeeds, its children may keep running; if it fails, they are ended. *last is the last non-blank
-// line of its output, trimmed. MSC_E_STATE if the program failed (exit status, signal), wrote
-// nothing or took too long; otherwise errors as for msc_process_start.
+// Runs a program without input until it ends, for at most `timeout_s`. If the program succeeds, its
+// children may keep running; if it fails, they are ended. *last is the last non-blank line of its
+// output, trimmed. MSC_E_STATE if the program failed (exit status, signal), wrote nothing or took
+// too long; otherwise errors as for msc_process_start.
 enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], const char *folder,
                                 double timeout_s, const struct msc_cancel *cancel, int level);
-// Runs a program that reads no input until it ends, and discards its output. `environment` is a
+// Runs a program without input until it ends, and discards its output. `environment` is a
 // NULL-terminated list of NAME=VALUE to add to the caller's environment. Errors as for
 // msc_process_run, but MSC_E_IO if the program failed or took too long.
 enum msc_status msc_process_call(const char *const argv[], const char *const environment[],

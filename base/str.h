@@ -56,7 +56,8 @@ enum msc_status msc_str_take(char **out, struct msc_str *s);
 // earlier append.
 char *msc_str_keep(struct msc_str *s, struct msc_arena *arena);
 
-// Reads an integer or a real number. False if it does not fill all of `text`, or overflows.
+// Reads an integer or a real number. False if `text` contains anything else, or the number
+// overflows.
 bool msc_parse_i64(int64_t *out, const char *text);
 bool msc_parse_u64(uint64_t *out, const char *text);
 bool msc_parse_double(double *out, const char *text);

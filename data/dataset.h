@@ -103,9 +103,9 @@ enum msc_status msc_dataset_create(struct msc_dataset **out, const struct msc_in
 enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
                                          const struct msc_input_spec specs[],
                                          const struct msc_array *const arrays[], size_t n_specs);
-// Creates a dataset of samples [first, first + n) of `from`, with the same batch size. It shares
-// memory with `from`, which must outlive it. MSC_E_INVALID if the range is outside `from` or cuts a
-// sequence.
+// Creates a dataset of samples [first, first + n) of `from`, with the same batch size. The new
+// dataset shares memory with `from`; `from` must outlive it. MSC_E_INVALID if the range is outside
+// `from` or cuts a sequence.
 enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct msc_dataset *from,
                                         int64_t first, int64_t n);
 // Creates a dataset of the samples of `from` that are not in `other`. Samples are equal if all
@@ -153,8 +153,8 @@ enum msc_status msc_dataset_first_sample(struct msc_array **out, const struct ms
                                          size_t b, size_t input);
 bool msc_dataset_has_labels(const struct msc_dataset *dataset);
 int64_t msc_dataset_label(const struct msc_dataset *dataset, int64_t sample);
-// Hash of all samples and labels in order. It does not depend on the batch size, except with a
-// state, because the batches are then sequences.
+// Hash of all samples and labels in order. It does not depend on the batch size, except for models
+// with state, whose batches are sequences.
 struct msc_hash msc_dataset_hash(const struct msc_dataset *dataset);
 
 MSC_PUBLIC_END

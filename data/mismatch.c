@@ -128,7 +128,7 @@ static bool is_same_integer(struct msc_number a, struct msc_number b) {
     return a_is_negative == b_is_negative && a_bits == b_bits;
 }
 
-// Fails if a value does not fit. Conversion saturates, so such a value has changed.
+// Fails if a value does not fit the input's type. Conversion saturates, so it changes such a value.
 static enum msc_status check_integers(const struct msc_input_spec *spec,
                                       const struct msc_array *converted,
                                       const struct msc_array *array, const char *place) {

@@ -9,7 +9,7 @@
 static const char *const roles[] = {"weight", "recurrence", "bias", "gamma", "beta", "mean", "var"};
 enum { MOST = sizeof roles / sizeof roles[0] };
 
-// The alias of the weight if the replacement weights have that name, else its own name.
+// The alias of the weight if the replacement weights have that name, else the weight's name.
 static const char *name_of(const struct msc_tensor *t, const struct msc_array_list *weights) {
     bool has_alias = t->alias[0] != '\0' && msc_array_list_find(weights, t->alias) != NULL;
     return has_alias ? t->alias : t->name;
@@ -91,7 +91,7 @@ enum msc_status msc_graph__set_weights(struct msc_graph *g, const struct msc_arr
     for (size_t i = 0; status == MSC_OK && i < weights->n; i++) {
         int32_t id = msc_graph_find_tensor(g, weights->names[i]);
         if (id == MSC_NO_ID || msc_graph_tensor(g, id)->producer != MSC_NO_ID) {
-            continue; // such as PyTorch's num_batches_tracked
+            continue; // not in the graph: num_batches_tracked of PyTorch
         }
         const struct msc_tensor *t = msc_graph_tensor(g, id);
         struct msc_array *data;

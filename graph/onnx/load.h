@@ -28,7 +28,7 @@ enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, con
 // Like msc_graph_load_bound, with replaced weights, which are applied before any pass. Names and
 // shapes are those in the file; floats of another width are converted. A layer keeps its weights if
 // none of them is replaced. Otherwise all weights of the layer and of the normalisation after it
-// must be given. MSC_E_INVALID if a name is unknown, a weight does not fit, or one is missing.
+// must be given. MSC_E_INVALID if a name is unknown, a weight does not fit, or a weight is missing.
 enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, const char *path,
                                        const struct msc_binding bindings[], size_t n,
                                        const struct msc_array_list *weights);

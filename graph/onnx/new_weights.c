@@ -13,7 +13,8 @@ struct name_list {
     struct msc_graph_names table; // maps the names to their indices
 };
 
-// A part of names, such as a wrapper's "module.", that one list of names has and the other lacks.
+// A part that the names in one list contain and the names in the other list lack, such as a
+// wrapper's "module.".
 struct surplus {
     const char *text; // ends with a dot; NULL: no such part
     size_t length;

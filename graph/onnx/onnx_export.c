@@ -1,5 +1,5 @@
-// Exports MSCGraph to ONNX: names first, then one or more nodes for every joint in topological
-// order. The protobuf message is then packed and written at once.
+// Exports MSCGraph to ONNX: first names the values, then adds one or more nodes for every joint in
+// topological order. Finally the protobuf message is packed and written at once.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
@@ -43,7 +43,7 @@ static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) 
 }
 
 // Assigns public names first, then names of weights, then internal ones. The output of a constant
-// joint gets the name of its weight, unless the model has that output.
+// joint gets the name of its weight, unless it is also an output of the model.
 enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
     const struct msc_graph *g = e->graph;
     for (int32_t i = 0; i < g->n_inputs; i++) {

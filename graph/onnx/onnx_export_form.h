@@ -67,7 +67,7 @@ const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int3
 const struct msc_edit *msc_onnx__byte_edit_of(const struct msc_onnx_export *e, int32_t tensor);
 // The role of the joint for the target of the export.
 enum msc_target_role msc_onnx__role_of(const struct msc_onnx_export *e, const struct msc_joint *j);
-// True if the target computes the joint in integer arithmetic under these edits.
+// True if the target computes the joint in integer arithmetic under the export's edits.
 bool msc_onnx__computes_integers(const struct msc_onnx_export *e, const struct msc_joint *j);
 // True if a float consumer reads the constant, so that it should become float at load.
 bool msc_onnx__is_folded(const struct msc_onnx_export *e, int32_t constant);
@@ -109,7 +109,8 @@ enum msc_status msc_onnx__move_integers(struct msc_onnx_joint *j);
 // Applies an edit of 8 bits and one scale to *value, which holds the tensor.
 enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_export *e,
                                          int32_t tensor, const struct msc_edit *edit);
-// The DequantizeLinear that produces an edited value; NULL if the node is of another kind.
+// The DequantizeLinear that produces an edited value; NULL if another kind of node produces the
+// value.
 const Onnx__NodeProto *msc_onnx__pair_of(const struct msc_onnx_export *e, const char *value);
 // True if the weight is stored in 4-bit blocks that only products with floats read, as
 // MatMulNBits requires.

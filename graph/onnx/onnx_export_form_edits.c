@@ -34,7 +34,8 @@ const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int3
     return msc_onnx__is_byte(edit) ? edit : NULL;
 }
 
-// Adds the edit of one use of a tensor to *all; false if it differs from the earlier ones.
+// Stores the edit of one use of a tensor in *all. False if the use has no edit, the edit has one
+// scale per channel, or it differs from the edits of earlier uses.
 static bool add_use(const struct msc_edit **all, const struct msc_edit *edit) {
     if (edit == NULL || edit->quant.axis >= 0 ||
         (*all != NULL && !msc_hash_equal((*all)->hash, edit->hash))) {

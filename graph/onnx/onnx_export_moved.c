@@ -49,8 +49,8 @@ static bool is_data(const struct msc_graph *g, int32_t tensor) {
            msc_dtype_is_float(msc_graph_tensor(g, tensor)->dtype);
 }
 
-// Adds the edit of a tensor that a joint moves. False if the tensor does not pass integers on, or
-// if its edit differs from the previous one.
+// Sets *all to the edit of a tensor that a joint moves. False if the tensor does not pass integers
+// on, or if its edit differs from the previous one.
 static bool add_moved(const struct msc_edit **all, const struct msc_onnx_export *e,
                       int32_t tensor) {
     const struct msc_edit *edit = msc_onnx__byte_edit_of(e, tensor);

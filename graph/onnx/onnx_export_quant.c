@@ -1,5 +1,5 @@
-// Quantised values: a weight as stored integers with a DequantizeLinear, an activation through
-// QuantizeLinear and DequantizeLinear.
+// Writes quantised values: a weight as stored integers with a DequantizeLinear, an activation
+// through QuantizeLinear and DequantizeLinear.
 //
 // ONNX Runtime clamps rint(x / s) + z to the whole range of the type, MSC to [low, high]. If [low,
 // high] is narrower, a Clip of the float value before the pair enforces it. The Clip's bounds are

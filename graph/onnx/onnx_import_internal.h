@@ -16,7 +16,7 @@
 struct msc_onnx_value {
     struct msc_value *value;            // NULL: an unread initialiser, or unavailable
     const Onnx__TensorProto *source;    // the initialiser, or NULL
-    const Onnx__NodeProto *unavailable; // the node, if this extra output of it is not supported
+    const Onnx__NodeProto *unavailable; // the node, if the value is an unsupported extra output
 };
 
 // A value of the enclosing graph that a body reads; it becomes an input of the body.
