@@ -177,7 +177,8 @@ static enum msc_status select_samples(int64_t *first, int64_t *count,
     }
     if (o->skip_last >= n || o->take_last > n) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: %" PRId64 " samples cannot be %s the end, the file has %" PRId64
+                        "%s: %" PRId64
+                        " samples cannot be %s the end, because the file has %" PRId64
                         "; add samples or make the validation part smaller",
                         o->inputs, o->skip_last > 0 ? o->skip_last : o->take_last,
                         o->skip_last > 0 ? "set aside at" : "taken from", n);

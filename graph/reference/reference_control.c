@@ -52,7 +52,7 @@ static enum msc_status copy_operands(struct turn *t, const struct msc_reference_
     for (int i = first; i < call->n_operands; i++, to++) {
         if (to >= t->n_inputs) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "joint %s: has %d operands, but its body has only %d inputs",
+                            "joint %s has %d operands, but its body has only %d inputs",
                             call->joint->name, call->n_operands, (int)t->n_inputs);
         }
         MSC_TRY(copy_view(&t->inputs[to], &call->operands[i]));
@@ -63,7 +63,7 @@ static enum msc_status copy_operands(struct turn *t, const struct msc_reference_
 static enum msc_status run_turn(struct turn *t) {
     int32_t wanted[256];
     if (t->n_outputs > 256) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "body %s: has %d outputs, expected at most 256",
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "body %s has %d outputs, expected at most 256",
                         msc_graph_name(t->body), (int)t->n_outputs);
     }
     for (int32_t i = 0; i < t->n_outputs; i++) {

@@ -107,7 +107,7 @@ static enum msc_status columns_init(struct columns *c, const struct msc_referenc
         c->n_places *= c->counts[a];
     }
     if (n_block != c->n_axes || c->n_places != call->operands[0].dims[2]) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: input has %lld columns, expected %lld",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: the input has %lld columns, expected %lld",
                         call->joint->name, (long long)call->operands[0].dims[2],
                         (long long)c->n_places);
     }
