@@ -1,5 +1,5 @@
-// QuantizeLinear, DequantizeLinear and Cast. 4-bit integers and 8-bit floats are stored in bytes;
-// the joint's attributes define what the bytes represent.
+// Translates QuantizeLinear, DequantizeLinear and Cast. 4-bit integers and 8-bit floats are stored
+// in bytes; the joint's attributes define what these bytes represent.
 #include "graph/onnx/onnx_import_internal.h"
 
 // Before opset 13 the attribute axis does not exist and there is a single scale.
