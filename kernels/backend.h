@@ -48,26 +48,27 @@ struct msc_backend_options {
 #define MSC_BACKEND_OPTIONS_INIT                                                                   \
     { .n_threads = 1, .kernel_threads = 1, .allow_int8 = true }
 
-// A quantised variant of a step's output. The step writes it while it has the float32 elements,
-// with the same result as `quantize`.
+// A quantised variant of a step's output. The step quantises its float32 results before it stores
+// them, with the same result as `quantize`.
 struct msc_quantized {
     struct msc_view view;          // view.quant is NULL for fake-quantised float32
-    const struct msc_quant *quant; // always given
+    const struct msc_quant *quant; // never NULL
 };
 
-// One run of a prepared step. Inputs carry their format: each float32 input may come as integers
-// with a quantisation of its own, with one scale or one per channel (view.quant). Unless the step
-// computes in integer arithmetic as above, it gives the same bits as for the dequantised values
-// (float)(q - z) * s. The caller allocates outputs as the plan's values say.
+// One run of a prepared step. Each view describes its own format: an input that is float32 in the
+// plan may be given as integers, with one scale or one per channel (view.quant). Unless the step
+// computes in integer arithmetic (see above), it gives the same bits as for the dequantised values
+// (float)(q - z) * s. The caller allocates the outputs with the dims and layouts of the plan's
+// values.
 struct msc_call {
     const struct msc_view *inputs;  // [step.n_inputs]
     const struct msc_view *outputs; // [step.n_outputs]
     const void *weights;            // variant made by `weights`; NULL when the step has none
     // Only for steps that `quantizes` accepts: quantised variants of output 0. If there are any,
-    // output 0 may have no data, and only they are written.
+    // the data of output 0 may be NULL; then only the variants are written.
     const struct msc_quantized *quantized; // [n_quantized]
     int32_t n_quantized;
-    const struct msc_reference_limits *limits; // for steps that run bodies; NULL: no limits
+    const struct msc_reference_limits *limits; // for joints that run subgraphs; NULL: no limits
 };
 
 // The layouts in which a step reads and writes its values.
@@ -86,11 +87,11 @@ struct msc_placement {
 
 // Memory of a backend that does not set memory_is_host.
 struct msc_backend_memory {
-    bool is_host;           // physically host memory: integrated GPUs, software drivers
+    bool is_host;           // it is physically host memory: integrated GPUs, software drivers
     uint64_t used_bytes;    // allocated and packed memory, and the backend's own buffers
     uint64_t besides_bytes; // peak of temporary memory of one run, not part of used_bytes
     uint64_t room_bytes;    // roughly what could still be allocated; UINT64_MAX: not known
-    uint64_t touched_bytes; // pages ever used, of memory still held: they stay resident
+    uint64_t touched_bytes; // part of the held memory that was ever used: it is resident
 };
 
 struct msc_backend_def {

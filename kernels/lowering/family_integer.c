@@ -70,7 +70,7 @@ static bool family_integer_is_byte(enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_U8 || dtype == MSC_DTYPE_I8;
 }
 
-// Is the operand absent, or one number of this type, or a list of n?
+// Is the operand absent, or a constant of this type with one or n elements?
 static bool is_list(const struct msc_graph *g, const struct msc_joint *joint, int place,
                     enum msc_dtype dtype, int64_t n) {
     const struct msc_array *a = msc_integer_constant(g, joint, place);
