@@ -98,7 +98,7 @@ bool msc_pool_trim(struct msc_pool *pool) {
     return pool->held_bytes < before;
 }
 
-// A ceiling of 1 allows nothing; 0 would mean no ceiling.
+// The ceiling is at least 1, because 0 means no ceiling.
 void msc_pool_lower(struct msc_pool *pool) {
     uint64_t held = pool->held_bytes > 0 ? pool->held_bytes : 1;
     pool->ceiling_bytes =
