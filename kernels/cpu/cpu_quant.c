@@ -2,7 +2,7 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/simd.h"
 
-// One loop per storage type; they differ only in the pointer type.
+// Each function has one loop per storage type. The loops differ only in the pointer type.
 
 MSC_SIMD static void expand_u8(float out[], const uint8_t q[], int64_t n, int32_t zero_point,
                                int shift, int32_t mask) {
