@@ -91,7 +91,7 @@ struct msc_backend_memory {
     uint64_t used_bytes;    // allocated and packed memory, and the backend's own buffers
     uint64_t besides_bytes; // peak of temporary memory of one run, not part of used_bytes
     uint64_t room_bytes;    // roughly what could still be allocated; UINT64_MAX: not known
-    uint64_t touched_bytes; // part of the held memory that was ever used: it is resident
+    uint64_t touched_bytes; // bytes of held memory that were used at least once: they are resident
 };
 
 struct msc_backend_def {
@@ -106,7 +106,7 @@ struct msc_backend_def {
     // the anchor's shape, and that its other operands are inputs or weights.
     bool (*fuses)(const struct msc_backend *b, const struct msc_graph *g,
                   const struct msc_joint *anchor, const struct msc_joint *joint);
-    // Chooses the layouts for a step, given the layouts in which its inputs come.
+    // Chooses the layouts for a step, given the layouts in which its inputs are available.
     void (*layouts)(const struct msc_backend *b, const struct msc_graph *g,
                     const struct msc_step *step, const enum msc_layout coming[],
                     struct msc_step_layouts *out);
@@ -117,9 +117,9 @@ struct msc_backend_def {
     // Optional: where a prepared step runs. The strings are static.
     struct msc_placement (*place)(const struct msc_backend *b, const struct msc_step *step);
 
-    // Packs the step's weights and bias for its kernel. `edits` holds one edit per weight slot
-    // (NULL: float) and at least one element, even if the step has no slot. *out is NULL and
-    // *n_bytes 0 if the step needs no weights. From any thread.
+    // Packs the step's weights and bias for its kernel. `edits` has one edit per weight slot (NULL:
+    // float), and at least one element even if the step has no slot. If the step needs no weights,
+    // *out is NULL and *n_bytes is 0. May be called from any thread.
     enum msc_status (*weights)(struct msc_backend *b, const struct msc_step *step,
                                const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(struct msc_backend *b, const struct msc_step *step, void *weights);
@@ -140,11 +140,12 @@ struct msc_backend_def {
     // output 0 are integers of one common quantisation (view.quant). The integers of the output
     // equal the quantised float32 output.
     bool (*is_movement)(const struct msc_backend *b, const struct msc_step *step);
-    // Quantises float32 to integers (out->quant set, uint8 or int8) or to fake-quantised float32.
+    // Quantises float32 to uint8 or int8 (if out->quant is set) or to fake-quantised float32.
     enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,
                                 const struct msc_view *out, const struct msc_quant *q, int thread);
 
-    // Copies float32, with 0 for channels that are not kept. MSC_E_INVALID: the mask does not fit.
+    // Copies a float32 tensor and sets the channels that the mask does not keep to 0.
+    // MSC_E_INVALID: the mask does not fit the tensor.
     enum msc_status (*mask)(struct msc_backend *b, const struct msc_view *in,
                             const struct msc_view *out, const struct msc_channel_mask *mask,
                             int thread);

@@ -73,7 +73,7 @@ struct msc_step {
     const struct msc_step_joint *joints;
     int32_t n_inputs;
     const int32_t *inputs; // value ids
-    const int32_t *slots;  // [n_inputs] slot read through that input, or MSC_NO_ID
+    const int32_t *slots;  // [n_inputs] slot through which the input is read, or MSC_NO_ID
     int32_t n_outputs;
     const int32_t *outputs; // value ids
     int32_t n_weight_slots;
@@ -111,7 +111,7 @@ struct msc_plan {
     struct msc_step *steps; // topological order
     int32_t n_wanted;
     const int32_t *wanted_tensors; // [n_wanted] requested tensors, in the order requested
-    // Values read after the steps: first the plain values of the wanted tensors (MSC_NO_ID for a
+    // Values read after the steps: first the NCHW values of the wanted tensors (MSC_NO_ID for a
     // tensor that is constant or made by the remainder), then values that the remainder reads.
     int32_t n_live_out;
     int32_t *live_out;          // [n_live_out]

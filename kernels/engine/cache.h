@@ -15,7 +15,7 @@ struct msc_entry {
     struct msc_hash key;
     int32_t pins;
     bool was_found;                  // found again: evicted after entries not found again
-    bool is_brief;                   // freed with its last pin, unless found by then
+    bool is_brief;                   // freed when its last pin is dropped, unless found again
     uint64_t last_use;               // time of the last use, counted in trials
     struct msc_entry *newer, *older; // neighbours in the list of unpinned entries
     struct msc_entry *next;          // next entry of the same bucket

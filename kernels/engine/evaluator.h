@@ -11,12 +11,12 @@
 //     step, value        parts of a plan (kernels/plan.h)
 //     expression         one computation: a step over numbered inputs, its packed weights under
 //                        edits, a value under a quantisation, an input (kernels/engine/numbering.h)
-// value number names the output of an expression; equal values of trials share it
+//     value number       names the output of an expression; equal values of trials share it
 //     key                hash of an expression and a batch; the cache finds results by it
 //     quantised variant  a value under the quantisation of one of its consumers
 //     live-out value     a value read after the steps: by sinks or by the remainder
 //     remainder          the dynamic-shape remainder of a plan: joints whose shapes are known only
-//                        once they run, and their consumers (kernels/engine/remainder.h)
+//                        at run time, and their consumers (kernels/engine/remainder.h)
 //     node               an expression on one batch in a schedule, or a call of the sink
 //     target             what a sink reads of a trial: a live-out value, or the value of a slot
 //     window             batches that all trials complete before the next window begins
@@ -157,11 +157,10 @@ int msc_evaluator_n_threads(const struct msc_evaluator *ev);
 
 struct msc_evaluator_stats {
     uint64_t steps_run;    // steps computed since creation
-    uint64_t steps_reused; // found in the cache, or computed for another trial of the same call
+    uint64_t steps_reused; // steps found in the cache, or computed for another trial of the call
     uint64_t bytes_held;   // bytes held now, including free buffers kept for reuse
     uint64_t bytes_peak;
-    uint64_t remainder_weights_made; // since creation: weights quantised for joints of the
-                                     // remainder
+    uint64_t remainder_weights_made; // weights quantised for remainders since creation
     double macs_run, macs_asked;
 };
 void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluator_stats *out);

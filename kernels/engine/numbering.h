@@ -41,9 +41,9 @@ struct msc_expr {
     // For WEIGHTS: the trial's edits by slot, borrowed for the call; NULL: the float model.
     const struct msc_edit *const *slot_edits;
     const struct msc_channel_mask *mask; // for MASK
-    const struct msc_quant *edit;        // for QUANTIZE; for a STEP that moves integers, their
-                                         // quantisation
-    uint64_t noise_seed;                 // for QUANTIZE
+    // For QUANTIZE, and for a STEP that moves integers: the quantisation of the result.
+    const struct msc_quant *edit;
+    uint64_t noise_seed; // for QUANTIZE
 };
 
 struct msc_numbering {

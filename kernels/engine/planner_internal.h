@@ -15,7 +15,7 @@ struct msc_planner {
     const struct msc_plan_origin *origin;
     bool *is_kept;          // [n_tensors] read by slots or sinks
     bool *is_planned;       // [n_joints] already in a step or in the remainder
-    bool *in_remainder;     // [n_joints] owned by the plan
+    bool *in_remainder;     // [n_joints] memory owned by the plan
     int32_t (*value_of)[2]; // [n_tensors][layout] value id or MSC_NO_ID
     int32_t **members;      // [n_joints] joints of the step whose last joint this is
     int32_t *n_members;     // [n_joints]
@@ -35,7 +35,8 @@ enum msc_status msc_planner__add_group(struct msc_planner *p, const int32_t memb
 // Finds the NCHW values that sinks or the remainder read. All steps must exist.
 enum msc_status msc_planner__find_live_out(struct msc_planner *p, const int32_t wanted[], size_t n);
 
-// Finds for each slot of the bound graph its slot in `origin`; NULL: the graphs are the same.
+// Finds for each slot of the bound graph its slot in `origin`. If `origin` is NULL, the graphs are
+// the same.
 enum msc_status msc_planner__match_slots(struct msc_plan *plan,
                                          const struct msc_plan_origin *origin,
                                          struct msc_arena *arena);

@@ -65,7 +65,7 @@ enum msc_status msc_planner__find_remainder_slots(struct msc_plan *plan,
         const struct msc_slot *slot = &plan->sites.slots[i];
         int32_t id = plan->slot_ids[i];
         if (slot->joint == MSC_NO_ID) {
-            continue; // an output of the plan
+            continue; // the slot is an output of the graph
         }
         bool is_late = slot->kind == MSC_SITE_WEIGHT || plan->in_remainder[slot->joint];
         plan->is_remainder_slot[i] =

@@ -98,7 +98,8 @@ struct gathered {
     int32_t weight_slots[MSC_STEP_MAX_WEIGHTS], weight_operands[MSC_STEP_MAX_WEIGHTS];
 };
 
-// Operands that read the same tensor through the same slot share an input.
+// Finds or adds the step input of an operand. Operands that read the same tensor through the same
+// slot share an input.
 static enum msc_status gather_input(struct gathered *g, const struct msc_joint *j, int32_t tensor,
                                     int32_t slot, int32_t *index) {
     for (int32_t i = 0; i < g->n; i++) {
@@ -255,7 +256,7 @@ static bool is_input(const struct msc_graph *g, int32_t tensor) {
     return msc_graph_joint(g, msc_graph_producer(g, tensor))->op == MSC_OP_INPUT;
 }
 
-// Is the tensor made by a step, or an input with elements?
+// Is the tensor made by a step, or is it a graph input, and does it have elements?
 static bool is_made(const struct msc_planner *p, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(p->graph, tensor);
     return msc_graph_weight_of(p->graph, tensor) == MSC_NO_ID && !p->in_remainder[t->producer] &&

@@ -18,7 +18,7 @@ struct msc_pool {
     uint64_t ceiling_bytes; // 0: no ceiling
     uint64_t held_bytes;    // all buffers, in use or free
     uint64_t peak_bytes;
-    bool was_short; // exceeded the limit, or memory was short and there was nothing to free
+    bool was_short; // a request exceeded the limit or failed with nothing left to free
     struct msc_pool_list {
         void **items;
         size_t n, capacity;

@@ -9,7 +9,7 @@ bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *
     return (plan->wants_remainder && sink->batch) || (plan->has_remainder_slots && sink->slot);
 }
 
-// The state of one run.
+// The state of one run of a remainder.
 struct remainder_run {
     const struct msc_remainder *remainder;
     const struct msc_plan *plan;
@@ -68,7 +68,8 @@ static enum msc_status gather_given(struct remainder_run *r, const struct msc_vi
     return MSC_OK;
 }
 
-// Lists the tensors to be computed, except given tensors.
+// Lists the tensors that the run must compute: wanted tensors without a live-out value, and the
+// tensors that the remainder's slots read.
 static void list_missing(struct remainder_run *r) {
     const struct msc_plan *plan = r->plan;
     for (int32_t i = 0; i < plan->n_wanted; i++) {

@@ -21,9 +21,9 @@
 //
 // On some backends, several calls of a step cost less together than one by one (max_calls). Then
 // the order differs: the earliest step that has ready nodes runs next, for all its ready nodes
-// together. Sinks come last, so that the host waits for the device once per window. Only one thread
-// at a time submits steps, because the host submits them faster than the device runs them.
-// Meanwhile more nodes of the next step may become ready.
+// together. Calls of the sink come last, so that the host waits for the device once per window.
+// Only one thread at a time submits steps, because the host submits them faster than the device
+// runs them. Meanwhile more nodes of the next step may become ready.
 //
 //     struct msc_schedule *schedule;
 //     MSC_TRY(msc_schedule_create(&schedule, &options));

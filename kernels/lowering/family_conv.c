@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Does the joint have one of the supported axis orders? `in_first` marks transposed convolutions.
+// Do the joint's data and kernel have the axis orders that are supported?
 static bool has_known_layouts(const struct msc_joint *joint, int n_spatial, bool is_transposed) {
     static const char *const data[] = {"NCW", "NCHW", "NCDHW"};
     static const char *const kernels[2][3] = {{"OIW", "OIHW", "OIDHW"}, {"IOW", "IOHW", "IODHW"}};
@@ -38,7 +38,8 @@ static bool read_window(struct msc_gemm_desc *d, const struct msc_joint *joint,
             return false;
         }
         if (d->kind == MSC_GEMM_CONV_TRANSPOSE) {
-            // Computed from the output size, so that output padding is taken into account.
+            // The end padding follows from the output size, so that output padding is taken into
+            // account.
             d->pad_end[i] = (d->in[i] - 1) * d->strides[i] + reach - d->pad_begin[i] - d->out[i];
             if (d->pad_end[i] + d->strides[i] <= 0) {
                 return false; // oneDNN does not support a whole stride of outputs without input

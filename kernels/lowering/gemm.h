@@ -37,7 +37,7 @@ struct msc_gemm_desc {
     float low, high;
 };
 
-// A joint that multiplies with a constant weight, with its whole batch as one product.
+// Describes a joint that multiplies with a constant weight. Its whole batch is one product.
 struct msc_gemm_spec {
     struct msc_gemm_desc desc; // float32, without bias and limits
     int out_axis;              // weight axis of the output channels

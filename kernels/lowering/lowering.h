@@ -40,7 +40,7 @@ struct msc_reduction {
 bool msc_lowering_describe_reduction(struct msc_reduction *out, const struct msc_joint *joint,
                                      int n_dims);
 
-// The output axis of each input axis, or -1 if it is reduced.
+// Finds the output axis of each input axis; -1 for a reduced axis.
 void msc_lowering_map_axes(int to[MSC_MAX_DIMS], int n_dims, const bool is_reduced[], int n_out);
 
 bool msc_lowering_same_shape(const struct msc_tensor *a, const struct msc_tensor *b);

@@ -189,7 +189,7 @@ int64_t msc_movement_set_slice(struct msc_movement *m, const struct msc_joint *j
         int64_t begin = s.begin[i] < 0 ? s.begin[i] + length : s.begin[i];
         begin = begin < 0 ? 0 : begin > last ? last : begin;
         first += begin * in[axis];
-        in[axis] *= y->dims[axis] > 1 ? s.steps[i] : 0; // no stride if the length is 1
+        in[axis] *= y->dims[axis] > 1 ? s.steps[i] : 0; // stride 0 if the length is 1
     }
     msc_movement_set(m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
     return first;

@@ -36,7 +36,8 @@ bool msc_movement_set_depth_space(struct msc_movement *m, const struct msc_joint
 
 // Reads the axes of a transpose, counted from the front. False unless each axis occurs once.
 bool msc_movement_read_axes(int64_t axes[MSC_MAX_DIMS], const struct msc_joint *joint, int n_dims);
-// Sets the movement of an accepted transpose, or of a change of layout if joint is NULL.
+// Sets the movement of a transpose that MSC_FAMILY_PERMUTE accepts or, if joint is NULL, of a
+// change of layout.
 void msc_movement_set_permute(struct msc_movement *m, const struct msc_joint *joint,
                               const struct msc_value *x, const struct msc_value *y);
 
@@ -49,9 +50,10 @@ struct msc_slice {
     int n;
     int64_t begin[MSC_MAX_DIMS], axes[MSC_MAX_DIMS], steps[MSC_MAX_DIMS];
 };
-// Reads the parameters of a slice. False if one is computed at run time or out of range.
+// Reads the parameters of a slice. False if a parameter is computed at run time or out of range.
 bool msc_movement_read_slice(struct msc_slice *s, const struct msc_joint *joint, int n_dims);
-// Sets the movement of an accepted slice. Returns the offset in the input, in elements.
+// Sets the movement of a slice that MSC_FAMILY_SLICE accepts. Returns the offset in the input, in
+// elements.
 int64_t msc_movement_set_slice(struct msc_movement *m, const struct msc_joint *joint,
                                const struct msc_value *x, const struct msc_value *y);
 
