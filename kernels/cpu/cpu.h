@@ -113,8 +113,9 @@ extern const struct msc_cpu_family msc_cpu_reference;
 // floats, q - zero point or one digit of it: ((q - zero point) >> shift) & mask.
 void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n, int32_t zero_point,
                     int shift, int32_t mask);
-// Converts elements first, first + 1, ... of an NHWC tensor that has one scale per channel: out = q
-// - zero point or, if `is_value`, (q - zero point) * scale. `q` points to element `first`.
+// Converts elements first, first + 1, ... of an NHWC tensor that has one scale per channel. The
+// result is q - zero point or, if `is_value`, (q - zero point) * scale. `q` points to element
+// `first`.
 void msc_cpu_expand_channels(float out[], const void *q, enum msc_dtype dtype, int64_t first,
                              int64_t n, const struct msc_quant *quant, bool is_value);
 // out = (q - zero point) * scale

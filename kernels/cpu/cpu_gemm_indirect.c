@@ -68,7 +68,7 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
     if (n_bytes > (is_float ? 2 * most : most)) {
         return NULL;
     }
-    // Tiles also pad windows. They are used only if not too much is padding.
+    // Tiles also pad windows. They are used only if the padding is not too large.
     if (!is_float && b->tiles) {
         size_t filled = b->tiles->packed_bytes(d->out_channels, n_runs, depth);
         return filled <= most && filled <= 2 * n_bytes ? b->tiles : plain;

@@ -180,7 +180,8 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
     }
 }
 
-// Every window has a tap, so no output is the initial lowest float.
+// Is this max pooling in which every window has a tap? A window without taps would give the initial
+// lowest float.
 static bool cpu_pool_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     bool has_taps = k->pool.is_max;

@@ -59,7 +59,7 @@ MSC_SIMD static void cpu_softmax_add_into(float *restrict sum, const float *rest
     }
 }
 
-// Subtracts a number of its own from each element; `out` may equal `x`.
+// out[i] = x[i] - value[i]; `out` may equal `x`.
 MSC_SIMD static void subtract_each(float *out, const float *x, const float *value, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {

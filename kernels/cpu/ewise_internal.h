@@ -36,7 +36,7 @@ struct msc_cpu_ewise_operand {
 struct msc_cpu_ewise {
     struct msc_ewise *program; // owned
     struct msc_arena arena;
-    int64_t block_rows;                     // 0: blocks are parts of a row
+    int64_t block_rows;                     // rows per block; 0: a block is part of a row
     int64_t block_elements;                 // most elements in a block
     struct msc_cpu_ewise_operand *operands; // [program->n_operands]
     struct msc_ewise_instr *instrs;         // [program->n_instrs], operands as msc_ewise_place

@@ -34,11 +34,11 @@ struct msc_moments_columns {
 };
 
 // Adds the next rows, of `width` elements each; `width` is the same in all calls. `m` and its
-// arrays begin zeroed.
+// arrays must be zeroed before the first call.
 void msc_moments_add_rows(struct msc_moments_columns *m, const float x[], int64_t n_rows,
                           int64_t width);
-// The combined moments of `times` groups of n columns each. Group i consists of the columns first +
-// i * period ... first + i * period + n - 1.
+// The combined moments of `times` groups of columns. Group i consists of the n columns from index
+// (first + i * period) on.
 struct msc_moments msc_moments_of_columns(const struct msc_moments_columns *m, int64_t first,
                                           int64_t n, int64_t period, int64_t times);
 

@@ -58,7 +58,7 @@ struct msc_routine_call {
     const void *a;
     const struct msc_routine_weights *weights;
     const void *b;     // second matrix of MATMUL, plain
-    const float *bias; // replaces the bias of the description, if that has one; or NULL
+    const float *bias; // replaces desc.bias, if that is given; NULL: desc.bias is used
     void *out;         // float or int32_t
     void *scratch;     // msc_routine_scratch_bytes, aligned to 64 bytes
 };

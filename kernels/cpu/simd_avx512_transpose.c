@@ -98,8 +98,8 @@ AVX512 INLINE void transpose_bytes(__m512i x[SIDE]) {
     }
 }
 
-// Transposes up to 64 x 16 bytes. The four parts of vector r are the rows r, r + 16, r + 32 and r +
-// 48.
+// Transposes up to 64 x 16 bytes. Rows r, r + 16, r + 32 and r + 48 are loaded as the four parts of
+// vector r.
 AVX512 INLINE void tile1(uint8_t *out, int64_t out_row, const uint8_t *in, int64_t in_row,
                          int64_t rows, int64_t cols) {
     __m512i x[SIDE];

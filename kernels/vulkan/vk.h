@@ -224,7 +224,7 @@ struct msc_vk_tuned {
 #define MSC_VK_BATCHES 8
 
 struct msc_vk_batch;    // commands recorded together
-struct msc_vk_returned; // vk_copy.c
+struct msc_vk_returned; // a staging buffer of downloads (vk_copy.c)
 
 struct msc_vk_timing { // totals over all dispatches of a shader
     uint64_t n;
@@ -245,7 +245,7 @@ struct msc_vk {
     VkInstance instance;
     VkDebugUtilsMessengerEXT messenger;
     PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger;
-    int n_messages; // atomic
+    int n_messages; // messages of the validation layer; accessed atomically
     VkPhysicalDevice physical;
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory_properties;
@@ -261,7 +261,7 @@ struct msc_vk {
                           // them
     bool keeps_denormals; // denormals (below 2^-126) are not flushed to zero
     bool stages_all;      // device memory is never mapped, even if that is possible
-    unsigned controls;    // enum msc_vk_control: guarantees that all shaders request
+    unsigned controls;    // flags of enum msc_vk_control that all shaders request
     bool has_int64;       // shaders have 64-bit integers
     bool has_dot;         // uses the instruction for dot products of bytes
     bool prefers_int;     // multiplies bytes as integers instead of floats

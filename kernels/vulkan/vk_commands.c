@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The host checks after every this many dispatches whether the device is idle.
+// The host checks whether the device is idle once per this many dispatches.
 #define LOOK_EVERY 8
 
 // ---- Life cycle -------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 // Makes shaders request exact float behaviour (SPV_KHR_float_controls, in SPIR-V since 1.4).
-// Otherwise a driver may flush denormals to zero and assume that no number is NaN or infinite: x <
-// 0 ? 0 : x may then be 0 for NaN. Shaders are compiled without such execution modes. Before a
-// shader is passed to a device, the modes that the device supports are added to its code.
+// Otherwise a driver may flush denormals to zero. It may also assume that no number is NaN or
+// infinite; a clamp at 0 that keeps NaN (x < 0 ? 0 : x) may then give 0 for NaN. Shaders are
+// compiled without such execution modes. Before a shader is passed to a device, the modes that the
+// device supports are added to its code.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"

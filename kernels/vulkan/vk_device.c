@@ -21,8 +21,8 @@ static const struct {
     struct msc_vk_tuning tuning;
 } rows[] = {
     // llvmpipe ends the loops of an invocation after 65,535 iterations in total. Drivers of GPUs
-    // reset the device if one invocation takes seconds. The limits for GPUs are well below that,
-    // because the host is faster if an invocation has more iterations.
+    // reset the device if one invocation takes seconds. The limit for GPUs takes less time than
+    // that; with more iterations, the host is faster anyway.
     {0, true, {true, 64, 64, 4, MSC_VK_SMALL_TILES, 60000}},
     {0x10de, false, {false, 256, 4, 64, MSC_VK_ALL_TILES, 1 << 24}}, // NVIDIA
     {0, false, {false, 128, 4, 64, MSC_VK_MEDIUM_TILES, 1 << 24}},

@@ -11,8 +11,7 @@ enum { A, SCALE_A, ZERO_A, B, SCALE_B, ZERO_B, SCALE_Y, ZERO_Y, BIAS, N_OPERANDS
 // The maximum number of products per sum: a sum of more might not fit int32.
 #define MAX_COUNT (INT32_MAX / (255 * 255))
 
-// The index of each of these operands in the joint. The first index is 1 if the operator has
-// scales.
+// positions[does the operator have scales?][operand]: the index of the operand in the joint.
 static const int positions[2][N_OPERANDS] = {
     {0, MSC_VK_JOINT_ABSENT, 2, 1, MSC_VK_JOINT_ABSENT, 3, MSC_VK_JOINT_ABSENT, MSC_VK_JOINT_ABSENT,
      MSC_VK_JOINT_ABSENT},

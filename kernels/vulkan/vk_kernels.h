@@ -87,13 +87,13 @@ static inline struct msc_vk_block *msc_vk_block_of(const struct msc_view *v) {
     return (struct msc_vk_block *)v->data;
 }
 
-// Can a block of this size be allocated, as far as shaders can address it?
+// Can shaders address a block of this size?
 static inline bool msc_vk_fits(const struct msc_vk_backend *b, int64_t n_bytes) {
     return (uint64_t)n_bytes <= b->vk->block_limit;
 }
 
-// Allocates temporary memory, one block for each of n calls. It may be freed once its last use is
-// recorded. MSC_E_NOMEM: not enough memory; all blocks are then NULL.
+// Allocates temporary memory, one block for each of n calls. The memory may be freed as soon as its
+// last use is recorded. MSC_E_NOMEM: not enough memory; all blocks are then NULL.
 enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b, int n,
                             uint64_t n_bytes);
 void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n); // accepts NULLs
@@ -150,7 +150,7 @@ struct msc_vk_bytes msc_vk_bytes_digit(const struct msc_view *in, int shift, int
 struct msc_vk_bytes msc_vk_bytes_value(const struct msc_view *in);
 void msc_vk_put_bytes(uint32_t row[], const struct msc_vk_bytes *bytes);
 
-// Tensors to convert, n_elements each; at most MSC_VK_MAX_CALLS tensors.
+// A tensor to convert. A call converts at most MSC_VK_MAX_CALLS tensors of n_elements each.
 struct msc_vk_quantizing {
     const struct msc_vk_block *in;
     struct msc_quantized out;

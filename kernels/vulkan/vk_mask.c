@@ -1,4 +1,4 @@
-// Sets those channels of an activation to 0 that a mask does not keep. Uses the shader of the
+// Masks an activation: sets the channels that the mask does not keep to 0. Uses the shader of the
 // selection operator (Where): one number per channel selects the activation or 0.
 #include "kernels/vulkan/vk_joint.h"
 

@@ -123,7 +123,8 @@ static uint64_t aligned_half(uint64_t n_bytes) {
 }
 
 // Adds an arena of the usual size. While the driver refuses, halves the size. After a refusal, the
-// first attempt for the next arena is twice the size that the driver granted, not the refused size.
+// first attempt for the next arena has twice the size that the driver granted, not the refused
+// size.
 static bool add_arena_within(struct msc_vk *vk, uint64_t n_bytes) {
     uint64_t bytes = vk->refused_bytes > 0 ? aligned_half(vk->refused_bytes) : vk->arena_bytes;
     uint64_t least = vk->arena_bytes < LEAST_ARENA_BYTES ? vk->arena_bytes : LEAST_ARENA_BYTES;

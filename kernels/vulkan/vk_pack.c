@@ -126,8 +126,8 @@ static enum msc_vk_pack_kind choose_kind(const struct msc_vk_variant *v,
                                                                  : MSC_VK_AS_INTEGERS;
 }
 
-// Replaces q by q - z. Computes the sum of q - z of each output channel, and the largest sum of |q
-// - z| of any channel.
+// Replaces q by q - z. Computes the sum of q - z over each output channel, and the maximum over
+// channels of the sum of |q - z|.
 static enum msc_status add_up(struct packing *p, const struct msc_vk_variant *v, int32_t q[],
                               int64_t n) {
     const struct msc_vk_conv_gemm *k = v->kernel;

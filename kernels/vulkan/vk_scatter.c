@@ -48,7 +48,8 @@ static bool find_reduction(struct scatter *s, const struct msc_vk_joint_desc *d)
 
 typedef bool (*describe_fn)(struct scatter *out, const struct msc_vk_joint_desc *d);
 
-// ScatterElements: only updates that differ along `axis` alone can write the same element.
+// ScatterElements: two updates can write the same element only if all their coordinates except the
+// one along the axis are equal.
 static bool describe_elements(struct scatter *s, const struct msc_vk_joint_desc *d) {
     const struct msc_view *y = &d->y[0], *indices = &d->x[1];
     int axis = msc_vk_joint_axis(d, "axis", y->n_dims);

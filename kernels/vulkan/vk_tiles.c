@@ -52,8 +52,8 @@ bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index) {
 
 // ---- By rule ----------------------------------------------------------------------------------
 
-// Estimates the time of a shape with a tile, in units of one output element computed with the first
-// tile. Workgroups run in waves.
+// Estimates the time of a shape with a tile. The unit is the time of one output element with the
+// fastest tile. Workgroups run in waves.
 static double vk_tiles_cost(const struct msc_vk *vk, const struct row *row,
                             const struct msc_vk_shape *s) {
     const struct msc_vk_tile *t = &row->tile;

@@ -91,7 +91,7 @@ static enum msc_status vk_tune_run(double *seconds, struct job *j, int times) {
     return MSC_OK;
 }
 
-// Measures the seconds of one product with the forced tile; returns the best of several
+// Measures the seconds of one product with the forced tile; *best is the fastest of several
 // measurements.
 static enum msc_status vk_tune_measure(double *best, struct job *j) {
     double seconds;

@@ -29,7 +29,7 @@ enum msc_status msc_vulkan_loader(char out[], size_t n_bytes);
 // Lists up to `max` devices. Returns the number of all devices; 0 if there is no driver or loader.
 int msc_vulkan_list(struct msc_vulkan_device devices[], int max);
 #define MSC_VULKAN_MAX_DEVICES 16 // further devices are ignored
-// Finds a device by "uuid=…" (a prefix is enough, "GPU-" before it is accepted) or "pci=…".
+// Finds a device by "uuid=…" (a prefix of the UUID is enough; it may begin with "GPU-") or "pci=…".
 // MSC_E_INVALID: the name has another form. MSC_E_DEVICE: no device or more than one matches; the
 // message lists all devices.
 enum msc_status msc_vulkan_find(int *index, const char *name);
