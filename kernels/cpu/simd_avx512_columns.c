@@ -1,10 +1,10 @@
 // Depthwise convolutions column by column.
 //
-// A column of a window is up to four rows of 64 channels. Their bytes are interleaved, so that one
-// instruction multiplies and adds those of 16 channels. Neighbouring windows share columns, which
-// are kept in registers: a window loads only as many new columns as the stride. The epilogue works
-// on interleaved sums, so its arrays are interleaved too. Input rows that only the next row of
-// windows needs are prefetched, because the processor does not predict them.
+// A column of a window is up to four rows of 64 channels. The bytes of the rows are interleaved, so
+// that one instruction multiplies and adds the bytes of 16 channels. Neighbouring windows share
+// columns, which are kept in registers: a window loads only as many new columns as the stride. The
+// epilogue works on interleaved sums, so its arrays are interleaved too. Input rows that only the
+// next row of windows needs are prefetched, because the processor does not predict them.
 #include "kernels/cpu/simd_avx512.h"
 
 enum { BLOCK = MSC_SIMD_BLOCK, PARTS = 4, COLUMNS = MSC_SIMD_COLUMNS, ROWS = MSC_SIMD_TAPS };

@@ -2,7 +2,8 @@
 //
 // Sums come as vectors of 16 channels, several vectors for each of several windows, as int32 or as
 // float32 in the same registers. The epilogue runs in these registers too. The two most frequent
-// epilogues have special loops; any other runs instruction by instruction over all vectors.
+// epilogues have special loops. Any other epilogue runs instruction by instruction over all
+// vectors.
 #ifndef MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
 #define MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
 
@@ -12,7 +13,7 @@
 
 enum {
     LANES = MSC_SIMD_CHANNELS,
-    VECTOR = 64, // bytes
+    VECTOR = 64, // bytes per vector
     LINE = 64,
     MOST_VECTORS = 4,
     MOST_WINDOWS = 6,
@@ -41,7 +42,7 @@ struct block {
     char *out;
     int64_t out_step;   // bytes from one window to the next
     int64_t begin, end; // windows to compute
-    int64_t ahead;      // bytes from a tile's windows to those of the next tile
+    int64_t ahead;      // bytes from a tile's windows to the windows of the next tile
 };
 
 // ---- Blocks -----------------------------------------------------------------------------------
