@@ -91,9 +91,8 @@ struct msc_sink {
     // this call to `end`, each value comes at most once. Only sinks that accumulate or own values
     // need `begin`.
     void (*begin)(void *payload, size_t trial);
-    // Optional: receives the wanted tensors of one batch as NCHW float32 in host memory, borrowed
-    // for the call. Data-dependent dims have their computed lengths. If `batch` fails, the trial
-    // fails.
+    // Optional: receives the wanted tensors of one batch, in NCHW and in host memory, borrowed for
+    // the call. Data-dependent dims have their computed lengths. If `batch` fails, the trial fails.
     enum msc_status (*batch)(void *payload, size_t trial, size_t batch,
                              const struct msc_view values[]);
     // Optional: receives the value that an activation slot reads, before its edits, in the plan's

@@ -150,8 +150,8 @@ static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct m
         return msc_vk_can_spread(vk, (uint64_t)(desc->n_rows * desc->n_cols),
                                  depthwise_turns(desc->window));
     }
-    // Family U loops over quads of channels per tap. Family G loops over the terms of a tile's sums
-    // twice: to load the factors and to add the products.
+    // Family U loops over quads of channels per tap. Family G loops over the terms of a tile's
+    // sums, and takes further turns to load the next terms.
     return msc_vk_can_turn(
         vk, more + (vk->tuning.is_family_u ? taps * (channels / 4 + 2) : 2 * taps * channels));
 }
