@@ -111,7 +111,7 @@ bool compare_integers(uint op, int64_t a, int64_t b) {
     return false;
 }
 
-// Operands of shifts are unsigned.
+// The operands of shifts are treated as unsigned.
 int64_t shift_integer(bool is_left, int64_t a, int64_t b) {
     uint by = b < int64_t(0) || b > int64_t(63) ? 64 : uint(b);
     uint64_t bits = uint64_t(a);
