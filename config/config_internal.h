@@ -110,7 +110,8 @@ extern const struct msc_param msc_config__export_params[];
 struct msc_config_tool {
     const char *name; // name of the tool, of its section and of its environment
     size_t offset;    // offset of the section in msc_config_top
-    // The value of `gym` if the section lists no searches. It measures the usual choice everywhere.
+    // The value of `gym` if the section lists no searches: a search that only measures the plan
+    // with the usual choice for every task.
     const char *plain_gym;
 };
 #define MSC_CONFIG_TOOL_COUNT 3

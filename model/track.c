@@ -23,8 +23,8 @@ struct tracking {
     const struct msc_track_side *sides;
     struct msc_track *track;
     struct msc_track_left left[2];
-    int32_t *tensors[2]; // [n_rows] of each side
-    uint64_t *bytes;     // [n_rows] of all batches
+    int32_t *tensors[2]; // [n_rows] for each side
+    uint64_t *bytes;     // [n_rows] size of the tensor in all batches together
     size_t n_batches;
     // The current part: rows [first, first + n).
     size_t first, n;

@@ -23,6 +23,6 @@ void msc_board_show(struct msc_board *b, const struct msc_record *record);
 // Ends a search: writes the last trials and the report, and closes the run.
 void msc_board_end(struct msc_board *b, const struct msc_record *record,
                    const struct cJSON *report);
-void msc_board_close(struct msc_board *b); // accepts a zeroed one
+void msc_board_close(struct msc_board *b); // accepts a zeroed struct
 
 #endif

@@ -25,7 +25,7 @@ struct msc_delivery_plans {
 enum msc_status msc_delivery_plans_init(struct msc_delivery_plans *list,
                                         const struct msc_record *record, const int64_t ids[],
                                         size_t n_ids);
-void msc_delivery_plans_finish(struct msc_delivery_plans *list); // accepts a zeroed one
+void msc_delivery_plans_finish(struct msc_delivery_plans *list); // accepts a zeroed struct
 
 // Adds the results to `examined` of the matching rows of a report: winner, baselines, reference.
 enum msc_status msc_delivery_plans_report(const struct msc_delivery_plans *list,

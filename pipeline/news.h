@@ -28,6 +28,6 @@ void msc_news_best(const struct msc_news *n, const struct msc_trial *trial);
 // Reports why the search ended, and its result as in the report.
 void msc_news_end(struct msc_news *n, const struct cJSON *report,
                   const struct msc_search_result *found);
-void msc_news_close(struct msc_news *n); // accepts a zeroed one
+void msc_news_close(struct msc_news *n); // accepts a zeroed struct
 
 #endif

@@ -23,7 +23,7 @@ struct msc_processor_result {
     char export_message[512];
 };
 
-void msc_processor_result_finish(struct msc_processor_result *result); // accepts a zeroed one
+void msc_processor_result_finish(struct msc_processor_result *result); // accepts a zeroed struct
 
 MSC_PUBLIC_END
 

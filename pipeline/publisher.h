@@ -29,7 +29,7 @@ enum msc_status msc_publisher_model_path(const char **out, const struct msc_setu
                                          const struct msc_config_entry *e);
 
 enum msc_status msc_publisher_begin(struct msc_publisher *p, const struct msc_session *s);
-void msc_publisher_finish(struct msc_publisher *p); // accepts a zeroed one
+void msc_publisher_finish(struct msc_publisher *p); // accepts a zeroed struct
 
 // For msc_search_callbacks.best; the payload is the publisher. Failures to write are only warnings.
 enum msc_status msc_publisher_take_best(void *payload, const struct msc_trial *trial);

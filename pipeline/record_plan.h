@@ -29,6 +29,6 @@ enum msc_status msc_record_plan_open(struct msc_record_plan *plan, const char *p
 // MSC_E_UNSUPPORTED: the record's environment has no model. MSC_E_STATE: the model's weights have
 // changed.
 enum msc_status msc_record_plan_make(struct msc_record_plan *plan);
-void msc_record_plan_close(struct msc_record_plan *plan); // accepts a zeroed one
+void msc_record_plan_close(struct msc_record_plan *plan); // accepts a zeroed struct
 
 #endif

@@ -31,6 +31,6 @@ struct msc_subject {
 // such trial or stage. Close the subject even if this fails.
 enum msc_status msc_subject_open(struct msc_subject *subject, const char *word,
                                  const struct msc_processor_options *options);
-void msc_subject_close(struct msc_subject *subject); // accepts a zeroed one
+void msc_subject_close(struct msc_subject *subject); // accepts a zeroed struct
 
 #endif

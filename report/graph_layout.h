@@ -30,6 +30,6 @@ struct msc_graph_layout {
 
 // The graph must be finalized. MSC_E_NOMEM.
 enum msc_status msc_graph_layout_make(struct msc_graph_layout *out, const struct msc_graph *g);
-void msc_graph_layout_finish(struct msc_graph_layout *layout); // accepts a zeroed one
+void msc_graph_layout_finish(struct msc_graph_layout *layout); // accepts a zeroed struct
 
 #endif

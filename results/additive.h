@@ -18,15 +18,16 @@
 
 struct msc_additive {
     size_t n_trials;       // trials used for the fit
-    double explained;      // share of the weighted variance, at most 1
+    double explained;      // share of the weighted variance that the model explains, at most 1
     const size_t *offsets; // [n_tasks], index of each task's first choice in the two arrays below
-    const double *effects; // effect of each choice on the first objective, in its own direction
-    const size_t *counts;  // trials that have the choice
+    const double *effects; // effect of each choice on the first objective (not negated)
+    const size_t *counts;  // number of trials that have the choice
     struct msc_arena arena;
 };
 
-// MSC_E_NOMEM. If no trial has a result, n_trials is 0 and the other members are empty.
+// Fails only with MSC_E_NOMEM. If no trial has a result, n_trials is 0 and the other members are
+// empty.
 enum msc_status msc_additive_fit(struct msc_additive *out, const struct msc_record *record);
-void msc_additive_finish(struct msc_additive *fit); // accepts a zeroed one
+void msc_additive_finish(struct msc_additive *fit); // accepts a zeroed struct
 
 #endif

@@ -64,7 +64,7 @@ static enum msc_status add_difference(struct walk *w, const char *key,
 static enum msc_status find_below(struct walk *w, const char *key, const cJSON *const values[],
                                   size_t depth);
 
-// True if an earlier object has the key, which has then been compared already.
+// True if an earlier object has the key, so the key has been compared already.
 static bool was_seen(const cJSON *const values[], size_t i, const char *key) {
     bool was = false;
     for (size_t k = 0; k < i && !was; k++) {

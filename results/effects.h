@@ -1,6 +1,6 @@
-// Effects of single choices and of pairs, in the form that a page shows. Effects are measured
-// (results/analysis.h) or, if most choices were not measured singly, estimated by a model of all
-// trials (results/additive.h).
+// Effects of single choices and of pairs, in the form that a report's page shows. Effects are
+// measured (results/analysis.h) or, if most choices were not measured singly, estimated by a model
+// of all trials (results/additive.h).
 #ifndef MSC_RESULTS_EFFECTS_H
 #define MSC_RESULTS_EFFECTS_H
 

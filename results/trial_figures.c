@@ -15,8 +15,8 @@
 struct figures {
     const struct msc_record *record;
     const struct msc_space *space;
-    int objective, cost; // indices of metrics; cost < 0: none
-    int64_t *front;      // [n_front], by cost
+    int objective, cost; // indices of metrics; cost < 0: there is no cost
+    int64_t *front;      // [n_front] ids of trials, sorted by cost
     size_t n_front;
     struct msc_arena arena;
 };

@@ -201,7 +201,7 @@ static enum msc_status add_savings(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
-// True if validation samples, which the search does not use, are possible but were not given.
+// True if a search with a dataset has no validation samples (samples that a search does not use).
 static bool lacks_validation(const struct msc_verdict__state *v) {
     const cJSON *dataset = msc_verdict__get(v->config, "dataset");
     return msc_verdict__get(v->report, "end") && dataset &&
