@@ -12,13 +12,13 @@ struct msc_record;
 struct msc_tensorboard;
 
 struct msc_board {
-    const char *folder; // gets a run for each search; NULL: not requested
+    const char *folder; // for a run per search; NULL: TensorBoard is not requested
     const struct msc_log *log;
     struct msc_tensorboard *run; // NULL: not begun
     bool is_lost;                // a write has failed: nothing more is written
 };
 
-// Writes the new trials.
+// Writes the trials that were added to the record.
 void msc_board_show(struct msc_board *b, const struct msc_record *record);
 // Ends a search: writes the last trials and the report, and closes the run.
 void msc_board_end(struct msc_board *b, const struct msc_record *record,

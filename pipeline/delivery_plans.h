@@ -21,7 +21,8 @@ struct msc_delivery_plans {
 };
 
 // Lists the trials `ids` in their order, then the first uniform plans that are not among them, then
-// the float model. `list` must be zero. The record must stay open, as its lines hold the choices.
+// the float model. `list` must be zeroed. The record must remain open, because its lines hold the
+// choices.
 enum msc_status msc_delivery_plans_init(struct msc_delivery_plans *list,
                                         const struct msc_record *record, const int64_t ids[],
                                         size_t n_ids);

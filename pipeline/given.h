@@ -16,7 +16,7 @@ enum msc_status msc_given_take(struct msc_setup *setup, size_t entry);
 // Like msc_given_take, but also measures and exports the strategy, and adds a report.
 enum msc_status msc_given_apply(struct msc_setup *setup, size_t entry,
                                 struct msc_processor_result *result);
-// Renames the file before the entry is restarted.
+// Renames the file of a given strategy. Call it before the entry is restarted.
 enum msc_status msc_given_set_aside(struct msc_setup *setup, size_t entry);
 
 #endif

@@ -21,7 +21,7 @@ struct msc_news {
 };
 
 void msc_news_begin(struct msc_news *n, const struct msc_session *s);
-// Callbacks for the search and for measurements; the payload is the news.
+// Callbacks for the search and for measurements; the payload is a struct msc_news.
 void msc_news_progress(void *payload, const struct msc_search_progress *progress);
 void msc_news_measuring(void *payload, const char *what);
 void msc_news_best(const struct msc_news *n, const struct msc_trial *trial);

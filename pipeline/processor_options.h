@@ -28,7 +28,7 @@ struct msc_processor_options {
     bool accept_new_numerics;
     bool warm_start;
     bool retry_failed;
-    bool baseline_greedy; // the same as "baseline": "greedy"
+    bool baseline_greedy; // the same as "baseline": "greedy" in the configuration
     // Records and strategy files; a new search of one entry begins with their points
     // (search/warm.h).
     const char *const *warm_from;
@@ -37,7 +37,7 @@ struct msc_processor_options {
     // NAME.<beside>.jsonl unless `record` names one, and its results are not delivered. NULL: the
     // entry's own agent searches.
     const struct cJSON *agent;
-    const char *beside; // such as "sensitivity"
+    const char *beside; // the agent's record is NAME.<beside>.jsonl; such as "sensitivity"
     bool allow_plugins; // for a record: libraries and programs that it names may run
     const char
         *tensorboard; // folder that gets a run for each search (results/tensorboard.h); or NULL

@@ -15,7 +15,7 @@
 struct msc_publisher {
     const struct msc_session *session; // borrowed
     const char *model_path;            // NULL: no model is written
-    bool may_publish;                  // false: a later search has begun from this one
+    bool may_publish;                  // false: nothing to publish, or a later search has begun
     struct cJSON *best_edits;          // edits of the best trial so far, or NULL
     int64_t best_id;                   // -1: none
     bool is_strategy_due;              // best_edits is newer than the strategy file

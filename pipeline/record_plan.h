@@ -17,7 +17,7 @@ struct msc_record_plan {
     struct msc_processor *processor;
     struct msc_trial trial;        // the chosen trial of the record
     struct msc_strategy *strategy; // NULL until it is made
-    bool is_delivered;             // the winner, as changed by the stages after the search
+    bool is_delivered;             // true: the winner, as changed by the stages after the search
     const struct msc_log *log;
 };
 

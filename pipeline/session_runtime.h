@@ -6,7 +6,7 @@
 #include "pipeline/delivery_plans.h"
 #include "pipeline/news.h"
 
-// True if plans of the session are to be measured in a runtime and can be.
+// True if the entry wants measurements in a runtime and its plans can be measured in one.
 bool msc_session_has_runtime(const struct msc_session *s);
 // *out is owned by the caller. The delivery reports each step to `news`.
 enum msc_status msc_session_open_delivery(struct msc_delivery **out, const struct msc_session *s,

@@ -19,12 +19,12 @@
 
 struct msc_subject {
     struct msc_arena arena;
-    const char *model;                   // path; NULL: a strategy file does not name it
+    const char *model;                   // path; NULL: strategy files do not name their model
     const struct msc_strategy *strategy; // NULL: the unmodified model
-    const struct msc_config *config; // configuration that `word` names, or of the record; or NULL
-    struct msc_strategy *own;        // set for a strategy file
-    struct msc_processor *processor; // set for a configuration
-    struct msc_record_plan plan;     // set for a record
+    const struct msc_config *config;     // the configuration, or the record's; NULL: there is none
+    struct msc_strategy *own;            // set for a strategy file
+    struct msc_processor *processor;     // set for a configuration
+    struct msc_record_plan plan;         // set for a record
 };
 
 // MSC_E_NOT_FOUND, MSC_E_FORMAT and others: the file cannot be read. MSC_E_INVALID: there is no

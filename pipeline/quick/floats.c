@@ -93,8 +93,8 @@ static bool is_affordable(const struct msc_quick *q, const uint32_t point[], boo
     return true;
 }
 
-// Leaves the tasks of greatest gain float, as far as affordable, until `n` are float or none is
-// left.
+// Leaves tasks float, those of greatest gain first, until `n` tasks are float or no task remains.
+// Skips tasks that are not affordable.
 static void add_floats(const struct msc_quick *q, struct msc_quick_plan *plan, size_t n,
                        const struct gain gains[], bool is_quick) {
     const struct msc_space *space = msc_quick__space(q);
