@@ -52,8 +52,9 @@ static const struct msc_cli_option options[] = {
     {.name = "state",
      .argument = "INPUT=OUTPUT",
      .type = MSC_CLI_LIST,
-     .help = "inputs hold chunks, a row each, that run in order; OUTPUT of a chunk becomes INPUT "
-             "of the next one; may be repeated",
+     .help =
+         "each row of the inputs is a chunk; chunks run in order, and OUTPUT of a chunk becomes "
+         "INPUT of the next chunk; may be repeated",
      .details =
          "Outputs get a row for each chunk. A state begins with zeros unless --input gives it.",
      .offset = RUN(states)},
@@ -360,7 +361,7 @@ static enum msc_status run_open_model(struct msc_model **out, const struct msc_c
                                       const struct run_values *v,
                                       const struct msc_array_list *feeds) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
-    o.is_single = !v->strategy; // a strategy must give the bits of the search
+    o.is_single = !v->strategy; // with a strategy, outputs have the same bits as in the search
     o.feeds = feeds;
     MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
     return msc_model_open(out, v->model, &o);

@@ -16,7 +16,7 @@ struct tune_values {
 #define TUNE(member) offsetof(struct tune_values, member)
 #define DEFAULT_SECONDS 60.0
 
-// Not uses_models: of those options only --device has an effect here.
+// The command does not set uses_models, because only --device of those options has an effect here.
 static const struct msc_cli_option options[] = {
     {.name = "device",
      .argument = "NAME",

@@ -190,7 +190,7 @@ static enum msc_status read_command(const char ***out, const char *text, const c
     return status;
 }
 
-// Timed waits use the monotonic clock, which is never set.
+// Timed waits use the monotonic clock, because nobody can set that clock.
 static void init_condition(pthread_cond_t *condition) {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// The kept standard output of the process; NULL if it is not kept.
+// The kept standard output of the process; NULL before msc_output_keep.
 static FILE *kept;
 
 static enum msc_status fail_output(void) {

@@ -16,7 +16,7 @@ struct msc_cli_plugin {
 struct msc_cli_plugins {
     struct msc_cli_common common;
     const char *name; // print only this one; NULL: all
-    bool check;       // cli/checking.h
+    bool check;       // check the rules (cli/checking.h)
     double limit_s;
 };
 
