@@ -312,7 +312,7 @@ static void close_by_name(void *payload, struct msc_env *env) {
     msc_env_destroy(env);
 }
 
-// True for words with blanks and for paths of files that are not libraries.
+// True for a command with blanks, and for the path of a file that is not a library.
 static bool is_program(const char *name) {
     return !msc_env_find(name) && !is_library(name) &&
            (strpbrk(name, " \t") || msc_library_is_path(name));

@@ -2,7 +2,7 @@
 //
 // Results go to standard output, messages to standard error. To add a command: 1. write
 // cli/cmd_<name>.c, which ends in its `const struct msc_cli_command`, 2. add it to
-// cli/commands.def, 3. describe it in man/mscgym.1.in (the build fails without). --help, the
+// cli/commands.def, 3. describe it in man/mscgym.1.in (otherwise the build fails). --help, the
 // options in the manual page and the completions come from the command's table.
 #ifndef MSC_CLI_CLI_H
 #define MSC_CLI_CLI_H

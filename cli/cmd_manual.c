@@ -3,8 +3,8 @@
 // Lines of the template that begin with @ are replaced:
 //     @COMMAND search     the heading of a command: its name and usage
 //     @OPTIONS search     the rows of the command's own table
-//     @OPTIONS --trials   the rows of the table of several commands that has this option
-// Every command and every table must occur, else the template is refused.
+//     @OPTIONS --trials   the rows of the shared table (of several commands) that has this option
+// The template is refused unless every command and every table occurs in it.
 #include "cli/cli.h"
 
 #include "base/file.h"

@@ -49,7 +49,7 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-// Makes "a.html" of "a.jsonl".
+// Names the page after the record: "a.html" for "a.jsonl".
 static char *name_output(struct msc_arena *arena, const char *record) {
     static const char end[] = ".jsonl";
     size_t n = strlen(record), m = sizeof end - 1;

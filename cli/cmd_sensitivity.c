@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// Pairs of a record that are printed by default.
+// Number of pairs of a record that are printed by default.
 #define PAIRS_SHOWN 20
 
 struct sensitivity_values {

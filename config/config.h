@@ -127,7 +127,7 @@ struct msc_config {
     const struct cJSON *outputs; // member of `json`: default outputs of searches; NULL: none
     struct msc_config_dataset dataset;
     double atol, rtol;      // tolerances of the baseline stage
-    int64_t profile_repeat; // 0: no such stage
+    int64_t profile_repeat; // runs in the stage `profile`; 0: no such stage
     struct msc_config_stages stages;
     size_t n_entries; // number of entries, which are in the order in which they run
     struct msc_config_entry *entries;

@@ -153,7 +153,7 @@ enum msc_status msc_config__write_runtime(cJSON *section, const struct msc_confi
 // stages.c
 // Moves the stages in "optimize" and "compile" to the top level.
 enum msc_status msc_config__open_groups(struct msc_config *c, struct msc_config_top *top);
-// Call after the dataset is read.
+// Reads the other stages. Call it after the dataset is read.
 enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_config_top *top);
 // Gives "distill" of the top level to the last `quantize` search. Call after the entries are read.
 enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_config_top *top);

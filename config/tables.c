@@ -63,8 +63,8 @@ const struct msc_param msc_config__top_params[] = {
      .type = MSC_PARAM_JSON},
     {.name = "prepare",
      .help =
-         "checks the model and the dataset; always {}. The stages that a file names are recorded, "
-         "and each runs only once",
+         "checks the model and the dataset; always {}; stages that the file names are recorded and "
+         "run only once",
      .offset = TOP(prepare),
      .type = MSC_PARAM_JSON},
     {.name = "parse",

@@ -57,7 +57,7 @@ static bool skip_field(uint64_t *key, struct fields *f) {
     return is_inside;
 }
 
-// ModelProto: fields up to the end of the file, with a graph among them.
+// True for an ONNX ModelProto: protobuf fields up to the end of the file, one of which is a graph.
 static enum msc_status looks_like_model(bool *out, const char *data, size_t n_bytes) {
     enum { GRAPH = 7 * 8 + 2 };
     const unsigned char *begin = (const unsigned char *)data;
@@ -73,7 +73,7 @@ static enum msc_status looks_like_model(bool *out, const char *data, size_t n_by
     return MSC_OK;
 }
 
-// Lines of a log begin with a date: "2026-".
+// True for a log: its lines begin with a date, "2026-".
 static enum msc_status looks_like_log(bool *out, const char *data, size_t n_bytes) {
     size_t n_digits = 0;
     while (n_digits < n_bytes && data[n_digits] >= '0' && data[n_digits] <= '9') {

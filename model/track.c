@@ -100,7 +100,8 @@ static enum msc_status keep_batch(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// Equal numbers, or two NaN, do not differ. Pairs that are not finite count only as differences.
+// Equal numbers, or two NaN, do not differ. A pair with a number that is not finite counts only as
+// a difference, not in the sums of squares.
 static void add_element(void *sums, double y, double z) {
     struct sums *s = sums;
     bool is_same = y == z || (isnan(y) && isnan(z));

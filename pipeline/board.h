@@ -12,7 +12,7 @@ struct msc_record;
 struct msc_tensorboard;
 
 struct msc_board {
-    const char *folder; // for a run per search; NULL: TensorBoard is not requested
+    const char *folder; // folder for the runs, one per search; NULL: not requested
     const struct msc_log *log;
     struct msc_tensorboard *run; // NULL: not begun
     bool is_lost;                // a write has failed: nothing more is written

@@ -62,7 +62,7 @@ enum msc_status msc_delivery_start(struct msc_delivery *d, const char **missing)
 // Describes a started runtime: {"name", "version", "processor", "threads", "rounds"}.
 enum msc_status msc_delivery_describe(const struct msc_delivery *d, struct cJSON *object);
 
-// Writes the model of a plan and adds the bytes of its file to `found`.
+// Writes the model of a plan and adds the size of its file (`file_bytes`) to `found`.
 enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_plan *plan);
 // Measures the losses of an exported plan on calibration and validation samples.
 enum msc_status msc_delivery_outputs(struct msc_delivery *d, struct msc_delivery_plan *plan);

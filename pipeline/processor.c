@@ -135,7 +135,8 @@ static enum msc_status set_aside(struct msc_setup *setup, const char *path) {
     return MSC_OK;
 }
 
-// Sets all records aside at once, before the results that later searches start from change.
+// Sets all records aside at once, before any search changes the results that later searches start
+// from.
 static enum msc_status set_all_aside(struct msc_setup *setup) {
     for (size_t i = setup->first; i < setup->end; i++) {
         const char *path = setup->config->entries[i].record;

@@ -37,7 +37,7 @@ struct msc_processor_options {
     // NAME.<beside>.jsonl unless `record` names one, and its results are not delivered. NULL: the
     // entry's own agent searches.
     const struct cJSON *agent;
-    const char *beside; // the agent's record is NAME.<beside>.jsonl; such as "sensitivity"
+    const char *beside; // names the record of `agent`: "sensitivity" for NAME.sensitivity.jsonl
     bool allow_plugins; // for a record: libraries and programs that it names may run
     const char
         *tensorboard; // folder that gets a run for each search (results/tensorboard.h); or NULL
@@ -62,7 +62,7 @@ struct msc_processor_options {
     const char *isa;            // msc_backend_set_isa; NULL: the best that the processor has
     int n_threads;              // 0: as many as the machine has
     uint64_t memory_bytes;
-    const struct msc_binding *bindings; // override those of the configuration
+    const struct msc_binding *bindings; // override the configuration's bindings
     size_t n_bindings;
     const struct msc_log *log; // gets the lines that the configuration's `verbose` allows
     bool has_log_level;        // `log_level` replaces `verbose`

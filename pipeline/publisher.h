@@ -33,9 +33,9 @@ void msc_publisher_finish(struct msc_publisher *p); // accepts a zeroed struct
 
 // For msc_search_callbacks.best; the payload is the publisher. Failures to write are only warnings.
 enum msc_status msc_publisher_take_best(void *payload, const struct msc_trial *trial);
-// Replaces the plan of the best trial and takes ownership of the new one.
+// Replaces the best trial's plan by `plan` and takes ownership of `plan`.
 void msc_publisher_take_plan(struct msc_publisher *p, struct cJSON *plan);
-// Writes the files that are due at the end; the first failure goes into the result. The model's
+// Writes the files that are due at the end, and stores the first failure in the result. The model's
 // metadata identify `record`.
 void msc_publisher_write(struct msc_publisher *p, const struct msc_record *record,
                          struct msc_processor_result *result);

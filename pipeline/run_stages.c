@@ -21,7 +21,7 @@ struct run {
     struct msc_stages *stages;
     struct msc_hash chain;    // hash of all that the next stage depends on, except its own keys
     struct msc_hash *entries; // [n_entries] hash of the configuration of each search
-    size_t n_recalled;        // number of first searches whose results are in setup->found
+    size_t n_recalled;        // results of the first n_recalled searches are in setup->found
     size_t n_done, n_kept;
 };
 

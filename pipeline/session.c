@@ -15,8 +15,8 @@
 // True if the record and its parameters were made under other numerics.
 static bool is_foreign(const struct msc_session *s, const struct msc_record *record) {
     const cJSON *made_by = msc_json_get(msc_record_header(record), "numerics");
-    return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) !=
-           0; // every record has this member
+    // Every record has this member.
+    return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0;
 }
 
 // True if the parameters include latencies: measuring them again would give other values.

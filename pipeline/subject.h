@@ -21,7 +21,7 @@ struct msc_subject {
     struct msc_arena arena;
     const char *model;                   // path; NULL: strategy files do not name their model
     const struct msc_strategy *strategy; // NULL: the unmodified model
-    const struct msc_config *config;     // the configuration, or the record's; NULL: there is none
+    const struct msc_config *config;     // the named configuration, or the record's; or NULL
     struct msc_strategy *own;            // set for a strategy file
     struct msc_processor *processor;     // set for a configuration
     struct msc_record_plan plan;         // set for a record

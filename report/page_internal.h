@@ -8,12 +8,12 @@
 #include <math.h>
 
 static inline const char *msc_page__text(const cJSON *object,
-                                         const char *key) { // "" if it is missing
+                                         const char *key) { // "" if the member is missing
     const cJSON *item = msc_json_get(object, key);
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 static inline double msc_page__number(const cJSON *object,
-                                      const char *key) { // NaN if it is missing
+                                      const char *key) { // NaN if the member is missing
     const cJSON *item = msc_json_get(object, key);
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }

@@ -30,11 +30,11 @@
 #define REST_TIMES 20.0
 #define MOST_BESIDE 8
 
-// The last version of a page.
+// A page as it was last made.
 struct page {
     char *key; // the page's address: an address in the list, "" or "all"
     struct MHD_Response *response;
-    struct msc_workspace_stamp stamp; // of the page's files when it was made
+    struct msc_workspace_stamp stamp; // of the files when the page was made
     char failure[256];                // why the last attempt failed; "": it succeeded
     double tried_s, rest_s;
 };

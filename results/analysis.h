@@ -11,8 +11,8 @@
 //     (loss of both - loss of the reference)
 //         - sum over the two of (loss of one - loss of the reference)
 //
-// The interaction is 0 if losses add up. Losses are values of the first objective, in its own
-// direction.
+// The interaction is 0 if losses add up. A loss is the value of the first objective, not negated if
+// the objective is maximised.
 //
 //     struct msc_analysis analysis;
 //     MSC_TRY(msc_analysis_make(&analysis, record));

@@ -150,8 +150,8 @@ enum msc_status msc_differences_of_configs(struct cJSON **out, const struct cJSO
 
 // ---- Plans ------------------------------------------------------------------------------------
 
-// Finds a task's choice in a plan. Plans list their tasks in nearly the same order, so the task
-// after the last one found is tried first.
+// Finds a task's choice in a plan. Plans list their tasks in nearly the same order, so the search
+// begins after the task that was found last.
 static const char *find_choice(const cJSON *plan, const cJSON **next, const char *task) {
     const cJSON *item =
         *next && strcmp((*next)->string, task) == 0 ? *next : msc_json_get(plan, task);

@@ -1,6 +1,6 @@
 // Follows a running search from another process by reading its record: progress, best results,
-// recent speed, remaining time. Only appended lines are read again. Memory does not grow with the
-// record. Nothing is locked or written.
+// recent speed, remaining time. After the first read, only appended lines are read. Memory does not
+// grow with the record. Nothing is locked or written.
 //
 //     struct msc_follow *follow;
 //     MSC_TRY(msc_follow_open(&follow, "a.jsonl", log));

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Trials of the first phase. The second has as many; each later one has twice as many as the one
-// before.
+// Number of trials in the first phase. The second phase has as many; each later phase has twice as
+// many as the phase before it.
 #define FIRST_PHASE 32
 #define GIVEN "given"
 #define OTHER "other"

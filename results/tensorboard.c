@@ -30,7 +30,7 @@ struct msc_tensorboard {
 struct past_runs {
     const char *identity; // identity of the record that is written now
     bool is_same;         // the last launch in the files wrote this record
-    size_t n_trials;      // trials in the files that no later launch has dropped
+    size_t n_trials;      // trials in the files, without those that later launches dropped
 };
 
 static enum msc_status take_event(void *payload, const MscTb__Event *event) {

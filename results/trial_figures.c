@@ -51,7 +51,7 @@ static enum msc_status push_number(cJSON *list, double value) {
     return msc_json_push(list, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
 }
 
-// Rounds to more digits than a chart can show.
+// Rounds a value, but keeps more digits than a chart can show.
 static double rounded(double value) {
     if (!isfinite(value) || value == 0.0) {
         return value;

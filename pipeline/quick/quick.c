@@ -93,8 +93,8 @@ static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
     }
     status = msc_session_settle_measuring(&q->session, status);
     if (status == MSC_OK && is_there) {
-        status =
-            check_loads(q, plans, n); // before the delivery is closed, which frees the messages
+        // Called before the delivery is closed, which frees the messages.
+        status = check_loads(q, plans, n);
     }
     msc_delivery_close(d);
     return status;

@@ -83,7 +83,7 @@ void msc_quick__put_first(struct msc_quick *q, size_t i);
 // floats.c: adds plans like the best one, with tensors left float.
 enum msc_status msc_quick__leave_float(struct msc_quick *q);
 
-// time.c: puts first the best plan that its float tensors do not slow down.
+// time.c: moves the best plan that is not slowed down by its float tensors to the front.
 enum msc_status msc_quick__pass_slow(struct msc_quick *q);
 // True if a plan's float tensors do not slow it down too much. `ratio` is the plan's time relative
 // to the float model; `all_bytes` is the relative time of the plan without float tensors. True if a

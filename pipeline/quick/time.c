@@ -1,6 +1,6 @@
 // Rejects plans that float tensors slow down. Each end of a float section needs a conversion, so a
-// single float tensor may cost more time than all integers save. The runtime is measured if it is
-// available, otherwise times are predicted.
+// single float tensor may cost more time than integer arithmetic saves. Times are measured in the
+// runtime if it is available; otherwise they are predicted.
 #include "pipeline/delivery.h"
 #include "pipeline/quick/quick_internal.h"
 #include "pipeline/session_runtime.h"
