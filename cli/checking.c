@@ -75,7 +75,8 @@ static void try_in_child(struct checking *c, const struct msc_check_rule *rule, 
     if (status != MSC_OK) {
         struct verdict room;
         int n = snprintf(room.message, sizeof room.message, "%s", msc_status_message());
-        (void)!write(out, room.message, n > 0 ? strlen(room.message) : 0); // fits in the pipe
+        // Does not block, because the message fits in the pipe.
+        (void)!write(out, room.message, n > 0 ? strlen(room.message) : 0);
     }
     _exit(status == MSC_OK ? 0 : 1);
 }

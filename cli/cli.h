@@ -24,7 +24,7 @@ enum msc_cli_exit {
 
 struct msc_cli_command;
 
-// The arguments of a command, and where it writes.
+// The arguments of a command, and the console that it writes to.
 struct msc_cli_call {
     int argc; // number of arguments of the command; argv[0] is its name
     char **argv;
@@ -41,7 +41,7 @@ struct msc_cli_command {
     const char *description; // sentences; --help breaks the lines; may be NULL
     const char *examples;    // indented lines
     const struct msc_cli_option *options;
-    const struct msc_cli_option *shared; // options of several commands, after its own; may be NULL
+    const struct msc_cli_option *shared; // options shared with other commands; may be NULL
     bool uses_models;                    // the command also takes msc_cli_model_options
     bool is_hidden;                      // for the build; --help and completions do not list it
     size_t values_size; // size of the options' struct, which begins with msc_cli_common

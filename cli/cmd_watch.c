@@ -123,7 +123,7 @@ static size_t fit_lines(struct msc_str *text) {
     return n;
 }
 
-// Replaces the last *n_lines lines on the screen, and updates their number.
+// Replaces the last *n_lines lines on the screen, and sets *n_lines to the number of new lines.
 static enum msc_status show_again(size_t *n_lines, struct msc_follow *follow) {
     struct msc_str text = {0};
     struct msc_str screen = {0};

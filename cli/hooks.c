@@ -142,7 +142,7 @@ static enum msc_status start_thread(struct msc_hooks *hooks) {
                              : MSC_FAIL(MSC_E_NOMEM, "--on-improve: cannot start a thread");
 }
 
-// Waits until all improvements are reported, and cancels them after `patience_s`.
+// Waits at most `patience_s` until all improvements are reported, then cancels the rest.
 static void end_improvements(struct msc_hooks *hooks, double patience_s) {
     double deadline_s = msc_clock_seconds() + patience_s;
     const struct timespec deadline = {

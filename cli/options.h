@@ -35,7 +35,7 @@ enum msc_cli_type {
     MSC_CLI_DURATION, // double, seconds; 0: not given
     MSC_CLI_BYTES,    // uint64_t
     MSC_CLI_CHOICE,   // int64_t, index into `names`; -1: not given
-    MSC_CLI_LIST,     // struct msc_cli_list: all its uses; positional: all remaining arguments
+    MSC_CLI_LIST,     // struct msc_cli_list: all values given; positional: all remaining arguments
 };
 
 struct msc_cli_list {

@@ -27,7 +27,7 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
     out->log = &call->console->log;
     out->has_log_level = common->log_level >= 0;
     out->log_level = out->has_log_level ? msc_log_level_at((size_t)common->log_level) : 0;
-    msc_console_open_up(call->console); // the configuration filters them
+    msc_console_open_up(call->console); // the configuration filters messages
     return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
 }
 

@@ -93,7 +93,7 @@ static const char *prune_target(const struct msc_config_section *of) {
     return of->is_target_default ? "onnxruntime" : of->target;
 }
 
-// The target of an entry is its own, or else its section's.
+// Sets an entry's target: the entry's own or, if it has none, the section's.
 static enum msc_status set_target(struct place *p) {
     struct msc_config_entry *e = p->entry;
     const cJSON *own = msc_json_get(e->env, "target");

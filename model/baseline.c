@@ -196,7 +196,7 @@ static enum msc_status check_same(const struct check *c, const char *name,
                           name, msc_model_numerics(c->m));
 }
 
-// Compares the differing tensors again, from grid to grid.
+// Compares the differing tensors again, from grid to grid (model/grids.h).
 static enum msc_status compare_from_grids(struct check *c, const struct differing *d) {
     size_t n = d->n;
     struct msc_model_run run = {.inputs = c->inputs, .n_tensors = n + c->grids->n};

@@ -43,7 +43,7 @@ struct msc_model {
     struct msc_backend *backend;
     int n_threads; // threads for evaluation
     uint64_t memory_bytes;
-    struct msc_binding *bindings; // as the options give them
+    struct msc_binding *bindings; // from the options
     size_t n_bindings;
     size_t n_inputs;
     struct msc_input_spec *specs; // [n_inputs], with bound values

@@ -1,5 +1,5 @@
-// Runs a network once, or many times to measure its latency. The evaluator runs it, so that the
-// results have the same bits as in a search.
+// Runs a network once, or many times to measure its latency. Networks run in the evaluator of a
+// search, so that the results have the same bits as in a search.
 #include "model/model_internal.h"
 
 #include "base/clock.h"

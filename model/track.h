@@ -19,7 +19,7 @@
 MSC_PUBLIC_BEGIN
 
 struct msc_track_side {
-    struct msc_model *model; // with its dataset loaded; both have the same number of batches
+    struct msc_model *model; // with a loaded dataset; both sides have the same number of batches
     const struct msc_strategy *strategy; // NULL: the unmodified model
 };
 
@@ -29,8 +29,8 @@ struct msc_track_row {
     int64_t n;       // common elements; 0: none, or shapes differ, and the values below are unknown
     double max_abs;  // maximum of |y - z|
     double mean_abs; // mean of |y - z|
-    double snr_db;   // 10 log10(sum y^2 / sum (y - z)^2); INFINITY: they are equal
-    double cosine;   // sum yz / sqrt(sum y^2 sum z^2); 1 if both are all 0, 0 if only one is
+    double snr_db;   // 10 log10(sum y^2 / sum (y - z)^2); INFINITY: y equals z
+    double cosine;   // sum yz / sqrt(sum y^2 sum z^2); 1 if y and z are all 0, 0 if only one is
     // The least snr_db of the joint's inputs. For an input without a row, the least snr_db of the
     // inputs of the joint that computes it counts.
     double inputs_db;

@@ -46,7 +46,7 @@ struct msc_processor_options {
     // "slurm[:PARTITION][:N]": in Slurm jobs. NULL: in this process. The record is the same in each
     // case.
     const char *cluster;
-    // Numerics id of the workers; others are refused. NULL: this process's id.
+    // Numerics id of the workers; workers with another id are refused. NULL: this process's id.
     const char *numerics;
     // An absolute folder, the same on all nodes, with the environment's library or program. It
     // takes the place of the configuration's folder. NULL: environments that are a library or
@@ -57,7 +57,7 @@ struct msc_processor_options {
     const char *copy_to;
     bool is_node;               // for a record: this process is a worker that measures its trials
     const char *worker_program; // for local workers: the path of this program
-    const char *node_program;   // for workers elsewhere: the program's path there; NULL: mscgym
+    const char *node_program;   // path of the program on the workers' machines; NULL: mscgym
     const char *device;         // NULL: the configuration's
     const char *isa;            // msc_backend_set_isa; NULL: the best that the processor has
     int n_threads;              // 0: as many as the machine has

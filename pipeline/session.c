@@ -25,8 +25,8 @@ static bool is_measured(const struct msc_record *record) {
     return msc_json_get(env, "latency_of") != NULL;
 }
 
-// Fails if the parameters differ from those that the record began with. If the file was missing and
-// has now been written again, removes it.
+// Fails if the parameters differ from those that the record began with. If the parameters' file was
+// missing and has now been written again, removes the file.
 static enum msc_status check_parameters(const struct msc_session *s, const char *path,
                                         const struct msc_record *record, bool was_there) {
     static const char key[] = "params_hash";

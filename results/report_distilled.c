@@ -18,7 +18,7 @@ static enum msc_status add_lacking(cJSON *to, const cJSON *from) {
     return MSC_OK;
 }
 
-// Completes a row with another row of the same trial.
+// Copies what a row lacks from another row of the same trial.
 static enum msc_status complete_row(cJSON *row, const cJSON *other) {
     if (!cJSON_Compare(msc_json_get(row, "id"), msc_json_get(other, "id"), true)) {
         return MSC_OK;

@@ -77,7 +77,7 @@ double msc_quick__predict_ratio(const struct msc_quick *q, const uint32_t point[
 void msc_quick__sort_plans(struct msc_quick *q);
 // True if a point is already one of the plans.
 bool msc_quick__is_known(const struct msc_quick *q, const uint32_t point[]);
-// Makes plan i the best one.
+// Moves plan i to the front of the list, as the best plan.
 void msc_quick__put_first(struct msc_quick *q, size_t i);
 
 // floats.c: adds plans like the best one, with tensors left float.
