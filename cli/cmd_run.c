@@ -35,7 +35,7 @@ static const struct msc_cli_option options[] = {
      .argument = "NAME=FILE",
      .type = MSC_CLI_LIST,
      .values = MSC_CLI_FILES,
-     .help = "a .npy for one input; repeat it for every input",
+     .help = "a .npy for one input; repeat the option for every input",
      .offset = RUN(inputs)},
     {.name = "inputs",
      .argument = "FILE",
@@ -80,7 +80,7 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "compress the model by this strategy file, with the same bits as in the search",
+     .help = "compress the model by this strategy file; the outputs equal the search's bit for bit",
      .offset = RUN(strategy)},
     {.name = "repeat",
      .argument = "N",
@@ -543,8 +543,9 @@ const struct msc_cli_command msc_cmd_run = {
     .summary = "runs a network, writes outputs or any tensors, measures latency",
     .usage = "MODEL --input NAME=FILE.npy ... [--output FOLDER] [options]\nMODEL --inputs FILE "
              "--output FILE [options]",
-    .description = "Without a strategy the threads share each kernel. With one, each kernel runs "
-                   "on one thread, as in the search.",
+    .description =
+        "Without a strategy the threads share each kernel. With a strategy, each kernel runs "
+        "on one thread, as in the search.",
     .examples = "  mscgym run digits.onnx --input image=image.npy --output out\n"
                 "  mscgym run digits.onnx --input image=image.npy --output out \\\n"
                 "      --strategy msc_workspace/msc_quantize.json --repeat 1000\n"

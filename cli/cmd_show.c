@@ -53,7 +53,7 @@ static const struct msc_cli_option options[] = {
      .offset = SHOW(csv)},
     {.name = "phases",
      .type = MSC_CLI_FLAG,
-     .help = "also print how the agent came to its trials, by running it again; needs the model "
+     .help = "also print how the agent arrived at its trials, by running it again; needs the model "
              "and its samples",
      .offset = SHOW(phases)},
     {.name = "allow-plugins",

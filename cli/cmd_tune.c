@@ -110,7 +110,7 @@ static int cmd_tune(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_tune = {
     .name = "tune",
-    .summary = "measures how to use a GPU best, for later runs",
+    .summary = "measures how best to use a GPU, for later runs",
     .usage = "[options]",
     .description =
         "Tries ways to divide matrix products and convolutions over the device, and stores the "
