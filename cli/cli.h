@@ -43,7 +43,7 @@ struct msc_cli_command {
     const struct msc_cli_option *options;
     const struct msc_cli_option *shared; // options shared with other commands; may be NULL
     bool uses_models;                    // the command also takes msc_cli_model_options
-    bool is_hidden;                      // for the build; --help and completions do not list it
+    bool is_hidden;                      // only for the build: not in --help and completions
     size_t values_size; // size of the options' struct, which begins with msc_cli_common
     // Runs the command with the options in `values`, a struct of values_size bytes. Returns an exit
     // code; reports an error status with msc_cli_fail.

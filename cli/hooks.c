@@ -39,7 +39,7 @@ struct msc_hooks {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     bool has_thread;
-    struct values *waiting; // the newest improvement
+    struct values *waiting; // the newest improvement that has not been reported; or NULL
     bool is_running;
     bool is_closing;
 };

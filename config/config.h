@@ -167,7 +167,7 @@ enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON
 enum msc_status msc_config_entry_to_json(const struct msc_config *config,
                                          const struct msc_config_entry *entry, struct cJSON **out,
                                          const char *folder);
-// Keys of the header that may change between launches of one search, for msc_search_options: file
+// Keys of the header that may change between launches of one search (msc_search_options): file
 // paths (the contents are hashed), how results are shown, and outputs.
 extern const char *const msc_config_free_keys[];
 

@@ -135,7 +135,7 @@ char *msc_config__text(struct msc_config *c, const char *format, ...) MSC_PRINTF
 // NULL). False if out of memory.
 bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
 
-// dataset.c
+// dataset.c: reads the section `dataset`.
 enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);
 // after.c: the keys of what runs after a search
 enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config_runtime *out,

@@ -201,8 +201,8 @@ static enum msc_status check_command_code(const struct place *p, const cJSON *en
                : refuse_program(p, "env", argv ? argv : command);
 }
 
-// Passes the configuration's `outputs` on: as `outputs` of the environment, or as `loss_tensors` if
-// the environment has only those.
+// Passes the configuration's `outputs` on: as `outputs` of the environment or, if the environment
+// has no such parameter, as `loss_tensors`.
 static enum msc_status set_outputs(const struct place *p, cJSON *given) {
     const struct msc_param *params = p->entry->env_def->params;
     const char *key = has_param(params, "outputs")        ? "outputs"

@@ -52,7 +52,7 @@ static enum msc_status check_parameters(const struct msc_session *s, const char 
     return status;
 }
 
-// Parameters are stored next to the record, so they are computed only once.
+// Sets where the parameters are stored: next to the record, so that they are computed only once.
 static enum msc_status set_parameters(struct msc_env_host *host, const char **prepared_path,
                                       struct msc_session *s, const struct msc_record *record,
                                       enum msc_setup_mode mode) {

@@ -20,7 +20,7 @@ struct msc_additive {
     size_t n_trials;       // trials used for the fit
     double explained;      // share of the weighted variance that the model explains, at most 1
     const size_t *offsets; // [n_tasks], index of each task's first choice in the two arrays below
-    const double *effects; // effect of each choice on the first objective's value, not negated
+    const double *effects; // effect of each choice on the first objective; not negated if maximised
     const size_t *counts;  // number of trials that have the choice
     struct msc_arena arena;
 };

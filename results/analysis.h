@@ -34,14 +34,14 @@ struct msc_analysis_alone {
     uint32_t choice;
     int64_t id;        // id of the trial
     double value;      // value of the first objective
-    double difference; // this value minus the reference's value
+    double difference; // `value` minus the reference's value
 };
 
 struct msc_analysis_pair {
     size_t alone[2]; // indices of the two choices in msc_analysis.alone
     int64_t id;
     double value;
-    double difference;  // this value minus the reference's value
+    double difference;  // `value` minus the reference's value
     double sum;         // sum of the two single differences
     double interaction; // difference - sum
 };

@@ -58,7 +58,8 @@ enum msc_status msc_history_read(struct msc_history *history, const struct msc_r
                                  size_t max_steps);
 // Adds a line; call in order of ids. Returns true if the line is an improvement.
 bool msc_history_add(struct msc_history *history, const struct msc_record_line *line);
-// The best value of the first objective, not negated, after `x` lines or seconds; NaN: none yet.
+// The best value of the first objective after `x` lines or seconds, not negated if maximised; NaN:
+// none yet.
 double msc_history_at(const struct msc_history *history, enum msc_history_axis axis, double x);
 // Fills out [n]: the best value at the end of each of n equal parts of the trials or of the time;
 // NaN: none yet.

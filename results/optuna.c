@@ -222,8 +222,8 @@ static void write_user_attributes(struct journal *j, const struct msc_record_lin
     msc_str_char(&j->text, '}');
 }
 
-// Writes by how much each bound is exceeded (> 0) or met. Optuna needs all constraints of a trial:
-// if one of them is unknown, none is written.
+// Writes a constraint for each bound: the amount by which it is exceeded, negative if it is met.
+// Optuna needs all constraints of a trial: if one of them is unknown, none is written.
 static void write_constraints(struct journal *j, const struct msc_outcome *outcome) {
     msc_str_append(&j->text, ",\"system_attrs\":{");
     size_t begin = j->text.length;
