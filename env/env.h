@@ -76,10 +76,9 @@ enum msc_status msc_env_complete(const struct msc_env_def *def, struct cJSON *co
 enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goal,
                                  const struct msc_evaluation *e);
 
-// Batches of samples, for environments whose losses are sums over batches: these can be evaluated
-// in several parts.
+// The batches of the environment's samples (n 0: trials cannot be evaluated in several parts).
 struct msc_env_batches msc_env_batches(const struct msc_env *env);
-size_t msc_env_n_batches(const struct msc_env *env); // 0: no evaluation in parts
+size_t msc_env_n_batches(const struct msc_env *env); // 0: trials cannot be evaluated in parts
 size_t msc_env_n_terms(const struct msc_env *env);   // doubles that a trial needs between parts
 
 // Evaluates a part of the batches. The first part resets the outcome; each later part begins at the

@@ -30,8 +30,8 @@ struct process_env {
 
     struct msc_program program;
     struct msc_process_env says;
-    struct msc_hash answer; // the answer to init
-    struct msc_hash files;  // the files among the command's words
+    struct msc_hash answer; // hash of the answer to init
+    struct msc_hash files;  // hash of the files that the command names
     int n_failures;         // failed trials in a row
     // For one call: indices of the trials without an answer, and which trials of a request are
     // done.

@@ -78,7 +78,7 @@ static enum msc_status read_baselines(const struct msc_space_json *r, const cJSO
     return MSC_OK;
 }
 
-// Overwrites metrics by the numbers of an object of names; null means unknown.
+// Sets the metrics that a JSON object {name: number} contains; null means unknown.
 static enum msc_status read_metrics(double metrics[], const struct msc_space *space,
                                     const cJSON *object, bool may_be_exact, const char *where) {
     const cJSON *item;

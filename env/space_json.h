@@ -52,7 +52,8 @@ enum msc_status msc_space_json_read_numbers(double out[], size_t n, const struct
 // Reads "constant"; 0 if absent.
 enum msc_status msc_space_json_read_constant(double *out, const struct cJSON *object,
                                              const char *where);
-// Reads "alone", what each choice of each task adds: [n_tasks][n_choices]. *out is NULL if absent.
+// Reads "alone", the amount that each choice of each task adds: [n_tasks][n_choices]. *out is NULL
+// if absent.
 enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double ***out,
                                           const struct cJSON *object, bool may_fail,
                                           const char *where);

@@ -21,7 +21,8 @@ struct msc_library_form {
     unsigned abi;                             // the only supported value
     size_t name, summary, params, state_size; // offsets of these members
     const struct msc_library_function *functions;
-    const char *const *together; // must be all present or all absent; ends in NULL; may be NULL
+    // names of functions that must be all present or all absent, then NULL; may be NULL
+    const char *const *together;
 };
 
 // Opens the library at `path`, relative to `folder` (NULL: the current one); the system's library

@@ -110,7 +110,7 @@ struct msc_prune_env {
 
 extern const struct msc_param msc_prune_env__params[];
 extern const struct msc_env_metric msc_prune_metrics[];
-// The environment's `metric`.
+// The function `metric` of the environment's definition.
 const struct msc_metric *msc_prune_env__metric(size_t index);
 
 struct msc_prune_counter;
@@ -119,8 +119,8 @@ struct msc_prune_counter;
 struct msc_prune_costing {
     const struct msc_pruner *pruner;
     const struct msc_prune_space *space;
-    struct msc_prune_counter *counter;  // of elements; NULL: no weight is sparse
-    const struct msc_whole_cost *whole; // reference of ratios; NULL: the space's own
+    struct msc_prune_counter *counter;  // counts elements; NULL: no weight is sparse
+    const struct msc_whole_cost *whole; // the float model's cost for ratios; NULL: as in `space`
 };
 
 enum msc_status msc_prune_env__complete(cJSON *config);
@@ -143,7 +143,7 @@ struct msc_prune_inputs {
     const struct msc_graph *graph;
     const struct msc_pruner *pruner;
     const struct msc_pruner_options *options;
-    const struct msc_plan *plan; // the outline, with bound shapes
+    const struct msc_plan *plan; // an outline (msc_evaluator_outline) with bound shapes
     double n_samples;            // samples that the plan computes at once
     const struct msc_metrics *metrics;
     const struct msc_whole_cost *whole; // cost of the whole model; NULL: the graph is whole

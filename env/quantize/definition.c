@@ -56,7 +56,7 @@ static int32_t find_dominating(const struct msc_quantizer *q, size_t choice, boo
     return MSC_NO_ID;
 }
 
-// Whether rules allow the choice for any searched tensor of that kind.
+// Whether rules allow the choice for at least one searched tensor of that kind.
 static bool is_open(const struct msc_quantizer *q, size_t choice, bool is_weight) {
     const struct msc_sites *sites = msc_quantizer_sites(q);
     for (int32_t i = 0; i < sites->n_sites; i++) {

@@ -3,7 +3,7 @@
 // (tools/moment_file.h). If the search is killed, the next launch repeats none of its passes over
 // the samples. The file is removed when RECORD.params is complete.
 //
-//     MSC_TRY(msc_quantize_kept_open(&kept, env, z));                 // NULL: none
+//     MSC_TRY(msc_quantize_kept_open(&kept, env, z));                 // NULL: not kept
 //     MSC_TRY(msc_quantize_kept_take(&is_there, kept, env, z));       // or observe, and
 //     MSC_TRY(msc_quantize_kept_add(&kept, env, z));
 //     msc_array_log_close(kept);

@@ -14,7 +14,7 @@ enum msc_latency_plan {
     MSC_LATENCY_FLOAT,
     MSC_LATENCY_UNIFORM, // all searched sites are bytes
     MSC_LATENCY_EVEN,    // UNIFORM, but every other weight is float
-    MSC_LATENCY_ODD,     // UNIFORM, but the other weights are float
+    MSC_LATENCY_ODD,     // UNIFORM, but the weights that EVEN quantises are float
     MSC_LATENCY_JOINED,  // UNIFORM, but outputs of integer joints without a weight are float
     MSC_LATENCY_PLANS,
 };

@@ -36,7 +36,7 @@ static void tell_stage(void *payload, enum msc_quantizer_stage stage, size_t don
     p->stage_s[stage] += stage == p->stage ? now_s - p->now_s : 0;
     p->stage = stage;
     p->now_s = now_s;
-    msc_cancel_beat(p->cancel); // a large weight takes long
+    msc_cancel_beat(p->cancel); // a large weight takes long, so signal progress
     if (now_s - p->told_s < SECONDS_BETWEEN_LINES || done == 0) {
         return;
     }
@@ -127,7 +127,7 @@ static enum msc_status observe(struct msc_env *env, struct msc_quantize *z,
     return msc_quantize_kept_add(kept, env, z);
 }
 
-// Second moments get a quarter of the memory, in addition to the evaluator's.
+// Second moments get a quarter of the memory, in addition to the evaluator's share.
 static enum msc_status calibrate(struct msc_env *env, struct msc_quantize *z) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_array_log *kept = NULL;

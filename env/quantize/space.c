@@ -18,8 +18,9 @@ static const char *const feature_names[N_FEATURES] = {"position", "log2_elements
 struct choice_list {
     size_t n;
     uint32_t *choices; // [n], the quantizer's choices
-    uint32_t *index;   // [all choices], position of each choice, or of its nearest, in the list
-    double *bits[2];   // [kind][n], bits of weights and of activations
+    // [all choices], position in the list of each choice or of the nearest listed one
+    uint32_t *index;
+    double *bits[2]; // [kind][n], bits of weights and of activations
     const char **labels;
     uint32_t *order; // most expensive first
 };
@@ -29,7 +30,7 @@ struct builder {
     const struct msc_quantizer *q;
     const struct msc_sites *sites;
     const struct msc_plan *plan;
-    double n_samples; // in the plan's batch
+    double n_samples; // samples that the plan computes at once
     struct msc_arena *arena;
     size_t n_choices;
     struct choice_list all, of_kind[2]; // for tasks with both kinds of sites and with one kind
@@ -165,7 +166,7 @@ static size_t first_same(const struct builder *b, int kind, size_t c) {
                                   : msc_quantizer_first_choice(b->q, (enum msc_site_kind)kind, c);
 }
 
-// The choice of the list with the nearest number of bits; of two equally near ones, the one with
+// The choice of the list with the nearest number of bits; of two equally near choices, the one with
 // more bits.
 static uint32_t nearest_choice(const struct builder *b, const struct choice_list *list, size_t c) {
     double wanted = choice_bits(msc_quantizer_choice(b->q, c));
