@@ -202,7 +202,7 @@ static double task_effort(const struct msc_space *space, size_t t) {
 // The effort of `n` plans from number `first` on. The knapsack's plan is the last one.
 static double plans_effort(const struct msc_space *space, double first, double n) {
     double effort = 0.0;
-    double n_before = 0.0; // plans of the tasks before
+    double n_before = 0.0; // number of plans of earlier tasks
     for (size_t t = 0; t < space->n_tasks; t++) {
         double n_behind = n_before + space->tasks[t].n_choices - (t > 0 ? 1.0 : 0.0);
         double n_inside = fmin(n_behind, first + n) - fmax(n_before, first);

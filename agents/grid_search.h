@@ -27,8 +27,8 @@ struct msc_grid_per_task {
 struct msc_grid_candidate {
     uint32_t task;
     uint32_t choice; // the task's new choice
-    double removed;  // most violation that it may remove; 0 within the bounds
-    bool is_known;   // its gain was measured in this step or before
+    double removed;  // greatest violation that the change may remove; 0 within the bounds
+    bool is_known;   // the change's gain was measured in this step or before
     double expected; // rating by its latest gain; +inf: unknown
 };
 
@@ -81,8 +81,8 @@ struct msc_grid {
     bool goes_around;
     struct msc_grid_around neighbours; // neighbours of the best point, after the mode has its plan
     bool takes_bounds;                 // trials for this goal can be stopped at a bound
-    double best_loss;                  // of the feasible trials so far; +inf: none
-    double least_violation;            // of the usable trials so far; +inf: none
+    double best_loss;                  // least loss of the feasible trials so far; +inf: none
+    double least_violation;            // of the usable trials so far; +inf: none are usable
     struct msc_exact_bounds exact;
     struct msc_grid_per_task per_task;
     struct msc_grid_greedy greedy;
@@ -109,13 +109,13 @@ extern const struct msc_grid_mode msc_grid_mode_per_task;
 extern const struct msc_grid_mode msc_grid_mode_greedy;
 extern const struct msc_grid_mode msc_grid_mode_full;
 
-// Proposes points around the best one. `losses` [n_entries] as for msc_grid_around_next. False if
-// none is left.
+// Proposes points around the best observed point. `losses` [n_entries] as for msc_grid_around_next.
+// False if no point is left.
 bool msc_grid_go_around(struct msc_grid *grid, const double losses[], struct msc_proposal out[],
                         size_t max, size_t *n);
 // The first objective of a usable outcome, else NaN.
 double msc_grid_loss(const struct msc_outcome *outcome);
-// The bound of a proposal that is useless to the mode above the loss `useless`. It is raised so
+// The bound of a proposal. The mode has no use for a loss above `useless`. The bound is raised so
 // that no trial is stopped that could become the search's best. +inf if the goal takes no bounds.
 // `violation` is the proposal's violation by exact costs.
 double msc_grid_bound(const struct msc_grid *grid, double useless, double violation);

@@ -76,8 +76,8 @@ struct msc_pair_model {
 
 enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *arena,
                                     const struct msc_exact_bounds *bounds);
-// Observes a point that differs from the base in at least two tasks. The losses of all other points
-// are in the means. If is_stale is set, the model must be fitted before the next draw.
+// Observes a point that differs from the base in at least two tasks; the losses of the other points
+// are part of `means`. If is_stale is set, the model must be fitted before the next draw.
 void msc_pair_model_tell(struct msc_pair_model *m, const uint32_t choices[], double value);
 // Observes an estimate. `error` is the standard error of `value`, relative to the distance of
 // `value` from the base.

@@ -203,7 +203,7 @@ bool msc_population_tell(struct msc_population *p, const struct msc_trial *trial
     size_t slot = p->order[member];
     memcpy(member_point(p, member), choices, p->space->n_tasks * sizeof *choices);
     p->outcomes[slot] = learnt;
-    p->outcomes[slot].metrics = NULL; // borrowed for the call only
+    p->outcomes[slot].metrics = NULL; // the trial's metrics are borrowed for the call only
     p->outcomes[slot].reason = NULL;
     p->ids[slot] = trial->id;
     p->is_ranked = false;

@@ -24,7 +24,9 @@ static enum msc_status compare_named(struct msc_distill *d) {
                 o->tensors[i]);
         }
         if (msc_graph_tensor(d->host->graph, tensor)->dtype != MSC_DTYPE_F32) {
-            return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is not float32", o->tensors[i]);
+            return MSC_FAIL(MSC_E_INVALID,
+                            "env.loss_tensors: %s is not float32; name a float32 tensor",
+                            o->tensors[i]);
         }
         msc_distill__add_compared(d, tensor, o->weights ? o->weights[i] : 1);
     }

@@ -148,13 +148,14 @@ static enum msc_status start_again(struct msc_env *env) {
     struct process_env *p = msc_env_state(env);
     cJSON *answer = NULL;
     struct msc_hash hash;
-    msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "%s; restarting it", msc_status_message());
+    msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "%s; restarting the program",
+            msc_status_message());
     msc_program_kill(&p->program);
     MSC_TRY(start_program(env, &answer));
     enum msc_status status = msc_json_hash(&hash, answer);
     cJSON_Delete(answer);
     if (status == MSC_OK && !msc_hash_equal(hash, p->answer)) {
-        status = MSC_FAIL(MSC_E_STATE, "its answer after a restart differs from its first answer");
+        status = MSC_FAIL(MSC_E_STATE, "the answer after a restart differs from the first answer");
     }
     return msc_program_name_error(&p->program, status, "init");
 }

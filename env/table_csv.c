@@ -484,14 +484,12 @@ enum msc_status msc_table__read_csv(struct msc_table_file *table, const char *pa
     const cJSON *item;
     if (metrics && (!cJSON_IsArray(metrics) || cJSON_GetArraySize(metrics) == 0 ||
                     cJSON_GetArraySize(metrics) > MSC_MAX_METRICS)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "env: \"metrics\": expected a list of 1 to %d column names of %s",
+        return MSC_FAIL(MSC_E_INVALID, "env.metrics: expected a list of 1 to %d column names of %s",
                         MSC_MAX_METRICS, path);
     }
     cJSON_ArrayForEach(item, metrics) {
         if (!cJSON_IsString(item)) {
-            return MSC_FAIL(MSC_E_INVALID, "env: \"metrics\"[%zu]: expected the name of a column",
-                            n);
+            return MSC_FAIL(MSC_E_INVALID, "env.metrics[%zu]: expected the name of a column", n);
         }
         names[n] = msc_arena_strdup(arena, item->valuestring);
         MSC_TRY(MSC_ALLOCATED(names[n++]));

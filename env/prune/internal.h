@@ -72,14 +72,14 @@ struct msc_prune_env {
      .type = MSC_PARAM_BOOL, \
      .number = 1}, \
     {.name = "ridge", \
-     .help = "pull of repaired weights to their old values, relative to the inputs' mean square; less fits closer", \
+     .help = "pull of repaired weights to their old values, relative to the inputs' mean square; smaller values fit closer", \
      .offset = MSC_PRUNE_FIELD(base, ridge), \
      .type = MSC_PARAM_F64, \
      .number = 1e-3, \
      .min = 1e-9, \
      .max = 1e3}, \
     {.name = "rows", \
-     .help = "input positions sampled per weight for second moments; more are more exact and slower", \
+     .help = "input positions sampled per weight for second moments; more positions are more exact but slower", \
      .offset = MSC_PRUNE_FIELD(base, n_rows), \
      .type = MSC_PARAM_I64, \
      .number = 32768, \

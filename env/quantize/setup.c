@@ -95,7 +95,7 @@ static enum msc_status get_latency(struct msc_env *env, struct msc_quantize *z,
         return measure_latency(env, z);
     }
     if (!text || msc_array_dtype(text) != MSC_DTYPE_U8) {
-        return MSC_FAIL(MSC_E_STATE, "it lacks the table of latencies");
+        return MSC_FAIL(MSC_E_STATE, "the file lacks the table of latencies");
     }
     return msc_latency_table_read(&z->latency.table, &z->latency.network, msc_array_data(text),
                                   (size_t)msc_array_n_elements(text), arena);
