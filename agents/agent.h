@@ -74,8 +74,9 @@ struct msc_agent_def {
     // made.
     enum msc_status (*ask)(struct msc_agent *agent, struct msc_proposal out[], size_t max,
                            size_t *n);
-    // Observes every trial with its outcome, in id order: also baselines (before the first ask) and
-    // failed, pruned and repeated trials. The trial and all it points to are borrowed for the call.
+    // Observes every trial with its outcome, in id order, including baselines (before the first
+    // ask) and failed, pruned and repeated trials. The trial and all it points to are borrowed for
+    // the call.
     enum msc_status (*tell)(struct msc_agent *agent, const struct msc_trial *trial);
     // Optional: true if the agent has nothing more to propose. Default: the search ends when an ask
     // gives 0 proposals.

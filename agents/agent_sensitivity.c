@@ -30,7 +30,7 @@ struct sensitivity {
     struct msc_knapsack knapsack;
     double *losses;  // [n_entries], NaN: not observed, or failed
     bool *was_asked; // [n_entries]
-    bool *is_open;   // [n_entries], not observed
+    bool *is_open;   // [n_entries], whether the loss is not observed yet
     struct msc_guess guess;
     uint32_t *worst;   // [n_tasks], the choice that changes the objective most
     double *changes;   // [n_tasks], size of that change; 0: unknown

@@ -49,7 +49,7 @@ struct msc_auto {
     struct msc_auto_part parts[1 + MSC_MAX_BOUNDS];
     struct msc_plan_search search;
     struct msc_knapsack knapsack;
-    double *weights;         // [n_entries], of an exact objective; else NULL
+    double *weights;         // [n_entries], what choices add to an exact objective; else NULL
     uint32_t *assembled;     // [n_tasks], the plan of least summed isolated losses
     double *assembled_by;    // [n_entries], the losses that `assembled` sums
     uint32_t *plan;          // [n_tasks], the best plan by the model's mean

@@ -24,7 +24,7 @@
 #include <math.h>
 #include <string.h>
 
-// The first ask of a step that has no bound yet proposes this fraction (1 / n) of its plans.
+// The first ask of a step that has no bound yet proposes 1 / PILOT_PART of the step's plans.
 #define PILOT_PART 16
 // A step towards the bounds removes QUOTA of the initial violation, and tries 1 / TRIED_PART of the
 // tasks but at least LEAST_TRIES.

@@ -5,9 +5,9 @@
 // Isolated plans usually break a bound on size. They are proposed as probes, so that they are
 // measured nevertheless. If the goal has bounds, the final plan depends on every loss, so no trial
 // is stopped. Without bounds the plan consists of each task's best choice. A choice is then useless
-// above the least loss of its task so far; the first such loss is the most expensive plan's. For a
-// trial that was eliminated early, the estimated loss is used. If that trial did not measure a
-// bounded metric, the metric's value for the most expensive plan is assumed.
+// if its loss exceeds the least loss of its task so far, which at first is the most expensive
+// plan's. For a trial that was eliminated early, the estimated loss is used. If that trial did not
+// measure a bounded metric, the metric's value for the most expensive plan is assumed.
 #include "agents/grid_search.h"
 
 #include <math.h>

@@ -16,7 +16,7 @@
 
 #include "agents/exact_moves.h"
 
-// One bound in the form: sum over tasks of weights[entry of its choice] <= capacity.
+// One bound in the form: sum over tasks of weights[entry of the task's choice] <= capacity.
 struct msc_resource {
     double *weights; // [n_entries], scaled so that capacities are comparable
     double capacity;
@@ -40,8 +40,9 @@ struct msc_knapsack {
     uint32_t *tasks;     // [n_tasks], by depth
     uint32_t *depths;    // [n_tasks], by task
     uint32_t *next;      // [n_tasks], by depth: the child to try next
-    double *spent;       // [n_tasks + 1, 1 + MSC_KNAPSACK_RESOURCES], by depth
-    uint32_t *point;     // [n_tasks], the partial plan of the current node
+    // [n_tasks + 1, 1 + MSC_KNAPSACK_RESOURCES], by depth: reduced loss, use of each resource
+    double *spent;
+    uint32_t *point;                      // [n_tasks], the partial plan of the current node
     struct msc_exact_moves moves;         // the greedy plan to start from
     double taken[MSC_KNAPSACK_RESOURCES]; // use of measured resources by the greedy plan
     bool has_products;                    // some bounded cost multiplies factors

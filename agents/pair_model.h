@@ -51,7 +51,7 @@ struct msc_pair_model {
     int32_t *pair_places;   // [n_entries], index in pair_entries; -1: no pair terms
     uint32_t *pair_entries; // [MSC_PAIR_ENTRIES], the entries that have pair terms
     uint32_t *pair_tasks;   // [MSC_PAIR_ENTRIES], their tasks
-    uint32_t *tasks;        // [n_tasks], by scale
+    uint32_t *tasks;        // [n_tasks], by decreasing scale
     size_t n_paired;
     uint32_t *paired;    // [n_tasks], the tasks with pair terms, in order
     uint32_t *places;    // [n_tasks], for one point: pair_places of its choices of the paired tasks

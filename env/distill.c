@@ -10,7 +10,7 @@
 
 // ---- Creation ---------------------------------------------------------------------------------
 
-// Splits one sample of a compared tensor at the axis of kl.
+// Splits the shape of a compared tensor's sample at the axis of kl.
 static enum msc_status shape_sample(const struct msc_distill *d, const struct msc_distill_tensor *c,
                                     size_t batch, const struct msc_tensor *v,
                                     struct msc_distill_part *out) {
@@ -160,7 +160,7 @@ static enum msc_status create_reference(struct msc_distill_tensor *c) {
     return msc_array_create(&c->reference, MSC_DTYPE_F32, 1, &c->n_elements);
 }
 
-// Sums squares sample by sample.
+// Sums the squares of the reference, sample by sample.
 static double sum_squares(const struct msc_distill *d, const struct msc_distill_tensor *c) {
     double sum = 0;
     for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {

@@ -58,8 +58,8 @@ const struct msc_space *msc_env_space(const struct msc_env *env); // borrowed un
 enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space *space,
                                   const struct cJSON *config);
 
-// Adds absent keys to the environment's JSON object whose defaults the parameter table cannot hold
-// (the definition's `complete`), and sorts its keys into the table's order. If "objectives" is
+// Adds to the environment's JSON object the absent keys whose defaults the parameter table cannot
+// hold (the definition's `complete`), and sorts all keys into the table's order. If "objectives" is
 // absent, the space's first metric is added, but only for an environment that needs nothing from
 // its host: other environments cannot be created here. Files named in the object are relative to
 // `folder` (NULL: the current one). Errors are those of reading the object.
@@ -94,7 +94,7 @@ enum msc_status msc_env_measure(struct msc_env *env, const struct msc_evaluation
                                 const struct msc_env_part *part);
 
 // Replaces the environment's measuring, for example by other machines. Exact costs, bounds and
-// judging remain here.
+// judging remain in this process.
 struct msc_env_elsewhere {
     // Like the definition's evaluate. If the environment has batches, like its evaluate_part;
     // `part` is then NULL for all batches.
@@ -102,7 +102,7 @@ struct msc_env_elsewhere {
                                const struct msc_env_part *part);
     void *payload;
 };
-// Borrowed until the next call or destroy; NULL: trials are measured here.
+// Borrowed until the next call or destroy; NULL: this process measures trials.
 void msc_env_set_elsewhere(struct msc_env *env, const struct msc_env_elsewhere *elsewhere);
 // For `measure`: fills the outcomes of trials whose terms are known (MSC_PART_FOLD) and calls
 // `finished`.

@@ -6,7 +6,7 @@
 // sum over tasks of a seeded table that grows as the width falls. With `interaction` above 0, each
 // pair of neighbouring tasks adds a seeded term of either sign, so the best plan need not combine
 // the best choices of single tasks. A trial with a bound is evaluated in eight batches of equal
-// loss and stops as soon as their sum exceeds it.
+// loss and stops as soon as their sum exceeds the bound.
 #include "env/env_toy.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 // Distillation losses: for one sample, the distance between an output of the compressed model and
-// that output of the float model.
+// the same output of the float model.
 //
 //   mse     mean over elements of (y - z)^2, divided by the mean of y^2 over all samples
 //   kl      sum of p log(p / q) along an axis, p and q the softmax of y and z (or y and z

@@ -40,9 +40,9 @@ struct msc_metric_row {
 
     // At most one of these three is set; if none is, environments that list the metric compute it.
     // `of_run` takes the metric from the results of a run; `sample` computes the value of one
-    // sample; the metric is the mean over all samples. Every environment has the metrics with one
-    // of these functions. Unless such a metric is a distance, it is also measured for the float
-    // model.
+    // sample; the metric is the mean over all samples. Every environment that runs the network has
+    // the metrics with one of these two functions. Unless such a metric is a distance, it is also
+    // measured for the float model.
     double (*of_run)(const struct msc_distill_run *run);
     double (*sample)(const struct msc_sample *s);
     // Name of an exact metric in an earlier row. This metric is then exact, too: the value of that
@@ -82,7 +82,8 @@ enum msc_status msc_metric_add_term(struct msc_metric_cost *cost, double scale, 
 struct msc_metric_chosen {
     const struct msc_metric_row *row;
     const struct msc_env_metric *own; // computed by the environment; NULL: measured by runs
-    // In the space. -1: the calibration samples lack labels, but validation samples may have them.
+    // Index in the space; -1: the calibration samples lack labels, but validation samples may have
+    // them.
     int index;
     size_t in_run; // if the metric has a `sample` function: its index in `sampled`
 };

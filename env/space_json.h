@@ -20,7 +20,7 @@ struct cJSON;
 #define MSC_SPACE_JSON_MAX_CHOICES 4096
 
 struct msc_space_json {
-    struct msc_space *space; // filled from zero
+    struct msc_space *space; // zeroed by the caller, then filled
     struct msc_arena *arena;
     struct msc_task *tasks;     // the space's tasks, set when they are read
     struct msc_metric *metrics; // [MSC_MAX_METRICS], the first n_measured are not exact

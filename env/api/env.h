@@ -25,7 +25,7 @@ MSC_PUBLIC_BEGIN
 // The version of the binary interface between the program and an environment in a shared library.
 // MSC_AGENT_ABI is its counterpart for agents. MSC_ENV_ABI covers:
 //   Layout: the definition (msc_env_def), the structs passed to its functions (msc_env_host,
-//     msc_evaluation) with the structs of env/api/space.h and env/api/trial.h in them, msc_param,
+//     msc_evaluation), the structs of env/api/space.h and env/api/trial.h in them, msc_param,
 //     msc_hash, and the values of their enumerations and limits (MSC_MAX_METRICS).
 //   Contract: when each of the definition's functions is called, and who owns what.
 //   Functions: those declared in env/api/ and in the installed headers of base/.
@@ -54,13 +54,13 @@ struct msc_env_host {
     const struct msc_dataset *dataset;    // calibration samples
     const struct msc_dataset *validation; // held-out samples, or NULL
     struct msc_backend *backend;
-    int n_threads;                   // for evaluation; at most those of the backend
+    int n_threads;                   // threads for evaluation; at most as many as the backend has
     uint64_t memory_bytes;           // memory limit of the process (msc_evaluator_options)
-    const struct msc_strategy *base; // edits found by earlier entries, or NULL
+    const struct msc_strategy *base; // edits of earlier pipeline entries, or NULL
     // RECORD.params, the file that keeps calibrated parameters; or NULL
     const char *parameters_path;
-    // The file must exist, else the environment fails with MSC_E_STATE: its parameters cannot be
-    // computed again with equal results.
+    // The file at parameters_path must exist, else the environment fails with MSC_E_STATE: the
+    // parameters cannot be computed again with equal results.
     bool parameters_required;
     // The configuration's folder: paths are relative to it, and programs run in it. NULL: the
     // current folder.

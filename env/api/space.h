@@ -1,6 +1,6 @@
 // The search space: an ordered list of tasks, each with a finite list of choices, and the exact
 // costs of every combination. An agent sees nothing else. The space is plain data, owned by the
-// environment and constant from its init to its finish.
+// environment and constant from the environment's init to its finish.
 //
 // A point of the space is `uint32_t choices[n_tasks]`, one choice index for each task.
 //
@@ -26,8 +26,9 @@ struct msc_task {
     const char *name;          // stable and unique, such as "conv1/weight"
     uint32_t n_choices;        // at least 1
     const char *const *labels; // [n_choices], such as "8", "6 mse"
-    // Choice indices from the most expensive to the cheapest. If costs are equal, the range scale
-    // nearer to 1 is first, then the order in the configuration decides. [n_choices]
+    // Choice indices from the most expensive to the cheapest. Among equal costs, the choice whose
+    // range scale is nearer to 1 comes first; then the order in the configuration decides.
+    // [n_choices]
     const uint32_t *most_expensive_first;
     const double *features; // [n_features], for agents to condition on
     // [n_choices, n_choice_features], features of each choice; NaN: unknown or not applicable.
@@ -76,7 +77,7 @@ struct msc_space {
     size_t n_choice_features;
     const char *const *choice_feature_names; // [n_choice_features], "bits", "weight_error", ...
     size_t n_metrics;
-    const struct msc_metric *metrics; // order of `msc_outcome.metrics`
+    const struct msc_metric *metrics; // in the order of `msc_outcome.metrics`
     size_t n_costs;
     const struct msc_cost *costs;
     size_t n_baselines;

@@ -162,7 +162,8 @@ static double packed_bytes(const struct msc_quantize_inputs *in, const struct ms
                : ceil(n * quant->bits / 8);
 }
 
-// Adds a term for a pair of cuts: the packed bytes minus those in proportion to the elements.
+// Adds a term for a pair of cuts: the packed bytes minus the bytes that are proportional to the
+// elements.
 static enum msc_status add_cut(struct product *p, const struct elements *e, const struct rates *r,
                                const uint32_t cuts[2]) {
     const struct msc_prune_factors *f = &p->c->factors;

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-// An axis of a tensor with channels.
+// An axis of a tensor that has channels of a group.
 struct counted_axis {
     int32_t group;
     int axis;

@@ -24,7 +24,8 @@ struct msc_prune_amount {
 
 struct msc_prune_space {
     struct msc_space space;
-    int32_t *part_of_task;                 // [n_tasks], part of the pruner
+    // [n_tasks], index of the pruner's part that the task decides
+    int32_t *part_of_task;
     double references[MSC_MAX_METRICS];    // the float model's values
     struct msc_prune_amount n_bytes, macs; // bytes of weights; multiply-accumulates for one sample
 };

@@ -40,14 +40,15 @@ struct msc_site_set {
 struct msc_latency_network {
     const struct msc_graph *graph;
     const struct msc_sites *sites;
-    int32_t *group_of;           // [n_joints], the first joint of the joint's group
-    int32_t *site_of_slot;       // [n_slots], or MSC_NO_ID
-    int32_t *site_of_tensor;     // [n_tensors], site of an activation, or MSC_NO_ID
-    struct msc_site_set *needed; // [n_joints], by a group's first joint: runs in integers (P)
-    struct msc_site_set *made;   // [n_sites], all groups that write the site run in integers (M)
-    struct msc_site_set *read;   // [n_sites], all groups that read the site run in integers (R)
-    int32_t *maker;              // [n_sites], the first group that writes the site, or MSC_NO_ID
-    int32_t *reader;             // [n_sites], the first group that reads the site, or MSC_NO_ID
+    int32_t *group_of;       // [n_joints], the first joint of the joint's group
+    int32_t *site_of_slot;   // [n_slots], or MSC_NO_ID
+    int32_t *site_of_tensor; // [n_tensors], site of an activation, or MSC_NO_ID
+    // [n_joints], by a group's first joint: the group runs in integers (P)
+    struct msc_site_set *needed;
+    struct msc_site_set *made; // [n_sites], all groups that write the site run in integers (M)
+    struct msc_site_set *read; // [n_sites], all groups that read the site run in integers (R)
+    int32_t *maker;            // [n_sites], the first group that writes the site, or MSC_NO_ID
+    int32_t *reader;           // [n_sites], the first group that reads the site, or MSC_NO_ID
 };
 
 // Microseconds of one run for one sample.

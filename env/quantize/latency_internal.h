@@ -31,7 +31,7 @@ struct msc_latency_source {
 
 // Lists the first sample by names of inputs, in the model's shapes.
 enum msc_status msc_latency__sample(struct msc_array_list *list, const struct msc_env_host *host);
-// Profiles [MSC_LATENCY_PLANS] with the cpu kernels of mscgym.
+// Fills profiles [MSC_LATENCY_PLANS] by running the plans with mscgym's cpu kernels.
 enum msc_status msc_latency__profile_own(struct msc_profile profiles[],
                                          struct msc_latency_source *source,
                                          const struct msc_latency_plans *p,

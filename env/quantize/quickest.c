@@ -1,6 +1,6 @@
 // Searches for the plan whose latency by the table is least, without runs.
 //
-// A single joint in floats or integers costs conversions around it, so changes pay only along
+// A single joint in floats or integers costs conversions around it, so changes save time only along
 // stretches of the network. Tasks are in the network's order. Starting from the best uniform plan,
 // each stretch of tasks gets the choices of another uniform plan if this lowers the latency, until
 // no stretch does.

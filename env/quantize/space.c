@@ -33,10 +33,11 @@ struct builder {
     double n_samples; // samples that the plan computes at once
     struct msc_arena *arena;
     size_t n_choices;
-    struct choice_list all, of_kind[2]; // for tasks with both kinds of sites and with one kind
-    struct choice_list *of_task;        // [n_tasks] if there are rules, else NULL
-    bool *has_kind[2];                  // [kind][n_tasks]
-    struct msc_task *tasks;             // tasks of the space
+    // all: for tasks with both kinds of sites; of_kind: for tasks with one kind
+    struct choice_list all, of_kind[2];
+    struct choice_list *of_task; // [n_tasks] if there are rules, else NULL
+    bool *has_kind[2];           // [kind][n_tasks]
+    struct msc_task *tasks;      // tasks of the space
 };
 
 // ---- Tasks ------------------------------------------------------------------------------------
@@ -274,8 +275,8 @@ static void fill_features(const struct builder *b, int32_t site, double f[N_FEAT
     const struct msc_slot *slot = msc_quantize_bound_slot(b->plan, s->slots[0]);
     const struct msc_graph *g = b->plan->graph;
     const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
-    // A joint of the plan's graph computes these samples together; chunks of a sequence have joints
-    // of their own.
+    // A joint of the plan's graph computes this many samples together; each chunk of a sequence has
+    // its own joints.
     double n_samples = b->n_samples / b->plan->n_parts;
     double macs = 0;
     for (int32_t i = 0; i < s->n_slots; i++) {
