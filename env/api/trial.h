@@ -130,8 +130,8 @@ void msc_goal_judge(const struct msc_goal *goal, const struct msc_space *space,
 // evaluated as if they had no bound.
 bool msc_goal_takes_bound(const struct msc_goal *goal, const struct msc_space *space);
 // True for a PRUNED trial that was eliminated early by a race (docs/agents.md), not stopped at its
-// own bound. Its metric `distill_loss` is the loss so far; its objective is an estimate of the full
-// loss.
+// own bound. The metric of its objective is the loss so far; the objective itself is an estimate of
+// the full loss.
 bool msc_goal_is_estimate(const struct msc_goal *goal, const struct msc_trial *trial);
 // The outcome that an agent should learn from. For a trial that was eliminated early, the estimate
 // counts as measured, unless a bounded metric was not measured. Otherwise the trial's own outcome

@@ -145,7 +145,7 @@ enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quanti
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z);
 
 // The quantizer's choice for a site at a point, fixed or searched; MSC_NO_ID or MSC_FIXED_FLOAT if
-// the site has no choice.
+// the site stays float.
 int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,
                                      const uint32_t choices[]);
 // The functions `identity`, `describe` and `finish` of a definition whose state begins with a
