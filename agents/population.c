@@ -106,7 +106,7 @@ static size_t pick_parent(const struct msc_population *p, struct msc_rng *rng) {
     return msc_nsga_before(p->ranks, p->crowding, b, a) ? b : a;
 }
 
-// With probability 1/2 the next more expensive or cheaper choice, else any other choice.
+// Returns the next more expensive or cheaper choice with probability 1/2, else any other choice.
 static uint32_t mutated_choice(const struct msc_exact_bounds *bounds, struct msc_rng *rng, size_t t,
                                uint32_t choice) {
     const struct msc_task *task = &bounds->space->tasks[t];

@@ -96,8 +96,8 @@ enum msc_status msc_env_measure(struct msc_env *env, const struct msc_evaluation
 // Replaces the environment's measuring, for example by other machines. Exact costs, bounds and
 // judging remain in this process.
 struct msc_env_elsewhere {
-    // Like the definition's evaluate. If the environment has batches, like its evaluate_part;
-    // `part` is then NULL for all batches.
+    // Like the definition's evaluate or, if the environment has batches, like its evaluate_part. A
+    // `part` of NULL means all batches.
     enum msc_status (*measure)(void *payload, const struct msc_evaluation *e,
                                const struct msc_env_part *part);
     void *payload;

@@ -45,8 +45,8 @@ struct msc_metric_row {
     // measured for the float model.
     double (*of_run)(const struct msc_distill_run *run);
     double (*sample)(const struct msc_sample *s);
-    // Name of an exact metric in an earlier row. This metric is then exact, too: the value of that
-    // metric, divided by its value for the float model. Environments that have this metric list it.
+    // Name of an exact metric in an earlier row. This metric is that metric divided by its value
+    // for the float model, and therefore exact, too. Environments that have this metric list it.
     const char *ratio_of;
 };
 

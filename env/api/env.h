@@ -142,11 +142,11 @@ enum {
     MSC_REEVALUATE_NOISE = 1 << 1,      // how much rounding noise changes the loss
     MSC_REEVALUATE_ALONE = 1 << 2,      // sum of the losses with one choice applied at a time
     MSC_REEVALUATE_ALL = 7,
-    // Not for reports: "memory_bytes", the least memory_bytes of the host with which trials can be
-    // evaluated.
+    // Not for reports: adds "memory_bytes", the least memory_bytes of the host with which trials
+    // can be evaluated.
     MSC_REEVALUATE_MEMORY = 1 << 3,
-    // Not for reports: "effort": {"noise", "alone", "validation"}, the cost of the measurements
-    // above, in evaluations of one point without reuse.
+    // Not for reports: adds "effort": {"noise", "alone", "validation"}, the cost of the
+    // measurements above, in evaluations of one point without reuse.
     MSC_REEVALUATE_EFFORT = 1 << 4,
 };
 
@@ -202,8 +202,8 @@ struct msc_env_def {
                                   struct cJSON **out);
     // Optional: hash of everything that results depend on, except the parameters.
     struct msc_hash (*identity)(const struct msc_env *env);
-    // Optional: hash members for the record's header ("graph", "weights", "dataset",
-    // "params_hash").
+    // Optional: adds members with hashes ("graph", "weights", "dataset", "params_hash") to the
+    // record's header.
     enum msc_status (*describe)(const struct msc_env *env, struct cJSON *object);
     // Optional: saves the state that changes during a search as JSON and restores it, for the gym
     // view.

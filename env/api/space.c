@@ -85,8 +85,8 @@ void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
     }
 }
 
-// The end of its factors' ranges at which a term is extreme: +1 for the greatest values, -1 for the
-// least, 0 for neither because the signs are mixed.
+// Returns +1 if the term is extreme at the greatest values of its factors, -1 if at the least, and
+// 0 if at neither because the signs are mixed.
 static int wanted_end(const struct msc_space *space, const struct msc_cost_term *term,
                       bool want_max) {
     int direction = (term->scale >= 0.0) == want_max ? 1 : -1;

@@ -172,7 +172,8 @@ static enum msc_status fill_strategy(struct msc_strategy *s, const struct msc_en
         if (!msc_quantizer_is_included(z->quantizer, i) || choice == MSC_NO_ID) {
             continue;
         }
-        // A float choice removes the edits of earlier strategies.
+        // If the choice is float, `made` stays empty, which removes the edits of earlier
+        // strategies.
         struct msc_strategy_choice made = {.label = ""};
         struct msc_strategy_origin origin;
         made.quant = msc_quantizer_quant(z->quantizer, i, choice);

@@ -29,7 +29,7 @@ struct msc_latency_source {
     const char *runtime, *version, *processor;
 };
 
-// Lists the first sample by names of inputs, in the model's shapes.
+// Lists the inputs of the first sample by name, in the model's shapes.
 enum msc_status msc_latency__sample(struct msc_array_list *list, const struct msc_env_host *host);
 // Fills profiles [MSC_LATENCY_PLANS] by running the plans with mscgym's cpu kernels.
 enum msc_status msc_latency__profile_own(struct msc_profile profiles[],

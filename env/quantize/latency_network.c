@@ -74,7 +74,7 @@ static bool follows(const struct finder *f, const struct msc_joint *j) {
 }
 
 // The group of a joint. It is the group that writes the joint's first float operand, if this
-// operand has no other consumer and no site. Otherwise it is the joint itself.
+// operand has no other consumer and no site. Otherwise the joint begins a group of its own.
 static int32_t find_group(const struct finder *f, const struct msc_joint *j) {
     const int32_t *readers;
     if (!follows(f, j)) {

@@ -211,7 +211,8 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
     enum msc_status status;
     if (host->parameters_path && msc_file_exists(host->parameters_path)) {
         MSC_TRY_OUT(load_parameters(env, z, host->parameters_path, &found));
-        // The hash covers the parameters in this order, independently of other arrays in the file.
+        // The hash covers the parameters in the order of list_parameters, independently of other
+        // arrays in the file.
         MSC_TRY_OUT(list_parameters(z, &own));
     } else {
         MSC_TRY_OUT(compute_parameters(env, z, &own));
