@@ -14,7 +14,8 @@ from pathlib import Path
 
 HEAD = """# ONNX conformance
 
-Results of the backends `cpu` and `vulkan` on ONNX's own backend test data, by operator.
+This page has the results of the backends `cpu` and `vulkan` on ONNX's own backend test data, by
+operator.
 `ninja -C build/release conformance` writes this page and the list of all cases,
 [tests/conformance/cases.md](../tests/conformance/cases.md).
 
@@ -89,7 +90,8 @@ def summary(sets):
         cases = [cells for of_op in ops.values() for cells in of_op]
         scope = in_scope(cases)
         passed = [sum(cells[d].startswith("pass") for cells in scope) for d in (0, 1)]
-        lines.append(f"| onnx {version} | {len(cases)} | {len(scope)} | {passed[0]} | {passed[1]} |")
+        lines.append(f"| onnx {version} | {len(cases)} cases | {len(scope)} in scope | {passed[0]} pass | "
+                     f"{passed[1]} pass |")
     lines += ["", "| operator | " + " | ".join(f"onnx {version}" for version in sets) + " | notes |",
               "|---" * (len(sets) + 2) + "|"]
     for op in sorted({op for ops in sets.values() for op in ops}, key=str.lower):
