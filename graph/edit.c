@@ -22,8 +22,8 @@ static struct msc_hash hash_mask(const struct msc_channel_mask *m) {
     return h;
 }
 
-// A quantisation without further edits has the hash of its quant, which records and models
-// contain.
+// The hash of a single quantisation is the hash of its quant, because records and models contain
+// it.
 void msc_edit_seal(struct msc_edit *e) {
     switch (e->kind) {
     case MSC_EDIT_QUANTIZE:
@@ -132,7 +132,7 @@ static enum msc_status check_elements(const struct msc_array *a, const struct ms
     return MSC_OK;
 }
 
-// Only the number of integers is checked here; their range is checked where they are made.
+// Checks only the number of chosen integers. Their range is checked when they are made.
 static enum msc_status check_quant(const struct msc_quant *q, const struct msc_slot *slot,
                                    const struct msc_tensor *t) {
     int64_t n = q->integers ? msc_array_n_elements(q->integers) : 0;
@@ -182,7 +182,7 @@ enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph 
             return MSC_FAIL(MSC_E_INVALID, "tensor %s is %s, which cannot be %s", t->name,
                             places[slot->kind], kinds[e->kind].name);
         }
-        // Several masks may follow each other; only channels that all of them keep remain.
+        // Several masks may follow each other. A channel remains only if all of them keep it.
         int step = e->next != NULL ? kinds[e->next->kind].turn - kinds[e->kind].turn : 1;
         if (step < 0 || (step == 0 && e->kind != MSC_EDIT_KEEP_CHANNELS)) {
             return MSC_FAIL(
@@ -212,7 +212,7 @@ int32_t msc_bias_round(float bias, float step) {
     if (isnan(q)) {
         return 0;
     }
-    // 2^31 is representable in float32, the largest int32 is not.
+    // Compares with 2^31 because float32 cannot represent INT32_MAX.
     return q >= 0x1p31f ? INT32_MAX : q <= -0x1p31f ? INT32_MIN : (int32_t)q;
 }
 

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Symbols are letters and, from N_LETTERS on, the axes of "...", counted from the last.
+// A symbol is a letter or an axis of "...". The axes of "..." are numbered from the last axis,
+// starting at N_LETTERS.
 enum { N_LETTERS = 128, N_SYMBOLS = N_LETTERS + MSC_MAX_DIMS };
 
 struct parse {
@@ -42,7 +43,7 @@ static const char *parse_term(int symbols[], int *n, int most, const char **text
     return NULL;
 }
 
-// Counts the letters of a term; the operand's other axes are those of "...".
+// Counts the letters of a term. Its "..." covers the operand's other axes.
 static int count_letters(const char *text) {
     int n = 0;
     for (; *text != '\0' && *text != ',' && *text != '-'; text++) {

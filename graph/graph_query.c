@@ -100,7 +100,7 @@ int32_t msc_graph_find_tensor(const struct msc_graph *g, const char *name) {
     if (!g->tensors[id]->is_dead && strcmp(g->tensors[id]->tensor.alias, name) == 0) {
         return id;
     }
-    // The alias moved to another tensor after it was added to the table.
+    // The tensor in the table no longer has this alias, so look for another tensor that has it.
     for (id = 0; id < g->n_tensors; id++) {
         if (!g->tensors[id]->is_dead && strcmp(g->tensors[id]->tensor.alias, name) == 0) {
             return id;

@@ -15,7 +15,7 @@ static int32_t type_bits(int32_t bits) {
     return bits <= 4 ? 4 : bits <= 8 ? 8 : 16;
 }
 
-// Bytes of packed integers. Four integers take a whole number of 4-bit units; the last four are
+// Bytes of n packed integers. Every four integers take `bits` units of 4 bits; the last four are
 // padded.
 static int64_t parts_bytes(int64_t n, int32_t bits) {
     return ((n + 3) / 4 * bits + 1) / 2;
