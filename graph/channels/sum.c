@@ -8,10 +8,11 @@
 // ---- Convolutions -----------------------------------------------------------------------------
 
 struct conv {
-    int in, out;     // channel axes of input and output
-    int w_out, w_in; // channel axes of the weight; one covers all groups, the other a single one
+    int in, out; // channel axes of input and output
+    // channel axes of the weight: one has the channels of all groups, the other of one group
+    int w_out, w_in;
     int64_t n_in, n_out, groups;
-    bool is_turned; // transposed: the weight has all input channels and one group's output channels
+    bool is_turned; // true for a transposed convolution: w_in has the channels of all groups
 };
 
 static int letter_axis(const char *layout, char letter, int n_dims) {
@@ -40,7 +41,7 @@ static bool read_conv(struct conv *v, const struct msc_channels_call *c, bool is
     return v->n_in > 0 && v->n_out > 0 && v->n_in % v->groups == 0 && v->n_out % v->groups == 0;
 }
 
-// Ties each output channel to its row of the weight and to its bias element.
+// Ties each output channel to its index on the weight's axis O and to its bias element.
 static void tie_outputs(struct msc_channels_call *c, const struct conv *v) {
     if (v->groups == 1 || !v->is_turned) {
         msc_channels__tie_axes(c, msc_channels__in(c, 1, v->w_out),
@@ -49,8 +50,8 @@ static void tie_outputs(struct msc_channels_call *c, const struct conv *v) {
     msc_channels__tie_axes(c, msc_channels__in(c, 2, 0), msc_channels__out(c, 0, v->out));
 }
 
-// Ties all channels of a group to all its outputs. Each channel of a depthwise convolution is a
-// group.
+// Ties all input and output channels of a group to each other. In a depthwise convolution, each
+// channel is a group.
 static void tie_groups(struct msc_channels_call *c, const struct conv *v) {
     struct msc_axis in = msc_channels__in(c, 0, v->in), out = msc_channels__out(c, 0, v->out);
     int64_t n_in = v->n_in / v->groups, n_out = v->n_out / v->groups;
