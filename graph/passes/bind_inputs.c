@@ -50,7 +50,7 @@ static enum msc_status bind_dim(struct msc_bind *b, const struct msc_tensor *t, 
     if (prim == MSC_NO_ID || !is_symbol(g->prims[prim])) {
         return MSC_OK;
     }
-    if (value != 0) { // a length of 0 is allowed, because arrays may be empty
+    if (value != 0) { // 0 is allowed here, because arrays may be empty
         MSC_TRY(check_value(g, g->prims[prim]->name, value));
     }
     if (b->symbols[prim] >= 0 && b->symbols[prim] != value) {
@@ -112,8 +112,8 @@ static enum msc_status copy_input(struct msc_bind *b, const struct msc_joint *j)
     return msc_builder_activation(&b->values[from], b->builder, t.alias, tensor);
 }
 
-// For consumers that need its contents, the input becomes a constant with the given contents. For
-// consumers that read it as data, the input itself remains.
+// If consumers need the elements of an input, makes a constant with the given elements for them.
+// Consumers that read the input as data still read the input.
 static enum msc_status copy_parameter(struct msc_bind *b, const struct msc_joint *j) {
     int32_t from = j->outputs[0];
     for (int32_t i = 0; b->is_parameter != NULL && i < b->from->n_inputs; i++) {

@@ -1,4 +1,4 @@
-// Moves the operands of an einsum into place: permutes and reshapes them, constants in advance.
+// Permutes and reshapes the operands of an einsum. Constants are permuted in advance.
 #include "base/str.h"
 #include "graph/op_attrs.h"
 #include "graph/passes/constant_internal.h"
