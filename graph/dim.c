@@ -142,7 +142,7 @@ static enum msc_status add_number(struct msc_dim *out, struct msc_graph *g, stru
     int64_t before, total;
     dim_split(&base, &before, g, a, DIM_ADD, 0);
     if (__builtin_add_overflow(before, b, &total) || total == INT64_MIN) {
-        return dim_fail(g, "does not fit 64 bits");
+        return dim_fail(g, "does not fit in 64 bits");
     }
     if (total == 0) {
         *out = base;
@@ -162,7 +162,7 @@ static enum msc_status multiply_number(struct msc_dim *out, struct msc_graph *g,
     }
     dim_split(&base, &before, g, a, DIM_MUL, 1);
     if (__builtin_mul_overflow(before, b, &total)) {
-        return dim_fail(g, "does not fit 64 bits");
+        return dim_fail(g, "does not fit in 64 bits");
     }
     if (total == 1) {
         *out = base;
@@ -184,7 +184,7 @@ static enum msc_status divide_number(struct msc_dim *out, struct msc_graph *g, s
     }
     dim_split(&base, &before, g, a, DIM_MUL, 1);
     if (before == INT64_MIN && b == -1) {
-        return dim_fail(g, "does not fit 64 bits");
+        return dim_fail(g, "does not fit in 64 bits");
     }
     if (before % b == 0) {
         return multiply_number(out, g, base, before / b);
@@ -224,7 +224,7 @@ static enum msc_status with_number(struct msc_dim *out, struct msc_graph *g, enu
     case DIM_ADD:
         return add_number(out, g, a, b);
     case DIM_SUB:
-        return b == INT64_MIN ? dim_fail(g, "does not fit 64 bits") : add_number(out, g, a, -b);
+        return b == INT64_MIN ? dim_fail(g, "does not fit in 64 bits") : add_number(out, g, a, -b);
     case DIM_MUL:
         return multiply_number(out, g, a, b);
     case DIM_FLOOR_DIV:

@@ -91,9 +91,9 @@ static enum msc_status check_mask(const struct msc_channel_mask *m, const struct
     char text[MSC_DIMS_TEXT_BYTES];
     bool has_axis = m->axis >= 0 && m->axis < t->n_dims;
     if (!has_axis || (t->dims[m->axis] >= 0 && t->dims[m->axis] != m->n)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "tensor %s: a mask of %d channels along axis %d does not fit %s", t->name,
-                        (int)m->n, (int)m->axis, msc_dims_format(text, t->n_dims, t->dims));
+        return MSC_FAIL(
+            MSC_E_INVALID, "tensor %s: a mask of %d channels along axis %d does not fit shape %s",
+            t->name, (int)m->n, (int)m->axis, msc_dims_format(text, t->n_dims, t->dims));
     }
     return MSC_OK;
 }
@@ -102,8 +102,8 @@ static enum msc_status check_rounding(const struct msc_bias_rounding *r,
                                       const struct msc_tensor *t) {
     int64_t length = t->n_dims > 0 ? t->dims[t->n_dims - 1] : 1;
     if (r->n != 1 && r->n != length) {
-        return MSC_FAIL(MSC_E_INVALID, "bias %s: %d steps, expected 1 or %lld", t->name, (int)r->n,
-                        (long long)length);
+        return MSC_FAIL(MSC_E_INVALID, "bias %s: found %d rounding steps, expected 1 or %lld",
+                        t->name, (int)r->n, (long long)length);
     }
     for (int32_t c = 0; c < r->n; c++) {
         if (!(r->steps[c] > 0) || isinf(r->steps[c])) {
@@ -125,9 +125,10 @@ static enum msc_status check_elements(const struct msc_array *a, const struct ms
     const int64_t *dims = msc_array_dims(a);
     if (msc_array_dtype(a) != t->dtype || n_dims != t->n_dims ||
         memcmp(dims, t->dims, (size_t)n_dims * sizeof(dims[0])) != 0) {
-        return MSC_FAIL(MSC_E_INVALID, "tensor %s: replaced by %s%s, expected %s%s", t->name,
-                        msc_dtype_name(msc_array_dtype(a)), msc_dims_format(found, n_dims, dims),
-                        msc_dtype_name(t->dtype), msc_dims_format(expected, t->n_dims, t->dims));
+        return MSC_FAIL(MSC_E_INVALID, "tensor %s: its new elements are %s%s, expected %s%s",
+                        t->name, msc_dtype_name(msc_array_dtype(a)),
+                        msc_dims_format(found, n_dims, dims), msc_dtype_name(t->dtype),
+                        msc_dims_format(expected, t->n_dims, t->dims));
     }
     return MSC_OK;
 }
@@ -192,9 +193,10 @@ enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph 
                 t->name, kinds[e->kind].name, kinds[e->next->kind].name);
         }
         if (e->next != NULL && e->next->kind == MSC_EDIT_QUANTIZE && e->next->quant.integers) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "tensor %s is %s, but its integers have already been chosen", t->name,
-                            kinds[e->kind].name);
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "tensor %s is %s, but the integers of its quantisation are already chosen", t->name,
+                kinds[e->kind].name);
         }
         if (e->kind != MSC_EDIT_QUANTIZE && t->dtype != MSC_DTYPE_F32) {
             return MSC_FAIL(MSC_E_INVALID, "tensor %s is %s: only float32 can be %s", t->name,
@@ -237,7 +239,7 @@ static enum msc_status mask_array(struct msc_array **out, const struct msc_array
     const int64_t *dims = msc_array_dims(x);
     char text[MSC_DIMS_TEXT_BYTES];
     if (mask->axis >= n_dims || dims[mask->axis] != mask->n) {
-        return MSC_FAIL(MSC_E_INVALID, "a mask of %d channels along axis %d does not fit %s",
+        return MSC_FAIL(MSC_E_INVALID, "a mask of %d channels along axis %d does not fit shape %s",
                         (int)mask->n, (int)mask->axis, msc_dims_format(text, n_dims, dims));
     }
     MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, n_dims, dims));

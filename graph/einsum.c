@@ -27,7 +27,7 @@ static const char *parse_term(int symbols[], int *n, int most, const char **text
         }
         if (*at == '.') {
             if (strncmp(at, "...", 3) != 0 || n_hidden < 0 || *n + n_hidden > most) {
-                return "has '...' that fits no axes";
+                return "has an invalid '...'";
             }
             for (int i = n_hidden - 1; i >= 0; i--) {
                 symbols[(*n)++] = N_LETTERS + i;
@@ -36,7 +36,7 @@ static const char *parse_term(int symbols[], int *n, int most, const char **text
         } else if (isalpha((unsigned char)*at) && *n < most) {
             symbols[(*n)++] = (unsigned char)*at;
         } else {
-            return isalpha((unsigned char)*at) ? "names too many axes" : "has an unknown sign";
+            return isalpha((unsigned char)*at) ? "names too many axes" : "has an unknown character";
         }
     }
     *text = at;

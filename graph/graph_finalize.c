@@ -58,8 +58,9 @@ static enum msc_status look_at_operand(int32_t *next, struct finalize *f, int32_
         return MSC_OK;
     }
     if (g->tensors[tensor]->is_dead) {
-        return MSC_FAIL(MSC_E_INVALID, "graph '%s': joint '%s' reads '%s', whose joint was removed",
-                        g->name, j->joint.name, g->tensors[tensor]->tensor.name);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "graph '%s': joint '%s' reads '%s', whose producer was removed", g->name,
+                        j->joint.name, g->tensors[tensor]->tensor.name);
     }
     int32_t producer = g->tensors[tensor]->tensor.producer;
     if (f->visits[producer] == VISIT_OPEN) {

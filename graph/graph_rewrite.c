@@ -7,7 +7,8 @@
 static enum msc_status check_replacement(const struct msc_tensor *from,
                                          const struct msc_tensor *to) {
     if ((from->producer == MSC_NO_ID) != (to->producer == MSC_NO_ID)) {
-        return MSC_FAIL(MSC_E_INVALID, "tensor '%s' cannot replace '%s': one is a weight", to->name,
+        return MSC_FAIL(MSC_E_INVALID,
+                        "tensor '%s' cannot replace '%s': only one of them is a weight", to->name,
                         from->name);
     }
     bool fits = from->dtype == to->dtype && from->n_dims == to->n_dims;

@@ -394,10 +394,10 @@ enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n) {
         return MSC_OK;
     }
     if (msc_array_dtype(q->integers) != dtype || msc_array_n_elements(q->integers) != n) {
-        return MSC_FAIL(MSC_E_INVALID, "%lld chosen integers of %s, expected %lld of %s",
-                        (long long)msc_array_n_elements(q->integers),
-                        msc_dtype_name(msc_array_dtype(q->integers)), (long long)n,
-                        msc_dtype_name(dtype));
+        return MSC_FAIL(
+            MSC_E_INVALID, "found %lld chosen integers of type %s, expected %lld of type %s",
+            (long long)msc_array_n_elements(q->integers),
+            msc_dtype_name(msc_array_dtype(q->integers)), (long long)n, msc_dtype_name(dtype));
     }
     for (int64_t i = 0; i < n; i++) {
         int64_t integer = msc_array_get_i64(q->integers, i);

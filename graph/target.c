@@ -142,7 +142,7 @@ enum msc_status msc_target_get(const struct msc_target **out, const char *name, 
         msc_str_item(&known, targets[i].name);
     }
     enum msc_status status =
-        MSC_FAIL(MSC_E_INVALID, "%s: unknown target \"%s\": expected one of %s", where, name,
+        MSC_FAIL(MSC_E_INVALID, "%s: unknown target \"%s\", expected one of %s", where, name,
                  msc_str_text(&known));
     msc_str_finish(&known);
     return status;

@@ -30,8 +30,7 @@ enum msc_status msc_infer__if(const struct msc_infer *call) {
         if (a->dtype != b->dtype || a->n_dims != b->n_dims) {
             return msc_infer__fail(call,
                                    "output %d is %s of %d dimensions in one body, %s of %d in the "
-                                   "other; bind the lengths or the whole numbers that decide "
-                                   "which is taken",
+                                   "other; bind the lengths or integers that select the body",
                                    i, msc_dtype_name(a->dtype), a->n_dims, msc_dtype_name(b->dtype),
                                    b->n_dims);
         }

@@ -93,7 +93,8 @@ enum msc_status msc_infer__stft(const struct msc_infer *call) {
     if (x->n_dims < 2 || x->n_dims > 3 || is_wrong) {
         return msc_infer__fail(call,
                                "signal has %d dimensions, frame_step %d numbers, frame_length %d; "
-                               "expected 2 or 3 dimensions and one positive number each",
+                               "expected 2 or 3 dimensions, and one positive number in "
+                               "frame_step and in frame_length",
                                x->n_dims, step.n, length.n);
     }
     out->dtype = x->dtype;

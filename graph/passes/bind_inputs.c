@@ -67,13 +67,14 @@ enum msc_status msc_bind__shapes(struct msc_bind *b, const struct msc_input_shap
                                  size_t n) {
     const struct msc_graph *g = b->from;
     if (n != (size_t)g->n_inputs) {
-        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has %d inputs, found shapes for %zu", g->name,
-                        (int)g->n_inputs, n);
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has %d inputs, but %zu shapes were given",
+                        g->name, (int)g->n_inputs, n);
     }
     for (size_t i = 0; i < n; i++) {
         const struct msc_tensor *t = &g->tensors[g->inputs[i]]->tensor;
         if (shapes[i].n_dims != t->n_dims) {
-            return MSC_FAIL(MSC_E_INVALID, "input '%s' has %d dimensions, found %d", t->alias,
+            return MSC_FAIL(MSC_E_INVALID,
+                            "input '%s' has %d dimensions, but the given shape has %d", t->alias,
                             t->n_dims, shapes[i].n_dims);
         }
         for (int d = 0; d < t->n_dims; d++) {

@@ -104,7 +104,7 @@ enum msc_status msc_einsum__permute_elements(struct msc_array **out, struct msc_
     int32_t joint = g->tensors[tensor]->tensor.producer;
     MSC_TRY(msc_constant_evaluate(out, &is_done, g, joint));
     if (!is_done) {
-        return MSC_FAIL(MSC_E_STATE, "joint '%s': its constant cannot be permuted", near);
+        return MSC_FAIL(MSC_E_STATE, "joint '%s': cannot permute its constant operand", near);
     }
     return msc_graph_remove_joint(g, joint);
 }

@@ -20,8 +20,8 @@ static enum msc_status weight_elements(struct msc_array **out, const struct msc_
     msc_prune__dims(dims, p, tensor);
     if (n_dims != t->n_dims || msc_array_dtype(given) != t->dtype ||
         memcmp(msc_array_dims(given), dims, (size_t)n_dims * sizeof(dims[0])) != 0) {
-        return MSC_FAIL(MSC_E_INVALID, "weight %s: replaced by %s%s, expected %s%s", t->name,
-                        msc_dtype_name(msc_array_dtype(given)),
+        return MSC_FAIL(MSC_E_INVALID, "weight %s: its new elements are %s%s, expected %s%s",
+                        t->name, msc_dtype_name(msc_array_dtype(given)),
                         msc_dims_format(found, n_dims, msc_array_dims(given)),
                         msc_dtype_name(t->dtype), msc_dims_format(expected, t->n_dims, dims));
     }
