@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 
-// Such a joint computes activation * factor + shift.
+// A joint that computes activation * factor + shift (the factor is 1 or the shift is 0).
 struct msc_affine {
     int32_t activation; // tensor id
     double factor, shift;

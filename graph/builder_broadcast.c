@@ -12,7 +12,7 @@
 
 struct broadcast {
     struct msc_builder *b;
-    struct msc_attr *attrs; // has room for two more
+    struct msc_attr *attrs; // with room for two more attributes
     int32_t *n_attrs;
     int rank;
     int64_t dims[MSC_MAX_DIMS]; // -1: symbolic

@@ -20,9 +20,10 @@ struct msc_value {
     const char *layout;
     const struct msc_array *constant; // NULL for an activation; held by the builder
     struct msc_value *turned;         // the matrix whose transpose this constant is, or NULL
-    const char *format; // the model's type ("int4", ...) if elements are stored as another, or ""
-    int32_t tensor;     // the activation, or the output of the `constant` joint once it exists
-    int32_t weight;     // the weight tensor once it exists; may have no elements
+    // the model's element type ("int4", ...) if `constant` has another type, else ""
+    const char *format;
+    int32_t tensor; // the activation, or the output of the `constant` joint once it exists
+    int32_t weight; // the weight tensor once it exists; may have no elements
 };
 
 // Computes a joint whose operands are constants, as msc_constant_evaluate (graph/passes/) does.
@@ -64,13 +65,13 @@ struct msc_builder_copy {
     struct msc_value **outputs;     // [n_outputs] msc_builder_add writes the new values here
 };
 
-// Frees what the builder holds. (A builder starts zero-initialised; set `graph` and, to compute
-// joints at once, `evaluate`.)
+// Frees what the builder holds. To start a builder, zero-initialise it, then set `graph` and, if
+// joints are to be computed at once, `evaluate`.
 void msc_builder_finish(struct msc_builder *b);
 
 // Reserves a name, so that no joint gets it as a default name.
 enum msc_status msc_builder_reserve(struct msc_builder *b, const char *name);
-// New values. Their names are borrowed as long as the builder exists.
+// Make new values. Their names are borrowed for the builder's lifetime.
 enum msc_status msc_builder_activation(struct msc_value **out, struct msc_builder *b,
                                        const char *name, int32_t tensor);
 enum msc_status msc_builder_constant(struct msc_value **out, struct msc_builder *b,

@@ -1,31 +1,33 @@
 // Coupled channels: the units that pruning can remove.
 //
 // Every axis of every tensor (weight or activation) has indices. Removing one index requires
-// removing others: removing a filter of a convolution also removes its bias element, its elements
-// in later normalisations, the same channel of every tensor that is added to the output, and the
-// columns of the weights that read it. A unit is such an equivalence class of (tensor, axis,
-// index). It is the smallest thing that can be pruned: a channel, an attention head, a hidden
-// unit of a recurrent layer. An index that belongs to no unit is frozen: indices of the network's
-// inputs and outputs, of axes that a normalisation or softmax sums over, and of everything
-// without a rule. A group consists of units that have equally many indices on the same axes. One
-// pruning decision is made for each group.
+// removing others. For example, if a filter of a convolution is removed, so are its bias element,
+// its elements in later normalisations, the same channel of every tensor that is added to the
+// output, and the columns of the weights that read this channel. A unit is a class of indices
+// (tensor, axis, index) that can only be removed together. It is the smallest thing that can be
+// pruned: a channel, an attention head, a hidden unit of a recurrent layer. An index that belongs
+// to no unit is frozen. This applies to the network's inputs and outputs, to axes that a
+// normalisation or softmax sums over, and to all joints whose coupling is unknown. A group consists
+// of units that have equally many indices on the same axes. One pruning decision is made for each
+// group.
 //
 // Classes are found by union-find over all joints. The `channels` column of graph/ops.def names
 // the rule of each operator. If an axis is split into factors (attention heads) or a convolution
 // has groups, one of two things can remain free:
-//   - Factors: the outermost factor of an axis [heads, size] that nothing else freezes. If that is
-//     `heads`, whole heads are removed, with their products and softmax, and kernels support the
-//     remaining sizes. Some reshapes merge axes and split others at once ([samples, heads, size]
-//     from [samples, both] to [samples and heads, size]); the factors of both sides apply.
+//   - Factors: the outermost factor of an axis [heads, size] that no rule freezes. If it is
+//     `heads`, whole heads are removed, with their products and softmax. Some reshapes merge axes
+//     and split others at once ([samples, heads, size] from [samples, both] to [samples and heads,
+//     size]); then the factors of input and output count.
 //   - Groups: whole groups of a convolution, with all that they read and write; a depthwise
-//     convolution has groups of one channel. If the groups are frozen, one position in all groups.
+//     convolution has groups of one channel. If whole groups are frozen, the same position in all
+//     groups.
 // Channel shuffles only change the order and couple nothing else. 1-D parameters (biases, shifts)
-// that several joints share do not couple these joints: each reads the elements that remain for
-// it.
+// that several joints share do not couple these joints: each joint reads its own remaining
+// elements.
 //
-// An axis whose length is a symbol has no indices here. An axis whose length is a symbol times a
-// number n (the heads of all samples of a batch) has n indices: index i stands for all positions
-// that equal i modulo n.
+// An axis whose length is a symbol has no indices. An axis whose length is a symbol times a number
+// n (such as the heads of all samples of a batch) has n indices: index i means all positions that
+// equal i modulo n.
 //
 // The design follows MSC's weight graph ("main" weights produce channels, others "follow"), but
 // couples single indices. Groups of coupled parameters are described in G. Fang et al., DepGraph:
@@ -88,7 +90,7 @@ struct msc_channel_follower {
 struct msc_channels {
     int32_t n_units;
     int32_t n_groups;
-    const struct msc_channel_group *groups; // ordered by first index; units too
+    const struct msc_channel_group *groups; // in the order of their first index, like the units
     int32_t n_reads;
     const struct msc_channel_read *reads;
     int32_t n_followers;
@@ -106,7 +108,7 @@ struct msc_channels {
 // *out is owned by the caller.
 enum msc_status msc_channels_find(struct msc_channels *out, const struct msc_graph *g,
                                   const struct msc_sites *sites);
-void msc_channels_finish(struct msc_channels *channels); // accepts zeroed
+void msc_channels_finish(struct msc_channels *channels); // accepts a zeroed struct
 
 // The unit of an index, or MSC_NO_ID if the index is frozen.
 int32_t msc_channels_unit(const struct msc_channels *c, int32_t tensor, int axis, int64_t index);
@@ -141,7 +143,7 @@ struct msc_channel_masks {
 enum msc_status msc_channels_mask(struct msc_channel_masks *out, const struct msc_channels *c,
                                   const struct msc_graph *g, const struct msc_sites *sites,
                                   const bool is_gone[]);
-void msc_channel_masks_finish(struct msc_channel_masks *masks); // accepts zeroed
+void msc_channel_masks_finish(struct msc_channel_masks *masks); // accepts a zeroed struct
 
 MSC_PUBLIC_END
 

@@ -87,7 +87,7 @@ static enum msc_status dim_fail(const struct msc_graph *g, const char *what) {
     return MSC_FAIL(MSC_E_INVALID, "graph '%s': a dimension %s", g->name, what);
 }
 
-// The value of an "Int" prim; false for any other.
+// Reads the value of an "Int" prim; false for any other prim.
 static bool int_value(int64_t *out, const struct msc_graph *g, int32_t prim) {
     const struct msc_prim *p = g->prims[prim];
     if (strcmp(p->optype, "Int") != 0 || p->n_attrs != 1) {

@@ -35,14 +35,14 @@ static enum msc_status discontinuity_integers(enum steps *out, const struct msc_
     return MSC_OK;
 }
 
-// Jumps from one grid element to the next if `mode` selects the nearest element.
+// The output jumps from one grid element to the next if `mode` selects the nearest element.
 static enum msc_status discontinuity_nearest(enum steps *out, const struct msc_joint *j) {
     const char *mode = msc_joint_attr(j, "mode");
     *out = mode && strcmp(mode, "nearest") == 0 ? STEPS_ALL : STEPS_NONE;
     return MSC_OK;
 }
 
-// Jumps from 0 to alpha.
+// The output jumps between 0 and alpha, unless alpha is 0.
 static enum msc_status discontinuity_threshold(enum steps *out, const struct msc_joint *j) {
     float alpha = 0.0f;
     msc_joint_attr_float(j, "alpha", &alpha);
@@ -50,7 +50,7 @@ static enum msc_status discontinuity_threshold(enum steps *out, const struct msc
     return MSC_OK;
 }
 
-// Jumps from 0 to lambd - bias.
+// The output jumps between 0 and lambd - bias, unless lambd equals bias.
 static enum msc_status discontinuity_shrink(enum steps *out, const struct msc_joint *j) {
     float bias = 0.0f, lambd = 0.0f;
     msc_joint_attr_float(j, "bias", &bias);
@@ -178,7 +178,8 @@ static bool is_steady(const struct msc_discontinuity *s, int32_t tensor) {
            (s->g == s->model || msc_tensor_n_elements(t) >= 0) && msc_discontinuity_name(s, tensor);
 }
 
-// The largest steady tensor that this steady tensor is a part of, possibly itself.
+// The largest steady tensor (see is_steady) that the steady tensor `tensor` is a part of; possibly
+// `tensor` itself.
 static int32_t whole_of(const struct msc_discontinuity *s, int32_t tensor) {
     for (;;) {
         const struct msc_joint *j = msc_graph_joint(s->g, msc_graph_tensor(s->g, tensor)->producer);
@@ -202,8 +203,8 @@ static void add_found(struct msc_discontinuity *s, int32_t tensor) {
     }
 }
 
-// Adds a wanted tensor to `found` if it is steady; otherwise marks the inputs of its producer `j`
-// as wanted.
+// Adds a wanted tensor to `found` if it is steady (see is_steady). Otherwise marks the inputs of
+// its producer `j` as wanted.
 static void take_wanted(struct msc_discontinuity *s, const struct msc_joint *j, int32_t tensor) {
     if (is_steady(s, tensor)) {
         add_found(s, whole_of(s, tensor));

@@ -22,8 +22,7 @@ static struct msc_hash hash_mask(const struct msc_channel_mask *m) {
     return h;
 }
 
-// The hash of a single quantisation is the hash of its quant, because records and models contain
-// it.
+// The hash of a single quantisation is quant.hash, because records and models contain that hash.
 void msc_edit_seal(struct msc_edit *e) {
     switch (e->kind) {
     case MSC_EDIT_QUANTIZE:

@@ -14,7 +14,7 @@
 
 struct msc_einsum {
     int n_axes, n_output_axes;
-    int axes[MSC_EINSUM_OPERANDS][MSC_MAX_DIMS]; // number of the axis of each operand's dimension
+    int axes[MSC_EINSUM_OPERANDS][MSC_MAX_DIMS]; // axis number of each dimension of an operand
 };
 
 // Returns NULL, or a text that says what is wrong with the equation. Without "->", the output has

@@ -151,9 +151,9 @@ enum msc_status msc_graph_add_joint(int32_t *joint, struct msc_graph *g,
 enum msc_status msc_graph_set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
 enum msc_status msc_graph_set_alias(struct msc_graph *g, int32_t tensor, const char *alias);
 
-// Rewriting, between two calls of msc_graph_finalize. Replaces `from` by `to` in all its consumers,
-// except the joint that produces `to`, and in the graph's outputs. If `from` is a graph output,
-// `to` takes over its alias. Types and known dimensions must agree.
+// Rewriting, between two calls of msc_graph_finalize. Replaces `from` by `to` in the graph's
+// outputs and in all consumers of `from`, except the joint that produces `to`. If `from` is a graph
+// output, `to` takes over the alias of `from`. Types and known dimensions must agree.
 enum msc_status msc_graph_replace_tensor(struct msc_graph *g, int32_t from, int32_t to);
 // When the graph is finalized, no joint may still read an output of the removed joint.
 enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint);
@@ -188,8 +188,8 @@ int32_t msc_graph_n_inputs(const struct msc_graph *g);
 int32_t msc_graph_input(const struct msc_graph *g, int32_t i);
 int32_t msc_graph_n_outputs(const struct msc_graph *g);
 int32_t msc_graph_output(const struct msc_graph *g, int32_t i);
-// Finding an id by name: MSC_NO_ID if not found. The name of a tensor takes precedence over the
-// alias of another.
+// Find an id by name; MSC_NO_ID if there is none. The name of a tensor takes precedence over the
+// alias of another tensor.
 int32_t msc_graph_find_joint(const struct msc_graph *g, const char *name);
 int32_t msc_graph_find_tensor(const struct msc_graph *g, const char *name_or_alias);
 int32_t msc_graph_find_prim(const struct msc_graph *g, const char *name);
@@ -236,7 +236,7 @@ int msc_joint_operand(const struct msc_joint *j, const char *role);
 // True if names, types, shapes, attributes, connections and, if requested, weights' elements are
 // equal.
 bool msc_graph_equal(const struct msc_graph *a, const struct msc_graph *b, bool with_data);
-// everything but weights' elements
+// covers everything except weights' elements
 struct msc_hash msc_graph_hash(const struct msc_graph *g);
 struct msc_hash msc_graph_weights_hash(const struct msc_graph *g); // names and elements of weights
 

@@ -48,7 +48,8 @@ static enum msc_status make_scratch(struct finalize *f) {
                                                      : MSC_OK;
 }
 
-// Looks at the joint's next operand; *next is the joint to visit first, or MSC_NO_ID.
+// Looks at the joint's next operand. *next is the operand's producer if it must be visited first,
+// else MSC_NO_ID.
 static enum msc_status look_at_operand(int32_t *next, struct finalize *f, int32_t joint) {
     const struct msc_graph *g = f->g;
     const struct msc_graph_joint *j = g->joints[joint];

@@ -70,7 +70,7 @@ struct msc_graph {
     const int32_t *entries, *exits; // joint ids; in the arena, set by finalize
     int32_t n_entries, n_exits;
     struct msc_graph_names joint_names, tensor_names, aliases, prim_names;
-    struct msc_graph_notes notes; // texts in the arena
+    struct msc_graph_notes notes; // its texts are in the arena
     bool is_final;
     int n_references;          // references beyond the first; changed atomically
     struct msc_graph **bodies; // bodies of all joints, including dead ones; a reference to each
@@ -128,7 +128,7 @@ enum msc_status msc_graph__add_empty_weight(int32_t *out, struct msc_graph *g,
                                             const struct msc_tensor *tensor);
 // Like msc_graph_set_outputs, but without default aliases.
 enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
-// The scope that is not printed: "" for inputs and constants, else "block".
+// The default scope, which is not printed: "" for inputs and constants, else "block".
 const char *msc_graph__default_scope(enum msc_op op);
 // Append to a prototxt text: `text` in quotes with C escapes; a line `KEY: "TEXT"`.
 void msc_graph__prototxt_text(struct msc_str *out, const char *text);

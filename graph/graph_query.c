@@ -35,7 +35,7 @@ const struct msc_prim *msc_graph_prim(const struct msc_graph *g, int32_t id) {
     return g->prims[id];
 }
 
-// A negative `i` counts from the end.
+// Returns ids[i]; a negative `i` counts from the end.
 static int32_t graph_query_pick(const int32_t ids[], int32_t n, int32_t i) {
     i = i < 0 ? i + n : i;
     assert(i >= 0 && i < n);

@@ -1,4 +1,4 @@
-// Changes a graph: replaces tensors, removes joints, copies.
+// Changes graphs (replaces tensors, removes joints) and copies them.
 #include "graph/graph_internal.h"
 
 #include <assert.h>

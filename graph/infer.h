@@ -2,10 +2,10 @@
 // for small integer tensors, also the elements. The column `infer` of ops.def names the function
 // for each operator.
 //
-// A dimension is a number or a prim (symbolic expression). Integer tensors of up to
-// MSC_INFER_MAX_VALUES elements have their elements tracked through shape arithmetic (shape_of,
-// take, concat, slices, +-*/ ...). So the output shape of a Reshape that reads its shape from Shape
-// nodes is known, possibly symbolically.
+// A dimension is a number or a prim (symbolic expression). The elements of small integer tensors
+// (up to MSC_INFER_MAX_VALUES elements) are tracked through shape arithmetic (shape_of, take,
+// concat, slices, +-*/ ...). So the output shape of a Reshape that reads its shape from Shape nodes
+// is known, possibly symbolically.
 //
 // msc_graph_add_joint infers while a graph is built. msc_graph_bind* infers again and folds all
 // that becomes constant.
@@ -35,9 +35,9 @@ struct msc_infer {
     struct msc_graph *graph;       // graph that new prims are added to
     const struct msc_joint *joint; // only op, name and attrs (with defaults) may be read
     int n_operands;
-    const struct msc_infer_tensor *const *operands; // NULL: absent
+    const struct msc_infer_tensor *const *operands; // NULL: the operand is absent
     int n_outputs;
-    struct msc_infer_tensor *outputs; // to be filled; zero except n_values = -1
+    struct msc_infer_tensor *outputs; // to be filled; on entry zero, but n_values = -1
 };
 
 // Infers the outputs of one joint. MSC_E_INVALID names the joint, the operand and the mismatch.

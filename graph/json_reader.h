@@ -14,7 +14,8 @@ struct msc_graph_reader {
     struct msc_arena scratch;
     const char *name;                     // name of the file, for error messages
     const struct msc_array_list *weights; // NULL: no elements are available
-    const char *prefix;                   // begins the names of this graph's weights in `weights`
+    // prefix of the names of this graph's weights in `weights`
+    const char *prefix;
 };
 
 // Read an optional member. If it is absent, the result is "" or NULL.

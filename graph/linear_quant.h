@@ -19,7 +19,7 @@
 
 // How scales map to a tensor seen as [outer, length, inner].
 struct msc_linear_quant {
-    // length of the axis; product of the lengths after it. length 0: a single scale
+    // length of the axis (0: there is a single scale); product of the lengths after the axis
     int64_t length, inner;
     // number of positions along the axis that share a scale; 0: one scale for each position
     int64_t block;
@@ -62,8 +62,8 @@ static inline int64_t msc_quantize_number(const struct msc_quant_format *f, floa
     return (int64_t)(q >= f->low ? (q <= f->high ? q : f->high) : f->low);
 }
 
-// Dequantises one code; `zero_point` is also a code. For integers, the difference is exact before
-// it is rounded to a float.
+// Dequantises one code; `zero_point` is also a code. For integers, the difference of the codes is
+// computed exactly and rounded to a float once.
 static inline float msc_dequantize_number(const struct msc_quant_format *f, int64_t code,
                                           int64_t zero_point, float scale) {
     float value = f->float8

@@ -29,8 +29,8 @@ struct msc_graph_notes {
 };
 
 const struct msc_graph_notes *msc_graph_notes(const struct msc_graph *g); // borrowed, never NULL
-// Replaces the notes by a copy of these. If a key occurs more than once, the last value is kept,
-// as in ONNX Runtime.
+// Replaces the graph's notes by a copy of `notes`. If a key occurs more than once, the last value
+// is kept, as in ONNX Runtime.
 enum msc_status msc_graph_set_notes(struct msc_graph *g, const struct msc_graph_notes *notes);
 // True if any note is set.
 bool msc_graph_has_notes(const struct msc_graph *g);

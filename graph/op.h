@@ -16,7 +16,7 @@ enum msc_op {
     MSC_OP_COUNT
 };
 
-// When an operator whose operands are all constant is replaced by its result.
+// Tells when a joint whose operands are all constant is replaced by its result.
 enum msc_folding {
     MSC_FOLDING_KEPT,   // never: results differ from run to run, or no kernel exists
     MSC_FOLDING_ONCE,   // when a model is imported
@@ -78,7 +78,7 @@ bool msc_op_is_parameter(enum msc_op op, const char *key);
 // Families of operators that several modules distinguish.
 bool msc_op_is_conv(enum msc_op op); // all convolutions, except transposed ones
 bool msc_op_is_conv_transpose(enum msc_op op);
-bool msc_op_is_elementwise(enum msc_op op); // operands of one shape, or broadcast
+bool msc_op_is_elementwise(enum msc_op op); // operands have one shape or are broadcast
 bool msc_op_is_comparison(enum msc_op op);  // equal, greater, ...: two operands, result bool
 
 MSC_PUBLIC_END

@@ -2,8 +2,8 @@
 
 #include <stdbool.h>
 
-// Approximate size of the unpacking nodes of one weight with a name of 20 characters: the nodes
-// for each part of 4, 2 and 1 bits, and the final nodes.
+// Approximate bytes of the nodes that unpack one weight with a name of 20 characters: the nodes for
+// each part of 4, 2 or 1 bits, and the final nodes.
 enum { PART_BYTES = 170, LAST_BYTES = 40 };
 
 static int64_t node_bytes(int32_t bits) {

@@ -235,8 +235,8 @@ void msc_quantize_channels(void *out, enum msc_dtype dtype, const float x[], int
     }
 }
 
-// For signed bytes, `flip` is 0x80: it makes them unsigned by adding 128, which is subtracted
-// again.
+// `flip` is 0x80 for signed bytes, else 0. Flipping the sign bit of a signed byte adds 128 and
+// makes it unsigned; the 128 is then subtracted.
 MSC_SIMD static void dequantize_row(float out[], const uint8_t q[], int64_t n, uint8_t flip,
                                     const float scales[], const int32_t zero_points[]) {
     for (int64_t i = 0; i < n; i++) {

@@ -21,7 +21,7 @@ struct msc_quant {
     // MSC_DTYPE_NONE: to integers. MSC_DTYPE_F16 or MSC_DTYPE_BF16: to 16-bit floats of that type;
     // then there is one scale of 1, and the other members are ignored.
     enum msc_dtype type;
-    int32_t bits;      // 2 … 16
+    int32_t bits;      // 2 to 16
     int32_t low, high; // inclusive range of q
     int32_t axis; // channel axis of per-channel parameters; -1: one scale and zero point for all
     int32_t n;    // number of scales: 1, the length of `axis`, or the number of groups
@@ -33,7 +33,7 @@ struct msc_quant {
     const int32_t *zero_points; // [n]
     // The integers q of a weight, if they were chosen instead of rounded to nearest; NULL if they
     // are rounded. They are int8 if `low` is negative, else uint8, in the order of the weight's
-    // elements. They replace these elements.
+    // elements. They are used in place of these elements.
     const struct msc_array *integers;
     // Correction of the bias of a weight's joint, float32 [output channels], or NULL. It is added
     // to the bias to undo the shift that rounding the weight causes in the means of the outputs

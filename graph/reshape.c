@@ -141,8 +141,9 @@ static int axis_beside(const struct msc_joint *j, const struct msc_tensor *x,
     return axis >= 0 && axis < x->n_dims ? axis : -1;
 }
 
-// Writes a symbolic length: if the input has the same length at that position, the code that copies
-// it, else -1 (inferred). False if a second -1 would be needed.
+// Writes a symbolic length to a shape. If the input has the same length at that position, writes
+// the code that copies it (0 for a reshape, 1 for a broadcast), else -1 (inferred). False if this
+// would be a second -1.
 static bool write_symbol(int64_t *out, bool *has_rest, const struct msc_joint *j,
                          const struct msc_tensor *x, const struct msc_tensor *y, int i) {
     int axis = axis_beside(j, x, y, i);

@@ -10,7 +10,8 @@ struct msc_shuffle {
     const struct msc_joint *split, *turn, *merge; // the three joints, in topological order
     int axis;                                     // the reordered axis, in the input and the output
     int n_factors;                                // number of factors of the axis
-    int64_t factors[MSC_MAX_DIMS];                // their lengths, in the order of the input
+    // lengths of the factors, in the order of the input
+    int64_t factors[MSC_MAX_DIMS];
     // factor k of the output is factor order[k] of the input
     int order[MSC_MAX_DIMS];
 };

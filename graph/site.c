@@ -8,8 +8,8 @@
 struct finder {
     const struct msc_graph *g;
     const struct msc_target *target;
-    // [n_tensors] class of tensors with a common scale, or MSC_NO_ID if the target does not
-    // requantise it; NULL without a target
+    // [n_tensors] classes of tensors that share a scale (graph/requantised.h); NULL without a
+    // target
     int32_t *class_of;
 };
 
@@ -25,7 +25,8 @@ static int table_axis(const struct msc_joint *j, const struct msc_tensor *table)
     return axis >= 0 && axis < table->n_dims ? (int)axis : -1;
 }
 
-// A product of two constants is itself constant, so quantising its operands gains nothing.
+// True for a matrix product of two constants. It is itself constant, so quantising its operands
+// gains nothing.
 static bool is_constant_product(const struct msc_graph *g, const struct msc_joint *j) {
     return (j->op == MSC_OP_MATMUL || j->op == MSC_OP_GEMM) &&
            msc_graph_weight_of(g, j->operands[0]) != MSC_NO_ID &&
@@ -179,7 +180,7 @@ static int32_t list_slots(struct msc_slot *slots, const struct finder *f, make_s
     return n;
 }
 
-// Like list_slots, for outputs of the graph.
+// Like list_slots, but for outputs of the graph.
 static int32_t list_outputs(struct msc_slot *slots, const struct finder *f) {
     int32_t n = 0;
     for (int32_t i = 0; f->class_of != NULL && i < msc_graph_n_outputs(f->g); i++) {
@@ -201,8 +202,8 @@ static int32_t list_outputs(struct msc_slot *slots, const struct finder *f) {
     return n;
 }
 
-// True if both slots belong to one site. All uses of a tensor by one joint belong to one site,
-// because sites are named after tensor and joint.
+// True if both slots belong to one site. If a joint reads a tensor more than once, all these uses
+// belong to one site, because sites are named after tensor and joint.
 static bool is_same_site(const struct finder *f, const struct msc_slot *a, const struct msc_slot *b,
                          bool by_use) {
     if (f->class_of != NULL && a->kind == MSC_SITE_ACTIVATION && b->kind == a->kind) {
@@ -253,7 +254,7 @@ static enum msc_status group_slots(struct msc_sites *sites, const struct finder 
             is_taken[k] = true;
             *indices++ = k;
             site->n_slots++;
-            // If the slots have different channel axes, the site has none.
+            // If the slots have different channel axes, the site has no channel axis.
             site->channel_axis = slot->channel_axis == site->channel_axis ? site->channel_axis : -1;
         }
     }

@@ -1,5 +1,5 @@
-// Sites and slots of a graph. A site is a tensor, with its uses, that quantisation chooses one
-// format for; it has a name and a number. A slot is a place that an edit applies to.
+// Sites and slots of a graph. A site is a tensor with its uses, for which one quantisation is
+// chosen. Sites have names and numbers. A slot is a place that an edit applies to.
 //
 // A slot is one use of a tensor: an operand of a joint that the operator table marks as
 // quantisable, or the bias of such a joint. Quantisable operands are the activation and the weight
@@ -27,7 +27,7 @@ enum msc_site_kind {
 struct msc_slot {
     int32_t joint;   // joint id; MSC_NO_ID if the slot is an output of the graph
     int32_t operand; // position among the joint's operands or the graph's outputs
-    // The operand's tensor. If a `constant` joint produces it, that joint's weight.
+    // The operand's tensor, or the weight of the `constant` joint that produces it.
     int32_t tensor;
     enum msc_site_kind kind;
     // Axis for per-channel scales; -1: only one scale is possible. Weights: the axis of the output
@@ -54,15 +54,15 @@ struct msc_site {
 // Decides which uses are slots, and how slots are grouped into sites.
 struct msc_site_scheme {
     bool by_use; // a site for each joint that reads an activation; not with a target
-    // The target, if it requantises. If it does not or is NULL, the operator table decides.
+    // If the target is NULL or does not requantise, the operator table decides.
     const struct msc_target *target;
 };
 
 struct msc_sites {
     struct msc_site_scheme scheme;
     int32_t n_slots;
-    // First the n_site_slots slots that belong to sites, then biases. Both in topological order of
-    // the joints, each joint's in the order of its operands; outputs of the graph follow the
+    // First come the n_site_slots slots that belong to sites, then the slots of biases. Both parts
+    // are in the order of joints, then of operands. Slots of the graph's outputs follow those of
     // joints.
     struct msc_slot *slots;
     int32_t n_site_slots;
@@ -76,7 +76,8 @@ struct msc_sites {
 // the same slots in the same order. *out is owned by the caller.
 enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g,
                                const struct msc_site_scheme *scheme);
-void msc_sites_finish(struct msc_sites *sites);                               // accepts zeroed
+// accepts a zeroed struct
+void msc_sites_finish(struct msc_sites *sites);
 int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name); // index, or MSC_NO_ID
 // Index of the slot with this joint and operand, or MSC_NO_ID.
 int32_t msc_sites_find_slot(const struct msc_sites *sites, int32_t joint, int32_t operand);

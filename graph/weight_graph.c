@@ -88,7 +88,7 @@ static void add_sorted(int32_t list[], int32_t *n, int32_t node) {
     (*n)++;
 }
 
-// Walks upstream from a joint to the nearest nodes.
+// Lists the nearest nodes upstream of a joint.
 static void walk_up(int32_t parents[], int32_t *n, struct builder *b, const struct msc_joint *j) {
     int32_t n_waiting = 0;
     for (;;) {

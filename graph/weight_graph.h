@@ -29,7 +29,7 @@ struct msc_weight_node {
     int32_t n_parents;
     int32_t *parents; // indices of the parent nodes, each once, ascending
     int32_t n_friends;
-    int32_t *friends; // indices of the friends, including this node; none: n_friends is 0
+    int32_t *friends; // indices of friends, including this node; n_friends is 0 if it has none
 };
 
 struct msc_weight_graph {
@@ -40,7 +40,7 @@ struct msc_weight_graph {
 
 // The graph is borrowed. *out is owned by the caller. MSC_E_NOMEM.
 enum msc_status msc_weight_graph_build(struct msc_weight_graph *out, const struct msc_graph *g);
-void msc_weight_graph_finish(struct msc_weight_graph *w); // accepts zeroed
+void msc_weight_graph_finish(struct msc_weight_graph *w); // accepts a zeroed struct
 
 // Text forms like those of graphs (graph/graph.h).
 void msc_weight_graph_print(const struct msc_weight_graph *w, const struct msc_graph *g,

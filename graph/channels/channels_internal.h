@@ -25,8 +25,8 @@ struct msc_channels_finder {
     const struct msc_graph *g;
     const struct msc_sites *sites;
     struct msc_arena *arena;
-    // Of each axis, [n_tensors * MSC_MAX_DIMS]: the node of index 0 (nodes of an axis are
-    // contiguous), and the number of indices. MSC_NO_ID and 0 if the number is unknown.
+    // For each axis [n_tensors * MSC_MAX_DIMS]: the node of its index 0 (the nodes of an axis are
+    // contiguous), and its number of indices. MSC_NO_ID and 0 if the number is unknown.
     int32_t *first, *periods;
     int32_t n_nodes;
     int32_t *parents; // [n_nodes]
@@ -40,8 +40,8 @@ struct msc_channels_finder {
     bool *is_shared; // [n_tensors] parameters that several joints read
     struct msc_channel_follower *followers;
     int32_t n_followers;
-    // Of each joint, [n_joints]: the number of its first choices that were refused; the choice
-    // made; the axis that this choice leaves free.
+    // For each joint [n_joints]: the number of its first choices that were refused, the choice
+    // made, and the axis that this choice leaves free.
     int *n_refused, *chosen;
     struct msc_axis *freed;
 };

@@ -243,8 +243,8 @@ static bool is_recurrent(const struct msc_joint *j) {
     return j->op == MSC_OP_RNN || j->op == MSC_OP_GRU || j->op == MSC_OP_LSTM;
 }
 
-// True if another layer reads the same initial state. It cannot be pruned then, because the units
-// of the two layers are independent.
+// True if another layer reads the same initial state. Such a state cannot be pruned, because the
+// units of the two layers are independent.
 static bool shares_start(const struct msc_channels_call *c, int32_t state) {
     int32_t start = find_start(c->g, state);
     for (int32_t i = 0; start != MSC_NO_ID && i < msc_graph_n_joints(c->g); i++) {
@@ -279,7 +279,8 @@ static bool choose_states(struct msc_channels_call *c, struct msc_axis hidden,
 }
 
 // Pruning a hidden unit removes its row of every gate in both weights and in the biases, the weight
-// elements that read it, and its elements of the initial states. A unit exists in both directions.
+// elements that read it, and its elements of the initial states. Both directions of a layer share
+// their hidden units.
 bool msc_channels__recurrent(struct msc_channels_call *c) {
     enum { X, W, R, BIAS, PEEPHOLE = CELL + 1 };
     struct msc_axis hidden = msc_channels__in(c, R, 2);

@@ -100,8 +100,8 @@ static bool divides(int64_t n, struct msc_dim length) {
     return !msc_infer__is_number(length) || length.value % n == 0;
 }
 
-// Checks the shapes. Offsets need two channels for each position in the window and each offset
-// group; the mask needs one.
+// Checks the shapes. For each position in the window and each offset group, the offsets have two
+// channels and the mask has one channel.
 static enum msc_status check_deform_conv(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *w = call->operands[1];
     const struct msc_infer_tensor *offset = call->operands[2];

@@ -55,8 +55,8 @@ static enum msc_status check_types(const struct msc_infer *call) {
 }
 
 // Infers the matrix product of operand 0 and operand `second`. If operand 0 has one dimension, it
-// is a row; if operand `second` has one, it is a column. The result lacks the axis that is added
-// for this.
+// is a row; if operand `second` has one, it is a column. The axis that is added for this is removed
+// from the result.
 static enum msc_status infer_product(const struct msc_infer *call, int second) {
     struct msc_infer_tensor a = *call->operands[0], b = *call->operands[second];
     struct msc_infer_tensor *out = &call->outputs[0];
@@ -211,8 +211,8 @@ static enum msc_status resize_by_scales(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Lengths are not yet computed if sizes are given for only some axes or the aspect ratio is kept.
-// The resized lengths become new symbols.
+// Infers a resize whose sizes are given for only some axes, or that keeps the aspect ratio. The
+// resized lengths are not computed yet; they become new symbols.
 static enum msc_status resize_some_axes(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     int64_t axes[MSC_MAX_DIMS];

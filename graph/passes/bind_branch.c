@@ -24,8 +24,7 @@ bool msc_bind__is_decided(const struct msc_bind *b, const struct msc_joint *j) {
     return condition != NULL && msc_array_n_elements(condition) == 1;
 }
 
-// True if the value is already the value of a tensor of the enclosing graph, for example of an
-// earlier output.
+// True if a tensor of the enclosing graph already has this value, for example an earlier output.
 static bool is_known(const struct msc_bind *b, const struct msc_value *value) {
     for (int32_t i = 0; i < b->from->n_tensors; i++) {
         if (b->values[i] == value) {
@@ -165,7 +164,8 @@ static enum msc_status bind_bodies(struct msc_graph *bodies[2], const struct msc
     }
     msc_graph_destroy(bodies[0]);
     bodies[0] = bodies[1] = NULL;
-    return status == MSC_E_NOMEM ? status : MSC_OK; // a branch that is not taken may not fit
+    // no error: a branch that is never taken may not fit
+    return status == MSC_E_NOMEM ? status : MSC_OK;
 }
 
 enum msc_status msc_bind__copy_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,

@@ -45,7 +45,7 @@ enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint
 bool msc_bind__holds_joints(const struct msc_joint *j);
 enum msc_status msc_bind__split(struct msc_bind *b, const struct msc_joint *j);
 // Makes split copies of a joint's bodies. The caller owns `bodies`, which may contain NULL. If all
-// lengths of the operands of an If are known, its bodies are also bound to them.
+// lengths of the operands of an If are known, its bodies are also bound to these lengths.
 enum msc_status msc_bind__copy_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
                                       const struct msc_joint *j);
 // True if the joint needs the elements of the operand to know its output lengths or, if

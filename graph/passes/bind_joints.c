@@ -79,8 +79,8 @@ static enum msc_status bind_joints_find_operand(struct msc_value **out, struct m
     return MSC_OK;
 }
 
-// Adds a copy of a joint. For operands that determine lengths, it reads the known elements. If
-// `is_known`, it does so for all operands; otherwise it reads the others as data.
+// Adds a copy of a joint. The copy reads the known elements of operands that determine lengths or,
+// if `is_known`, of all operands. It reads the other operands as data.
 static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, struct msc_bind *b,
                                              const struct msc_joint *j, bool is_known) {
     MSC_TRY(msc_builder_copy_joint(copy, b->builder, j));
@@ -110,7 +110,7 @@ static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, stru
     return status;
 }
 
-// True if the joint can compute in advance elements that a consumer needs.
+// True if a consumer needs elements that the joint can compute in advance.
 static bool makes_contents(const struct msc_bind *b, const struct msc_joint *j) {
     bool is_asked = false, has_known = false;
     for (int32_t i = 0; b->known != NULL && msc_constant_is_folded(j->op) && i < j->n_outputs;

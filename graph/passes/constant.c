@@ -157,8 +157,8 @@ static enum msc_status from_inference(struct msc_array *out[], bool *done,
     return MSC_OK;
 }
 
-// Runs the kernel of a joint. A joint that cannot be computed (division of an integer by 0) is not
-// an error here: it is kept, and the error is reported when it runs.
+// Runs the kernel of a joint. If the joint cannot be computed (division of an integer by 0), this
+// is not an error here: the joint is kept, and the error is reported when the joint runs.
 static enum msc_status run_kernel(bool *done, struct evaluation *e, bool is_late) {
     struct msc_view inputs[MAX_OPERANDS];
     for (int32_t i = 0; i < e->j->n_operands; i++) {

@@ -13,9 +13,10 @@ enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *
 
 // Computes a joint with constant operands with its reference kernel, so that the result is bitwise
 // the same as at run time. For binding: computes only shape arithmetic, so that sites do not depend
-// on the bound lengths. *done is false, and there is no result, if an operand is not constant, a
-// shape is symbolic, the kernel fails, an output would be too large, or the operator is not shape
-// arithmetic. Otherwise the caller owns `out` [n_outputs].
+// on the bound lengths. The result is not computed if an operand is not constant, a shape is
+// symbolic, the kernel fails, an output would be too large, or the operator is not shape
+// arithmetic. Then *done is false, unless inference knows the result. If *done is true, the caller
+// owns `out` [n_outputs].
 enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, int32_t joint);
 // Like msc_constant_evaluate, but for import: computes all operators that give the same result in

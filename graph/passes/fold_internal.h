@@ -14,7 +14,8 @@ enum msc_status msc_fold_identities(struct msc_graph *g);
 // there is no bias, the normalisation's beta becomes the bias.
 enum msc_status msc_fold_batch_norms(struct msc_graph *g);
 
-// Propagates layouts that only consumers define upstream to producers, and from there downstream.
+// Propagates layouts that are known only from consumers: upstream to the producers, and from there
+// downstream.
 enum msc_status msc_fold_layouts(struct msc_graph *g);
 
 // Finds the operator's variant with a bias. If the operator has an optional bias, this is the

@@ -6,12 +6,12 @@
 
 struct body {
     const struct msc_graph *from;
-    struct msc_graph *graph; // the body
+    struct msc_graph *graph; // the new graph
     struct msc_arena arena;
     int n_joints;
     int32_t joints[MSC_MATCH_MOST]; // ids in `from`, in topological order
-    int32_t *copies;                // [n_tensors] of `from`: the copy in `graph`, or MSC_NO_ID
-    int32_t *operands;              // tensors of `from`
+    int32_t *copies;                // [n_tensors] copy of each tensor of `from`, or MSC_NO_ID
+    int32_t *operands;              // tensors of `from` that the body reads
     int n_operands;
 };
 

@@ -1,6 +1,6 @@
-// Replaces an Einsum of two factors by a matrix product if it is one, with permutations if its axes
-// have another order. The operands of a matrix product can be compressed, and every backend has a
-// fast kernel for it. If a factor is constant, the Einsum becomes a linear layer if possible
+// Replaces an Einsum of two factors by `matmul` if it is a matrix product, with permutations if its
+// axes have another order. The operands of a matrix product can be compressed, and every backend
+// has a fast kernel for it. If a factor is constant, the Einsum becomes a linear layer if possible
 // (fuse_einsum_linear.c).
 #include "graph/passes/fuse_einsum_internal.h"
 

@@ -8,7 +8,7 @@
 // One operand of an equation with two operands.
 struct msc_einsum_factor {
     int32_t tensor;
-    // dimension that is each axis of the equation; -1 if the factor lacks the axis
+    // the factor's dimension for each axis of the equation; -1 if it has none
     int at[MSC_EINSUM_AXES];
     // in a matrix product, the axis that only this factor has (row or column)
     int own;

@@ -38,6 +38,6 @@ struct msc_unrolled {
 // an output. MSC_E_INVALID if a state does not fit its input. The caller calls msc_unrolled_finish.
 enum msc_status msc_graph_unroll(struct msc_unrolled *out, const struct msc_graph *g,
                                  const struct msc_unroll *unroll);
-void msc_unrolled_finish(struct msc_unrolled *unrolled); // accepts zeroed ones
+void msc_unrolled_finish(struct msc_unrolled *unrolled); // accepts a zeroed struct
 
 #endif
