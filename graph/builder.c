@@ -332,8 +332,8 @@ static enum msc_status add_weight(struct assembly *a, const struct msc_op_role *
     return make_weight(&weight->tensor, a->b, v, layout);
 }
 
-// Attributes hold floats. An integer or double bound that does not fit in a float remains an
-// operand.
+// True if the constant can become an attribute. Attributes hold floats: an integer or double that
+// does not fit in a float remains an operand.
 static bool fits_attribute(const struct assembly *a, const struct msc_op_role *role,
                            const struct msc_value *v) {
     char key[32];

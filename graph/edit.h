@@ -44,7 +44,7 @@ struct msc_bias_rounding {
 };
 
 struct msc_channel_mask {
-    int32_t axis;        // axis of the tensor whose channels are masked
+    int32_t axis;        // axis of the tensor along which channels are masked
     int32_t n;           // length of the axis
     const bool *is_kept; // [n]
 };

@@ -324,7 +324,8 @@ static enum msc_target_role row_of(const struct msc_target *t, const struct msc_
     }
 }
 
-// Most sums that are followed upstream from a sum; sums beyond this limit count as integer.
+// Maximum number of sums that are followed upstream from a sum; sums beyond this limit count as
+// integer.
 enum { MOST_FOLLOWED = 6 };
 
 static bool passes_on(enum msc_target_role role) {

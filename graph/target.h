@@ -50,8 +50,8 @@ struct msc_target {
     const char *alias; // another name, or NULL
     // Name of the runtime in tools/runtime.h; NULL if tools/runtime.h does not support it.
     const char *runtime;
-    // Limits of its integer arithmetic. Per-tensor weights count as per-channel weights with equal
-    // scales; only `weights_per_channel` excludes them.
+    // Limits of the target's integer arithmetic. Per-tensor weights count as per-channel weights
+    // with equal scales; only `weights_per_channel` excludes them.
     int32_t min_bits, max_bits;
     bool weights_symmetric, weights_per_channel, activations_symmetric; // true: required
     bool takes_groups;

@@ -470,7 +470,7 @@ static bool is_read(const struct msc_graph *g, const struct msc_joint *reader, i
     return indices == NULL;
 }
 
-// most joints that are followed from shape_of to the joint that uses the length
+// maximum number of joints from shape_of to the joint that uses the length
 enum { MAX_MOVES = 16 };
 
 // True if all consumers only move the lengths to joints whose shape operand is rewritten when

@@ -9,8 +9,8 @@
 
 static const char *const patterns[] = {"y:einsum(a, b)"};
 
-// The matrix product: leading (batch) axes, each factor's own axis (rows of a, columns of b), and
-// the summed axis.
+// A matrix product. Its axes are the leading (batch) axes, each factor's own axis (rows of a,
+// columns of b), and the summed axis.
 struct product {
     struct msc_einsum e;
     struct msc_einsum_factor a, b;

@@ -24,7 +24,7 @@ static const char *const pools[] = {
 
 // The layout has the axes N and C, which are not padded, then at most three spatial axes.
 enum { FIRST = 2, MOST_AXES = 3 };
-// Most attributes and weights of one joint.
+// Maximum numbers of attributes and weights of a joint.
 enum { MOST_ATTRS = 16, MOST_WEIGHTS = 2 };
 
 // The window that slides over the data.

@@ -22,7 +22,7 @@
 
 #include "graph/graph_internal.h"
 
-enum { MSC_MATCH_MOST = 24 }; // most names in a pattern; also most joints
+enum { MSC_MATCH_MOST = 24 }; // maximum number of names in a pattern, and of joints
 
 struct msc_match {
     const struct msc_graph *graph;

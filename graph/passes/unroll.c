@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_JOINED = 32 }; // most operands of one concat
+enum { MOST_JOINED = 32 }; // maximum number of operands of a concat
 
 struct unroller {
     const struct msc_graph *from;
