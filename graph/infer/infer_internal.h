@@ -73,8 +73,8 @@ enum msc_status msc_infer__require_count(const struct msc_infer *call, int opera
 bool msc_infer__agree(struct msc_dim a, struct msc_dim b);
 enum msc_status msc_infer__require_float(const struct msc_infer *call, int operand);
 
-// Appends a letter that `layout` does not contain: the next letter of "NCHWD" if `layout` begins
-// like that, else the first unused letter of the alphabet.
+// Appends a letter that `layout` does not contain: the next letter of "NCHWD" if `layout` consists
+// of the letters before it, else the first unused letter of the alphabet.
 void msc_infer__add_letter(char layout[MSC_MAX_DIMS + 4]);
 // Computes the layout after a reshape. Input and output axes are matched by the products of their
 // lengths. "" if the input has no layout.
