@@ -59,7 +59,7 @@ static enum msc_status distilling_init(struct distilling *d, struct msc_arena *a
 
 // ---- Least squares ----------------------------------------------------------------------------
 
-// Sets a = h + d I, and returns d.
+// Sets a = h + d I, and returns d: `ridge` times the mean of h's diagonal.
 static double add_ridge(double a[], const float h[], int64_t n, double ridge) {
     double mean = 0;
     for (int64_t k = 0; k < n; k++) {

@@ -34,6 +34,6 @@ void msc_moment_sums_add(struct msc_moment_sums *s, const float x[], const float
                          int64_t n_rows);
 // Writes a zeroed moment, owned by the caller. May fail with MSC_E_NOMEM.
 enum msc_status msc_moment_sums_end(struct msc_moment *out, struct msc_moment_sums *s);
-void msc_moment_sums_finish(struct msc_moment_sums *s); // accepts zeroed
+void msc_moment_sums_finish(struct msc_moment_sums *s); // accepts zeros
 
 #endif

@@ -229,7 +229,7 @@ enum msc_status msc_pruner_make(struct msc_pruner *p, const uint32_t *const poin
         status = make_all(p, works, n_works, n_threads);
     }
     if (status != MSC_OK) {
-        forget_made(p); // some are incomplete
+        forget_made(p); // some edits are incomplete
     }
     msc_arena_finish(&arena);
     return status;

@@ -32,7 +32,7 @@ static bool site_matches(const struct msc_quantizer *q, int32_t site, const char
     return matches_any(patterns, n, s->name) || (t->alias[0] && matches_any(patterns, n, t->alias));
 }
 
-// False for types other than float32, for empty tensors and for schemes that stay float.
+// False if the type is not float32, the tensor is empty or its scheme stays float.
 static bool can_be_quantised(const struct msc_quantizer *q, int32_t site) {
     const struct msc_tensor *t = msc_graph_tensor(q->graph, q->sites.sites[site].tensor);
     bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
@@ -159,7 +159,7 @@ static bool reads_site(const struct msc_plan *plan, const struct msc_site *site)
 }
 
 // Every plan must read all slots of a site, because the exported model quantises all of them. The
-// outline, which knows more constants than plans of large batches, must read them too.
+// outline must read them too: it knows more constants than the plans of large batches.
 static bool is_reached(const struct msc_evaluator *ev, const struct msc_plan *outline,
                        const struct msc_site *site) {
     size_t n_batches = msc_dataset_n_batches(msc_evaluator_dataset(ev));
