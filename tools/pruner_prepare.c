@@ -242,7 +242,8 @@ static enum msc_status rank_groups(struct msc_pruner *p, const struct msc_pruner
     }
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
-               ? MSC_FAIL(MSC_E_INVALID, "second moments of inputs are not finite")
+               ? MSC_FAIL(MSC_E_INVALID, "the second moments of weights' inputs are not finite; "
+                                         "check the dataset and the model for NaN and infinity")
                : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
@@ -367,7 +368,7 @@ static enum msc_status load_moment(struct msc_pruner *p, const struct msc_array_
                 msc_array_dim(h, 2) == msc_array_dim(means, 1) && msc_array_n_elements(means) > 0;
     int64_t groups = fits ? msc_array_dim(h, 0) : 1, n = fits ? msc_array_dim(h, 1) : 1;
     if (!fits || n_elements % n != 0 || n_elements / n % groups != 0) {
-        return MSC_FAIL(MSC_E_STATE, "missing second moments of the weight %s",
+        return MSC_FAIL(MSC_E_STATE, "no second moments that fit weight %s",
                         msc_graph_tensor(p->g, c->tensor)->name);
     }
     m->h = msc_alloc(msc_array_n_bytes(h));

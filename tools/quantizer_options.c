@@ -385,7 +385,8 @@ static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON
     return MSC_OK;
 }
 
-// A preset fixes what its runtime cannot do differently; options that contradict it are refused.
+// A target fixes the options that its runtime does not support otherwise. Fails if the
+// configuration contradicts them.
 static enum msc_status apply_target(struct msc_quantizer_options *out, const cJSON *config) {
     const struct msc_target *t = out->target;
     out->weights = (struct msc_operand_scheme){.is_symmetric = true, .is_per_channel = true};

@@ -1,5 +1,5 @@
-// Merges, hashes and applies strategies: work on both the edits of tensors (strategy.c) and the
-// pruning (strategy_prune.c).
+// Merges, hashes and applies strategies, with their edits of tensors (strategy.c) and their pruning
+// (strategy_prune.c).
 #include "base/alloc.h"
 #include "graph/passes/prune.h"
 #include "tools/strategy_internal.h"
@@ -12,8 +12,7 @@ static const char *sites_text(const struct msc_target *target) {
     return target ? target->name : "inputs of joints only";
 }
 
-// Fails for other sites: the same edits mean something different if other joints read the tensor as
-// integers.
+// Fails if the sites have another target: the same edits then quantise the inputs of other joints.
 static enum msc_status check_target(const struct msc_strategy *s, const struct msc_target *target) {
     return s->target == target || s->n == 0 ? MSC_OK
                                             : MSC_FAIL(MSC_E_STATE,
@@ -65,8 +64,8 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
     if (!t->data && e->edit.quant.axis >= 0 && sites->scheme.target) {
         return MSC_FAIL(MSC_E_STATE,
-                        "the strategy has scales for axis %d of tensor %s, but activations have "
-                        "one scale each if they are requantised",
+                        "the strategy has scales for axis %d of tensor %s, but an activation of "
+                        "this target has one scale",
                         e->edit.quant.axis, e->tensor);
     }
     struct msc_quant_split split;
@@ -99,7 +98,7 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
     return MSC_OK;
 }
 
-// Activations may have a scale per channel only for joints that keep channels apart.
+// An activation may have scales per channel only if the joint does not sum over channels.
 static enum msc_status check_axis(const struct msc_strategy_edit *e, const struct msc_graph *g,
                                   const struct msc_slot *slot) {
     int32_t axis = e->edit.quant.axis;
@@ -149,8 +148,8 @@ static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struc
     }
     return found ? MSC_OK
                  : MSC_FAIL(MSC_E_STATE,
-                            "the strategy quantises tensor %s, which no joint of the model reads "
-                            "as such",
+                            "the strategy quantises tensor %s, but the model has no matching use "
+                            "of this tensor",
                             e->tensor);
 }
 

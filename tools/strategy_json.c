@@ -381,7 +381,7 @@ static enum msc_status fail_no_strategy(const char *name, const char *why) {
                     name, why);
 }
 
-// Without "sites" the strategy is for what joints read.
+// Without "sites", the sites are the tensors that joints read.
 static enum msc_status read_sites(struct msc_strategy *s, const cJSON *json, const char *name) {
     const char *target, *sites;
     if (!msc_json_get(json, "sites")) {
