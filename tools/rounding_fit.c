@@ -13,7 +13,7 @@ struct fit {
     int64_t n;          // columns of the group
     float *w;           // [n_rows, n] weights
     float *h;           // [n, n]
-    float *off, *moved; // [n_rows, n]
+    float *off, *moved; // [n_rows, n] errors q - w, and errors times h
     struct msc_range *ranges;
     float *scales; // [n_rows] under the current candidates
     int32_t *zero_points;
