@@ -56,8 +56,8 @@ struct msc_warm_point {
 
 struct msc_warm {
     size_t n_told, n_tried;
-    const struct msc_warm_point
-        *points; // [n_told + n_tried]: points to observe, then points to try
+    // [n_told + n_tried]: points to observe, then points to try.
+    const struct msc_warm_point *points;
 };
 
 // Reads the header's member `warm` (NULL: nothing was taken) for a space, into memory of the arena.

@@ -13,9 +13,8 @@ struct msc_warm_taking {
     const struct msc_warm_options *options;
     const struct msc_space *space;
     struct msc_arena arena;
-    struct msc_points points; // baselines and points taken so far
-    struct msc_str told,
-        tried; // text of two lists of the member `warm`, without the closing brackets
+    struct msc_points points;   // baselines and points taken so far
+    struct msc_str told, tried; // text of two lists in `warm`, without the closing brackets
 };
 
 // State of one file.

@@ -419,8 +419,8 @@ static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
 
 // A file that was set aside: a search's record or its section's strategy file.
 struct aside {
-    const char *record, *path,
-        *now; // borrowed from the page: the search's record, the former path, the present path
+    // Borrowed from the page: the search's record, and the file's former and present paths.
+    const char *record, *path, *now;
 };
 
 static const char *behind(const char *text) {

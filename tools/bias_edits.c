@@ -13,9 +13,9 @@ static const double most_sum = 0x1.1p30;
 // The edit of a bias for one combination of edits of activation, weight and bias.
 struct made {
     const struct msc_edit *x, *w, *b; // b NULL: the bias keeps the model's elements
-    bool has_shift;                   // the elements include the tail's bias
+    bool has_shift;                   // do the elements include the constant that the tail adds?
     struct msc_edit shifted, rounded;
-    struct msc_array *elements;  // elements of `shifted`; NULL: not shifted
+    struct msc_array *elements;  // elements of `shifted`; NULL: the bias is not shifted
     const struct msc_edit *edit; // the first edit of the chain; NULL: the bias is not edited
     struct made *next;
 };

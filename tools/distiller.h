@@ -26,8 +26,7 @@
 struct msc_distiller_job {
     const struct msc_tensor *weight; // must have elements
     const struct msc_slot *slot;     // a use of the weight
-    const struct msc_quant
-        *now; // the weight in the plan; the result keeps its bits and scale layout
+    const struct msc_quant *now; // quantisation in the plan; the result keeps its bits and layout
     const struct msc_moment *moment; // of the weight's inputs under the plan
     const struct msc_target *target; // NULL: none
     double ridge;                    // > 0

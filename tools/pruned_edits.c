@@ -14,7 +14,7 @@ struct variant {
     struct variant *next;
 };
 
-// A mask or replaced elements, followed by a previous edit.
+// The edits that remove channels of a tensor, followed by the edit `then`.
 struct chain {
     const struct msc_prune_made *made;
     const struct msc_edit *then;

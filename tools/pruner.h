@@ -7,9 +7,9 @@
 // (tools/second_moment.h), centred if its joint has a bias, and c the columns of one unit:
 //
 //     l1, l2    sum of |w|, or of w^2, over the weights that produce the unit
-//     energy    sum over consumers of tr(W_c C_cc W_c') / tr(W C W'): the unit's share of their
-//     energy hessian   like energy, but counts only what other channels cannot compensate: each
-//     step
+//     energy    sum over consumers of tr(W_c C_cc W_c') / tr(W C W'): the unit's share of the
+//               energy of their outputs
+//     hessian   like energy, but counts only what other channels cannot compensate: each step
 //               removes the unit of least tr(W_c ((C^-1)_cc)^-1 W_c') and updates W and C^-1
 //               (B. Hassibi and D. Stork, "Second order derivatives for network pruning", NIPS
 //               1992; E. Frantar and D. Alistarh, "Optimal Brain Compression", NeurIPS 2022)
@@ -155,10 +155,10 @@ struct msc_pruner_preparation {
 enum msc_status msc_pruner_prepare(struct msc_pruner *p, struct msc_evaluator *ev,
                                    const struct msc_pruner_preparation *preparation);
 bool msc_pruner_uses(const struct msc_pruner *p, enum msc_criterion criterion);
-// Ranks the units of a group by scores [n_units]: those of lowest score are removed first.
+// Ranks the units of a group by scores [n_units]: units of lowest score are removed first.
 enum msc_status msc_pruner_rank(struct msc_pruner *p, int32_t group, enum msc_criterion criterion,
                                 const double scores[]);
-// Read and write the order of a group by a criterion in the cache.
+// Read the order of a group's units by a criterion from the cache, and write it to the cache.
 enum msc_status msc_pruner_recall_order(bool *found, struct msc_pruner *p, int32_t group,
                                         enum msc_criterion criterion, struct msc_pruner_kept *k);
 enum msc_status msc_pruner_keep_order(struct msc_pruner_kept *k, const struct msc_pruner *p,

@@ -74,10 +74,11 @@ struct msc_pruner_rows {
     bool is_centred;     // the moments are centred
     const int32_t *unit; // [n_columns], or MSC_NO_ID: the column is never removed
 };
-// For a consumer with moments or a part of its own (pruner_rows.c). Allocates in the arena.
+// Prepares the rows of a consumer, which must have moments or a part of its own (pruner_rows.c).
+// Allocates in the arena.
 enum msc_status msc_pruner__rows(struct msc_pruner_rows *out, const struct msc_pruner *p,
                                  const struct msc_consumer *c, struct msc_arena *arena);
-// C [k][l] of one group of a moment.
+// Element [k][l] of the moments C of one group.
 static inline double msc_pruner__moment(const struct msc_pruner_rows *r,
                                         const struct msc_consumer *c, int64_t group, int64_t k,
                                         int64_t l) {
@@ -115,7 +116,7 @@ uint64_t msc_pruner__allowed(const struct msc_pruner *p, int32_t part);
 // MSC_E_INVALID: a pattern matches no part; the message says how to list the parts.
 enum msc_status msc_pruner__check_rules(const struct msc_pruner *p);
 
-// The effect of rounding on a density of a group (pruner_parts.c).
+// How many units of a group a density keeps after rounding (pruner_parts.c).
 enum msc_rounded { MSC_ROUNDED_TO_NONE, MSC_ROUNDED_TO_SOME, MSC_ROUNDED_TO_ALL };
 enum msc_rounded msc_pruner__rounded(const struct msc_pruner *p, int32_t group, double density);
 

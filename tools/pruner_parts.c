@@ -94,7 +94,8 @@ static enum msc_status part_init(struct msc_pruner_group *part, struct msc_prune
     return MSC_ALLOCATED(part->cuts && part->cut_of);
 }
 
-// The cut that keeps nearest to n_kept; if two are equally near, the one that keeps more.
+// The cut that keeps a number nearest to n_kept. If two cuts are equally near, the cut that keeps
+// more.
 static uint32_t nearest_cut(const struct msc_pruner_group *part, int32_t n_kept) {
     uint32_t best = 0;
     for (uint32_t i = 1; i < part->n_cuts; i++) {

@@ -89,7 +89,7 @@ struct reading {
     int64_t group; // index in the consumer's moment
     int32_t n_units;
     double share;     // 1 / energy of the consumer
-    int64_t *columns; // of all units, unit by unit
+    int64_t *columns; // columns of all units, unit by unit
     int64_t *first;   // [n_units + 1] start of each unit's columns in `columns`
     double *w;        // [n_rows, n]
     double *c;        // [n, n] the moments

@@ -453,7 +453,7 @@ static enum msc_status check_quant_numbers(const struct msc_quantizer *q, int32_
                            q->sites.sites[site].name, q->choices[choice].label);
 }
 
-// Optional: without integers, weights are rounded to nearest.
+// Checks the integers. They are optional: without integers, weights are rounded to nearest.
 static enum msc_status check_integers(const struct msc_quantizer *q, int32_t site, size_t choice,
                                       const struct msc_array *integers) {
     const struct msc_tensor *t = msc_graph_tensor(q->graph, q->sites.sites[site].tensor);
@@ -469,7 +469,7 @@ static enum msc_status check_integers(const struct msc_quantizer *q, int32_t sit
     return MSC_OK;
 }
 
-// Optional: shifts, for weights whose biases can take them.
+// Checks the shifts. They are optional, and only for weights whose biases can take them.
 static enum msc_status check_shifts(const struct msc_quantizer *q, int32_t site, size_t choice,
                                     const struct msc_array *shifts) {
     bool fits =

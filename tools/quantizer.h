@@ -59,8 +59,8 @@ struct msc_fixed_site {
     const char *pattern, *label;
 };
 
-// Restricts the sites that match all given fields to these choices. NULL and MSC_SITE_KINDS match
-// all; patterns have * and ?.
+// Restricts the sites that match all given fields to the choices in `allowed`. NULL and
+// MSC_SITE_KINDS match all sites; patterns have * and ?.
 struct msc_choice_rule {
     int kind;         // enum msc_site_kind
     const char *name; // name of the site or of its tensor

@@ -251,7 +251,7 @@ struct rounding {
     struct msc_evaluator *ev;
     const struct msc_quantizer_rounding *options;
     struct msc_array_log *kept; // the cache; NULL: none, or disabled after an error
-    int32_t *slots, *sites;     // [n] per use
+    int32_t *slots, *sites;     // [n] slot and site of each use
     struct msc_moment *moments; // [n], each held from measurement until rounding
     size_t n, n_measured, n_rounded;
 };

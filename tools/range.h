@@ -1,12 +1,13 @@
 // Observers: derive the range that integers should cover from the observed values of a tensor.
 //
 //   minmax      the smallest and largest value
-//   percentile  the range without the outermost 100 - `percentile` percent of the values on each
-//   side mse         the range with the least squared rounding error. All schemes try CANDIDATES
-//   ranges with both ends shrunk by the same factor. Asymmetric schemes then start from the best of
-//   these and move one end at a time to the best of CANDIDATES positions, until neither end moves
+//   percentile  the range without the outermost 100 - `percentile` percent of the values per side
+//   mse         the range with the least squared rounding error. All schemes try CANDIDATES ranges
+//               with both ends shrunk by the same factor. Asymmetric schemes then start from the
+//               best of these ranges and move one end at a time to the best of CANDIDATES
+//               positions, until neither end moves
 //   hessian     the range with the least output error, for weights of convolutions and linear
-//   layers (tools/rounding.h); for other weights minmax, for activations mse
+//               layers (tools/rounding.h); for other weights minmax, and for activations mse
 //
 // Every range includes 0. Symmetric quantisation uses its larger end on both sides.
 #ifndef MSC_TOOLS_RANGE_H

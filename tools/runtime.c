@@ -70,7 +70,7 @@ static enum msc_status find_command(const char **argv[], struct msc_arena *arena
 
 // ---- A request and its answer -----------------------------------------------------------------
 
-// Lines with only a note are progress and reset the timeout.
+// Waits for the answer. Lines with only a note report progress and reset the timeout.
 static enum msc_status runtime_answer(struct msc_runtime *r, cJSON **answer) {
     for (;;) {
         cJSON *line = NULL;
@@ -88,7 +88,8 @@ static enum msc_status runtime_answer(struct msc_runtime *r, cJSON **answer) {
     }
 }
 
-// An error reported by the program itself leaves it usable; after any other error it is ended.
+// An error that the program itself reports leaves it usable. After any other error the program is
+// ended.
 static enum msc_status fail_runtime(struct msc_runtime *r, enum msc_status status,
                                     const char *method) {
     status = status == MSC_E_CANCELLED ? status : msc_status_prefix(status, PROGRAM ", %s", method);

@@ -30,7 +30,7 @@ struct msc_runtime;
 
 struct msc_runtime_options {
     const char *const *command;      // NULL-terminated; NULL: found as described above
-    double timeout_s;                // longest time without a line; each loaded model sends one
+    double timeout_s;                // longest silence; the program sends a note per loaded model
     const struct msc_cancel *cancel; // polled while waiting; may be NULL
 };
 
@@ -69,7 +69,7 @@ struct msc_runtime_job {
     const char *runtime; // name of the runtime
     const char *const *models;
     size_t n_models;
-    const char *inputs; // .npz of the inputs' samples (data/dataset.h); NULL: random ones
+    const char *inputs; // .npz of the inputs' samples (data/dataset.h); NULL: random inputs
     int64_t batch;      // samples per run, if the model accepts any number
     const struct msc_binding *bindings; // lengths of random inputs' symbolic axes; default 1
     size_t n_bindings;

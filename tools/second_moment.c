@@ -21,9 +21,9 @@ struct use {
     int32_t weight_slot, input_slot; // input_slot MSC_NO_ID: no moment
     int64_t n_groups, n_columns;
     int64_t *count; // [n_places] rows taken from the place
-    float **waiting
-        [2];     // per trial [n_places]: rows [n_groups, count, n_columns] not yet added, or NULL
-    size_t turn; // the next place whose rows are added
+    // For each trial [n_places]: rows [n_groups, count, n_columns] that are not yet added, or NULL.
+    float **waiting[2];
+    size_t turn;    // the next place whose rows are added
     bool is_adding; // a thread is adding to the sums
     struct msc_moment_sums sums;
 };
