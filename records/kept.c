@@ -71,7 +71,7 @@ static enum msc_status kept_leave_out(cJSON *kept, struct msc_record *record) {
     return MSC_OK;
 }
 
-// *Sets *fits: do all new measurements belong to the record's current state?
+// Sets *fits: do all new measurements belong to the record's current state?
 static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct msc_record *record) {
     struct msc_record_line best;
     bool has_best = msc_record_best(&best, record);

@@ -20,7 +20,7 @@ struct cJSON;
 // Saves the numbers of a report that was made with an environment. The file is replaced atomically.
 enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSON *report);
 
-// **out is owned by the caller (cJSON_Delete). It is NULL if there are no valid results. `log` gets
+// *out is owned by the caller (cJSON_Delete). It is NULL if there are no valid results. `log` gets
 // a warning if the file is damaged or was written for another state of the record; results that are
 // still valid are returned. The lines that the file lists as left out are also left out of `record`
 // (msc_record_leave_out). Fails only with MSC_E_NOMEM.

@@ -25,7 +25,7 @@ enum msc_status msc_kept_file_load(cJSON **out, const struct msc_kept_kind *kind
 
 // Adds the `id` of a trial and the `checksum` of its line.
 enum msc_status msc_kept_bind_row(cJSON *row, const struct msc_record *record, int64_t id);
-// *Sets *fits: does the row's checksum equal that of the current line with the row's id?
+// Sets *fits: does the row's checksum equal that of the current line with the row's id?
 enum msc_status msc_kept_row_fits(bool *fits, const cJSON *row, const struct msc_record *record);
 // Adds a copy of `value` as a member, unless `value` is NULL.
 enum msc_status msc_kept_add_copy(cJSON *object, const char *key, const cJSON *value);

@@ -114,7 +114,7 @@ enum msc_status msc_record_open_best(struct msc_record **out, const char *path, 
 // Reads all lines without holding them; fails like msc_record_open. *n_bytes is the length of the
 // valid part.
 enum msc_status msc_record_check(uint64_t *n_bytes, const char *path, const struct msc_log *log);
-// *Sets *out: does the file begin like a record? MSC_E_NOT_FOUND: the file does not exist.
+// Sets *out: does the file begin like a record? MSC_E_NOT_FOUND: the file does not exist.
 enum msc_status msc_record_is_file(bool *out, const char *path);
 // Releases the lock; what was read or appended remains readable. Uncommitted lines are dropped.
 void msc_record_release(struct msc_record *record);

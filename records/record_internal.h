@@ -163,7 +163,7 @@ void msc_record__forget_uncommitted(struct msc_record *record);
 enum msc_status msc_record__read_header(struct msc_record *record, const char *line, size_t length);
 // Opens the file and reads its header.
 enum msc_status msc_record__open_lines(struct msc_record *record, struct msc_record_reader *reader);
-// Reads on to the next trial, whose id must be n_trials. **out is &record->line, or NULL if no
+// Reads on to the next trial, whose id must be n_trials. *out is &record->line, or NULL if no
 // valid line follows (yet). Adds segments that come before it. Sets was_cut, and n_bytes to the
 // length of the valid part. MSC_E_FORMAT: the invalid rest cannot be the torn end of one write.
 enum msc_status msc_record__next_line(struct msc_record_line **out, struct msc_record *record,

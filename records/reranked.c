@@ -109,7 +109,7 @@ enum msc_status msc_reranked_n_top(size_t *n, const char *path) {
     return status;
 }
 
-// *Sets *fits: are the measured trials the record's best trials?
+// Sets *fits: are the measured trials the record's best trials?
 static enum msc_status check_candidates(bool *fits, const cJSON *reranked,
                                         const struct msc_record *record) {
     const cJSON *plans = msc_json_get(reranked, "plans");

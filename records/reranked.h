@@ -1,8 +1,8 @@
 // RECORD.rerank.json: the best trials of a record, ordered by measurements of their exported models
 // (records/rerank.h), with these measurements. docs/record.md describes its members.
 //
-//     MSC_TRY(msc_reranked_load(&reranked, record, log));     // NULL: no valid file const struct
-//     msc_report_options options = {.record = record, .reranked = reranked};
+//     MSC_TRY(msc_reranked_load(&reranked, record, log));     // NULL: no valid file
+//     const struct msc_report_options options = {.record = record, .reranked = reranked};
 //
 // Until all trials are measured, the file has no `by`, and its rows are in the search's order.
 // Measurements in the file are not repeated.

@@ -256,7 +256,7 @@ static enum msc_status replay_round(struct msc_search *s, size_t n, size_t *n_ta
     return MSC_OK;
 }
 
-// *Replays and evaluates a round's n proposals. Sets *is_cut if the round ended before its last
+// Replays and evaluates a round's n proposals. Sets *is_cut if the round ended before its last
 // proposal; *end says why.
 static enum msc_status run_proposals(struct msc_search *s, size_t n, enum msc_record_warm warm,
                                      bool *is_cut, enum msc_search_end *end) {
@@ -294,7 +294,7 @@ static enum msc_status run_proposals(struct msc_search *s, size_t n, enum msc_re
     return MSC_OK;
 }
 
-// Runs one round. The agent observes it if it is complete. *Sets *is_over if the search ends here.
+// Runs one round. The agent observes it if it is complete. Sets *is_over if the search ends here.
 static enum msc_status run_round(struct msc_search *s, bool *is_over, enum msc_search_end *end) {
     begin_round(s);
     if (is_at_beginning(s)) {

@@ -39,7 +39,7 @@ struct msc_warm_options {
     const struct msc_log *log;
 };
 
-// *Sets *out, owned by the caller, to the header's member `warm`, with its points as text
+// Sets *out, owned by the caller, to the header's member `warm`, with its points as text
 // (cJSON_Raw). `log` gets a line per file that says what was taken and which tasks the file lacks.
 // MSC_E_INVALID: a file has no task of this space, or is neither a record nor a strategy file.
 enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_options *options);
