@@ -167,7 +167,7 @@ static enum msc_status runner_open(struct check_runner *r) {
     return msc_agent_open(&r->agent, run->subject->config, space, &r->goal, run->seed, &agent_host);
 }
 
-// The caller finishes the trace, also after a failure.
+// Runs the agent and records its trials. The caller finishes the trace, also after a failure.
 static enum msc_status trace_make(struct check_trace *trace, const struct check_run *run) {
     struct check_runner r = {.run = run, .trace = trace};
     enum msc_status status = MSC_OK;
@@ -200,7 +200,7 @@ static enum msc_status check_init(const void *subject) {
     return MSC_OK;
 }
 
-// msc_agent_ask itself checks that choices are in range.
+// Only runs the agent, because msc_agent_ask checks that choices are in range.
 static enum msc_status check_proposals(const void *subject) {
     static const char *const envs[] = {small_toy, bounded_toy, pareto_toy, single_toy};
     for (size_t i = 0; i < 8; i++) {

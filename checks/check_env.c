@@ -87,7 +87,7 @@ static enum msc_status try_rule(enum msc_status (*rule)(struct check_set *a, str
 
 // ---- Rules ------------------------------------------------------------------------------------
 
-// msc_env_create itself checks that the space is valid.
+// Checks the order of choices by cost; msc_env_create itself checks that the space is valid.
 static enum msc_status rule_space(struct check_set *a, struct check_set *b) {
     const struct msc_space *space = msc_env_space(a->env);
     double reference[MSC_MAX_METRICS];

@@ -101,7 +101,7 @@ struct msc_bridge_local_options {
     bool are_jobs;
     size_t name_at;
     const char *job_name; // prefix of all job names
-    // Optional: called before the first job and after the last.
+    // Optional: `begin` is called before the first job, and `end` after the last.
     enum msc_status (*begin)(void *payload);
     void (*end)(void *payload);
     void *payload;

@@ -19,13 +19,13 @@ struct msc_pool_worker {
     enum msc_pool_worker_state state;
     char name[160];    // "host 123" or "host 123 of job 45", for example
     bool has_joined;   // was the worker ever ready?
-    bool is_new;       // is its arrival yet to be reported?
-    double heard_s;    // time of its last line
-    double busy_s;     // time of its last report that it is measuring
-    double answered_s; // time of its last answer
+    bool is_new;       // is the worker's arrival yet to be reported?
+    double heard_s;    // time of the worker's last line
+    double busy_s;     // time of the worker's last report that it is measuring
+    double answered_s; // time of the worker's last answer
     size_t n_open;     // parts assigned to it
     uint64_t n_parts;  // parts assigned to it so far, not counting copies of others' parts
-    int64_t since;     // id of the first trial that it may have measured
+    int64_t since;     // id of the first trial that the worker may have measured
 };
 
 // A worker that a part is assigned to.

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-// Prior of the statistics: the standard deviation of single-batch factors (FIRST_SPREAD), weighted
-// like FIRST_CHANGES observed changes.
+// Prior of the statistics: the standard deviation of the log factor of a single batch
+// (FIRST_SPREAD), weighted like FIRST_CHANGES observed changes.
 #define FIRST_SPREAD 0.3
 #define FIRST_CHANGES 4
 // If the standard error at a rung is larger than this, no trial ends there, unless it is the last
@@ -105,8 +105,8 @@ static void note_changes(struct msc_race_known *known, const struct msc_race *ra
     }
 }
 
-// The sums of the best trial or of a baseline, whichever is nearest to `sum` at the rung; NULL if
-// there are none.
+// The losses at rungs of the best trial or of a baseline, whichever is nearest to `sum` at this
+// rung; NULL if there are neither.
 static const double *nearest_reference(const struct msc_race_known *known, size_t rung,
                                        double sum) {
     const double *nearest = NULL;

@@ -169,8 +169,8 @@ bool msc_record_is_elsewhere(const struct msc_record *record);
 // The results of these functions are borrowed until close.
 const char *msc_record_path(const struct msc_record *record);
 const struct cJSON *msc_record_header(const struct msc_record *record);
-const struct msc_space *
-msc_record_space(const struct msc_record *record); // without costs and features
+// Without costs and features.
+const struct msc_space *msc_record_space(const struct msc_record *record);
 const struct msc_goal *msc_record_goal(const struct msc_record *record);
 const struct msc_race *msc_record_race(const struct msc_record *record);
 // True if a race eliminated the trial before all batches were evaluated.
@@ -180,7 +180,7 @@ uint32_t msc_record_parallel(const struct msc_record *record); // proposals per 
 size_t msc_record_n_trials(const struct msc_record *record);
 // The line is assembled on each call; its pointers are borrowed.
 struct msc_record_line msc_record_trial(const struct msc_record *record, size_t id);
-double msc_record_elapsed_s(const struct msc_record *record);       // time of the last trial, or 0
+double msc_record_elapsed_s(const struct msc_record *record);       // search time so far; 0: none
 bool msc_record_holds(const struct msc_record *record, int64_t id); // is the trial in memory?
 // Number of a trial's line in the file, from 1.
 size_t msc_record_line_number(const struct msc_record *record, int64_t id);

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define MAGIC "mscatt1"
-// A round that vanished this often runs its trials one by one. A trial that vanished this often
-// while running alone has failed.
+// A round or trial vanishes if the process ends in an unknown way. A round that vanished this often
+// runs its trials one by one. A trial that vanished this often while running alone has failed.
 #define ROUND_VANISHED_LIMIT 2
 #define TRIAL_VANISHED_LIMIT 3
 // A trial that was killed from outside this often while running alone has failed. A single kill may

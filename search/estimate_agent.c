@@ -106,7 +106,7 @@ static bool is_probed(const struct probe *p) {
 }
 
 // Makes up results: costs and losses increase with the index of a choice, with a different factor
-// for each task. Losses grow faster than the sum over tasks.
+// for each task. Losses grow faster than linearly in the sum over tasks.
 static void make_up(struct msc_trial *trial, const struct probe *p) {
     const struct msc_space *space = p->space;
     double sum = 0.0;
@@ -161,7 +161,7 @@ static enum msc_status make_probe(struct probe *p) {
     return MSC_OK;
 }
 
-// Runs one round; *n: number of proposals.
+// Runs one round. Sets *n to the number of proposals.
 static enum msc_status probe_round(struct probe *p, size_t *n) {
     double before_s = p->seconds;
     double begin_s = msc_clock_seconds();

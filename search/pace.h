@@ -29,7 +29,7 @@ struct msc_pace {
     struct msc_rate trials; // seconds per trial, as part of an evaluation
     size_t n_beside;        // trials that run in parallel; fewer would leave threads idle
     bool is_full;           // would more trials in parallel be no faster?
-    size_t n_last;          // trials of the last evaluation; 0: none after the first
+    size_t n_last;          // trials of the last evaluation after the first; 0: none yet
     double last_s;
 };
 

@@ -16,8 +16,8 @@ struct msc_points { // initialise with zeros
 
 // Points are identified by 128-bit hashes; choices are not compared.
 struct msc_hash msc_point_hash(const uint32_t choices[], size_t n_tasks);
-int64_t msc_points_find(const struct msc_points *points,
-                        struct msc_hash hash); // the point's trial; -1: none
+// The trial of a point; -1: none.
+int64_t msc_points_find(const struct msc_points *points, struct msc_hash hash);
 // Adds a point or replaces its trial. After MSC_E_NOMEM the table is unchanged.
 enum msc_status msc_points_set(struct msc_points *points, struct msc_hash hash, int64_t id);
 // Marks a point as settled. It must be in the table.

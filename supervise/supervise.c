@@ -55,8 +55,8 @@ struct supervisor {
     struct msc_watchdog watchdog;
     uint64_t last_beat_ns;
     bool was_limit;  // the worker was killed at a time limit
-    bool was_quiet;  // it was killed because it gave no sign of life
-    bool was_forced; // it was killed after requests to stop
+    bool was_quiet;  // the worker was killed after it gave no sign of life
+    bool was_forced; // the worker was killed after requests to stop
 };
 
 // Writes to the log, and also to the worker's log file, because the worker may be unable to do so.

@@ -54,7 +54,7 @@ struct msc_supervise_options {
     double lost_pause_s;
     // Optional: called with each line of `log`, to write it to the log file that the worker named.
     void (*append)(const char *path, enum msc_log_level level, const char *line);
-    // Optional: called every MSC_SUPERVISE_BEAT_S. `is_busy`: trials are in flight.
+    // Optional: called every MSC_SUPERVISE_BEAT_S. `is_busy`: are trials in flight?
     void (*beat)(bool is_busy);
 };
 
@@ -103,8 +103,8 @@ void msc_worker_end(struct msc_worker *worker);
 // The worker counts as hung after at least this long without a sign of life; 0: never. Default: 10
 // minutes.
 void msc_worker_set_quiet(struct msc_worker *worker, double seconds);
-void msc_worker_add_trial(struct msc_worker *worker,
-                          uint64_t time_us); // notes the duration of one trial
+// Notes the duration of one trial.
+void msc_worker_add_trial(struct msc_worker *worker, uint64_t time_us);
 // Should the worker end so that its successor opens the device again? True after MSC_E_LOST. True
 // also after MSC_E_DEVICE if the previous worker ended for this reason and there was no progress
 // since: then the device cannot be opened yet. The worker then ends without a message; the parent

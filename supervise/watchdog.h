@@ -27,7 +27,7 @@ void msc_watchdog_begin(struct msc_watchdog *watchdog, const struct msc_worker_p
 // Returns true if the worker hangs.
 bool msc_watchdog_look(struct msc_watchdog *watchdog, struct msc_worker_page *page,
                        uint64_t now_ns);
-// The current limit; 0: none.
+// The current limit on the time without a beat; 0: no limit.
 uint64_t msc_watchdog_limit_ns(const struct msc_worker_page *page);
 
 #endif

@@ -62,8 +62,8 @@ static enum msc_status fail_no_site(const struct msc_quantizer *q) {
         n_float32 += msc_graph_tensor(q->graph, q->sites.sites[i].tensor)->dtype == MSC_DTYPE_F32;
     }
     return n_float32 == 0 ? MSC_FAIL(MSC_E_UNSUPPORTED,
-                                     "none of the %d sites is float32, the first is %s: nothing "
-                                     "else can be quantised; export the model in float32",
+                                     "none of the %d sites is float32 (the first is %s), and only "
+                                     "float32 can be quantised; export the model in float32",
                                      q->sites.n_sites, msc_dtype_name(first->dtype))
                           : MSC_FAIL(MSC_E_INVALID,
                                      "no site is left to quantise: the graph has %d, but include, "

@@ -378,9 +378,10 @@ static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON
                         out->target->name);
     }
     if (out->all_sites && out->group == MSC_GROUP_SITE) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "env.group: with sites \"all\" a tensor has one scale for all its readers; "
-                        "use \"tensor\" or \"joint\"");
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "env.group: with sites \"all\" a tensor has one scale for all its consumers; "
+            "use \"tensor\" or \"joint\"");
     }
     return MSC_OK;
 }

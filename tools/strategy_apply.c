@@ -229,7 +229,7 @@ static enum msc_status mark_group(bool is_gone[], const struct msc_strategy_grou
     }
     return MSC_FAIL(MSC_E_STATE,
                     "the strategy prunes channels of %s, %d of %d; the model has no such group "
-                    "(mscgym graph --channels)",
+                    "(`mscgym graph MODEL --channels` lists its groups)",
                     of->name, (int)(of->n_units - of->n_kept), (int)of->n_units);
 }
 
