@@ -200,7 +200,8 @@ static enum msc_status check_init(const void *subject) {
     return MSC_OK;
 }
 
-// Only runs the agent, because msc_agent_ask checks that choices are in range.
+// Runs the agent in several toy environments. msc_agent_ask itself checks that choices are in
+// range.
 static enum msc_status check_proposals(const void *subject) {
     static const char *const envs[] = {small_toy, bounded_toy, pareto_toy, single_toy};
     for (size_t i = 0; i < 8; i++) {

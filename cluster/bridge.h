@@ -90,8 +90,8 @@ static inline void msc_bridge_close(struct msc_bridge *bridge) { // accepts NULL
 }
 
 // Workers that are children of this process: n_workers processes of the program `argv` (`mscgym
-// worker`). A worker that ends is started again, unless it failed three times in a row: it could
-// not be started, or ended or was dropped before it was ready. Raises the limit on open files if
+// worker`). A worker that ends is started again, unless three in a row failed: they could not be
+// started, or they ended or were dropped before they were ready. Raises the limit on open files if
 // the workers' pipes need it.
 struct msc_bridge_local_options {
     const char *const *argv; // NULL-terminated; all texts here are borrowed until close

@@ -23,8 +23,8 @@ struct msc_pool_worker {
     double heard_s;    // time of the worker's last line
     double busy_s;     // time of the worker's last report that it is measuring
     double answered_s; // time of the worker's last answer
-    size_t n_open;     // parts assigned to it
-    uint64_t n_parts;  // parts assigned to it so far, not counting copies of others' parts
+    size_t n_open;     // parts assigned to the worker now
+    uint64_t n_parts;  // parts assigned to the worker so far, without copies of others' parts
     int64_t since;     // id of the first trial that the worker may have measured
 };
 

@@ -19,7 +19,7 @@ struct msc_kept_kind {
 enum msc_status msc_kept_file_save(const struct msc_kept_kind *kind,
                                    const struct msc_record *record, const cJSON *object);
 // *out is owned by the caller. It is NULL if there is no file. It is also NULL if the file is
-// damaged or belongs to another record, of which `log` is warned.
+// damaged or belongs to another record; `log` then gets a warning.
 enum msc_status msc_kept_file_load(cJSON **out, const struct msc_kept_kind *kind,
                                    const struct msc_record *record, const struct msc_log *log);
 

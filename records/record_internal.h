@@ -25,7 +25,7 @@ struct msc_record_key { // "name": with quotes, escapes and colon
 
 struct msc_record {
     char *path;
-    int descriptor; // of the locked file; -1 if the record is only read or was released
+    int descriptor; // descriptor of the locked file; -1 if only reading or released
     const struct msc_log *log;
     const char *saved_path; // path of the saved copy after another program touched the file, or
                             // NULL

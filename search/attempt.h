@@ -1,6 +1,6 @@
 // Tracks in RECORD.attempt which trials were in flight when a search process died, and decides what
 // follows. The file is mapped into memory: noting a trial costs one store and survives the process.
-// The file is removed after a search that ended without an error.
+// The file is removed when a search ends, unless a resumed search needs it.
 //
 //  - Trials in flight are run alone next if the process crashed, exceeded a time limit, showed no
 //    sign of life (supervise/watchdog.h) or was killed from outside. A trial that crashes alone has

@@ -44,7 +44,7 @@ enum msc_status msc_distiller_improve(struct msc_quant *out, const struct msc_di
 
 // The output error of the weight quantised as `now`, relative to the float model, on the samples of
 // the moment. It is the mean square, summed over rows, minus a constant that does not depend on the
-// weights.
+// quantised weights.
 enum msc_status msc_distiller_error(double *out, const struct msc_distiller_job *job);
 
 #endif

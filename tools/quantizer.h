@@ -98,8 +98,8 @@ struct msc_quantizer_options {
 // Reads the quantizer's keys of an environment's configuration ("target", "sites", "group",
 // "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules",
 // "outputs"); strings and lists are in the arena. MSC_E_INVALID: the target's runtime does not
-// support a key (graph/target.h). `target` is used if the object has no "target". Without "sites",
-// sites are the tensors that joints read. A choice without an observer takes the one in
+// support a setting (graph/target.h). `target` is used if the object has no "target". Without
+// "sites", sites are the tensors that joints read. A choice without an observer takes the one in
 // "observers", or "auto" if "observers" does not name one. Without "observers" it takes "minmax".
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
