@@ -107,8 +107,9 @@ static enum msc_status choose_lines(struct msc_verify_result *result,
     for (size_t i = 0; i < n; i++) {
         ids[i] = o->ids ? o->ids[i] : (int64_t)i;
         if (ids[i] < 0 || ids[i] >= (int64_t)n_trials) {
-            status = MSC_FAIL(MSC_E_INVALID, "%s: trial %lld does not exist: the record has %zu",
-                              msc_record_path(o->record), (long long)ids[i], n_trials);
+            status =
+                MSC_FAIL(MSC_E_INVALID, "%s: trial %lld does not exist: the record has %zu trials",
+                         msc_record_path(o->record), (long long)ids[i], n_trials);
             goto out;
         }
     }

@@ -161,7 +161,7 @@ static enum msc_status check_protocol(const cJSON *request) {
     return protocol == MSC_NODE_PROTOCOL
                ? MSC_OK
                : MSC_FAIL(MSC_E_UNSUPPORTED,
-                          "init requests protocol %lld, this worker has %d: install the same "
+                          "init requests protocol %lld, but this worker has %d; install the same "
                           "mscgym on all machines",
                           (long long)protocol, MSC_NODE_PROTOCOL);
 }

@@ -20,8 +20,8 @@ static enum msc_status read_keep(struct msc_race *out, const cJSON *value, const
     return out->keep > 0.0 && out->keep < 1.0
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: keep must be more than 0 and less than 1: the share of trials that "
-                          "continue after a rung",
+                          "%s: keep must be more than 0 and less than 1; it is the share of trials "
+                          "that continue after a rung",
                           where);
 }
 

@@ -206,7 +206,7 @@ enum msc_status msc_search__check_record(const struct msc_search *s) {
     enum msc_status status =
         MSC_FAIL(MSC_E_IO,
                  "%s: another program removed or changed the record during the search; all %zu "
-                 "trials are in %s: mscgym resume %s continues it",
+                 "trials are in %s; mscgym resume %s continues the search",
                  s->options->record_path, msc_record_n_trials(s->record),
                  msc_record_path(s->record), msc_str_text(&path));
     msc_str_finish(&path);

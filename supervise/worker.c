@@ -67,8 +67,10 @@ static enum msc_status take_page(struct msc_worker *worker, const char *variable
                     (int)descriptor, 0);
     }
     if (page == MAP_FAILED || memcmp(page, MSC_WORKER_MAGIC, sizeof worker->page->magic) != 0) {
-        return MSC_FAIL(MSC_E_STATE, "%s=%s is not a page of a parent process", MSC_WORKER_VARIABLE,
-                        variable);
+        return MSC_FAIL(
+            MSC_E_STATE,
+            "%s=%s does not name the shared page of a parent process; unset this variable",
+            MSC_WORKER_VARIABLE, variable);
     }
     close((int)descriptor);
     worker->page = page;

@@ -149,7 +149,9 @@ static enum msc_status solve_groups(struct distilling *d) {
     }
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
-               ? MSC_FAIL(MSC_E_INVALID, "cannot fit weights to the second moments of their inputs")
+               ? MSC_FAIL(MSC_E_INVALID,
+                          "weights cannot be fitted, because the second moments of their inputs "
+                          "are not finite or not positive definite; check the dataset")
                : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 

@@ -70,8 +70,10 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
     }
     struct msc_quant_split split;
     if (e->edit.quant.axis >= 0 && !msc_quant_split(&split, &e->edit.quant, t->n_dims, t->dims)) {
-        return MSC_FAIL(MSC_E_STATE, "the strategy has %d scales for axis %d of tensor %s",
-                        e->edit.quant.n, e->edit.quant.axis, e->tensor);
+        return MSC_FAIL(
+            MSC_E_STATE,
+            "the strategy has %d scales for axis %d of tensor %s, which do not fit its shape",
+            e->edit.quant.n, e->edit.quant.axis, e->tensor);
     }
     const struct msc_array *integers = e->edit.quant.integers;
     if (integers && msc_array_n_elements(integers) != msc_tensor_n_elements(t)) {
@@ -85,8 +87,8 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
                         e->tensor);
     }
     if (t->dtype != MSC_DTYPE_F32) {
-        return MSC_FAIL(MSC_E_STATE, "the strategy quantises tensor %s, which is %s", e->tensor,
-                        msc_dtype_name(t->dtype));
+        return MSC_FAIL(MSC_E_STATE, "the strategy quantises tensor %s, which is %s, not float32",
+                        e->tensor, msc_dtype_name(t->dtype));
     }
     for (size_t i = 0; i < e->n_joints; i++) {
         if (msc_graph_find_joint(g, e->joints[i]) == MSC_NO_ID) {
@@ -197,7 +199,7 @@ enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct ms
     if (msc_strategy_prunes(s)) {
         return MSC_FAIL(MSC_E_STATE,
                         "%s prunes channels, which is not supported here; export the model with "
-                        "it and use that",
+                        "this strategy and use the exported model",
                         s->name ? s->name : "the strategy");
     }
     MSC_TRY(apply_all(s, g, sites, edits));
@@ -227,10 +229,11 @@ static enum msc_status mark_group(bool is_gone[], const struct msc_strategy_grou
         }
         return MSC_OK;
     }
-    return MSC_FAIL(MSC_E_STATE,
-                    "the strategy prunes channels of %s, %d of %d; the model has no such group "
-                    "(`mscgym graph MODEL --channels` lists its groups)",
-                    of->name, (int)(of->n_units - of->n_kept), (int)of->n_units);
+    return MSC_FAIL(
+        MSC_E_STATE,
+        "the strategy prunes channels of %s (%d of %d), but the model has no such group "
+        "(`mscgym graph MODEL --channels` lists its groups)",
+        of->name, (int)(of->n_units - of->n_kept), (int)of->n_units);
 }
 
 enum msc_status msc_strategy_mark(bool is_gone[], const struct msc_strategy *s,

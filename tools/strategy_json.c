@@ -225,7 +225,7 @@ static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_e
     }
     MSC_TRY(msc_json_get_array(&list, object, "joints", where));
     if (cJSON_GetArraySize(list) == 0) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: joints is empty; leave it out to mean all", where);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: joints is empty; omit it to mean all joints", where);
     }
     e->joints =
         msc_arena_array(&s->arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(e->joints[0]));
