@@ -174,7 +174,7 @@ static void test_tools_quantizer_options__bad_options(void **state) {
         {"{\"sites\":\"some\"}", "env.sites: unknown value \"some\": expected all or inputs"},
         {"{\"sites\":\"all\"}", "target generic requantises nothing"},
         {"{\"sites\":\"all\",\"target\":\"onnxruntime\",\"group\":\"site\"}",
-         "one scale for all its readers"},
+         "one scale for all its consumers"},
         {"{\"target\":\"tensorrt\",\"activations\":{\"symmetric\":false}}", "tensorrt takes"},
         {"{\"target\":\"tflite\",\"choices\":[{\"bits\":8},{\"bits\":4}]}",
          "target tflite takes 8 bits and symmetric weights; remove env.choices[1] (\"4\")"},
