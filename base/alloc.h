@@ -5,7 +5,7 @@
 //     struct msc_arena arena = {0};
 //     char *name = msc_arena_printf(&arena, "%s:%d", joint, 0);   // NULL: out of memory
 //     int *counts = msc_arena_array(&arena, n, sizeof counts[0]);
-//     MSC_TRY_OUT(msc_arena_status(&arena));                       // both are there
+//     MSC_TRY_OUT(msc_arena_status(&arena));                       // fails if either failed
 //     …
 // out:
 //     msc_arena_finish(&arena);                                    // frees everything at once

@@ -55,8 +55,8 @@ static enum msc_status fail_memory(const char *path) {
     return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
 }
 
-// Appends path components that do not exist yet. Unless the folders before a ".." will be created,
-// such a ".." is rejected, because its meaning depends on what is created later.
+// Appends path components that do not exist yet. A ".." among them is rejected unless these folders
+// will be created, because its meaning depends on what is created later.
 static enum msc_status append_absent(char **out, struct msc_arena *arena, const char *folder,
                                      const char *absent, const char *path, bool will_be_made) {
     char *joined = msc_arena_strdup(arena, folder);
@@ -85,7 +85,7 @@ static enum msc_status append_absent(char **out, struct msc_arena *arena, const 
 static enum msc_status make_absolute(char **out, struct msc_arena *arena, const char *path,
                                      bool will_be_made) {
     if (path[0] == '\0') {
-        return MSC_FAIL(MSC_E_INVALID, "a path is empty");
+        return MSC_FAIL(MSC_E_INVALID, "the path is empty, expected the name of a file or folder");
     }
     char *existing = msc_arena_strdup(arena, path);
     if (!existing) {
@@ -133,7 +133,8 @@ enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, con
     MSC_TRY(msc_path_absolute(&resolved, arena, joined));
     size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
     if (strncmp(resolved, root, length) != 0 || resolved[length] != '/') {
-        return MSC_FAIL(MSC_E_INVALID, "%s: a link leads out of %s, to %s; copy the file into it",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: a link leads out of %s, to %s; replace the link by a copy of the file",
                         path, folder, resolved);
     }
     *out = resolved;

@@ -93,8 +93,8 @@ static enum msc_status choose_name(char **out, const char *path) {
     return msc_str_take(out, &name);
 }
 
-// Creates and locks a temporary file. If another process removes or locks the file before that,
-// creates another one.
+// Creates and locks a temporary file. If another process removes or locks the file first, creates
+// another file.
 static enum msc_status make_temporary(struct msc_file_writer *w, mode_t mode) {
     struct stat info = {0};
     while (info.st_nlink == 0) {
@@ -215,7 +215,8 @@ enum msc_status msc_file_writer_commit(struct msc_file_writer *w) {
     if (rename(w->temporary, w->path) != 0) {
         return msc_file__fail("replace", w->path, errno);
     }
-    msc_file_sync_folder(w->path); // until then, the folder has a complete file under either name
+    // If a power cut prevents the sync, the folder has a complete file under one of the two names.
+    msc_file_sync_folder(w->path);
     file_write_finish(w);
     return MSC_OK;
 }

@@ -40,7 +40,7 @@ static inline bool msc_heap__is_before(const struct msc_heap *heap, size_t i, si
 // down as far as the order requires.
 static inline void msc_heap__sift_down(const struct msc_heap *heap, size_t n, size_t hole) {
     for (size_t child = 2 * hole + 1; child < n; child = 2 * hole + 1) {
-        // Without branches, because which child is smaller cannot be predicted.
+        // Computed without branches, because the processor cannot predict which child is smaller.
         size_t is_pair = child + 1 < n;
         child += is_pair & (size_t)msc_heap__is_before(heap, child, child + is_pair);
         if (!heap->is_before(heap->context, heap->spare, msc_heap__at(heap, child))) {

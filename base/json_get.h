@@ -29,7 +29,7 @@ double msc_json_number_of(const cJSON *object, const char *key);
 
 // Turns MSC_E_FORMAT into MSC_E_INVALID and keeps the message, because a mistake in a file that a
 // person wrote is invalid input, not damage. Readers of configurations wrap the functions below in
-// it.
+// this one.
 enum msc_status msc_json_of_user(enum msc_status status);
 
 // Get members of an object. Error messages begin with `where`. MSC_E_FORMAT if the member is
@@ -51,8 +51,8 @@ enum msc_status msc_json_get_array(const cJSON **out, const cJSON *object, const
 enum msc_status msc_json_get_texts(const char *const **out, size_t *n, const cJSON *object,
                                    const char *key, const char *what, const char *where,
                                    struct msc_arena *arena);
-// Fails with MSC_E_INVALID and the message that the key is unknown. Suggests a similar known key,
-// or lists them all.
+// Fails with MSC_E_INVALID and the message that the key is unknown. The message suggests a similar
+// known key, or lists all known keys.
 enum msc_status msc_json_fail_key(const char *key, const char *const known[], size_t n,
                                   const char *where);
 // Fails like msc_json_fail_key unless every key of `object` is in `known`.

@@ -25,12 +25,13 @@ struct parser {
     size_t at;
     int depth;
     const char *name;
-    struct msc_str scratch;      // the string being decoded
-    size_t text_start, text_end; // last string: its begin, and its end or the error in it
-    struct key_place *keys;      // keys of all open objects, innermost last
+    struct msc_str scratch; // the string being decoded
+    size_t text_start,
+        text_end;           // bounds of the last string; the end may be the position of an error
+    struct key_place *keys; // keys of all open objects, innermost last
     size_t n_keys;
     size_t key_capacity;
-    const char *lists_key; // lists in this member of the outermost object stay text; or NULL
+    const char *lists_key; // lists in this member of the outermost object are kept as text; or NULL
     bool is_in_lists;      // the parser is inside that member
     // Receives the elements that are not kept; may be NULL.
     enum msc_status (*take)(void *payload, const cJSON *element);
@@ -70,8 +71,8 @@ static void skip_space(struct parser *p) {
     }
 }
 
-// Characters that people and word processors write by mistake, and that are not JSON. The message
-// has ", found " and the name. The two double curly quotes come first.
+// Characters and words that people and word processors write by mistake in JSON. Error messages say
+// ", found " and the name. The double curly quotes U+201D and U+201C must come first.
 static const struct slip {
     const char *text, *name;
 } slips[] = {
@@ -441,8 +442,8 @@ static enum msc_status parse_member(struct parser *p, cJSON *object) {
         return fail_expected(p, "a key in double quotes");
     }
     MSC_TRY(parse_text(p));
-    // The value reuses the scratch buffer of the key, so the key is added to the tree first, with
-    // null as its value.
+    // Parsing the value overwrites the scratch buffer, which holds the key. The key is therefore
+    // added to the tree first, with null as its value.
     cJSON *member = cJSON_AddNullToObject(object, msc_str_text(&p->scratch));
     if (!member || msc_grow(&p->keys, &p->key_capacity, p->n_keys + 1, sizeof *p->keys) != MSC_OK) {
         return fail_memory(p);

@@ -29,7 +29,7 @@ static const struct version versions[] = {
     {"cgroup", "memory", {"memory.limit_in_bytes"}, "memory.usage_in_bytes", "total_inactive_file"},
 };
 
-// Locates a group's folder or a file in it: ROOT MOUNT GROUP / FILE.
+// Locates a group's folder: the path is `root`, `mount` and `group`, joined.
 struct place {
     const char *root;
     const char *mount;

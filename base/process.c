@@ -56,7 +56,7 @@ static void close_ends(int ends[PIPE_ENDS]) {
     }
 }
 
-// Opens three pipes, which are closed on exec. No end of them is a standard descriptor.
+// Opens three pipes, which are closed on exec. None of their ends is a standard descriptor.
 static bool open_ends(int ends[PIPE_ENDS]) {
     for (int i = 0; i < PIPE_ENDS; i++) {
         ends[i] = -1;
@@ -348,8 +348,8 @@ char *msc_process__take_line(struct msc_process *process, size_t *length, size_t
     return start;
 }
 
-// Checks whether the process has ended; that ends the program. Its children may keep its output
-// open and even write more, but only the bytes in the pipe at that moment are read.
+// Checks whether the process has ended. If so, the program has ended too. Its children may keep its
+// output open and even write more, but only the bytes in the pipe at that moment are read.
 static void notice_end(struct msc_process *process) {
     double now_s = msc_clock_seconds();
     if (process->is_at_end || now_s < process->next_look_s) {

@@ -39,13 +39,13 @@ enum msc_status msc_process_send(struct msc_process *process, const char *text, 
 enum msc_status msc_process_receive(struct msc_process *process, const char **line, size_t *length,
                                     double timeout_s);
 // Send and receive without waiting, for callers that serve several programs. Sending writes as much
-// as the input takes now. Receiving returns the next line, or NULL if no complete line has arrived
-// yet. Errors as above.
+// as the input accepts now. Receiving returns the next line, or NULL if no complete line has
+// arrived yet. Errors are those of msc_process_send and msc_process_receive.
 enum msc_status msc_process_send_some(struct msc_process *process, const char *text, size_t length,
                                       size_t *n_sent);
 enum msc_status msc_process_next_line(struct msc_process *process, const char **line,
                                       size_t *length);
-// The descriptors to poll before these calls.
+// The descriptors to poll before sending (input) and receiving (output) in this way.
 int msc_process_input(const struct msc_process *process);
 int msc_process_output(const struct msc_process *process);
 // For programs that answer each request, a line of JSON, with a line of JSON. Sends a request,
@@ -56,15 +56,15 @@ enum msc_status msc_process_request(struct msc_process *process, struct msc_str 
 // object. If the answer is {"error":"text"}, MSC_E_STATE with that text.
 enum msc_status msc_process_answer(struct msc_process *process, struct cJSON **answer,
                                    double timeout_s);
-// Runs a program that reads no input until it ends, for at most `timeout_s`. If the program
-// succeeds, its children may keep running; if it fails, they are ended. *last is the last non-blank
-// line of its output, trimmed. MSC_E_STATE if the program failed (exit status, signal), wrote
-// nothing or took too long; otherwise errors as for msc_process_start.
+// Runs a program without input until it ends, for at most `timeout_s`. If the program succeeds, its
+// children may keep running; if it fails, they are ended. *last is the last non-blank line of its
+// output, trimmed. MSC_E_STATE if the program failed (exit status, signal), wrote nothing or took
+// too long; otherwise errors as for msc_process_start.
 enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], const char *folder,
                                 double timeout_s, const struct msc_cancel *cancel, int level);
-// Runs a program that reads no input until it ends, and discards its output. `environment` is a
-// NULL-terminated list of NAME=VALUE to add to our environment. Errors as for msc_process_run, but
-// MSC_E_IO if the program failed or took too long.
+// Runs a program without input until it ends, and discards its output. `environment` is a
+// NULL-terminated list of NAME=VALUE to add to the caller's environment. Errors as for
+// msc_process_run, but MSC_E_IO if the program failed or took too long.
 enum msc_status msc_process_call(const char *const argv[], const char *const environment[],
                                  double timeout_s, const struct msc_cancel *cancel, int level);
 // Closes the program's input, waits `grace_s` for it to end, then ends the program and the rest of

@@ -16,14 +16,14 @@ struct msc_process {
     // so the id is not reused until then.
     pid_t pid;
     siginfo_t death;                 // how the process ended, valid once it has ended
-    int input;                       // the program's input, which we write
-    int output;                      // the program's output, which we read
+    int input;                       // the program's input, written here
+    int output;                      // the program's output, read here
     const struct msc_cancel *cancel; // NULL: waits cannot be cancelled
     int cancel_level;
     char *name;
     char *buffer;
     size_t capacity;
-    size_t begin; // of the bytes that are read but not yet returned
+    size_t begin; // [begin, end) in `buffer`: bytes read but not yet returned
     size_t end;
     double next_look_s; // time of the next check whether the program still runs
     bool is_at_end;     // the process has ended
@@ -36,7 +36,7 @@ enum msc_process_waited {
     MSC_PROCESS_CANCELLED,
 };
 
-// Like msc_process_start. `environment` NULL: our own. The child gets `death_signal` when the
+// Like msc_process_start. `environment` NULL: the caller's. The child gets `death_signal` when the
 // starting thread ends.
 enum msc_status msc_process__start(struct msc_process **out, const char *const argv[],
                                    const char *folder, char *const environment[], int death_signal);

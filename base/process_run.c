@@ -100,7 +100,8 @@ enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], 
     return status == MSC_E_IO ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
 }
 
-// `more` followed by our environment. The first entry of a name is the valid one.
+// `more` followed by the caller's environment. Of several entries with one name, the first is
+// valid.
 static char **join_environment(const char *const more[], struct msc_arena *arena) {
     size_t n_more = 0;
     size_t n_ours = 0;

@@ -61,7 +61,8 @@ enum msc_status msc_program_name_error(const struct msc_program *p, enum msc_sta
 void msc_program_stop(struct msc_program *p) {
     static const char farewell[] = "{\"method\":\"done\"}\n";
     if (p->process) {
-        // Whether the program still listens makes no difference here.
+        // From here on, requests to cancel are ignored, and so are errors: the program may have
+        // stopped reading.
         msc_process_set_cancel(p->process, NULL, 0);
         (void)msc_process_send(p->process, farewell, sizeof farewell - 1, STOP_GRACE_S);
         msc_process_stop(p->process, STOP_GRACE_S);

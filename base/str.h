@@ -38,8 +38,8 @@ void msc_str_item(struct msc_str *s, const char *text);
 void msc_str_i64(struct msc_str *s, int64_t value);
 void msc_str_u64(struct msc_str *s, uint64_t value);
 // The shortest decimal that strtod reads back to the same double, independent of the locale.
-// Exponents are written like "1e-05", as with %g. For some powers of two, one digit longer than the
-// shortest. Not finite: "nan", "inf", "-inf".
+// Exponents are written like "1e-05", as with %g. For some powers of two, the text is one digit
+// longer than the shortest. Other texts: "nan", "inf", "-inf".
 void msc_str_double(struct msc_str *s, double value);
 // Like msc_str_double, for a float.
 void msc_str_float(struct msc_str *s, float value);
@@ -56,7 +56,8 @@ enum msc_status msc_str_take(char **out, struct msc_str *s);
 // earlier append.
 char *msc_str_keep(struct msc_str *s, struct msc_arena *arena);
 
-// Reads an integer or a real number. False if it does not fill all of `text`, or overflows.
+// Reads an integer or a real number. False if `text` contains anything else, or the number
+// overflows.
 bool msc_parse_i64(int64_t *out, const char *text);
 bool msc_parse_u64(uint64_t *out, const char *text);
 bool msc_parse_double(double *out, const char *text);

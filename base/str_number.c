@@ -163,7 +163,7 @@ bool msc_round_decimal(double *out, uint64_t mantissa, int exponent) {
         *out = 0.0;
         return true;
     }
-    // both are exact, so the operation rounds once
+    // mantissa and power of ten are exact, so the operation rounds once
     if (mantissa >> 53 == 0 && exponent >= -22 && exponent <= 22) {
         *out =
             exponent < 0 ? (double)mantissa / tens[-exponent] : (double)mantissa * tens[exponent];
@@ -172,7 +172,7 @@ bool msc_round_decimal(double *out, uint64_t mantissa, int exponent) {
     if (exponent > 0 || exponent < -27) {
         return false;
     }
-    uint64_t power = fives[-exponent]; // 10^n = 5^n * 2^n; the exponent below has the 2^n
+    uint64_t power = fives[-exponent]; // 10^n = 5^n * 2^n; `exponent` below accounts for 2^n
     int up = __builtin_clzll(mantissa);
     int up_power = __builtin_clzll(power);
     *out = round_quotient(mantissa << up, power << up_power, exponent - up + up_power);

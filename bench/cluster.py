@@ -123,7 +123,7 @@ def spent_on_trials(search, n_wanted, more, cluster):
 
 
 def measure(options, name, folder, where, cluster):
-    """The rates of both, and whether the records were the same."""
+    """The rates with and without workers, and whether their records were the same."""
     values = common.inputs(name, options.images)
     agent = {"type": "evolutionary", "population": 32, "mutation": 0.05}
     rates, records = {"one process": [], options.cluster: []}, {}

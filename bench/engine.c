@@ -1,11 +1,12 @@
-// Measures the cost of the search engine itself. Toy trials take almost no time to evaluate; they
-// go through the agent, the loop and a record that is synced at each commit.
+// Measures the cost of the search engine itself. Toy trials take almost no time to evaluate. Each
+// goes through the agent, the loop and a record that is synced at each commit.
 //
 //     bench_engine [--agent NAME] [--tasks 48] [--parallel 64] [--trials 20000] [--repeats 5]
 //                  [--json FILE]
 //
-// Prints, for each repeat, trials per second of wall time, and per second of wall time without the time
-// that the system took to sync the record; then the medians of both, which are also the rows of FILE.
+// For each repeat, prints trials per second of wall time, and trials per second without the time
+// that the system took to sync the record. Then prints the medians of both, which are also the rows
+// of FILE.
 #include "agents/agent.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -48,7 +49,7 @@ struct settings {
 };
 
 struct rates {
-    double wall, engine; // trials per second
+    double wall, engine; // trials per second: of wall time, and without the time to sync the record
 };
 
 static enum msc_status run_search(struct msc_env *env, const cJSON *agent, const struct settings *s,

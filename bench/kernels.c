@@ -1,13 +1,14 @@
-// Measures how close kernels come to what the machine can do, both measured in the same run.
+// Measures how close kernels come to what the machine can do. Both are measured in the same run.
 //
 //     bench_kernels [--device cpu] [--threads 2] [--repeats 5] [--json FILE]
 //                   [--clock wall|thread] [--only NAMES] [--peak GFLOP/S] [--bandwidth GB/S]
 //
-// Each round measures every job once, and the table has medians over rounds. On the cpu the ceilings
-// are measured as well. They are oneDNN's best float32 and best u8 x s8 -> u8 rate over all shapes
-// and, for steps that only move bytes, a copy of as many bytes in the same memory. Every array that
-// is read or written counts once, also for a copy. With --only, oneDNN is not measured. On other
-// devices the ceilings are given as options. --clock thread leaves out time used by other programs.
+// Each round measures every job once, and the table has medians over rounds. On the cpu the
+// ceilings are measured as well. They are oneDNN's best float32 and best u8 x s8 -> u8 rate over
+// all shapes and, for steps that only move bytes, a copy of as many bytes in the same memory. Every
+// array that is read or written counts once, also for a copy. With --only, oneDNN is not measured.
+// On other devices the ceilings are given as options. --clock thread leaves out time used by other
+// programs.
 #include "bench/kernels.h"
 
 #include "bench/rows.h"
@@ -226,7 +227,7 @@ static enum msc_status kernels_bench(const struct settings *s, struct bench_jobs
     }
     MSC_TRY_OUT(bench_add_steps(jobs, backend, s->n_threads, s->only));
     if (!measure_all(jobs, s)) {
-        status = MSC_FAIL(MSC_E_STATE, "a kernel failed");
+        status = MSC_FAIL(MSC_E_STATE, "a kernel failed while it was measured");
         goto out;
     }
     MSC_TRY_OUT(kernels_report(rows, jobs, s));

@@ -27,7 +27,7 @@ struct bench_job {
     void *state;
     enum msc_status (*run)(void *state, int thread, int n_calls);
     void (*destroy)(void *state);
-    int n_calls;                                        // per measurement and thread
+    int n_calls;                                        // calls per measurement and thread
     double rates[BENCH_MAX_THREADS][BENCH_MAX_REPEATS]; // indexed by threads - 1
 };
 
@@ -42,7 +42,7 @@ struct bench_job *bench_add(struct bench_jobs *jobs, const char *name, enum benc
 // A convolution or linear layer with bias. These are also measured on bytes and in oneDNN.
 struct bench_product {
     int64_t batch, in, out, size, kernel, stride, groups; // size 1 and kernel 0: a linear layer
-    int32_t zero_point;                                   // of the activations
+    int32_t zero_point;                                   // zero point of the activations
 };
 // False for other rows: joints that move bytes, or products of two activations.
 bool bench_product_of(struct bench_product *out, const struct kernel_case *row);

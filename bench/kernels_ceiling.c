@@ -1,4 +1,5 @@
-// Ceilings, that is, what the machine can do: oneDNN's own routines on dense shapes, and copies of memory.
+// Ceilings, that is, the best rates of the machine: oneDNN's own routines on dense shapes, and
+// copies of memory.
 #include "bench/kernels.h"
 
 #include "base/alloc.h"
@@ -12,7 +13,8 @@
 
 enum { MAX_ARGS = 4 };
 
-// Each of the benchmark's threads runs a primitive on one thread, which is faster than threads within it.
+// Each thread of the benchmark runs a single-threaded primitive of its own. That is faster than one
+// primitive with several threads.
 struct onednn {
     dnnl_engine_t engine;
     dnnl_primitive_t primitive;
@@ -157,8 +159,8 @@ enum msc_status bench_add_onednn(struct bench_jobs *jobs) {
             struct bench_product p;
             if (!bench_product_of(&p, row)) {
                 return MSC_FAIL(MSC_E_INVALID,
-                                "%s: rows of the reader ceiling are convolutions or linear layers "
-                                "with bias",
+                                "%s: a row of the reader ceiling must be a convolution or a linear "
+                                "layer with a bias",
                                 row->name);
             }
             MSC_TRY(add_onednn(jobs, row->name, &p, is_int8 == 1));

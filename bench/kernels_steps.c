@@ -256,7 +256,7 @@ static enum msc_status plan_step(struct step_job *s, struct msc_graph *g, int32_
             s->step = step;
         }
     }
-    return s->step ? MSC_OK : MSC_FAIL(MSC_E_UNSUPPORTED, "no step of its own");
+    return s->step ? MSC_OK : MSC_FAIL(MSC_E_UNSUPPORTED, "no step starts with this operator");
 }
 
 static enum msc_status kernels_steps_prepare(struct step_job *s, const struct kernel_case *row,
@@ -271,7 +271,7 @@ static enum msc_status kernels_steps_prepare(struct step_job *s, const struct ke
     bool is_out = variant == VARIANT_BYTES || variant == VARIANT_BYTES_OUT;
     s->is_movement = def->is_movement && def->is_movement(s->backend, s->step);
     if (is_out && (!def->quantizes || !def->quantizes(s->backend, s->step))) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "it writes no bytes");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "the step cannot quantise its output");
     }
     s->zero_point = is_product ? p.zero_point : 0;
     set_activation(&s->in, &in_scale, &s->zero_point);
@@ -393,7 +393,8 @@ static bool is_wanted(const char *name, const char *words) {
     }
 }
 
-// The next row to measure. Rows of `bench_device` fill a GPU, and would take too long on a processor.
+// Returns the next row to measure. Rows of `bench_device` fill a GPU and would take too long on a
+// processor.
 static const struct kernel_case *next_row(const struct kernel_case *row,
                                           const struct msc_backend *backend) {
     do {
@@ -403,7 +404,7 @@ static const struct kernel_case *next_row(const struct kernel_case *row,
     return row < kernel_cases + kernel_n_cases ? row : NULL;
 }
 
-// Adds the rows of one variant whose names are wanted: products, or all others.
+// Adds the rows of one variant whose names are wanted: either products, or all other rows.
 static enum msc_status add_variant(struct bench_jobs *jobs, struct msc_backend *backend,
                                    int n_threads, const char *only, bool of_products,
                                    enum variant variant) {

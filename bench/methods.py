@@ -32,7 +32,8 @@ import methods_data
 import methods_peers
 import outputs as ort
 
-# For each method, its choices for weights. Of several, the best on the validation samples counts.
+# For each method, its choices for weights. Of several choices, the best on the validation samples
+# counts.
 METHODS = {
     "nearest": [{"observer": "minmax"}, {"observer": "mse"}],
     "hessian": [{"observer": "hessian"}],
@@ -40,8 +41,8 @@ METHODS = {
     "descent": [{"rounding": "descent"}],
     "affine": [{"rounding": "descent", "correct": "affine"}],
 }
-# Methods that follow a search, whose bounds here allow only the plan of "affine"; and further
-# members of its environment.
+# Methods that run after a search, each with further members of the environment. The bounds of that
+# search allow only the plan of "affine".
 STAGES = {"distill": {}, "distill by channel": {"activations": {"per_channel": True}}}
 PLANS = {"W8A8": (8, 8), "W6A8": (6, 8), "W4A8": (4, 8), "W4A4": (4, 4)}
 

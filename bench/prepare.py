@@ -33,7 +33,7 @@ CHOICES = {"plain": [{"bits": bits} for bits in (8, 6, 4)],
                         for bits in (8, 6, 4)]}
 MEMORY = ("--memory", "1G")
 MOST_PASSES, LEAST_RATIO = 40, 0.9
-N_OF_TRIALS = 8  # samples
+N_OF_TRIALS = 8  # number of samples when trials are timed
 
 
 def processor_seconds(pid):

@@ -31,9 +31,9 @@ import methods_data
 MACS = {"digits": 0.40, "fashion": 0.30}
 CRITERIA = ("hessian", "energy", "l2", "l1", "loss")
 DENSITIES = (1, 0.75, 0.5, 0.25)
-DENSITY = 0.5  # of uniform plans
+DENSITY = 0.5  # density of the uniform plans
 SPARSITIES = ({"pattern": "2:4"}, {"sparsity": 0.5}, {"sparsity": 0.7})
-SIZE = 0.335  # the size with 70 % of all weights removed
+SIZE = 0.335  # bound on the size: the size with 70 % of all weights removed
 
 
 def run(mscgym, network, samples, env, trials):

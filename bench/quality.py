@@ -10,7 +10,7 @@ quality_problems.py, which are written to --folder. Your own file has {"name", "
 "optimum", "reference"}, where paths in the environment are relative to the file.
 
 Regret is (loss - optimum) / (reference - optimum), cut to 0 to 1: 0 is the optimum, 1 the median of
-random feasible points. It is that of the best feasible trial among the first N that were evaluated.
+random feasible points. The loss is that of the best feasible trial among the first N evaluated ones.
 Baselines count; repeats, and points that exact costs rule out, do not (--count lines: all lines count).
 
 The table has a row for each group and budget, with medians over problems of medians over seeds.

@@ -29,7 +29,7 @@ import networks
 PASS = {"type": "grid_search", "mode": "greedy", "changes": "all", "bounded": False}
 FEW = [{"bits": b} for b in (8, 6, 4)]
 PAIR = [{"bits": b} for b in (8, 6)]
-CHAINS = {10: (64, 56), 100: (32, 28), 1000: (16, 14)}  # channels and size by length
+CHAINS = {10: (64, 56), 100: (32, 28), 1000: (16, 14)}  # by length: (channels, size)
 MEMORY = (256, 512, 1024, 2048, 4096)  # MB
 
 

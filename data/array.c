@@ -39,8 +39,8 @@ static void count_bytes(int64_t n_bytes) {
     }
 }
 
-// Reading the resident memory takes longer than creating a small array, so it is read only once per
-// this many allocated bytes.
+// Reading the resident memory takes longer than creating a small array, so the memory is read only
+// once per this many allocated bytes.
 #define LOOK_BYTES (UINT64_C(8) << 20)
 
 static enum msc_status check_limit(enum msc_dtype dtype, int n_dims, const int64_t dims[],

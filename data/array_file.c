@@ -135,10 +135,10 @@ enum msc_status msc_array_file_put(struct msc_array_file *f, size_t i, int64_t f
                                    const void *elements, int64_t n) {
     const struct item *item = &f->items[i];
     if (first < 0 || n < 0 || n > item->n_elements || first > item->n_elements - n) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: array %zu has %lld elements, cannot write %lld from element %lld on",
-                        f->writer.path, i, (long long)item->n_elements, (long long)n,
-                        (long long)first);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "%s: array %zu has %lld elements; cannot write %lld elements from element %lld on",
+            f->writer.path, i, (long long)item->n_elements, (long long)n, (long long)first);
     }
     if (item->from != item->dtype) {
         return put_converted(f, item, first, elements, n);

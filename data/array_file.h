@@ -42,8 +42,8 @@ enum msc_status msc_array_file_load(struct msc_array_list *out, const char *path
 // the names are in the arena. MSC_E_FORMAT if the file is of another kind or damaged.
 enum msc_status msc_array_file_names(const char ***out, size_t *n, struct msc_arena *arena,
                                      const char *path);
-// Begins a file. Names must differ. A .npz stores bfloat16 as float32. Nothing is borrowed. The
-// caller owns *out.
+// Begins a file. Names must differ. A .npz stores bfloat16 as float32. All arguments are copied.
+// The caller owns *out.
 enum msc_status msc_array_file_begin(struct msc_array_file **out, enum msc_array_file_kind kind,
                                      const char *path, const struct msc_array_form forms[],
                                      size_t n);

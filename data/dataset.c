@@ -53,8 +53,8 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
     return MSC_OK;
 }
 
-// Hashes sample by sample, so that the hash does not depend on the batch size. For sequences it
-// does, because their state restarts with each batch.
+// Hashes sample by sample, so that the hash does not depend on the batch size. Sequences are the
+// exception, because their state restarts with each batch.
 static struct msc_hash hash_input(const struct msc_dataset *dataset,
                                   const struct msc_dataset_input *input, struct msc_hash h) {
     h = msc_hash_add_text(h, input->name);
@@ -169,14 +169,16 @@ out:
 static enum msc_status select_samples(int64_t *first, int64_t *count,
                                       const struct msc_dataset_options *o, int64_t n) {
     if (o->samples < 0 || o->skip_last < 0 || o->take_last < 0) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: a sample count is negative", o->inputs);
+        return MSC_FAIL(MSC_E_INVALID, "%s: samples, skip_last and take_last must not be negative",
+                        o->inputs);
     }
     if (o->skip_last > 0 && o->take_last > 0) {
         return MSC_FAIL(MSC_E_INVALID, "%s: skip_last and take_last cannot both be set", o->inputs);
     }
     if (o->skip_last >= n || o->take_last > n) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: %" PRId64 " samples cannot be %s the end, the file has %" PRId64
+                        "%s: %" PRId64
+                        " samples cannot be %s the end, because the file has %" PRId64
                         "; add samples or make the validation part smaller",
                         o->inputs, o->skip_last > 0 ? o->skip_last : o->take_last,
                         o->skip_last > 0 ? "set aside at" : "taken from", n);

@@ -13,9 +13,9 @@
 //     not batched, any d0 or a scalar     [n, d0, d1, ...]       [d0, d1, ...]
 //     not batched, d0 other than 1        [d0, d1, ...]          [d0, d1, ...], in every sample
 //
-// If the model has state, samples are chunks in order. A batch is then a sequence of chunks,
-// whatever the inputs' shapes, and the state restarts with each batch. A batch of an input then
-// holds
+// If the model has state, samples are consecutive chunks of sequences. A batch is then one sequence
+// of chunks, whatever the inputs' shapes, and the state restarts with each batch. A batch of an
+// input then holds
 //
 //     if the array has a row or part per sample   [batch, then a sample's own shape]
 //     if all samples share the array              that array
@@ -48,14 +48,14 @@ struct msc_input_spec {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS]; // -1: any
     bool is_batched;            // the first axis counts samples and may have any length
-    const char *place; // source of its array in memory, for error messages; NULL: "dataset"
+    const char *place;          // source of an array in memory, for error messages; NULL: "dataset"
     // For a state: the name of the output whose value this input gets in the next sample. NULL: the
-    // input is not a state. Borrowed until the dataset is destroyed. Open dims of a state are 1
-    // unless the file gives a first value.
+    // input is not a state. Borrowed until the dataset is destroyed. In the spec of a state, a dim
+    // of -1 becomes 1 unless the file gives a first value.
     const char *state;
 };
 
-struct msc_image_options { // for folders of images; read with stb, sorted by name
+struct msc_image_options { // for folders of images, which are sorted by name
     int64_t height, width; // 0: from the spec, else the image's own size
     int channels;          // 1, 3 or 4
     bool channels_last;    // [n, h, w, c] instead of [n, c, h, w]
@@ -70,7 +70,7 @@ struct msc_dataset_options {
     int64_t samples;    // use only the first N selected samples; 0: all
     int64_t skip_last;  // omit the last N samples (for validation)
     int64_t take_last;  // instead use only the last N samples; 0: off
-    int64_t batch;      // samples per batch, >= 1; with a state 0 means all
+    int64_t batch;      // samples per batch, >= 1; for models with state, 0 means all
     struct msc_image_options image;
 };
 
@@ -103,15 +103,15 @@ enum msc_status msc_dataset_create(struct msc_dataset **out, const struct msc_in
 enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
                                          const struct msc_input_spec specs[],
                                          const struct msc_array *const arrays[], size_t n_specs);
-// Creates a dataset of samples [first, first + n) of `from`, with the same batch size. It shares
-// memory with `from`, which must outlive it. MSC_E_INVALID if the range is outside `from` or cuts a
-// sequence.
+// Creates a dataset of samples [first, first + n) of `from`, with the same batch size. The new
+// dataset shares memory with `from`; `from` must outlive it. MSC_E_INVALID if the range is outside
+// `from` or cuts a sequence.
 enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct msc_dataset *from,
                                         int64_t first, int64_t n);
 // Creates a dataset of the samples of `from` that are not in `other`. Samples are equal if all
-// their inputs are; for sequences, whole sequences are compared. The batch size is that of `from`,
-// or 1 if the remaining samples differ in shape. *n_shared is the number of samples omitted. *out
-// is NULL if none or all are omitted.
+// their inputs are; for sequences, whole sequences are compared. The result has the batch size of
+// `from`, or 1 if the remaining samples differ in shape. *n_shared is the number of samples
+// omitted. *out is NULL if none or all are omitted.
 enum msc_status msc_dataset_create_apart(struct msc_dataset **out, int64_t *n_shared,
                                          const struct msc_dataset *from,
                                          const struct msc_dataset *other);
@@ -153,8 +153,8 @@ enum msc_status msc_dataset_first_sample(struct msc_array **out, const struct ms
                                          size_t b, size_t input);
 bool msc_dataset_has_labels(const struct msc_dataset *dataset);
 int64_t msc_dataset_label(const struct msc_dataset *dataset, int64_t sample);
-// Hash of all samples and labels in order. It does not depend on the batch size, except with a
-// state, because the batches are then sequences.
+// Hash of all samples and labels in order. It does not depend on the batch size, except for models
+// with state, whose batches are sequences.
 struct msc_hash msc_dataset_hash(const struct msc_dataset *dataset);
 
 MSC_PUBLIC_END

@@ -149,7 +149,8 @@ static struct axes axes_of(const struct msc_image_options *options) {
     return options->channels_last ? (struct axes){3, 1, 2} : (struct axes){1, 2, 3};
 }
 
-// True unless both give different sizes. An option of 0, or a dim of -1 in the spec, gives no size.
+// True unless the option and the spec's dim are different sizes. An option of 0 or a dim of -1
+// allows any size.
 static bool sizes_agree(int64_t option, int64_t dim) {
     return option == 0 || dim < 0 || option == dim;
 }
@@ -162,26 +163,28 @@ enum msc_status msc_image__check(const struct msc_image_options *options,
     if (spec->dtype != MSC_DTYPE_U8 && !msc_dtype_is_float(spec->dtype)) {
         return MSC_FAIL(
             MSC_E_INVALID,
-            "%s: input \"%s\" expects %s, images give floats or uint8; save the samples "
+            "%s: input \"%s\" expects %s, but images give floats or uint8; save the samples "
             "in a .npz",
             folder, spec->name, msc_dtype_name(spec->dtype));
     }
     if (spec->n_dims != 4 || (!spec->is_batched && spec->dims[0] != 1)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: input \"%s\" is %s, images need 4 axes with the samples first; save "
-                        "the samples in a .npz",
-                        folder, spec->name, text);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "%s: input \"%s\" is %s, but images need 4 axes with the samples first; save "
+            "the samples in a .npz",
+            folder, spec->name, text);
     }
     struct axes a = axes_of(options);
     if (!sizes_agree(options->channels, spec->dims[a.channel]) ||
         !sizes_agree(options->height, spec->dims[a.height]) ||
         !sizes_agree(options->width, spec->dims[a.width])) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: input \"%s\" expects %s, images are read with %d channels %s, height "
-                        "%" PRId64 " and width %" PRId64 " (0: as the input); change the image "
-                        "options",
-                        folder, spec->name, text, options->channels,
-                        options->channels_last ? "last" : "first", options->height, options->width);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "%s: input \"%s\" expects %s, but images are read with %d channels %s, height "
+            "%" PRId64 " and width %" PRId64 " (0: the input's size); change the image "
+            "options",
+            folder, spec->name, text, options->channels, options->channels_last ? "last" : "first",
+            options->height, options->width);
     }
     return MSC_OK;
 }

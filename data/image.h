@@ -37,7 +37,8 @@ enum msc_status msc_image__decode(struct msc_array **out, const char *path, int 
 // their pixels.
 enum msc_status msc_image__check_header(const void *bytes, size_t n_bytes, const char *path);
 // Reads the segments of a JPEG from the start to the end marker. Damage is reported with its
-// position, and no table may be larger than the decoder's own. Returns the size of the frame.
+// position, and no Huffman table may be larger than the decoder's table. Returns the size of the
+// frame.
 enum msc_status msc_image__check_jpeg(int64_t *width, int64_t *height, const void *bytes,
                                       size_t n_bytes, const char *path);
 // Resizes to [height, width, channels]. Rounds to uint8 after each axis, as PIL's BILINEAR does.

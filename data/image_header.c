@@ -52,8 +52,9 @@ static bool read_png(struct header *out, const uint8_t *bytes, size_t n_bytes) {
     return true;
 }
 
-// Reads a file header of 14 bytes, then the information header. The oldest form of it has 16-bit
-// width and height. Rows are padded to 4 bytes. A negative height means top-down order.
+// Reads a file header of 14 bytes, then the information header. In the oldest form of this header,
+// width and height have 16 bits. Rows are padded to 4 bytes. A negative height means top-down
+// order.
 static bool read_bmp(struct header *out, const uint8_t *bytes, size_t n_bytes) {
     if (n_bytes < 30) {
         return false;

@@ -50,8 +50,8 @@ static enum msc_status find_marker(uint8_t *marker, struct walk *w) {
     return fail_cut(w);
 }
 
-// A table has 1 byte of class and number, 16 counts by code length, then one value per code. The
-// decoder has room for 256 values.
+// Checks Huffman tables. A table has 1 byte of class and number, 16 counts by code length, then one
+// value per code. The decoder has room for 256 values.
 static enum msc_status check_huffman(struct walk *w, size_t end) {
     enum { COUNTS = 16, MOST_VALUES = 256 };
     while (w->at < end) {

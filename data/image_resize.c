@@ -22,9 +22,9 @@ static void taps_finish(struct taps *taps) {
     msc_free(taps->weights);
 }
 
-// Computes weights from a triangle around the centre of each output pixel. It extends one input
-// pixel to either side, times the shrink factor. Weights outside the image are dropped, and the
-// others are normalised to sum 1.
+// Computes weights from a triangle around the centre of each output pixel. The triangle extends one
+// input pixel to either side; if the image shrinks, the triangle is wider by the shrink factor.
+// Weights outside the image are dropped, and the others are normalised to sum 1.
 static enum msc_status taps_init(struct taps *taps, int64_t old_length, int64_t new_length) {
     double ratio = (double)old_length / (double)new_length;
     double support = fmax(ratio, 1.0);

@@ -96,12 +96,12 @@ static const char *find_fix(const struct msc_input_spec *spec, const struct msc_
     enum msc_dtype found = msc_array_dtype(array);
     bool fits = fits_transposed(spec, array, (const int[]){0, 1, 2, 3});
     if (!fits && fits_transposed(spec, array, (const int[]){0, 3, 1, 2})) {
-        return "put the channels first with array.transpose(0, 3, 1, 2), and type and scale as in "
-               "training";
+        return "put the channels first with array.transpose(0, 3, 1, 2), and use the type and "
+               "scale of training";
     }
     if (!fits && fits_transposed(spec, array, (const int[]){0, 2, 3, 1})) {
-        return "put the channels last with array.transpose(0, 2, 3, 1), and type and scale as in "
-               "training";
+        return "put the channels last with array.transpose(0, 2, 3, 1), and use the type and "
+               "scale of training";
     }
     if (msc_array_n_dims(array) + 1 == spec->n_dims) {
         return "add a first axis that counts the samples";
@@ -114,9 +114,8 @@ static const char *find_fix(const struct msc_input_spec *spec, const struct msc_
     }
     if (fits_behind_first(spec, array)) {
         return "the model's first axis has a fixed length: if it counts samples, export the model "
-               "for "
-               "any number of them (torch.onnx.export: dynamic_shapes, or dynamic_axes), else save "
-               "it in the input's shape";
+               "for any number of them (torch.onnx.export: dynamic_shapes, or dynamic_axes), else "
+               "save it in the input's shape";
     }
     return "save it in the input's shape";
 }
@@ -129,7 +128,7 @@ static bool is_same_integer(struct msc_number a, struct msc_number b) {
     return a_is_negative == b_is_negative && a_bits == b_bits;
 }
 
-// Fails if a value does not fit. Conversion saturates, so such a value has changed.
+// Fails if a value does not fit the input's type. Conversion saturates, so it changes such a value.
 static enum msc_status check_integers(const struct msc_input_spec *spec,
                                       const struct msc_array *converted,
                                       const struct msc_array *array, const char *place) {

@@ -13,7 +13,7 @@ enum msc_number_kind {
 
 struct msc_number {
     enum msc_number_kind kind;
-    double real; // `kind` tells which of the members holds the value
+    double real; // `kind` says which of these members holds the value
     int64_t i;
     uint64_t u;
 };

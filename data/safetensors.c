@@ -30,7 +30,7 @@ struct entry {
     enum msc_dtype dtype;
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
-    uint64_t begin, end; // offsets in the elements' part of the file
+    uint64_t begin, end; // byte range of the elements, relative to the end of the header
     bool is_taken;       // false: the tensor is skipped, only its offsets are parsed
 };
 

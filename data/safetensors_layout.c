@@ -77,7 +77,8 @@ static enum msc_status check_names(const struct msc_array_form forms[], size_t n
                                    const char *path) {
     for (size_t i = 0; i < n; i++) {
         if (strcmp(forms[i].name, "__metadata__") == 0) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: a tensor cannot be named \"__metadata__\"", path);
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: a tensor cannot be named \"__metadata__\"; rename it", path);
         }
     }
     return MSC_OK;

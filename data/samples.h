@@ -23,7 +23,7 @@ struct msc_samples {
 // `place`, the file's name. The caller finishes *out, even on failure.
 enum msc_status msc_samples__from_array(struct msc_samples *out, const struct msc_input_spec *spec,
                                         const struct msc_array *array, const char *place);
-// Adds a sample to samples of form MSC_SAMPLES_PARTS. Its shape is the input's own, for one sample.
+// Adds a sample to samples of form MSC_SAMPLES_PARTS. The sample has the input's own shape.
 enum msc_status msc_samples__add_part(struct msc_samples *samples,
                                       const struct msc_input_spec *spec,
                                       const struct msc_array *array, const char *place);

@@ -79,8 +79,8 @@ static enum msc_status fail_missing(const struct msc_input_spec *spec,
     msc_str_append(&names, pick->n_names > 8 ? ", ..." : "");
     enum msc_status status =
         MSC_FAIL(MSC_E_NOT_FOUND,
-                 "%s: no array for input \"%s\"; found %s%s%s%s; name each array as its "
-                 "input",
+                 "%s: no array for input \"%s\"; found %s%s%s%s; name each array after "
+                 "its input",
                  path, spec->name, pick->n_names ? msc_str_text(&names) : "none",
                  near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
     msc_str_finish(&names);
@@ -150,12 +150,11 @@ static enum msc_status open_safetensors(struct msc_source *source) {
 // ---- Files and folders ------------------------------------------------------------------------
 
 static enum msc_status fail_single(const struct msc_source *source, const char *what) {
-    return MSC_FAIL(
-        MSC_E_INVALID,
-        "%s: the model has %zu inputs (\"%s\", \"%s\"%s), %s holds samples for one; save a .npz "
-        "with an array for each, named as the input",
-        source->path, source->n_specs, source->specs[0].name, source->specs[1].name,
-        source->n_specs > 2 ? ", ..." : "", what);
+    return MSC_FAIL(MSC_E_INVALID,
+                    "%s: the model has %zu inputs (\"%s\", \"%s\"%s), but %s holds samples for "
+                    "one; save a .npz with an array for each input, named after it",
+                    source->path, source->n_specs, source->specs[0].name, source->specs[1].name,
+                    source->n_specs > 2 ? ", ..." : "", what);
 }
 
 static enum msc_status open_npy(struct msc_source *source) {

@@ -14,7 +14,7 @@ struct msc_source {
     struct msc_samples *samples;
     struct msc_image_list images; // images of a folder; decoded when read
     int64_t n;                    // number of samples
-    int64_t first;                // index of the first sample in `samples`
+    int64_t first;                // index in the source of the first sample in `samples`
 };
 
 // Reads the file, or lists the folder, and checks it against the inputs. All arguments are borrowed
@@ -28,8 +28,8 @@ enum msc_status msc_source__from_arrays(struct msc_source *out, const struct msc
 enum msc_status msc_source__prepare(struct msc_source *source, int64_t first, int64_t count);
 enum msc_status msc_source__batch(struct msc_array **out, const struct msc_source *source,
                                   size_t input, int64_t first, int64_t count);
-// Like msc_source__batch, but as chunks of a sequence. For a state, its value before the first
-// chunk.
+// Like msc_source__batch, but as chunks of a sequence. For a state, returns its value before the
+// first chunk.
 enum msc_status msc_source__chunks(struct msc_array **out, const struct msc_source *source,
                                    size_t input, int64_t first, int64_t count);
 void msc_source__finish(struct msc_source *source);

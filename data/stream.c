@@ -69,7 +69,7 @@ enum msc_status msc_stream__read(struct msc_stream *stream, void *to, size_t n_b
 enum msc_status msc_stream__seek(struct msc_stream *stream, uint64_t position) {
     assert(stream->read == read_file && position <= stream->n_bytes);
     if (fseeko(stream->source, (off_t)position, SEEK_SET) != 0) {
-        return MSC_FAIL(MSC_E_IO, "%s: byte %" PRIu64 " cannot seek: %s", stream->name, position,
+        return MSC_FAIL(MSC_E_IO, "%s: cannot seek to byte %" PRIu64 ": %s", stream->name, position,
                         strerror(errno));
     }
     stream->position = position;

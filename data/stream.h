@@ -25,7 +25,7 @@ struct msc_stream {
 // Opens a file. `path` is borrowed until the stream is closed. MSC_E_NOT_FOUND if the file is
 // absent; MSC_E_IO if it cannot be read or is not a regular file.
 enum msc_status msc_stream__open(struct msc_stream *stream, const char *path);
-// Closes a stream from msc_stream__open, or accepts a zeroed stream.
+// Closes a stream from msc_stream__open. Accepts a zeroed stream.
 void msc_stream__close(struct msc_stream *stream);
 
 // Reads exactly n_bytes, or fails with MSC_E_FORMAT: "NAME: byte N: the file ends in WHAT ...".

@@ -10,9 +10,9 @@
 
 struct msc_zip_member {
     const char *name; // UTF-8, at most 65535 bytes
-    uint64_t place;   // offset of its local record in the file
+    uint64_t place;   // offset of the member's local record in the file
     uint64_t n_bytes;
-    uint32_t crc; // CRC-32 of its bytes
+    uint32_t crc; // CRC-32 of the member's bytes
 };
 
 // The length of a local record. It depends only on the name.

@@ -48,26 +48,27 @@ struct msc_backend_options {
 #define MSC_BACKEND_OPTIONS_INIT                                                                   \
     { .n_threads = 1, .kernel_threads = 1, .allow_int8 = true }
 
-// A quantised variant of a step's output. The step writes it while it has the float32 elements,
-// with the same result as `quantize`.
+// A quantised variant of a step's output. The step quantises its float32 results before it stores
+// them, with the same result as `quantize`.
 struct msc_quantized {
     struct msc_view view;          // view.quant is NULL for fake-quantised float32
-    const struct msc_quant *quant; // always given
+    const struct msc_quant *quant; // never NULL
 };
 
-// One run of a prepared step. Inputs carry their format: each float32 input may come as integers
-// with a quantisation of its own, with one scale or one per channel (view.quant). Unless the step
-// computes in integer arithmetic as above, it gives the same bits as for the dequantised values
-// (float)(q - z) * s. The caller allocates outputs as the plan's values say.
+// One run of a prepared step. Each view describes its own format: an input that is float32 in the
+// plan may be given as integers, with one scale or one per channel (view.quant). Unless the step
+// computes in integer arithmetic (see above), it gives the same bits as for the dequantised values
+// (float)(q - z) * s. The caller allocates the outputs with the dims and layouts of the plan's
+// values.
 struct msc_call {
     const struct msc_view *inputs;  // [step.n_inputs]
     const struct msc_view *outputs; // [step.n_outputs]
     const void *weights;            // variant made by `weights`; NULL when the step has none
     // Only for steps that `quantizes` accepts: quantised variants of output 0. If there are any,
-    // output 0 may have no data, and only they are written.
+    // the data of output 0 may be NULL; then only the variants are written.
     const struct msc_quantized *quantized; // [n_quantized]
     int32_t n_quantized;
-    const struct msc_reference_limits *limits; // for steps that run bodies; NULL: no limits
+    const struct msc_reference_limits *limits; // for joints that run subgraphs; NULL: no limits
 };
 
 // The layouts in which a step reads and writes its values.
@@ -86,11 +87,11 @@ struct msc_placement {
 
 // Memory of a backend that does not set memory_is_host.
 struct msc_backend_memory {
-    bool is_host;           // physically host memory: integrated GPUs, software drivers
+    bool is_host;           // it is physically host memory: integrated GPUs, software drivers
     uint64_t used_bytes;    // allocated and packed memory, and the backend's own buffers
     uint64_t besides_bytes; // peak of temporary memory of one run, not part of used_bytes
     uint64_t room_bytes;    // roughly what could still be allocated; UINT64_MAX: not known
-    uint64_t touched_bytes; // pages ever used, of memory still held: they stay resident
+    uint64_t touched_bytes; // bytes of held memory that were used at least once: they are resident
 };
 
 struct msc_backend_def {
@@ -105,7 +106,7 @@ struct msc_backend_def {
     // the anchor's shape, and that its other operands are inputs or weights.
     bool (*fuses)(const struct msc_backend *b, const struct msc_graph *g,
                   const struct msc_joint *anchor, const struct msc_joint *joint);
-    // Chooses the layouts for a step, given the layouts in which its inputs come.
+    // Chooses the layouts for a step, given the layouts in which its inputs are available.
     void (*layouts)(const struct msc_backend *b, const struct msc_graph *g,
                     const struct msc_step *step, const enum msc_layout coming[],
                     struct msc_step_layouts *out);
@@ -116,9 +117,9 @@ struct msc_backend_def {
     // Optional: where a prepared step runs. The strings are static.
     struct msc_placement (*place)(const struct msc_backend *b, const struct msc_step *step);
 
-    // Packs the step's weights and bias for its kernel. `edits` holds one edit per weight slot
-    // (NULL: float) and at least one element, even if the step has no slot. *out is NULL and
-    // *n_bytes 0 if the step needs no weights. From any thread.
+    // Packs the step's weights and bias for its kernel. `edits` has one edit per weight slot (NULL:
+    // float), and at least one element even if the step has no slot. If the step needs no weights,
+    // *out is NULL and *n_bytes is 0. May be called from any thread.
     enum msc_status (*weights)(struct msc_backend *b, const struct msc_step *step,
                                const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(struct msc_backend *b, const struct msc_step *step, void *weights);
@@ -139,11 +140,12 @@ struct msc_backend_def {
     // output 0 are integers of one common quantisation (view.quant). The integers of the output
     // equal the quantised float32 output.
     bool (*is_movement)(const struct msc_backend *b, const struct msc_step *step);
-    // Quantises float32 to integers (out->quant set, uint8 or int8) or to fake-quantised float32.
+    // Quantises float32 to uint8 or int8 (if out->quant is set) or to fake-quantised float32.
     enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,
                                 const struct msc_view *out, const struct msc_quant *q, int thread);
 
-    // Copies float32, with 0 for channels that are not kept. MSC_E_INVALID: the mask does not fit.
+    // Copies a float32 tensor and sets the channels that the mask does not keep to 0.
+    // MSC_E_INVALID: the mask does not fit the tensor.
     enum msc_status (*mask)(struct msc_backend *b, const struct msc_view *in,
                             const struct msc_view *out, const struct msc_channel_mask *mask,
                             int thread);

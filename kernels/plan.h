@@ -1,23 +1,22 @@
 // A plan: how a bound graph runs on a backend. It is made once for each signature of inputs, and
-// trials never change it. This header is the data that backends read; kernels/engine/planner.h
-// makes it.
+// trials never change it. This header declares what backends read of a plan;
+// kernels/engine/planner.h makes plans.
 //
 // Joints are grouped into steps: an anchor (convolution, linear layer, pooling, …) with the
 // element-wise joints that follow it, or a chain of only element-wise joints. Results inside a step
-// are not stored. Steps exchange values: tensors in one layout. If a step needs another layout than
-// a value has, the plan holds a reorder step; if a joint only renames (reshape of a plain value),
-// it holds an alias step.
+// are not stored. Steps exchange values; a value is a tensor in one layout. If a step needs another
+// layout than a value has, the plan contains a reorder step. A joint that changes only the dims and
+// moves no element (a reshape in NCHW) becomes an alias step.
 //
 //     values:  x(NCHW) --reorder--> x(NHWC) --conv+relu--> y(NHWC) --conv--> ...
 //
 // Some lengths depend on computed data (such as the output of NonZero). Joints with such lengths
-// and
-
-// their consumers form the plan's dynamic-shape remainder, which runs joint by joint after the
-// steps (kernels/engine/remainder.h). Joints whose tensors have no elements belong to it too.
+// and their consumers form the plan's dynamic-shape remainder, which runs joint by joint after the
+// steps (kernels/engine/remainder.h). Joints whose tensors have no elements belong to the remainder
+// too.
 //
-// The plan does not contain quantisation: if a trial has an edit for a slot, the step input that
-// reads this slot is quantised (kernels/engine/evaluator.h).
+// The plan does not contain quantisation: if a trial has an edit for a slot, the evaluator
+// quantises the step input that reads this slot (kernels/engine/evaluator.h).
 #ifndef MSC_KERNELS_PLAN_H
 #define MSC_KERNELS_PLAN_H
 
@@ -74,13 +73,13 @@ struct msc_step {
     const struct msc_step_joint *joints;
     int32_t n_inputs;
     const int32_t *inputs; // value ids
-    const int32_t *slots;  // [n_inputs] slot read through that input, or MSC_NO_ID
+    const int32_t *slots;  // [n_inputs] slot through which the input is read, or MSC_NO_ID
     int32_t n_outputs;
     const int32_t *outputs; // value ids
     int32_t n_weight_slots;
     // Slots of the anchor's weights, then of its bias, in operand order.
     int32_t weight_slots[MSC_STEP_MAX_WEIGHTS];
-    int32_t weight_operands[MSC_STEP_MAX_WEIGHTS]; // the operand of each slot
+    int32_t weight_operands[MSC_STEP_MAX_WEIGHTS]; // operand of the anchor that reads each slot
     struct msc_hash hash; // covers all members above that affect the bits of the outputs
     double macs;          // multiply-accumulates, 0 for data movement
     void *kernel;         // owned by the backend, made by prepare
@@ -104,7 +103,7 @@ struct msc_plan {
     int32_t n_slots;
     const int32_t *slot_ids;    // [sites.n_slots] edit slot of each of `sites`, or MSC_NO_ID
     const int32_t *bound_slots; // [n_slots] first of `sites` with this edit slot, or MSC_NO_ID
-    const int32_t *parts; // [n_joints] the joint's chunk of a sequence; 0 if there is only one
+    const int32_t *parts;       // [n_joints] chunk of the sequence; 0 if there is only one chunk
     int32_t n_parts;
     int32_t n_values;
     struct msc_value *values;
@@ -112,19 +111,17 @@ struct msc_plan {
     struct msc_step *steps; // topological order
     int32_t n_wanted;
     const int32_t *wanted_tensors; // [n_wanted] requested tensors, in the order requested
-    // Values read after the steps: first the plain values of the wanted tensors (MSC_NO_ID for a
+    // Values read after the steps: first the NCHW values of the wanted tensors (MSC_NO_ID for a
     // tensor that is constant or made by the remainder), then values that the remainder reads.
     int32_t n_live_out;
     int32_t *live_out;          // [n_live_out]
-    int32_t *live_out_slots;    // [n_wanted] slot whose edit applies when a sink reads the value,
-                                // or MSC_NO_ID
+    int32_t *live_out_slots;    // [n_wanted] slot whose edit is applied for sinks, or MSC_NO_ID
     const bool *in_remainder;   // [n_joints]
-    bool wants_remainder;       // some wanted tensor is missing among the live-out values
+    bool wants_remainder;       // some wanted tensor has no live-out value
     bool remainder_reads_slots; // some joint of the remainder reads a slot
-    bool *is_remainder_slot;    // [sites.n_slots] activation slot of the remainder, or now constant
+    bool *is_remainder_slot;    // [sites.n_slots] activation slots that no step reads
     bool has_remainder_slots;   // any of is_remainder_slot is true
-    int32_t *slot_values;       // [sites.n_slots] value that a step reads through the slot, or
-                                // MSC_NO_ID
+    int32_t *slot_values;       // [sites.n_slots] value that is read through the slot, or MSC_NO_ID
     void *storage;
 };
 

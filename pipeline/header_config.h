@@ -13,8 +13,8 @@ enum msc_status msc_header_config_make(struct cJSON **out, const struct msc_conf
                                        const struct msc_config_entry *e);
 
 // Reads the configuration back. Its only entry names the record by its original path. Of the
-// options, only those about code are used: which code may run, and where it is. *out is owned by
-// the caller. MSC_E_UNSUPPORTED: the header has no configuration.
+// options, only those about code are used: which code may run, and where the code is. *out is owned
+// by the caller. MSC_E_UNSUPPORTED: the header has no configuration.
 enum msc_status msc_header_config_open(struct msc_config **out, const char *path,
                                        const struct msc_processor_options *options);
 

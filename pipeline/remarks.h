@@ -6,7 +6,7 @@
 #include "env/api/trial.h"
 
 // Warns of tasks whose choices differ in costs that neither an objective nor a bound uses: such a
-// search only takes the most expensive choices.
+// search always prefers the most expensive choices.
 enum msc_status msc_remark_costs(const struct msc_space *space, const struct msc_goal *goal,
                                  const struct msc_log *log);
 

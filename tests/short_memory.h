@@ -15,8 +15,8 @@
 void *__wrap_malloc(size_t n_bytes);
 void __wrap_free(void *pointer);
 
-// Number of the allocation, counted from now, that returns NULL, as do the n_failing - 1
-// allocations after it; INT_MAX: none fails. It is 0 or less once an allocation has failed.
+// Which allocation returns NULL, counted from now; the n_failing - 1 allocations after it return
+// NULL, too. INT_MAX: none does. The count is 0 or less once an allocation has failed.
 extern atomic_int n_until_failure;
 extern atomic_int n_failing; // 1 unless a test sets it
 extern atomic_int n_calls;   // number of requested allocations, including failed ones

@@ -13,7 +13,7 @@ from aimet_onnx.cross_layer_equalization import equalize_model
 import compress
 
 BATCH = 128
-ITERATIONS = 1500  # of AdaRound, per layer
+ITERATIONS = 1500  # per layer, of the rounding method AdaRound
 # The range method, and the step before or after it. Fast presets come first.
 PRESETS = {
     "tf_enhanced": ("tf_enhanced", None),

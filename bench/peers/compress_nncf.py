@@ -11,8 +11,9 @@ import compress
 MINMAX = {"activations_range_estimator_params": RangeEstimatorParametersSet.MINMAX}
 HISTOGRAM = {"activations_range_estimator_params": RangeEstimatorParametersSet.HISTOGRAM}
 WITHOUT = {"disable_bias_correction": True}
-# Differences from zero points and fast bias correction. The preset that usually loses least comes first.
-# Without an estimator, NNCF uses means over samples of the least and greatest values, which cuts ranges.
+# Presets, named after what differs from activations with zero points and fast bias correction. The
+# preset that usually loses least comes first. Without an estimator, NNCF uses means over samples of
+# the least and greatest values, which cuts ranges.
 PRESETS = {
     "histogram": HISTOGRAM,
     "mean of minmax, transformer": {"model_type": nncf.ModelType.TRANSFORMER},

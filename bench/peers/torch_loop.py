@@ -162,8 +162,8 @@ class TorchLoop:
                 value = numpy_helper.to_array(node.attribute[0].t)
                 self.constants[node.output[0]] = torch.from_numpy(numpy.array(value))
         self.joints = self.compile()
-        self.parameters = {}  # of activations: (scale, zero point, highest level)
-        self.weights = []     # [task][choice]
+        self.parameters = {}  # for activations: (scale, zero point, highest level)
+        self.weights = []     # for weights: [task][choice]
         for task, (is_weight, value) in enumerate(quantised.sites):
             made = []
             for c in range(len(plans.bits[task])) if is_weight else ():

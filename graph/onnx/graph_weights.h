@@ -4,8 +4,8 @@
 
 #include "graph/graph.h"
 
-// Finds weights by name or alias, as msc_graph_load_weights (graph/onnx/load.h). After an error
-// some weights may already be replaced.
+// Finds the weights by name or alias, like msc_graph_load_weights (graph/onnx/load.h). After an
+// error some weights may already be replaced.
 enum msc_status msc_graph__set_weights(struct msc_graph *g, const struct msc_array_list *weights);
 
 #endif

@@ -13,10 +13,10 @@ struct name_list {
     struct msc_graph_names table; // maps the names to their indices
 };
 
-// A part that names in one list have and names in the other list lack, such as a wrapper's
-// "module.".
+// A part that the names in one list contain and the names in the other list lack, such as a
+// wrapper's "module.".
 struct surplus {
-    const char *text; // NULL: no such part; ends with a dot
+    const char *text; // ends with a dot; NULL: no such part
     size_t length;
     const char *with, *without; // example: a name with the part, and without it
     size_t n;                   // names that match once the part is removed
@@ -90,7 +90,7 @@ static const char *cut(struct name_check *c, const char *name, const char *at, s
     return c->buffer;
 }
 
-// The position of these components in the name; NULL if it does not contain them.
+// The position of the components `text` in the name; NULL if the name does not contain them.
 static const char *find_components(const char *name, const char *text, size_t length) {
     while (name != NULL && strncmp(name, text, length) != 0) {
         name = next_component(name);
@@ -98,8 +98,9 @@ static const char *find_components(const char *name, const char *text, size_t le
     return name;
 }
 
-// Counts the names of `with` that match a name of `without` once this part is removed. Returns 0
-// unless every name of `with` has the part or the count is at least half of the unknown names.
+// Counts the names of `with` that match a name of `without` once the part `text` is removed.
+// Returns 0 unless every name of `with` has the part or the count is at least half of the unknown
+// names.
 static size_t count_explained(struct name_check *c, const struct name_list *with,
                               const struct name_list *without, const char *text, size_t length) {
     size_t n = 0, n_with = 0;
@@ -134,8 +135,8 @@ static void find_surplus(struct surplus *best, struct name_check *c, const struc
 }
 
 // Length of the name of the batch normalisation that this weight belongs to, if the export may have
-// folded that normalisation into another layer. 0 if the weight belongs to none, if the model has
-// another weight of that normalisation, or if no new weight matches the model.
+// folded that normalisation into another layer. 0 if the weight does not belong to a normalisation,
+// if the model has another weight of that normalisation, or if no new weight matches the model.
 static int lost_norm(struct name_check *c, size_t n_known, const char *name) {
     static const char *const parts[] = {"running_mean", "running_var", "weight"};
     const char *dot = strrchr(name, '.');
@@ -275,12 +276,11 @@ enum msc_status msc_new_weights__fit(struct msc_array **out, const char *name,
         double element = msc_array_get_double(weight, i);
         if (isfinite(element) && !isfinite(msc_array_get_double(converted, i))) {
             msc_array_release(converted);
-            return MSC_FAIL(
-                MSC_E_INVALID,
-                "initialiser '%s' is %s, in which element %lld of %lld of its replacement, "
-                "%g, would be infinite",
-                name, msc_dtype_name(dtype), (long long)i, (long long)msc_array_n_elements(weight),
-                element);
+            return MSC_FAIL(MSC_E_INVALID,
+                            "initialiser '%s' is %s: element %lld of %lld of its replacement, "
+                            "%g, is beyond the range of this type",
+                            name, msc_dtype_name(dtype), (long long)i,
+                            (long long)msc_array_n_elements(weight), element);
         }
     }
     *out = converted;

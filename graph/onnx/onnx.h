@@ -42,15 +42,17 @@ struct msc_onnx_import_options {
 enum msc_status msc_onnx_load(struct msc_graph **out, const char *path,
                               const struct msc_onnx_import_options *options);
 
-// Paths of the other files that hold the model's weights, in the arena. Does not open these files.
+// Finds the paths of the other files that hold the model's weights. The paths are in the arena; the
+// files are not opened.
 enum msc_status msc_onnx_locations(const char *const **out, size_t *n, struct msc_arena *arena,
                                    const char *path);
 
 struct msc_onnx_export_options {
     const struct msc_sites *sites;
-    // [sites->n_slots], a NULL entry remains float; or NULL
+    // [sites->n_slots]; NULL entry: the slot remains float. May be NULL.
     const struct msc_edit *const *slot_edits;
-    // n_metadata pairs, added to those of the graph's notes. If keys are equal, these pairs win.
+    // n_metadata pairs (key, value), added to the graph's notes. If keys are equal, these pairs
+    // win.
     const char *const (*metadata)[2];
     size_t n_metadata;
 };
@@ -68,7 +70,7 @@ struct msc_onnx_export_options {
 //     and back.
 //   - Masks: a Mul of the activation before the pair. Replaced and masked weights, and replaced,
 //     masked and rounded biases, are stored with their new elements.
-//   - If the sites' target has forms (graph/target.h), joints between pairs are written in these.
+//   - If the sites' target has forms (graph/target.h), joints between pairs are written in forms.
 // Fused joints are written as the joints that they contain; with edits the graph must be split
 // first (MSC_E_STATE). The file is either complete or does not exist. Values keep their ONNX names.
 enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,

@@ -1,5 +1,5 @@
-// Exports MSCGraph to ONNX: names first, then one or more nodes for every joint in topological
-// order. The message is then packed and written at once.
+// Exports MSCGraph to ONNX: first names the values, then adds one or more nodes for every joint in
+// topological order. Finally the protobuf message is packed and written at once.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
@@ -20,8 +20,8 @@ static enum msc_status name_tensor(struct msc_onnx_export *e, int32_t tensor) {
     return MSC_ALLOCATED(e->names[tensor]);
 }
 
-// An output of the model may be just an input or constant of the same name. No node is needed for
-// it, and both keep their name.
+// An output of the model may be just an input or constant of the same name. Such an output needs no
+// node, and both tensors keep this name.
 static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) {
     const struct msc_graph *g = e->graph;
     const struct msc_tensor *t = &g->tensors[output]->tensor;
@@ -42,8 +42,8 @@ static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) 
     return MSC_OK;
 }
 
-// Assigns public names first, then names of weights, then internal ones. A constant's output is
-// the weight itself, unless it is an output of the model.
+// Assigns public names first, then names of weights, then internal ones. The output of a constant
+// joint gets the name of its weight, unless it is also an output of the model.
 enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
     const struct msc_graph *g = e->graph;
     for (int32_t i = 0; i < g->n_inputs; i++) {
@@ -143,7 +143,7 @@ enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e) {
     return MSC_OK;
 }
 
-// A symbol keeps its name; any other expression is left unknown.
+// A symbolic dim keeps the name of its symbol; a dim with any other expression is left unknown.
 static enum msc_status describe_dim(Onnx__TensorShapeProto__Dimension **out,
                                     struct msc_onnx_export *e, const struct msc_tensor *t, int i) {
     Onnx__TensorShapeProto__Dimension *d = msc_arena_alloc(&e->arena, sizeof(*d));

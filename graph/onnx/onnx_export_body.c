@@ -1,5 +1,5 @@
-// Control flow: bodies as graphs in attributes of their node. A body reads values of the
-// enclosing graph by name.
+// Exports control flow: each body becomes a graph in an attribute of its node. A body reads values
+// of the enclosing graph by name.
 #include "graph/onnx/onnx_export_internal.h"
 
 #include <string.h>
@@ -68,8 +68,8 @@ static void *copy_pointers(struct msc_onnx_export *e, const void *from, size_t n
     return copy;
 }
 
-// Writes the current body as a message. Inputs `n_own` and later are values of the enclosing graph,
-// named in `outer`.
+// Writes the current body as a message. The inputs from index `n_own` on are values of the
+// enclosing graph, with the names in `outer`.
 static enum msc_status write_graph(Onnx__GraphProto *out, struct msc_onnx_export *e, int32_t n_own,
                                    const char *const outer[]) {
     const struct msc_graph *g = e->graph;

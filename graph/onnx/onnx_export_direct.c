@@ -22,7 +22,6 @@ static enum msc_status integer_input(const char **out, struct msc_onnx_joint *j,
                                      sizeof(copy[0]));
 }
 
-// A number as an initialiser of the first operand's type.
 enum msc_status msc_onnx__real_input(const char **out, struct msc_onnx_joint *j, const char *key) {
     struct msc_onnx_export *e = j->e;
     enum msc_dtype dtype = msc_graph_tensor(e->graph, j->joint->operands[0])->dtype;
@@ -166,7 +165,7 @@ enum msc_status msc_onnx__write_direct(struct msc_onnx_joint *j) {
 enum msc_status msc_onnx__write_implied(struct msc_onnx_joint *j) {
     static const struct {
         enum msc_op op;
-        const char *key, *text; // text NULL: use `number`
+        const char *key, *text; // NULL: the value is `number`
         int64_t number;
     } implied[] = {
         {MSC_OP_MOD, "fmod", NULL, 1},

@@ -1,5 +1,5 @@
-// Values that edited slots read: replaced elements of a weight, masked values, quantised values.
-// Each (tensor, edit) pair is written once.
+// Writes the values that edited slots read: replaced elements of a weight, masked values, quantised
+// values. Each (tensor, edit) pair is written once.
 #include "graph/onnx/onnx_export_form.h"
 
 #include <string.h>

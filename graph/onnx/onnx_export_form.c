@@ -1,5 +1,5 @@
-// Selects the form of a joint, and writes the small forms: bounds, shapes, shields. Which patterns
-// are matched was measured with ONNX Runtime 1.32.
+// Selects the form of a joint, and writes the small forms: bounds, shapes, shields. The patterns
+// are those that ONNX Runtime 1.32 was found to match.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
@@ -47,8 +47,8 @@ static enum msc_status form_shape(bool *is_written, struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// Operators with weights. Their float weights between pairs would be quantised at load, with a
-// single scale.
+// True for operators with weights. If such a joint is between pairs and has float weights, the
+// runtime would quantise these at load, with a single scale.
 static bool is_weighted(enum msc_op op) {
     switch (op) {
     case MSC_OP_CONV1D:
@@ -130,7 +130,8 @@ static const form_fn forms[MSC_OP_COUNT] = {
     [MSC_OP_PERMUTE_DIMS] = msc_onnx__form_move,
 };
 
-// Also omits joints that only compute a shape, if no form of a consumer reads it.
+// Omits joints whose outputs nothing reads, such as the computation of a shape that the consumer's
+// form does not read.
 enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e) {
     const struct msc_graph *g = e->graph;
     if (!msc_onnx__has_forms(e)) {
@@ -163,8 +164,8 @@ enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j)
     return *is_written || form == NULL ? MSC_OK : form(is_written, j);
 }
 
-// Operators that remain float although the runtime would match an integer kernel, because that
-// kernel is slower.
+// True for operators that remain float although the runtime would match an integer kernel, because
+// that kernel is slower.
 static bool has_slower_kernel(enum msc_op op) {
     return op == MSC_OP_SOFTMAX || op == MSC_OP_WHERE || op == MSC_OP_AVG_POOL1D ||
            op == MSC_OP_AVG_POOL2D || op == MSC_OP_AVG_POOL3D;
@@ -186,7 +187,7 @@ enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// A LeakyRelu of slope 1 becomes part of the kernel that produces its input.
+// Adds a LeakyRelu of slope 1, which the runtime fuses into the kernel that produces its input.
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j) {
     bool is_needed = needs_shield(j->e, j->joint) && relu_behind(j->e, j->joint) == NULL;
     if (!is_needed && !msc_onnx__has_limited_blocks(j->e, j->joint)) {

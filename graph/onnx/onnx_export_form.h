@@ -34,23 +34,23 @@ enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e);
 // True if the form of the joint reads this operand.
 bool msc_onnx__is_read(const struct msc_onnx_export *e, const struct msc_joint *j, int32_t operand);
 // Writes a joint in a form. If *is_written remains false, the caller must use the joint's usual
-// writer. `inputs` of the joint are not filled yet.
+// writer. The joint's `inputs` need not be filled before the call.
 enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j);
 // Call after all joints are written. Removes the DequantizeLinear of a pair if only the pair's
 // bytes are read. Otherwise the runtime would compute a value that nothing reads.
 enum msc_status msc_onnx__drop_unread_pairs(struct msc_onnx_export *e);
 // Removes initialisers that no node reads.
 enum msc_status msc_onnx__drop_initializers(struct msc_onnx_export *e);
-// Shields before and after a joint that is written as usual.
+// Add the shields before and after a joint that has no form.
 enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j);
 
-// True if the joint resizes images of bytes. With contiguous channels, the layout of convolutions,
-// moving bytes is many times slower; a Reshape to the same dims prevents that layout. Interpolation
-// of floats does not have this problem.
+// True if the joint resizes images of bytes. With contiguous channels (the layout of convolutions)
+// this is many times slower; a Reshape to the same dims prevents that layout. Images of floats do
+// not have this problem.
 bool msc_onnx__resizes_image(const struct msc_onnx_joint *j);
 // True if the joint shrinks an image by cubic interpolation. ONNX Runtime supports this only in the
-// model's layout. It changes the layout around integer joints and then rejects the model.
+// model's layout. However, it changes the layout around integer joints and then rejects the model.
 bool msc_onnx__shrinks_by_cubes(const struct msc_onnx_joint *j);
 enum msc_status msc_onnx__keep_layout(struct msc_onnx_joint *j);
 
@@ -67,28 +67,29 @@ const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int3
 const struct msc_edit *msc_onnx__byte_edit_of(const struct msc_onnx_export *e, int32_t tensor);
 // The role of the joint for the target of the export.
 enum msc_target_role msc_onnx__role_of(const struct msc_onnx_export *e, const struct msc_joint *j);
-// True if the target computes the joint in integer arithmetic under these edits.
+// True if the target computes the joint in integer arithmetic under the export's edits.
 bool msc_onnx__computes_integers(const struct msc_onnx_export *e, const struct msc_joint *j);
 // True if a float consumer reads the constant, so that it should become float at load.
 bool msc_onnx__is_folded(const struct msc_onnx_export *e, int32_t constant);
-// Finds the tail that ends in the tensor, if the pair after it replaces the tail.
+// Finds the tail (graph/tail.h) that ends in the tensor, if the pair after the tensor replaces the
+// tail.
 bool msc_onnx__tail_to(struct msc_tail *out, const struct msc_onnx_export *e, int32_t tensor);
 // Finds the tail after the joint that produces the tensor.
 bool msc_onnx__tail_behind(struct msc_tail *out, const struct msc_onnx_export *e, int32_t tensor);
-// The edit of the bytes that a tensor is stored as after the tail of its producer; NULL if there is
-// none.
+// The 8-bit edit of the tensor at the end of the producer's tail, or of `tensor` itself if the
+// producer has no tail. NULL if there is no such edit.
 const struct msc_edit *msc_onnx__edit_behind(const struct msc_onnx_export *e, int32_t tensor);
-// True if the summand of a tail can become part of the bias of the convolution before it.
+// True if the summand of a tail can become part of the bias of the convolution before the tail.
 bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tail *tail);
 // The rounding of a convolution's bias; NULL if there is no bias or it is not rounded.
 const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_export *e,
                                                         const struct msc_joint *j);
-// The scale of the sums of output channel c of a convolution.
+// The scale of a convolution's integer sums for output channel c.
 float msc_onnx__step_of(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c);
 // If a tail with a summand follows the joint, adds the summand to the joint's bias.
 enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j);
-// The range of a tensor's elements before the pair that reads it, from bounds that the pair
-// replaces. False if there are no bounds.
+// The bounds of a tensor's elements, if the pair that reads the tensor replaces the joints that
+// enforce these bounds; else false.
 bool msc_onnx__limits_of(float limits[2], const struct msc_onnx_export *e, int32_t tensor);
 // True if the joint is a hard sigmoid that becomes an addition.
 bool msc_onnx__is_saturated_sum(const struct msc_onnx_export *e, const struct msc_joint *j);
@@ -100,37 +101,40 @@ bool msc_onnx__passes_integers(const struct msc_onnx_export *e, int32_t tensor);
 // The dequantised value of a tensor for which msc_onnx__passes_integers holds.
 enum msc_status msc_onnx__dequantize_moved(const char **out, struct msc_onnx_export *e,
                                            int32_t tensor);
-// Call before writing a joint. If the joint only moves such tensors, this fills the `inputs` that
-// it moves, and the joint reads and writes integers. Otherwise nothing changes.
+// Call before writing a joint. If all tensors that the joint moves pass integers on, sets their
+// entries in the joint's `inputs` to integers, and its outputs are integers too. Otherwise nothing
+// changes.
 enum msc_status msc_onnx__move_integers(struct msc_onnx_joint *j);
 
 // Applies an edit of 8 bits and one scale to *value, which holds the tensor.
 enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_export *e,
                                          int32_t tensor, const struct msc_edit *edit);
-// The DequantizeLinear that produces an edited value; NULL if the node is of another kind.
+// The DequantizeLinear that produces an edited value; NULL if another kind of node produces the
+// value.
 const Onnx__NodeProto *msc_onnx__pair_of(const struct msc_onnx_export *e, const char *value);
 // True if the weight is stored in 4-bit blocks that only products with floats read, as
 // MatMulNBits requires.
 bool msc_onnx__is_blocks(const struct msc_onnx_export *e, int32_t weight,
                          const struct msc_edit *edit);
-// True if the joint's weight is stored in such blocks. The weight is [O,I] in the graph, but [I,O]
-// in the file.
+// True if the joint's weight is stored in 4-bit blocks (msc_onnx__is_blocks). The weight is [O,I]
+// in the graph, but [I,O] in the file.
 bool msc_onnx__is_turned(const struct msc_onnx_export *e, const struct msc_joint *j);
-// True if a Relu or Clip reads the product with such a weight. If another product follows, ONNX
-// Runtime 1.32 does not make a MatMulNBits of this one.
+// True if the joint is a product whose weight is in 4-bit blocks, and a Relu or Clip reads it. If
+// another product follows, ONNX Runtime 1.32 does not make a MatMulNBits of the first product.
 bool msc_onnx__has_limited_blocks(const struct msc_onnx_export *e, const struct msc_joint *j);
 enum msc_status msc_onnx__store_blocks(const char *result, struct msc_onnx_export *e,
                                        int32_t weight, const struct msc_array *elements,
                                        const struct msc_quant *q);
-// Writes nodes that compute the weight `result` from its integers, which the runtime folds at load.
-// *is_done remains false if the groups do not divide their axis.
+// Writes nodes that compute the weight `result` from its integers; the runtime folds these nodes at
+// load. *is_done remains false if the groups do not divide their axis.
 enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct msc_onnx_export *e,
                                       int32_t weight, const struct msc_array *elements,
                                       const struct msc_quant *q);
 // Like msc_onnx__fold_weight, for a bias. `inputs`: integers and their scales.
 enum msc_status msc_onnx__scale_bias(const char *result, struct msc_onnx_export *e,
                                      const char *base, const char *const inputs[2]);
-// Dims of the integers and of their scales. Each block is an axis, so that the scales broadcast.
+// Dims of the integers and of their scales. An axis with groups becomes two axes, groups and
+// elements, so that the scales broadcast.
 struct msc_onnx_folded {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS], scale_dims[MSC_MAX_DIMS];
@@ -153,7 +157,7 @@ enum msc_status msc_onnx__scale_integers(const char **value, struct msc_onnx_exp
 enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_hard_sigmoid(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_hard_swish(bool *is_written, struct msc_onnx_joint *j);
-// The sum of a scalar and an activation.
+// Writes the sum of a scalar and an activation.
 enum msc_status msc_onnx__form_sum(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_pool(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_batch_norm(bool *is_written, struct msc_onnx_joint *j);

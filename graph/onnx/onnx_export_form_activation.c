@@ -1,4 +1,5 @@
-// Writes scalars and activation functions so that byte kernels for sums and products match.
+// Writes scalars and activation functions so that the runtime matches its byte kernels for sums and
+// products.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
@@ -8,8 +9,8 @@
 enum { SIGNED_OFFSET = 128, MOST_BYTE = 255 };
 
 // Writes the scalar of a sum as a DequantizeLinear: the byte is 1 above or below the zero point,
-// and the scale is the scalar's magnitude. It has as many axes as the other operand, so that the
-// kernel can use the layout of convolutions.
+// and the scale is the scalar's magnitude. The constant has as many axes as the other operand, so
+// that the kernel can use the layout of convolutions.
 static enum msc_status add_number(const char **out, struct msc_onnx_joint *j, int n_dims,
                                   double value) {
     static const int64_t ones[MSC_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};

@@ -83,8 +83,8 @@ static enum msc_status write_depthwise(struct msc_onnx_joint *j, const struct de
     return msc_onnx__put_ints(j->e, j->node, "kernel_shape", d->kernel, 2);
 }
 
-// Writes a convolution with weights 1 and scale 1 / elements. The integer kernel for pooling is
-// many times slower.
+// Writes average pooling as a convolution whose integer weights are 1 and whose scale is 1 /
+// (elements of a window). The integer kernel for pooling is many times slower.
 enum msc_status msc_onnx__form_pool(bool *is_written, struct msc_onnx_joint *j) {
     struct depthwise d = {.channels = count_channels(j), .n_scales = 1};
     if (!is_between_pairs(j) || d.channels < 1 ||
@@ -116,7 +116,7 @@ static const float *constant_of(const struct msc_onnx_joint *j, const char *role
 }
 
 enum { MOST_WEIGHT = 127 };
-static const float most_bias = 0x1p30f; // leaves room for the products that are added to it
+static const float most_bias = 0x1p30f; // leaves room for the products that are added to the bias
 
 // Writes y = factor * x + summand for each channel. Scales are chosen so that weights are +-127, or
 // less if the bias would overflow.

@@ -34,7 +34,8 @@ const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int3
     return msc_onnx__is_byte(edit) ? edit : NULL;
 }
 
-// Adds the edit of one use of a tensor to *all; false if it differs from the earlier ones.
+// Stores the edit of one use of a tensor in *all. False if the use has no edit, the edit has one
+// scale per channel, or it differs from the edits of earlier uses.
 static bool add_use(const struct msc_edit **all, const struct msc_edit *edit) {
     if (edit == NULL || edit->quant.axis >= 0 ||
         (*all != NULL && !msc_hash_equal((*all)->hash, edit->hash))) {
@@ -91,8 +92,8 @@ static bool has_known_dims(const struct msc_graph *g, int32_t tensor) {
     return true;
 }
 
-// True if the slot is the bias of a float addition. A product and an addition are fused into one
-// integer kernel only if all dims are known.
+// True if the slot is the bias of a float addition. The addition remains float if the runtime does
+// not know all dims: it then does not fuse product and addition into one integer kernel.
 static bool adds_floats(const struct msc_graph *g, const struct msc_slot *slot) {
     const struct msc_joint *j = msc_graph_joint(g, slot->joint);
     return slot->kind == MSC_SITE_BIAS && j->op == MSC_OP_LINEAR_BIAS &&
@@ -144,7 +145,8 @@ static int64_t count_outputs(const struct msc_onnx_export *e, const struct msc_j
     return msc_graph_tensor(e->graph, j->operands[WEIGHT])->dims[0];
 }
 
-// Largest bias in steps: most_bias, plus the error of weights whose scale was increased for it.
+// Largest bias in units of msc_onnx__step_of. It exceeds most_bias (onnx_export_form_conv.c) by the
+// rounding error of weights whose scale was increased to limit the bias.
 static const float most_sum = 0x1.1p30f;
 
 const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_export *e,
@@ -152,7 +154,7 @@ const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_ex
     return has_bias(j) ? msc_edit_rounding(msc_onnx__edit_at(e, j->id, BIAS)) : NULL;
 }
 
-// If the bias is rounded, its rounding must include the shift.
+// If the bias is rounded, its rounding must include the tail's shift.
 bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tail *tail) {
     const struct msc_joint *j = tail->maker;
     const struct msc_bias_rounding *rounding = msc_onnx__bias_rounding(e, j);

@@ -1,7 +1,7 @@
-// Forms of moves. A channel shuffle is Reshape, Transpose of five axes, Reshape. ONNX Runtime
-// changes layouts around these, which is slower than the rest of the block; one Gather of bytes
-// is not. Padding is of bytes, because padding of floats is not matched. Images are resized
-// before the runtime changes the layout.
+// Writes the forms of moves. A channel shuffle is Reshape, Transpose of five axes, Reshape. Around
+// these nodes ONNX Runtime changes the layout, which takes longer than the rest of the block; one
+// Gather of bytes avoids that. Bytes are padded instead of floats, because padding of floats is not
+// matched. Images are resized before the runtime changes the layout.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/shuffle.h"
 

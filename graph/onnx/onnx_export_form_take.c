@@ -1,7 +1,7 @@
 // Writes a Take from a table of integers. Only the rows taken become floats.
 #include "graph/onnx/onnx_export_form.h"
 
-// How a table that rows are taken from is stored.
+// The stored form of a table from which rows are taken.
 struct table {
     const char *integers, *base;
     struct msc_onnx_factors factors; // one per row, or one for all

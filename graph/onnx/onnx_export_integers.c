@@ -1,4 +1,4 @@
-// Integer types of ONNX, and initialisers of these types.
+// Picks integer types of ONNX, and writes initialisers of these types.
 #include "graph/onnx/onnx_export_internal.h"
 
 static const struct msc_onnx_integers types[] = {

@@ -1,7 +1,7 @@
 // Shared by graph/onnx/onnx_export*.c: the model while it is assembled, and one writer for each
 // family of operators. All data is in one arena; elements of weights are borrowed from the graph.
 //
-// One set of mutually recursive functions in three files: onnx_export.c writes a graph,
+// Three files hold one set of mutually recursive functions: onnx_export.c writes a graph,
 // onnx_export_ops.c selects the writer of a joint, and onnx_export_body.c writes control flow,
 // whose bodies are graphs again.
 #ifndef MSC_GRAPH_ONNX_ONNX_EXPORT_INTERNAL_H
@@ -66,7 +66,7 @@ enum msc_status msc_onnx__add_node(Onnx__NodeProto **out, struct msc_onnx_export
                                    const char *op_type, const char *name,
                                    const char *const inputs[], size_t n_inputs,
                                    const char *const outputs[], size_t n_outputs);
-// Adds the joint's own node.
+// Adds the node that has the joint's name and outputs.
 enum msc_status msc_onnx__add_own(struct msc_onnx_joint *j, const char *const inputs[],
                                   size_t n_inputs);
 
@@ -157,12 +157,13 @@ struct msc_onnx_integers {
 // if no type is wide enough.
 enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const struct msc_quant *q,
                                         bool takes_small);
-// Adds an initialiser of such a type. `name` may be NULL, which means that memory was short.
+// Adds an initialiser of an integer type. `name` may be NULL, which means that memory was short.
 enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export *e,
                                        const char *name, const struct msc_onnx_integers *type,
                                        int n_dims, const int64_t dims[], const int32_t values[],
                                        size_t n);
-// Adds a weight's integers of such a type, stored in as many bits as graph/packing.h determines.
+// Adds a weight's integers, stored in the number of bits that graph/packing.h determines. Nodes
+// unpack them to `type`.
 enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e, const char *base,
                                      const struct msc_onnx_integers *type, int32_t bits, int n_dims,
                                      const int64_t dims[], const int32_t values[], size_t n);
@@ -171,11 +172,12 @@ enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e
 enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, const char *op_type,
                                    const char *wanted, const char *const inputs[], size_t n_inputs);
 
-// inputs[0] is a value of the tensor. Replaces it by its integers, and sets inputs[1] and inputs[2]
-// to scale and zero point: the inputs of a DequantizeLinear along the axis of `q`.
+// Prepares the inputs of a DequantizeLinear along the axis of `q`. inputs[0] holds the tensor's
+// float value and is replaced by the quantised integers; inputs[1] and inputs[2] become scale and
+// zero point.
 enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_onnx_export *e,
                                             int32_t tensor, const struct msc_quant *q);
-// Replaces *value, a value of the tensor, by the quantised value.
+// Replaces *value, which holds the tensor, by the quantised value.
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
                                               int32_t tensor, const struct msc_quant *q);
 // Adds scale and zero point with the given dims. out[1] is "" if no zero point is needed.
@@ -187,7 +189,7 @@ enum msc_status msc_onnx__add_parameters(const char *out[2], struct msc_onnx_exp
 enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_export *e,
                                           int32_t weight, const struct msc_array *elements,
                                           const struct msc_quant *q);
-// Writes the edited outputs of the model that no consumer has caused to be written.
+// Writes those edited outputs of the model that were not written for a consumer.
 enum msc_status msc_onnx__edit_outputs(struct msc_onnx_export *e);
 // Writes the rounded bias `result`: integers with a DequantizeLinear.
 enum msc_status msc_onnx__round_bias(const char *result, struct msc_onnx_export *e, int32_t bias,

@@ -8,8 +8,8 @@
 #include "graph/onnx/onnx_export_form.h"
 
 struct msc_onnx_moved {
-    const char *inputs[3]; // inputs of DequantizeLinear: integers, scale, zero point
-    const char *name;      // name of its output; NULL: derived from the tensor's name
+    const char *inputs[3]; // inputs of the DequantizeLinear: integers, scale, zero point
+    const char *name; // output name of the DequantizeLinear; NULL: derived from the tensor's name
 };
 
 bool msc_onnx__passes_integers(const struct msc_onnx_export *e, int32_t tensor) {
@@ -49,8 +49,8 @@ static bool is_data(const struct msc_graph *g, int32_t tensor) {
            msc_dtype_is_float(msc_graph_tensor(g, tensor)->dtype);
 }
 
-// Adds the edit of a tensor that a joint moves. False if the tensor does not pass integers on, or
-// if its range differs from the others'.
+// Sets *all to the edit of a tensor that a joint moves. False if the tensor does not pass integers
+// on, or if its edit differs from the previous one.
 static bool add_moved(const struct msc_edit **all, const struct msc_onnx_export *e,
                       int32_t tensor) {
     const struct msc_edit *edit = msc_onnx__byte_edit_of(e, tensor);

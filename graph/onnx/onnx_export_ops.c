@@ -54,8 +54,8 @@ static enum msc_status write_conv(struct msc_onnx_joint *j) {
     return msc_onnx__put_ints(j->e, j->node, "kernel_shape", w->dims + 2, (size_t)n);
 }
 
-// ONNX Runtime fuses a pool between pairs into an average of bytes, which ignores dilations. True
-// if the pool has dilations.
+// True if the pool has dilations. ONNX Runtime fuses a pool between pairs into an average of bytes,
+// which ignores dilations.
 static bool is_dilated(const struct msc_onnx_joint *j) {
     int64_t dilations[MSC_MAX_DIMS];
     int n = msc_joint_attr_list(j->joint, "dilation", dilations, MSC_MAX_DIMS);
@@ -182,7 +182,7 @@ static enum msc_status write_split(struct msc_onnx_joint *j) {
 static enum msc_status write_quantize(struct msc_onnx_joint *j) {
     const char *format = msc_joint_attr(j->joint, "format");
     if (format != NULL && format[0] != '\0') {
-        return unsupported(j, "format"); // the graph holds codes, not elements
+        return unsupported(j, "format"); // the graph holds encoded bytes, not elements of the type
     }
     MSC_TRY(write_with(j, "axis block_size"));
     enum msc_dtype dtype = msc_graph_tensor(j->e->graph, j->joint->outputs[0])->dtype;

@@ -11,8 +11,8 @@
 
 enum { LEAST_OPSET = 13, FORMS_OPSET = 21 };
 
-// Attributes that are newer than their operator. An older opset omits them if they have the default
-// value. `op` NULL: any operator.
+// Attributes that are newer than their operator. For an older opset they are omitted if they have
+// the default value. `op` NULL: any operator.
 static const struct attribute {
     const char *op, *name;
     int opset;

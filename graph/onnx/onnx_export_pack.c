@@ -2,11 +2,11 @@
 //
 // Integers of 2, 3, 5, 6 and 7 bits are split into parts of 4, 2 and 1 bits, starting at the lowest
 // bit with the widest part. Each part is stored as 4-bit numbers. Such a number holds the part of
-// one, two or four integers. A 4-bit part is cast to bytes. For the others, Gather looks up a table
-// of the unpacked bits, already shifted and with sign, so that the parts only have to be combined.
-// All of this is constant and computed once, at load. For ONNX Runtime, BitwiseOr of bytes is the
-// fastest way to combine parts. OpenVINO would repeat it in each run; there, sums of int32 are
-// used, which both runtimes compute at load.
+// one, two or four integers. A 4-bit part is cast to bytes. For the other parts, Gather looks up a
+// table of the unpacked bits, already shifted and sign-extended, so that the parts only have to be
+// combined. All of these nodes are constant and computed once, at load. For ONNX Runtime, BitwiseOr
+// of bytes is the fastest way to combine parts. OpenVINO would repeat the BitwiseOr in each run, so
+// other targets get sums of int32, which both runtimes compute at load.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/packing.h"
@@ -15,7 +15,7 @@
 
 enum { IN_ROW = 4, N_NUMBERS = 16 };
 
-// Adds a step without a node name, because there are many of them.
+// Adds a step whose node has no name, because unpacking adds many nodes.
 static enum msc_status add(const char **out, struct msc_onnx_export *e, const char *op_type,
                            const char *wanted, const char *const inputs[], size_t n_inputs) {
     MSC_TRY(msc_onnx__add_step(out, e, op_type, wanted, inputs, n_inputs));

@@ -1,11 +1,11 @@
-// Quantised values: a weight as stored integers with a DequantizeLinear, an activation through
-// QuantizeLinear and DequantizeLinear.
+// Writes quantised values: a weight as stored integers with a DequantizeLinear, an activation
+// through QuantizeLinear and DequantizeLinear.
 //
-// ONNX Runtime clamps rint(x / s) + z to the whole range of the type, MSC to [low, high]. If that
-// range is narrower, a Clip of the float value before the pair enforces it. Its bounds (low - z) *
-// s and (high - z) * s divide back to integers within one part in 2^23; with at most 16 bits this
-// rounds to exactly low and high. Weights in 16-bit float types are stored as such; activations are
-// cast to the type and back.
+// ONNX Runtime clamps rint(x / s) + z to the whole range of the type, MSC to [low, high]. If [low,
+// high] is narrower, a Clip of the float value before the pair enforces it. The Clip's bounds are
+// (low - z) * s and (high - z) * s. Divided by s, they are integers within one part in 2^23, which
+// at most 16 bits round to exactly low and high. Weights in 16-bit float types are stored as such;
+// activations are cast to the type and back.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
@@ -31,7 +31,8 @@ static enum msc_status clip_to(const char **value, struct msc_onnx_export *e, co
                               inputs, 3);
 }
 
-// Max or Min of a value and one number per channel. Channels are axis `axis` of n_dims.
+// Replaces *value by the Max or Min of the value and one bound per channel. Channels are axis
+// q->axis of n_dims.
 static enum msc_status limit_channels(const char **value, struct msc_onnx_export *e,
                                       const char *base, bool is_low, const struct msc_quant *q,
                                       int n_dims) {
@@ -89,7 +90,7 @@ static enum msc_status round_activation(const char **out, struct msc_onnx_export
                                   MSC_DTYPE_F32);
 }
 
-// Sets the attribute axis of the last node added to the axis of the scales of `q`.
+// Sets the attribute `axis` of the node added last to the axis of the scales of `q`.
 static enum msc_status put_axis(struct msc_onnx_export *e, const struct msc_quant *q) {
     return q->axis < 0 ? MSC_OK : msc_onnx__put_int(e, e->nodes[e->n_nodes - 1], "axis", q->axis);
 }
@@ -154,9 +155,9 @@ struct stored {
     bool is_shaped; // the stored dims differ from the weight's
 };
 
-// True if a Reshape is needed after the weight, which is so if activations are also quantised. ONNX
-// Runtime 1.31 fuses products with blocked weights like any other product, and then fails at run
-// time. The Reshape prevents this.
+// True if a Reshape must follow the weight, because activations are also quantised. ONNX Runtime
+// 1.31 fuses products with blocked weights like any other product, and then fails at run time. The
+// Reshape prevents this.
 static bool needs_shield(const struct msc_onnx_export *e, int32_t weight) {
     const struct msc_sites *sites = e->options->sites;
     for (int32_t i = 0; i < sites->n_slots; i++) {

@@ -21,7 +21,8 @@ struct kept_ratio {
 };
 
 // Chooses sizes to request: the joint's sizes, plus 1 for each size that was rounded down. False if
-// the smallest ratio of these is not the joint's scale, or does not give the joint's sizes.
+// the smallest ratio of requested size to length is not the joint's scale, or if this scale does
+// not give the joint's sizes.
 static bool ask_sizes(struct kept_ratio *r, const struct msc_tensor *x, const float scales[],
                       const int64_t sizes[]) {
     float scale = 1.0f;
@@ -53,7 +54,8 @@ static enum msc_status read_ratio(struct kept_ratio *r, const struct msc_onnx_jo
         return export_resize_unsupported(j, "scales");
     }
     r->is_told = true;
-    for (int d = 0; d < x->n_dims; d++) { // runtimes truncate the product, in float or in double
+    // A runtime truncates scale * length, computed in float or double.
+    for (int d = 0; d < x->n_dims; d++) {
         r->is_told = r->is_told && (int64_t)(scales[d] * (float)x->dims[d]) == sizes[d] &&
                      (int64_t)((double)scales[d] * (double)x->dims[d]) == sizes[d];
     }
@@ -83,8 +85,8 @@ static enum msc_status put_resize_modes(struct msc_onnx_joint *j, const char *tr
     const char *rounding = msc_joint_attr(j->joint, "rounding_method");
     bool is_nearest = strcmp(method, "nearest") == 0;
     if (strcmp(transform, "tf_half_pixel_for_nn") == 0) {
-        // Opset 13 removed this mode. Its coordinate is that of half_pixel plus one half, so
-        // half_pixel with another rounding gives the same elements.
+        // Opset 13 removed tf_half_pixel_for_nn. Its coordinate is the one of half_pixel plus one
+        // half, so half_pixel with another rounding gives the same elements.
         bool is_floor = strcmp(rounding, "floor") == 0;
         if (!is_nearest || (!is_floor && strcmp(rounding, "round_prefer_floor") != 0)) {
             return export_resize_unsupported(j, "coordinate_transformation_mode");

@@ -63,8 +63,8 @@ static bool skip_bytes(struct scan *s, size_t end, uint64_t n) {
 static bool scan_message(struct scan *s, size_t end, const ProtobufCMessageDescriptor *type,
                          int depth);
 
-// True for descriptions and metadata, which may be any bytes: they are copied unchanged to exported
-// files and never shown.
+// True for descriptions and metadata, which may hold any bytes: they are copied unchanged to
+// exported files and never shown.
 static bool is_only_kept(const struct scan *s, const ProtobufCFieldDescriptor *field) {
     return strcmp(field->name, "doc_string") == 0 ||
            strcmp(s->message, "StringStringEntryProto") == 0;

@@ -35,11 +35,11 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
         return msc_onnx__capture(out, im, name);
     }
     if (v == NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "it reads '%s', which no earlier node produces", name);
+        return MSC_FAIL(MSC_E_FORMAT, "value '%s' is not produced by any earlier node", name);
     }
     if (v->unavailable != NULL) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "it reads '%s', an extra output of %s that is not supported", name,
+                        "value '%s' is an extra output of %s that is not supported", name,
                         v->unavailable->op_type);
     }
     if (v->value == NULL) {
@@ -332,8 +332,8 @@ static bool is_other_output(const struct msc_onnx_import *im, const int32_t outp
 }
 
 // Adds an identity joint for an output that is an input or constant, so that a joint produces every
-// output. The same applies to a value that already has another output's name (from an inlined
-// branch, for example). `outputs` holds the n outputs made so far.
+// output. Also adds one for a value that already has another output's name (from an inlined branch,
+// for example). `outputs` holds the n outputs made so far.
 static enum msc_status make_output(int32_t outputs[], size_t n, struct msc_onnx_import *im,
                                    const char *name) {
     struct msc_builder *b = &im->builder;

@@ -1,6 +1,6 @@
-// Control flow: bodies as graphs of their joint. A body is imported like the model's graph. If it
-// reads a value of the enclosing graph, that value becomes an operand of the joint and an input of
-// the body, after the body's own inputs.
+// Imports control flow: each body becomes a graph of its joint. A body is imported like the model's
+// graph. If it reads a value of the enclosing graph, that value becomes an operand of the joint and
+// an input of the body, after the body's own inputs.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include "graph/passes/constant_internal.h"
@@ -91,8 +91,8 @@ static enum msc_status import_steps(struct msc_onnx_import *im, const struct bod
     return msc_onnx__run_passes(im);
 }
 
-// Every body is imported twice: once to find the values that it reads, and once with these as
-// inputs. The same holds for nested bodies, so each level doubles the work.
+// Every body is imported twice: once to find the values that it reads, and once with these values
+// as inputs. The same holds for nested bodies, so each level doubles the work.
 #define MAX_DEPTH 8
 
 static enum msc_status check_depth(const struct msc_onnx_import *im) {
@@ -278,7 +278,7 @@ static enum msc_status widen_states(bool *changed, struct body *body, int n_stat
             msc_graph_tensor(body->graph, msc_graph_output(body->graph, first_output + i));
         if (out->dtype != in->dtype || out->n_dims != in->n_dims) {
             return MSC_ONNX_UNSUPPORTED(
-                "state %d is initially %s of %d dimensions, but after an iteration "
+                "state %d is initially %s of %d dimensions, but after an iteration it is "
                 "%s of %d",
                 i, msc_dtype_name(in->dtype), in->n_dims, msc_dtype_name(out->dtype), out->n_dims);
         }

@@ -1,4 +1,4 @@
-// Convolutions and pooling.
+// Translates convolutions and pooling.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>
@@ -96,7 +96,8 @@ static enum msc_status read_kernel(struct windows *w, const struct msc_onnx_node
     for (int i = 0; i < w->n; i++) {
         w->kernel[i] = k.dims[i + 2];
         if (declared[i] >= 0 && declared[i] != w->kernel[i]) {
-            return MSC_FAIL(MSC_E_FORMAT, "kernel_shape has length %lld, but the weight has %lld",
+            return MSC_FAIL(MSC_E_FORMAT,
+                            "kernel_shape has a length of %lld, but the weight's kernel has %lld",
                             (long long)declared[i], (long long)w->kernel[i]);
         }
     }
@@ -170,7 +171,7 @@ static enum msc_status transpose_pads(struct windows *w, int64_t output_padding[
     bool is_upper = strcmp(auto_pad, "SAME_UPPER") == 0;
     MSC_TRY(msc_onnx__ints(&shape, &n_shape, n, "output_shape"));
     if (n_shape > 0) {
-        // Some models give the whole shape, including batch and channels.
+        // Some models give the whole output shape, including batch and channels.
         if (n_shape != w->n && n_shape != w->n + 2) {
             return MSC_FAIL(MSC_E_FORMAT, "output_shape has %d numbers, expected %d", n_shape,
                             w->n);

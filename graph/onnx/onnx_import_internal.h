@@ -2,7 +2,7 @@
 // of ONNX operators. A translator reads a node's attributes and inputs, adds joints through the
 // builder, and makes the outputs of the last joint the outputs of the node.
 //
-// One set of mutually recursive functions in three files: onnx_import.c imports a graph,
+// Three files hold one set of mutually recursive functions: onnx_import.c imports a graph,
 // onnx_import_table.c selects the translator of a node, and onnx_import_body.c translates control
 // flow, whose bodies are graphs again.
 #ifndef MSC_GRAPH_ONNX_ONNX_IMPORT_INTERNAL_H
@@ -16,7 +16,7 @@
 struct msc_onnx_value {
     struct msc_value *value;            // NULL: an unread initialiser, or unavailable
     const Onnx__TensorProto *source;    // the initialiser, or NULL
-    const Onnx__NodeProto *unavailable; // the node, if this extra output of it is not supported
+    const Onnx__NodeProto *unavailable; // the node, if the value is an unsupported extra output
 };
 
 // A value of the enclosing graph that a body reads; it becomes an input of the body.
@@ -78,8 +78,8 @@ enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domai
 // Fails with this message, to which the caller prepends file and node.
 #define MSC_ONNX_UNSUPPORTED(...) MSC_FAIL(MSC_E_UNSUPPORTED, __VA_ARGS__)
 
-// Attributes of the node. If the node lacks the attribute, *out is `otherwise`. MSC_E_FORMAT if the
-// type differs.
+// Read attributes of the node. If the node lacks the attribute, *out is `otherwise`. MSC_E_FORMAT
+// if the type differs.
 enum msc_status msc_onnx__int(int64_t *out, const struct msc_onnx_node *n, const char *name,
                               int64_t otherwise);
 enum msc_status msc_onnx__float(float *out, const struct msc_onnx_node *n, const char *name,
@@ -93,11 +93,12 @@ enum msc_status msc_onnx__ints(const int64_t **out, int *count, const struct msc
 enum msc_status msc_onnx__floats(const float **out, int *count, const struct msc_onnx_node *n,
                                  const char *name);
 const Onnx__AttributeProto *msc_onnx__attribute(const struct msc_onnx_node *n, const char *name);
-// Reads a list of exactly `count` numbers. If absent, fills it with `otherwise`.
+// Reads a list of exactly `count` numbers. If the attribute is absent, fills the list with
+// `otherwise`.
 enum msc_status msc_onnx__ints_of(int64_t out[], const struct msc_onnx_node *n, const char *name,
                                   int count, int64_t otherwise);
 
-// Attributes of the next joint. Values are borrowed. A NULL value means that memory was short,
+// Set attributes of the next joint. Values are borrowed. A NULL value means that memory was short,
 // which is reported when the joint is added.
 void msc_onnx__set(struct msc_onnx_node *n, const char *key, const char *value);
 void msc_onnx__set_ints(struct msc_onnx_node *n, const char *key, const int64_t values[],

@@ -139,7 +139,7 @@ enum msc_status msc_onnx__random(struct msc_onnx_node *n) {
         MSC_TRY(msc_onnx__list_param(&shape, n, 0, "shape"));
     }
     if (shape == NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "shape is missing");
+        return MSC_FAIL(MSC_E_FORMAT, "the shape is missing");
     }
     msc_onnx__set(n, "dtype", msc_dtype_name(dtype));
     MSC_TRY(msc_onnx__set_dtype(n, "dtype", "dtype"));

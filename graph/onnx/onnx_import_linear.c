@@ -1,4 +1,4 @@
-// Matrix products, normalisation and softmax.
+// Translates matrix products, normalisation and softmax.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>

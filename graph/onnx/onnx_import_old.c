@@ -1,4 +1,4 @@
-// Operators whose form differs in opsets before 7.
+// Translates operators whose form differs in opsets before 7.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ enum msc_status msc_onnx__reshape(struct msc_onnx_node *n) {
     struct msc_value *operands[2] = {n->inputs[0], NULL};
     MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, "shape"));
     if (operands[1] == NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "shape is missing");
+        return MSC_FAIL(MSC_E_FORMAT, "the shape is missing");
     }
     MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_RESHAPE));
     return msc_onnx__add_last(n, MSC_OP_RESHAPE, operands, 2);

@@ -10,7 +10,7 @@ static const char *not_finite(float x) {
 }
 
 // Constants may be infinite (masks). Computed constants may also be NaN, because a later Where may
-// discard it. All other weights must be finite.
+// discard the NaN. All other weights must be finite.
 static enum msc_status check_weight(struct msc_onnx_import *im, const struct msc_tensor *t,
                                     int32_t id) {
     if (t->dtype != MSC_DTYPE_F32 || t->data == NULL) {

@@ -1,5 +1,5 @@
-// QuantizeLinear, DequantizeLinear and Cast. Integers of 4 and 2 bits and floats of 8 and 4 bits are
-// stored in bytes; the joint's attributes define what the bytes represent.
+// Translates QuantizeLinear, DequantizeLinear and Cast. Integers of 4 and 2 bits and floats of 8
+// and 4 bits are stored in bytes; the joint's attributes define what these bytes represent.
 #include "graph/onnx/onnx_import_compose.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// Reductions that are translated to another reduction with joints before and after it, and
+// Translates reductions that become another reduction with joints before and after it, and
 // operators whose attributes select one of several joints.
 #include "graph/onnx/onnx_import_internal.h"
 
@@ -149,7 +149,7 @@ enum msc_status msc_onnx__trilu(struct msc_onnx_node *n) {
 
 enum msc_status msc_onnx__top_k(struct msc_onnx_node *n) {
     int64_t k;
-    if (n->n_inputs == 1) { // form before opset 10
+    if (n->n_inputs == 1) { // before opset 10, k is an attribute
         MSC_TRY(msc_onnx__int(&k, n, "k", 1));
         msc_onnx__set_int(n, "k", k);
     }
@@ -163,7 +163,7 @@ enum msc_status msc_onnx__binary(struct msc_onnx_node *n) {
     int64_t axis;
     MSC_TRY(msc_onnx__int(&axis, n, "axis", a - b));
     if (n->opset < 7 && n->rule.op == MSC_OP_PRELU && b == 1 && a > 2) {
-        axis = 1; // slopes are per channel
+        axis = 1; // the slopes are per channel
     }
     if (n->opset < 7 && b > 0 && axis >= 0 && axis < a - b) {
         int64_t axes[MSC_MAX_DIMS];

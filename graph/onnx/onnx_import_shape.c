@@ -1,5 +1,5 @@
-// Operators on shapes, and operators some of whose parameters are attributes in one opset and
-// inputs in another.
+// Translates operators on shapes, and operators with parameters that are attributes in one opset
+// and inputs in another.
 #include "graph/onnx/onnx_import_internal.h"
 #include "graph/target.h"
 
@@ -94,7 +94,7 @@ enum msc_status msc_onnx__split(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_SPLIT));
     bool is_empty = operands[1] == NULL || (operands[1]->constant != NULL &&
                                             msc_array_n_elements(operands[1]->constant) == 0);
-    // The list may be empty if there is only one part, which is the whole axis.
+    // The list of lengths may be empty if there is only one part, the whole axis.
     int n_outputs = (int)n->proto->n_output;
     return msc_onnx__add_some(n, MSC_OP_SPLIT, operands, is_empty ? 1 : 2, n_outputs);
 }
@@ -262,7 +262,7 @@ enum msc_status msc_onnx__resize(struct msc_onnx_node *n) {
         operands[i] = is_empty_list(operands[i]) ? NULL : operands[i];
     }
     if ((operands[2] == NULL) == (operands[3] == NULL)) {
-        return MSC_FAIL(MSC_E_FORMAT, "exactly one of scales and sizes must be given");
+        return MSC_FAIL(MSC_E_FORMAT, "expected exactly one of the inputs scales and sizes");
     }
     const char *transform;
     MSC_TRY(msc_onnx__text(&transform, n, "coordinate_transformation_mode", ""));

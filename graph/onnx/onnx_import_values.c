@@ -1,4 +1,4 @@
-// Values of the ONNX graph by name, and names of nodes.
+// Finds and defines values of the ONNX graph by name, and makes the names of joints.
 #include "graph/onnx/onnx_import_internal.h"
 
 struct msc_onnx_value *msc_onnx__find_value(struct msc_onnx_import *im, const char *name) {

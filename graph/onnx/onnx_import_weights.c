@@ -90,8 +90,8 @@ static int32_t layer_of(const struct layers *l, int32_t node) {
     return node;
 }
 
-// True if the node is of the same layer as its producer `maker`: a normalisation after a layer, or
-// an addition after a product.
+// True if the node belongs to the same layer as its producer `maker`: a normalisation after a
+// layer, or an addition after a product.
 static bool follows(const struct layers *l, const Onnx__NodeProto *node, int32_t maker) {
     static const char *const layers[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
     if (is_op(node, "Add")) {
@@ -126,7 +126,7 @@ static enum msc_status find_layers(struct layers *l, struct msc_arena *arena) {
     return MSC_OK;
 }
 
-// The n-th weight of a node; NULL if it has fewer.
+// The n-th weight of a node; NULL if the node has fewer weights.
 static const Onnx__TensorProto *weight_at(const struct layers *l, int32_t node, size_t n) {
     const Onnx__NodeProto *p = l->g->node[node];
     bool is_sum = is_op(p, "Add") && layer_of(l, node) == node;

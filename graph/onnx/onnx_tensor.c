@@ -10,7 +10,7 @@
 
 static const struct {
     int type;
-    enum msc_dtype dtype; // MSC_DTYPE_NONE: MSC only knows the name
+    enum msc_dtype dtype; // MSC_DTYPE_NONE: MSC knows only the type's name
     const char *name;
 } types[] = {
     {MSC_ONNX_FLOAT, MSC_DTYPE_F32, "float32"},
@@ -158,7 +158,7 @@ static enum msc_status from_bytes(struct msc_array **out, const struct header *h
     }
     MSC_TRY(msc_array_create_from(out, h->dtype, h->n_dims, h->dims, data));
     if (h->dtype == MSC_DTYPE_BOOL) {
-        // The file may have any byte for true; arrays hold 0 or 1.
+        // In the file, any byte but 0 means true; arrays hold 0 or 1.
         uint8_t *flags = msc_array_data(*out);
         for (int64_t i = 0; i < h->n_elements; i++) {
             flags[i] = flags[i] != 0;

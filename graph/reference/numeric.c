@@ -238,7 +238,7 @@ static struct pair log2_pair(float x) {
 
 // x^y for positive finite x and finite y.
 static float pow_positive(float x, float y) {
-    // log2(x) is 0 or at least 2^-24 in magnitude, so larger exponents overflow or underflow in any
+    // log2(x) is 0 or at least 2^-24 in magnitude, so a larger |y| overflows or underflows in any
     // case. The bound also keeps pair_product, which multiplies by 4097, from overflowing.
     y = y > 1e12f ? 1e12f : y;
     y = y < -1e12f ? -1e12f : y;

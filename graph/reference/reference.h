@@ -22,11 +22,11 @@
 // Limits that stop a run which would otherwise not end or use too much memory.
 struct msc_reference_limits {
     const struct msc_cancel *cancel; // checked before every joint; fails with MSC_E_CANCELLED
-    uint64_t memory_bytes; // process memory, for the caller's meter (data/array.h); 0: no limit
-    int64_t max_turns;     // of a Loop without a count; 0: MSC_REFERENCE_MAX_TURNS
+    uint64_t memory_bytes; // limit of the caller's meter on process memory (data/array.h); 0: none
+    int64_t max_turns;     // iterations of a Loop without a count; 0: MSC_REFERENCE_MAX_TURNS
 };
-// Real networks have at most a few thousand iterations. A count of 2^31 or more is not used as a
-// limit, because exporters write it for "unlimited".
+// Loops of real networks have at most a few thousand iterations. A Loop's count of 2^31 or more is
+// not used as a limit, because exporters write it for "unlimited".
 #define MSC_REFERENCE_MAX_TURNS (INT64_C(1) << 20)
 
 // One run of one joint. Operands are in the operator's order. An absent operand has data NULL and
@@ -54,14 +54,14 @@ msc_reference_fn msc_reference_find(enum msc_op op);
 // A run of a part of a graph.
 struct msc_reference_run {
     const struct msc_graph *graph;
-    // Given tensors, borrowed. Their producers do not run. Constants are always given.
+    // Given tensors, borrowed. Their producers do not run. Constants need not be given.
     size_t n_given;
     const int32_t *given;
     const struct msc_array *const *arrays;
     size_t n_wanted;
     const int32_t *wanted; // tensor ids
-    // Optional: replaces `array` as operand `operand` of a joint. The run owns the one reference in
-    // *out.
+    // Optional: returns in *out the array that a joint reads in place of `array`, its operand
+    // `operand`. The run releases *out.
     enum msc_status (*read)(void *payload, struct msc_array **out, const struct msc_joint *joint,
                             int32_t operand, const struct msc_array *array);
     void *payload;

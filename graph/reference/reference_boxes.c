@@ -33,8 +33,8 @@ static double scalar_operand(const struct msc_reference_call *call, int position
     return has ? msc_reference__get_double_at(&call->operands[position], 0) : otherwise;
 }
 
-// Reads the number of boxes as an integer, because exporters use INT64_MAX, which a double cannot
-// hold.
+// Reads the maximum number of boxes as an integer, because exporters use INT64_MAX, which a double
+// cannot hold.
 static int64_t read_max_output(const struct msc_reference_call *call, int64_t n) {
     bool has = msc_reference__has(call, 2) && msc_view_n_elements(&call->operands[2]) > 0;
     int64_t most = has ? msc_reference__get_i64_at(&call->operands[2], 0) : 0;

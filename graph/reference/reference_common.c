@@ -197,7 +197,7 @@ enum msc_status msc_reference__allocate(const struct msc_reference_call *call, i
         char text[MSC_DIMS_TEXT_BYTES];
         return MSC_FAIL(
             MSC_E_STATE,
-            "joint %s: its kernel computed an output of shape %s, but another was inferred",
+            "joint %s: its kernel computed an output of shape %s, but another shape was inferred",
             call->joint->name, msc_dims_format(text, n_dims, dims));
     }
     return MSC_OK;

@@ -46,13 +46,13 @@ static enum msc_status copy_view(struct msc_array **out, const struct msc_view *
     return msc_array_create_from(out, v->dtype, v->n_dims, v->dims, v->data);
 }
 
-// Passes operands `first` and later to the body's inputs `to` and later.
+// Passes the operands from index `first` on to the body's inputs from index `to` on.
 static enum msc_status copy_operands(struct turn *t, const struct msc_reference_call *call,
                                      int first, int32_t to) {
     for (int i = first; i < call->n_operands; i++, to++) {
         if (to >= t->n_inputs) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "joint %s: has %d operands, but its body has only %d inputs",
+                            "joint %s has %d operands, but its body has only %d inputs",
                             call->joint->name, call->n_operands, (int)t->n_inputs);
         }
         MSC_TRY(copy_view(&t->inputs[to], &call->operands[i]));
@@ -63,7 +63,7 @@ static enum msc_status copy_operands(struct turn *t, const struct msc_reference_
 static enum msc_status run_turn(struct turn *t) {
     int32_t wanted[256];
     if (t->n_outputs > 256) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "body %s: has %d outputs, expected at most 256",
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "body %s has %d outputs, expected at most 256",
                         msc_graph_name(t->body), (int)t->n_outputs);
     }
     for (int32_t i = 0; i < t->n_outputs; i++) {
@@ -96,7 +96,7 @@ static enum msc_status reference_control_give(const struct msc_reference_call *c
     return MSC_OK;
 }
 
-// Runs a body once; operands `first` and later are its inputs.
+// Runs a body once; its inputs are the operands from index `first` on.
 static enum msc_status run_once(const struct msc_reference_call *call, int32_t which, int first) {
     struct turn t;
     enum msc_status status;
@@ -274,9 +274,10 @@ enum msc_status msc_reference__loop(const struct msc_reference_call *call) {
         MSC_TRY_OUT(loop_turn(&l, call->joint, i, &goes_on));
     }
     if (goes_on && !is_counted) {
-        status = MSC_FAIL(MSC_E_UNSUPPORTED,
-                          "joint %s: still running after %lld iterations, and no count limits them",
-                          call->joint->name, (long long)most);
+        status =
+            MSC_FAIL(MSC_E_UNSUPPORTED,
+                     "joint %s: still running after %lld iterations, and no count limits the loop",
+                     call->joint->name, (long long)most);
         goto out;
     }
     for (int i = 0; i < call->n_outputs; i++) {

@@ -6,7 +6,7 @@
 // tap reads are gathered into columns, with 0 for padding. Each output channel is then a sum of
 // products along the columns. Padding adds 0 * w, which changes no bit of a finite sum.
 
-// The output positions of one tile. Unused columns read no input.
+// The `n` output positions of one tile, one per column.
 struct tile {
     int n;
     int64_t at[MSC_DOT_WIDTH][3];

@@ -9,7 +9,7 @@
 
 struct product {
     struct msc_einsum e;
-    int64_t lengths[MSC_EINSUM_AXES]; // [axis number]
+    int64_t lengths[MSC_EINSUM_AXES]; // of the named axes
     int64_t strides[MSC_EINSUM_OPERANDS][MSC_EINSUM_AXES];
     int n_operands;
 };

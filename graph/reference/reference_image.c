@@ -1,4 +1,4 @@
-// Image operators: affine grids, crops, columns (im2col's inverse), deformable convolutions.
+// Image operators: affine grids, crops, col2im (the inverse of im2col), deformable convolutions.
 #include "graph/reference/reference_internal.h"
 
 #include <math.h>
@@ -107,7 +107,7 @@ static enum msc_status columns_init(struct columns *c, const struct msc_referenc
         c->n_places *= c->counts[a];
     }
     if (n_block != c->n_axes || c->n_places != call->operands[0].dims[2]) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: input has %lld columns, expected %lld",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: the input has %lld columns, expected %lld",
                         call->joint->name, (long long)call->operands[0].dims[2],
                         (long long)c->n_places);
     }

@@ -119,7 +119,7 @@ enum msc_status msc_reference__scatter_elements(const struct msc_reference_call 
     return MSC_OK;
 }
 
-// Index tuples: the last axis of `indices` holds coordinates for axes `first` and later of `x`.
+// Index tuples: the last axis of `indices` holds coordinates for the axes of `x` from `first` on.
 struct tuples {
     int64_t n, depth;  // number of tuples, and of coordinates per tuple
     int64_t block;     // elements that one tuple selects

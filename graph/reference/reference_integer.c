@@ -73,7 +73,7 @@ static struct sums sum_window(const struct integer_conv *c, int64_t batch, int64
     return sums;
 }
 
-// Positions of these operands, which differ between the four operators.
+// Positions of these operands in the call; they differ between the convolution operators.
 struct places {
     int weight, x_zero, w_zero, bias;
 };
@@ -142,7 +142,7 @@ enum msc_status msc_reference__qlinear_conv(const struct msc_reference_call *cal
 
 // ---- Matrix products --------------------------------------------------------------------------
 
-// Both operands as stacks of matrices. The stacks broadcast to the output's.
+// Both operands as stacks of matrices. The stacks broadcast to the stack of the output.
 struct matrices {
     int64_t m, n, k;
     struct msc_walk walk; // over the stacks of the output, a and b

@@ -1,8 +1,8 @@
 // Shared by the reference kernels: attributes, single elements of any type, walks over strided
 // rows. Only these kernels, and planning of kernels with the same geometry, include this header.
 //
-// Two mutually recursive files: reference_run.c runs the joints of a graph, and reference_control.c
-// runs control flow and attention, whose bodies are graphs.
+// Two files are mutually recursive: reference_run.c runs the joints of a graph, and
+// reference_control.c runs control flow and attention, whose bodies are graphs.
 #ifndef MSC_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
 #define MSC_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
 
@@ -38,8 +38,8 @@ static inline bool msc_reference__has(const struct msc_reference_call *call, int
     return position < call->n_operands && call->operands[position].dtype != MSC_DTYPE_NONE;
 }
 
-// Allocates output `output` with these dims. If it is already allocated, checks that its dims are
-// these.
+// Allocates output `output` with these dims. If the output is already allocated, checks that it has
+// these dims.
 enum msc_status msc_reference__allocate(const struct msc_reference_call *call, int output,
                                         int n_dims, const int64_t dims[]);
 
@@ -47,7 +47,8 @@ enum msc_status msc_reference__allocate(const struct msc_reference_call *call, i
 // only float32, found int64".
 enum msc_status msc_reference__need_f32(const struct msc_reference_call *call);
 
-// Runs a float32 kernel on other float types by converting operands and outputs.
+// True if operands and outputs are float32. For other float types, through_f32 runs a float32
+// kernel on converted operands and converts the outputs back.
 bool msc_reference__is_f32(const struct msc_reference_call *call);
 enum msc_status msc_reference__through_f32(const struct msc_reference_call *call,
                                            msc_reference_fn kernel);
@@ -81,12 +82,12 @@ union msc_reference_chunk {
     double real[MSC_REFERENCE_CHUNK];
     int64_t integer[MSC_REFERENCE_CHUNK];
 };
-// Returns the n elements offset, offset + stride, ... of a view as contiguous numbers of this kind:
-// the elements themselves if they already have this form, else a copy in `buffer`.
+// Returns the n elements offset, offset + stride, ... of a view as contiguous numbers of kind
+// `kind`: the elements themselves if they already have this form, else a copy in `buffer`.
 const void *msc_reference__load_chunk(union msc_reference_chunk *buffer, const struct msc_view *v,
                                       int64_t offset, int64_t stride, int64_t n,
                                       enum msc_reference_kind kind);
-// The reverse of load_chunk: stores n numbers of this kind in contiguous elements of a view.
+// The reverse of load_chunk: stores n numbers of kind `kind` in contiguous elements of a view.
 void msc_reference__store_chunk(const struct msc_view *v, int64_t offset, const void *numbers,
                                 int64_t n, enum msc_reference_kind kind);
 

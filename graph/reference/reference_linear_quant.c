@@ -80,7 +80,7 @@ enum msc_status msc_reference__dequantize(const struct msc_reference_call *call)
     return MSC_OK;
 }
 
-// Quantises to uint8. The range is that of the elements, extended to include 0.
+// Quantises to uint8. The range is from the smallest to the largest element, extended to include 0.
 enum msc_status msc_reference__dynamic_quantize(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     int64_t n = msc_view_n_elements(x);

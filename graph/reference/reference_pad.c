@@ -55,8 +55,8 @@ struct pad {
     size_t bytes;
 };
 
-// Fills axes `axis` and later of the output, at *to. `from` is the input offset of the outer axes,
-// or -1 if they are in constant padding.
+// Fills the output's axes from `axis` on, at *to. `from` is the input offset of the outer axes, or
+// -1 if their position is in constant padding.
 static void fill_axis(const struct pad *p, int axis, int64_t from, char **to) {
     if (axis == p->out->n_dims) {
         const char *element = p->constant;

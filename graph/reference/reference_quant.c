@@ -201,7 +201,7 @@ enum msc_status msc_reference_quantized_linear(const struct msc_reference_call *
     enum msc_status status;
     MSC_TRY_OUT(create_centred(&a, call, 0));
     MSC_TRY_OUT(create_centred(&b, call, 1));
-    // The leading axes of both operands broadcast to the output's.
+    // The leading axes of both operands broadcast to the leading axes of the output.
     struct msc_view batch_x = {.n_dims = x->n_dims - 2}, batch_w = {.n_dims = w->n_dims - 2};
     memcpy(batch_x.dims, x->dims, sizeof(x->dims));
     memcpy(batch_w.dims, w->dims, sizeof(w->dims));

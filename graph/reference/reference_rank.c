@@ -80,7 +80,7 @@ struct ranked {
 static bool is_ranked_before(const void *context, const void *left, const void *right) {
     const struct ranked *a = left, *b = right;
     (void)context;
-    // Without branches, because the order of unsorted elements cannot be predicted.
+    // Compares without branches, because the order of unsorted elements cannot be predicted.
     return (a->key < b->key) | ((a->key == b->key) & (a->index < b->index));
 }
 
@@ -157,7 +157,8 @@ struct search {
     bool is_last; // selects the last of equal elements
 };
 
-// A NaN wins only if it is the first element of its line. `keys` are keys of such first elements.
+// A NaN wins only if it is the first element of its line. `keys` holds the keys of the first
+// elements of n lines.
 static void prefer_nan(int64_t keys[], int64_t n, const struct search *s) {
     bool is_real = msc_dtype_is_float(s->x->dtype);
     for (int64_t i = 0; is_real && i < n; i++) {

@@ -238,7 +238,7 @@ MSC_SIMD static void dot_rows(double out[ROWS], const float *const rows[ROWS],
     }
 }
 
-// Dot products with any number of rows. Unused places of the last block repeat the last row.
+// Dot products with any number of rows. The last block repeats the last row in its unused places.
 static void dot_floats(double out[], const float w[], int64_t n_rows, const double x[], int64_t n) {
     for (int64_t r = 0; r < n_rows; r += ROWS) {
         const float *rows[ROWS];

@@ -10,7 +10,7 @@ struct resize {
     const struct msc_resize_taps *taps[MSC_MAX_DIMS]; // [axis][output length]
 };
 
-// Interpolates over axes `axis` and later: the weighted sum along `axis` of the results over the
+// Interpolates over the axes from `axis` on: the weighted sum along `axis` of the results over the
 // later axes. False outside a cropped region.
 static bool interpolate(const struct resize *r, int axis, const int64_t at[], int64_t offset,
                         double *element) {

@@ -1,5 +1,5 @@
-// Positions that a resize reads. They define the resize modes for the reference kernel and for
-// faster kernels.
+// Computes the input positions that a resize reads. These functions define the resize modes for the
+// reference kernel and for faster kernels.
 //
 // Along each axis, an output element is the weighted sum of a few input elements, its taps. Over
 // several axes the sums are nested, with the last axis innermost. Float32 arithmetic in this order

@@ -29,7 +29,7 @@ struct run {
     bool *is_needed;         // [n_joints]
     bool *is_given;          // [n_tensors]
     struct msc_view *views;  // [most operands and outputs of a joint]
-    struct msc_array **read; // [same length] operands of the current joint, one reference each
+    struct msc_array **read; // [same length as `views`] operands of the joint, one reference each
 };
 
 static enum msc_status run_init(struct run *r, const struct msc_reference_run *asked) {
@@ -142,7 +142,7 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
     return MSC_OK;
 }
 
-// Runs joint `j` of `g`, which is joint `of` of the run's graph or a copy of it. Allocates the
+// Runs joint `j` of `g`. `j` is joint `of` of the run's graph, or a copy of `of`. Allocates the
 // outputs whose lengths are known.
 static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
                                    const struct msc_graph *g, const struct msc_joint *j) {

@@ -118,7 +118,7 @@ static enum msc_status reference_sample_grid_init(struct grid *g,
         g->padding = strcmp(padding, paddings[i]) == 0 ? (enum padding)i : g->padding;
     }
     if (g->n_axes < 1 || g->n_axes > 3) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: has %d spatial axes, expected 1 to 3",
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s has %d spatial axes, expected 1 to 3",
                         call->joint->name, g->n_axes);
     }
     int64_t stride = 1;

@@ -245,7 +245,7 @@ static void count_row(const struct ngrams *g, const struct msc_view *out, int64_
         for (int64_t at = begin; at + length <= end; at += length, gram++) {
             int64_t count = 0;
             bool is_asked = length >= g->shortest && length <= g->longest;
-            // With length 1, there are no elements to skip between.
+            // An n-gram of length 1 has no gaps between its elements.
             int64_t skips = length == 1 ? 0 : g->most_skips;
             for (int64_t s = 0; is_asked && s <= skips; s++) {
                 count += count_gram(g, g->pool + at, length, first, n, s + 1);

@@ -132,8 +132,8 @@ enum msc_status msc_reference__conv_init(struct msc_conv *c,
         n_in * (c->is_transposed ? 1 : groups) != c->window.in_channels ||
         n_out * (c->is_transposed ? groups : 1) != c->window.out_channels) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "joint %s: weight of %lld output and %lld input channels in %lld groups "
-                        "does not fit input of %lld and output of %lld channels",
+                        "joint %s: a weight of %lld output and %lld input channels in %lld groups "
+                        "does not fit an input of %lld and an output of %lld channels",
                         call->joint->name, (long long)n_out, (long long)n_in, (long long)groups,
                         (long long)c->window.in_channels, (long long)c->window.out_channels);
     }

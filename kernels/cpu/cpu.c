@@ -17,8 +17,8 @@ static void cpu_close(struct msc_backend *base) {
     msc_free(b);
 }
 
-// Chooses our own products, if the machine has their instructions and the engine may use these.
-// They run within one thread.
+// Chooses matrix products of our own (simd_indirect.h), if the machine has their instructions and
+// the engine may use these instructions. The products run within one thread.
 static void choose_products(struct msc_cpu_backend *b) {
     struct msc_routine_isa isa = msc_routine_isa(b->engine);
     if (b->base.options.kernel_threads > 1) {
@@ -84,7 +84,7 @@ static const char *cpu_numerics(const struct msc_backend *b) {
 // ---- Steps ------------------------------------------------------------------------------------
 
 struct prepared {
-    const char *name; // name of the family
+    const char *name; // name of the kernel family
     const struct msc_cpu_family *family;
     void *kernel;
     bool has_quantized; // output 0 is the only output and is float32
@@ -144,7 +144,8 @@ static void cpu_release_weights(struct msc_backend *base, const struct msc_step 
     }
 }
 
-// Runs a family that writes only floats (to the output or a per-thread buffer), then quantises.
+// Runs a family that writes only floats (to the output or to a per-thread buffer), then quantises
+// them.
 static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu_backend *b,
                                         const struct msc_call *call, int thread) {
     struct msc_view out = call->outputs[0];
@@ -160,7 +161,7 @@ static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu
     return MSC_OK;
 }
 
-// Integers are requantised this many elements at a time, in a first-level cache.
+// Integers are requantised in pieces of this many elements, which fit a first-level cache.
 enum { PIECE = 1024 };
 
 static void quantize_input(const struct msc_quantized *out, const struct msc_view *in) {
@@ -181,7 +182,8 @@ static bool cpu_copies_inputs(const struct prepared *p) {
     return p->family->copies && p->family->is_movement(p->kernel);
 }
 
-// Is it less work to quantise the inputs and move their bytes than to quantise the output?
+// Is it possible, and less work, to quantise the inputs and move their bytes, instead of quantising
+// the output?
 static bool moves_quantized(const struct prepared *p, const struct msc_call *call,
                             int32_t n_inputs) {
     int64_t n = 0;
@@ -200,8 +202,8 @@ static bool moves_quantized(const struct prepared *p, const struct msc_call *cal
     return n <= msc_view_n_elements(&call->outputs[0]);
 }
 
-// Quantises the inputs with the output's quantisation, and runs a family that moves elements of any
-// type.
+// Quantises the inputs with the quantisation of the output, then runs the family, which moves
+// elements of any type.
 static enum msc_status quantize_and_run(const struct prepared *p, struct msc_cpu_backend *b,
                                         const struct msc_call *call, int32_t n_inputs, int thread) {
     struct msc_view inputs[MSC_STEP_MAX_INPUTS];
@@ -271,7 +273,7 @@ static enum msc_status dequantize_and_run(const struct prepared *p, struct msc_c
     return cpu_run_family(p, b, &floats, thread);
 }
 
-// Must any input be dequantised? False if the step moves integers.
+// Must any input be dequantised? No if the step moves integers.
 static bool needs_floats(const struct prepared *p, const struct msc_call *call, int32_t n_inputs) {
     bool has_any = false;
     for (int32_t i = 0; i < n_inputs; i++) {

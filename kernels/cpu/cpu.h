@@ -6,7 +6,7 @@
 //     msc_cpu_family_of(g, step) -> prepare -> run, run, run ... -> release
 //
 // To add kernels of a family: 1 write kernels/cpu/cpu_<name>.c ending in its `const struct
-// msc_cpu_family`, 2 declare it below, 3 name it in the table of cpu_families.c, 4 add the file to
+// msc_cpu_family`, 2 declare it below, 3 add it to the table of cpu_families.c, 4 add the file to
 // kernels/CMakeLists.txt and a test to tests/kernels/.
 #ifndef MSC_KERNELS_CPU_CPU_H
 #define MSC_KERNELS_CPU_CPU_H
@@ -16,11 +16,12 @@
 #include "kernels/lowering/digits.h"
 #include "kernels/lowering/lowering.h"
 
-// Raised whenever a kernel of the cpu backend changes a bit of some result.
+// To be increased whenever a change to a kernel of the cpu backend changes a bit of some result.
 #define MSC_CPU_KERNELS_VERSION 1
 
-// Bytes of working set meant to fit a core's second-level cache. It is a constant, not the
-// machine's size: the division of a step may change bits of its result.
+// The assumed size of a core's second-level cache. Steps are divided into chunks that fit it. It is
+// a constant, not the machine's cache size, because the division of a step may change bits of its
+// result.
 #define MSC_CPU_CACHE_BYTES (768 * 1024)
 
 struct msc_cpu_memory;
@@ -29,7 +30,7 @@ struct msc_simd_product;
 struct msc_cpu_backend {
     struct msc_backend base;
     struct msc_routine_engine *engine;
-    const struct msc_simd_product *tiles, *bytes, *floats; // products of our own; NULL: none
+    const struct msc_simd_product *tiles, *bytes, *floats; // own products; NULL: none
     struct msc_cpu_memory *memory;                         // [n_threads]
     char numerics[160];
 };
@@ -40,11 +41,12 @@ static inline struct msc_cpu_backend *msc_cpu_from(const struct msc_backend *b) 
 
 enum msc_status msc_cpu_memory_create(struct msc_cpu_memory **out, int n_threads);
 void msc_cpu_memory_destroy(struct msc_cpu_memory *memory, int n_threads); // accepts NULL
-// Memory of this thread, aligned to 64 bytes, valid until the thread's next call of this function.
+// Gets temporary memory of a thread, aligned to 64 bytes. It is valid until the thread's next call
+// of this function.
 enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int thread,
                                     size_t n_bytes);
-// Like msc_cpu_get_scratch. The result is the output of a family that writes only floats, or inputs
-// quantised to be moved; the floats are dequantised inputs.
+// Like msc_cpu_get_scratch, but two separate memories. `result` holds the output of a family that
+// writes only floats, or inputs that were quantised to be moved. `floats` holds dequantised inputs.
 enum msc_status msc_cpu_get_result(void **out, struct msc_cpu_backend *b, int thread,
                                    size_t n_bytes);
 enum msc_status msc_cpu_get_floats(void **out, struct msc_cpu_backend *b, int thread,
@@ -66,18 +68,18 @@ struct msc_cpu_family {
     void (*release)(void *kernel);
     enum msc_status (*run)(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread);
-    // True: runs accept float32 inputs also as integers. False: inputs are first dequantised in
-    // memory of the thread.
+    // True: `run` also accepts float32 inputs that are stored as integers. False: such inputs are
+    // first dequantised into memory of the thread.
     bool reads_integers;
-    // Optional: can a kernel read input `input` as integers under a quantisation by channel?
+    // Optional: can a kernel read this input as integers that have one scale per channel?
     bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
-    // True: runs write call->quantized. False, or if the kernel copies: the output or the inputs
-    // are quantised in memory of the thread.
+    // True: `run` writes call->quantized. False: the output is quantised after the run. If the
+    // kernel copies elements, the inputs may be quantised instead, before the run.
     bool quantizes;
     bool (*is_movement)(const void *kernel); // see msc_backend_def.is_movement; optional
-    // For movement: every output element is a copy of an input element, chosen independently of
-    // values. A maximum is not such a copy: among NaNs and numbers, it may differ before and after
-    // quantising.
+    // Only for kernels with is_movement: every output element is a copy of an input element that
+    // does not depend on the values. A maximum is not such a copy: among NaNs and numbers, it may
+    // select another element after quantising.
     bool copies;
     // Optional: packs weights. NULL: no packed weights are needed.
     enum msc_status (*weights)(void *kernel, struct msc_cpu_backend *b,
@@ -107,21 +109,22 @@ extern const struct msc_cpu_family msc_cpu_slice;
 extern const struct msc_cpu_family msc_cpu_pad;
 extern const struct msc_cpu_family msc_cpu_reference;
 
-// cpu_quant.c: activations as integers with one scale and zero point. Writes q - zero point as
-// floats, or its digit ((q - zero point) >> shift) & mask.
+// cpu_quant.c: converts activations that are integers with one scale and zero point. Writes, as
+// floats, q - zero point or one digit of it: ((q - zero point) >> shift) & mask.
 void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n, int32_t zero_point,
                     int shift, int32_t mask);
-// Converts elements first, first + 1, ... with channels last under a quantisation by channel: out =
-// q - zero point or, if `is_value`, that times the scale. `q` points to element `first`.
+// Converts elements first, first + 1, ... of an NHWC tensor that has one scale per channel. The
+// result is q - zero point or, if `is_value`, (q - zero point) * scale. `q` points to element
+// `first`.
 void msc_cpu_expand_channels(float out[], const void *q, enum msc_dtype dtype, int64_t first,
                              int64_t n, const struct msc_quant *quant, bool is_value);
 // out = (q - zero point) * scale
 void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_t n,
                         const struct msc_quant *quant);
-// The quantisation that uses all numbers of u8 or i8; scale and zero point are borrowed.
+// The quantisation with the full range of u8 or i8. `scale` and `zero_point` are borrowed.
 struct msc_quant msc_cpu_byte_quant(enum msc_dtype dtype, const float *scale,
                                     const int32_t *zero_point);
-// sums += product * 2^shift, modulo 2^32: the sums of only the upper digits may not fit int32.
+// sums += product * 2^shift, modulo 2^32, because sums of only some digits may not fit int32.
 void msc_cpu_add_floats(int32_t sums[], const float product[], int64_t n, int shift);
 void msc_cpu_add_integers(int32_t sums[], const int32_t product[], int64_t n, int shift);
 void msc_cpu_to_floats(float out[], const int32_t sums[], int64_t n);
@@ -131,10 +134,10 @@ void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_t flip, i
 
 enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *in,
                                  const struct msc_view *out, const struct msc_quant *q, int thread);
-// Fails unless activations can have this quantisation.
+// Fails unless activations can have this quantisation and be stored as `dtype`.
 enum msc_status msc_cpu_check_quantized(enum msc_dtype dtype, const struct msc_quant *q);
-// Writes elements first, first + 1, ... of every quantised variant from their floats, with the bits
-// of msc_cpu_quantize.
+// Quantises the n elements `x`, which are elements first, first + 1, ... of a tensor, and writes
+// them to every quantised variant. The result is the same as that of msc_cpu_quantize.
 void msc_cpu_write_quantized(const struct msc_quantized quantized[], int32_t n_quantized,
                              int64_t first, const float x[], int64_t n);
 

@@ -5,7 +5,7 @@
 
 struct kernel {
     struct msc_cpu_ewise *program;
-    int64_t n; // elements
+    int64_t n; // number of elements
 };
 
 static void cpu_ewise_release(void *kernel) {

@@ -2,7 +2,7 @@
 
 #include "kernels/lowering/families.h"
 
-// The kernels of each family. MSC_FAMILY_RENAME has none: its steps are aliases.
+// The kernels of each family. MSC_FAMILY_RENAME has none, because its steps are aliases.
 static const struct msc_cpu_family *const families[MSC_FAMILY_COUNT] = {
     [MSC_FAMILY_EWISE] = &msc_cpu_ewise,
     [MSC_FAMILY_CONV] = &msc_cpu_conv_gemm,

@@ -7,8 +7,8 @@
 
 // ---- Chunks -----------------------------------------------------------------------------------
 
-// The largest divisor of n up to `most`; if that is much smaller than `most`, the smallest divisor
-// above it.
+// The largest divisor of n up to `most` or, if that divisor is much smaller than `most`, the
+// smallest divisor above `most`.
 static int64_t choose_divisor(int64_t n, int64_t most) {
     int64_t below = 1, above = n;
     for (int64_t d = 1; d * d <= n; d++) {
@@ -23,7 +23,7 @@ static int64_t choose_divisor(int64_t n, int64_t most) {
     return below * 8 >= most || below == n ? below : above;
 }
 
-// Treats a pointwise convolution as one over a single long row of positions.
+// Treats a pointwise convolution as a convolution over a single long row of positions.
 static void cpu_gemm_flatten(struct msc_gemm_desc *d) {
     int64_t positions = d->batch * msc_dims_product(d->n_spatial, d->in);
     d->batch = 1;
@@ -35,7 +35,8 @@ static void cpu_gemm_flatten(struct msc_gemm_desc *d) {
     }
 }
 
-// Most bytes of a chunk. Each chunk reads all weights again, so larger weights need larger chunks.
+// Maximum bytes of a chunk. Each chunk reads all weights again, so larger weights need larger
+// chunks.
 static int64_t chunk_bytes(const struct msc_cpu_gemm *k) {
     int64_t weights = msc_array_n_elements(k->weight) * (int64_t)sizeof(float);
     return weights > MSC_CPU_CACHE_BYTES ? weights : MSC_CPU_CACHE_BYTES;
@@ -65,7 +66,8 @@ static void divide_batch(struct msc_cpu_gemm_chunks *c, const struct msc_cpu_gem
     c->out = chunk * out;
 }
 
-// Chunks are copied with their padding, so the routine's input is larger and has no padding.
+// Describes chunks that are copied with their padding: the routine's input is then larger and has
+// no padding.
 static void pad_input(struct msc_cpu_gemm_chunks *c) {
     struct msc_gemm_desc *d = &c->desc;
     c->is_padded = true;
@@ -92,7 +94,7 @@ static void divide_image(struct msc_cpu_gemm_chunks *c, const struct msc_cpu_gem
 }
 
 // Chooses the rows per chunk so that their sums stay in the cache until they are read. More rows
-// would save no calls.
+// per chunk would bring no gain.
 static void divide_depthwise(struct msc_cpu_gemm_chunks *c) {
     const int64_t most = MSC_CPU_CACHE_BYTES / 4 / (int64_t)sizeof(int32_t);
     const struct msc_gemm_desc *d = &c->desc;

@@ -10,11 +10,12 @@
 //     integer  float32 products of the integers q - z, exact while every sum stays below 2^24. For
 //              larger weights, q - z is split into digits (powers of two); each digit takes one
 //              pass, and the passes are added as int32
-//     int8     uint8 x int8 -> int32 on q; z is then subtracted from the sums: same integers.
+//     int8     uint8 x int8 -> int32 on q; then z * sum (w) is subtracted: the same sums.
 //              Depthwise convolutions use loops of our own. Most others use indirect GEMM, if the
-//              machine has the instructions. Both apply the epilogue before sums are stored: the
-//              loops apply scale, bias, limits and bytes; indirect GEMM also chains of element-wise
-//              joints (a residual, say), float32 outputs and bytes in several quantised variants
+//              machine has the instructions. Both apply epilogues before sums are stored. The loops
+//              apply scale, bias and clip bounds, and quantise to bytes. Indirect GEMM also applies
+//              chains of element-wise joints (such as a residual), and writes float32 outputs and
+//              several quantised variants
 //
 // Whether a call computes in integers depends only on the edits of its input and its weight. The
 // units integer and int8 give the same bits.
@@ -44,7 +45,7 @@ static inline bool msc_cpu_gemm_is_indirect(enum msc_cpu_gemm_unit unit) {
     return unit == MSC_CPU_GEMM_INDIRECT || unit == MSC_CPU_GEMM_FLOAT_INDIRECT;
 }
 
-// The bias added to sums.
+// A bias in the form in which it is added to sums.
 struct msc_cpu_gemm_bias {
     const float *floats;     // [channels] added to scaled sums; NULL: none
     const int32_t *integers; // [channels] added to integer sums; NULL: none
@@ -52,20 +53,20 @@ struct msc_cpu_gemm_bias {
     int64_t largest_integer;
 };
 
-// The factors of a step, and the bias added to its sums.
+// The factors of a step, and the bias added to its sums. All pointers are borrowed.
 struct msc_cpu_gemm_source {
-    int32_t input;                  // index of the step input with the activations
-    const struct msc_array *weight; // borrowed, like all pointers here
-    const struct msc_array *bias;   // [channels], added to scaled sums; may be NULL
-    // For integer joints (cpu_integer.c): added to the integer sums; may be NULL.
+    int32_t input; // index of the step input with the activations
+    const struct msc_array *weight;
+    const struct msc_array *bias; // [channels], added to scaled sums; may be NULL
+    // [channels] Only for integer joints (cpu_integer.c): added to the integer sums; may be NULL.
     const int32_t *integer_bias;
     bool gives_sums;                // the output is the int32 sums, with nothing applied to them
-    int32_t weight_slot, bias_slot; // slots of their edits; MSC_NO_ID: none
+    int32_t weight_slot, bias_slot; // slots of the edits; MSC_NO_ID: none
 };
 
 // How a unit divides a step into chunks.
 struct msc_cpu_gemm_chunks {
-    struct msc_gemm_desc desc; // of one chunk
+    struct msc_gemm_desc desc; // describes one chunk
     int64_t n;
     int64_t bands;   // chunks per image; 1 if chunks are whole images
     bool is_padded;  // the input is copied with its padding
@@ -86,28 +87,29 @@ struct msc_cpu_gemm {
     bool gives_sums;
     int out_axis;
     int64_t channels;
-    struct msc_gemm_desc desc;                                // copy of the spec's
-    bool is_depthwise;                                        // the unit DEPTHWISE can compute it
+    struct msc_gemm_desc desc;                                // copied from msc_gemm_spec
+    bool is_depthwise;                                        // the unit DEPTHWISE is possible
     const struct msc_simd_product *indirect, *float_indirect; // products of the two indirect units;
                                                               // NULL: none
     struct msc_cpu_gemm_chunks chunks[MSC_CPU_GEMM_UNIT_COUNT];
     struct msc_cpu_gemm_routine *routines; // [MSC_CPU_GEMM_UNIT_COUNT]
     struct msc_cpu_ewise
-        *epilogues[3]; // that follow float32, sums as float32, sums as int32; may be NULL
+        *epilogues[3]; // after float32 results, after sums as float32, after int32 sums; or NULL
 };
 
-// The unit of every call that does not compute in integers.
+// The unit of all calls that do not compute in integer arithmetic.
 static inline enum msc_cpu_gemm_unit msc_cpu_gemm_float_unit(const struct msc_cpu_gemm *k) {
     return k->float_indirect ? MSC_CPU_GEMM_FLOAT_INDIRECT : MSC_CPU_GEMM_FLOAT;
 }
 
-// Makes a kernel from a source. If the source is an integer joint, `step` has no other joints.
+// Makes the kernel of a step from a source. If the source is an integer joint (cpu_integer.c), the
+// step has no other joints.
 enum msc_status msc_cpu_gemm_create(struct msc_cpu_gemm **out, struct msc_cpu_backend *b,
                                     const struct msc_plan *plan, const struct msc_step *step,
                                     const struct msc_gemm_spec *spec,
                                     const struct msc_cpu_gemm_source *source);
 
-// The next five functions implement a family. An output of type int32 gets the sums.
+// The next five functions implement the family. If the output is int32, it gets the sums.
 enum msc_status msc_cpu_gemm_prepare(void **kernel, struct msc_cpu_backend *b,
                                      const struct msc_plan *plan, const struct msc_step *step);
 void msc_cpu_gemm_release(void *kernel);
@@ -118,18 +120,18 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
                                      size_t *n_bytes);
 void msc_cpu_gemm_release_weights(void *weights);
 
-// The routine of a unit, created by the first caller. MSC_E_UNSUPPORTED if there is none for int8;
-// the answer never changes.
+// The routine of a unit; the first caller creates it. MSC_E_UNSUPPORTED: there is no fast routine
+// (only for int8 units). The answer never changes.
 enum msc_status msc_cpu_gemm_routine(const struct msc_routine **out, const struct msc_cpu_gemm *k,
                                      enum msc_cpu_gemm_unit unit);
 // Does an int8 routine return sums beyond 2^24 exactly? oneDNN may convert them to float32 and back
-// at the end. Running the routine once finds out. The answer never changes.
+// at the end. The first call runs the routine once to find out. The answer never changes.
 enum msc_status msc_cpu_gemm_is_exact(bool *out, const struct msc_cpu_gemm *k,
                                       enum msc_cpu_gemm_unit unit, int thread);
 enum msc_status msc_cpu_gemm_create_routines(struct msc_cpu_gemm *k);
 void msc_cpu_gemm_destroy_routines(struct msc_cpu_gemm *k);
 
-// Weights and bias under edits, packed for each unit when it is first needed.
+// Weights and bias under edits. They are packed for each unit when that unit first needs them.
 struct msc_cpu_gemm_variant;
 
 struct msc_cpu_gemm_bias msc_cpu_gemm_bias_of(const float floats[], const int32_t integers[],
@@ -137,23 +139,23 @@ struct msc_cpu_gemm_bias msc_cpu_gemm_bias_of(const float floats[], const int32_
 // The bias that a variant adds to scaled sums.
 struct msc_cpu_gemm_bias msc_cpu_gemm_float_bias(const struct msc_cpu_gemm *k,
                                                  const struct msc_cpu_gemm_variant *v);
-// Is the bias rounded to exactly the step of integer sums with this input scale? Then *out holds
-// the integers to add to these sums.
+// Is the bias rounded to exactly the scale of the integer sums, given the input's scale? If so,
+// *out has the integers to add to these sums.
 bool msc_cpu_gemm_integer_bias(struct msc_cpu_gemm_bias *out, const struct msc_cpu_gemm_variant *v,
                                float scale);
 
 struct msc_cpu_gemm_pack {
     struct msc_routine_weights *weights;
     void *own;       // packed weights of units without a routine, instead of `weights`
-    int64_t largest; // maximum over channels of sum |q - z|; 0 for float
+    int64_t largest; // maximum of sum |q - z| over output channels; 0 for float
     int32_t *sums;   // [channels] sum (q - z)
 };
 
-// Can these weights be multiplied as integers? As int8?
+// Can these weights be multiplied as integers, or also as int8?
 bool msc_cpu_gemm_is_integer(const struct msc_cpu_gemm_variant *v);
 bool msc_cpu_gemm_is_int8(const struct msc_cpu_gemm_variant *v);
-// The scales of n output channels, times the input's scale or, if it has one per channel, the scale
-// of their input channel.
+// The scales of the sums of n output channels: the weight's scale times the input's scale. If the
+// input has one scale per channel, the scale of the corresponding input channel is used.
 void msc_cpu_gemm_scales(float out[], const struct msc_cpu_gemm_variant *v, int64_t n,
                          const struct msc_quant *input);
 float msc_cpu_gemm_largest_scale(const struct msc_cpu_gemm_variant *v);
@@ -164,7 +166,7 @@ enum msc_status msc_cpu_gemm_pack(const struct msc_cpu_gemm_pack **out,
 
 // ---- cpu_gemm_depthwise.c ---------------------------------------------------------------------
 
-// Is there one filter per channel, along one or two spatial axes?
+// Does each channel have its own single filter, along one or two spatial axes?
 bool msc_cpu_gemm_is_depthwise(const struct msc_gemm_desc *d);
 // Packs weights [channels][window] for msc_cpu_gemm_depthwise. *out is freed by msc_free_aligned.
 enum msc_status msc_cpu_gemm_pack_depthwise(void **out, const struct msc_cpu_gemm *k,
@@ -175,24 +177,24 @@ struct msc_cpu_gemm_depthwise {
     const void *weights;           // packed
     const uint8_t *in;             // stored integers
     uint8_t flip;                  // 0x80 for int8
-    const uint8_t **taps;          // taps of the current run
-    uint8_t *blank;                // padding for one row
-    struct msc_simd_finish finish; // repeated to fill the period
+    const uint8_t **taps;          // start of each tap of the current run
+    uint8_t *blank;                // [cols][channels] zero points
+    struct msc_simd_finish finish; // arrays repeated up to the period
 };
 size_t msc_cpu_gemm_depthwise_scratch(const struct msc_cpu_gemm *k);
-// Uses `memory` of the size above; `q` is the input's quantisation. `finish` has arrays of
-// [channels]; NULL: only sums are needed.
+// Uses `memory` of msc_cpu_gemm_depthwise_scratch bytes. `q` is the input's quantisation. `finish`
+// has arrays of [channels]; it is NULL if only sums are needed.
 void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, const struct msc_quant *q,
                                   const struct msc_simd_finish *finish, void *memory);
 void msc_cpu_gemm_depthwise_sums(const struct msc_cpu_gemm_depthwise *d, int64_t chunk,
                                  int32_t sums[]);
-// `out` is the start of the chunk's output.
+// Computes a chunk and quantises it. `out` is the start of the chunk's output.
 void msc_cpu_gemm_depthwise_quantize(const struct msc_cpu_gemm_depthwise *d, int64_t chunk,
                                      uint8_t out[], const struct msc_simd_bytes *q);
 
 // ---- cpu_gemm_indirect.c -----------------------------------------------------------------------
 
-// Our best product for windows of this unit; NULL: none. The unit's chunks must be set.
+// The best product of our own for windows of this unit; NULL: none. The unit's chunks must be set.
 const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_gemm *k,
                                                            enum msc_cpu_gemm_unit unit);
 static inline const struct msc_simd_product *msc_cpu_gemm_product(const struct msc_cpu_gemm *k,
@@ -204,7 +206,8 @@ bool msc_cpu_gemm_indirect_read_beyond(const struct msc_cpu_gemm *k);
 // Packs plain weights for the unit. *out is freed by msc_free_aligned.
 enum msc_status msc_cpu_gemm_pack_indirect(void **out, const struct msc_cpu_gemm *k,
                                            enum msc_cpu_gemm_unit unit, const void *weights);
-// A chunk's windows, without `in`; uses `memory` of the size above.
+// msc_cpu_gemm_indirect describes a chunk's windows, except for `in`. It uses `memory` of
+// msc_cpu_gemm_indirect_scratch bytes.
 size_t msc_cpu_gemm_indirect_scratch(const struct msc_cpu_gemm *k, enum msc_cpu_gemm_unit unit);
 struct msc_simd_indirect msc_cpu_gemm_indirect(const struct msc_cpu_gemm *k,
                                                enum msc_cpu_gemm_unit unit, const void *packed,

@@ -1,7 +1,8 @@
-// Depthwise convolutions on integers, channels last. Windows of the usual sizes are summed column
-// by column, if the machine has instructions for that. Otherwise, if windows are one column apart,
-// each tap reads a row of positions as one run; if not, each position is a run. Taps outside of the
-// image read zero points, so that every sum has the same offset.
+// Depthwise convolutions on integers, in NHWC. Windows of the usual sizes are summed column by
+// column, if the machine has instructions for that. Otherwise taps are summed over runs of
+// contiguous elements: if windows are one column apart, a run is a row of positions; if not, it is
+// one position. Taps outside of the image read zero points, so that all sums of a channel have the
+// same offset.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_gemm.h"
 
@@ -18,7 +19,8 @@ struct axis {
     int64_t in, out, kernel, stride, dilation, pad;
 };
 
-// The rows (0) or the columns (1). A single spatial axis is the columns.
+// The axis of the rows (`which` is 0) or of the columns (1). A single spatial axis counts as
+// columns.
 static struct axis axis_of(const struct msc_cpu_gemm *k, int which) {
     const struct msc_gemm_desc *d = &k->desc;
     int i = d->n_spatial - 2 + which;
@@ -48,8 +50,8 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
     return a;
 }
 
-// The number of elements after which channels and blocks realign. If positions run one by one, the
-// number of channels.
+// The number of elements after which channels and blocks begin at the same element again. If each
+// position is a run of its own, it is the number of channels.
 static int64_t period_of(const struct msc_cpu_gemm *k) {
     const int64_t most = 4096; // more would not fit the cache
     int64_t repeats = MSC_SIMD_BLOCK / greatest_divisor(k->channels, MSC_SIMD_BLOCK);
@@ -63,7 +65,7 @@ static bool runs_along_rows(const struct msc_cpu_gemm *k) {
 
 // ---- Preparing --------------------------------------------------------------------------------
 
-// Packs column by column; each column is filled up to the number of rows taken together.
+// Packs the weights column by column. Each column is padded to MSC_SIMD_TAPS rows.
 static enum msc_status pack_columns(void **out, const struct msc_cpu_gemm *k,
                                     const int8_t weights[]) {
     enum { TAPS = MSC_SIMD_COLUMNS * MSC_SIMD_TAPS };
@@ -159,15 +161,15 @@ void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, const struct
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// Where a chunk's next elements are written: one of `sums` and `bytes`.
+// Where a chunk's next elements are written: either to `sums` or to `bytes`.
 struct target {
     int32_t *sums;
     uint8_t *bytes;
     const struct msc_simd_bytes *q;
 };
 
-// Computes n positions of output row y from column x on. If n > 1, all their columns are inside the
-// image.
+// Computes n positions of output row y from column x on. If n > 1, no window extends beyond the
+// left or right side of the image.
 static void run_positions(const struct msc_cpu_gemm_depthwise *d, struct target *to, int64_t image,
                           int64_t y, int64_t x, int64_t n) {
     struct axis rows = axis_of(d->k, 0), cols = axis_of(d->k, 1);
@@ -235,7 +237,8 @@ static void cpu_gemm_depthwise_run_columns(const struct msc_cpu_gemm_depthwise *
     }
 }
 
-// Positions whose windows extend beyond the sides run one by one.
+// Computes output row y. Positions whose windows extend beyond the left or right side of the image
+// run one by one.
 static void cpu_gemm_depthwise_run_row(const struct msc_cpu_gemm_depthwise *d, struct target *to,
                                        int64_t image, int64_t y) {
     struct axis cols = axis_of(d->k, 1);

@@ -1,5 +1,5 @@
-// Convolutions and linear layers by products for the machine's instructions (simd_indirect.h). A
-// window is several runs of the input, each contiguous in memory.
+// Computes convolutions and linear layers by products of our own (simd_indirect.h). A window
+// consists of several runs of the input, each contiguous in memory.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_gemm.h"
 
@@ -7,14 +7,14 @@
 
 // ---- Geometry ---------------------------------------------------------------------------------
 
-// Neighbouring positions of a row form one run.
+// The shape of a window: neighbouring positions of a row form one run.
 struct shape {
     int64_t rows, columns; // number of runs per window
     int64_t depth;         // elements per run
     int64_t per_position;
 };
 
-// Rows and columns are the last two axes, if there are any.
+// Rows and columns are the last two spatial axes, if these exist.
 static struct shape cpu_gemm_indirect_shape_of(const struct msc_gemm_desc *d) {
     int n = d->kind == MSC_GEMM_LINEAR ? 0 : d->n_spatial;
     struct shape s = {.rows = n > 1 ? d->kernel[n - 2] : 1,
@@ -60,7 +60,7 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
     if (!plain || !has_windows(d, unit)) {
         return NULL;
     }
-    // The product is slower if few channels are padded to many.
+    // The product is slower than a routine if few channels are padded to many.
     struct shape s = cpu_gemm_indirect_shape_of(d);
     int64_t n_runs = count_runs(&s), depth = s.depth * cpu_gemm_indirect_element_bytes(unit);
     size_t n_bytes = plain->packed_bytes(d->out_channels, n_runs, depth);
@@ -68,7 +68,7 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
     if (n_bytes > (is_float ? 2 * most : most)) {
         return NULL;
     }
-    // Tiles also pad windows. They are used if the share of padding is not too large.
+    // Tiles also pad windows. They are used only if the padding is not too large.
     if (!is_float && b->tiles) {
         size_t filled = b->tiles->packed_bytes(d->out_channels, n_runs, depth);
         return filled <= most && filled <= 2 * n_bytes ? b->tiles : plain;
@@ -84,7 +84,7 @@ bool msc_cpu_gemm_indirect_read_beyond(const struct msc_cpu_gemm *k) {
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-// Orders the weights of each channel as the elements of a window.
+// Puts the weights of each output channel in the order of the elements of a window.
 static void order_weights(char *out, const char *in, const struct msc_gemm_desc *d,
                           int64_t element) {
     struct shape s = cpu_gemm_indirect_shape_of(d);
@@ -127,7 +127,8 @@ static int64_t count_windows(const struct msc_cpu_gemm_chunks *c) {
     return c->out / c->desc.out_channels;
 }
 
-// The parts of scratch: window offsets, run offsets, and the product's own.
+// Offsets of the parts of scratch: first the window offsets, then the run offsets, then the scratch
+// of the product.
 struct places {
     size_t runs, scratch, end;
 };
@@ -147,7 +148,7 @@ size_t msc_cpu_gemm_indirect_scratch(const struct msc_cpu_gemm *k, enum msc_cpu_
     return find_places(k, unit).end;
 }
 
-// `unit` is the number of bytes per position.
+// Sets the offset of each window. `unit` is the number of bytes per input position.
 static void set_windows(int64_t at[], const struct msc_gemm_desc *d, int64_t unit) {
     int n = d->kind == MSC_GEMM_LINEAR ? 0 : d->n_spatial;
     int64_t out_rows = n > 1 ? d->out[n - 2] : 1, out_cols = n > 0 ? d->out[n - 1] : 1;

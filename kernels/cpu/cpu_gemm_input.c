@@ -1,5 +1,5 @@
-// Prepares the inputs of units: expands, shifts and splits integers, and copies inputs with
-// padding.
+// Converts inputs into the forms that the units of cpu_gemm.h read: expands integers to floats,
+// flips their sign bit, splits them into digits, and copies inputs with padding.
 #include "kernels/cpu/cpu_gemm_run.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ bool msc_cpu_gemm__copies_input(const struct msc_cpu_gemm_run *r) {
     }
 }
 
-// Converts n input elements from `first` on into the form that the routine reads: one digit of
-// each.
+// Converts n input elements from `first` on into the form that the unit reads. If integers are
+// split, takes the given digit of each.
 static void cpu_gemm_input_convert(const struct msc_cpu_gemm_run *r, char *to, int64_t first,
                                    int64_t n, int digit) {
     const struct msc_view *in = &r->call->inputs[r->k->input];
@@ -71,7 +71,7 @@ static struct window find_window(const struct msc_cpu_gemm_run *r, int64_t chunk
     return w;
 }
 
-// Padding is the zero point; in the integer unit, that is 0.
+// Fills n elements with padding: the digit of the zero point or, in the integer unit, 0.
 static void cpu_gemm_input_fill(const struct msc_cpu_gemm_run *r, char *to, int64_t n, int digit) {
     int value = 0;
     if (r->unit >= MSC_CPU_GEMM_INT8) {
@@ -81,8 +81,8 @@ static void cpu_gemm_input_fill(const struct msc_cpu_gemm_run *r, char *to, int6
     memset(to, value, (size_t)n * (r->unit >= MSC_CPU_GEMM_INT8 ? 1 : sizeof(float)));
 }
 
-// Converts one row of the padded input; `row` is the offset of the image's row, or -1 outside of
-// it.
+// Converts one row of the padded input. `row` is the position at which the image's row begins, or
+// -1 if the row is outside of the image.
 static void convert_row(const struct msc_cpu_gemm_run *r, const struct window *w, char *to,
                         int64_t row, int digit) {
     int64_t channels = r->k->desc.in_channels;

@@ -4,7 +4,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-// The first caller that needs a routine makes it; if two threads do, one routine is discarded.
+// A routine that its first caller makes. If two threads make it at once, one of the two routines is
+// discarded.
 struct msc_cpu_gemm_routine {
     _Atomic(struct msc_routine *) routine;
     atomic_bool is_unsupported;
@@ -66,7 +67,7 @@ enum msc_status msc_cpu_gemm_routine(const struct msc_routine **out, const struc
 
 // ---- Large sums -------------------------------------------------------------------------------
 
-// The arrays of one chunk, to try a routine.
+// The arrays of one chunk, for a trial run of a routine.
 struct trial {
     struct msc_array *weights;
     struct msc_routine_weights *packed;
@@ -83,13 +84,14 @@ static void trial_finish(struct trial *t) {
     msc_free_aligned(t->scratch);
 }
 
-// Inputs of 255 and weights of 127 give the largest possible sum. It must be odd, since no float32
-// above 2^24 is odd. If the number of products is even, the first weight of each channel is 126.
+// Inputs of 255 and weights of 127 give the largest possible sum. The sum must be odd, because no
+// float32 above 2^24 is odd. If the number of products is even, the first weight of each channel is
+// 126 instead.
 static enum msc_status run_trial(bool *is_exact, struct trial *t, const struct msc_cpu_gemm *k,
                                  const struct msc_cpu_gemm_chunks *c,
                                  const struct msc_routine *routine, int thread) {
     int64_t n = msc_array_n_elements(k->weight), depth = n / k->channels;
-    int64_t stride = c->desc.is_input_first ? 1 : depth; // from one channel to the next
+    int64_t stride = c->desc.is_input_first ? 1 : depth; // elements from one channel to the next
     int8_t *w = msc_array_data(t->weights);
     bool is_even = depth % 2 == 0;
     memset(w, 127, (size_t)n);
@@ -101,8 +103,8 @@ static enum msc_status run_trial(bool *is_exact, struct trial *t, const struct m
     struct msc_routine_call call = {
         .a = t->in, .weights = t->packed, .out = t->out, .scratch = t->scratch};
     MSC_TRY(msc_routine_run(routine, &call, thread));
-    // Whole windows give this sum or, if it was rounded, one near it. Windows that extend into the
-    // padding give much less.
+    // Windows inside the image give this sum or, if the sum was rounded, a sum near it. Windows
+    // that extend into the padding give much smaller sums.
     int64_t largest = 255 * (127 * depth - (is_even ? 1 : 0)), n_exact = 0, n_near = 0;
     for (int64_t i = 0; i < c->out; i++) {
         n_exact += t->out[i] == largest;

@@ -16,7 +16,7 @@ static bool has_padding(const struct msc_gemm_desc *d) {
     return false;
 }
 
-// The best unit for this input and these weights. Integer units need both to be integers.
+// The best unit for this input and these weights. Integer units require integers for both.
 static enum msc_cpu_gemm_unit best_unit(const struct msc_cpu_gemm_run *r,
                                         const struct msc_cpu_gemm_variant *v) {
     const struct msc_cpu_gemm *k = r->k;
@@ -70,7 +70,7 @@ static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_
     int32_t largest = msc_digits_largest(r->quant);
     struct msc_cpu_gemm_bias added;
     bool is_exact = false;
-    // The int8 routine multiplies q without its zero point: up to 255.
+    // The int8 routine multiplies q, which is up to 255, without subtracting the zero point.
     r->digits = msc_digits_cut(r->unit == MSC_CPU_GEMM_INTEGER ? largest : 255, r->pack->largest);
     bool is_by_channel = msc_quant_is_by_channel(r->quant);
     bool fits = is_by_channel ? msc_digits_cut(largest, r->pack->largest).n == 1
@@ -100,7 +100,7 @@ static size_t own_scratch_bytes(const struct msc_cpu_gemm_run *r) {
                                              : msc_cpu_gemm_indirect_scratch(r->k, r->unit);
 }
 
-// Are the float routine's sums added as int32?
+// Are the sums of the float routine added to int32 sums?
 static bool adds_up(const struct msc_cpu_gemm_run *r) {
     return r->unit == MSC_CPU_GEMM_INTEGER && (r->digits.n > 1 || r->bias.integers);
 }
@@ -110,12 +110,12 @@ static float *floats_of(const struct msc_call *call) {
     return call->outputs[0].dtype == MSC_DTYPE_F32 ? call->outputs[0].data : NULL;
 }
 
-// Is the model's bias added to the integer sums?
+// Is the bias added only to the integer sums, so that no float bias is left?
 static bool has_no_floats(const struct msc_cpu_gemm_run *r) {
     return r->k->bias.floats && !r->bias.floats;
 }
 
-// Assigns all parts of scratch from `memory`; returns how many bytes they take.
+// Assigns memory to all parts of scratch, from `memory`. Returns their total size in bytes.
 static size_t cpu_gemm_place(struct msc_cpu_gemm_run *r, char *memory) {
     const struct msc_cpu_gemm *k = r->k;
     bool is_int8 = r->unit >= MSC_CPU_GEMM_INT8;
@@ -155,7 +155,8 @@ MSC_SIMD static void add_rows(int32_t *restrict sums, const int32_t *restrict ro
     }
 }
 
-// Float sums get their bias and limits here, as a routine would apply them.
+// Multiplies a chunk's windows. Float sums get their bias and clip bounds here, as a routine would
+// apply them.
 static void multiply_windows(const struct msc_cpu_gemm_run *r, int64_t chunk, float out[]) {
     const struct msc_simd_product *product = msc_cpu_gemm_product(r->k, r->unit);
     struct msc_simd_indirect w = r->indirect;
@@ -168,7 +169,7 @@ static void multiply_windows(const struct msc_cpu_gemm_run *r, int64_t chunk, fl
     product->multiply_epilogue(&w, &epilogue);
 }
 
-// Computes a chunk's sums: as float32 in `out`, or as int32 in r->sums.
+// Computes a chunk's sums, as float32 in `out` or as int32 in r->sums.
 static enum msc_status cpu_gemm_multiply(const struct msc_cpu_gemm_run *r, int64_t chunk,
                                          float out[], int thread) {
     int64_t n = r->chunks->out;
@@ -238,7 +239,7 @@ MSC_SIMD static void cpu_gemm_subtract_rows(int32_t *restrict out, const int32_t
     }
 }
 
-// Outputs a chunk's sums unchanged; the sums of the float routine are in `floats`.
+// Writes a chunk's integer sums to the output. The sums of the float routine are in `floats`.
 static void give_sums(const struct msc_cpu_gemm_run *r, int64_t begin, const float floats[]) {
     int64_t n = r->chunks->out, channels = r->k->channels;
     int32_t *out = (int32_t *)r->call->outputs[0].data + begin;
@@ -252,8 +253,8 @@ static void give_sums(const struct msc_cpu_gemm_run *r, int64_t begin, const flo
     }
 }
 
-// Applies everything that follows a chunk's sums; `out` is NULL if only quantised variants are
-// needed.
+// Applies everything that follows a chunk's sums. `out` has float results, if there are any, and
+// receives the float32 output. It is NULL if there are only int32 sums and quantised variants.
 static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float *out) {
     const struct msc_call *call = r->call;
     if (r->k->gives_sums) {
@@ -296,7 +297,8 @@ static bool has_numbers(const struct msc_cpu_gemm_run *r, const struct msc_cpu_g
     return largest + r->bias.largest < 0x1p30f * q->scale;
 }
 
-// False unless all quantised variants are bytes that can be computed in registers.
+// Sets r->quantized. False unless all quantised variants are bytes that can be computed in
+// registers.
 static bool set_quantized(struct msc_cpu_gemm_run *r) {
     const struct msc_call *call = r->call;
     if (call->n_quantized > MSC_SIMD_MAX_QUANTIZED) {
@@ -316,7 +318,7 @@ static bool set_quantized(struct msc_cpu_gemm_run *r) {
     return true;
 }
 
-// The epilogue of the sums. False if our own kernels do not support it.
+// Sets the epilogue of the sums for kernels of our own. False if they do not support it.
 static bool get_epilogue(struct msc_cpu_gemm_run *r) {
     struct msc_simd_epilogue *e = &r->own_epilogue;
     if (r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT) {

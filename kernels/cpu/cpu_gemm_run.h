@@ -12,36 +12,37 @@ struct msc_cpu_gemm_run {
     const struct msc_cpu_gemm_pack *pack;
     const struct msc_routine *routine;
     enum msc_cpu_gemm_unit unit;
-    const struct msc_quant *quant; // of the input; NULL: float32
+    const struct msc_quant *quant; // quantisation of the input; NULL: float32
     const struct msc_cpu_ewise *epilogue;
     struct msc_digits digits;
     void *routine_scratch, *ewise_scratch;
-    char *input;      // copy of a chunk in the form that the routine reads; NULL: read in place
-    int32_t *sums;    // a chunk's sums over digits, or the int8 routine's output
-    int32_t *product; // a chunk's sums of one digit
+    char *input;      // copy of a chunk in the form that the unit reads; NULL: read in place
+    int32_t *sums;    // a chunk's int32 sums
+    int32_t *product; // a chunk's int32 sums of one digit
     float *floats;    // a chunk's float results if the call has no float output; otherwise NULL
     float *scales;
     int32_t *offsets;
     struct msc_cpu_gemm_depthwise depthwise; // for the unit DEPTHWISE
     struct msc_simd_indirect indirect;       // for the indirect units
-    void *own_scratch;                       // of the depthwise and indirect units
+    void *own_scratch;                       // for the depthwise and indirect units
     bool is_direct;                          // a kernel of our own also computes everything after
                                              // its sums
-    struct msc_simd_epilogue own_epilogue;   // if is_direct
+    struct msc_simd_epilogue own_epilogue;   // used if is_direct
     struct msc_simd_quantized quantized[MSC_SIMD_MAX_QUANTIZED];
     struct msc_cpu_gemm_bias bias;
-    float *channel_bias; // bias.floats, for kernels of our own
+    float *channel_bias; // [channels] bias.floats, or -0 if there is no bias
 };
 
-// The zero point of stored values read as uint8: int8 values and their zero point are moved up by
-// 128. `i` is the index of the scale.
+// The zero point of stored values that are read as uint8. If they are int8, values and zero point
+// are increased by 128. `i` is the index of the scale.
 int32_t msc_cpu_gemm__zero_point(const struct msc_quant *q, int64_t i);
 
 // ---- cpu_gemm_input.c -------------------------------------------------------------------------
 
 // Is the input copied into the form that the unit reads?
 bool msc_cpu_gemm__copies_input(const struct msc_cpu_gemm_run *r);
-// One digit of a chunk in the form that the unit reads; a copy is in r->input.
+// The input of a chunk in the form that the unit reads, for one digit. If it is a copy, it is in
+// r->input.
 const void *msc_cpu_gemm__input(const struct msc_cpu_gemm_run *r, int64_t chunk, int digit);
 
 #endif

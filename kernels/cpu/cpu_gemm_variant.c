@@ -10,7 +10,7 @@
 
 struct msc_cpu_gemm_variant {
     struct msc_array *elements; // the weight's elements before quantisation
-    struct msc_quant quant;     // a copy; bits is 0 for the float weights
+    struct msc_quant quant;     // copied from the edit; bits is 0 for float weights
     float largest_scale;
     bool is_integer, is_int8;
     struct msc_bias bias;
@@ -148,7 +148,8 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
         msc_cpu_gemm_release_weights(v);
         return status;
     }
-    // Usually there is one pack, no larger than the floats; edited elements are stored in addition.
+    // An estimate: usually there is one pack, no larger than the floats. Edited elements are stored
+    // in addition.
     size_t weight_bytes = msc_array_n_bytes(k->weight);
     *n_bytes = v->elements == k->weight ? weight_bytes : 2 * weight_bytes;
     *out = v;
@@ -157,8 +158,8 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
 
 // ---- Packing ----------------------------------------------------------------------------------
 
-// The plain weight as [rows, per_group, inner]: the middle axis is the output channels; in
-// transposed convolutions, each group has its own rows.
+// The plain weight viewed as [rows, per_group, inner]. The middle axis is the output channels (of
+// one group for transposed convolutions, in which each group has its own rows).
 struct channel_map {
     int64_t rows, per_group, inner;
     int64_t rows_of_group;
@@ -177,7 +178,7 @@ static struct channel_map map_channels(const struct msc_cpu_gemm *k) {
     return m;
 }
 
-// Sums over the elements of each channel: of q - z and of |q - z|.
+// Sums over the weights of each output channel: sum (q - z) and size = sum |q - z|.
 struct channel_sums {
     int64_t *sum, *size; // [channels]
     int32_t *zero;       // [per_group]
@@ -195,7 +196,7 @@ MSC_SIMD static void centre_run(int32_t q[], int64_t n, int32_t zero, int64_t *s
     *size += sizes;
 }
 
-// Like centre_run, for a row in which each element belongs to another channel.
+// Like centre_run, but for a row in which each element belongs to a different channel.
 MSC_SIMD static void centre_row(int32_t *restrict q, int64_t n, const int32_t *restrict zero,
                                 int64_t *restrict sum, int64_t *restrict size) {
     for (int64_t i = 0; i < n; i++) {
@@ -220,7 +221,7 @@ static void centre_rows(const struct channel_sums *s, const struct channel_map *
     }
 }
 
-// Replaces q by q - z and sums up channels.
+// Replaces q by q - z, and computes the sums of each channel and the largest sum |q - z|.
 static enum msc_status centre(struct msc_cpu_gemm_pack *p, const struct msc_cpu_gemm *k,
                               const struct msc_cpu_gemm_variant *v, int32_t q[]) {
     struct channel_map m = map_channels(k);

@@ -1,4 +1,4 @@
-// Normalisation over groups of channels, or single channels, in either layout.
+// Normalisation over groups of channels or over single channels, in either layout.
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
@@ -7,9 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-// y = (x - mean) * factor + offset. `mean` is rounded to float32; `offset` corrects for that.
+// Computes y = (x - mean) * factor + offset. `mean` is rounded to float32; `offset` corrects for
+// the rounding.
 struct kernel {
-    int64_t n_images, n_groups, channels; // channels per image
+    int64_t n_images, n_groups, channels; // groups and channels per image
     int64_t n_positions;
     bool is_last;   // channels are innermost in memory; otherwise positions are
     int64_t n_wide; // positions that are processed together, as one position with n_wide times the
@@ -19,8 +20,9 @@ struct kernel {
     bool is_by_channel;        // gamma and beta are by channel; otherwise by group
 };
 
-// Elements computed at a time, to stay in a first-level cache. If rows have few channels, rows are
-// joined until the number of columns is a multiple of BLOCK between MIN_COLUMNS and MAX_COLUMNS.
+// PIECE elements are computed at a time, to stay in a first-level cache. If positions have few
+// channels, n_wide positions are joined to one row, so that the number of columns (channels *
+// n_wide) is a multiple of BLOCK between MIN_COLUMNS and MAX_COLUMNS.
 enum { PIECE = 4096, BLOCK = 64, MIN_COLUMNS = 512, MAX_COLUMNS = 2048 };
 
 static void cpu_group_norm_release(void *kernel) {
@@ -71,11 +73,11 @@ static enum msc_status cpu_group_norm_prepare(void **out, struct msc_cpu_backend
 // ---- Means and factors ------------------------------------------------------------------------
 
 // Memory for one image: the factors of each channel, repeated for each joined position, and the
-// moments they are computed from.
+// moments from which the factors are computed.
 struct work {
     float *mean, *factor, *offset;     // [channels * n_wide]
     double *means, *squares;           // [channels * n_wide]
-    double *rest_means, *rest_squares; // of the positions left over after joining
+    double *rest_means, *rest_squares; // [channels] positions that do not fill n_wide
     float *piece;                      // [PIECE] or [channels * n_wide]; used if only quantised
                                        // variants are written
 };
@@ -159,7 +161,8 @@ MSC_SIMD static void scale_each(float *restrict out, const float *restrict x, in
     }
 }
 
-// Writes an image piece by piece; `out` is its first element, or NULL.
+// Writes an image piece by piece. `out` is the image's first element, or NULL if only quantised
+// variants are written.
 static void cpu_group_norm_write_rows(const struct work *w, const struct kernel *k,
                                       const struct msc_call *call, int64_t first, const float x[],
                                       float *out) {

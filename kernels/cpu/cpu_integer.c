@@ -1,12 +1,12 @@
 // Convolutions and matrix products on integers that models quantise themselves: QLinearConv,
 // QLinearMatMul, ConvInteger, MatMulInteger, with constant weights and one scale and zero point for
-// all activations. The sums are those of conv/GEMM steps (cpu_gemm.h), followed by
+// all activations. The sums are computed as in steps of cpu_gemm.h, followed by
 //
 //     rint((float)(sum + bias) * scale[c]) + zero point,  scale[c] = x_scale * w_scale[c] / y_scale
 //
-// limited to the output type. That equals float32 results with scale scale[c], quantised with step
-// 1. The weights are passed on as floats scaled by scale[c], with an edit that turns them back into
-// integers.
+// and clamped to the range of the output type. This equals float32 results with scale scale[c],
+// quantised with scale 1. The weights are passed to cpu_gemm.h as floats, multiplied by scale[c],
+// with an edit that quantises them to the original integers.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_gemm.h"
 #include "kernels/lowering/integer.h"
@@ -17,11 +17,12 @@
 
 struct kernel {
     struct msc_cpu_gemm *gemm;
-    struct msc_array *weight;     // as floats
-    float *scales;                // [channels]
-    int32_t *zeros, *bias;        // [channels]; zeros are all 0; bias may be NULL
-    struct msc_edit edit;         // of the weight
-    int32_t n_inputs, zero_input; // of the step; zero_input MSC_NO_ID: x_zero is the zero point
+    struct msc_array *weight; // as float32
+    float *scales;            // [channels]
+    int32_t *zeros, *bias;    // [channels] all zeros are 0; bias may be NULL
+    struct msc_edit edit;     // edit of the weight
+    // zero_input is the step input that gives the zero point of x; MSC_NO_ID: it is x_zero.
+    int32_t n_inputs, zero_input;
     int32_t x_zero, y_zero;
     bool gives_sums;
 };
@@ -51,8 +52,8 @@ static enum msc_status cpu_integer_allocate(struct kernel *k, const struct msc_g
     return MSC_ALLOCATED(k->scales && k->zeros && (k->bias || !has_bias));
 }
 
-// Fills in the weights as integers times their scale, rounded once. The edit divides by the scale
-// and rounds, which gives the integers back.
+// Fills in the weights: integers times their scale, rounded once. The edit divides by the scale and
+// rounds, which gives the same integers.
 static void cpu_integer_fill(struct kernel *k, const struct msc_graph *g,
                              const struct msc_joint *joint, const struct msc_integer_places *p,
                              int axis) {
@@ -150,7 +151,7 @@ static int32_t read_zero(const struct kernel *k, const struct msc_call *call) {
 static enum msc_status cpu_integer_run(void *kernel, struct msc_cpu_backend *b,
                                        const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
-    static const float one = 1.0f; // the result is quantised with a step of 1
+    static const float one = 1.0f; // the result is quantised with scale 1
     struct msc_view inputs[2], none = {.dtype = MSC_DTYPE_F32};
     int32_t x = k->gemm->input, x_zero = read_zero(k, call);
     struct msc_quant in = msc_cpu_byte_quant(call->inputs[x].dtype, &one, &x_zero);

@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-// One part of the joined tensor, copied into it or out of it at its offset.
+// One part of the joined tensor. It is copied into or out of the joined tensor at `offset`.
 struct part {
     struct msc_movement move;
     const void *constant; // a constant part, in NCHW
     int32_t index;        // index of a step input or output
-    int64_t offset;       // in elements, in the joined tensor
+    int64_t offset;       // elements from the start of the joined tensor
 };
 
 struct kernel {

@@ -7,7 +7,7 @@
 #include <math.h>
 
 struct kernel {
-    int64_t n_rows, n; // elements per row
+    int64_t n_rows, n; // n: elements per row
     float epsilon;
     const float *gamma, *beta; // [n]; borrowed from the graph; beta may be NULL
 };

@@ -95,7 +95,7 @@ static void cpu_linear_quant_quantize_run(uint8_t out[], const float x[], int64_
     msc_simd_best()->quantize(out, x, n, &bytes);
 }
 
-// Rows in which each element has its own scale.
+// Quantises rows in which each element has its own scale.
 MSC_SIMD static void quantize_rows(uint8_t *restrict out, const float *restrict x,
                                    const struct kernel *k, float low, float high) {
     const float *restrict scales = k->scales;
@@ -159,7 +159,7 @@ static void dequantize(const struct kernel *k, float *out, const char *codes) {
 
 enum { LANES = 32 };
 
-// The range of the elements, extended to contain 0; NaN is ignored.
+// The range of the elements, extended to contain 0. NaN is ignored.
 MSC_SIMD static void cpu_linear_quant_find_range(float *least, float *greatest, const float x[],
                                                  int64_t n) {
     float low[LANES] = {0}, high[LANES] = {0};

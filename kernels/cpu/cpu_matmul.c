@@ -1,5 +1,5 @@
-// Matrix products of two operands with any leading axes, one of which may be constant. Computed in
-// integers if both are quantised.
+// Matrix products of two operands with any leading axes, one of which may be constant. Products are
+// computed in integer arithmetic if both operands are quantised to integers.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/ewise_run.h"
@@ -12,15 +12,15 @@
 struct kernel {
     const char *name;
     struct msc_operand operands[2];
-    struct msc_view constants[2]; // of operands that are weights
+    struct msc_view constants[2]; // elements of constant operands
     int edited;                   // index of the operand that a weight edit replaces, or -1
     struct msc_gemm_desc desc;
     struct msc_routine *routine;
-    // Products that one routine call cannot compute together run one by one.
+    // Number of routine calls: products that one call cannot compute together run one by one.
     int64_t n_products;
     int64_t *offsets[2];                // [n_products] start of each factor, in elements
-    int64_t n_out;                      // elements of one product's result
-    struct msc_cpu_ewise *epilogues[2]; // that follow float32 results, integer sums
+    int64_t n_out;                      // elements of the result of one call
+    struct msc_cpu_ewise *epilogues[2]; // after float32 results, after integer sums
 };
 
 // ---- Preparing --------------------------------------------------------------------------------
@@ -37,7 +37,8 @@ static void cpu_matmul_release(void *kernel) {
     }
 }
 
-// Finds the start of each product's factors: leading axes broadcast from the right.
+// Finds the start of both factors of each product. Leading axes are aligned from the right and
+// broadcast.
 static enum msc_status set_offsets(struct kernel *k, const struct msc_graph *g,
                                    const struct msc_joint *joint) {
     const struct msc_tensor *y = msc_lowering_output(g, joint);
@@ -139,7 +140,7 @@ struct run {
     struct msc_view factors[2];
     int64_t n[2]; // elements of each factor
     bool is_integer;
-    struct msc_digits digits; // of the first factor
+    struct msc_digits digits; // how the first factor is split
     void *routine_scratch, *ewise_scratch;
     float *floats[2]; // dequantised factors
     int32_t *sums;

@@ -9,7 +9,8 @@ struct buffer {
     size_t n_bytes;
 };
 
-// On its own cache line: threads write theirs while others read theirs.
+// Memory of one thread. It has cache lines of its own, because threads write their structure while
+// other threads read theirs.
 struct msc_cpu_memory {
     _Alignas(64) struct buffer scratch;
     struct buffer result; // output of families that write only floats; inputs that were quantised

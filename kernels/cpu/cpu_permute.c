@@ -7,7 +7,8 @@ static void cpu_permute_release(void *kernel) {
     msc_free(kernel);
 }
 
-// A step without joints is a reorder: the same axes in another layout.
+// Prepares a step. A step without joints is a reorder: the axes are the same, but the layout
+// changes.
 static enum msc_status cpu_permute_prepare(void **out, struct msc_cpu_backend *b,
                                            const struct msc_plan *plan,
                                            const struct msc_step *step) {

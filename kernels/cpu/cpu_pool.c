@@ -1,5 +1,5 @@
-// Max and average pooling over one or two spatial axes in NHWC. Taps are taken in the order of the
-// reference kernel, so the bits are the same.
+// Max and average pooling over one or two spatial axes in NHWC. Taps are combined in the same order
+// as in the reference kernel, so the results have the same bits.
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
@@ -39,20 +39,21 @@ static void tap_range(int64_t *begin, int64_t *end, int64_t first, const struct 
     *end = inside < a->kernel ? inside : a->kernel;
 }
 
-// The number of taps on input or padding; with ceil_mode, windows may extend beyond both.
+// The number of a window's taps that are on the input or its padding. With ceil_mode, windows may
+// extend beyond the padding.
 static int64_t padded_taps(const struct msc_pool_axis *a, int64_t first) {
     int64_t begin, end;
     tap_range(&begin, &end, first + a->pad_begin, a, a->in + a->pad_begin + a->pad_end);
     return end > begin ? end - begin : 0;
 }
 
-// Up to this many channels, windows one column apart are pooled a whole row at a time.
+// With at most this many channels, windows one column apart are pooled a whole row at a time.
 enum { MOST_BY_ROW = 63 };
 
 // ---- Positions one by one ---------------------------------------------------------------------
 
-// Finds the offsets of a window's taps in its image, in elements. Returns how many there are;
-// `offsets` has room for all.
+// Finds the offsets, in elements, of a window's taps in its image. Returns the number of taps;
+// `offsets` has room for all of them.
 static int64_t cpu_pool_find_taps(const struct kernel *k, int64_t y, int64_t x, int64_t offsets[]) {
     const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin;
@@ -75,7 +76,7 @@ MSC_SIMD static void cpu_pool_fill(float out[], int64_t n, float value) {
     }
 }
 
-// The images to pool: floats, or bytes with their `flip`.
+// The images to pool: floats, or bytes with their `flip` (simd.h).
 struct images {
     const void *image;
     bool is_bytes;
@@ -179,7 +180,8 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
     }
 }
 
-// Every window has a tap, so no output is the initial lowest float.
+// Is this max pooling in which every window has a tap? A window without taps would give the initial
+// lowest float.
 static bool cpu_pool_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     bool has_taps = k->pool.is_max;
@@ -198,7 +200,7 @@ static enum msc_status cpu_pool_run(void *kernel, struct msc_cpu_backend *b,
                                     const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     const struct msc_quant *quant = call->outputs[0].quant;
-    // Integers have the same order as the numbers they represent.
+    // The maximum of integers represents the maximum of the numbers: both have the same order.
     struct images of = {.image = call->inputs[0].data,
                         .is_bytes = quant != NULL,
                         .flip = quant && quant->low < 0 ? 0x80 : 0};

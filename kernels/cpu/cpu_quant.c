@@ -2,7 +2,7 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/simd.h"
 
-// One loop per storage type; they differ only in the pointer type.
+// Each function has one loop per storage type. The loops differ only in the pointer type.
 
 MSC_SIMD static void expand_u8(float out[], const uint8_t q[], int64_t n, int32_t zero_point,
                                int shift, int32_t mask) {
@@ -146,11 +146,11 @@ static void cpu_quantize_run(void *out, enum msc_dtype dtype, const struct msc_q
 
 enum msc_status msc_cpu_check_quantized(enum msc_dtype dtype, const struct msc_quant *q) {
     if (q->axis >= 0) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "cannot quantise an activation in groups, or by channel "
-                                           "while a step writes it");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "a step that writes an activation cannot quantise it in "
+                                           "groups or by channel");
     }
     if (dtype != MSC_DTYPE_U8 && dtype != MSC_DTYPE_I8 && dtype != MSC_DTYPE_F32) {
-        return MSC_FAIL(MSC_E_INVALID, "cannot quantise to %s, only to u8, i8 or f32",
+        return MSC_FAIL(MSC_E_INVALID, "cannot quantise to %s: expected u8, i8 or f32",
                         msc_dtype_name(dtype));
     }
     return MSC_OK;

@@ -73,7 +73,8 @@ static enum msc_status cpu_reduce_prepare(void **out, struct msc_cpu_backend *b,
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// Partial results per row: as many as the widest vector has lanes, on every machine.
+// The number of partial results per row: the number of lanes of the widest vector. It is the same
+// on every machine.
 enum { LANES = 16 };
 
 MSC_SIMD static void cpu_reduce_add_row(float *restrict out, const float *restrict x, int64_t n) {
@@ -105,7 +106,7 @@ static const struct {
     [MSC_REDUCTION_MIN] = {min_row, INFINITY},
 };
 
-// A sum of whole vectors, in four independent accumulators.
+// Sums whole vectors in four independent accumulators.
 MSC_SIMD static void sum_lanes(float lanes[LANES], const float x[], int64_t n) {
     float more[3][LANES] = {{0}};
     int64_t i = 0;

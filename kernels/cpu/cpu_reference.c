@@ -1,4 +1,4 @@
-// The fallback: runs one joint in NCHW by its reference kernel. Edited weights are fake-quantised
+// The fallback: runs one joint in NCHW with its reference kernel. Edited weights are fake-quantised
 // first.
 #include "base/alloc.h"
 #include "graph/reference/reference.h"
@@ -12,7 +12,7 @@ struct kernel {
     msc_reference_fn fn;
     int32_t n_operands;
     const struct msc_operand *operands;
-    struct msc_view *constants; // [n_operands], weights and constants
+    struct msc_view *constants; // [n_operands] weights and constants
     int32_t n_edited;           // number of operands that weight edits replace
     int32_t edited[MSC_STEP_MAX_WEIGHTS];
     int32_t n_outputs;
@@ -65,7 +65,7 @@ static enum msc_status cpu_reference_prepare(void **out, struct msc_cpu_backend 
 }
 
 struct variant {
-    struct msc_array *arrays[MSC_STEP_MAX_WEIGHTS]; // NULL if there is no edit
+    struct msc_array *arrays[MSC_STEP_MAX_WEIGHTS]; // NULL where there is no edit
 };
 
 static void cpu_reference_release_weights(void *memory) {
@@ -112,7 +112,8 @@ static enum msc_status cpu_reference_weights(void *kernel, struct msc_cpu_backen
     return MSC_OK;
 }
 
-// Outputs of bodies have the lengths that the plan gives; tensors inside may have any length.
+// Runs a joint that has subgraphs. Its outputs have the dims that the plan gives; tensors inside
+// the subgraphs may have any dims.
 static enum msc_status run_bodies(msc_reference_fn fn, const struct msc_reference_call *call) {
     struct msc_array_meter meter = {.limit_bytes = call->limits ? call->limits->memory_bytes : 0};
     struct msc_array_meter *before = msc_array_measure(&meter);

@@ -17,7 +17,7 @@ struct kernel {
     bool blends_columns; // every output column blends two input columns
 };
 
-// A reference call with only shapes, to find the taps.
+// Finds the taps by a call of the reference code that has only shapes.
 static enum msc_status cpu_resize_find_taps(struct msc_resize_taps **out,
                                             const struct msc_resize_taps *by_axis[MSC_MAX_DIMS],
                                             const struct msc_graph *g,
@@ -95,7 +95,7 @@ MSC_SIMD static void add_scaled(float *restrict out, const float *restrict x, in
 
 enum { LINE = 16, AHEAD = 6 }; // floats per cache line, columns prefetched ahead
 
-// scale() of one row and add_scaled() of another in one pass.
+// Does scale() of row a and add_scaled() of row b in one pass.
 MSC_SIMD static void blend(float *restrict out, const float *restrict a, const float *restrict b,
                            int64_t n, const float weights[]) {
     float wa = weights[0], wb = weights[1];
@@ -142,10 +142,11 @@ static void resize_row(const struct kernel *k, float out[], const float row[]) {
     }
 }
 
-// Rows resized along their columns, kept as long as later output rows may need them.
+// Input rows that are resized along their columns. They are kept as long as later output rows may
+// need them.
 struct kept {
     float *rows[4];
-    int64_t of[4]; // index of the input row, or -1
+    int64_t of[4]; // index of each kept input row, or -1
 };
 
 static const float *resized_row(const struct kernel *k, struct kept *kept, const float image[],
@@ -228,7 +229,7 @@ static enum msc_status cpu_resize_run(void *kernel, struct msc_cpu_backend *b,
     const float *image = call->inputs[0].data;
     int64_t n = k->out_cols * k->channels;
     size_t row_bytes = msc_cpu_round_up((size_t)n * sizeof(float));
-    void *memory; // a row, if only quantised variants are written, then the kept rows
+    void *memory; // one output row (if only quantised variants are written), then the kept rows
     struct kept kept;
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, row_bytes * (size_t)(k->slots + 1)));
     for (int64_t s = 0; s < k->slots; s++) {
@@ -250,7 +251,7 @@ const struct msc_cpu_family msc_cpu_resize = {
     .prepare = cpu_resize_prepare,
     .release = cpu_resize_release,
     .run = cpu_resize_run,
-    .quantizes = true, // unless it copies
+    .quantizes = true, // unless the kernel copies
     .is_movement = cpu_resize_is_movement,
     .copies = true,
 };

@@ -1,4 +1,5 @@
-// Slices and constant padding: a strided copy out of or into a part of an array, in either layout.
+// Slices and constant padding, in either layout. A slice is a strided copy out of a part of an
+// array, padding is a strided copy into it.
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
@@ -10,7 +11,7 @@ struct kernel {
     struct msc_movement move;
     int64_t in_first, out_first; // offsets in elements
     int64_t n_out;
-    bool fills; // fill the output first
+    bool fills; // the output is filled before the copy
     float value;
 };
 
@@ -77,7 +78,7 @@ static enum msc_status cpu_slice_run(void *kernel, struct msc_cpu_backend *b,
     return MSC_OK;
 }
 
-// Padding with a number other than zero would have to be quantised as well.
+// Padding is movement only if it pads with zero: another number would have to be quantised as well.
 static bool cpu_slice_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     return !k->fills || k->value == 0.0f;

@@ -59,7 +59,7 @@ MSC_SIMD static void cpu_softmax_add_into(float *restrict sum, const float *rest
     }
 }
 
-// out may be x.
+// out[i] = x[i] - value[i]; `out` may equal `x`.
 MSC_SIMD static void subtract_each(float *out, const float *x, const float *value, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -108,7 +108,7 @@ static enum msc_status cpu_softmax_run(void *kernel, struct msc_cpu_backend *b,
     const struct msc_simd *simd = msc_simd_best();
     const float *x = call->inputs[0].data;
     int64_t n = k->n * k->inner;
-    void *scratch; // the result, if only quantised variants are written
+    void *scratch; // memory for the floats, if only quantised variants are written
     MSC_TRY(msc_cpu_get_scratch(&scratch, b, thread,
                                 call->outputs[0].data ? 0 : (size_t)n * sizeof(float)));
     for (int64_t at = 0; at < k->outer * n; at += n) {

@@ -1,4 +1,4 @@
-// Chains: programs in which every instruction takes the result of the one before it.
+// Chains: programs in which every instruction takes the result of the previous instruction.
 #include "kernels/cpu/ewise_internal.h"
 #include "kernels/cpu/simd_indirect.h"
 
@@ -33,7 +33,8 @@ static bool is_number(const struct msc_ewise *e, int32_t operand) {
     return msc_ewise_is_constant(o, e->n_dims) && o->source == MSC_EWISE_FROM_MEMORY;
 }
 
-// The chain operation for an array, a number or the saved result as the other operand; LOAD: none.
+// The chain operation of an instruction if its other operand is an array, a number or the saved
+// result. LOAD means that there is none.
 static const struct {
     enum msc_ewise_op instr;
     enum msc_simd_op array, number, saved;
@@ -86,7 +87,8 @@ static bool add_binary(struct chainer *c, const struct msc_ewise_instr *x, int32
     return false;
 }
 
-// Should a chain that begins with this instruction load its second operand?
+// Should a chain that begins with this instruction load its second operand, because the first is a
+// number?
 static bool is_number_first(const struct chainer *c, const struct msc_ewise_instr *x) {
     bool is_commutative = false;
     for (size_t i = 0; i < sizeof(binaries) / sizeof(binaries[0]); i++) {
@@ -114,7 +116,8 @@ static bool cpu_ewise_chain_add_instr(struct chainer *c, int32_t k) {
     return x->x[1] < 0 ? add_unary(c, x) : add_binary(c, x, other, is_swapped);
 }
 
-// Saves a result that is read again later, unless another saved result is still needed.
+// Saves the result of instruction k, which is read again later. False if another saved result is
+// still needed.
 static bool cpu_ewise_chain_save(struct chainer *c, int32_t k) {
     const struct msc_ewise_instr *next = &c->e->instrs[k + 1];
     int32_t value = MSC_EWISE_VALUE + k;

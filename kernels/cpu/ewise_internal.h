@@ -1,8 +1,8 @@
 // Shared by the preparation and the running of element-wise programs. Only cpu/ewise_*.c includes
 // it.
 //
-// A block is several whole rows of the program's innermost dim or, if rows are long, part of one
-// row. If a call begins or ends within a row, its first or last block is also part of a row.
+// A row is the program's innermost dim. A block is several whole rows or, if rows are long, part of
+// one row. If a call begins or ends within a row, its first or last block is also part of a row.
 #ifndef MSC_KERNELS_CPU_EWISE_INTERNAL_H
 #define MSC_KERNELS_CPU_EWISE_INTERNAL_H
 
@@ -17,7 +17,7 @@
 
 enum msc_cpu_ewise_mode {
     MSC_CPU_EWISE_DIRECT,    // elements of a block are contiguous
-    MSC_CPU_EWISE_BROADCAST, // expanded into a buffer, again for each new position of the block
+    MSC_CPU_EWISE_BROADCAST, // expanded into a buffer when the block's address changes
     MSC_CPU_EWISE_READY,     // `memory` holds the block's elements, which are the same for all
                              // blocks
 };
@@ -36,7 +36,7 @@ struct msc_cpu_ewise_operand {
 struct msc_cpu_ewise {
     struct msc_ewise *program; // owned
     struct msc_arena arena;
-    int64_t block_rows;                     // 0: blocks are parts of a row
+    int64_t block_rows;                     // rows per block; 0: a block is part of a row
     int64_t block_elements;                 // most elements in a block
     struct msc_cpu_ewise_operand *operands; // [program->n_operands]
     struct msc_ewise_instr *instrs;         // [program->n_instrs], operands as msc_ewise_place

@@ -9,7 +9,7 @@
 
 // ---- By expression ----------------------------------------------------------------------------
 
-// Functions that expressions of ewise.def call in addition to C's.
+// Functions that expressions of ewise.def call in addition to the C library.
 static inline float divide(float a, float b) {
     return a / b;
 }
@@ -31,8 +31,9 @@ MSC_INLINE float evaluate(enum msc_ewise_op op, float a, float b, float p, float
     }
 }
 
-// `op` is a compile-time constant. `omp simd` promises independent elements. That is true even if
-// `out` is one of the operands, but the compiler could not prove it.
+// Runs an instruction over n elements. `op` is a compile-time constant. `omp simd` states that
+// elements are independent. This is true even if `out` is one of the operands, but the compiler
+// could not prove it.
 MSC_INLINE void loop_over(enum msc_ewise_op op, bool has_b, float *out, const float *const x[],
                           const float p[2], int64_t n) {
     const float *a = x[0], *b = x[1];

@@ -1,5 +1,4 @@
-// Prepares element-wise programs: the size of blocks, and the operands that are expanded into
-// blocks.
+// Prepares element-wise programs: chooses the size of blocks, and how operands are read.
 #include "kernels/cpu/ewise_internal.h"
 
 #include <string.h>
@@ -31,7 +30,7 @@ static enum msc_status choose_mode(struct msc_cpu_ewise *e, int32_t operand) {
     bool is_bias = from->source == MSC_EWISE_FROM_BIAS;
     bool is_ready = (from->source == MSC_EWISE_FROM_MEMORY || is_bias) && repeats &&
                     msc_ewise_is_constant(from, p->n_dims - 1);
-    // A call may provide another bias.
+    // A bias always gets a buffer, because a call may provide another bias.
     if (!is_ready || is_bias) {
         o->mode = MSC_CPU_EWISE_BROADCAST;
         o->buffer = e->n_buffers++;

@@ -11,8 +11,9 @@ static size_t cpu_ewise_round_up(size_t n_bytes) {
     return (n_bytes + MSC_CPU_EWISE_LINE - 1) / MSC_CPU_EWISE_LINE * MSC_CPU_EWISE_LINE;
 }
 
-// The parts of scratch: the operands' places, the quantisations of operands that a chain reads as
-// integers, the address each buffer was expanded from, then registers, buffers and an output block.
+// The parts of scratch: the address of each value (`places`), the quantisations of operands that a
+// chain reads as integers, the address from which each buffer was expanded (`origins`), then
+// registers, buffers and an output block.
 struct scratch {
     const float **places;
     const struct msc_quant **quants;
@@ -44,8 +45,8 @@ size_t msc_cpu_ewise_scratch_bytes(const struct msc_cpu_ewise *e) {
                            (size_t)(e->program->n_registers + e->n_buffers + 1) * block_bytes(e);
 }
 
-// Copies a row of equal or adjacent elements at once; with other strides, element by element.
-// `bytes`, the size of an element, is a compile-time constant.
+// Copies a row of n elements: at once if they are adjacent, otherwise one by one. The size of an
+// element, `bytes`, is a compile-time constant.
 MSC_INLINE void broadcast_row(char *out, const char *in, int64_t n, int64_t stride, size_t bytes) {
     if (stride == 1) {
         memcpy(out, in, (size_t)n * bytes);
@@ -60,7 +61,7 @@ MSC_INLINE void broadcast_row(char *out, const char *in, int64_t n, int64_t stri
 MSC_INLINE void broadcast_rows(char *out, const char *in, int64_t rows, int64_t row_stride,
                                int64_t cols, int64_t stride, size_t bytes) {
     if (row_stride == 0 && rows > 1) {
-        // Every row is the same: double what is already written.
+        // All rows are equal: copy the rows written so far, twice as many each time.
         int64_t have = cols, need = rows * cols;
         broadcast_row(out, in, cols, stride, bytes);
         while (have < need) {
@@ -81,7 +82,7 @@ void msc_cpu_ewise__broadcast(float *out, const float *in, int64_t rows, int64_t
     broadcast_rows((char *)out, (const char *)in, rows, row_stride, cols, stride, sizeof(out[0]));
 }
 
-// Like broadcast_rows, but dequantises integers; at most one block.
+// Like broadcast_rows, but dequantises integers. The result is at most one block.
 static void broadcast_integers(float *out, const char *in, const struct msc_view *x, int64_t rows,
                                int64_t row_stride, int64_t cols, int64_t stride) {
     char bytes[MSC_CPU_EWISE_BLOCK];
@@ -108,21 +109,21 @@ static const float *base_of(const struct msc_ewise_operand *o,
     return NULL;
 }
 
-// The input that an operand reads, if it comes as integers; otherwise NULL.
+// The input that an operand reads, if that input is stored as integers; otherwise NULL.
 static const struct msc_view *integers_of(const struct msc_ewise_operand *o,
                                           const struct msc_cpu_ewise_call *call) {
     bool is = o->source == MSC_EWISE_FROM_INPUT && call->inputs[o->input].quant;
     return is ? &call->inputs[o->input] : NULL;
 }
 
-// Are blocks whole rows, not parts of a row?
+// Are blocks several whole rows (instead of parts of a row)?
 static bool is_by_rows(const struct msc_ewise *p) {
     return p->n_dims > 1 && p->dims[p->n_dims - 1] <= MSC_CPU_EWISE_BLOCK;
 }
 
 struct block {
-    int64_t begin; // in elements
-    int64_t row;   // index over all dims except the innermost
+    int64_t begin; // index of the first element
+    int64_t row;   // index of the first row, over all dims except the innermost
     int64_t col;
     int64_t rows, cols;
 };
@@ -144,8 +145,9 @@ static int64_t offset_in(const struct msc_ewise *p, const struct msc_ewise_opera
     return p->n_dims > 1 ? offset + row * o->strides[0] : offset;
 }
 
-// The next block may begin at the same address and be longer. If so, all its rows (or elements, if
-// blocks are parts of one row) are equal, so the buffer is filled for the longest block.
+// Fills an operand's buffer for a block. The next block may begin at the same address and be
+// longer. That happens only if all its rows (or elements, if blocks are parts of one row) are
+// equal. So in this case the buffer is filled for the longest block.
 static void ewise_run_refill(const struct msc_cpu_ewise *e, const struct msc_ewise_operand *o,
                              const struct block *k, float *buffer, const void *at,
                              const struct msc_view *integers) {
@@ -191,14 +193,14 @@ static void ewise_run_locate(const struct msc_cpu_ewise *e, const struct msc_cpu
             msc_cpu_dequantize(buffer, at, integers->dtype, k->rows * k->cols, integers->quant);
         } else if (s->origins[o->buffer] != at) {
             ewise_run_refill(e, from, k, buffer, at, integers);
-            s->origins[o->buffer] = is_piece(p, k) ? NULL : at; // a part has other elements
+            s->origins[o->buffer] = is_piece(p, k) ? NULL : at; // a piece has other elements
         }
     }
 }
 
-// The longest block from element `at` on that stays within one index of the last dim but one; for
-// part of a row, at most `most` elements. Even if blocks are whole rows, a call may begin and end
-// within a row.
+// The longest block that begins at element `at`, without crossing the end of the second innermost
+// dim. A block that is part of a row has at most `most` elements. Even if blocks are whole rows, a
+// call may begin and end within a row.
 static struct block next_block(const struct msc_cpu_ewise *e, int64_t at, int64_t end,
                                int64_t most) {
     const struct msc_ewise *p = e->program;
@@ -229,7 +231,7 @@ static bool is_chain(const struct msc_cpu_ewise *e) {
     return e->chain.n_instrs > 0 && msc_simd_best()->run_chain;
 }
 
-// The quantisation of the first variant, if the chain can write it directly; otherwise false.
+// Can the chain write the first quantised variant directly? If so, sets *q to its quantisation.
 static bool makes_bytes(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                         struct msc_simd_bytes *q) {
     if (!is_chain(e) || call->n_quantized == 0 || call->quantized[0].view.dtype == MSC_DTYPE_F32) {
@@ -239,7 +241,7 @@ static bool makes_bytes(const struct msc_cpu_ewise *e, const struct msc_cpu_ewis
     return q->is_corrected;
 }
 
-// q is NULL if the chain writes only floats.
+// Runs the chain for n elements from `at` on. q is NULL if the chain writes only floats.
 static void run_chain(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                       const struct scratch *s, int64_t at, int64_t n, float *out,
                       const struct msc_simd_bytes *q) {
@@ -275,7 +277,7 @@ static bool cpu_ewise_is_direct(const struct msc_cpu_ewise *e, int32_t operand) 
     return e->operands[operand].mode == MSC_CPU_EWISE_DIRECT;
 }
 
-// Can all elements be one block? True if no operand and no intermediate result is stored in a block
+// Can all elements be computed as one block? True if no operand and no intermediate result needs a
 // buffer.
 static bool needs_no_blocks(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                             int32_t n_made) {

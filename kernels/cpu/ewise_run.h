@@ -3,9 +3,9 @@
 // Every instruction is one vectorised loop over a block of about a thousand floats, so that
 // intermediate results never leave the first-level cache. An operand is read in place if its
 // elements have the output's order. Any other operand (one number, one per channel, any strides) is
-// expanded into a block first, only once if it is constant. Integer inputs become floats as they
-// are loaded, or block by block. An epilogue follows its anchor's result block by block, while that
-// is in the cache.
+// expanded into a block first, only once if it is constant. Integer inputs are converted to floats
+// as they are loaded, or block by block. An epilogue is applied to its anchor's result block by
+// block, while the result is in the cache.
 //
 //     struct msc_cpu_ewise *e;
 //     MSC_TRY(msc_cpu_ewise_create(&e, plan, step, &options));
@@ -25,13 +25,14 @@ enum msc_status msc_cpu_ewise_create(struct msc_cpu_ewise **out, const struct ms
 void msc_cpu_ewise_destroy(struct msc_cpu_ewise *e);               // accepts NULL
 size_t msc_cpu_ewise_scratch_bytes(const struct msc_cpu_ewise *e); // 0 for NULL
 
-// Can a kernel apply this epilogue itself, while results are in registers? It must be a chain
-// without a saved result, whose arrays all have the output's order. If so, sets the instructions of
-// *out.
+// Can a kernel apply this epilogue itself, while results are in registers? The epilogue must be a
+// chain without a saved result, and its arrays must have the output's order of elements. If so,
+// sets the instructions of *out.
 bool msc_cpu_ewise_get_epilogue(struct msc_simd_epilogue *out, const struct msc_cpu_ewise *e);
-// Like msc_cpu_ewise_get_epilogue, but after int32 sums; also sets the limits of the scaled sums.
+// Like msc_cpu_ewise_get_epilogue, but for an epilogue after int32 sums. Also sets the clip bounds
+// of the scaled sums.
 bool msc_cpu_ewise_get_sums_epilogue(struct msc_simd_epilogue *out, const struct msc_cpu_ewise *e);
-// Sets the arrays of *out, for whole tensors. They are stored in `scratch`, of
+// Sets the arrays of *out, for whole tensors. The list of arrays is stored in `scratch`, which has
 // msc_cpu_ewise_scratch_bytes.
 void msc_cpu_ewise_set_arrays(struct msc_simd_epilogue *out, const struct msc_cpu_ewise *e,
                               const struct msc_view inputs[], void *scratch);
@@ -41,7 +42,7 @@ struct msc_cpu_ewise_call {
     const void *anchor;            // element `begin` of the anchor's result; may equal `out`
     const float *scales;           // [channels] or [1]
     const int32_t *offsets;        // [channels]
-    const float *bias;             // [channels], replaces the bias of the options; NULL: that bias
+    const float *bias;             // [channels] replaces the options' bias; NULL: use that bias
     float *out;                    // at element `begin`; NULL: only the quantised variants are
                                    // needed
     const struct msc_quantized *quantized; // [n_quantized] variants of the whole output,

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-// Lanes of the widest vector; elements of a block in a row; columns and rows of a block of columns.
+// LANES: floats in the widest vector. BLOCK: elements of a block of a row. COLUMNS, ROWS: size of a
+// block of columns.
 enum { LANES = 16, BLOCK = 4096, COLUMNS = 64, ROWS = 128 };
 
 void msc_moments_join(struct msc_moments *m, const struct msc_moments *other) {
@@ -105,7 +106,7 @@ void msc_moments_add_row(struct msc_moments *m, const float x[], int64_t n) {
 
 struct sums {
     float mean[COLUMNS];                // rounded to float32
-    float d[COLUMNS], squares[COLUMNS]; // sums of x - mean and of its square
+    float d[COLUMNS], squares[COLUMNS]; // sums of x - mean and of (x - mean)^2
 };
 
 // Sums all columns of a block. The loops keep sums in registers, not in memory.
@@ -152,7 +153,7 @@ MSC_SIMD static void sum_few_columns(struct sums *s, const float x[], int64_t n_
     }
 }
 
-// Joins a block's columns with the moments so far.
+// Combines the sums of a block of columns with the moments of the rows so far.
 MSC_SIMD static void join_columns(double *restrict mean, double *restrict squares, int64_t n,
                                   const struct sums *restrict s, int64_t n_rows, int64_t width) {
     double inverse = 1.0 / (double)n_rows;

@@ -5,9 +5,10 @@
 //     double variance = msc_moments_variance(&m);
 //
 // Elements are taken in blocks that fit a first-level cache. First the block's mean is computed in
-// float32, then the differences from it and their squares; the differences also correct the mean.
-// Blocks are joined in double. So long rows, or a mean much larger than the standard deviation,
-// lose no precision, and equal numbers have variance 0. The bits are the same on every machine.
+// float32, then the sums of the differences from the mean and of their squares. The sum of
+// differences also corrects the mean. The moments of blocks are combined in double. So long rows,
+// or a mean much larger than the standard deviation, lose no precision, and equal numbers have
+// variance 0. The bits are the same on every machine.
 #ifndef MSC_KERNELS_CPU_MOMENTS_H
 #define MSC_KERNELS_CPU_MOMENTS_H
 
@@ -18,7 +19,7 @@ struct msc_moments {
     double squares; // sum of (x - mean)^2
 };
 
-// Adds `other` to `m`.
+// Combines `m` with the moments `other` of further elements.
 void msc_moments_join(struct msc_moments *m, const struct msc_moments *other);
 void msc_moments_add_row(struct msc_moments *m, const float x[], int64_t n);
 // Needs at least one element.
@@ -33,11 +34,11 @@ struct msc_moments_columns {
 };
 
 // Adds the next rows, of `width` elements each; `width` is the same in all calls. `m` and its
-// arrays begin zeroed.
+// arrays must be zeroed before the first call.
 void msc_moments_add_rows(struct msc_moments_columns *m, const float x[], int64_t n_rows,
                           int64_t width);
-// The combined moments of `times` groups of n columns: group i is columns first + i * period ...
-// first + i * period + n - 1.
+// The combined moments of `times` groups of columns. Group i consists of the n columns from index
+// (first + i * period) on.
 struct msc_moments msc_moments_of_columns(const struct msc_moments_columns *m, int64_t first,
                                           int64_t n, int64_t period, int64_t times);
 

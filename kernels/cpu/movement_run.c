@@ -23,7 +23,8 @@ static void transpose_tile4(uint32_t *out, int64_t out_row, const uint32_t *in, 
     }
 }
 
-// Transposes 2 to 4 input rows that fill the output's rows; `width` is a compile-time constant.
+// Transposes `width` input rows (2 to 4) to contiguous output rows of that length; `width` is a
+// compile-time constant.
 static inline void interleave_rows(uint32_t *restrict out, const uint32_t *restrict in,
                                    int64_t in_row, int64_t n, int width) {
     for (int64_t o = 0; o < n; o++) {
@@ -69,7 +70,7 @@ static bool is_block(int64_t width) {
     return width >= 2 && width <= 4;
 }
 
-// Transposes few rows or few columns: copies one run of elements after the other.
+// Transposes few rows or few columns, without tiles: copies one row or column after the other.
 static void transpose_narrow4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t in_row,
                               int64_t n_in, int64_t n_out) {
     if (out_row == n_in && is_block(n_in)) {
@@ -95,7 +96,8 @@ static void transpose_narrow4(uint32_t *out, int64_t out_row, const uint32_t *in
     }
 }
 
-// `bytes` is a compile-time constant, except for rare element sizes.
+// Copies a plane element by element. `bytes` is a compile-time constant, except for rare element
+// sizes.
 static inline void copy_each(const struct msc_movement *m, int a, int b, char *out, const char *in,
                              size_t bytes) {
     int64_t in_step = m->in[b] * (int64_t)bytes, out_step = m->out[b] * (int64_t)bytes;
@@ -196,7 +198,7 @@ void msc_cpu_movement_run(const struct msc_movement *m, void *out, const void *i
     }
     struct msc_movement two = *m;
     if (two.n_dims < 2) {
-        // A plane of one row or of one element.
+        // Describes the copy as a plane of one row or of one element.
         bool is_row = two.n_dims == 1;
         two.dims[1] = is_row ? m->dims[0] : 1;
         two.in[1] = is_row ? m->in[0] : 1;

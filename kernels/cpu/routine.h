@@ -3,7 +3,7 @@
 // without oneDNN (MSC_ONEDNN=OFF).
 //
 // Activations are NHWC: [batch, spatial..., channels] or [rows, channels]. Weights are packed once,
-// in a form that the routine chooses. There are two kinds of routine: float32 throughout, or uint8
+// in a form that the routine chooses. There are two kinds of routines: float32 throughout, or uint8
 // activations with int8 weights and exact int32 sums. A float32 routine is also exact for integers
 // whose sums stay below 2^24.
 //
@@ -27,12 +27,12 @@ enum msc_status msc_routine_open(struct msc_routine_engine **out, int n_threads,
 void msc_routine_close(struct msc_routine_engine *engine); // accepts NULL
 // Names everything that can change a bit of a float32 result: "onednn-2.6.3 avx512_core".
 const char *msc_routine_name(const struct msc_routine_engine *engine);
-// The instructions that the engine may use; its user can limit them (msc_routine_set_isa,
-// ONEDNN_MAX_CPU_ISA). They depend only on the level, so that all machines compute the same at one
-// level.
+// The instructions that the engine may use. Users can limit them (msc_routine_set_isa,
+// ONEDNN_MAX_CPU_ISA). They depend only on the level, so that all machines give the same results at
+// one level.
 struct msc_routine_isa {
-    bool has_avx512; // with VNNI, as our own products need
-    bool has_int8;   // integer instructions whose sums are exact
+    bool has_avx512; // AVX-512 with VNNI, which products of our own need
+    bool has_int8;   // has integer instructions whose sums are exact
     bool has_tiles;
 };
 struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine);
@@ -40,8 +40,8 @@ struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine);
 enum msc_status msc_routine_set_isa(const char *level);
 const char *msc_routine_isa_level(size_t i);
 
-// MSC_E_UNSUPPORTED: there is no fast routine for this (int8 only). *out is owned by the caller.
-// Any thread may call this.
+// MSC_E_UNSUPPORTED: there is no fast routine for this description (only for int8). *out is owned
+// by the caller. Any thread may call this.
 enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_engine *engine,
                                    const struct msc_gemm_desc *desc);
 void msc_routine_destroy(struct msc_routine *d); // accepts NULL
@@ -58,7 +58,7 @@ struct msc_routine_call {
     const void *a;
     const struct msc_routine_weights *weights;
     const void *b;     // second matrix of MATMUL, plain
-    const float *bias; // replaces the description's bias, if it has one; NULL: the description's
+    const float *bias; // replaces desc.bias, if that is given; NULL: desc.bias is used
     void *out;         // float or int32_t
     void *scratch;     // msc_routine_scratch_bytes, aligned to 64 bytes
 };

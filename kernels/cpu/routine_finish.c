@@ -8,7 +8,7 @@ MSC_SIMD static void add_bias(float *restrict out, const float *restrict bias, i
     }
 }
 
-// NaN is kept.
+// Limits n floats to low ... high; NaN is kept.
 MSC_SIMD static void limit(float *out, int64_t n, float low, float high) {
     for (int64_t i = 0; i < n; i++) {
         float y = out[i] < low ? low : out[i];

@@ -23,8 +23,9 @@ struct places {
     dnnl_memory_t a, b, bias, out, scratch;
 };
 
-// oneDNN's limits replace NaN by the lower limit but raise FE_INVALID. In that case everything is
-// computed again by a routine without limits, which is made when first needed.
+// If oneDNN clips NaN, it replaces NaN by the lower bound but raises FE_INVALID. In that case
+// everything is computed again by a routine that does not clip. That routine is made when it is
+// first needed.
 struct unlimited {
     pthread_mutex_t making;
     struct msc_routine *routine; // NULL: not made yet
@@ -33,11 +34,11 @@ struct unlimited {
 struct msc_routine {
     struct msc_routine_engine *engine;
     struct msc_gemm_desc desc;     // the product that oneDNN computes
-    struct msc_gemm_desc epilogue; // bias and limits that msc_routine_finish applies; may be empty
+    struct msc_gemm_desc epilogue; // bias and clip that msc_routine_finish applies; may be empty
     dnnl_primitive_t primitive;
     size_t scratch_bytes;
     struct places *places;       // [n_threads]
-    struct unlimited *unlimited; // NULL: oneDNN applies no limits
+    struct unlimited *unlimited; // NULL: oneDNN does not clip
 };
 
 struct msc_routine_weights {
@@ -48,14 +49,15 @@ struct msc_routine_weights {
 // ---- Engine -----------------------------------------------------------------------------------
 
 // Held while oneDNN describes a primitive, because version 2.6 uses unguarded static variables for
-// that. For convolutions, one variable depends on the type of the weights (last_ic_block_size). If
-// a second thread describes another type meanwhile, oneDNN can silently pick a wrong layout for the
-// weights. For reorders, oneDNN looks types up with std::map::operator[], which inserts missing
-// ones. oneDNN is one per process, so one lock is enough.
+// that. For convolutions, one variable (last_ic_block_size) depends on the type of the weights. If
+// a second thread describes another type at the same time, oneDNN can silently pick a wrong layout
+// for the weights. For reorders, oneDNN looks up types with std::map::operator[], which inserts
+// missing types. There is one oneDNN per process, so one lock is enough.
 static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
 
-// True if the machine has all extensions of this level, and none is disabled. On x86 each bit is an
-// extension. On other processors the same bits mean other extensions, so machines have no levels.
+// True if the machine has all extensions of this level, and none is disabled. On x86 each bit of a
+// level is an extension. On other processors the same bits mean other extensions, so these
+// processors have no levels.
 static bool is_within(const struct msc_routine__isa *isa) {
     return MSC_HAS_ISA_LEVELS &&
            ((int)dnnl_get_effective_cpu_isa() & (int)isa->isa) == (int)isa->isa;
@@ -91,7 +93,7 @@ static const char *list_levels(char *text, size_t n_bytes, bool is_all) {
     return text;
 }
 
-// oneDNN has one level for the whole process, fixed when it is first read.
+// oneDNN has one level for the whole process. The level is fixed when it is first read.
 enum msc_status msc_routine_set_isa(const char *level) {
     char levels[256];
     const struct msc_routine__isa *wanted = msc_routine__isas;
@@ -124,7 +126,7 @@ enum msc_status msc_routine_set_isa(const char *level) {
 static void name_engine(char *name, size_t n_bytes) {
     const dnnl_version_t *v = dnnl_version();
     const struct msc_routine__isa *isa = find_isa();
-    char bits[32]; // the extensions of a processor without levels
+    char bits[32]; // name of the extensions if the processor has no levels
     snprintf(bits, sizeof bits, "isa-%x", (unsigned)dnnl_get_effective_cpu_isa());
     snprintf(name, n_bytes, "onednn-%d.%d.%d %s", v->major, v->minor, v->patch,
              isa ? isa->name : bits);
@@ -247,12 +249,13 @@ static const char *implementation(const_dnnl_primitive_desc_t pd) {
     return name;
 }
 
-// oneDNN's fallback is a scalar loop. It is slower than float32 arithmetic on the same integers.
+// Is this oneDNN's fallback, a scalar loop? It is slower than float32 arithmetic on the same
+// integers.
 static bool is_slow(const_dnnl_primitive_desc_t pd) {
     return strncmp(implementation(pd), "ref", 3) == 0;
 }
 
-// Is this a loop compiled for the shape, which applies limits by vector instructions?
+// Is this a loop compiled for the shape? Such loops clip with vector instructions.
 static bool is_compiled(const char *implementation) {
     static const char *const beginnings[] = {"jit", "brg", "brdgmm"};
     for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
@@ -263,8 +266,8 @@ static bool is_compiled(const char *implementation) {
     return false;
 }
 
-// Can the routine without limits replace results of the one with limits if these contained NaN? Not
-// with several kernel threads, because oneDNN's own threads raise FE_INVALID too.
+// Can the primitive without clipping compute results again if clipping would have lost a NaN? Not
+// with several kernel threads, because FE_INVALID is then raised in oneDNN's own threads.
 static bool is_pair(const struct msc_routine_engine *e, const_dnnl_primitive_desc_t limited,
                     const_dnnl_primitive_desc_t unlimited) {
     const char *name = implementation(limited);
@@ -275,7 +278,7 @@ static bool is_pair(const struct msc_routine_engine *e, const_dnnl_primitive_des
                dnnl_primitive_desc_query_md(unlimited, dnnl_query_weights_md, 0));
 }
 
-// Describes the routine; without limits if NaN would be lost.
+// Describes the primitive of a routine. The primitive does not clip if NaN would be lost.
 static enum msc_status describe(dnnl_primitive_desc_t *out, struct msc_routine *d) {
     dnnl_engine_t engine = d->engine->engine;
     dnnl_primitive_desc_t limited = NULL;
@@ -330,8 +333,8 @@ enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_
     d->engine = engine;
     d->desc = *desc;
     if (desc->kind == MSC_GEMM_CONV_TRANSPOSE && DNNL_VERSION_MAJOR < 3) {
-        // With oneDNN 2.6, limits take 25 times as long and a bias twice as long; with 3.7, both
-        // cost at most 5 %.
+        // With oneDNN 2.6, a transposed convolution takes 25 times as long with clipping and twice
+        // as long with a bias. With 3.7, either costs at most 5 %.
         d->desc.bias = NULL;
         d->desc.has_clip = false;
     }
@@ -378,7 +381,7 @@ size_t msc_routine_scratch_bytes(const struct msc_routine *d) {
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-// The routine's description, borrowed; every primitive has one.
+// The description of the routine's primitive, borrowed. Every primitive has one.
 static const_dnnl_primitive_desc_t desc_of(const struct msc_routine *d) {
     const_dnnl_primitive_desc_t pd = NULL;
     dnnl_primitive_get_primitive_desc(d->primitive, &pd);
@@ -472,7 +475,7 @@ static enum msc_status routine_onednn_execute(const struct msc_routine *d,
         status = msc_routine__set_data(p->b, (void *)call->b, stream);
     }
     if (status == dnnl_success && p->bias) {
-        // oneDNN only reads the bias.
+        // The cast is safe, because oneDNN only reads the bias.
         const float *bias = msc_routine_bias(&d->desc, call);
         status = msc_routine__set_data(p->bias, (void *)bias, stream);
         args[n++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, p->bias};
@@ -498,7 +501,7 @@ static enum msc_status make_unlimited(const struct msc_routine *d) {
     return status;
 }
 
-// Runs oneDNN with limits, and again without them if a NaN would have been lost.
+// Runs the primitive that clips, and then the routine without clipping if a NaN was lost.
 static enum msc_status run_limited(const struct msc_routine *d, const struct msc_routine_call *call,
                                    int thread) {
     feclearexcept(FE_INVALID);

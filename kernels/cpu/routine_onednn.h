@@ -11,7 +11,7 @@
 
 #include <dnnl.h>
 
-// "oneDNN cannot <what>: <status>", or MSC_OK.
+// Fails with "oneDNN cannot <what>: <status>" unless the status is success.
 enum msc_status msc_routine__check(dnnl_status_t status, const char *what);
 
 // ---- Layouts ----------------------------------------------------------------------------------
@@ -24,7 +24,8 @@ struct msc_routine__layout {
     bool is_any; // oneDNN chooses the layout; strides are ignored
 };
 
-// Plain weights, as callers of routine.h hold them: [groups,] out, in, kernel...
+// The layout of plain weights, as callers of routine.h provide them, with oneDNN's axes: [groups,]
+// out, in, kernel...
 struct msc_routine__layout msc_routine__weights_layout(const struct msc_gemm_desc *desc);
 struct msc_routine__layout msc_routine__bias_layout(const struct msc_gemm_desc *desc);
 
@@ -33,13 +34,13 @@ struct msc_routine__window {
     dnnl_dims_t strides, dilation, begin, end;
 };
 
-// Descriptions of a product's operands; `bias` is only described if the product has one.
+// Descriptions of a product's operands. `bias` is described only if the product has a bias.
 struct msc_routine__operands {
     dnnl_memory_desc_t in, weights, bias, out;
 };
 
-// The primitive of a product; `result` is the type of the output's elements. *out is owned by the
-// caller.
+// Describes the primitive of a product. `result` is the type of the output's elements. *out is
+// owned by the caller.
 enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
                                             const struct msc_gemm_desc *desc,
                                             dnnl_data_type_t result, dnnl_engine_t engine);
@@ -64,13 +65,13 @@ dnnl_status_t msc_routine__create_desc(dnnl_primitive_desc_t *out, const struct 
                                        const struct msc_routine__window *w,
                                        const_dnnl_primitive_attr_t attributes,
                                        dnnl_engine_t engine);
-// Describes the reorder of plain weights with layout `l` to the weights that the primitive of `to`
-// reads. *out is owned by the caller.
+// Describes the reorder of plain weights with layout `l` to the layout of weights that the
+// primitive described by `to` reads. *out is owned by the caller.
 dnnl_status_t msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
                                         const struct msc_routine__layout *l,
                                         const_dnnl_primitive_desc_t to, dnnl_engine_t engine);
 
-// Memory with a layout, stored at `data`. *out is owned by the caller.
+// Makes a memory object with a layout, stored at `data`. *out is owned by the caller.
 dnnl_status_t msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
                                         dnnl_engine_t engine, void *data);
 dnnl_status_t msc_routine__append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha,

@@ -29,7 +29,8 @@ static void set_strides(struct msc_routine__layout *l) {
     }
 }
 
-// [batch, channels, spatial...] with channels last in memory, or matrices of MSC_GEMM_MATMUL.
+// The layout of activations: [batch, channels, spatial...] with channels last in memory, or the
+// matrices of MSC_GEMM_MATMUL.
 static struct msc_routine__layout activations(const struct msc_gemm_desc *desc, int64_t channels,
                                               const int64_t spatial[], dnnl_data_type_t type) {
     struct msc_routine__layout l = {.type = type};
@@ -72,7 +73,8 @@ struct msc_routine__layout msc_routine__weights_layout(const struct msc_gemm_des
     }
     set_strides(&l);
     if (desc->kind == MSC_GEMM_CONV_TRANSPOSE || desc->is_input_first) {
-        // In memory, `in` precedes `out`; the axes around them keep their strides.
+        // In memory, the input channels are the axis before the output channels. The other axes
+        // keep their strides.
         l.strides[o] = l.strides[o + 1];
         l.strides[o + 1] = l.dims[o] * l.strides[o];
     }
@@ -84,7 +86,7 @@ struct msc_routine__layout msc_routine__bias_layout(const struct msc_gemm_desc *
         .n_dims = 1, .dims = {desc->out_channels}, .strides = {1}, .type = dnnl_f32};
 }
 
-// The descriptions of operands; `bias` is only described if the product has one.
+// Describes the operands. `bias` is described only if the product has a bias.
 static dnnl_status_t describe_operands(struct msc_routine__operands *out,
                                        const struct msc_gemm_desc *desc, dnnl_data_type_t result) {
     const struct msc_routine__layout in =
@@ -92,7 +94,7 @@ static dnnl_status_t describe_operands(struct msc_routine__operands *out,
     const struct msc_routine__layout y = activations(desc, desc->out_channels, desc->out, result);
     const struct msc_routine__layout bias = msc_routine__bias_layout(desc);
     struct msc_routine__layout weights = msc_routine__weights_layout(desc);
-    // A product of two activations reads both in their given layouts.
+    // A product of two activations reads both in the given layouts.
     weights.is_any = desc->kind != MSC_GEMM_MATMUL;
     dnnl_status_t status = msc_routine__describe(&out->in, &in);
     status = status == dnnl_success ? msc_routine__describe(&out->out, &y) : status;

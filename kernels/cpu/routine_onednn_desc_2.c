@@ -38,7 +38,7 @@ union op_desc {
     dnnl_matmul_desc_t matmul;
 };
 
-// Only the direct algorithm: Winograd's transform would round integers.
+// Uses only the direct algorithm, because Winograd's transform would round integers.
 static dnnl_status_t init_op(union op_desc *op, const struct msc_gemm_desc *desc,
                              const struct msc_routine__operands *o,
                              const struct msc_routine__window *w) {

@@ -32,7 +32,7 @@ void msc_routine__forget(dnnl_memory_desc_t *desc) {
     *desc = NULL;
 }
 
-// Only the direct algorithm: Winograd's transform would round integers.
+// Uses only the direct algorithm, because Winograd's transform would round integers.
 dnnl_status_t msc_routine__create_desc(dnnl_primitive_desc_t *out, const struct msc_gemm_desc *desc,
                                        const struct msc_routine__operands *o,
                                        const struct msc_routine__window *w,

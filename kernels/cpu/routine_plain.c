@@ -1,4 +1,4 @@
-// routine.h in plain C, for builds without oneDNN.
+// Implements routine.h in plain C, for builds without oneDNN.
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/routine.h"
@@ -142,7 +142,7 @@ void msc_routine_weights_destroy(struct msc_routine_weights *w) {
 
 enum { WIDTH = 64 };
 
-// out [n] += x [depth] times a matrix [depth, n], in blocks of columns.
+// out [n] += x [depth] * matrix [depth, n], in blocks of columns.
 MSC_SIMD static void multiply_add(float out[], const float x[], const float matrix[], int64_t depth,
                                   int64_t n) {
     int64_t first = 0;
@@ -163,8 +163,9 @@ MSC_SIMD static void multiply_add(float out[], const float x[], const float matr
     }
 }
 
-// For an image position of the smaller side and one tap: the position on the larger side, or -1 if
-// it is outside. The larger side is the input, or the output of a transposed convolution.
+// The position on the larger side that corresponds to a position `at` on the smaller side and a
+// tap; -1 if it is outside of the image. The larger side is the input or, for a transposed
+// convolution, the output.
 static int64_t tap_position(const struct msc_gemm_desc *d, const int64_t at[3], int64_t tap) {
     bool is_transposed = d->kind == MSC_GEMM_CONV_TRANSPOSE;
     const int64_t *size = is_transposed ? d->out : d->in;
@@ -181,7 +182,8 @@ static int64_t tap_position(const struct msc_gemm_desc *d, const int64_t at[3], 
     return position;
 }
 
-// Visits the smaller side, input or output, and connects it to the other side by every tap.
+// Computes one image. Visits the positions of the smaller side (tap_position), and for each tap the
+// corresponding position of the larger side.
 static void run_image(const struct msc_routine *d, float out[], const float x[],
                       const float weights[]) {
     const struct msc_gemm_desc *desc = &d->desc;

@@ -18,7 +18,7 @@ struct msc_simd_bytes msc_simd_bytes_of(const struct msc_quant *quant) {
         .zero_point = zero_point,
         .reciprocal = 1.0f / scale,
     };
-    // If `is_corrected`, scales are so moderate that no relevant remainder is subnormal and that
+    // If `is_corrected`, the scale is so moderate that no relevant remainder is subnormal and that
     // x_low and x_high do not overflow.
     q.x_low = q.low * scale;
     q.x_high = q.high * scale;
@@ -46,7 +46,8 @@ MSC_SIMD static void plain_finish(float out[], const struct msc_simd_finish *f, 
     float low = f->low, high = f->high;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
-        // Unsigned, because a sum may wrap around; subtracting its offset undoes that.
+        // Unsigned arithmetic, because a sum may have wrapped around; subtracting its offset undoes
+        // that.
         float y = scales[i] * (float)(int32_t)((uint32_t)sums[i] - (uint32_t)offsets[i]);
         y = y + bias[i];
         y = y < low ? low : y;
@@ -64,7 +65,7 @@ size_t msc_simd_taps_bytes(int n_taps, int64_t period) {
     return (size_t)(plain_round_up(n_taps, MSC_SIMD_TAPS) * plain_round_up(period, MSC_SIMD_BLOCK));
 }
 
-// Packs as [block][tap][element].
+// Packs the weights as [block][tap][element].
 static void plain_pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
                             int64_t period) {
     int8_t *to = packed;
@@ -149,8 +150,8 @@ static void simd_largest(uint8_t out[], const uint8_t x[], const struct msc_simd
     }
 }
 
-// Channels pooled together over all taps: as many as the widest vector holds. Without `omp simd`,
-// such a short loop is unrolled instead of vectorised.
+// The number of channels that are pooled together over all taps: the lanes of the widest vector.
+// Loops over them need `omp simd`: without it, such a short loop is unrolled instead of vectorised.
 enum { WIDTH = 16 };
 
 MSC_SIMD static void max_taps(float *restrict out, const float *restrict x, const int64_t offsets[],
@@ -250,12 +251,14 @@ MSC_SIMD static float row_max(const float x[], int64_t n) {
     return max;
 }
 
-// Lanes are added in the same order on every machine, after the rest of the row.
+// The partial sums of a row. At the end, the lanes are added to `rest` in the same order on every
+// machine.
 struct sum {
     float lanes[LANES], rest;
 };
 
-// All pieces except the last have a whole number of lanes.
+// Adds a piece of a row to the sum. The length of all pieces except the last is a multiple of
+// LANES.
 MSC_SIMD static void plain_add_piece(struct sum *s, const float x[], int64_t n) {
     float lanes[LANES], rest = s->rest;
     memcpy(lanes, s->lanes, sizeof(lanes));

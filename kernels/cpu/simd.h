@@ -1,8 +1,8 @@
 // Loops worth writing for one instruction set: the epilogues of int32 sums, quantising floats to
 // bytes, softmax, element-wise chains and transposes.
 //
-// There is a table of functions in plain C and, if the machine has more instructions, one that uses
-// them. All give the same bits.
+// There is a table of functions in plain C, and a table of functions for AVX-512 that is used if
+// the machine has these instructions. Both give the same bits.
 //
 //     const struct msc_simd *simd = msc_simd_best();
 //     struct msc_simd_bytes q = msc_simd_bytes_of(&quant);
@@ -17,9 +17,9 @@
 // point.
 //
 // If `is_corrected`, no division is needed: x is limited to x_low ... x_high (the integer limits
-// times the scale), multiplied by the reciprocal and corrected once by its remainder. That rounds
-// to the same integers, as shown by testing every significand of the scale with all numerators near
-// a tie.
+// times the scale) and multiplied by the reciprocal of the scale; the quotient is corrected once by
+// the remainder. This rounds to the same integers. It was tested for every significand of the
+// scale, with all numerators near a tie.
 struct msc_simd_bytes {
     float scale, low, high;
     int32_t zero_point;
@@ -28,7 +28,7 @@ struct msc_simd_bytes {
 };
 struct msc_simd_bytes msc_simd_bytes_of(const struct msc_quant *quant);
 
-// Computes y from int32 sums: y = scale * (float)(sum - offset), + bias, limited to low ... high
+// Computes y from int32 sums: y = scale * (float)(sum - offset) + bias, limited to low ... high
 // (NaN is kept). Each operation is rounded. The arrays have one element per sum.
 struct msc_simd_finish {
     const int32_t *sums, *offsets;
@@ -36,35 +36,36 @@ struct msc_simd_finish {
     float low, high;
 };
 
-// The sums of a depthwise convolution: bytes, from one array per tap of the window, times weights
-// that repeat after `period` elements. There are `n_runs` runs: each begins `step` bytes after the
-// previous one in the taps, and directly after it in the output.
+// The input of sums of a depthwise convolution. Each tap of the window is an array of bytes, which
+// is multiplied with weights that repeat after `period` elements. There are `n_runs` runs of n
+// elements. In the taps, each run begins `step` bytes after the previous run begins; in the output,
+// runs are contiguous.
 enum { MSC_SIMD_BLOCK = 64, MSC_SIMD_TAPS = 4 };
 struct msc_simd_taps {
     const uint8_t *const *taps; // [n_taps], padded with any pointers to a multiple of
                                 // MSC_SIMD_TAPS
     int n_taps;
-    uint8_t flip;        // 0x80 for int8: taps are summed as uint8, 128 higher
+    uint8_t flip;        // 0x80 for int8, which are converted to uint8 (128 higher)
     const void *weights; // packed
     int64_t period;      // a multiple of MSC_SIMD_BLOCK, or at least n
-    int64_t n;           // elements per run; each run begins at the first weights
+    int64_t n;           // elements per run; each run begins with the first weights
     int64_t n_runs, step;
 };
 size_t msc_simd_taps_bytes(int n_taps, int64_t period);
 
 // Rows of a depthwise convolution whose windows have 3 columns and up to MSC_SIMD_TAPS rows. The
-// sums are those of add_taps.
+// sums are the same as those of add_taps.
 enum { MSC_SIMD_COLUMNS = 3 };
 struct msc_simd_columns {
     const uint8_t *const *rows; // [n_rows][MSC_SIMD_TAPS]: start of each input row of the windows;
                                 // unused ones may be any pointer
     int64_t n_rows, n;          // rows of windows, and windows per row
-    int64_t n_used, n_shared;   // input rows per window; how many of them the next window shares
+    int64_t n_used, n_shared;   // input rows per window; rows shared with the next window
     int64_t n_in;               // columns of each input row
     int64_t first, stride;      // column of the first window, and the distance between windows
-    const uint8_t *blank;       // [channels] bytes of columns outside of the image
+    const uint8_t *blank;       // [channels] bytes to read outside of the image
     uint8_t flip;               // 0x80 for int8
-    const void *weights;        // packed by pack_taps, column by column, each of MSC_SIMD_TAPS
+    const void *weights;        // packed by pack_taps; each column has MSC_SIMD_TAPS taps
     int64_t channels;
 };
 
@@ -94,7 +95,7 @@ enum msc_simd_op {
     MSC_SIMD_DIVIDE_NUMBER,
     MSC_SIMD_ADD_SAVED,
     MSC_SIMD_MULTIPLY_SAVED,
-    MSC_SIMD_RELU, // NaN is kept, here and by CLIP
+    MSC_SIMD_RELU, // RELU and CLIP keep NaN
     MSC_SIMD_CLIP, // limits to p[0] ... p[1]
     MSC_SIMD_HARD_SWISH,
 };
@@ -129,7 +130,8 @@ static inline const struct msc_quant *msc_simd_quant_of(const struct msc_simd_ar
     return arrays->quants ? arrays->quants[instr->operands[0]] : NULL;
 }
 
-// Where a chain reads and writes. `out` or `bytes` may be NULL; the q of `bytes` must be corrected.
+// Where a chain reads and writes. `out` or `bytes` may be NULL. `q` is the quantisation of `bytes`
+// and must have is_corrected.
 struct msc_simd_run {
     struct msc_simd_arrays arrays;
     float *out;
@@ -142,31 +144,34 @@ struct msc_simd {
     const char *isa; // instruction set of the loops: "plain", "avx512_vnni"
     void (*quantize)(uint8_t out[], const float x[], int64_t n, const struct msc_simd_bytes *q);
     void (*finish)(float out[], const struct msc_simd_finish *f, int64_t n);
-    // Packs weights [n_channels][n_taps]; they repeat after n_channels.
+    // Packs weights [n_channels][n_taps] for `period` elements: element i has the weights of
+    // channel i % n_channels.
     void (*pack_taps)(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
                       int64_t period);
     void (*add_taps)(int32_t sums[], const struct msc_simd_taps *t);
-    // Quantises the scaled sums to bytes; q must be corrected. Arrays of f are [period]; f has no
-    // sums.
+    // Like add_taps, but quantises the scaled sums to bytes. q must have is_corrected. The arrays
+    // of f are [period]; f->sums is not used.
     void (*add_taps_quantize)(uint8_t out[], const struct msc_simd_taps *t,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
-    // Like add_taps and add_taps_quantize, for columns; arrays of f are [channels]. For bytes, y
-    // must also be less than 2^31 times the scale of q. NULL: use the functions for taps.
+    // Like add_taps and add_taps_quantize, but for columns. The arrays of f are [channels]. For
+    // bytes, every y must also be less than 2^31 times the scale of q. NULL: use the functions for
+    // taps.
     void (*add_columns)(int32_t sums[], const struct msc_simd_columns *c);
     void (*add_columns_quantize)(uint8_t out[], const struct msc_simd_columns *c,
                                  const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
-    // The largest tap of each window of at least one tap. `flip` is 0x80 for int8.
+    // The largest tap of each window, per channel. Windows have at least one tap. `flip` is 0x80
+    // for int8.
     void (*largest)(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p, uint8_t flip);
     // Like `largest`, for floats; NaN is kept.
     void (*largest_float)(float out[], const float x[], const struct msc_simd_pool *p);
     // Adds the taps in order and divides by `divisor`.
     void (*mean)(float out[], const float x[], const struct msc_simd_pool *p, float divisor);
-    // Softmax of a row of n > 0; out may be x. The exponentials are added up in 16 sums; those
-    // after the last whole 16 are added one by one in another sum, to which the 16 sums are then
-    // added in order.
+    // Softmax of a row of n > 0 elements; `out` may be `x`. The exponentials are added up in 16
+    // partial sums. The elements after the last multiple of 16 are added one by one to another sum,
+    // to which the 16 partial sums are then added in order.
     void (*softmax)(float out[], const float x[], int64_t n);
     void (*log_softmax)(float out[], const float x[], int64_t n);
-    // NULL: fused chains bring no gain.
+    // Runs a chain in registers. NULL: running instructions one by one is as fast.
     void (*run_chain)(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
     // out[c * out_row + r] = in[r * in_row + c] for all rows r and columns c, for elements of 4
     // bytes and of 1 byte. Both are NULL if plain loops are as fast.
@@ -176,7 +181,7 @@ struct msc_simd {
                        int64_t cols);
 };
 
-// The table for this machine; never changes.
+// The best table for this machine. It never changes.
 const struct msc_simd *msc_simd_best(void);
 extern const struct msc_simd msc_simd_plain;
 

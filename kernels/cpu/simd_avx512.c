@@ -45,9 +45,9 @@ AVX512 static void avx512_finish(float out[], const struct msc_simd_finish *f, i
 
 // ---- Depthwise --------------------------------------------------------------------------------
 
-// Bytes of four taps are interleaved, so that one instruction multiplies and adds those of 16
-// elements. Interleaving works within 128 bits: of a block's elements, vector i has 4 * i ... 4 * i
-// + 3 of every 16.
+// The bytes of four taps are interleaved, so that one instruction multiplies and adds four taps of
+// 16 elements. Interleaving works within 128 bits: vector i has the elements 4 * i ... 4 * i + 3 of
+// every 16 elements of a block.
 enum { BLOCK = MSC_SIMD_BLOCK, TAPS = MSC_SIMD_TAPS };
 
 static void avx512_pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
@@ -87,7 +87,7 @@ AVX512 static inline struct quad add_four(struct quad s, const struct msc_simd_t
     return s;
 }
 
-// The sums of a block, in the order of elements.
+// The sums of a block, with elements in sequential order.
 AVX512 static inline struct quad avx512_add_block(const struct msc_simd_taps *t, int64_t at,
                                                   __mmask64 mask, const int8_t *weights) {
     __m512i flip = _mm512_set1_epi8((char)t->flip);

@@ -1,4 +1,4 @@
-// Shared by the files of AVX-512. No other file includes it.
+// Shared by the files that use AVX-512. No other file includes it.
 #ifndef MSC_KERNELS_CPU_SIMD_AVX512_H
 #define MSC_KERNELS_CPU_SIMD_AVX512_H
 
@@ -15,7 +15,8 @@
 struct bytes {
     __m512 scale, reciprocal, low, high;
     __m512i zero_point;
-    // For 64 bytes at once, as int8; uint8 are moved down by 128.
+    // For 64 bytes at once, as int8. If bytes are uint8, they are 128 lower here, and `flip`
+    // restores them.
     __m512i shift, least, most, flip;
 };
 
@@ -24,35 +25,36 @@ AVX512 INLINE struct bytes load_bytes(const struct msc_simd_bytes *q) {
     int32_t below = high > 127 ? 128 : 0;
     return (struct bytes){_mm512_set1_ps(q->scale), _mm512_set1_ps(q->reciprocal),
                           _mm512_set1_ps(q->x_low), _mm512_set1_ps(q->x_high),
-                          // The rounding addend leaves its exponent bits in the upper part; they
-                          // are removed here.
+                          // The constant that to_integers adds leaves its exponent bits in the
+                          // upper bits; this removes them.
                           _mm512_set1_epi32(q->zero_point - 0x4b400000),
                           _mm512_set1_epi16((short)(q->zero_point - below)),
                           _mm512_set1_epi8((char)(low - below)),
                           _mm512_set1_epi8((char)(high - below)), _mm512_set1_epi8((char)below)};
 }
 
-// y / scale of 16 numbers, corrected.
+// y / scale of 16 numbers, corrected by the remainder.
 AVX512 INLINE __m512 divided(__m512 y, const struct bytes *q) {
     __m512 quotient = _mm512_mul_ps(y, q->reciprocal);
     __m512 rest = _mm512_fnmadd_ps(quotient, q->scale, y);
     return _mm512_fmadd_ps(rest, q->reciprocal, quotient);
 }
 
-// Like divided, but limited. If an operand of max or min is NaN, the second one is the result.
+// Like divided, but y is limited first. If an operand of max or min is NaN, the result is the
+// second operand.
 AVX512 INLINE __m512 to_quotients(__m512 y, const struct bytes *q) {
     y = _mm512_max_ps(y, q->low);
     return divided(_mm512_min_ps(y, q->high), q);
 }
 
-// The integers of 16 numbers, as bytes in the lowest bits of each lane.
+// The bytes of 16 numbers, each in the lowest 8 bits of its lane.
 AVX512 INLINE __m512i to_integers(__m512 y, const struct bytes *q) {
     // Adding 1.5 * 2^23 rounds to even; the integer is then the lower bits.
     __m512 rounded = _mm512_add_ps(to_quotients(y, q), _mm512_set1_ps(0x1.8p23f));
     return _mm512_add_epi32(_mm512_castps_si512(rounded), q->zero_point);
 }
 
-// The bytes of 64 integers, moved by the zero point and limited. Each group of 16 bytes has four
+// The bytes of 64 integers: adds the zero point and limits. Each group of 16 bytes has four bytes
 // from each vector.
 AVX512 INLINE __m512i interleaved(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
                                   const struct bytes *q) {
@@ -70,8 +72,8 @@ AVX512 INLINE __m512i joined(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
     return _mm512_permutexvar_epi32(order, interleaved(x0, x1, x2, x3, q));
 }
 
-// The bytes of 64 numbers. They are limited after conversion to integers, the lowest of which also
-// represents NaN. Only numbers too large for an integer are limited earlier.
+// The bytes of 64 numbers. They are limited after conversion to integers; NaN becomes the lowest
+// integer. Only numbers that are too large for an integer are limited before.
 AVX512 INLINE __m512i to_bytes(const __m512 y[4], const struct bytes *q) {
     __m512i x[4];
     for (int k = 0; k < 4; k++) {
@@ -96,8 +98,8 @@ AVX512 INLINE __m512 finish_16(const struct msc_simd_finish *f, int64_t i, __mma
     return finish_sums(_mm512_maskz_loadu_epi32(mask, f->sums + i), f, i, mask);
 }
 
-// Converts four vectors between interleaved order (of 64 elements, vector i has 4 * i ... 4 * i + 3
-// of every 16) and sequential order: transposes [4][4] lanes.
+// Four vectors of 64 elements. `transposed` converts between sequential order and interleaved
+// order, in which vector i has the elements 4 * i ... 4 * i + 3 of every 16.
 struct quad {
     __m512i part[4];
 };
@@ -117,7 +119,8 @@ AVX512 INLINE __m512 load_part(const float *array, int64_t i, __mmask16 mask) {
     return mask == 0xffff ? _mm512_loadu_ps(array + i) : _mm512_maskz_loadu_ps(mask, array + i);
 }
 
-// Integers that replace floats. int8 are read as uint8, 128 higher, and so is their zero point.
+// An array of integers that replaces floats. int8 are converted to uint8 (128 higher), and their
+// zero point is also 128 higher.
 struct integers {
     const uint8_t *at;
     __m512 scale;
@@ -153,8 +156,9 @@ AVX512 INLINE __m512 hard_swish(__m512 x) {
     return _mm512_mul_ps(x, clip(y, _mm512_setzero_ps(), _mm512_set1_ps(1.0f)));
 }
 
-// The positions of a tile's n vectors: `per_row` contiguous ones, then the next row `step` elements
-// further on. In the last vector of each row, only the elements in the mask count.
+// The positions of a tile's vectors in arrays. A row has `per_row` contiguous vectors; the next row
+// begins `step` elements further on. In the last vector of each row, only the elements in the mask
+// are used.
 struct tile {
     int per_row;
     int64_t begin, step;
@@ -264,7 +268,7 @@ void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns
                                     const struct msc_simd_finish *f,
                                     const struct msc_simd_bytes *q);
 
-// The integer limits that correspond to y's limits; they replace those of q.
+// Returns q with tighter integer limits, which also apply the limits of y (f->low and f->high).
 struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,
                                       const struct msc_simd_bytes *q);
 
@@ -274,8 +278,8 @@ extern const struct msc_simd_product msc_simd__bytes, msc_simd__floats, msc_simd
 
 // ---- simd_tiles_machine.c ---------------------------------------------------------------------
 
-// Requests tiles from the system and tests them. False: the machine has none, the system refuses
-// them, or their sums differ.
+// Requests tile registers from the system and tests them. False: the machine has no tiles, the
+// system refuses the request, or the sums of tiles are wrong.
 bool msc_simd__get_tiles(void);
 // Does a product give the same sums as msc_simd__bytes?
 bool msc_simd__agrees(const struct msc_simd_product *tiles);

@@ -100,8 +100,8 @@ AVX512 static void run_tiles(const struct msc_simd_chain *chain, const struct ms
 
 // ---- Short chains -----------------------------------------------------------------------------
 
-// Whole tiles of a chain with one operation, on an array and possibly another array or a number.
-// Functions return how many elements they computed.
+// Computes whole tiles of a chain of one operation, on an array and possibly another array or a
+// number. The functions that use TILES return the number of elements computed.
 #define TILES(expression)                                                                          \
     for (; i + HALF * LANES <= run->n; i += HALF * LANES) {                                        \
         __m512 y[HALF];                                                                            \
@@ -143,7 +143,8 @@ AVX512 INLINE int64_t run_one(const struct msc_simd_instr *instr, const struct m
     }
 }
 
-// Separate loops for floats and bytes, so that no loop has to test which it writes.
+// Runs whole tiles of a short chain that writes either floats or bytes. Each case gets a loop of
+// its own, so that no loop has to test what it writes.
 AVX512 static int64_t run_short(const struct msc_simd_instr *instr, const struct msc_simd_run *run,
                                 const struct bytes *b, const float *x) {
     struct msc_simd_run own = *run;
@@ -158,7 +159,7 @@ AVX512 static int64_t run_short(const struct msc_simd_instr *instr, const struct
     return 0;
 }
 
-// Sums to bytes and nothing else, the most frequent chain.
+// The most frequent chain: scales sums and writes them only as bytes.
 AVX512 static int64_t finish_bytes(uint8_t out[], const struct msc_simd_finish *f, int64_t n,
                                    const struct bytes *b) {
     int64_t i = 0;

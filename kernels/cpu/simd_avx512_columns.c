@@ -1,14 +1,14 @@
 // Depthwise convolutions column by column.
 //
-// A column of a window is up to four rows of 64 channels. Their bytes are interleaved, so that one
-// instruction multiplies and adds those of 16 channels. Neighbouring windows share columns, which
-// are kept in registers: a window loads only as many new columns as the stride. The epilogue works
-// on interleaved sums, so its arrays are interleaved too. Rows that begin with the next row of
-// windows are prefetched, because the processor does not predict them.
+// A column of a window is up to four rows of 64 channels. The bytes of the rows are interleaved, so
+// that one instruction multiplies and adds the bytes of 16 channels. Neighbouring windows share
+// columns, which are kept in registers: a window loads only as many new columns as the stride. The
+// epilogue works on interleaved sums, so its arrays are interleaved too. Input rows that only the
+// next row of windows needs are prefetched, because the processor does not predict them.
 #include "kernels/cpu/simd_avx512.h"
 
 enum { BLOCK = MSC_SIMD_BLOCK, PARTS = 4, COLUMNS = MSC_SIMD_COLUMNS, ROWS = MSC_SIMD_TAPS };
-enum { AT_ONCE = 8 }; // blocks of a row, before moving to the next row
+enum { AT_ONCE = 8 }; // blocks of channels computed per row before the next row
 
 // A block of channels, and the epilogue of its sums.
 struct block {
@@ -140,7 +140,7 @@ AVX512 static struct quad load_array(const void *array, int64_t channel, __mmask
     return transposed(x);
 }
 
-// f and q are NULL if sums are stored.
+// Loads the block of channels that begins at `channel`. f and q are NULL if sums are stored.
 AVX512 static void fill_block(struct block *b, const struct msc_simd_columns *c, int64_t channel,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q) {
     int64_t n = c->channels - channel;

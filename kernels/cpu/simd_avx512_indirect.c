@@ -1,18 +1,20 @@
 // Products of windows in tiles of registers.
 //
-// One instruction multiplies a group of a window with the groups of 16 channels and adds the
-// products: four bytes with four weights each, or one float. A tile is several windows times
-// several vectors of channels. Its sums are kept in registers over the whole depth, so that each
-// load of weights serves all windows of the tile and each load of a group serves all its channels.
+// One instruction multiplies a group of a window with the weights of 16 channels and adds the
+// products. A group is four bytes, which are multiplied with four weights of each channel, or one
+// float. A tile is several windows times several vectors of channels. Its sums are kept in
+// registers over the whole depth, so that each load of weights serves all windows of the tile and
+// each load of a group serves all its channels.
 //
 //     weights   [block][run][depth / 4][vector][channel][4 bytes], the depth padded with zeros
 //     loops     several windows, whose bytes fit the first-level cache > blocks of one to four
 //               vectors > tiles
 //
-// The first block prefetches the windows of the next tile, and tiles prefetch what epilogues read
-// and write: their addresses are too far apart for the processor to predict.
+// While the first block is computed, the windows of the next tile are prefetched. Tiles prefetch
+// the memory that epilogues read and write. The addresses are too far apart for the processor to
+// predict them.
 //
-// If windows do not fill the last tile, it begins earlier and computes some windows again.
+// If windows do not fill the last tile, this tile begins earlier and computes some windows again.
 #include "kernels/cpu/simd_avx512_indirect.h"
 
 // ---- Weights ----------------------------------------------------------------------------------
@@ -66,7 +68,8 @@ AVX512 INLINE __m512i avx512_indirect_add_group(enum operands operands, __m512i 
         _mm512_fmadd_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), _mm512_castsi512_ps(sum)));
 }
 
-// Adds the bytes [begin, end) of a run. Returns the weights that follow.
+// Adds the products of the bytes [begin, end) of a run. Returns the address of the weights that
+// follow.
 AVX512 INLINE const char *add_groups(enum operands operands, __m512i s[], int n, int vectors,
                                      const char *const x[], const char *weights, int64_t begin,
                                      int64_t end) {
@@ -88,7 +91,7 @@ AVX512 INLINE const char *add_groups(enum operands operands, __m512i s[], int n,
     return weights;
 }
 
-// Floats take so many bytes that the next tile's windows are prefetched line by line.
+// Adds the products of n windows. For floats, also prefetches the next tile's windows line by line.
 AVX512 INLINE void add_windows(enum operands operands, __m512i s[], int n, int vectors,
                                const struct block *b, int64_t at) {
     const struct msc_simd_indirect *w = b->w;
@@ -126,8 +129,8 @@ AVX512 INLINE void avx512_indirect_run_tile(enum operands operands, enum kind ki
         s[i] = s[i - vectors];
     }
     add_windows(operands, s, n, vectors, b, at);
-    // Makes the compiler load the epilogue's operands only now: earlier, they would take registers
-    // from the sums.
+    // Makes the compiler load the epilogue's operands only here. If it loaded them earlier, they
+    // would take registers from the sums.
     UNROLL for (int i = 0; i < n * vectors; i++) {
         __asm__("" : "+v"(s[i]));
     }
@@ -183,8 +186,8 @@ static const block_function *const blocks[][KIND_COUNT] = {
     [OF_FLOATS] = {OF_FLOATS_SUMS, OF_FLOATS_FLOATS, OF_FLOATS_BYTES, OF_FLOATS_ANY},
 };
 
-// The number of windows whose bytes (read again for each block of channels) and results fit the
-// cache.
+// The number of windows whose bytes and results fit the first-level cache. The bytes are read again
+// for each block of channels.
 static int64_t windows_at_once(const struct msc_simd_indirect *w) {
     const int64_t most = 24 * 1024;
     int64_t n = most / (w->depth + w->channels);

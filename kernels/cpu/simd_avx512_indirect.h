@@ -1,8 +1,9 @@
 // Finishes the sums of windows. Only files that compute such sums include this file.
 //
 // Sums come as vectors of 16 channels, several vectors for each of several windows, as int32 or as
-// float32 in the same registers. The epilogue runs in these registers too: the two most frequent
-// epilogues by special loops, any other instruction by instruction over all vectors.
+// float32 in the same registers. The epilogue runs in these registers too. The two most frequent
+// epilogues have special loops. Any other epilogue runs instruction by instruction over all
+// vectors.
 #ifndef MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
 #define MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
 
@@ -12,7 +13,7 @@
 
 enum {
     LANES = MSC_SIMD_CHANNELS,
-    VECTOR = 64, // bytes
+    VECTOR = 64, // bytes per vector
     LINE = 64,
     MOST_VECTORS = 4,
     MOST_WINDOWS = 6,
@@ -33,7 +34,7 @@ struct block {
     const int32_t *offsets;
     const float *scales, *bias;
     __m512 low, high; // limits of y
-    struct bytes q;   // for BYTES, with the limits of y
+    struct bytes q;   // for BYTES; includes the limits of y
     const struct msc_simd_epilogue *epilogue;
     const struct bytes *quantized; // for ANY
     int64_t first;                 // for ANY: index of the first element
@@ -41,7 +42,7 @@ struct block {
     char *out;
     int64_t out_step;   // bytes from one window to the next
     int64_t begin, end; // windows to compute
-    int64_t ahead;      // bytes from a tile's windows to those of the next tile
+    int64_t ahead;      // bytes from a tile's windows to the windows of the next tile
 };
 
 // ---- Blocks -----------------------------------------------------------------------------------
@@ -62,7 +63,7 @@ static inline int64_t element_bytes(enum kind kind) {
     return kind == BYTES ? 1 : (int64_t)sizeof(float);
 }
 
-// The members that all blocks share, if sums are stored.
+// Sets the members that all blocks have in common, for storing sums.
 AVX512 INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
     struct block b;
     memset(&b, 0, sizeof(b));
@@ -72,7 +73,8 @@ AVX512 INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
     return b;
 }
 
-// Like begin_sums, for an epilogue; its quantised variants are loaded into `quantized`.
+// Like begin_sums, but for an epilogue. Loads the quantised variants of the epilogue into
+// `quantized`.
 AVX512 INLINE struct block begin_epilogue(const struct msc_simd_indirect *w,
                                           const struct msc_simd_epilogue *epilogue,
                                           struct bytes quantized[MSC_SIMD_MAX_QUANTIZED]) {
@@ -98,7 +100,7 @@ AVX512 INLINE struct block begin_epilogue(const struct msc_simd_indirect *w,
     return b;
 }
 
-// Moves to the block that begins at vector v; `sums` is where sums are stored.
+// Changes *b to the block that begins at vector v. `sums` is the array in which sums are stored.
 AVX512 INLINE void enter_block(struct block *b, int64_t v, void *sums) {
     int64_t channel = v * LANES, left = b->w->channels - channel;
     const struct msc_simd_epilogue *epilogue = b->epilogue;
@@ -120,7 +122,7 @@ AVX512 INLINE void enter_block(struct block *b, int64_t v, void *sums) {
 
 // ---- Ends -------------------------------------------------------------------------------------
 
-// Scales the sums of n windows in one vector of channels to y.
+// Converts the sums of n windows, in one vector of channels, to y.
 AVX512 INLINE void scale_column(enum operands operands, __m512i s[], int n, int vectors,
                                 const struct block *b, int c) {
     __m512 bias = _mm512_loadu_ps(b->bias + c * LANES);
@@ -157,7 +159,7 @@ AVX512 INLINE void store_floats(char *out, __m512i s[], int n, int vectors, cons
     store_sums(out, s, n, vectors, b);
 }
 
-// Requires every y to be so small that its quotient fits int32.
+// Stores the bytes of every y. Requires every y / scale to fit int32.
 AVX512 INLINE void store_bytes(char *out, __m512i s[], int n, int vectors, const struct block *b) {
     const __m512i none = _mm512_setzero_si512();
     const struct bytes q = b->q;
@@ -199,7 +201,7 @@ AVX512 INLINE struct tile tile_of(int vectors, const struct block *b, int64_t at
                          .mask = (__mmask16)(b->lanes >> (vectors - 1) * LANES)};
 }
 
-// Prefetches what the epilogue will read and write, while sums are added up.
+// Prefetches the memory that the epilogue will read and write. Called before sums are added up.
 AVX512 INLINE void announce_epilogue(int n, int vectors, const struct block *b, int64_t at) {
     const struct msc_simd_epilogue *epilogue = b->epilogue;
     const struct tile t = tile_of(vectors, b, at);

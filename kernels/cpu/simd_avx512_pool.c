@@ -49,7 +49,8 @@ AVX512 INLINE void avx512_pool_store(float *out, __m512 y, __mmask16 mask) {
     }
 }
 
-// False if a tap may be NaN: the sum of taps is tested, so opposite infinities also give false.
+// Computes the largest taps of a tile. False if a tap may be NaN: the sum of taps is tested, so
+// opposite infinities also give false.
 AVX512 INLINE bool largest_tile(float *out, const float *x, const struct msc_simd_pool *p, int n,
                                 __mmask16 mask) {
     __m512 most[TILE], sums[TILE];
@@ -59,7 +60,7 @@ AVX512 INLINE bool largest_tile(float *out, const float *x, const struct msc_sim
     for (int64_t t = 1; t < p->n_taps; t++) {
         for (int k = 0; k < n; k++) {
             __m512 value = load(x + p->offsets[t] + LANES * k, mask);
-            most[k] = _mm512_max_ps(value, most[k]); // of equal zeros, keeps the first
+            most[k] = _mm512_max_ps(value, most[k]); // keeps the first of +0 and -0
             sums[k] = _mm512_add_ps(sums[k], value);
         }
     }
@@ -97,8 +98,8 @@ AVX512 void msc_simd__largest_float(float out[], const float x[], const struct m
     }
 }
 
-// If `factor` is not 0, multiplies by it instead of dividing: the divisor is a power of two, so
-// both give the same bits.
+// Computes the means of a tile. If `factor` is not 0, multiplies by it instead of dividing: the
+// divisor is then a power of two, so both give the same bits.
 AVX512 INLINE void mean_tile(float *out, const float *x, const struct msc_simd_pool *p, int n,
                              __mmask16 mask, float divisor, float factor) {
     __m512 sums[TILE];

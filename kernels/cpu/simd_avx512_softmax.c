@@ -7,12 +7,12 @@
 
 enum { LANES = 16 };
 
-// The bits of msc_expf for numbers up to 0, and for NaN. The product with the first part of ln 2 is
-// exact, so one instruction may multiply and subtract. The final factor is a power of two, so it
-// rounds the polynomial only once, as msc_expf does.
+// Gives the same bits as msc_expf for numbers up to 0 and for NaN. The product with the first part
+// of ln 2 is exact, so one instruction may multiply and subtract. The final factor is a power of
+// two, so it rounds the polynomial only once, as msc_expf does.
 AVX512 INLINE __m512 exp_16(__m512 x) {
     const __m512 rounder = _mm512_set1_ps(0x1.8p23f);
-    // If an operand of max is NaN, the second one is the result.
+    // If an operand of max is NaN, the result is the second operand.
     x = _mm512_max_ps(_mm512_set1_ps(-104.0f), x);
     __m512 shifted = _mm512_add_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), rounder);
     __m512 n = _mm512_sub_ps(shifted, rounder);
@@ -50,8 +50,8 @@ AVX512 INLINE float max_of(const float x[], int64_t n) {
     return _mm512_reduce_max_ps(max[0]);
 }
 
-// Computes exp(x - max), or only x - max for the logarithm, and the sum of the exponentials: the
-// rest of the row one by one, and then the lanes of the vectors.
+// Writes exp(x - max), or only x - max for the logarithm. Returns the sum of the exponentials:
+// first the rest of the row is added one by one, then the lanes of the vector sums.
 AVX512 INLINE float make_powers(float out[], const float x[], int64_t n, bool is_log) {
     const __m512 max = _mm512_set1_ps(max_of(x, n));
     __m512 sum = _mm512_setzero_ps();

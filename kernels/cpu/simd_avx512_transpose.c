@@ -1,8 +1,8 @@
 // Transposes in registers: 16 x 16 elements of 4 bytes, or 64 x 16 of one byte.
 #include "kernels/cpu/simd_avx512.h"
 
-// Columns processed for several rows before the next rows: four cache lines of each row, and as
-// much of the output as fits a first-level cache.
+// STRIP4 and STRIP1 columns are processed for all rows before the next columns: a few cache lines
+// of each row, and as much of the output as fits a first-level cache.
 enum { SIDE = 16, STRIP4 = 64, STRIP1 = 128, ROWS1 = 64 };
 
 AVX512 INLINE __mmask16 avx512_transpose_mask_of(int64_t n) {
@@ -11,8 +11,8 @@ AVX512 INLINE __mmask16 avx512_transpose_mask_of(int64_t n) {
 
 // ---- Four bytes -------------------------------------------------------------------------------
 
-// Transposes within each 128 bits of rows 4 * k ... 4 * k + 3. Then vector 4 * k + i has column i
-// of each of the four parts.
+// Transposes the 4 x 4 elements in each 128-bit part of rows 4 * k ... 4 * k + 3. Afterwards,
+// vector 4 * k + i has column i of each of the four parts.
 AVX512 INLINE void transpose_parts(__m512i x[SIDE]) {
     for (int k = 0; k < SIDE; k += 4) {
         __m512i ab = _mm512_unpacklo_epi32(x[k], x[k + 1]);
@@ -26,7 +26,7 @@ AVX512 INLINE void transpose_parts(__m512i x[SIDE]) {
     }
 }
 
-// Transposes the 128-bit parts of vectors i, i + 4, i + 8, i + 12.
+// Transposes the four 128-bit parts of the vectors i, i + 4, i + 8, i + 12.
 AVX512 INLINE void transpose_wholes(__m512i y[SIDE], const __m512i x[SIDE]) {
     for (int i = 0; i < 4; i++) {
         __m512i a = _mm512_shuffle_i32x4(x[i], x[i + 4], 0x88);
@@ -77,7 +77,7 @@ AVX512 void msc_simd__transpose4(void *out, int64_t out_row, const void *in, int
 
 // ---- One byte ---------------------------------------------------------------------------------
 
-// Transposes 16 x 16 bytes within each 128 bits.
+// Transposes the 16 x 16 bytes in each of the four 128-bit parts of the vectors.
 AVX512 INLINE void transpose_bytes(__m512i x[SIDE]) {
     __m512i y[SIDE];
     for (int i = 0; i < 8; i++) {
@@ -98,7 +98,8 @@ AVX512 INLINE void transpose_bytes(__m512i x[SIDE]) {
     }
 }
 
-// Rows r, r + 16, r + 32, r + 48 are the four parts of vector r.
+// Transposes up to 64 x 16 bytes. Rows r, r + 16, r + 32 and r + 48 are loaded as the four parts of
+// vector r.
 AVX512 INLINE void tile1(uint8_t *out, int64_t out_row, const uint8_t *in, int64_t in_row,
                          int64_t rows, int64_t cols) {
     __m512i x[SIDE];

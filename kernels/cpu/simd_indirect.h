@@ -2,9 +2,10 @@
 // applied before the sums are stored.
 //
 // A window is one or more runs of input bytes, at the same offsets in all windows. Runs are read in
-// groups of four bytes; each group is multiplied with a group of weights of every channel: four
-// uint8 by four int8, added as int32, or one float32 by another. There is a product for each kind,
-// and a second one for bytes if the machine multiplies whole tiles. Both give the same bits.
+// groups of four bytes. Each group is multiplied with a group of weights of every channel: four
+// uint8 with four int8, added as int32, or one float32 with another. There is one product for
+// floats and one for bytes. If the machine multiplies whole tiles, there is a second product for
+// bytes, which gives the same bits.
 //
 //     const struct msc_simd_product *product = msc_simd_product(MSC_SIMD_BYTES);
 //     product->pack(packed, weights, channels, n_runs, depth);
@@ -15,7 +16,7 @@
 #include "kernels/cpu/simd.h"
 
 enum {
-    MSC_SIMD_CHANNELS = 16, // per vector
+    MSC_SIMD_CHANNELS = 16, // channels per vector
     MSC_SIMD_GROUP = 4,     // bytes; bytes after a run that are read with its last group do not
                             // count
     MSC_SIMD_MAX_QUANTIZED = 8,
@@ -30,28 +31,29 @@ struct msc_simd_indirect {
     int64_t depth;       // bytes per run
     const void *weights; // packed
     int64_t channels;
-    void *scratch; // of scratch_bytes, aligned to 64 bytes
+    void *scratch; // of msc_simd_product.scratch_bytes, aligned to 64 bytes
 };
 
-// The epilogue of windows. `finish` turns sums into y (sums of floats are not scaled). Then the
-// instructions of a chain are applied; the chain saves nothing, and its arrays have the result's
-// order. The result is stored as floats and as bytes in any quantised variants.
+// The epilogue of windows. First `finish` converts sums to y (sums of floats are not scaled). Then
+// the instructions of a chain are applied. The chain must not save results, and its arrays have the
+// order of the result. The result is stored as floats (unless `out` is NULL) and as bytes of each
+// quantised variant.
 struct msc_simd_quantized {
     uint8_t *bytes;
-    struct msc_simd_bytes q; // must be corrected
+    struct msc_simd_bytes q; // must have is_corrected
 };
 struct msc_simd_epilogue {
     struct msc_simd_finish finish; // [channels] each, filled up to a multiple of MSC_SIMD_CHANNELS;
                                    // no sums
     int32_t n_instrs;
-    const struct msc_simd_instr *instrs; // a chain without its first instruction
+    const struct msc_simd_instr *instrs; // of a chain, without its first instruction
     struct msc_simd_arrays arrays;
     float *out;          // may be NULL
     int32_t n_quantized; // up to MSC_SIMD_MAX_QUANTIZED
     const struct msc_simd_quantized *quantized;
     int64_t begin;    // index of the first window's first element; it is the same in `arrays`,
                       // in `out` and in the quantised bytes
-    bool has_numbers; // no y is NaN, and all are below 2^31 times the only variant's scale
+    bool has_numbers; // no y is NaN, and each is below 2^31 times the only variant's scale
 };
 
 struct msc_simd_product {
@@ -61,7 +63,7 @@ struct msc_simd_product {
     void (*pack)(void *packed, const void *weights, int64_t channels, int64_t n_runs,
                  int64_t depth);
     size_t (*scratch_bytes)(int64_t n_runs, int64_t depth);
-    // Stores rows of channels: the sums, or the results of the epilogue.
+    // Compute and store one row of channels per window: the sums, or the results of the epilogue.
     void (*multiply)(void *sums, const struct msc_simd_indirect *w);
     void (*multiply_epilogue)(const struct msc_simd_indirect *w,
                               const struct msc_simd_epilogue *epilogue);
@@ -69,11 +71,11 @@ struct msc_simd_product {
 
 enum msc_simd_operands {
     MSC_SIMD_BYTES, // uint8 with int8
-    MSC_SIMD_TILES, // uint8 with int8, in whole tiles
+    MSC_SIMD_TILES, // uint8 with int8, by tile registers
     MSC_SIMD_FLOATS,
 };
 
-// NULL if a library would be as fast. Never changes.
+// The product for these operands; NULL if a library is as fast. It never changes.
 const struct msc_simd_product *msc_simd_product(enum msc_simd_operands operands);
 
 #endif

@@ -1,4 +1,4 @@
-// For machines without loops of their own.
+// Replaces the AVX-512 files in builds for processors other than x86.
 #include "kernels/cpu/simd_indirect.h"
 
 const struct msc_simd *msc_simd_best(void) {

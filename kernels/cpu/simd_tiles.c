@@ -1,15 +1,15 @@
-// Products of windows by tiles of the machine (simd_tiles.h).
+// Products of windows by tile registers (simd_tiles.h).
 //
 // A piece is 32 windows (the rows of two tiles) times a block of up to four vectors of channels.
-// Two vectors are multiplied at once: four tiles are loaded for every four tiles of sums. Evenly
-// spaced windows are read in place; others are first copied next to each other. While sums of one
-// piece are added up, those of the previous piece are scaled and stored, because the two use
-// different units of the processor.
+// Two tiles of windows are multiplied with two vectors at once: four tiles are loaded for every
+// four tiles of sums. Evenly spaced windows are read in place; other windows are first copied next
+// to each other. While the sums of one piece are added up, the sums of the previous piece are
+// scaled and stored, because the two use different units of the processor.
 //
 //     weights   [vector][bytes of a window / 64][64 / 4][channel][4], padded with zeros
 //     loops     pieces whose copied windows fit the second-level cache > blocks > pieces
 //
-// If windows do not fill the last piece, it begins earlier and computes some windows again.
+// If windows do not fill the last piece, this piece begins earlier and computes some windows again.
 #include "kernels/cpu/simd_avx512_indirect.h"
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@
 
 enum {
     ROWS = 16,
-    STEP = 64, // bytes per row
+    STEP = 64, // bytes per row of a tile
     TILE_BYTES = ROWS * STEP,
     PIECE = 2 * ROWS,
     COLUMNS = MOST_VECTORS * LANES,
@@ -37,7 +37,7 @@ struct rows {
     const int64_t *runs; // NULL: runs are contiguous
 };
 
-// How windows are read: as runs of whole steps.
+// How windows are read: as runs whose length is a multiple of STEP.
 struct reading {
     const struct msc_simd_indirect *w;
     int64_t bytes; // bytes per window, padded
@@ -184,7 +184,7 @@ static const finish_function *const parts[KIND_COUNT] = {parts_SUMS, parts_FLOAT
 static const finish_function *const ones[KIND_COUNT] = {ones_SUMS, ones_FLOATS, ones_BYTES,
                                                         ones_ANY};
 
-// Finishes the next windows, if any are left.
+// Finishes the next windows of a piece, if any are left.
 static inline void end_next(struct ending *e) {
     int64_t left = e->n - e->done;
     if (left > 0) {
@@ -280,7 +280,8 @@ static void take_piece(struct reading *r, int64_t piece, int64_t at, int64_t n) 
                             : r->rows[piece][0];
 }
 
-// Multiplies the pieces [first, first + n) with all blocks. The last piece is left to be finished.
+// Multiplies the pieces [first, first + n) with all blocks. The last piece is not finished but left
+// in *before.
 TILES static void tiles_add_group(struct reading *r, int64_t first, int64_t n,
                                   struct block blocks[2], void *sums,
                                   int32_t places[2][PIECE * COLUMNS], struct ending *before) {

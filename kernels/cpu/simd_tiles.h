@@ -1,8 +1,8 @@
-// The instructions used by simd_tiles.c. There are eight tiles of 16 rows of 64 bytes; sums of
-// uint8 x int8 products are added up in them (Intel AMX, "AMX-INT8").
+// The tile instructions that simd_tiles.c uses (Intel AMX, "AMX-INT8"). There are eight tile
+// registers of 16 rows of 64 bytes, in which sums of uint8 x int8 products are added up.
 //
-// Tiles are named by literals. A thread must load the tile shapes before it uses tiles, and release
-// them afterwards.
+// Tiles are given by their number, which must be a literal. A thread must load the tile shapes
+// before it uses tiles, and release the tiles afterwards.
 #ifndef MSC_KERNELS_CPU_SIMD_TILES_H
 #define MSC_KERNELS_CPU_SIMD_TILES_H
 
@@ -22,8 +22,8 @@ struct tile_shapes {
 #define TILE_SHAPES(shapes) _tile_loadconfig(shapes)
 #define TILE_RELEASE() _tile_release()
 #define TILE_ZERO(tile) _tile_zero(tile)
-// Writes to memory must happen before the load: not every compiler knows that a tile load reads
-// memory.
+// Loads a tile. The barrier makes earlier writes happen before the load, because not every compiler
+// knows that a tile load reads memory.
 #define TILE_LOAD(tile, from, stride)                                                              \
     do {                                                                                           \
         __asm__ volatile("" ::: "memory");                                                         \

@@ -1,4 +1,5 @@
-// Can tiles be used? Linux enables their registers only for processes that request them.
+// Tests whether tile registers can be used. Linux enables them only for processes that request
+// them.
 
 // syscall is not a standard function.
 #define _GNU_SOURCE
@@ -11,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// CPUID leaf 7: AMX-TILE and AMX-INT8. <asm/prctl.h>, since Linux 5.16: ARCH_REQ_XCOMP_PERM for
-// state component 18, XTILEDATA.
+// Bits of CPUID leaf 7 (AMX-TILE, AMX-INT8). ASK and TILE_DATA are from <asm/prctl.h> of Linux
+// 5.16: ARCH_REQ_XCOMP_PERM for state component 18 (XTILEDATA).
 enum { LEAF = 7, TILE = 1 << 24, INT8 = 1 << 25, ASK = 0x1023, TILE_DATA = 18 };
 
 static bool simd_tiles_machine_ask(void) {

@@ -21,12 +21,12 @@ enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
                                  const struct msc_backend_options *options);
 
 // Limits the whole process, permanently, to the instructions of one level, such as "avx2". Machines
-// with different processors have equal numerics under a level that all of them support. Call it
-// before anything is opened. MSC_E_INVALID: unknown level; MSC_E_DEVICE: this processor lacks it;
+// with different processors give equal results at a level that all of them support. Call it before
+// any backend is opened. MSC_E_INVALID: unknown level; MSC_E_DEVICE: this processor lacks it;
 // MSC_E_STATE: another level is in use; MSC_E_UNSUPPORTED: this build has no levels.
 enum msc_status msc_backend_set_isa(const char *level);
-// The i-th level that this processor supports, lowest first; NULL: there are no more. After the
-// first call, no level can be set.
+// The i-th level that this processor supports, lowest first; NULL if there are no more. After the
+// first call of this function, no level can be set.
 const char *msc_backend_isa(size_t i);
 
 MSC_PUBLIC_END

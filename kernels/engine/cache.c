@@ -7,7 +7,7 @@
 
 enum {
     FIRST_BUCKETS = 1024,
-    PROBATION_SHARE = 16, // entries never found again may take at most 1/16 of the limit
+    PROBATION_SHARE = 16, // entries not found again may take at most 1/16 of the limit
     LIFE_TRIALS = 1024,
 };
 
@@ -122,7 +122,7 @@ static void grow_buckets(struct msc_cache *cache) {
     struct msc_entry **old = cache->buckets;
     struct msc_entry **grown = msc_alloc_zero(n, sizeof(grown[0]));
     if (!grown) {
-        return; // the longer chains of the old table are slower but correct
+        return; // keep the old table: its longer chains are slower but correct
     }
     size_t n_old = cache->n_buckets;
     cache->buckets = grown;

@@ -1,7 +1,8 @@
-// The activation cache: results of expressions by key, in memory of a pool. The least recently used
-// entry is evicted first, but pinned entries are in use and never evicted. Entries found at least
-// once are preferred over entries never requested again, so that one pass over many trials does not
-// evict what the trials share. Not thread-safe: the caller holds the schedule's lock.
+// The activation cache: finds results of expressions by key. Their memory comes from a pool. The
+// least recently used entry is evicted first. Pinned entries are in use and are never evicted.
+// Entries that were found again are evicted after all other entries, so that one pass over many
+// trials does not evict the results that trials share. Not thread-safe: the caller holds the
+// schedule's lock.
 //
 // Results unlikely to be found again are freed early, even if memory is left: the next result then
 // reuses their memory. The first access to fresh pages takes longer than many kernels.
@@ -13,11 +14,11 @@
 struct msc_entry {
     struct msc_hash key;
     int32_t pins;
-    bool was_found;                  // found again: evicted only after entries not found again
-    bool is_brief;                   // freed with its last pin, unless found by then
+    bool was_found;                  // found again: evicted after entries not found again
+    bool is_brief;                   // freed when its last pin is dropped, unless found again
     uint64_t last_use;               // time of the last use, counted in trials
-    struct msc_entry *newer, *older; // neighbours in its list, while unpinned
-    struct msc_entry *next;          // next entry of its bucket
+    struct msc_entry *newer, *older; // neighbours in the list of unpinned entries
+    struct msc_entry *next;          // next entry of the same bucket
     const struct msc_step *step;     // step that `weights` belong to
     void *weights;                   // packed weights, or NULL
     size_t weights_bytes;

@@ -32,7 +32,8 @@ static enum msc_status evaluator_init(struct msc_evaluator *ev, const int32_t wa
     }
     if (ev->options.n_threads < 1 ||
         ev->options.n_threads > ev->options.backend->options.n_threads) {
-        return MSC_FAIL(MSC_E_INVALID, "evaluator: %d threads requested, the backend has %d",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "evaluator: %d threads were requested, but the backend has only %d",
                         ev->options.n_threads, ev->options.backend->options.n_threads);
     }
     const struct msc_site_scheme scheme = {.target = ev->options.target};
@@ -83,8 +84,8 @@ static uint64_t less(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }
 
-// The bytes of the backend's memory that are in use but not held by the cache: those of the backend
-// itself and, if the memory is the host's, those of the process.
+// Bytes of the backend's memory that are in use but not held by the cache: the backend's own memory
+// and, if the backend uses host memory, the other memory of the process.
 static uint64_t other_bytes(const struct msc_evaluator *ev,
                             const struct msc_backend_memory *memory) {
     uint64_t held = ev->cache.pool.held_bytes;
@@ -101,8 +102,9 @@ static uint64_t remainder_bytes(const struct msc_evaluator *ev,
     return memory->is_host ? ev->remainder_store.most_bytes * (uint64_t)ev->options.n_threads : 0;
 }
 
-// Leaves a sixteenth free for what the process, or others on the device, allocate meanwhile. The
-// query takes longer than a small network runs, so it is not repeated for every batch.
+// Sets the limit of the cache. A sixteenth of the memory stays free for allocations of this
+// process, or of others on the device, until the next call. Querying the memory takes longer than
+// running a small network, so it is not repeated for every batch.
 static void set_limit(struct msc_evaluator *ev) {
     double now_s = msc_clock_seconds();
     if (now_s < ev->next_limit_s) {
@@ -128,7 +130,7 @@ static void set_limit_to_nothing(struct msc_evaluator *ev) {
     ev->next_limit_s = 0;
 }
 
-// A run: its batches, and how its windows are sized.
+// One run: its batches and the size of its windows.
 struct windows {
     struct msc_evaluator *ev;
     size_t first_batch, end_batch;
@@ -162,7 +164,7 @@ static enum msc_status run_job(struct msc_evaluator *ev, const struct msc_job *j
     return MSC_OK;
 }
 
-// Runs one trial on its own with an empty cache. A second failure is final.
+// Retries one trial on its own with an empty cache. If it fails again, that is final.
 static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_job job, size_t trial) {
     job.trials += trial;
     job.first_trial = trial;
@@ -189,8 +191,8 @@ static enum msc_status check_edits(const struct msc_evaluator *ev,
     return MSC_OK;
 }
 
-// Only this function retries trials that ran out of memory: alone and with an empty cache, they get
-// the memory that other trials and the cache took.
+// Runs the trials, then retries each trial that ran out of memory. On its own and with an empty
+// cache, it can use the memory that other trials and the cache took.
 static enum msc_status run_trials(struct windows *windows, struct msc_eval_trial trials[], size_t n,
                                   const struct msc_sink *sink, unsigned flags) {
     struct msc_evaluator *ev = windows->ev;
@@ -299,7 +301,7 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     msc_evaluator_drop_cache(ev);
     ev->cache.pinned_peak = 0;
     enum msc_status status = run_trials(&windows, trials, n, &none, 0);
-    ev->cache.pool.was_short = was_short; // the limit of 0 has set it
+    ev->cache.pool.was_short = was_short; // setting the limit to 0 has changed was_short
     status = status == MSC_OK ? first_failure_of(trials, n) : status;
     const struct msc_backend_memory memory = msc_backend_get_memory(ev->options.backend);
     *out = other_bytes(ev, &memory) + ev->cache.pinned_peak + remainder_bytes(ev, &memory);

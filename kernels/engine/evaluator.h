@@ -2,21 +2,21 @@
 //
 // Each value of a trial gets a value number, which depends on its step, on the value numbers of the
 // step's inputs, and on the edits that apply to them. Values with the same number are computed once
-// per batch, for all trials. A cache with a byte budget keeps them, also for later calls. So a
-// trial pays only for what it changes. Threads take steps whose inputs are ready; each kernel runs
-// on one thread. The bits of a result depend only on the plan, the batch and the edits.
+// per batch, for all trials. A cache with a byte budget keeps them, also for later calls. So only
+// the values that a trial changes are computed. Threads take steps whose inputs are ready; each
+// kernel runs on one thread. The bits of a result depend only on the plan, the batch and the edits.
 //
 // Terms of this folder:
 //
 //     step, value        parts of a plan (kernels/plan.h)
 //     expression         one computation: a step over numbered inputs, its packed weights under
 //                        edits, a value under a quantisation, an input (kernels/engine/numbering.h)
-//     value number       names the output of an expression that equals a value in a trial
+//     value number       names the output of an expression; equal values of trials share it
 //     key                hash of an expression and a batch; the cache finds results by it
 //     quantised variant  a value under the quantisation of one of its consumers
 //     live-out value     a value read after the steps: by sinks or by the remainder
 //     remainder          the dynamic-shape remainder of a plan: joints whose shapes are known only
-//                        once they run, and their consumers (kernels/engine/remainder.h)
+//                        at run time, and their consumers (kernels/engine/remainder.h)
 //     node               an expression on one batch in a schedule, or a call of the sink
 //     target             what a sink reads of a trial: a live-out value, or the value of a slot
 //     window             batches that all trials complete before the next window begins
@@ -50,14 +50,15 @@ struct msc_step_timer {
 struct msc_evaluator_options {
     struct msc_backend *backend; // borrowed until the evaluator is destroyed
     int n_threads;               // at most the backend's n_threads
-    // Limit on the memory that the backend reports. If the backend uses host memory, the limit
-    // covers the whole process: at each call, other memory of the process is deducted.
+    // Limit on the backend's memory. If the backend uses host memory, the limit covers the whole
+    // process: the memory that the process uses for other things is deducted.
     uint64_t memory_bytes;
-    // Limit on host memory of the whole process: a trial that would exceed it fails. It matters for
-    // networks whose need is known only once they run (a Loop that never ends). 0: all free memory.
+    // Limit on the host memory of the whole process: a trial that would exceed it fails. The limit
+    // matters for networks whose memory use is known only while they run (such as a Loop that never
+    // ends). 0: all free memory.
     uint64_t host_bytes;
-    // The slots are the sites of this target (graph/site.h), and sinks get the wanted tensors in
-    // the form in which the target passes them on; NULL: sites of the operator table.
+    // The target whose sites (graph/site.h) are the slots; sinks get the wanted tensors as the
+    // target stores them (for example quantised). NULL: the sites of the operator table.
     const struct msc_target *target;
     const struct msc_cancel *cancel;
     const struct msc_log *log;
@@ -71,9 +72,9 @@ struct msc_eval_trial {
     // [n_slots] in the order of msc_sites; NULL entries stay float. Edits are borrowed for the
     // call.
     const struct msc_edit *const *edits;
-    // If not 0, multiplies each element of the float32 input of every activation quantisation by
-    // 1 + 2^-22 or 1 - 2^-22, at random from this seed. This shows how far rounding by itself moves
-    // the loss.
+    // If not 0, the float32 input of every activation quantisation gets noise from this seed: each
+    // element is multiplied by 1 + 2^-22 or 1 - 2^-22. This shows how much rounding differences
+    // change the loss.
     uint64_t noise_seed;
     // Results. If a trial could not be evaluated, `status` has the kind of failure and `message`
     // explains it in one line.
@@ -82,34 +83,35 @@ struct msc_eval_trial {
     double reuse_ratio; // share of MACs reused from other trials or the cache, 0 … 1
 };
 
-// Called from the evaluator's threads. Calls for different (trial, batch) may overlap.
+// Called from the evaluator's threads. Calls for different pairs (trial, batch) may overlap.
 struct msc_sink {
-    // Optional: a trial begins. The sink discards everything it has received for the trial, because
-    // all values are sent again. Called before the first value of each trial, and again if a trial
-    // that ran out of memory is retried; no other call of the sink is active. From this call to
-    // `end`, each value comes at most once. Only sinks that accumulate or own values need `begin`.
+    // Optional: a trial begins. Called before the first value of each trial, and again if a trial
+    // that ran out of memory is retried; no other call of the sink is active. The sink then
+    // discards everything it has received for the trial, because all values are sent again. From
+    // this call to `end`, each value comes at most once. Only sinks that accumulate or own values
+    // need `begin`.
     void (*begin)(void *payload, size_t trial);
-    // Optional: values of the wanted tensors for one batch, plain, in host memory, borrowed for the
-    // call. Data-dependent lengths have their computed values. If `batch` fails, the trial fails.
+    // Optional: receives the wanted tensors of one batch, in NCHW and in host memory, borrowed for
+    // the call. Data-dependent dims have their computed lengths. If `batch` fails, the trial fails.
     enum msc_status (*batch)(void *payload, size_t trial, size_t batch,
                              const struct msc_view values[]);
-    // Optional: the value that an activation slot reads, before its edits, in the plan's layout.
-    // Values come one by one as they are computed, so that not all of them are in memory at once.
-    // `part` is the index of the chunk for sequences, otherwise 0.
+    // Optional: receives the value that an activation slot reads, before its edits, in the plan's
+    // layout. Values come one by one as they are computed, so that not all of them are in memory at
+    // once. `part` is the index of the chunk for sequences, otherwise 0.
     enum msc_status (*slot)(void *payload, size_t trial, size_t batch, int32_t part, int32_t slot,
                             const struct msc_view *value);
-    // Optional: called after a trial's last batch, also if the trial failed; one call at a time.
+    // Optional: called after a trial's last batch, even if the trial failed; one call at a time.
     void (*end)(void *payload, size_t trial);
-    // Optional: has the sink seen enough of a trial? Called from time to time, when all batches up
-    // to some index have been given. If true, the trial gets no further batches; its `end` is
+    // Optional: has the sink seen enough of a trial? Called between windows, when all batches up to
+    // some index have been given. If true, the trial gets no further batches, and its `end` is
     // called at the end of the run.
     bool (*is_over)(void *payload, size_t trial);
     void *payload;
 };
 
 enum {
-    // For measuring latency: compute everything except packed weights, and keep nothing in the
-    // cache.
+    // For measuring latency: compute everything again except packed weights, and keep no results in
+    // the cache.
     MSC_EVAL_FRESH = 1 << 0,
 };
 
@@ -136,12 +138,13 @@ enum msc_status msc_evaluator_run_batches(struct msc_evaluator *ev, struct msc_e
                                           size_t n, size_t first, size_t end,
                                           const struct msc_sink *sink);
 
-// The slots that edits refer to: slots of the graph, the same for every plan.
+// The slots that edits refer to. They are slots of the graph, so they are the same for every plan.
 const struct msc_sites *msc_evaluator_sites(const struct msc_evaluator *ev);
 // The plan of batch `b`.
 const struct msc_plan *msc_evaluator_plan(const struct msc_evaluator *ev, size_t batch);
-// The graph on which costs are counted. It is bound to the first sample, so that it does not depend
-// on the batch size. If the network cannot run on a single sample, it is bound to the first batch.
+// The graph on which costs are counted. It is bound to the first sample, so that costs do not
+// depend on the batch size. If the network cannot run on a single sample, it is bound to the first
+// batch.
 struct msc_outline {
     const struct msc_plan *plan; // without steps
     double n_samples;            // samples that the graph computes at once
@@ -153,21 +156,20 @@ int msc_evaluator_n_threads(const struct msc_evaluator *ev);
 
 struct msc_evaluator_stats {
     uint64_t steps_run;    // steps computed since creation
-    uint64_t steps_reused; // found in the cache, or computed for another trial of the same call
+    uint64_t steps_reused; // steps found in the cache, or computed for another trial of the call
     uint64_t bytes_held;   // bytes held now, including free buffers kept for reuse
     uint64_t bytes_peak;
-    uint64_t remainder_weights_made; // since creation: weights quantised for joints of the
-                                     // remainder
+    uint64_t remainder_weights_made; // weights quantised for remainders since creation
     double macs_run, macs_asked;
 };
 void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluator_stats *out);
-// Measures the least `memory_bytes` in which trials can be evaluated. It evaluates one trial per
-// thread under these edits, without keeping results. The trials have noise, which is the worst
-// case: values stored quantised are then also needed as float32. The memory of remainders is
-// counted as if every thread ran the largest remainder at once. Everything cached is freed.
+// Measures the smallest `memory_bytes` with which trials can be evaluated. It evaluates one trial
+// per thread under these edits, without keeping results. The trials use noise, which is the worst
+// case: values that are stored quantised are then also needed as float32. The memory of remainders
+// is counted as if every thread ran the largest remainder at once. All cached results are freed.
 enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
                                              const struct msc_edit *const edits[], uint64_t *out);
-// Frees everything cached.
+// Frees all cached results.
 void msc_evaluator_drop_cache(struct msc_evaluator *ev);
 
 MSC_PUBLIC_END

@@ -12,21 +12,21 @@ struct msc_evaluator {
     struct msc_sites sites;
     struct msc_cache cache;
     struct msc_remainder_store remainder_store;
-    struct msc_reference_limits limits; // for bodies of joints and for remainders
+    struct msc_reference_limits limits; // for subgraphs of joints and for remainders
     int n_plans;
     struct msc_plan **plans; // [n_plans] one per signature
     size_t plans_capacity;
     struct msc_plan *outline; // NULL until it is requested
     double outline_samples;
     struct msc_signatures signatures;
-    int32_t *plan_of_batch; // [n_batches]
+    int32_t *plan_of_batch; // [n_batches] index of a plan
     struct msc_schedule *schedule;
-    double next_limit_s; // time from which the memory of the process is checked again
+    double next_limit_s; // time from which set_limit queries the memory again
 };
 
 // Makes the plans and signatures, and finds the plan of each batch.
 enum msc_status msc_evaluator__create_plans(struct msc_evaluator *ev, const int32_t wanted[],
                                             size_t n_wanted);
-void msc_evaluator__destroy_plans(struct msc_evaluator *ev); // also after a failed creation
+void msc_evaluator__destroy_plans(struct msc_evaluator *ev); // valid after a failed creation
 
 #endif

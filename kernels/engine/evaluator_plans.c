@@ -12,8 +12,8 @@
 #include <string.h>
 
 // Finds the wanted tensors in the bound graph. Binding keeps the names of joints and tensors but
-// not their ids, so tensors are found by name. Outputs may have become constants, so they are found
-// by their index.
+// not their ids, so tensors are found by name. An output of the graph may have become a constant,
+// so it is found by its index among the outputs.
 static enum msc_status find_wanted(const struct msc_graph *g, const struct msc_graph *bound,
                                    int32_t wanted, int32_t *out) {
     const char *name = msc_graph_tensor(g, wanted)->name;
@@ -107,8 +107,8 @@ enum msc_status msc_evaluator_outline(struct msc_outline *out, struct msc_evalua
     return MSC_OK;
 }
 
-// Plans take memory and time: at most MAX_PLANS are made, and memory is checked after every
-// MANY_PLANS.
+// At most MAX_PLANS plans are made, because plans take memory and time. The memory is checked after
+// every MANY_PLANS plans.
 enum { MAX_PLANS = 4096, MANY_PLANS = 64 };
 
 static enum msc_status refuse_plans(const struct msc_evaluator *ev, size_t batch,
@@ -132,7 +132,8 @@ static enum msc_status refuse_plans(const struct msc_evaluator *ev, size_t batch
     return status;
 }
 
-// Checks whether one more plan is allowed and fits memory. Logs progress if there are many.
+// Checks whether one more plan is allowed and whether memory is left for it. Logs progress if there
+// are many plans.
 static enum msc_status check_plans(const struct msc_evaluator *ev, size_t batch,
                                    const bool is_parameter[]) {
     if (ev->n_plans == MAX_PLANS) {
@@ -150,8 +151,8 @@ static enum msc_status check_plans(const struct msc_evaluator *ev, size_t batch,
     return MSC_OK;
 }
 
-// Makes a plan for a signature that no earlier batch has. Sets is_parameter [n_inputs]: which
-// inputs give parameters of its joints.
+// Makes the plan of a batch whose signature is new. Sets is_parameter [n_inputs]: which inputs give
+// parameters of the plan's joints.
 static enum msc_status add_plan(struct msc_evaluator *ev, size_t batch, const int32_t wanted[],
                                 size_t n_wanted, bool is_parameter[]) {
     size_t n = (size_t)ev->n_plans + 1;

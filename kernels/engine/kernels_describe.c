@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Reports the date of the OpenMP specification that the compiler follows, and the file name of the
-// OpenMP runtime, because the runtime has no function that returns its version.
+// Reports the OpenMP runtime. It has no function that returns its version, so this reports its file
+// name and the date of the OpenMP specification that the compiler follows.
 static void take_openmp(msc_version_take take, void *payload) {
     char text[80];
     int (*function)(void) = omp_get_max_threads;

@@ -28,7 +28,8 @@ void msc_numbering_clear(struct msc_numbering *num) {
     msc_hash_index_clear(&num->index);
 }
 
-// Finds the expression with the hash of `model`. If there is none, adds `model` with these inputs.
+// Finds the expression with the same hash as `model`. If there is none, adds `model` with these
+// inputs.
 static enum msc_status numbering_intern(struct msc_numbering *num, const struct msc_expr *model,
                                         const struct msc_value_number inputs[], int32_t *id) {
     *id = msc_hash_index_find(&num->index, model->hash, num->exprs, sizeof(num->exprs[0]));
@@ -88,7 +89,7 @@ static enum msc_status number_masked(struct msc_numbering *num, int32_t value,
     return numbering_intern(num, &expr, &from, &number->expr);
 }
 
-// Adds the layout and dims to a hash: they determine which bytes belong to a channel.
+// Adds the layout and dims of a value to a hash: they determine which bytes belong to a channel.
 static struct msc_hash hash_dims(const struct msc_numbering *num, struct msc_hash h,
                                  int32_t value) {
     const struct msc_value *v = &num->plan->values[value];
@@ -113,11 +114,11 @@ static enum msc_status number_quantized(struct msc_numbering *num, int32_t value
     return numbering_intern(num, &expr, &from, &number->expr);
 }
 
-// Integers pass through at most this many data movement steps in a row. Without a limit, every
-// consumer in a long row of concatenations would walk the whole row before it.
+// A quantisation is moved in front of at most this many consecutive data movement steps. Without a
+// limit, every consumer in a long chain of concatenations would walk the whole chain before it.
 enum { MOST_MOVES = 4 };
-// The inputs may have at most this many times the elements of the output. Otherwise quantising them
-// costs more than it saves.
+// A quantisation is moved in front of a step only if the step's inputs have at most this many times
+// the elements of the output. Otherwise quantising the inputs costs more than it saves.
 enum { MOST_INPUTS = 5 };
 
 static bool can_move_integers(const struct msc_numbering *num, const struct msc_step *s) {
@@ -159,7 +160,7 @@ static bool is_data_movement(const struct msc_numbering *num, const struct msc_q
     return in <= MOST_INPUTS * out && can_move_integers(num, s);
 }
 
-// Replaces *number, a number of `value`, by the number under a quantisation.
+// Replaces *number, a number of `value`, by the number of that value under a quantisation.
 static enum msc_status number_under_quant(struct msc_numbering *num, int32_t value,
                                           const struct msc_quant *edit, uint64_t noise_seed,
                                           int n_moves, struct msc_value_number *number) {

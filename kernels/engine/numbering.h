@@ -1,4 +1,5 @@
-// Global value numbering of one call: finds by hashing which computations several trials share.
+// Global value numbering for one call of the evaluator: finds by hashing which computations several
+// trials share.
 //
 // An expression is a computation on any batch of one plan: reading a graph input, a step over
 // inputs of given value numbers with given packed weights, packing a step's weights under edits, or
@@ -35,14 +36,14 @@ struct msc_expr {
     enum msc_expr_kind kind;
     int32_t index; // index of the graph input or step; for MASK and QUANTIZE, of the value
     int32_t n_inputs;
-    int32_t first_input; // index of its first input in msc_numbering.inputs
+    int32_t first_input; // index in msc_numbering.inputs of the first input
     int32_t weights;     // expression id of the packed weights, or MSC_NO_ID
-    // Borrowed for the call. For WEIGHTS, the trial's edits by slot; NULL: the float model.
+    // For WEIGHTS: the trial's edits by slot, borrowed for the call; NULL: the float model.
     const struct msc_edit *const *slot_edits;
     const struct msc_channel_mask *mask; // for MASK
-    const struct msc_quant *edit;        // for QUANTIZE; for a STEP that moves integers, their
-                                         // quantisation
-    uint64_t noise_seed;                 // for QUANTIZE
+    // For QUANTIZE, and for a STEP that moves integers: the quantisation of the result.
+    const struct msc_quant *edit;
+    uint64_t noise_seed; // for QUANTIZE
 };
 
 struct msc_numbering {
@@ -53,7 +54,7 @@ struct msc_numbering {
     size_t n_inputs, inputs_capacity;
     struct msc_hash_index index;     // finds `exprs` by hash
     struct msc_value_number *values; // [n_values] of the current trial
-    // Edits of the previous trial, so that only values that differ are hashed again.
+    // Edits of the previous trial: only values that differ from it are hashed again.
     bool has_previous;
     const struct msc_edit *const *previous_edits;
     uint64_t previous_seed;
@@ -62,7 +63,7 @@ struct msc_numbering {
 
 enum msc_status msc_numbering_init(struct msc_numbering *num, const struct msc_plan *plan);
 void msc_numbering_finish(struct msc_numbering *num);
-void msc_numbering_clear(struct msc_numbering *num); // before the next call
+void msc_numbering_clear(struct msc_numbering *num); // called before the next evaluation
 
 // Numbers the values of one trial: num->values then has the number of each value of the plan.
 // `edits` [n_slots], or NULL for the float model, are borrowed until the next clear. For noise_seed
@@ -70,8 +71,8 @@ void msc_numbering_clear(struct msc_numbering *num); // before the next call
 enum msc_status msc_numbering_add_trial(struct msc_numbering *num,
                                         const struct msc_edit *const edits[], uint64_t noise_seed);
 
-// Replaces *number, the number of `value` in the trial added last, by the number under one more
-// edit.
+// Replaces *number, the number of `value` in the trial added last, by the number of the value under
+// one more edit.
 enum msc_status msc_numbering_edit(struct msc_numbering *num, int32_t value,
                                    const struct msc_edit *edit, uint64_t noise_seed,
                                    struct msc_value_number *number);

@@ -8,20 +8,20 @@
 
 #include "kernels/backend.h"
 
-// The graph from which binding made a plan's graph. Edits refer to the slots of `sites`; a slot is
-// matched by its joint and operand. Binding may remove a slot (if its joint was computed as a
-// constant) or turn the activation that a slot reads into a constant.
+// The graph before binding, from which a plan's graph was made. Edits refer to its slots, `sites`.
+// A slot is matched by its joint and operand. Binding may remove a slot (if its joint was folded to
+// a constant) or turn the activation that a slot reads into a constant.
 struct msc_plan_origin {
     const struct msc_graph *graph;
     const struct msc_sites *sites;
-    // [n_joints of the plan's graph] joint of `graph` that each corresponds to, or MSC_NO_ID; NULL:
-    // joints are matched by name.
+    // [n_joints of the plan's graph] the corresponding joint of `graph`, or MSC_NO_ID. NULL: joints
+    // are matched by name.
     const int32_t *joints;
-    const int32_t *parts; // [n_joints] chunk of a sequence that each belongs to; NULL: one chunk
+    const int32_t *parts; // [n_joints] chunk of the sequence of each joint; NULL: one chunk
 };
 
-// Takes ownership of `graph` (also on failure), whose inputs are bound. `wanted` are ids of the
-// tensors that sinks read; the plan provides them in plain layout. *out is owned by the caller.
+// Takes ownership of `graph` (also on failure). The inputs of `graph` must be bound. `wanted` are
+// ids of the tensors that sinks read; the plan provides them in NCHW. *out is owned by the caller.
 enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
                                 struct msc_backend *backend, const int32_t wanted[],
                                 size_t n_wanted);

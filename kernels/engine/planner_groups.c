@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MAX_FUSED = 32 }; // joints in one step
+enum { MAX_FUSED = 32 }; // most joints in one step
 
 static bool is_source(const struct msc_joint *j) {
     return j->op == MSC_OP_INPUT || j->op == MSC_OP_CONSTANT;

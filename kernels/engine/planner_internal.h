@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "kernels/engine/planner.h"
 
-// State of planning, until the plan is done.
+// State of planning; exists until the plan is done.
 struct msc_planner {
     struct msc_plan *plan;
     const struct msc_graph *graph;
@@ -15,15 +15,15 @@ struct msc_planner {
     const struct msc_plan_origin *origin;
     bool *is_kept;          // [n_tensors] read by slots or sinks
     bool *is_planned;       // [n_joints] already in a step or in the remainder
-    bool *in_remainder;     // [n_joints] owned by the plan
+    bool *in_remainder;     // [n_joints] memory owned by the plan
     int32_t (*value_of)[2]; // [n_tensors][layout] value id or MSC_NO_ID
     int32_t **members;      // [n_joints] joints of the step whose last joint this is
     int32_t *n_members;     // [n_joints]
     size_t values_capacity, steps_capacity;
 };
 
-// Finds the joints that are not in steps: their lengths depend on computed data, or they have no
-// elements.
+// Finds the joints of the remainder: their lengths depend on computed data, or their tensors have
+// no elements.
 void msc_planner__find_remainder(struct msc_planner *p);
 // Fills `members` for all other joints.
 enum msc_status msc_planner__group_joints(struct msc_planner *p);
@@ -32,14 +32,15 @@ enum msc_status msc_planner__group_joints(struct msc_planner *p);
 enum msc_status msc_planner__add_inputs(struct msc_planner *p);
 // Adds the step of a group of n joints, after the reorders that it needs.
 enum msc_status msc_planner__add_group(struct msc_planner *p, const int32_t members[], int n);
-// Finds the plain values that sinks want and those that the remainder reads. All steps must exist.
+// Finds the NCHW values that sinks or the remainder read. All steps must exist.
 enum msc_status msc_planner__find_live_out(struct msc_planner *p, const int32_t wanted[], size_t n);
 
-// Finds for each slot of the bound graph its slot in `origin`; NULL: the graphs are the same.
+// Finds for each slot of the bound graph its slot in `origin`. If `origin` is NULL, the graphs are
+// the same.
 enum msc_status msc_planner__match_slots(struct msc_plan *plan,
                                          const struct msc_plan_origin *origin,
                                          struct msc_arena *arena);
-// Finds the slots that no step reads, once the remainder is known.
+// Finds the slots that no step reads. The remainder must be known.
 enum msc_status msc_planner__find_remainder_slots(struct msc_plan *plan,
                                                   const struct msc_plan_origin *origin,
                                                   struct msc_arena *arena);

@@ -1,5 +1,5 @@
-// Matches the slots of a plan's graph with the slots that edits refer to: those of the same operand
-// of the same joint in the graph before binding.
+// Matches each slot of a plan's graph with the slot that edits refer to: the slot of the same
+// operand of the same joint in the graph before binding.
 #include "kernels/engine/planner.h"
 #include "kernels/engine/planner_internal.h"
 
@@ -53,8 +53,8 @@ enum msc_status msc_planner__match_slots(struct msc_plan *plan,
     return set_parts(plan, origin, arena);
 }
 
-// Finds slots that were activations before binding and that no step reads: slots of the remainder,
-// and values that are now constant.
+// Finds slots that were activations before binding and that no step reads: the remainder reads
+// them, or their values are now constant.
 enum msc_status msc_planner__find_remainder_slots(struct msc_plan *plan,
                                                   const struct msc_plan_origin *origin,
                                                   struct msc_arena *arena) {
@@ -65,7 +65,7 @@ enum msc_status msc_planner__find_remainder_slots(struct msc_plan *plan,
         const struct msc_slot *slot = &plan->sites.slots[i];
         int32_t id = plan->slot_ids[i];
         if (slot->joint == MSC_NO_ID) {
-            continue; // an output of the plan
+            continue; // the slot is an output of the graph
         }
         bool is_late = slot->kind == MSC_SITE_WEIGHT || plan->in_remainder[slot->joint];
         plan->is_remainder_slot[i] =

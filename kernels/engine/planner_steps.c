@@ -54,7 +54,7 @@ static enum msc_status planner_steps_add_step(struct msc_planner *p, enum msc_st
 }
 
 static int32_t *step_inputs(const struct msc_step *s) {
-    return (int32_t *)s->inputs; // written while the plan is made; belongs to the arena
+    return (int32_t *)s->inputs; // memory of the arena, written only while the plan is made
 }
 
 // Finds the value of a tensor in a layout, adding a reorder step if only the other layout exists.
@@ -98,7 +98,8 @@ struct gathered {
     int32_t weight_slots[MSC_STEP_MAX_WEIGHTS], weight_operands[MSC_STEP_MAX_WEIGHTS];
 };
 
-// Operands that read the same tensor through the same slot share an input.
+// Finds or adds the step input of an operand. Operands that read the same tensor through the same
+// slot share an input.
 static enum msc_status gather_input(struct gathered *g, const struct msc_joint *j, int32_t tensor,
                                     int32_t slot, int32_t *index) {
     for (int32_t i = 0; i < g->n; i++) {
@@ -108,8 +109,9 @@ static enum msc_status gather_input(struct gathered *g, const struct msc_joint *
         }
     }
     if (g->n == MSC_STEP_MAX_INPUTS) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s needs more inputs than the %d of a step",
-                        j->name, MSC_STEP_MAX_INPUTS);
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "joint %s has more inputs than the %d that a step can have", j->name,
+                        MSC_STEP_MAX_INPUTS);
     }
     g->tensors[g->n] = tensor;
     g->slots[g->n] = slot;
@@ -138,7 +140,7 @@ static enum msc_status gather_operand(struct msc_planner *p, struct gathered *g,
         if (slot != MSC_NO_ID) {
             if (g->n_weight_slots == MSC_STEP_MAX_WEIGHTS) {
                 return MSC_FAIL(MSC_E_UNSUPPORTED,
-                                "a step can have %d quantised weights at most; %s is one more",
+                                "a step can have at most %d quantised weights; %s is one too many",
                                 MSC_STEP_MAX_WEIGHTS, msc_graph_tensor(p->graph, weight)->name);
             }
             g->weight_operands[g->n_weight_slots] = position;
@@ -173,7 +175,7 @@ static enum msc_status gather_step(struct msc_planner *p, const int32_t members[
     return MSC_ALLOCATED(g->joints);
 }
 
-// The layout that a tensor is available in: channels last if a step made it in this layout.
+// The layout in which a tensor is available: NHWC if a step made it in this layout.
 static enum msc_layout coming_layout(const struct msc_planner *p, int32_t tensor) {
     return p->value_of[tensor][MSC_LAYOUT_NHWC] != MSC_NO_ID &&
                    p->value_of[tensor][MSC_LAYOUT_NCHW] == MSC_NO_ID
@@ -254,7 +256,7 @@ static bool is_input(const struct msc_graph *g, int32_t tensor) {
     return msc_graph_joint(g, msc_graph_producer(g, tensor))->op == MSC_OP_INPUT;
 }
 
-// Is the tensor made by a step, or an input with elements?
+// Is the tensor made by a step, or is it a graph input, and does it have elements?
 static bool is_made(const struct msc_planner *p, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(p->graph, tensor);
     return msc_graph_weight_of(p->graph, tensor) == MSC_NO_ID && !p->in_remainder[t->producer] &&
@@ -271,7 +273,7 @@ static enum msc_status add_live_out(struct msc_planner *p, int32_t tensor) {
     return MSC_OK;
 }
 
-// Adds the values of steps that the remainder reads. It reads graph inputs directly.
+// Adds the results of steps that the remainder reads. The remainder reads graph inputs directly.
 static enum msc_status add_remainder_inputs(struct msc_planner *p) {
     bool *is_read =
         msc_arena_array(&p->scratch, (size_t)msc_graph_n_tensors(p->graph) + 1, sizeof(is_read[0]));
@@ -291,8 +293,8 @@ static enum msc_status add_remainder_inputs(struct msc_planner *p) {
     return MSC_OK;
 }
 
-// The slot whose edit applies when a sink reads a tensor. If a target passes the tensor on as
-// integers, sinks read these integers, as consumers do.
+// The slot whose edit applies when a sink reads a tensor. If a target stores the tensor as
+// integers, sinks read the quantised values, as consumers do.
 static int32_t sink_slot(const struct msc_plan *plan, int32_t tensor) {
     const struct msc_sites *sites = &plan->sites;
     for (int32_t i = 0; sites->scheme.target && i < sites->n_site_slots; i++) {

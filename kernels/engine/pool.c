@@ -4,7 +4,7 @@
 
 enum { SMALLEST_LOG2 = 6 }; // 64 bytes
 
-// The index of the smallest size class for n bytes; *class_bytes is its size.
+// The index of the smallest size class for n bytes; *class_bytes is the size of that class.
 static size_t size_class(size_t n_bytes, size_t *class_bytes) {
     int log2 = SMALLEST_LOG2;
     while (log2 < 62 && ((size_t)1 << (log2 + 1)) <= n_bytes) {
@@ -22,7 +22,8 @@ uint64_t msc_pool_most(const struct msc_pool *pool) {
     return is_lower ? pool->ceiling_bytes : pool->limit_bytes;
 }
 
-// Allocates from the backend. If it has no memory left, returns free buffers to it and tries again.
+// Allocates from the backend. If the backend has no memory left, returns free buffers to it and
+// tries again.
 static void *pool_allocate(struct msc_pool *pool, size_t class_bytes) {
     struct msc_backend *b = pool->backend;
     void *memory = b->def->allocate(b, class_bytes);
@@ -98,7 +99,7 @@ bool msc_pool_trim(struct msc_pool *pool) {
     return pool->held_bytes < before;
 }
 
-// A ceiling of 1 allows nothing; 0 would mean no ceiling.
+// The ceiling is at least 1, because 0 means no ceiling.
 void msc_pool_lower(struct msc_pool *pool) {
     uint64_t held = pool->held_bytes > 0 ? pool->held_bytes : 1;
     pool->ceiling_bytes =

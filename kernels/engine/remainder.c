@@ -9,7 +9,7 @@ bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *
     return (plan->wants_remainder && sink->batch) || (plan->has_remainder_slots && sink->slot);
 }
 
-// The state of one run.
+// The state of one run of a remainder.
 struct remainder_run {
     const struct msc_remainder *remainder;
     const struct msc_plan *plan;
@@ -68,7 +68,8 @@ static enum msc_status gather_given(struct remainder_run *r, const struct msc_vi
     return MSC_OK;
 }
 
-// Lists the tensors to be computed, except given tensors.
+// Lists the tensors that the run must compute: wanted tensors without a live-out value, and the
+// tensors that the remainder's slots read.
 static void list_missing(struct remainder_run *r) {
     const struct msc_plan *plan = r->plan;
     for (int32_t i = 0; i < plan->n_wanted; i++) {
@@ -85,8 +86,8 @@ static void list_missing(struct remainder_run *r) {
 
 // ---- Edits ------------------------------------------------------------------------------------
 
-// Moves each element of the input by one part in 2^22, up or down at random. The noise of a (slot,
-// batch) does not depend on what else is evaluated.
+// Multiplies each element of the input by 1 + 2^-22 or 1 - 2^-22, at random. The noise depends on
+// the slot and the batch, but not on what else is evaluated.
 static enum msc_status perturb_input(struct msc_array **out, const struct remainder_run *r,
                                      uint64_t slot, const struct msc_array *array) {
     const float step = 1.0f / (1 << 22);
@@ -182,8 +183,8 @@ static enum msc_status feed_batch(const struct remainder_run *r, const struct ms
     return status;
 }
 
-// Runs the remainder and measures its memory. Use is highest here: values that sinks get later are
-// already allocated.
+// Runs the remainder and measures its memory. Memory use peaks here: the values that sinks get
+// later are already allocated.
 static enum msc_status run_measured(struct remainder_run *r, const struct msc_reference_run *run) {
     struct msc_array_meter meter = {.limit_bytes = run->limits->memory_bytes};
     struct msc_array_meter *before = msc_array_measure(&meter);

@@ -1,7 +1,7 @@
 // The dynamic-shape remainder of a plan: the joints that the plan's steps do not compute, because
-// their shapes, or shapes of joints that they depend on, are known only once they run. The
-// reference kernels run these joints one by one for each (trial, batch); constants are already
-// computed. Edits of their slots are applied as fake quantisation.
+// their shapes, or shapes of joints that they depend on, are known only at run time. The reference
+// kernels run these joints one by one for each (trial, batch); constants are already computed.
+// Edits of the joints' slots are applied as fake quantisation.
 //
 //     const struct msc_remainder remainder = {.plan = plan, .dataset = dataset, .batch = 3,
 //                                             .edits = edits, .sink = &sink, .store = &store};
@@ -16,7 +16,7 @@
 // One trial on one batch. All pointers are borrowed for the call.
 struct msc_remainder {
     const struct msc_plan *plan;
-    const struct msc_dataset *dataset; // has the inputs of the plan's graph
+    const struct msc_dataset *dataset; // gives the inputs of the plan's graph
     size_t batch;
     const struct msc_edit *const *edits; // as in msc_eval_trial
     uint64_t noise_seed;
@@ -28,9 +28,8 @@ struct msc_remainder {
 
 // Does the sink read any value that the remainder makes?
 bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *sink);
-// Computes the other values that the sink reads from the live-out values [plan->n_live_out], which
-// are in host memory. Gives the sink the slots of the remainder one by one, then the batch. From
-// any thread.
+// Runs the remainder on `live_out` [plan->n_live_out], which are in host memory. Gives the sink the
+// slots of the remainder one by one, then the batch. May be called from any thread.
 enum msc_status msc_remainder_run(const struct msc_remainder *remainder,
                                   const struct msc_view live_out[]);
 

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 
-// Searching a table of this length takes less time than making any edited weight.
+// Most weights kept. Searching this many takes less time than making any edited weight.
 enum { MAX_WEIGHTS = 4096 };
 
 void msc_remainder_store_init(struct msc_remainder_store *store) {
@@ -49,7 +49,7 @@ static void make_room(struct msc_remainder_store *store, uint64_t n_bytes, size_
     }
 }
 
-// Keeps an edited weight if it fits the limit and there is memory for its entry.
+// Keeps an edited weight if it is within the limit and its entry can be allocated.
 static void keep_edited(struct msc_remainder_store *store, const struct msc_array *weight,
                         struct msc_hash edit, const struct msc_array *edited) {
     uint64_t n_bytes = msc_array_n_bytes(edited);
@@ -80,11 +80,11 @@ enum msc_status msc_remainder_store_get(struct msc_array **out, struct msc_remai
     }
     struct msc_array *edited;
     MSC_TRY(msc_edit_apply(&edited, weight, edit));
-    // Weights freed here were made by other remainders, so their bytes are not deducted from the
-    // memory of this remainder.
+    // Weights freed here were made by other remainders. Their bytes must not be deducted from the
+    // memory measured for this remainder.
     struct msc_array_meter *meter = msc_array_measure(NULL);
     pthread_mutex_lock(&store->lock);
-    *out = find_edited(store, weight, edit->hash); // another thread may have added it meanwhile
+    *out = find_edited(store, weight, edit->hash); // another thread may have added it
     if (!*out) {
         store->n_made++;
         keep_edited(store, weight, edit->hash, edited);

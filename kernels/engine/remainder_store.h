@@ -1,6 +1,6 @@
-// Keeps the weights of remainders (kernels/engine/remainder.h) under edits from trial to trial, so
-// that a weight is quantised once for all trials. Over the limit, it frees the least recently used
-// weights first. It also records how much memory a remainder takes while it runs.
+// Keeps the edited weights of remainders (kernels/engine/remainder.h) from trial to trial, so that
+// a weight is quantised once for all trials. If the weights exceed the limit, the least recently
+// used are freed first. The store also records how much memory a remainder takes while it runs.
 //
 //     struct msc_remainder_store store;
 //     msc_remainder_store_init(&store);
@@ -14,7 +14,7 @@
 #include <pthread.h>
 
 struct msc_remainder_weight {
-    struct msc_array *weight; // before the edit; a reference, which keeps the address valid
+    struct msc_array *weight; // the unedited weight; this reference keeps its address valid
     struct msc_hash edit;
     struct msc_array *edited;
     uint64_t last_use;
@@ -34,12 +34,12 @@ struct msc_remainder_store {
 void msc_remainder_store_init(struct msc_remainder_store *store);
 void msc_remainder_store_finish(struct msc_remainder_store *store);
 
-// A weight under an edit. Kept weights that exceed `limit_bytes` are freed. A weight larger than
-// the limit is made again each time. From any thread.
+// Returns a weight under an edit. Kept weights that exceed `limit_bytes` are freed. A weight larger
+// than the limit is not kept: each call makes it again. May be called from any thread.
 enum msc_status msc_remainder_store_get(struct msc_array **out, struct msc_remainder_store *store,
                                         const struct msc_array *weight,
                                         const struct msc_edit *edit);
-// Reports that a remainder took n_bytes. From any thread.
+// Records that a remainder took n_bytes. May be called from any thread.
 void msc_remainder_store_measured(struct msc_remainder_store *store, uint64_t n_bytes);
 void msc_remainder_store_drop(struct msc_remainder_store *store); // frees all weights
 

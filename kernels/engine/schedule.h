@@ -2,28 +2,28 @@
 //
 // A node is an expression (kernels/engine/numbering.h) on one batch (packed weights: on all
 // batches), or a call of the sink for one (trial, batch): with all live-out values, or with one
-// slot value. Nodes are made backwards from the values that the sink wants, so inputs of cached
-// results get no nodes. Threads take ready nodes last in, first out. So a batch passes through the
-// network while its data is in the processor's cache, and the data is freed early.
+// slot value. Nodes are made backwards from the values that the sink wants, so the inputs of a
+// cached result need no nodes. Threads take ready nodes last in, first out. So a batch passes
+// through the network while its data is in the processor's cache, and its memory is freed early.
 //
-// Weights are packed only when a step waits for nothing else, and then at once: until the weights
-// are packed, the inputs of the step occupy memory.
+// A step's weights are packed only when the step waits for nothing else. They are then packed at
+// once, because the inputs of the step occupy memory until it runs.
 //
 // If there are many trials, a result that only one of them uses is not kept: later calls are
 // unlikely to need it.
 //
 // A job processes its batches in windows, each just large enough to keep all threads busy. Nodes
-// pin cached results only for the current window, and trials that are over skip later windows.
+// pin cached results only for the current window. Trials that have ended skip later windows.
 //
 // If the backend can, it quantises a step's output while the step runs: the nodes of these
 // quantisations are fused into the step. If nothing else reads the float32 output, it is not
 // stored, unless there are few trials.
 //
 // On some backends, several calls of a step cost less together than one by one (max_calls). Then
-// the order is reversed: the earliest step with ready nodes runs next, for all these nodes, and
-// sinks come last, so that the host waits for the device once per window. One thread at a time
-// submits steps, because the host submits them faster than the device runs them. Nodes that become
-// ready meanwhile are added to the ready ones.
+// the order differs: the earliest step that has ready nodes runs next, for all its ready nodes
+// together. Calls of the sink come last, so that the host waits for the device once per window.
+// Only one thread at a time submits steps, because the host submits them faster than the device
+// runs them. Meanwhile more nodes of the next step may become ready.
 //
 //     struct msc_schedule *schedule;
 //     MSC_TRY(msc_schedule_create(&schedule, &options));
@@ -48,10 +48,10 @@ struct msc_schedule_options {
     const struct msc_dataset *dataset;
     int n_plans;
     struct msc_plan *const *plans; // [n_plans]
-    const int32_t *plan_of_batch;  // [batches of the dataset]
+    const int32_t *plan_of_batch;  // [batches of the dataset] index of a plan
     struct msc_cache *cache;
     struct msc_remainder_store *remainder_store;
-    const struct msc_reference_limits *limits; // for bodies of joints and for remainders
+    const struct msc_reference_limits *limits; // for subgraphs of joints and for remainders
     const struct msc_cancel *cancel;           // may be NULL
     const struct msc_step_timer *timer;        // may be NULL
 };
@@ -64,7 +64,7 @@ struct msc_job {
     size_t first_batch, end_batch; // batches first_batch … end_batch - 1
     const struct msc_sink *sink;
     unsigned flags;       // MSC_EVAL_…
-    bool is_last_attempt; // trials that run out of memory end; otherwise they will be retried
+    bool is_last_attempt; // trials that run out of memory end; otherwise they are retried later
     // Called before each window: returns the maximum number of batches in it, at least 1. May
     // change the limit of the cache.
     size_t (*window)(void *payload, size_t n_trials);
@@ -77,8 +77,8 @@ enum msc_status msc_schedule_create(struct msc_schedule **out,
 void msc_schedule_destroy(struct msc_schedule *s); // accepts NULL
 
 // Evaluates the trials over the job's batches. Returns MSC_OK even if single trials failed: each
-// trial has its own status. MSC_E_CANCELLED (the call was stopped) and MSC_E_LOST (the device was
-// lost): `end` was called only for finished trials. MSC_E_NOMEM: not enough memory to plan a
+// trial has its own status. After MSC_E_CANCELLED (the call was stopped) or MSC_E_LOST (the device
+// was lost), `end` was called only for finished trials. MSC_E_NOMEM: not enough memory to plan a
 // window; `end` was not called. The schedule keeps its own memory from call to call.
 enum msc_status msc_schedule_run(struct msc_schedule *s, const struct msc_job *job);
 

@@ -14,8 +14,8 @@ static enum msc_status schedule_build_add_node(struct msc_schedule *s, struct ms
     return MSC_OK;
 }
 
-// Records that node `user` reads node `id`: pins the entry of `id` if its result is cached,
-// otherwise makes `user` wait for it.
+// Records that node `user` reads node `id`. If the result of `id` is cached, pins its entry;
+// otherwise makes `user` wait for `id`.
 static enum msc_status add_use(struct msc_schedule *s, int32_t id, int32_t user) {
     struct msc_node *node = &s->nodes[id];
     node->n_users++;
@@ -42,7 +42,7 @@ static const struct msc_step *step_of(const struct msc_scheduled_plan *p,
     return expr->kind == MSC_EXPR_STEP ? &p->plan->steps[expr->index] : NULL;
 }
 
-// If the result of an expression is cached, makes a node that holds the entry and sets *found.
+// If the result of an expression is cached, makes a node that has its entry, and sets *found.
 static enum msc_status find_cached(struct msc_schedule *s, int32_t plan, int32_t id, int32_t batch,
                                    bool *found) {
     struct msc_scheduled_plan *p = &s->plans[plan];
@@ -166,8 +166,9 @@ static enum msc_status build_trial(struct msc_schedule *s, int32_t plan, size_t 
     return MSC_OK;
 }
 
-// Can the step compute this quantisation of its output itself? It cannot if there is noise, which
-// is added to stored values, or a scale per channel, because steps do not know where channels are.
+// Can the step compute this quantisation of its output itself? It cannot if there is noise, because
+// noise is added to stored values. It also cannot if there is a scale per channel, because steps do
+// not know where channels are in memory.
 static bool can_fuse(const struct msc_schedule *s, const struct msc_node *user) {
     const struct msc_expr *expr = user->expr == MSC_NO_ID ? NULL : msc_schedule__expr(s, user);
     return expr && expr->kind == MSC_EXPR_QUANTIZE && expr->noise_seed == 0 &&
@@ -181,7 +182,7 @@ static void fuse_users(struct msc_schedule *s, struct msc_node *node) {
     }
     const struct msc_expr *expr = msc_schedule__expr(s, node);
     const struct msc_step *step = step_of(&s->plans[node->plan], expr);
-    // A step that moves integers outputs only integers.
+    // A step that moves integers writes only integers.
     if (!step || expr->edit || step->n_outputs != 1 || !def->quantizes(s->options.backend, step)) {
         return;
     }
@@ -215,7 +216,7 @@ static enum msc_status prepare_window(struct msc_schedule *s) {
     return MSC_OK;
 }
 
-// Releases the cache entries that a failed build has pinned.
+// Releases the cache entries that a failed build of a window has pinned.
 static void abandon_window(struct msc_schedule *s) {
     for (size_t i = 0; i < s->n_nodes; i++) {
         struct msc_node *node = &s->nodes[i];
@@ -261,7 +262,7 @@ enum msc_status msc_schedule__build(struct msc_schedule *s) {
         abandon_window(s);
         return status;
     }
-    // The readers of cached entries have pinned them: drop the pins of find_cached.
+    // Nodes that read cached entries have their own pins, so the pins of find_cached are dropped.
     for (size_t i = 0; i < s->n_nodes; i++) {
         fuse_users(s, &s->nodes[i]);
         if (s->nodes[i].entry) {

@@ -35,7 +35,7 @@ static enum msc_status views_init(struct views *v, int32_t n_outputs, int32_t n_
     return MSC_OK;
 }
 
-// Lists the quantised variants of `value` that the node computes itself.
+// Lists the quantised variants of `value` that the step of the node writes itself.
 static void list_fused(const struct msc_schedule *s, const struct msc_node *node, int32_t value,
                        struct msc_quantized out[]) {
     const struct msc_plan *plan = msc_schedule__plan(s, node);
@@ -158,7 +158,7 @@ static enum msc_status compute_node(struct msc_schedule *s, const struct msc_nod
     return MSC_FAIL(MSC_E_STATE, "unknown kind of expression");
 }
 
-// Computes the node and reports its time to the timer.
+// Computes the node and reports the time it took to the timer.
 enum msc_status msc_schedule__compute(struct msc_schedule *s, const struct msc_node *node,
                                       int thread, void **weights, size_t *weights_bytes) {
     const struct msc_step_timer *timer = s->options.timer;

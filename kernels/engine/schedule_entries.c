@@ -2,11 +2,11 @@
 
 #include "base/alloc.h"
 
-// With this many trials or more, results that only one trial uses are not kept: the next call is
-// unlikely to build on just this trial.
+// With this many trials or more, results that only one trial uses are not kept, because the next
+// call is unlikely to need them.
 enum { MANY_TRIALS = 8 };
 
-// The size of a value under a quantisation; NULL: unquantised.
+// The size of a value under a quantisation (NULL: unquantised).
 static size_t value_bytes(const struct msc_plan *plan, int32_t value,
                           const struct msc_quant *quant) {
     const struct msc_value *v = &plan->values[value];
@@ -54,8 +54,8 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
     return status;
 }
 
-// Called when a node has read `input`: drops the reader's pin, and also the entry after its last
-// reader.
+// Called when a node has read `input`: drops that reader's pin. After the last reader, `input`
+// gives up its entry, and in fresh runs the entry is freed.
 static void release_input(struct msc_schedule *s, struct msc_node *input) {
     if (!input->entry) {
         return;
@@ -104,9 +104,9 @@ void msc_schedule__discard_entries(struct msc_schedule *s, struct msc_node *node
     }
 }
 
-// Is an unquantised output that nobody reads kept too? A search begins with a few baseline trials,
-// and later trials need their values under other quantisations. So it is kept while there is
-// memory.
+// Is a step's unquantised output stored even if only its quantised variants are read? A search
+// begins with a few baseline trials, and later trials quantise the same values differently. So with
+// few trials the output is stored while there is memory.
 static bool keeps_unread(const struct msc_schedule *s) {
     return !msc_schedule__is_fresh(s) && s->job.n_trials < MANY_TRIALS &&
            msc_cache_has_room(s->options.cache);

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "kernels/engine/remainder.h"
 
-// A target's value at the backend's address; data is NULL if the target has no value.
+// A view of a target's value in the backend's memory; its data is NULL if the target has no value.
 static struct msc_view target_view(const struct msc_schedule *s, const struct msc_node *node,
                                    int32_t target) {
     const struct msc_scheduled_plan *p = &s->plans[node->plan];
@@ -15,15 +15,15 @@ static struct msc_view target_view(const struct msc_schedule *s, const struct ms
 
 // ---- Host memory ------------------------------------------------------------------------------
 
-// Unused buffers are kept until the schedule is destroyed: allocating fresh memory takes longer
-// than the work on its contents.
+// A buffer for feeding values. Unused buffers are kept until the schedule is destroyed, because
+// allocating fresh memory takes longer than the work on its contents.
 struct msc_host_buffer {
     struct msc_host_buffer *next;
     size_t n_bytes;
     char *data;
 };
 
-// Takes a buffer of n_bytes. If memory is short, returns a smaller buffer or NULL.
+// Takes a buffer of n_bytes. If there is not enough memory, returns a smaller buffer or NULL.
 static struct msc_host_buffer *take_buffer(struct msc_schedule *s, size_t n_bytes) {
     pthread_mutex_lock(&s->lock);
     struct msc_host_buffer *b = s->host_buffers;
@@ -56,7 +56,8 @@ void msc_schedule__finish_feeding(struct msc_schedule *s) {
 
 // ---- Values -----------------------------------------------------------------------------------
 
-// Values of a group share one block of host memory; a value larger than this is a group by itself.
+// The values of a group of nodes share one buffer of at most this size. A node with more bytes is a
+// group by itself.
 #define GROUP_BYTES ((size_t)32 << 20)
 #define HOST_ALIGNMENT 64
 
@@ -85,7 +86,8 @@ static size_t float_bytes(const struct msc_view *v) {
     return (size_t)msc_view_n_elements(v) * sizeof(float);
 }
 
-// The host memory needed for values: copies, and floats to replace integers.
+// The host memory needed to feed values: for downloaded copies, and for the floats that replace
+// integers.
 static size_t feed_room(const struct feed *f, const struct msc_view values[], int32_t n) {
     size_t n_bytes = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -121,8 +123,8 @@ static enum msc_status feed_list(struct feed *f, const int32_t ids[], int32_t n)
     return MSC_OK;
 }
 
-// Returns the number of nodes that form the next group; they have *n_values values of *n_bytes
-// together.
+// Returns the number of nodes in the next group. Together they have *n_values values, which need
+// *n_bytes.
 static int32_t feed_group(const struct feed *f, const struct msc_view values[], const int32_t ids[],
                           int32_t n, int32_t *n_values, size_t *n_bytes) {
     int32_t n_group = 0;
@@ -227,8 +229,8 @@ static enum msc_status feed_node(const struct feed *f, int32_t id, const struct 
     return is_slot ? feed_slot(f->s, node, values) : feed_live_out(f->s, node, values);
 }
 
-// Feeds nodes whose values are in host memory until one fails. *n_given is the number that
-// succeeded.
+// Feeds the values of n sink nodes, which are in host memory, until a node fails. *n_given is the
+// number of nodes that succeeded.
 static enum msc_status give_group(struct feed *f, const int32_t ids[], int32_t n,
                                   struct msc_view values[], int32_t n_values, int32_t *n_given) {
     enum msc_status status = bring_to_host(f, values, n_values);

@@ -24,17 +24,17 @@ struct msc_node {
     int32_t expr;                    // id of the expression; MSC_NO_ID: a sink node
     int32_t plan;                    // plan of the expression
     int32_t batch;                   // for weights, the batch that first needed them
-    int32_t trial;                   // trial that the node was made for; others may share it
+    int32_t trial;                   // trial that the node was made for; others may use it too
     int32_t first_target, n_targets; // targets that a sink node reads
     int32_t n_pending;               // inputs that are not ready yet
-    int32_t first_edge;      // list of edges to the nodes that wait for this one, or MSC_NO_ID
+    int32_t first_edge;      // list of edges to the nodes that wait for this node, or MSC_NO_ID
     int32_t n_users;         // nodes that have not read this node's result yet
-    int32_t n_fused;         // quantisations among the users that this node computes itself
+    int32_t n_fused;         // quantisations of its output that this node computes itself
     bool is_shared;          // the result is used by several trials
     bool is_fused;           // a quantisation computed by the step whose output it reads
     bool is_begun;           // already taken by a thread; set only for roots and weights
     int32_t failure;         // failure of this node or of one of its inputs, or MSC_NO_ID
-    struct msc_entry *entry; // set while the result is computed and still read
+    struct msc_entry *entry; // set while the result is computed or will still be read
 };
 
 struct msc_edge {
@@ -46,15 +46,15 @@ struct msc_scheduled_plan {
     const struct msc_plan *plan;
     struct msc_numbering numbering;
     int32_t n_batches;
-    const int32_t *batches;          // [n_batches] batches that run by this plan, ascending
-    int32_t first_column, n_columns; // the plan's batches in the current window
+    const int32_t *batches;          // [n_batches] batches that use this plan, ascending
+    int32_t first_column, n_columns; // `batches` of the current window
     int32_t *nodes;                  // [n_exprs][n_columns] node id or MSC_NO_ID
     size_t nodes_capacity;
     struct msc_value_number *targets; // [n_trials][n_targets]; expr MSC_NO_ID: nothing to read
     size_t targets_capacity;
     int32_t *most_together; // [plan->n_steps] limit on the nodes of a step that run together;
                             // lowered when memory runs out
-    // Steps and MACs that the targets need, including reused ones.
+    // Steps and MACs that the targets need, including reused results.
     int32_t n_steps_asked;
     double macs_asked;
 };
@@ -76,7 +76,7 @@ struct msc_progress {
     int32_t failed_batch;        // lowest failed batch, or MSC_NO_ID
     int32_t failed_node;         // earliest node of that batch in which a failure arose
     bool is_over;                // skips further windows
-    double macs_asked, macs_run; // over the batches evaluated for this trial
+    double macs_asked, macs_run; // summed over the batches evaluated for this trial
 };
 
 struct msc_schedule {
@@ -103,7 +103,7 @@ struct msc_schedule {
     struct msc_id_list ready;     // a stack with room for every node
     struct msc_id_list stack;     // expressions whose nodes are being made
     int32_t trial_built;          // trial whose nodes are being made
-    struct msc_failure *failures; // failures[0] is reserved in case there is no memory for more
+    struct msc_failure *failures; // failures[0] is used if there is no memory for another failure
     size_t n_failures, failures_capacity;
 
     pthread_mutex_t lock; // guards everything except the sink calls of different trials
@@ -111,7 +111,7 @@ struct msc_schedule {
     pthread_mutex_t end_lock; // allows one `end` at a time
     size_t n_done;
     int n_waiting;
-    int stepper;          // thread that runs a step for several nodes, or MSC_NO_ID
+    int stepper;          // thread that now runs a step for several nodes, or MSC_NO_ID
     enum msc_status stop; // status that ends all trials at once: MSC_E_CANCELLED, MSC_E_LOST;
                           // otherwise MSC_OK
     char stop_message[200];
@@ -161,7 +161,7 @@ static inline struct msc_hash msc_schedule__key(const struct msc_expr *expr, int
                                           : msc_hash_add_u64(expr->hash, (uint64_t)batch + 1);
 }
 
-// Where the node id of an expression for a batch is stored.
+// The address at which the node id of an expression for a batch is stored.
 static inline int32_t *msc_schedule__place(const struct msc_schedule *s,
                                            const struct msc_scheduled_plan *p, int32_t expr,
                                            int32_t batch) {
@@ -177,7 +177,8 @@ static inline struct msc_node *msc_schedule__node(const struct msc_schedule *s,
     return &s->nodes[*msc_schedule__place(s, &s->plans[node->plan], expr, node->batch)];
 }
 
-// The next node fused into a step after edge *e (initially the step's first_edge), or NULL.
+// The next node fused into a step, or NULL. Follows the edges from *e on (initially the first_edge
+// of the step's node) and advances *e.
 static inline struct msc_node *msc_schedule__next_fused(const struct msc_schedule *s, int32_t *e) {
     while (*e != MSC_NO_ID) {
         struct msc_node *user = &s->nodes[s->edges[*e].node];
@@ -189,7 +190,7 @@ static inline struct msc_node *msc_schedule__next_fused(const struct msc_schedul
     return NULL;
 }
 
-// A view of a value that `node` reads as `number`, at the backend's address.
+// A view, in the backend's memory, of the value that `node` reads under the value number `number`.
 static inline struct msc_view msc_schedule__view(const struct msc_schedule *s,
                                                  const struct msc_node *node, int32_t value,
                                                  struct msc_value_number number) {
@@ -201,8 +202,8 @@ static inline struct msc_view msc_schedule__view(const struct msc_schedule *s,
     return v;
 }
 
-// A view of a value under a quantisation: bytes, or float32 if it has more than 8 bits. NULL: not
-// quantised.
+// A view of a value under a quantisation (NULL: unquantised): bytes, or float32 if the quantisation
+// has more than 8 bits.
 static inline struct msc_view msc_schedule__quantized_view(const struct msc_plan *plan,
                                                            int32_t value,
                                                            const struct msc_quant *quant,
@@ -235,7 +236,7 @@ enum msc_status msc_schedule__begin_trials(struct msc_schedule *s);
 bool msc_schedule__finish_sink(struct msc_schedule *s, const struct msc_node *node);
 // Calls the sink's `end`. The caller holds the lock, which is released during the call.
 void msc_schedule__end_trial(struct msc_schedule *s, int32_t trial);
-// Called when a window is done: finds the trials that are over and skip the next window.
+// Called when a window is done: finds the trials that have ended and will skip the next window.
 // MSC_E_CANCELLED: the call was stopped; MSC_E_LOST: the device was lost.
 enum msc_status msc_schedule__end_window(struct msc_schedule *s);
 // Ends the trials that skipped the last window.
@@ -243,7 +244,7 @@ void msc_schedule__end_trials(struct msc_schedule *s);
 
 // ---- A window ---------------------------------------------------------------------------------
 
-// Makes the nodes of all trials that are not over.
+// Makes the nodes of all trials that have not ended.
 enum msc_status msc_schedule__build(struct msc_schedule *s);
 // Runs all nodes, or stops early if the job is cancelled.
 void msc_schedule__walk(struct msc_schedule *s);
@@ -251,9 +252,9 @@ void msc_schedule__walk(struct msc_schedule *s);
 // The maximum number of nodes that run together.
 #define MSC_SCHEDULE_TOGETHER 64
 
-// Takes up to MSC_SCHEDULE_TOGETHER nodes that a thread runs next; takes several only if they
-// belong to one step or are sink nodes. Waits until there are some; returns 0 when all nodes are
-// done. The caller holds the lock.
+// Takes the nodes that a thread runs next: one node, or up to MSC_SCHEDULE_TOGETHER nodes of one
+// step or sink nodes. Waits until a node is ready; returns 0 when all nodes are done. The caller
+// holds the lock.
 int32_t msc_schedule__take(struct msc_schedule *s, int32_t ids[], int thread);
 // Called before the first node is taken: if the backend runs nodes together, marks the roots as
 // ready.
@@ -261,31 +262,33 @@ void msc_schedule__ready_roots(struct msc_schedule *s);
 
 // ---- Entries (the caller holds the lock) ------------------------------------------------------
 
-// Allocates the results of a node, if they are read, and the results of nodes fused into it.
+// Allocates the results of a node (unless nothing reads them) and the results of nodes fused into
+// it.
 enum msc_status msc_schedule__allocate_entries(struct msc_schedule *s, struct msc_node *node);
 // Discards the results of a node that failed and of nodes fused into it.
 void msc_schedule__discard_entries(struct msc_schedule *s, struct msc_node *node);
 // Called when a node has read its inputs: releases entries that have no further readers.
 void msc_schedule__release_inputs(struct msc_schedule *s, const struct msc_node *node);
-// After a stop: releases entries still held for nodes that never ran.
+// Called after a stop: releases entries that are still held for nodes that never ran.
 void msc_schedule__release_unread(struct msc_schedule *s);
 
 // ---- The work of a node (without the lock) ----------------------------------------------------
 
-// Computes a node whose inputs and entries are ready. For weights, the caller owns *weights.
+// Computes a node whose inputs are ready and whose entries are allocated. If the node packs
+// weights, the caller owns *weights.
 enum msc_status msc_schedule__compute(struct msc_schedule *s, const struct msc_node *node,
                                       int thread, void **weights, size_t *weights_bytes);
 // Computes n nodes of one step together. On failure, none of their results is valid.
 enum msc_status msc_schedule__compute_together(struct msc_schedule *s, const int32_t ids[],
                                                int32_t n, int thread);
-// Computes the quantisation of a node.
+// Computes a node that quantises a value.
 enum msc_status msc_schedule__quantize(struct msc_schedule *s, const struct msc_node *node,
                                        int thread);
 // Gives the values of n sink nodes to the sink, one after the other, until one fails. Returns the
 // number that succeeded; *status is MSC_OK or the failure of the next node.
 int32_t msc_schedule__feed_sink(struct msc_schedule *s, const int32_t ids[], int32_t n,
                                 enum msc_status *status);
-// Frees the memory kept for feeding. No thread may be feeding.
+// Frees the buffers kept for feeding sinks. No thread may be feeding a sink.
 void msc_schedule__finish_feeding(struct msc_schedule *s);
 
 #endif

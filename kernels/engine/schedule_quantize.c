@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-// Moves each element by one part in 2^22: up if its bit is set, otherwise down.
+// Multiplies each element by 1 + 2^-22 if its bit of `bits` is set, otherwise by 1 - 2^-22.
 MSC_SIMD static void perturb_block(float x[], int64_t n, uint64_t bits) {
     const float step = 1.0f / (1 << 22);
     for (int64_t i = 0; i < n; i++) {
@@ -14,7 +14,7 @@ MSC_SIMD static void perturb_block(float x[], int64_t n, uint64_t bits) {
     }
 }
 
-enum { NOISE_BLOCK = 64, NOISE_PIECE = 256 * NOISE_BLOCK }; // elements
+enum { NOISE_BLOCK = 64, NOISE_PIECE = 256 * NOISE_BLOCK }; // in elements
 
 static void perturb_elements(float x[], int64_t n, struct msc_rng *rng) {
     for (int64_t i = 0; i < n; i += NOISE_BLOCK) {
@@ -22,8 +22,9 @@ static void perturb_elements(float x[], int64_t n, struct msc_rng *rng) {
     }
 }
 
-// The expression's hash includes the seed and everything that its value depends on. So different
-// tensors get different noise, and a tensor's noise does not depend on what else is evaluated.
+// The expression's hash includes the trial's noise seed and everything that the expression's value
+// depends on. So different tensors get different noise, and a tensor's noise does not depend on
+// what else is evaluated.
 static void seed_noise(struct msc_rng *rng, const struct msc_expr *expr, int32_t batch) {
     msc_rng_seed(rng, expr->hash.low, expr->hash.high + (uint64_t)batch);
 }

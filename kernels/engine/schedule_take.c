@@ -11,8 +11,8 @@ static bool is_sink_of_live_out(const struct msc_schedule *s, const struct msc_n
     return node->expr == MSC_NO_ID && node->first_target < s->n_live_out;
 }
 
-// Lower ranks run first. Steps and sinks of live-out values come after all other nodes, which make
-// nodes ready or free memory.
+// Lower ranks run first. Nodes that are neither steps nor sinks of live-out values have the lowest
+// rank, because they make other nodes ready or free memory. Sinks of live-out values come last.
 static int64_t rank_of(const struct msc_schedule *s, const struct msc_node *node) {
     if (is_sink_of_live_out(s, node)) {
         return INT64_MAX;
@@ -24,14 +24,15 @@ static int64_t rank_of(const struct msc_schedule *s, const struct msc_node *node
                : 0;
 }
 
-// Does the backend leave the step to the host? There, running calls together gains nothing.
+// Does the backend leave the step to the host? On the host, running calls together gains nothing.
 static bool is_left_to_host(const struct msc_schedule *s, const struct msc_node *node) {
     const struct msc_backend *b = s->options.backend;
     return strcmp(msc_backend_place(b, msc_schedule__step(s, node)).device, b->def->name) != 0;
 }
 
 // Takes the ready nodes of lowest rank: several if they belong to one step or are sinks. If a step
-// is next but another thread runs a step, takes none: that step may make more such nodes ready.
+// is next but another thread runs a step, takes none: the running step may make more nodes of the
+// next step ready.
 static int32_t take_lowest(struct msc_schedule *s, int32_t ids[], int thread) {
     int64_t lowest = INT64_MAX;
     int32_t n = 0, most = most_together(s);
@@ -62,7 +63,8 @@ static int32_t take_lowest(struct msc_schedule *s, int32_t ids[], int thread) {
     return n;
 }
 
-// Is the root taken early? Weights wait until a step needs them or nothing else is left.
+// Is the root taken from the start? Nodes that pack weights wait until a step needs the weights or
+// no other node is left.
 static bool is_early_root(const struct msc_schedule *s, const struct msc_node *node) {
     return node->expr == MSC_NO_ID || msc_schedule__expr(s, node)->kind != MSC_EXPR_WEIGHTS;
 }

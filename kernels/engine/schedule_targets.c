@@ -52,8 +52,8 @@ static enum msc_status count_asked(const struct msc_schedule *s, struct msc_sche
     return MSC_OK;
 }
 
-// The value number of a trial's target. Wanted values are under the edits that apply when sinks
-// read them.
+// The value number of a trial's target. For wanted tensors, it includes the edits that apply when
+// sinks read them.
 static enum msc_status number_target(const struct msc_schedule *s, struct msc_scheduled_plan *p,
                                      const struct msc_eval_trial *trial, int32_t i,
                                      struct msc_value_number *number) {

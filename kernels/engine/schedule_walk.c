@@ -8,7 +8,8 @@
 
 // ---- Scheduling (the caller holds the lock) ----------------------------------------------------
 
-// Stops the job for the first reason given. All threads see it before they take their next nodes.
+// Stops the job. Only the first reason given is kept. All threads see the stop before they take
+// their next nodes.
 static void stop_all(struct msc_schedule *s, enum msc_status status, const char *message) {
     if (s->stop == MSC_OK) {
         s->stop = status;
@@ -34,7 +35,7 @@ static void fail_node(struct msc_schedule *s, int32_t id, enum msc_status status
     }
 }
 
-// Returns the failure whose node was made first, regardless of which failed first.
+// Returns the failure whose node was made first, regardless of which node failed first.
 static int32_t first_failure(const struct msc_schedule *s, int32_t a, int32_t b) {
     if (a == MSC_NO_ID || b == MSC_NO_ID) {
         return a == MSC_NO_ID ? b : a;
@@ -42,7 +43,7 @@ static int32_t first_failure(const struct msc_schedule *s, int32_t a, int32_t b)
     return s->failures[a].node < s->failures[b].node ? a : b;
 }
 
-// If a step waits only for its weights, makes the weights ready.
+// If a step waits only for its weights, makes the node that packs them ready.
 static void push_weights(struct msc_schedule *s, const struct msc_node *user) {
     const struct msc_expr *expr = user->expr == MSC_NO_ID ? NULL : msc_schedule__expr(s, user);
     if (!expr || expr->weights == MSC_NO_ID) {
@@ -57,7 +58,8 @@ static void push_weights(struct msc_schedule *s, const struct msc_node *user) {
 
 static void finish_computed(struct msc_schedule *s, struct msc_node *node);
 
-// Wakes the nodes that wait for a finished node; its failure is passed on to all of them.
+// Tells the nodes that wait for a finished node that it is done. If it failed, passes its failure
+// on to them.
 static void wake_users(struct msc_schedule *s, struct msc_node *node) {
     size_t before = s->ready.n;
     for (int32_t e = node->first_edge; e != MSC_NO_ID; e = s->edges[e].next) {
@@ -76,7 +78,7 @@ static void wake_users(struct msc_schedule *s, struct msc_node *node) {
     }
 }
 
-// Finishes a node whose expression was computed or failed, and the nodes fused into it.
+// Finishes a node that was computed or has failed, and the nodes fused into it.
 static void finish_computed(struct msc_schedule *s, struct msc_node *node) {
     struct msc_entry *entry = node->entry;
     if (entry) {
@@ -85,7 +87,7 @@ static void finish_computed(struct msc_schedule *s, struct msc_node *node) {
     wake_users(s, node);
     msc_schedule__release_inputs(s, node);
     if (entry) {
-        msc_cache_unpin(s->options.cache, entry); // the creator's pin; users hold their own
+        msc_cache_unpin(s->options.cache, entry); // the pin of msc_cache_add; users have their own
     }
     s->n_done++;
 }
@@ -97,9 +99,9 @@ static void set_weights(struct msc_schedule *s, const struct msc_node *node, voi
                           &plan->steps[msc_schedule__expr(s, node)->index], weights, n_bytes);
 }
 
-// Computes a node. On a device, if the backend cannot allocate temporary memory or packed weights,
-// frees part of the cache and retries. On the host, memory is not short because of the cache. The
-// caller holds the lock, which is released meanwhile.
+// Computes a node. If a device cannot allocate temporary memory or packed weights, frees part of
+// the cache and retries. On the host, the cache is not the cause of a shortage, so nothing is
+// retried. The caller holds the lock, which is released while the node is computed.
 static enum msc_status compute_in_room(struct msc_schedule *s, const struct msc_node *node,
                                        int thread, void **weights, size_t *weights_bytes) {
     bool can_evict = !s->options.backend->def->memory_is_host;
@@ -114,7 +116,7 @@ static enum msc_status compute_in_room(struct msc_schedule *s, const struct msc_
     return status;
 }
 
-// Computes an expression taken under the lock, which is released meanwhile.
+// Computes a node. The caller holds the lock, which is released while the node is computed.
 static void compute_one(struct msc_schedule *s, int32_t id, int thread) {
     struct msc_node *node = &s->nodes[id];
     void *weights = NULL;
@@ -156,8 +158,8 @@ static enum msc_status try_together(struct msc_schedule *s, const int32_t ids[],
 }
 
 // Computes several nodes of one step together. If the call fails, each node runs by itself to find
-// which of them fails. If it runs out of memory, it is retried once with part of the cache freed;
-// then fewer nodes run together, also in later calls.
+// which of them fails. If the call runs out of memory, it is retried once with part of the cache
+// freed. If that fails too, half as many nodes run together, also in later calls.
 static void compute_together(struct msc_schedule *s, const int32_t ids[], int32_t n, int thread) {
     const struct msc_node *first = &s->nodes[ids[0]];
     int32_t *most = &s->plans[first->plan].most_together[msc_schedule__expr(s, first)->index];
@@ -192,8 +194,8 @@ static void close_sink(struct msc_schedule *s, int32_t id) {
     }
 }
 
-// Runs sinks whose values are all ready. If one fails, the values of the sinks after it are
-// downloaded again.
+// Runs sink nodes whose values are all ready. If a sink node fails, the values of the nodes after
+// it are downloaded again.
 static void run_sinks(struct msc_schedule *s, const int32_t ids[], int32_t n) {
     while (n > 0) {
         enum msc_status status;

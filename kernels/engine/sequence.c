@@ -16,7 +16,7 @@ static const char *input_name(const struct msc_graph *g, size_t input) {
     return msc_tensor_label(msc_graph_tensor(g, msc_graph_input(g, (int32_t)input)));
 }
 
-// One graph serves all chunks, so inputs that determine lengths must be equal in all chunks.
+// One graph is used for all chunks, so inputs that determine dims must be equal in all chunks.
 static enum msc_status check_parameter(const struct msc_graph *g, const struct msc_dataset *dataset,
                                        size_t batch, size_t input) {
     const struct msc_array *all = msc_dataset_batch(dataset, batch, input);

@@ -3,7 +3,7 @@
 // give parameters, so this selection is stored with each plan; nearly all plans have the same one.
 //
 //     struct msc_signatures s = {.dataset = dataset};
-//     int32_t plan = msc_signatures_find(&s, batch);            // MSC_NO_ID: it needs a new plan
+//     int32_t plan = msc_signatures_find(&s, batch);            // MSC_NO_ID: needs a new plan
 //     MSC_TRY(msc_signatures_add(&s, batch, plan, is_parameter));
 //     msc_signatures_finish(&s);
 #ifndef MSC_KERNELS_ENGINE_SIGNATURES_H
@@ -19,7 +19,7 @@ struct msc_signature {
 
 struct msc_signatures {
     const struct msc_dataset *dataset; // borrowed
-    // Which inputs give parameters: one row per different selection.
+    // One row per distinct selection: which inputs give parameters.
     bool **selections; // [n_selections][n_inputs]
     size_t n_selections, selections_capacity;
     struct msc_signature *items;

@@ -1,6 +1,6 @@
-// A bias under edits (graph/edit.h), in the form in which kernels add it. Normally it is added as
-// floats to scaled sums. If the edit rounds it, without a shift, to exactly the step of integer
-// sums, it is added to these sums as integers.
+// A bias under edits (graph/edit.h), in the form in which kernels add it. Normally the bias is
+// added as float32 to scaled sums. If the edit rounds it, without a shift, to multiples of exactly
+// the scale of integer sums, it is added to these sums as integers.
 #ifndef MSC_KERNELS_LOWERING_BIAS_H
 #define MSC_KERNELS_LOWERING_BIAS_H
 
@@ -9,7 +9,7 @@
 struct msc_bias {
     int64_t n;
     float *floats;     // [n] the bias with the edit applied
-    int32_t *integers; // [n] rounded bias; NULL: not rounded, or with a shift
+    int32_t *integers; // [n] rounded bias; NULL: not rounded, or rounded with a shift
     float *steps;      // [n] rounding steps of `integers`
     int64_t largest;   // largest magnitude of `integers`
 };

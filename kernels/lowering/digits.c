@@ -1,7 +1,7 @@
 #include "kernels/lowering/digits.h"
 
-// If `rest` is at least this, sums are too large even for digits of one bit, whose magnitude is up
-// to 2.
+// If `rest` is at least this, sums reach 2^24 even for digits of one bit, whose magnitude is up to
+// 2.
 #define LEAST_REST_OF_FLOATS ((int64_t)1 << 23)
 
 struct msc_digits msc_digits_cut(int32_t largest, int64_t rest) {

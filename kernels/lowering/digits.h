@@ -18,8 +18,8 @@ struct msc_digits {
     int32_t largest; // largest magnitude of a digit
 };
 // Chooses how to split integers of magnitude up to `largest` (at most 255). Each sum adds products
-// of these integers and other factors; `rest` is the largest sum of magnitudes of the other
-// factors.
+// of these integers with other factors; `rest` is the largest sum of |other factor| over the terms
+// of one sum.
 struct msc_digits msc_digits_cut(int32_t largest, int64_t rest);
 // Do the integer sums, with a bias of magnitude up to `bias`, fit int32? `largest` and `rest` are
 // as in msc_digits_cut. Also false if msc_digits_cut finds no split, so that all integer kernels

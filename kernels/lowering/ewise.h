@@ -27,17 +27,17 @@ enum msc_ewise_start {
     MSC_EWISE_CHAIN,   // all joints of the step
     MSC_EWISE_FLOAT,   // joints after the anchor's float32 result
     MSC_EWISE_SUM_F32, // joints after integer sums held as float32
-    MSC_EWISE_SUM_I32, // joints after int32 sums, from which an offset per channel is subtracted
+    MSC_EWISE_SUM_I32, // joints after int32 sums; subtracts an offset per channel first
 };
 
 struct msc_ewise_options {
     enum msc_ewise_start start;
     int32_t first;        // first joint to compile; the output of the joint before it is the
                           // anchor's result
-    int channel_axis;     // output axis, innermost in memory except for axes of length 1
+    int channel_axis;     // output axis of the channels; innermost, except for axes of length 1
     bool is_scalar_scale; // one scale instead of one per channel
-    float low, high;      // limits (clip) of scaled sums, applied after the bias
-    // [channels] Used if a call has no bias of its own; borrowed; may be NULL.
+    float low, high;      // clip bounds of the scaled sums, applied after the bias
+    // [channels] Used if a call gives no bias; borrowed; may be NULL.
     const float *bias;
 };
 

@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-// Checks that no code is missing: the number of rows would be too small. A duplicate code fails to
-// compile in msc_ewise_n_operands.
+// Checks that every code has a row, by counting the rows. A duplicate code fails to compile in
+// msc_ewise_n_operands.
 #define EWISE(code, name, operands, expression) +1
 #define EWISE_LOOP(code, name, operands, loop, expression) +1
 #define EWISE_SUMS(code, name, operands, loop) +1

@@ -44,12 +44,12 @@ static void join_dims(struct msc_ewise *e) {
 
 // ---- Registers --------------------------------------------------------------------------------
 
-// Gives each value a register until its last use; the last value is written to the output.
+// Assigns a register to each value until its last use. The last value is written to the output.
 static enum msc_status allocate_registers(struct msc_ewise *e) {
     size_t n = (size_t)e->n_instrs;
     int32_t *last_use = msc_arena_array(&e->arena, n, sizeof(int32_t));
-    int32_t *free_at = msc_arena_array(&e->arena, n, sizeof(int32_t)); // per register: when it is
-                                                                       // free again
+    // [register] the last instruction that uses the register's value.
+    int32_t *free_at = msc_arena_array(&e->arena, n, sizeof(int32_t));
     e->registers = msc_arena_array(&e->arena, n, sizeof(int32_t));
     MSC_TRY(MSC_ALLOCATED(last_use && free_at && e->registers));
     for (int32_t i = 0; i < e->n_instrs; i++) {

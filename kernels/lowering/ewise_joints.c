@@ -8,7 +8,8 @@ struct row;
 typedef enum msc_status (*emit_fn)(struct msc_ewise_builder *b, const struct msc_step_joint *j,
                                    const struct row *row, int32_t *result);
 
-// How an operator becomes instructions. The attributes `keys` are parameters of the instruction.
+// How an operator becomes instructions. The attributes named in `keys` become parameters of the
+// instruction.
 struct row {
     enum msc_op op;
     emit_fn emit;

@@ -10,7 +10,7 @@ struct msc_family_def {
     // Can a step be anchored at this joint?
     bool (*accepts)(const struct msc_graph *g, const struct msc_joint *joint);
     bool has_followers; // element-wise joints may follow the anchor
-    // Optional: see msc_backend_def.layouts. *out is all NCHW when it is called.
+    // Optional: see msc_backend_def.layouts. The caller sets all layouts of *out to NCHW first.
     void (*layouts)(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out);
 };

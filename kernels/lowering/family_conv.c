@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Does the joint have one of the supported axis orders? `in_first` marks transposed convolutions.
+// Do the joint's data and kernel have the axis orders that are supported?
 static bool has_known_layouts(const struct msc_joint *joint, int n_spatial, bool is_transposed) {
     static const char *const data[] = {"NCW", "NCHW", "NCDHW"};
     static const char *const kernels[2][3] = {{"OIW", "OIHW", "OIDHW"}, {"IOW", "IOHW", "IODHW"}};
@@ -38,11 +38,11 @@ static bool read_window(struct msc_gemm_desc *d, const struct msc_joint *joint,
             return false;
         }
         if (d->kind == MSC_GEMM_CONV_TRANSPOSE) {
-            // Computed from the output size, because output padding reduces the padding at the end.
+            // The end padding follows from the output size, so that output padding is taken into
+            // account.
             d->pad_end[i] = (d->in[i] - 1) * d->strides[i] + reach - d->pad_begin[i] - d->out[i];
             if (d->pad_end[i] + d->strides[i] <= 0) {
-                return false; // a whole stride of outputs gets no input: oneDNN does not support
-                              // that
+                return false; // oneDNN does not support a whole stride of outputs without input
             }
         } else if ((d->in[i] + padding[i] + padding[n + i] - reach) / d->strides[i] + 1 !=
                    d->out[i]) {
@@ -115,7 +115,8 @@ void msc_family__conv_layouts(const struct msc_graph *g, const struct msc_step *
     const struct msc_joint *anchor = step->joints[0].joint;
     const struct msc_tensor *y = msc_lowering_output(g, anchor);
     int32_t x = step->joints[0].operands[0].index;
-    // With a single position both layouts have the same order; NCHW spares consumers a reorder.
+    // If the output has a single position, both layouts have the same order of elements. NCHW then
+    // saves consumers a reorder.
     out->outputs =
         msc_lowering_layouts_coincide(y->n_dims, y->dims) ? MSC_LAYOUT_NCHW : MSC_LAYOUT_NHWC;
     msc_lowering_follow_layout(g, step, 1, MSC_LAYOUT_NHWC, coming, out);

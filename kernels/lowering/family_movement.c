@@ -11,8 +11,9 @@ static bool family_accepts_computed(const struct msc_graph *g, const struct msc_
     return msc_lowering_is_computed(g, joint, 0);
 }
 
-// Always an alias. Input and output are NCHW, except that an NHWC input is kept if only the axes
-// after the channels are reshaped, or if both layouts of the input have the same order.
+// The step is always an alias. Input and output are NCHW, with an exception: an NHWC input keeps
+// its layout if only the axes after the channels are reshaped, or if both layouts of the input have
+// the same order of elements.
 static void family_rename_layouts(const struct msc_graph *g, const struct msc_step *step,
                                   const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_joint *joint = step->joints[0].joint;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Only rows and columns may change, and every output position must have taps.
+// Accepts a resize that changes only rows and columns, if every output position has taps.
 static bool family_resize_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     const struct msc_tensor *y = msc_lowering_output(g, joint);

@@ -33,11 +33,11 @@ struct msc_gemm_desc {
     // convolution is [out, in / groups, ...], of a transposed convolution [in, out / groups, ...].
     bool is_input_first;
     const float *bias; // [out_channels], borrowed; NULL: none; only for float32
-    bool has_clip;     // limits the results after the bias; only for float32
+    bool has_clip;     // clips the results after the bias to low … high; only for float32
     float low, high;
 };
 
-// A joint that multiplies with a constant weight, with its whole batch as one product.
+// Describes a joint that multiplies with a constant weight. Its whole batch is one product.
 struct msc_gemm_spec {
     struct msc_gemm_desc desc; // float32, without bias and limits
     int out_axis;              // weight axis of the output channels
@@ -59,12 +59,12 @@ bool msc_gemm_describe_window(struct msc_gemm_spec *out, const struct msc_joint 
                               const struct msc_tensor *x, const struct msc_tensor *w,
                               const struct msc_tensor *y);
 
-// Can a weight under this quantisation be multiplied as integers, given an integer input? The
+// Can a weight under this quantisation be multiplied as integers if the input is integers? The
 // weight must have one scale, or one per output channel.
 bool msc_gemm_is_integer(const struct msc_quant *weight, int out_axis);
 
-// Can the input have a quantisation by channel? Each output channel must sum one input channel
-// (depthwise), and the quantisation must have a scale per channel.
+// Is the input quantised per channel, and can the product read it in this form? Each output channel
+// must sum one input channel (depthwise).
 bool msc_gemm_reads_channels(const struct msc_gemm_desc *d, const struct msc_quant *input);
 
 // Describes a product of two activations, or of an activation and a constant on either side. *out
@@ -73,9 +73,9 @@ bool msc_gemm_reads_channels(const struct msc_gemm_desc *d, const struct msc_qua
 bool msc_gemm_describe_matmul(struct msc_gemm_desc *out, int64_t *n_products,
                               const struct msc_graph *g, const struct msc_joint *joint);
 
-// Finds limits that a product can apply itself: those of a relu or clip that directly follows the
-// anchor and is the only reader of its result. Returns the index of the first joint that is left to
-// compute: 2, or 1 (with infinite limits) if there are no such limits.
+// Finds clip bounds that a product can apply itself: the bounds of a relu or clip that directly
+// follows the anchor and is the only consumer of its result. Returns the index of the first joint
+// that is left to compute: 2, or 1 (with infinite bounds) if no such joint follows.
 int32_t msc_gemm_limits(float *low, float *high, const struct msc_step *step);
 
 #endif

@@ -112,7 +112,8 @@ void msc_lowering_follow_layout(const struct msc_graph *g, const struct msc_step
             if (j->operands[i].kind == MSC_OPERAND_INPUT) {
                 const struct msc_tensor *t = msc_lowering_operand(g, j->joint, i);
                 int32_t input = j->operands[i].index;
-                // The axes of a tensor of lower rank do not match the axes of the output.
+                // A tensor of lower rank is NCHW, because its axes do not match the axes of the
+                // output.
                 enum msc_layout wanted = t->n_dims == y->n_dims ? layout : MSC_LAYOUT_NCHW;
                 out->inputs[input] = msc_lowering_ask_layout(t, wanted, coming[input]);
             }
@@ -124,7 +125,8 @@ void msc_lowering_keep_layout(const struct msc_graph *g, const struct msc_step *
                               const enum msc_layout coming[], struct msc_step_layouts *out) {
     int32_t input = step->joints[0].operands[0].index;
     out->inputs[input] = coming[input];
-    // With one position or channel, both layouts have the same order; NCHW saves a later reorder.
+    // If there is one position or one channel, both layouts have the same order of elements. NCHW
+    // then saves a later reorder.
     const struct msc_tensor *y = msc_lowering_output(g, step->joints[0].joint);
     if (step->n_outputs > 1 || !msc_lowering_layouts_coincide(y->n_dims, y->dims)) {
         out->outputs = coming[input];

@@ -5,11 +5,11 @@
 #include "graph/graph.h"
 #include "kernels/backend.h"
 
-// The elements of operand `position` when it is a weight or comes from a constant joint; NULL when
-// it is computed or absent.
+// The elements of operand `position` if it is a weight or the result of a constant joint; NULL if
+// it is computed at run time or absent.
 const struct msc_array *msc_lowering_constant(const struct msc_graph *g,
                                               const struct msc_joint *joint, int position);
-// Is operand `position` present and not constant?
+// Is operand `position` present and computed at run time?
 bool msc_lowering_is_computed(const struct msc_graph *g, const struct msc_joint *joint,
                               int position);
 // The tensor of operand `position`, or NULL if it is absent.
@@ -40,15 +40,15 @@ struct msc_reduction {
 bool msc_lowering_describe_reduction(struct msc_reduction *out, const struct msc_joint *joint,
                                      int n_dims);
 
-// The output axis of each input axis, or -1 if it is reduced.
+// Finds the output axis of each input axis; -1 for a reduced axis.
 void msc_lowering_map_axes(int to[MSC_MAX_DIMS], int n_dims, const bool is_reduced[], int n_out);
 
 bool msc_lowering_same_shape(const struct msc_tensor *a, const struct msc_tensor *b);
 
 // Do both layouts of these dims give the same order of elements?
 bool msc_lowering_layouts_coincide(int n_dims, const int64_t dims[]);
-// The layout to request for an input if `wanted` is preferred. A tensor for which both layouts have
-// the same order keeps its layout; a tensor with fewer than 3 dims is NCHW.
+// The layout to request for an input if `wanted` is preferred. A tensor whose elements have the
+// same order in both layouts keeps its layout. A tensor with fewer than 3 dims is NCHW.
 enum msc_layout msc_lowering_ask_layout(const struct msc_tensor *t, enum msc_layout wanted,
                                         enum msc_layout coming);
 // Requests layouts for the inputs of the joints `first`, `first` + 1, … of an element-wise chain,
@@ -56,7 +56,7 @@ enum msc_layout msc_lowering_ask_layout(const struct msc_tensor *t, enum msc_lay
 void msc_lowering_follow_layout(const struct msc_graph *g, const struct msc_step *step,
                                 int32_t first, enum msc_layout layout,
                                 const enum msc_layout coming[], struct msc_step_layouts *out);
-// Takes operand 0 in the layout it has, and gives outputs of the same rank that layout.
+// Sets the layouts of a step that keeps the layout of operand 0, for outputs of the same rank.
 void msc_lowering_keep_layout(const struct msc_graph *g, const struct msc_step *step,
                               const enum msc_layout coming[], struct msc_step_layouts *out);
 // The position in memory of each axis.

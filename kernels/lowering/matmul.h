@@ -13,8 +13,8 @@
 bool msc_matmul_is_integer(struct msc_digits *out, const struct msc_quant *a,
                            const struct msc_quant *b, int64_t depth);
 
-// A constant factor under an edit, in the form of an activation: integers with one scale, or
-// fake-quantised floats. It holds pointers into itself, so it must not be moved.
+// A constant factor under an edit, in the same form as an activation: integers with one scale, or
+// fake-quantised floats. The structure contains pointers into itself, so it must not be moved.
 struct msc_matmul_constant {
     struct msc_array *elements;
     struct msc_quant quant; // bits is 0 for floats

@@ -61,8 +61,9 @@ static bool read_block(int64_t *block, bool *is_crd, const struct msc_joint *joi
     return msc_joint_attr_i64(joint, "blocksize", block) && *block > 0;
 }
 
-// Strides, on the space side, of the six dims that both sides have in common: images, channels of
-// the space side, rows of blocks, rows of a block, columns of blocks, columns of a block.
+// Both sides are viewed with six common dims: images, channels of the space side, rows of blocks,
+// rows of a block, columns of blocks, columns of a block. These are their strides on the space
+// side.
 static void split_space(int64_t out[BLOCK_DIMS], const struct msc_value *space, int64_t block) {
     int64_t s[MSC_MAX_DIMS];
     msc_lowering_strides(s, 4, space->dims, space->layout);
@@ -70,8 +71,9 @@ static void split_space(int64_t out[BLOCK_DIMS], const struct msc_value *space, 
     memcpy(out, strides, sizeof(strides));
 }
 
-// Strides of the six common dims on the depth side. There, neighbouring channels are the elements
-// of one block (is_crd), or belong to different channels of the space side.
+// The strides of the six common dims on the depth side. If is_crd, neighbouring channels of the
+// depth side are the elements of one block; otherwise they are different channels of the space
+// side.
 static void split_depth(int64_t out[BLOCK_DIMS], const struct msc_value *depth, int64_t block,
                         bool is_crd) {
     int64_t s[MSC_MAX_DIMS];
@@ -84,7 +86,8 @@ static void split_depth(int64_t out[BLOCK_DIMS], const struct msc_value *depth, 
 
 bool msc_movement_set_depth_space(struct msc_movement *m, const struct msc_joint *joint,
                                   const struct msc_value *x, const struct msc_value *y) {
-    // The common dims in the output's memory order: [is the output the space side?][is it NHWC?].
+    // The common dims in the output's memory order. Indices: whether the output is the space side,
+    // whether the output is NHWC.
     static const int orders[2][2][BLOCK_DIMS] = {{{0, 3, 5, 1, 2, 4}, {0, 2, 4, 3, 5, 1}},
                                                  {{0, 1, 2, 3, 4, 5}, {0, 2, 3, 4, 5, 1}}};
     bool to_space = joint->op == MSC_OP_DEPTH_TO_SPACE, is_crd;
@@ -186,7 +189,7 @@ int64_t msc_movement_set_slice(struct msc_movement *m, const struct msc_joint *j
         int64_t begin = s.begin[i] < 0 ? s.begin[i] + length : s.begin[i];
         begin = begin < 0 ? 0 : begin > last ? last : begin;
         first += begin * in[axis];
-        in[axis] *= y->dims[axis] > 1 ? s.steps[i] : 0; // no stride if the length is 1
+        in[axis] *= y->dims[axis] > 1 ? s.steps[i] : 0; // stride 0 if the length is 1
     }
     msc_movement_set(m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
     return first;

@@ -24,17 +24,20 @@ void msc_movement_init(struct msc_movement *m, size_t element_bytes);
 void msc_movement_add(struct msc_movement *m, int64_t length, int64_t in, int64_t out);
 // Merges neighbouring dims that are contiguous in both arrays.
 void msc_movement_finish(struct msc_movement *m);
-// Sets a whole movement: visits `dims` in the order of `layout`; strides are by axis.
+// Sets a whole movement, which visits `dims` in the memory order of `layout`. `in` and `out` are
+// the strides of each axis.
 void msc_movement_set(struct msc_movement *m, size_t element_bytes, int n_dims,
                       const int64_t dims[], enum msc_layout layout, const int64_t in[],
                       const int64_t out[]);
-// Sets a movement from depth to space or back. False if the joint's attributes are missing.
+// Sets the movement of a depth-to-space or space-to-depth joint. False if the joint's attributes
+// are missing.
 bool msc_movement_set_depth_space(struct msc_movement *m, const struct msc_joint *joint,
                                   const struct msc_value *x, const struct msc_value *y);
 
-// The axes of a transpose, counted from the front. False unless each axis occurs once.
+// Reads the axes of a transpose, counted from the front. False unless each axis occurs once.
 bool msc_movement_read_axes(int64_t axes[MSC_MAX_DIMS], const struct msc_joint *joint, int n_dims);
-// Sets the movement of an accepted transpose, or of a change of layout if joint is NULL.
+// Sets the movement of a transpose that MSC_FAMILY_PERMUTE accepts or, if joint is NULL, of a
+// change of layout.
 void msc_movement_set_permute(struct msc_movement *m, const struct msc_joint *joint,
                               const struct msc_value *x, const struct msc_value *y);
 
@@ -47,14 +50,16 @@ struct msc_slice {
     int n;
     int64_t begin[MSC_MAX_DIMS], axes[MSC_MAX_DIMS], steps[MSC_MAX_DIMS];
 };
-// Reads the parameters of a slice. False if one is computed at run time or out of range.
+// Reads the parameters of a slice. False if a parameter is computed at run time or out of range.
 bool msc_movement_read_slice(struct msc_slice *s, const struct msc_joint *joint, int n_dims);
-// Sets the movement of an accepted slice. Returns the offset in the input, in elements.
+// Sets the movement of a slice that MSC_FAMILY_SLICE accepts. Returns the offset in the input, in
+// elements.
 int64_t msc_movement_set_slice(struct msc_movement *m, const struct msc_joint *joint,
                                const struct msc_value *x, const struct msc_value *y);
 
-// Reads the padding of float32 with a constant number: the widths at the beginning of all axes,
-// then those at the end. False for other kinds of padding.
+// Reads the parameters of a pad joint that pads float32 with a constant `value`. `widths` are the
+// widths at the beginning of all axes, then the widths at the end. False for other kinds of
+// padding.
 bool msc_movement_read_pad(int64_t widths[2 * MSC_MAX_DIMS], float *value,
                            const struct msc_joint *joint, int n_dims);
 

@@ -3,8 +3,8 @@
 // Commands are recorded and run later: msc_vk_dispatch and msc_vk_upload return before anything is
 // computed; msc_vk_download waits. Recorded commands run in order. A barrier is inserted before a
 // command that reads the result of an earlier command or overwrites data that an earlier command
-// reads. So memory may be freed as soon as its last use is recorded. If recorded commands cannot
-// run, because their batch is refused or the device is lost, everything that follows fails: no data
+// reads or writes. So memory may be freed as soon as its last use is recorded. If recorded commands
+// cannot run, because their batch is refused or the device is lost, all later calls fail: no data
 // on the device can be trusted until the device is reopened.
 //
 // A dispatch takes any number of calls that differ in their blocks and in a row of parameters:
@@ -40,15 +40,15 @@ struct msc_vk_arena {
     VkBufferView floats;
     char *mapped; // host address; NULL: not visible to the host
     uint64_t n_bytes;
-    uint64_t touched_bytes; // end of the highest block that was ever allocated
-    struct msc_vk_hole {    // free ranges, ordered by offset
+    uint64_t touched_bytes; // highest end of any block allocated so far
+    struct msc_vk_hole {    // free range; ordered by offset
         uint64_t offset, n_bytes;
     } * holes;
     size_t n_holes, hole_capacity;
     size_t n_blocks;
 };
 
-// At least any alignment that Vulkan allows a device to require.
+// Vulkan does not allow a device to require a larger alignment.
 #define MSC_VK_BLOCK_ALIGNMENT 256
 
 // A range of an arena. Offsets and sizes are multiples of MSC_VK_BLOCK_ALIGNMENT.
@@ -57,13 +57,13 @@ struct msc_vk_block {
     uint64_t offset, n_bytes;
 };
 
-// NULL if there is not enough memory or a shader cannot address a block of this size.
+// Returns NULL if there is not enough memory, or if shaders cannot address a block of this size.
 struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes);
 void msc_vk_free(struct msc_vk *vk, struct msc_vk_block *block); // accepts NULL
 void msc_vk_destroy_arenas(struct msc_vk *vk);
 
-// vk_room.c: how much memory there is. msc_vk_find_budget checks whether the device reports how
-// much is left; it is called once.
+// vk_room.c: how much memory is used and available. msc_vk_find_budget checks whether the device
+// can report the available memory; it is called once.
 enum msc_status msc_vk_find_budget(struct msc_vk *vk);
 void msc_vk_get_memory(struct msc_vk *vk, struct msc_backend_memory *out);
 
@@ -77,7 +77,8 @@ enum msc_vk_arena_kind {
 enum msc_status msc_vk_try_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
                                  enum msc_vk_arena_kind kind);
 void msc_vk_destroy_arena(struct msc_vk *vk, struct msc_vk_arena *arena); // accepts NULL
-// Like msc_vk_try_arena, but if memory is short, frees arenas without blocks and tries again.
+// Like msc_vk_try_arena, but if there is not enough memory, frees arenas without blocks and tries
+// again.
 enum msc_status msc_vk_create_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
                                     enum msc_vk_arena_kind kind);
 
@@ -87,16 +88,17 @@ enum msc_status msc_vk_create_arena(struct msc_vk *vk, struct msc_vk_arena **out
 #define MSC_VK_MAX_BINDINGS 12
 #define MSC_VK_PUSH_BYTES 128 // the minimum that every device has
 
-// The pipeline of a shader with these specialisation constants, made when first requested.
-// constants[i] is constant_id i (floats as their bits); id 0 is the number of invocations per
-// workgroup. Their number is given in the shader's row (MSC_VK_CHECK_CONSTANTS).
+// Returns the pipeline of a shader with these specialisation constants; makes it when it is first
+// requested. constants[i] is the value of constant_id i (floats as their bits). Id 0 is the number
+// of invocations per workgroup. The number of constants is given in the shader's row of shaders.def
+// (MSC_VK_CHECK_CONSTANTS).
 enum msc_status msc_vk_pipeline(struct msc_vk_pipeline **out, struct msc_vk *vk,
                                 enum msc_vk_shader shader, const uint32_t constants[]);
 enum msc_status msc_vk_pipelines_init(struct msc_vk *vk);
 void msc_vk_pipelines_finish(struct msc_vk *vk);
 
-// vk_controls.c: float32 behaviour that a device can guarantee, and a copy of a shader's code that
-// requests it. The caller frees the copy.
+// vk_controls.c: guarantees of float32 behaviour that a device supports. msc_vk_add_controls copies
+// a shader's code and makes the copy request them; the caller frees the copy.
 enum msc_vk_control {
     MSC_VK_KEEPS_DENORMALS = 1,
     MSC_VK_KEEPS_SPECIALS = 2, // NaN, infinity, the sign of zero
@@ -107,7 +109,7 @@ void msc_vk_find_controls(struct msc_vk *vk);
 enum msc_status msc_vk_add_controls(uint32_t **out, size_t *n_bytes,
                                     const struct msc_vk_shader_code *code, unsigned controls);
 
-// vk_cache.c: the driver's compiled pipelines on disk.
+// vk_cache.c: loads and stores the driver's compiled pipelines on disk.
 enum msc_status msc_vk_cache_open(struct msc_vk *vk);
 void msc_vk_cache_close(struct msc_vk *vk); // writes the file if something was added
 
@@ -142,18 +144,18 @@ struct msc_vk_dispatch {
     const void *push; // shared by all calls
     uint32_t push_bytes;
     uint32_t groups[3]; // workgroups per call
-    // Approximate operations per call (msc_vk_turns_work); 0: a few per invocation.
+    // Approximate operations per call (msc_vk_turns_work); 0: the default estimate per invocation.
     double work;
     struct msc_vk_call calls[MSC_VK_MAX_CALLS];
 };
 
-// The number of operations that `turns` loop iterations count as. An iteration reads from an
+// The number of operations that `turns` loop iterations count as. Each iteration reads from an
 // arbitrary address, which takes a slow device as long as 128 additions.
 static inline double msc_vk_turns_work(double turns) {
     return 128.0 * turns;
 }
 
-// Initialises a dispatch of one workgroup, without calls, parameters and push constants.
+// Initialises a dispatch of one workgroup that has no calls, parameters or push constants yet.
 void msc_vk_dispatch_init(struct msc_vk_dispatch *d, const struct msc_vk_pipeline *pipeline,
                           int n_bindings, const enum msc_vk_kind kinds[]);
 // Adds a call; there are at most MSC_VK_MAX_CALLS. The caller fills all its blocks and its row.
@@ -168,7 +170,7 @@ void msc_vk_commands_finish(struct msc_vk *vk);
 void msc_vk_returned_finish(struct msc_vk *vk); // vk_copy.c: frees staging buffers of downloads
 enum msc_status msc_vk_upload(struct msc_vk *vk, const struct msc_vk_block *to, const void *from,
                               uint64_t n_bytes);
-// Allocates a block and uploads these bytes to it.
+// Allocates a block and uploads n_bytes from host memory to it.
 enum msc_status msc_vk_upload_new(struct msc_vk *vk, struct msc_vk_block **out, const void *from,
                                   uint64_t n_bytes);
 
@@ -177,9 +179,9 @@ struct msc_vk_copy {
     const struct msc_vk_block *from;
     uint64_t n_bytes;
 };
-// Releases the lock while waiting, so that other threads can record meanwhile.
+// Waits for the copies. Releases the lock while waiting, so that other threads can record commands.
 enum msc_status msc_vk_download(struct msc_vk *vk, const struct msc_vk_copy copies[], size_t n);
-// Runs what is recorded and waits for it.
+// Submits the recorded commands and waits for them.
 enum msc_status msc_vk_flush(struct msc_vk *vk);
 
 // ---- Device -----------------------------------------------------------------------------------
@@ -189,7 +191,7 @@ enum msc_status msc_vk_flush(struct msc_vk *vk);
 #define MSC_VK_MEDIUM_TILES 0xf8u
 #define MSC_VK_SMALL_TILES 0x80u
 
-// How kernels divide their work: a row of a table by device (vk_device.c).
+// How kernels divide their work on a device: a row of the table in vk_device.c.
 struct msc_vk_tuning {
     bool is_family_u;  // register tiles that read uniform texels; otherwise shared-memory tiles
     uint32_t lanes;    // invocations per workgroup of simple kernels
@@ -201,14 +203,14 @@ struct msc_vk_tuning {
 
 // How a product is divided. Family G: a workgroup computes a tile from factors in shared memory,
 // `depth` terms of the sums at a time; each invocation computes `row` x `col` outputs of the tile.
-// Family U: each invocation computes `row` x `col` outputs in registers; the number of invocations
-// per workgroup is computed as in family G.
+// Family U: each invocation computes `row` x `col` outputs in registers; `rows` and `cols`
+// determine only the number of invocations per workgroup.
 struct msc_vk_tile {
     uint32_t rows, cols, depth, row, col;
 };
 #define MSC_VK_MAX_TILES 12
 
-struct msc_vk_shape { // shape of a product; rows count all calls
+struct msc_vk_shape { // shape of a product; `rows` is the total over all calls
     uint64_t rows, cols, depth;
     bool is_integer;
 };
@@ -222,7 +224,7 @@ struct msc_vk_tuned {
 #define MSC_VK_BATCHES 8
 
 struct msc_vk_batch;    // commands recorded together
-struct msc_vk_returned; // vk_copy.c
+struct msc_vk_returned; // a staging buffer of downloads (vk_copy.c)
 
 struct msc_vk_timing { // totals over all dispatches of a shader
     uint64_t n;
@@ -243,7 +245,7 @@ struct msc_vk {
     VkInstance instance;
     VkDebugUtilsMessengerEXT messenger;
     PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger;
-    int n_messages; // atomic
+    int n_messages; // messages of the validation layer; accessed atomically
     VkPhysicalDevice physical;
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory_properties;
@@ -257,9 +259,9 @@ struct msc_vk {
     uint64_t arena_bytes; // usual size of an arena, if there is enough memory
     bool divides_exactly; // quotients and roots are rounded correctly; otherwise shaders correct
                           // them
-    bool keeps_denormals; // results below 2^-126 are not flushed to zero
+    bool keeps_denormals; // denormals (below 2^-126) are not flushed to zero
     bool stages_all;      // device memory is never mapped, even if that is possible
-    unsigned controls;    // enum msc_vk_control: guarantees that shaders request
+    unsigned controls;    // flags of enum msc_vk_control that all shaders request
     bool has_int64;       // shaders have 64-bit integers
     bool has_dot;         // uses the instruction for dot products of bytes
     bool prefers_int;     // multiplies bytes as integers instead of floats
@@ -267,8 +269,8 @@ struct msc_vk {
 
     struct msc_vk_arena **arenas;
     size_t n_arenas, arena_capacity;
-    size_t last_arena;                // index of the arena that the last block was taken from
-    uint64_t block_bytes, block_peak; // size of all blocks: now, maximum during a run
+    size_t last_arena;                // index of the arena of the last allocated block
+    uint64_t block_bytes, block_peak; // total size of blocks: now, peak during a run
     uint64_t besides_bytes;           // peak of temporary memory of one run
     uint32_t heap;                    // memory heap of the arenas
     bool has_budget;                  // the device reports how much of the heap is left
@@ -283,10 +285,10 @@ struct msc_vk {
     VkCommandPool command_pool;
     struct msc_vk_batch *batches;     // [MSC_VK_BATCHES]
     int batch;                        // index of the batch being recorded
-    double batch_work;                // most operations in a batch, unless a single call has more
+    double batch_work;                // maximum operations per batch, unless one call has more
     VkSemaphore timeline;             // counts finished batches
     uint64_t n_submitted;             // number of submitted batches
-    VkResult lost;                    // error that lost a batch; VK_SUCCESS: none is lost
+    VkResult lost;                    // error because of which a batch was lost; VK_SUCCESS: none
     struct msc_vk_returned *returned; // staging buffers of downloads
     size_t n_returned, returned_capacity;
     struct msc_vk_range ranges[MSC_VK_MAX_RANGES]; // memory accessed since the last barrier
@@ -298,7 +300,7 @@ struct msc_vk {
     struct msc_vk_timing *timings; // [MSC_VK_SHADER_COUNT]; NULL unless commands are timed
 };
 
-// Describes a device, as msc_vulkan_list does.
+// Fills in the description of a device that msc_vulkan_list returns.
 void msc_vk_describe(const struct msc_vk_api *api, VkPhysicalDevice device, int index,
                      struct msc_vulkan_device *out);
 enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_options *options);
@@ -310,8 +312,8 @@ void msc_vk_unlock(struct msc_vk *vk);
 enum msc_status msc_vk_check(VkResult result, const char *what);
 // vk_features.c: does the device have an extension of this name?
 enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, const char *name);
-// vk_features.c: does a device have everything that is required to open it? If not, `lack` names
-// what is missing: "has no …".
+// vk_features.c: does a device have all required features? If not, `lack` names a missing one: "has
+// no …".
 #define MSC_VK_LACK_BYTES 80
 bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
                     const struct msc_vk_api *api, VkPhysicalDevice device);
@@ -326,14 +328,14 @@ static inline uint32_t msc_vk_groups(uint64_t n, uint64_t each) {
 
 // ---- Tiles (vk_tiles.c) -----------------------------------------------------------------------
 
-// The tiles of the device's family. msc_vk_tile_is_possible: can the device run this tile?
+// The tiles of the device's family (U or G). msc_vk_tile_is_possible: can the device run this tile?
 int msc_vk_n_tiles(const struct msc_vk *vk);
 const struct msc_vk_tile *msc_vk_tile(const struct msc_vk *vk, int index);
 bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index);
 const char *msc_vk_tile_text(char text[40], const struct msc_vk_tile *t); // "64x64x16 by 8x4"
 
-// Chooses the tile for a shape: that of the most similar tuned shape or, if no tuned shape is
-// similar, the fastest tile by a rule.
+// Chooses the tile for a shape: the tile of the most similar tuned shape or, if no tuned shape is
+// similar, the fastest tile according to a cost model (msc_vk_choose_by_rule).
 int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape);
 int msc_vk_choose_by_rule(const struct msc_vk *vk, const struct msc_vk_shape *shape);
 

@@ -97,7 +97,8 @@ struct lines {
     int64_t n, count; // number of lines and of elements per line
 };
 
-// Finds lengths and strides. If each line gives one number, the output has only the kept dims.
+// Finds the lengths and strides of lines and kept dims. If each line gives one number, the output
+// has only the kept dims.
 static struct lines cut_lines(const struct msc_view *x, const struct msc_view *y,
                               const bool is_gone[], bool is_one) {
     int32_t in[MSC_MAX_DIMS], out[MSC_MAX_DIMS];

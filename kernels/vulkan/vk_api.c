@@ -9,7 +9,8 @@
 static const char loader[] = "libvulkan.so.1";
 
 enum msc_status msc_vk_api_load(struct msc_vk_api *api) {
-    // The library is never closed: threads and thread-local data of drivers outlive its last use.
+    // The loader is never closed, because threads and thread-local data of drivers may outlive its
+    // last use.
     void *library = dlopen(loader, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: cannot open the loader: %s", dlerror());

@@ -78,7 +78,7 @@
     X(vkGetSemaphoreCounterValue)                                                                  \
     X(vkQueueSubmit)
 
-// Members have Vulkan's names: api.vkCreateBuffer(...).
+// Each member has the name of its Vulkan function: api.vkCreateBuffer(...).
 struct msc_vk_api {
     PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
 #define X(name) PFN_##name name;
@@ -88,7 +88,8 @@ struct msc_vk_api {
 #undef X
 };
 
-// Load functions in three steps, in this order. MSC_E_DEVICE: the message names what is missing.
+// These load the functions in three steps, in this order. MSC_E_DEVICE: a library or function is
+// missing; the message names it.
 enum msc_status msc_vk_api_load(struct msc_vk_api *api);
 enum msc_status msc_vk_api_load_instance(struct msc_vk_api *api, VkInstance instance);
 enum msc_status msc_vk_api_load_device(struct msc_vk_api *api, VkDevice device);

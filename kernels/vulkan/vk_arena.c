@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-// The first memory type that is allowed and has all properties in `wanted`, or -1.
+// Returns the index of the first memory type that is allowed (a bit per type) and has all
+// properties in `wanted`, or -1.
 static int find_type(const struct msc_vk *vk, uint32_t allowed, VkMemoryPropertyFlags wanted) {
     const VkPhysicalDeviceMemoryProperties *p = &vk->memory_properties;
     for (uint32_t i = 0; i < p->memoryTypeCount; i++) {
@@ -17,8 +18,9 @@ static int find_type(const struct msc_vk *vk, uint32_t allowed, VkMemoryProperty
 }
 
 // Prefers device memory that the host can access (software drivers, integrated GPUs). On discrete
-// GPUs, the host can access only a small window of it, so all data is copied through staging
-// buffers, except for parameters, which the host writes and a shader reads once.
+// GPUs, the host can access only a small part of the device memory, so data is copied through
+// staging buffers. Parameters of calls are an exception: the host writes them directly, and a
+// shader reads them once.
 static int choose_type(const struct msc_vk *vk, uint32_t allowed, enum msc_vk_arena_kind kind) {
     const VkMemoryPropertyFlags device = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     const VkMemoryPropertyFlags host =

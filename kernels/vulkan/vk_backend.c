@@ -43,7 +43,8 @@ static enum msc_status vulkan_init(struct msc_vk_backend *b) {
     MSC_TRY(b->base.options.fallback->open(&b->host, &b->base.options));
     char shaders[MSC_HASH_TEXT_BYTES];
     msc_hash_format(shaders, hash_shaders());
-    // The line of the fallback backend identifies the kernels of steps that run on the host.
+    // The numerics line of the fallback backend identifies the kernels of steps that run on the
+    // host.
     snprintf(
         b->numerics, sizeof(b->numerics),
         "vulkan/%d %.100s, %.200s, family %s, %s%s, shaders %.8s; %.200s", MSC_VK_KERNELS_VERSION,
@@ -82,7 +83,7 @@ int msc_vulkan_n_messages(const struct msc_backend *b) {
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-// Does the step have constants that are too large for a block?
+// Does the step have a constant that is too large for a block?
 static bool has_large_constants(const struct msc_vk_backend *b, const struct msc_plan *plan,
                                 const struct msc_step *step) {
     for (int32_t i = 0; i < step->n_joints; i++) {
@@ -190,15 +191,15 @@ static bool vulkan_quantizes(const struct msc_backend *base, const struct msc_st
     return p->family && p->is_one_float;
 }
 
-// Calls changed to the form that their family supports. Quantised variants that the family does not
-// write are removed, and the float32 outputs then get memory. Inputs that the family cannot read as
-// integers are converted to floats.
+// Calls in the form that their family supports. Quantised variants that the family does not write
+// are removed from the calls, and the float32 outputs then get memory. Inputs that the family
+// cannot read as integers are converted to floats.
 struct run {
     int n;
     int32_t n_inputs;
     struct msc_call calls[MSC_VK_MAX_CALLS];
     struct msc_view *inputs;      // [n][n_inputs]; NULL: unchanged
-    struct msc_vk_block **floats; // [n_inputs][n], inputs converted to floats
+    struct msc_vk_block **floats; // [n_inputs][n] inputs converted to floats
     struct msc_view outputs[MSC_VK_MAX_CALLS];
     struct msc_vk_block *made[MSC_VK_MAX_CALLS];
 };
@@ -223,7 +224,7 @@ static enum msc_status prepare_calls(struct run *r, const struct prepared *p,
     return MSC_OK;
 }
 
-// Is there a call whose input k must be converted to floats for the family?
+// Must input k be converted to floats for the family, in at least one call?
 static bool is_float_input(const struct run *r, const struct prepared *p, int32_t k) {
     for (int i = 0; i < r->n; i++) {
         const struct msc_quant *q = r->calls[i].inputs[k].quant;

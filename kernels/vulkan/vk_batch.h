@@ -11,10 +11,10 @@
 
 // Dispatches per batch; a full batch is submitted.
 #define MSC_VK_BATCH_DISPATCHES 256
-// Approximate operations per batch. Drivers consider a device hung and reset it if a batch runs for
-// some seconds: recent amdgpu after 2 s on any of its queues, i915 after 7.5 s. Slow integrated
-// GPUs do about 10^11 operations per second, slow discrete GPUs ten times as many. A batch keeps a
-// fast GPU busy for at least a millisecond, while the host records the next batch.
+// Maximum approximate operations per batch. Drivers consider a device hung and reset it if a batch
+// runs for some seconds: amdgpu after 2 s, i915 after 7.5 s. Slow integrated GPUs do about 10^11
+// operations per second, slow discrete GPUs ten times as many. A batch keeps a fast GPU busy for at
+// least a millisecond, while the host records the next batch.
 #define MSC_VK_BATCH_WORK_DISCRETE 1e11
 #define MSC_VK_BATCH_WORK_OTHERS 2e10
 #define MSC_VK_STAGING_BYTES ((uint64_t)8 << 20)
@@ -31,7 +31,7 @@ struct msc_vk_batch {
     int n_dispatches;
     double work;
     bool is_recording;
-    bool is_timed; // its timestamps have yet to be read
+    bool is_timed; // the batch has timestamps that are not read yet
     VkQueryPool queries;
     enum msc_vk_shader shaders[MSC_VK_BATCH_DISPATCHES]; // shader of each timed dispatch
 };
@@ -41,9 +41,10 @@ enum msc_status msc_vk_begin(struct msc_vk *vk, struct msc_vk_batch **out);
 enum msc_status msc_vk_submit(struct msc_vk *vk);
 // Submits what is recorded and waits for all batches; the lock is released meanwhile.
 enum msc_status msc_vk_submit_and_wait(struct msc_vk *vk);
-// Is nothing recorded and nothing running?
+// Are no commands recorded and none running?
 bool msc_vk_is_idle(struct msc_vk *vk);
-// Notes the ranges that the next command accesses; inserts a barrier before the command if needed.
+// Records the ranges that the next command accesses; inserts a barrier before the command if
+// needed.
 void msc_vk_touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk_range ranges[],
                   int n);
 // Called after a dispatch: writes timestamps; submits the batch if the device is idle or the batch

@@ -1,5 +1,6 @@
 // Stores the driver's compiled pipelines on disk. A file is used only if its header matches this
-// schema, device and driver, and if its contents match their hash. Any other file is ignored.
+// schema, device and driver, and if its contents match the hash in the header. Any other file is
+// ignored.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -44,7 +45,7 @@ static char *path_of(const struct msc_vk *vk, struct msc_arena *arena) {
     return name ? msc_path_join(arena, vk->cache_folder, name) : NULL;
 }
 
-// Returns the pipeline data of the driver in the file; *n_bytes is 0 if the file cannot be used.
+// Returns the driver's pipeline data inside the file; *n_bytes is 0 if the file cannot be used.
 static const void *vk_cache_check(const struct msc_vk *vk, const char *file, size_t file_bytes,
                                   size_t *n_bytes) {
     struct header found;

@@ -44,7 +44,7 @@ static enum msc_status run_shader(struct msc_vk_backend *b, uint32_t which, enum
     return msc_vk_dispatch(b->vk, &d);
 }
 
-// Converts a view into a block, in the direction of `which`.
+// Converts a view into a block, in the direction `which`.
 static enum msc_status convert(struct msc_vk_backend *b, uint32_t which, const struct msc_view *in,
                                const struct msc_vk_block *out, enum msc_dtype bytes,
                                const struct msc_quant *q) {

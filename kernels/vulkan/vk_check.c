@@ -1,4 +1,5 @@
-// Helpers for all files that use an open device: checks results of Vulkan's functions; the lock.
+// Helpers for all files that use an open device: they check results of Vulkan's functions, and take
+// and release the lock.
 #include "kernels/vulkan/vk.h"
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// After this many dispatches, the host checks whether the device is idle.
+// The host checks whether the device is idle once per this many dispatches.
 #define LOOK_EVERY 8
 
 // ---- Life cycle -------------------------------------------------------------------------------
@@ -50,8 +50,8 @@ static enum msc_status create_timeline(struct msc_vk *vk) {
                         "a semaphore");
 }
 
-// Sets up timestamps around every dispatch, if MSC_VULKAN_TIME=1 is set and the device supports
-// them.
+// Allocates the totals for timing dispatches, if MSC_VULKAN_TIME=1 is set and the device supports
+// timestamps.
 static enum msc_status create_timings(struct msc_vk *vk) {
     const char *value = getenv("MSC_VULKAN_TIME");
     if (value && strcmp(value, "1") == 0 && vk->properties.limits.timestampComputeAndGraphics) {
@@ -136,8 +136,8 @@ void msc_vk_touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk
 
 // ---- Lost batches -----------------------------------------------------------------------------
 
-// Recording reported success, and later commands use the results of recorded commands. So if a
-// batch cannot run, no data on the device can be trusted.
+// Fails if a batch was lost. Recording its commands reported success, and later commands use their
+// results. So no data on the device can be trusted.
 static enum msc_status check_lost(const struct msc_vk *vk) {
     if (vk->lost == VK_SUCCESS || vk->lost == VK_ERROR_DEVICE_LOST) {
         return msc_vk_check(vk->lost, "a batch");
@@ -151,7 +151,8 @@ static enum msc_status lose(struct msc_vk *vk, VkResult result) {
     return check_lost(vk);
 }
 
-// Checks the result of a query about batches. If memory was short, the query may be repeated.
+// Checks the result of a query about batches. A query that ran out of memory does not lose the
+// batch and may be repeated.
 static enum msc_status check_batch(struct msc_vk *vk, VkResult result) {
     return result == VK_ERROR_DEVICE_LOST ? lose(vk, result) : msc_vk_check(result, "a batch");
 }
@@ -246,7 +247,8 @@ static VkResult submit_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
     VkResult result = vk->api.vkQueueSubmit(vk->queue, 1, &info, VK_NULL_HANDLE);
     bool is_short =
         result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    // If memory was short, wait for earlier batches, which release their memory when they are done.
+    // If there was not enough memory, wait for earlier batches, which release their memory when
+    // they are done.
     if (is_short && wait_until(vk, vk->n_submitted) == VK_SUCCESS) {
         result = vk->api.vkQueueSubmit(vk->queue, 1, &info, VK_NULL_HANDLE);
     }

@@ -1,5 +1,5 @@
 // Matrix products in forms and types that the fast families do not support, and Einsum of one or
-// two operands. Each is described by a list of axes with a stride in every operand.
+// two operands. Each product is described by a list of axes with a stride in every operand.
 #include "graph/einsum.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"
@@ -8,7 +8,7 @@
 
 struct contraction {
     int n_out, n_axes;                // axes of the output, then the summed axes
-    int32_t axes[MSC_EINSUM_AXES][4]; // length; strides in a, b and c (shaders/contract.comp)
+    int32_t axes[MSC_EINSUM_AXES][4]; // length; strides in a, b, c (shaders/contract.comp)
     bool has_b, has_c;
     float alpha, beta;
 };

@@ -1,7 +1,8 @@
 // Makes shaders request exact float behaviour (SPV_KHR_float_controls, in SPIR-V since 1.4).
-// Otherwise a driver may flush denormals to zero and assume that no number is NaN or infinite:
-// x < 0 ? 0 : x may then be 0 for NaN. Shaders are compiled without such modes; before a shader is
-// passed to a device, the modes that the device supports are added to the code.
+// Otherwise a driver may flush denormals to zero. It may also assume that no number is NaN or
+// infinite; a clamp at 0 that keeps NaN (x < 0 ? 0 : x) may then give 0 for NaN. Shaders are
+// compiled without such execution modes. Before a shader is passed to a device, the modes that the
+// device supports are added to its code.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -36,7 +37,8 @@ static uint32_t first_word(int n_words, uint32_t op) {
     return (uint32_t)n_words << 16 | op;
 }
 
-// Finds where execution modes may be inserted: after the entry point. Our shaders have one each.
+// Finds the position after the entry point, at which execution modes may be inserted. Each of our
+// shaders has one entry point.
 static size_t find_modes(const uint32_t words[], size_t n, uint32_t *entry) {
     size_t i = HEADER_WORDS;
     while (i < n && (words[i] & 0xffffu) != OP_ENTRY_POINT && words[i] >> 16 > 0) {

@@ -9,11 +9,11 @@
 //     digits  used if sums are too large for `integer` and there is no shader for `int`: the input
 //             is split into digits, whose products are added as int32 (kernels/lowering/digits.h)
 //
-// The last three give the same integer sums; a bias rounded to the step of the sums is added to
-// them as integers (kernels/backend.h). All ways except digits take one dispatch, which also
-// applies the bias and the limits and writes the quantised variants; if the shader cannot read
-// bytes, another dispatch first converts them to floats. Further joints of the step take one more
-// dispatch. Calls computed in the same way share dispatches.
+// The last three give the same integer sums; a bias that is rounded to the scale of the sums is
+// added to them as integers (kernels/backend.h). All ways except digits take one dispatch, which
+// also applies the bias and the clip bounds and writes the quantised variants. If the shader cannot
+// read bytes, another dispatch first converts them to floats. Further joints of the step take one
+// more dispatch. Calls computed in the same way share dispatches.
 #include "kernels/vulkan/vk_conv_gemm.h"
 
 #include "base/alloc.h"
@@ -83,7 +83,7 @@ enum way {
     BY_DIGITS,
 };
 
-// How a call is computed. Calls whose jobs differ at most in `pack` run together.
+// How a call is computed. Calls run together if their jobs are equal except for `pack`.
 struct job {
     enum way way;
     bool by_channel; // the input has a scale per channel: `way` is BY_VALUE or BY_INTEGER
@@ -92,8 +92,8 @@ struct job {
     const struct msc_vk_pack *pack;
 };
 
-// Chooses the way to multiply integers x = q - zero point by integers w. Leaves BY_VALUE if sums
-// may not fit.
+// Chooses the way to multiply integers x = q - zero point by integers w. Keeps BY_VALUE if sums
+// might overflow.
 //
 // Let L be the largest |x| and R the largest sum of |w| over a channel. The magnitude of every
 // partial sum of products x * w is at most L * R, in any order of addition.
@@ -164,15 +164,15 @@ static bool go_together(const struct job *a, const struct job *b) {
 struct run {
     const struct msc_vk_conv_gemm *k;
     struct msc_vk_backend *b;
-    struct job job; // common to all calls; pack is not used
+    struct job job; // of all calls; `pack` is not used
     int n;
     struct msc_call calls[MSC_VK_MAX_CALLS];
     const struct msc_vk_pack *packs[MSC_VK_MAX_CALLS];
     struct msc_vk_block *floats[MSC_VK_MAX_CALLS]; // the input as floats, for shaders that cannot
                                                    // read bytes
-    struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls that only want variants
+    struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls whose output has no data
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS];
-    struct msc_vk_block *tails[MSC_VK_MAX_CALLS];         // of integer jobs by channel
+    struct msc_vk_block *tails[MSC_VK_MAX_CALLS];         // only for BY_INTEGER and by_channel
     const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // blocks of the outputs, or `made`
 };
 
@@ -180,7 +180,7 @@ static uint64_t n_outputs(const struct run *r) {
     return (uint64_t)msc_view_n_elements(&r->calls[0].outputs[0]);
 }
 
-// Converts the input's bytes to floats, for shaders that cannot read bytes.
+// Converts the inputs from bytes to floats, for shaders that cannot read bytes.
 static enum msc_status vk_conv_gemm_expand(struct run *r, const struct msc_vk_bytes bytes[]) {
     const struct msc_view *first = &r->calls[0].inputs[r->k->input];
     uint64_t n = (uint64_t)msc_view_n_elements(first);
@@ -210,7 +210,8 @@ static struct msc_vk_bytes bytes_of(const struct run *r, const struct msc_view *
     return msc_vk_bytes_digit(in, d->shift * digit, msc_digits_mask(d, digit));
 }
 
-// Computes one product. All ways except digits need only one. `ends`: its result is the output.
+// Computes one product; only BY_DIGITS needs several. `ends`: the result of this product is the
+// output.
 static enum msc_status vk_conv_gemm_multiply(struct run *r, int digit, bool ends) {
     const struct msc_vk_conv_gemm *k = r->k;
     struct msc_vk_gemm_call gemm[MSC_VK_MAX_CALLS];

@@ -17,7 +17,7 @@ struct msc_vk_conv_gemm {
     int32_t weight_slot, bias_slot; // slots of the edits of weight and bias; MSC_NO_ID: none
     struct msc_vk_gemm *gemm;
     bool has_limits;
-    struct msc_vk_program *epilogues[2]; // what follows the anchor; what follows anchor and limits
+    struct msc_vk_program *epilogues[2]; // joints after the anchor; joints after anchor and clip
 };
 
 // The form in which a weight is packed.
@@ -31,28 +31,28 @@ enum msc_vk_pack_kind {
 struct msc_vk_pack {
     struct msc_vk_block *weight;
     struct msc_vk_block *tail; // rows of numbers per channel, see msc_vk_gemm_call
-    int64_t largest;           // maximum over channels of sum |q - z|; 0 for floats
+    int64_t largest;           // maximum of sum |q - z| over output channels; 0 for floats
 };
 
 // Weights and bias under edits.
 struct msc_vk_variant {
     const struct msc_vk_conv_gemm *kernel;
-    struct msc_array *elements; // the weight before quantisation
+    struct msc_array *elements; // the weight before it is quantised
     struct msc_quant quant;     // copied from the edit; bits is 0 for float weights
     struct msc_bias bias;
     bool is_integer, fits_bytes;
-    enum msc_vk_pack_kind integers;              // form in which an integer weight was packed first
+    enum msc_vk_pack_kind integers;              // form in which `weights` packed an integer weight
     struct msc_vk_pack packs[MSC_VK_PACK_KINDS]; // made when first needed
 };
 
 enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_backend *b,
                                 struct msc_vk_variant *v, enum msc_vk_pack_kind kind);
-// Makes a tail like that of a pack, but with each scale multiplied by the input's scale for the
-// channel. The caller frees it.
+// Makes a tail like msc_vk_pack.tail, but multiplies the scale of each channel by the input's scale
+// for that channel. The caller frees the tail.
 enum msc_status msc_vk_tail_by_channel(struct msc_vk_block **out, struct msc_vk_backend *b,
                                        const struct msc_vk_variant *v,
                                        const struct msc_quant *input);
-// The next two functions implement msc_vk_family.weights and its release.
+// The next two functions implement the members of msc_vk_family that pack and release weights.
 enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,
                                          size_t *n_bytes);

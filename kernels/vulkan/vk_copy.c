@@ -111,8 +111,9 @@ struct place {
     uint64_t at; // bytes of this copy that are done
 };
 
-// Goes through the copies from position `p` until the staging buffer is full. A first pass records
-// them; a second pass, when they are done, copies the data out of the buffer.
+// Goes through the copies from position `p` until the staging buffer is full. The first pass
+// records the copies. The second pass, when they are done, copies the data out of the staging
+// buffer.
 static enum msc_status vk_copy_pass(struct msc_vk *vk, struct place *p,
                                     struct msc_vk_arena *through, const struct msc_vk_copy copies[],
                                     size_t n, bool is_recording) {

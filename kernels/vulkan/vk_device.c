@@ -13,16 +13,16 @@
 
 // ---- Tuning -----------------------------------------------------------------------------------
 
-// The tuning of a device is the first row that matches; vendor 0 matches any. Numbers for GPUs
-// follow common practice; numbers for software drivers were measured on lavapipe.
+// The tuning of a device is the first row that matches; vendor 0 matches any vendor. Numbers for
+// GPUs follow common practice; numbers for software drivers were measured on lavapipe.
 static const struct {
     uint32_t vendor;
     bool is_software;
     struct msc_vk_tuning tuning;
 } rows[] = {
-    // llvmpipe ends the loops of an invocation after 65,535 iterations in total. Drivers reset a
-    // GPU if one invocation takes seconds; with fewer iterations than that, the host is already
-    // faster.
+    // llvmpipe ends the loops of an invocation after 65,535 iterations in total. Drivers of GPUs
+    // reset the device if one invocation takes seconds. The limit for GPUs takes less time than
+    // that; with more iterations, the host is faster anyway.
     {0, true, {true, 64, 64, 4, MSC_VK_SMALL_TILES, 60000}},
     {0x10de, false, {false, 256, 4, 64, MSC_VK_ALL_TILES, 1 << 24}}, // NVIDIA
     {0, false, {false, 128, 4, 64, MSC_VK_MEDIUM_TILES, 1 << 24}},
@@ -261,7 +261,8 @@ int msc_vulkan_first_gpu(void) {
     return -1;
 }
 
-// Chooses the size of arenas: large, so that the blocks of one dispatch are usually in one arena.
+// Chooses the size of arenas. It is large, so that the blocks of one dispatch are usually in one
+// arena.
 static uint64_t choose_arena_bytes(const struct msc_vk *vk) {
     const VkPhysicalDeviceMemoryProperties *m = &vk->memory_properties;
     uint64_t heap = 0;
@@ -275,8 +276,8 @@ static uint64_t choose_arena_bytes(const struct msc_vk *vk) {
     return bytes < range ? bytes / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT : range;
 }
 
-// Limits blocks to what shaders can read: they index with 31 bits, and family U reads blocks as
-// texels of one float, whose number is limited.
+// Limits the size of blocks to what shaders can read. Shaders index with 31 bits, and family U
+// reads blocks as texels of one float, whose number is limited by the device.
 static void limit_blocks(struct msc_vk *vk) {
     const VkPhysicalDeviceLimits *l = &vk->properties.limits;
     uint64_t texels = (uint64_t)l->maxTexelBufferElements * sizeof(float);
@@ -290,7 +291,7 @@ static void limit_blocks(struct msc_vk *vk) {
     vk->arena_bytes = choose_arena_bytes(vk);
 }
 
-// For tests: MSC_VULKAN_GROUPS limits the number of workgroups along an axis.
+// For tests: MSC_VULKAN_GROUPS limits the number of workgroups along each axis.
 static void limit_groups(VkPhysicalDeviceLimits *l) {
     const char *wish = getenv("MSC_VULKAN_GROUPS");
     unsigned long most = wish ? strtoul(wish, NULL, 10) : 0;

@@ -1,11 +1,12 @@
-// Records dispatches: writes the rows of their calls, binds blocks and notes which are accessed.
+// Records dispatches: writes the rows of their calls, binds blocks, and records which ranges are
+// accessed.
 #include "kernels/vulkan/vk_batch.h"
 
 #include <assert.h>
 #include <string.h>
 
-// Assumed operations of an invocation if a dispatch does not give its work: little for each of a
-// few elements.
+// Assumed operations of an invocation if a dispatch does not specify its work: an invocation then
+// does little work for each of a few elements.
 #define INVOCATION_WORK 256.0
 
 void msc_vk_dispatch_init(struct msc_vk_dispatch *d, const struct msc_vk_pipeline *pipeline,
@@ -25,7 +26,7 @@ struct part {
     const struct msc_vk_dispatch *d;
     int n;
     int calls[MSC_VK_MAX_CALLS];
-    struct msc_vk_range ranges[MSC_VK_MAX_BINDINGS]; // first to last block at each binding
+    struct msc_vk_range ranges[MSC_VK_MAX_BINDINGS]; // from first to last block, per binding
 };
 
 static bool is_texel(enum msc_vk_kind kind) {
@@ -41,8 +42,8 @@ static bool are_together(const struct msc_vk_dispatch *d, int a, int b) {
     return true;
 }
 
-// The range that covers the blocks of all calls at one binding. Shaders can access all of it, so it
-// counts as accessed. Texel views cover a whole arena.
+// The range that covers the blocks of all calls at one binding. Shaders can access the whole range,
+// so all of it counts as accessed. Texel views cover a whole arena.
 static struct msc_vk_range vk_dispatch_hull(const struct part *p, int binding) {
     const struct msc_vk_dispatch *d = p->d;
     const struct msc_vk_block *first = d->calls[p->calls[0]].blocks[binding];
@@ -76,8 +77,8 @@ static uint64_t row_bytes(const struct msc_vk_dispatch *d) {
     return (uint64_t)(d->n_bindings + d->n_row) * sizeof(uint32_t);
 }
 
-// Writes the row of each call: for each binding the offset of its block, in units of the elements
-// read there, and then the parameters.
+// Writes the row of each call: first the offset of the block at each binding, in elements of that
+// binding, then the parameters.
 static void write_rows(const struct part *p, uint32_t *rows) {
     const struct msc_vk_dispatch *d = p->d;
     for (int i = 0; i < p->n; i++) {
@@ -91,7 +92,7 @@ static void write_rows(const struct part *p, uint32_t *rows) {
     }
 }
 
-// If the batch has no room for the rows and the work of a part, begins the next batch.
+// Begins the next batch if the current batch has no room for the rows and the work of a part.
 static enum msc_status take_room(struct msc_vk *vk, struct msc_vk_batch **b, uint64_t n_bytes,
                                  double work) {
     MSC_TRY(msc_vk_begin(vk, b));

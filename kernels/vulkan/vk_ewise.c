@@ -80,7 +80,8 @@ static bool has_power(const struct msc_ewise *e) {
     return false;
 }
 
-// The place of a value in the shader: operands first, registers from 8 on, then the output.
+// The index of a value in the shader: operands come first, registers begin at 8, and the output is
+// last.
 static uint32_t place_of(const struct msc_ewise *e, int32_t ref) {
     int32_t place = msc_ewise_place(e, ref);
     if (place < e->n_operands) {
@@ -182,7 +183,8 @@ void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b) 
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// The block of an operand. `made` is the input converted from integers to floats, or NULL.
+// The block of an operand. `made` is the block of the input after conversion from integers to
+// floats, or NULL.
 static const struct msc_vk_block *operand_block(const struct operand *o,
                                                 const struct msc_call *call,
                                                 const struct msc_vk_block *anchor,

@@ -2,7 +2,7 @@
 #include "kernels/lowering/families.h"
 #include "kernels/vulkan/vk_joint.h"
 
-// By family of joints (kernels/lowering/families.h).
+// Shader families by family of joints (kernels/lowering/families.h).
 static const struct msc_vk_family *const by_family[MSC_FAMILY_COUNT] = {
     [MSC_FAMILY_CONV] = &msc_vk_conv,
     [MSC_FAMILY_LINEAR] = &msc_vk_linear,
@@ -21,7 +21,8 @@ static const struct msc_vk_family *const by_family[MSC_FAMILY_COUNT] = {
     [MSC_FAMILY_DEPTH_SPACE] = &msc_vk_depth_space,
 };
 
-// By operator: used if by_family has no entry, as for the reference family.
+// Shader families by operator: used if by_family has no entry, for example for the reference
+// family.
 static const struct msc_vk_family *const by_op[MSC_OP_COUNT] = {
     [MSC_OP_RNN] = &msc_vk_recurrent,
     [MSC_OP_GRU] = &msc_vk_recurrent,

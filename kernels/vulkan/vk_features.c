@@ -23,7 +23,7 @@ enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, cons
 }
 
 // Uses the instruction for dot products of bytes if the device reports that it is fast. For tests,
-// MSC_VULKAN_DOT overrides this: 1 uses the instruction even if it is slow; 0 uses floats wherever
+// MSC_VULKAN_DOT overrides this: 1 uses the instruction even if it is slow; 0 uses float sums if
 // they are exact for any input; "emulate" uses integer sums without the instruction.
 static enum msc_status find_dot(struct msc_vk *vk) {
     const char *wish = getenv("MSC_VULKAN_DOT");
@@ -47,8 +47,8 @@ static enum msc_status find_dot(struct msc_vk *vk) {
     return MSC_OK;
 }
 
-// Sets tuning.slots to the number of multiprocessors, each of which runs one or two workgroups, if
-// the driver reports it (only NVIDIA's drivers do).
+// Sets tuning.slots to the number of multiprocessors, if the driver reports it (only NVIDIA's
+// drivers do). Each multiprocessor runs one or two workgroups at a time.
 static enum msc_status find_slots(struct msc_vk *vk) {
     bool is_there;
     MSC_TRY(msc_vk_find_extension(&is_there, vk, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME));
@@ -79,7 +79,7 @@ static int find_queue_family(const struct msc_vk_api *api, VkPhysicalDevice devi
 bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
                     const struct msc_vk_api *api, VkPhysicalDevice device) {
     VkPhysicalDeviceProperties p;
-    // Both of these features are optional in Vulkan 1.2.
+    // Not all devices have timeline semaphores and buffers of bytes.
     VkPhysicalDeviceVulkan12Features has = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
     VkPhysicalDeviceFeatures2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,

@@ -13,7 +13,7 @@ struct fourier { // see shaders/fourier.comp
     int64_t length, available, stride;
 };
 
-// Reads a parameter that is one constant number. *n is how many numbers it has.
+// Reads a parameter that is at most one constant number. *n is the number of values that it has.
 static bool read_number(int64_t *out, int *n, const struct msc_vk_joint_desc *d, const char *key) {
     int position = msc_joint_operand(d->joint, key);
     bool is_operand = position > 0 && position < d->n_x && d->x[position].dtype != MSC_DTYPE_NONE;
@@ -72,8 +72,8 @@ static bool describe_frames(struct fourier *f, const struct msc_vk_joint_desc *d
     return true;
 }
 
-// Makes the shader's numbers: the dims, then cosine and sine of the fractions of a full turn. *out
-// is owned by the caller (msc_free).
+// Makes the shader's numbers: the dims, then cosine and sine of the angles 2 pi i / length. The
+// caller frees *out (msc_free).
 static enum msc_status make_numbers(int32_t **out, const struct fourier *f,
                                     const struct msc_view *y) {
     int32_t *numbers = msc_alloc_zero(2 * (size_t)(f->n_dims + f->length), sizeof(numbers[0]));

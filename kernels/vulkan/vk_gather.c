@@ -1,4 +1,4 @@
-// Joints that move elements of any type: gathers, repeats, padding, depth to space. Each is
+// Joints that move elements of any type: gathers, repeats, padding, depth to space. Each joint is
 // described by the output's dims and the input stride of each dim.
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"
@@ -17,7 +17,7 @@ struct gather {
     int n_dims;
     struct dim dims[MAX_DIMS];
     int n_indices;
-    int32_t indices[MSC_MAX_DIMS][2]; // stride and length of the axis that each index selects from
+    int32_t indices[MSC_MAX_DIMS][2]; // stride and length of the axis that each index refers to
     enum mode mode;
     double fill;
     int fill_operand; // index of the operand that gives the fill value; 0: none
@@ -109,7 +109,7 @@ static bool describe_broadcast(struct gather *g, const struct msc_vk_joint_desc 
 }
 
 // Adds dims whose input coordinates are the output coordinates minus `begins`. The mode determines
-// what is read outside of the input.
+// the value of elements outside of the input.
 static void add_shifted(struct gather *g, const struct msc_view *x, const struct msc_view *y,
                         const int64_t begins[]) {
     int32_t strides[MSC_MAX_DIMS];

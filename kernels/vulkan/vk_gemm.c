@@ -131,7 +131,7 @@ static int64_t n_taps(const struct msc_vk_gemm_desc *desc) {
 }
 
 // Loop turns of depthwise.comp per output: over planes, rows and columns of the window, then over
-// the quantised forms of the output.
+// the quantised variants of the output.
 static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
     uint64_t turns = 0;
     for (int i = d->n_spatial - 1; i >= 0; i--) {
@@ -140,7 +140,8 @@ static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
     return turns + 2 * (3 - (uint64_t)d->n_spatial) + 6 * (MSC_VK_MAX_QUANTIZED + 1);
 }
 
-// Does the device allow as many loop turns as the sums and the quantised forms of the outputs need?
+// Does the device allow as many loop turns as the sums and the quantised variants of the outputs
+// need?
 static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct msc_vk *vk) {
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
     uint64_t taps = (uint64_t)n_taps(desc), channels = (uint64_t)w.channels;
@@ -150,7 +151,7 @@ static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct m
                                  depthwise_turns(desc->window));
     }
     // Family U loops over quads of channels per tap. Family G loops over the terms of a tile's
-    // sums, and loads the next terms.
+    // sums, and takes further turns to load the next terms.
     return msc_vk_can_turn(
         vk, more + (vk->tuning.is_family_u ? taps * (channels / 4 + 2) : 2 * taps * channels));
 }
@@ -227,7 +228,7 @@ bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b
 // The shader of a dispatch, and how its calls are divided into workgroups.
 struct choice {
     enum msc_vk_shader shader;
-    uint32_t constants[MSC_VK_CONV_G_CONSTANTS]; // no other shader here has more constants
+    uint32_t constants[MSC_VK_CONV_G_CONSTANTS]; // of these shaders, conv_g has the most
     enum msc_vk_kind x_kind, w_kind;
     uint32_t groups[3];
     uint32_t per_lane;
@@ -350,8 +351,8 @@ static void vk_gemm_fill_call(struct msc_vk_call *c, const struct msc_vk_gemm_ca
     memcpy(&c->row[X_SCALE], &call->x_scale, sizeof(call->x_scale));
     msc_vk_put_bytes(&c->row[BYTES], &call->bytes);
     msc_vk_put_quantized(c, &c->row[FORMS], call->quantized, call->n_quantized);
-    // An output that is not written gets the block of the other output, so that the dispatch does
-    // not wait for another block.
+    // The binding of an output that is not written gets the block of the other output, so that the
+    // dispatch does not have to wait for a third block.
     c->blocks[2] = call->y ? call->y : &c->quantized;
     c->blocks[5] = call->n_quantized > 0 ? &c->quantized : call->y;
 }
@@ -360,8 +361,8 @@ static double n_groups(const uint32_t groups[3]) {
     return (double)groups[0] * groups[1] * groups[2];
 }
 
-// Runs as many dispatches as the device's limits require, nearly always one. `work` is the work of
-// all dispatches together.
+// Runs as many dispatches as the device's limits require, nearly always one. `work` is the total
+// work of all dispatches.
 static enum msc_status dispatch_parts(struct msc_vk *vk, struct msc_vk_dispatch *d,
                                       struct push *push, const uint32_t groups[3], double work) {
     const uint32_t *most = vk->properties.limits.maxComputeWorkGroupCount;

@@ -11,10 +11,10 @@
 #include "kernels/lowering/gemm.h"
 #include "kernels/vulkan/vk_kernels.h"
 
-// The types of the factors: activations by weights.
+// The types of the factors: the activations, then the weights.
 enum msc_vk_unit {
     MSC_VK_UNIT_FLOATS,
-    MSC_VK_UNIT_BYTES, // stored bytes (as integers or dequantised) by floats
+    MSC_VK_UNIT_BYTES, // stored bytes (read as integers or dequantised) by floats
     MSC_VK_UNIT_INT,   // stored bytes by signed bytes, with int32 sums
     MSC_VK_UNIT_COUNT
 };
@@ -24,7 +24,7 @@ struct msc_vk_gemm_desc {
     // gives output row r.
     const struct msc_gemm_desc *window;
     int64_t n_z;                    // number of products or groups
-    int64_t n_rows, n_cols, depth;  // size of one product; depth: channels per tap
+    int64_t n_rows, n_cols, depth;  // size of one product; `depth` counts channels per tap
     int64_t x_row, y_row;           // elements from one row to the next
     int64_t x_step, w_step, y_step; // elements from one product to the next
 };
@@ -34,9 +34,9 @@ struct msc_vk_gemm;
 // The shape of the weight that a product reads: [z][taps * channels][row], padded with zeros. For
 // MSC_VK_UNIT_INT, a word holds the bytes of four channels: [z][taps * channels / 4][row][4].
 struct msc_vk_gemm_weight {
-    int64_t channels;  // depth, rounded up
-    int64_t row;       // n_cols, rounded up
-    bool is_depthwise; // the shape is [taps][all channels] instead
+    int64_t channels;  // desc.depth, rounded up
+    int64_t row;       // desc.n_cols, rounded up
+    bool is_depthwise; // the weight's shape is [taps][all channels] instead
 };
 
 // Describes a convolution or linear layer.
@@ -54,13 +54,13 @@ bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b
 struct msc_vk_gemm_call {
     const struct msc_vk_block *x, *w;
     const struct msc_vk_block *y; // NULL: only the quantised variants of y are written
-    // Four rows with a number per output channel: scales, biases, sums of the weights (for
+    // Four rows with one number per output channel each: scales, biases, sums of the weights (for
     // MSC_VK_UNIT_INT), integer biases (for MSC_VK_INTEGER_BIAS). May be NULL.
     const struct msc_vk_block *tail;
     bool has_scales, has_one_scale, has_limits;
     enum msc_vk_bias bias; // MSC_VK_INTEGER_BIAS: float sums must be integers below 2^24
     float x_scale;
-    struct msc_vk_bytes bytes;             // how bytes of x are read, unless the unit is floats
+    struct msc_vk_bytes bytes;             // how bytes of x are read (not for UNIT_FLOATS)
     const struct msc_quantized *quantized; // variants of y (msc_vk_can_write)
     int32_t n_quantized;
 };

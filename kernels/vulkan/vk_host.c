@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 
 struct msc_vk_host_step {
-    struct msc_step step; // a copy that has the kernel of the fallback backend
+    struct msc_step step; // a copy of the step, with the fallback backend's kernel
 };
 
 enum msc_status msc_vk_host_prepare(struct msc_vk_host_step **out, struct msc_vk_backend *b,

@@ -10,7 +10,7 @@ static bool is_float(const struct msc_vk_joint_desc *d) {
     return is;
 }
 
-// Reads a list attribute of n numbers; an empty list gives `otherwise` for all.
+// Reads a list attribute of n numbers. If the list is empty, sets all n numbers to `otherwise`.
 static bool vk_image_read_list(int64_t out[], const struct msc_vk_joint_desc *d, const char *key,
                                int n, int64_t otherwise) {
     int found = msc_joint_attr_list(d->joint, key, out, n);

@@ -8,10 +8,10 @@
 // The operands that shaders/integer.comp binds before y.
 enum { A, SCALE_A, ZERO_A, B, SCALE_B, ZERO_B, SCALE_Y, ZERO_Y, BIAS, N_OPERANDS };
 
-// The maximum number of products per sum: more might not fit int32.
+// The maximum number of products per sum: a sum of more might not fit int32.
 #define MAX_COUNT (INT32_MAX / (255 * 255))
 
-// The index of each of these among the operands of the joint: [does the operator have scales?].
+// positions[does the operator have scales?][operand]: the index of the operand in the joint.
 static const int positions[2][N_OPERANDS] = {
     {0, MSC_VK_JOINT_ABSENT, 2, 1, MSC_VK_JOINT_ABSENT, 3, MSC_VK_JOINT_ABSENT, MSC_VK_JOINT_ABSENT,
      MSC_VK_JOINT_ABSENT},
@@ -57,7 +57,7 @@ static bool vk_integer_is_possible(const struct msc_vk_backend *b,
     return is_byte(wanted[A]) && is_byte(wanted[B]);
 }
 
-// Adds the stage; the caller sets its numbers.
+// Adds the stage (dispatch) of the kernel; the caller sets its numbers.
 static enum msc_status vk_integer_add_stage(struct msc_vk_stage **out, struct msc_vk_joint *k,
                                             struct msc_vk_backend *b,
                                             const struct msc_vk_joint_desc *d,

@@ -30,7 +30,8 @@ enum msc_status msc_vk_joint_numbers(struct msc_vk_stage *s, struct msc_vk_backe
 }
 
 uint32_t msc_vk_element(enum msc_dtype dtype) {
-    // The element type's number in shaders/elements.glsl plus 1; 0: the shaders do not support it.
+    // The number of each element type in shaders/elements.glsl, plus 1; 0: the shaders do not
+    // support the type.
     static const uint8_t numbers[MSC_DTYPE_COUNT] = {
         [MSC_DTYPE_F32] = 1, [MSC_DTYPE_I32] = 2,   [MSC_DTYPE_U32] = 3,  [MSC_DTYPE_I64] = 4,
         [MSC_DTYPE_I8] = 5,  [MSC_DTYPE_U8] = 6,    [MSC_DTYPE_I16] = 7,  [MSC_DTYPE_U16] = 8,

@@ -2,8 +2,8 @@
 // have no faster shader. Elements may have any type. All tensors are NCHW unless a family accepts
 // other layouts.
 //
-// A family has one function, which chooses the shaders of a joint. The rest is shared: constant
-// operands on the device, possibly under an edit, and the dispatch.
+// A family has one function of its own, which chooses the shaders of a joint. The functions that
+// upload constant operands, apply edits to them and dispatch the shaders are shared.
 //
 //     static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 //                                 const struct msc_vk_joint_desc *d) {
@@ -16,7 +16,7 @@
 //     const struct msc_vk_family msc_vk_something = {
 //         .name = "something", .init = init, MSC_VK_JOINT_FUNCTIONS};
 //
-// A shader binds, in this order, its operands (zeros for absent ones), all outputs, the call's
+// A shader binds, in this order, its operands (zeros for absent operands), all outputs, the call's
 // scratch memory, and numbers that all calls share. Its push constants begin with {n, per_lane}.
 // Indices that shaders read from tensors are clamped to their axis.
 #ifndef MSC_KERNELS_VULKAN_VK_JOINT_H
@@ -36,7 +36,7 @@ struct msc_vk_joint_desc {
     int n_x, n_y;
     struct msc_view x[MSC_VK_JOINT_OPERANDS]; // dtype MSC_DTYPE_NONE: absent
     struct msc_view y[MSC_VK_JOINT_OUTPUTS];
-    struct msc_reference_call call; // of the joint's reference kernel; inputs have no data
+    struct msc_reference_call call; // of the joint's reference kernel; computed inputs have no data
 };
 
 // One dispatch of a kernel.
@@ -45,7 +45,7 @@ struct msc_vk_stage {
     struct msc_vk_block *numbers; // owned; NULL: the shader has none
     int n_in;                     // number of operands that the shader binds
     int in[MSC_VK_JOINT_OPERANDS];
-    uint64_t n;     // number of elements or rows; an invocation computes one or more
+    uint64_t n;     // elements or rows; each invocation computes one or more
     uint64_t turns; // approximate loop turns per element or, if is_by_groups, per invocation
     uint32_t push[MSC_VK_JOINT_PUSH];
     int n_push;
@@ -84,27 +84,30 @@ enum msc_status msc_vk_joint_weights(void *kernel, struct msc_vk_backend *b,
                                      size_t *n_bytes);
 void msc_vk_joint_release_weights(void *weights, struct msc_vk_backend *b);
 
-// Fails with "joint x: no shader computes it", MSC_E_UNSUPPORTED.
+// Fails with MSC_E_UNSUPPORTED: "joint x: no shader computes it".
 enum msc_status msc_vk_joint_refuse(const struct msc_vk_joint_desc *d);
-// Adds a stage over n elements that binds the first n_in operands; sets 16 turns per element.
+// Adds a stage over n elements that binds the first n_in operands. `turns` is 16 unless the family
+// changes it.
 struct msc_vk_stage *msc_vk_joint_stage(struct msc_vk_joint *k, uint64_t n, int n_in);
 // Uploads numbers for the stage and sets s->numbers.
 enum msc_status msc_vk_joint_numbers(struct msc_vk_stage *s, struct msc_vk_backend *b,
                                      const void *numbers, size_t n_bytes);
 
-// The element type's number in shaders/elements.glsl; MSC_VK_NO_ELEMENT: shaders do not support it.
+// The number of an element type in shaders/elements.glsl; MSC_VK_NO_ELEMENT if shaders do not
+// support the type.
 #define MSC_VK_NO_ELEMENT 255u
 uint32_t msc_vk_element(enum msc_dtype dtype);
-// Can shaders that use elements.glsl read the operands and write the outputs of the joint?
+// Can shaders that use elements.glsl read all operands and write all outputs of the joint?
 bool msc_vk_joint_has_elements(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d);
-bool msc_vk_is_real(enum msc_dtype dtype); // float32, float16 or bfloat16?
+bool msc_vk_is_real(enum msc_dtype dtype); // is it float32, float16 or bfloat16?
 
-// Reads an attribute; false if there is none.
+// Reads an integer attribute; false if the joint does not have it.
 bool msc_vk_joint_i64(int64_t *out, const struct msc_vk_joint_desc *d, const char *key);
 // Reads an axis attribute and counts it from the front; -1 if absent or out of range.
 int msc_vk_joint_axis(const struct msc_vk_joint_desc *d, const char *key, int n_dims);
 
-// The strides of contiguous NCHW dims; and the strides of a view that is broadcast to n_dims dims.
+// msc_vk_strides gives the strides of contiguous NCHW dims, msc_vk_broadcast_strides those of a
+// view that is broadcast to n_dims dims.
 void msc_vk_strides(int32_t strides[], int n_dims, const int64_t dims[]);
 void msc_vk_broadcast_strides(int32_t strides[], const struct msc_view *v, int n_dims);
 
@@ -127,7 +130,7 @@ extern const struct msc_vk_family msc_vk_resize_plain;
 extern const struct msc_vk_family msc_vk_linear_quant; // QuantizeLinear and DequantizeLinear
 extern const struct msc_vk_family msc_vk_dynamic_quant;
 extern const struct msc_vk_family msc_vk_fourier;
-extern const struct msc_vk_family msc_vk_integer_conv; // on bytes
+extern const struct msc_vk_family msc_vk_integer_conv; // convolutions and products of bytes
 extern const struct msc_vk_family msc_vk_integer_matmul;
 
 #endif

@@ -2,28 +2,27 @@
 //
 // Planning is shared with the cpu backend (kernels/lowering/families.h): steps and layouts are the
 // same, so that either backend can run any step. A step runs on the device if its family has
-// shaders that support it. All other steps run on the host: inputs are downloaded, the fallback
-// backend computes, and the outputs are uploaded.
+// shaders that support it. All other steps run on the host: the inputs are downloaded, the fallback
+// backend computes the step, and the outputs are uploaded.
 //
-// To add shaders of a family: 1 write kernels/vulkan/vk_<name>.c ending in its
-// `const struct msc_vk_family`, 2 declare it below, 3 name it in the tables of vk_families.c, by
-// family or, for single joints (vk_joint.h), by operator, 4 add the file to
-// kernels/vulkan/vulkan.cmake and a case to tests/kernels/test_cpu_<name>.c, which runs on both
-// backends.
+// To add shaders of a family: 1 write kernels/vulkan/vk_<name>.c ending in its `const struct
+// msc_vk_family`, 2 declare it below, 3 add it to a table of vk_families.c: by family or, for
+// single joints (vk_joint.h), by operator, 4 add the file to kernels/vulkan/vulkan.cmake and a case
+// to tests/kernels/test_cpu_<name>.c, which runs on both backends.
 #ifndef MSC_KERNELS_VULKAN_VK_KERNELS_H
 #define MSC_KERNELS_VULKAN_VK_KERNELS_H
 
 #include "kernels/lowering/ewise.h"
 #include "kernels/vulkan/vk.h"
 
-// Increased whenever a change to a kernel of the vulkan backend changes a bit of some result.
+// To be increased whenever a change to a kernel of the vulkan backend changes a bit of some result.
 #define MSC_VK_KERNELS_VERSION 1
 
 struct msc_vk_backend {
     struct msc_backend base;
     struct msc_vk *vk;
-    struct msc_backend *host;     // the fallback, for steps without a shader
-    struct msc_vk_block *nothing; // bound for buffers of a shader that are not used
+    struct msc_backend *host;     // the fallback backend, for steps without a shader
+    struct msc_vk_block *nothing; // bound in place of buffers that a call does not use
     char numerics[768];
 };
 
@@ -50,9 +49,9 @@ struct msc_vk_family {
     // `run` also accepts float32 inputs that are stored as integers. For other families, such
     // inputs are dequantised first.
     bool reads_integers;
-    // Optional: can the kernel read this input as integers under a quantisation by channel?
+    // Optional: can the kernel read this input as integers that have one scale per channel?
     bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
-    // `run` writes call->quantized if msc_vk_can_write accepts the variants. Otherwise, and for
+    // `run` writes call->quantized if msc_vk_can_write accepts the variants. If it does not, or for
     // other families, the variants are made from the output after the run.
     bool writes_quantized;
     // Optional: packs weights.
@@ -64,7 +63,7 @@ struct msc_vk_family {
     bool takes_layouts; // `init` also supports layouts other than NCHW
 };
 
-// The family whose shaders compute a step, if they support it.
+// The shader family for a step; its shaders may still not support the step.
 const struct msc_vk_family *msc_vk_family_of(const struct msc_graph *g,
                                              const struct msc_step *step);
 
@@ -72,14 +71,14 @@ extern const struct msc_vk_family msc_vk_conv;
 extern const struct msc_vk_family msc_vk_linear;
 extern const struct msc_vk_family msc_vk_matmul;
 extern const struct msc_vk_family msc_vk_ewise;
-extern const struct msc_vk_family msc_vk_permute; // also reorders between layouts
+extern const struct msc_vk_family msc_vk_permute; // transposes, and reorders between layouts
 extern const struct msc_vk_family msc_vk_depth_space;
 extern const struct msc_vk_family msc_vk_concat;
 extern const struct msc_vk_family msc_vk_split;
 extern const struct msc_vk_family msc_vk_slice;
 extern const struct msc_vk_family msc_vk_pad;
 extern const struct msc_vk_family msc_vk_pool;
-extern const struct msc_vk_family msc_vk_reduce; // also global pools
+extern const struct msc_vk_family msc_vk_reduce; // reductions and global pools
 extern const struct msc_vk_family msc_vk_softmax;
 extern const struct msc_vk_family msc_vk_layer_norm;
 extern const struct msc_vk_family msc_vk_resize;
@@ -88,19 +87,19 @@ static inline struct msc_vk_block *msc_vk_block_of(const struct msc_view *v) {
     return (struct msc_vk_block *)v->data;
 }
 
-// Can a block have this size?
+// Can shaders address a block of this size?
 static inline bool msc_vk_fits(const struct msc_vk_backend *b, int64_t n_bytes) {
     return (uint64_t)n_bytes <= b->vk->block_limit;
 }
 
-// Allocates temporary memory, one block for each of n calls. It may be freed once its last use is
-// recorded. MSC_E_NOMEM: not enough memory; all blocks are then NULL.
+// Allocates temporary memory, one block for each of n calls. The memory may be freed as soon as its
+// last use is recorded. MSC_E_NOMEM: not enough memory; all blocks are then NULL.
 enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b, int n,
                             uint64_t n_bytes);
 void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n); // accepts NULLs
 
-// The number of workgroups of a kernel over n elements; *per_lane is the number of elements that
-// each invocation computes: fewer if an element takes many loop turns.
+// Returns the number of workgroups of a kernel over n elements. *per_lane is the number of elements
+// that each invocation computes; it is smaller if an element takes many loop turns.
 uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns, uint32_t *per_lane);
 // May an invocation take this many loop turns? A loop of n iterations counts n + 1 turns, because
 // its condition is checked once more. An inner loop counts in every iteration of the outer loop.
@@ -128,10 +127,11 @@ enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_b
 #define MSC_VK_MAX_QUANTIZED 4
 #define MSC_VK_QUANTIZED_WORDS (1 + 6 * MSC_VK_MAX_QUANTIZED)
 
-// Can a shader write these variants together with its output? It cannot if there are too many or
-// they are too far apart in memory.
+// Can a shader write these variants together with its output? It cannot if there are too many
+// variants or if they are too far apart in memory.
 bool msc_vk_can_write(const struct msc_quantized quantized[], int32_t n);
-// Sets c->quantized, a block that covers all variants, and the words of `row` that describe them.
+// Sets c->quantized (a block that covers all variants) and the words of `row` that describe the
+// variants.
 void msc_vk_put_quantized(struct msc_vk_call *c, uint32_t row[],
                           const struct msc_quantized quantized[], int32_t n);
 
@@ -143,13 +143,14 @@ struct msc_vk_bytes {
 };
 #define MSC_VK_BYTES_WORDS 5
 
-// How to read bytes as integers, as one digit of the integers, or as the numbers they represent.
+// These describe how to read bytes: as integers, as one digit of the integers, or as the numbers
+// that they represent.
 struct msc_vk_bytes msc_vk_bytes_integer(const struct msc_view *in);
 struct msc_vk_bytes msc_vk_bytes_digit(const struct msc_view *in, int shift, int32_t mask);
 struct msc_vk_bytes msc_vk_bytes_value(const struct msc_view *in);
 void msc_vk_put_bytes(uint32_t row[], const struct msc_vk_bytes *bytes);
 
-// Tensors to convert, n_elements each; at most MSC_VK_MAX_CALLS tensors.
+// A tensor to convert. A call converts at most MSC_VK_MAX_CALLS tensors of n_elements each.
 struct msc_vk_quantizing {
     const struct msc_vk_block *in;
     struct msc_quantized out;
@@ -168,8 +169,8 @@ struct msc_vk_expanding {
 enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_vk_expanding items[],
                               int n, uint64_t n_elements);
 
-// Converts one input of n calls to floats. made[i] is the new block if the input of call i comes as
-// integers, otherwise NULL. The caller frees `made` (msc_vk_give), also on failure.
+// Converts one input of n calls to floats. made[i] is the new block if the input of call i is
+// stored as integers, otherwise NULL. The caller frees `made` (msc_vk_give), also on failure.
 enum msc_status msc_vk_expand_input(struct msc_vk_block *made[], struct msc_vk_backend *b,
                                     const struct msc_call calls[], int n, int32_t input);
 
@@ -181,17 +182,17 @@ enum msc_vk_bias {
     MSC_VK_INTEGER_BIAS,
 };
 
-// The sums of the products of all digits. `tail` has scales and biases per channel
+// The int32 sums of one call, over all digits. `tail` has scales and biases per channel
 // (shaders/conv.glsl); it is NULL if all channels use `scale` and there is no bias. Either all
 // items have a tail or none has.
 struct msc_vk_summing {
     const struct msc_vk_block *product, *sums, *tail;
     float scale;
 };
-// sums += product * 2^shift; sets the sums if is_first.
+// sums += product * 2^shift; if is_first, sums = product * 2^shift.
 enum msc_status msc_vk_add_digits(struct msc_vk_backend *b, const struct msc_vk_summing items[],
                                   int n, uint64_t n_elements, int shift, bool is_first);
-// product = the scaled sums, with the bias.
+// Writes the scaled sums, with the bias, to `product`.
 enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk_summing items[],
                                    int n, uint64_t n_elements, int64_t channels,
                                    enum msc_vk_bias bias);
@@ -201,8 +202,8 @@ enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk
 // Implements msc_backend_def.quantize for one scale per channel.
 enum msc_status msc_vk_quantize_channels(struct msc_vk_backend *b, const struct msc_view *in,
                                          const struct msc_view *out, const struct msc_quant *q);
-// Converts bytes under a quantisation by channel to float32: to the numbers that they represent or,
-// without is_value, to q - zero point.
+// Converts bytes that have one scale per channel to float32. If is_value, the results are the
+// numbers that the bytes represent; otherwise they are q - zero point.
 enum msc_status msc_vk_expand_channels(struct msc_vk_backend *b, const struct msc_view *in,
                                        struct msc_vk_block *out, bool is_value);
 
@@ -217,7 +218,7 @@ enum msc_status msc_vk_mask(struct msc_vk_backend *b, const struct msc_view *in,
 struct msc_vk_program;
 
 // Makes an element-wise program for the device. *out is NULL if there is nothing to compute.
-// MSC_E_UNSUPPORTED: the program is too long, or the shader lacks one of its instructions.
+// MSC_E_UNSUPPORTED: the program is too long, or the shader does not have one of its instructions.
 enum msc_status msc_vk_program_create(struct msc_vk_program **out, struct msc_vk_backend *b,
                                       const struct msc_plan *plan, const struct msc_step *step,
                                       const struct msc_ewise_options *options);

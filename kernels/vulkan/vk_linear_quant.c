@@ -19,8 +19,8 @@ static bool vk_linear_quant_is_possible(const struct msc_vk_backend *b,
     return is_back ? msc_vk_is_real(y) && !msc_dtype_is_float(x) : is_code(y);
 }
 
-// Finds the position of the axis in memory; merges the dims before and after it. False for blocked
-// quantisation in NHWC.
+// Finds the position of the quantisation axis in memory; merges the dims before it and after it.
+// False for blocked quantisation in NHWC.
 static bool vk_linear_quant_set_layout(struct msc_linear_quant *m,
                                        const struct msc_vk_joint_desc *d) {
     const struct msc_view *x = &d->x[0];

@@ -1,5 +1,5 @@
-// Sets the channels of an activation that a mask does not keep to 0. Uses the shader for selection:
-// one number per channel selects the activation or 0.
+// Masks an activation: sets the channels that the mask does not keep to 0. Uses the shader of the
+// selection operator (Where): one number per channel selects the activation or 0.
 #include "kernels/vulkan/vk_joint.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ struct push {
     uint32_t n, per_lane, unused[6];
 };
 
-// The shader's numbers: the lengths, and the strides of the mask.
+// The shader's numbers: the lengths of the dims, and the strides of the mask.
 struct dims {
     int32_t lengths[3], strides[3];
 };
@@ -51,7 +51,7 @@ static enum msc_status run_shader(struct msc_vk_backend *b, const struct msc_vie
     return msc_vk_dispatch(b->vk, &d);
 }
 
-// Masks on the host: for devices without 64-bit integers, which the shader needs.
+// Applies the mask on the host: for devices without 64-bit integers, which the shader needs.
 static enum msc_status run_on_host(struct msc_vk_backend *b, const struct msc_view *in,
                                    const struct msc_view *out, int64_t outer, int64_t inner,
                                    const struct msc_channel_mask *mask) {

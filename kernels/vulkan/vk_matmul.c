@@ -1,6 +1,6 @@
 // Matrix products of two operands, one of which may be constant, with any leading axes. The second
-// factor is copied into the layout of the product's weight and padded to whole quads. Products are
-// computed in integers if both factors are quantised.
+// factor is copied into the layout in which the shaders read weights, padded to whole quads.
+// Products are computed in integer arithmetic if both factors are quantised to integers.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/lowering/matmul.h"
@@ -43,7 +43,7 @@ struct shape {
     int64_t n_products, rows, depth, cols;
     int n_lead; // leading axes of the output
     int64_t lead[MSC_MAX_DIMS];
-    int64_t strides[2][MSC_MAX_DIMS]; // of the leading axes in each factor; 0 if broadcast
+    int64_t strides[2][MSC_MAX_DIMS]; // strides of the leading axes per factor; 0 if broadcast
 };
 
 static struct shape shape_of(const struct msc_tensor *a, const struct msc_tensor *b,
@@ -96,7 +96,7 @@ static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
     k->depth = s.depth;
     k->n_out = msc_dims_product(y->n_dims, y->dims);
     if (lead_b == 1 && lead_a == s.n_products) {
-        // All products share the second factor, so their rows form one product.
+        // All products share the second factor, so their rows are treated as one product.
         s.rows *= s.n_products;
         s.n_products = 1;
         s.n_lead = 0;
@@ -167,7 +167,7 @@ static enum msc_status vk_matmul_prepare(void **out, struct msc_vk_backend *b,
 struct variant {
     struct msc_vk_block *block; // the elements on the device
     enum msc_dtype dtype;
-    struct msc_matmul_constant constant; // quantisation; its elements are freed
+    struct msc_matmul_constant constant; // only the quantisation; the elements are freed
 };
 
 static void release_weights(void *weights, struct msc_vk_backend *b) {
@@ -202,7 +202,7 @@ static enum msc_status vk_matmul_weights(void *kernel, struct msc_vk_backend *b,
         v = NULL;
     }
 out:
-    msc_free(v); // it has no block
+    msc_free(v); // on failure, v has no block
     return status;
 }
 
@@ -225,7 +225,7 @@ struct run {
     struct msc_vk_block *floats[2][MSC_VK_MAX_CALLS]; // factors converted from bytes
     struct msc_vk_block *broadcast[MSC_VK_MAX_CALLS], *packed[MSC_VK_MAX_CALLS];
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS], *made[MSC_VK_MAX_CALLS];
-    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // blocks of the outputs, or `made`
+    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // blocks of the outputs, or of `made`
 };
 
 static struct msc_view vk_matmul_factor(const struct kernel *k, const struct msc_call *call,
@@ -281,7 +281,8 @@ static enum msc_status take_memory(struct run *r) {
     return msc_vk_take(r->packed, r->b, r->n, (uint64_t)k->n_b * sizeof(float));
 }
 
-// Converts the bytes of a factor to floats: as integers, as one digit of them, or dequantised.
+// Converts the bytes of a factor to floats: to integers, to one digit of the integers, or to
+// dequantised values.
 static enum msc_status expand_factor(const struct run *r, const struct msc_vk_block *out[], int f,
                                      int digit) {
     struct msc_vk_expanding items[MSC_VK_MAX_CALLS];

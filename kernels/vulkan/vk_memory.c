@@ -6,14 +6,15 @@
 #include <assert.h>
 #include <string.h>
 
-// The minimum size of an arena, even if memory is short: calls whose blocks are in different arenas
-// cannot share a dispatch, and devices limit the number of allocations.
+// The minimum size of an arena, even if little memory is left. With smaller arenas, more calls
+// would have blocks in different arenas and could not share a dispatch; devices also limit the
+// number of allocations.
 #define LEAST_ARENA_BYTES ((uint64_t)1 << 20)
 
 // ---- Arenas -----------------------------------------------------------------------------------
 
 // Frees arenas without blocks. First waits for recorded commands, which may still use the arenas.
-// Holds the lock meanwhile, so that other threads do not allocate blocks in these arenas.
+// Holds the lock while waiting, so that other threads do not allocate blocks in these arenas.
 static bool drop_empty_arenas(struct msc_vk *vk) {
     size_t n_kept = 0, n = vk->n_arenas;
     bool has_empty = false;
@@ -87,8 +88,9 @@ static bool vk_memory_cut(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t
     return false;
 }
 
-// Takes n_bytes from a hole. There is at most one hole after each block, and one at the start. Room
-// to record these holes is reserved when a block is allocated, so that freeing cannot fail.
+// Takes n_bytes from a hole. There is at most one hole after each block, and one at the start of
+// the arena. Memory to record these holes is reserved when a block is allocated, so that freeing a
+// block cannot fail.
 static bool cut_from(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *offset) {
     if (msc_grow(&arena->holes, &arena->hole_capacity, arena->n_blocks + 2,
                  sizeof(arena->holes[0])) != MSC_OK ||
@@ -121,7 +123,8 @@ static uint64_t aligned_half(uint64_t n_bytes) {
 }
 
 // Adds an arena of the usual size. While the driver refuses, halves the size. After a refusal, the
-// next arena begins at twice the size that was granted, not at the refused size.
+// first attempt for the next arena has twice the size that the driver granted, not the refused
+// size.
 static bool add_arena_within(struct msc_vk *vk, uint64_t n_bytes) {
     uint64_t bytes = vk->refused_bytes > 0 ? aligned_half(vk->refused_bytes) : vk->arena_bytes;
     uint64_t least = vk->arena_bytes < LEAST_ARENA_BYTES ? vk->arena_bytes : LEAST_ARENA_BYTES;

@@ -5,10 +5,11 @@
 #include "kernels/lowering/movement.h"
 #include "kernels/vulkan/vk_kernels.h"
 
-// One dim of the output; dims are listed outermost first. The input coordinate is the output index
-// plus `shift`; if it is outside of [0, in_length), the element is `fill`. in_length 0: no check.
+// One dim of the output; dims are listed outermost first. The input index is the output index plus
+// `shift`. If it is outside of [0, in_length), the element is `fill`; if in_length is 0, it is not
+// checked.
 struct msc_vk_movement_dim {
-    int32_t length, in, out, shift, in_length; // in, out: strides in units of 4 bytes, or in bytes
+    int32_t length, in, out, shift, in_length; // in, out: strides in words or bytes
 };
 
 struct msc_vk_movement {
@@ -21,8 +22,8 @@ struct msc_vk_movement {
 
 enum msc_status msc_vk_movement_init(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                      const struct msc_vk_movement_dim dims[], int n_dims);
-// Converts a movement of kernels/lowering/, with elements of any size; in_base and out_base count
-// these elements.
+// Converts a movement of kernels/lowering/, with elements of any size. in_base and out_base are
+// offsets in elements.
 enum msc_status msc_vk_movement_init_from(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                           const struct msc_movement *from, int64_t in_base,
                                           int64_t out_base);

@@ -48,8 +48,8 @@ static int64_t pack_elements(const struct msc_vk_conv_gemm *k) {
 
 // ---- Packing ----------------------------------------------------------------------------------
 
-// The position in a pack of the taps of one pair of input and output channel, and the output
-// channel. Successive taps are `step` elements apart, both in floats and in bytes.
+// The taps of one pair of input and output channel: position of the first tap in a pack of floats
+// and in a pack of bytes, distance `step` of successive taps in elements, and the output channel.
 struct place {
     int64_t floats, bytes, step;
     int64_t channel;
@@ -59,7 +59,7 @@ static struct place place_of(const struct msc_vk_conv_gemm *k, const struct msc_
                              int64_t taps, int64_t run) {
     const struct msc_gemm_desc *d = &k->spec.desc;
     int64_t in = d->in_channels / d->groups, out = d->out_channels / d->groups;
-    int64_t group, c, n;                      // input and output channel within the group
+    int64_t group, c, n;                      // c, n: input and output channel within the group
     if (d->kind == MSC_GEMM_CONV_TRANSPOSE) { // [all in][out]
         n = run % out;
         group = run / out / in;
@@ -77,7 +77,7 @@ static struct place place_of(const struct msc_vk_conv_gemm *k, const struct msc_
     if (w->is_depthwise) {
         return (struct place){channel, 0, w->row, channel};
     }
-    // In a pack of bytes, four rows form one row of words.
+    // In a pack of bytes, four consecutive rows form one row of words.
     int64_t row = group * taps * w->channels + c;
     return (struct place){row * w->row + n, (row / 4 * w->row + n) * 4 + row % 4,
                           w->channels * w->row, channel};
@@ -114,9 +114,9 @@ static enum msc_status allocate_elements(struct packing *p, const struct msc_vk_
     return MSC_ALLOCATED(p->elements);
 }
 
-// Chooses bytes if the device has a shader for them and if it is faster than floats or sums may be
-// too large for floats with some input. The choice depends only on the weight, so that it is packed
-// once.
+// Chooses bytes if the device has a shader for bytes, and if this shader is faster than floats or
+// some input could make sums too large for floats. The choice does not depend on the actual input,
+// so that the weight is packed only once.
 static enum msc_vk_pack_kind choose_kind(const struct msc_vk_variant *v,
                                          const struct msc_vk_backend *b, int64_t largest) {
     bool may_be_bytes = v->fits_bytes && b->base.options.allow_int8 &&
@@ -126,7 +126,8 @@ static enum msc_vk_pack_kind choose_kind(const struct msc_vk_variant *v,
                                                                  : MSC_VK_AS_INTEGERS;
 }
 
-// Replaces q by q - z, computes the sum of each channel, and finds the largest sum of |q - z|.
+// Replaces q by q - z. Computes the sum of q - z over each output channel, and the maximum over
+// channels of the sum of |q - z|.
 static enum msc_status add_up(struct packing *p, const struct msc_vk_variant *v, int32_t q[],
                               int64_t n) {
     const struct msc_vk_conv_gemm *k = v->kernel;
@@ -243,8 +244,8 @@ enum msc_status msc_vk_tail_by_channel(struct msc_vk_block **out, struct msc_vk_
     return status;
 }
 
-// Packs a weight; kind MSC_VK_PACK_KINDS: as integers, of the more suitable kind. The caller
-// finishes *p, also on failure.
+// Packs a weight. MSC_VK_PACK_KINDS as `kind` means: as integers, in the form that choose_kind
+// chooses. The caller finishes *p, also on failure.
 static enum msc_status make_packing(struct packing *p, const struct msc_vk_backend *b,
                                     const struct msc_vk_variant *v, enum msc_vk_pack_kind kind) {
     *p = (struct packing){.kind = kind};
@@ -304,8 +305,8 @@ static size_t variant_bytes(const struct msc_vk_variant *v) {
     return (size_t)n;
 }
 
-// Packs the form that calls most likely need. Works without the lock, so that several threads can
-// pack at a time.
+// Packs the weight in the form that calls will most likely need. Works without the lock, so that
+// several threads can pack at the same time.
 enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,
                                          size_t *n_bytes) {

@@ -1,4 +1,5 @@
-// Operators that choose elements by their coordinates: triangles, reversed sequences, one-hot.
+// Operators that choose elements by their coordinates: triangles (Trilu), reversed sequences,
+// one-hot.
 #include "kernels/vulkan/vk_joint.h"
 
 enum kind { LOWER, UPPER, REVERSE, ONE_HOT }; // numbered as in shaders/pick.comp

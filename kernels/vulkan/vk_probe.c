@@ -1,7 +1,7 @@
 // Tests whether the device rounds quotients and square roots correctly. Vulkan allows errors of 2.5
-// units in the last place and more; quantised values would then differ from those of other
-// backends. On such a device, shaders correct both. Also tests whether denormals are kept, which
-// Vulkan does not require.
+// units in the last place and more; quantised values would then differ from the values of other
+// backends. If the device does not round correctly, shaders correct quotients and roots. Also tests
+// whether denormals are kept, which Vulkan does not require.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -16,8 +16,8 @@
 #define N_RESULTS 5            // per pair
 #define DENORMAL (N_PAIRS - 1) // index of the pair that only tests whether denormals are kept
 
-// Fills pairs of a numerator of any magnitude and a denominator in the range of scales: 2^-20 …
-// 2^12 with full mantissas.
+// Fills pairs of a numerator of any magnitude and a denominator in the range of scales (2^-20 …
+// 2^12), both with full mantissas.
 static void vk_probe_fill(float pairs[]) {
     struct msc_rng rng;
     msc_rng_seed(&rng, 20240607, 1);
@@ -32,7 +32,7 @@ static void vk_probe_fill(float pairs[]) {
     pairs[2 * DENORMAL + 1] = 1.0f;
 }
 
-// Computes quotients and roots on the device, and counts those that differ from C's.
+// Computes quotients and roots on the device, and counts those that differ from the results of C.
 static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct msc_vk_block *in,
                                    const struct msc_vk_block *out, const float pairs[],
                                    float results[], bool repairs) {
@@ -62,7 +62,7 @@ static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct
     return MSC_OK;
 }
 
-// Is the denormal exact when divided by 1, when clamped to 0 … 1, and times 0.5 and 1.5?
+// Are the results exact for this denormal: divided by 1, clamped to 0 … 1, times 0.5, times 1.5?
 static bool is_kept(const float results[N_RESULTS], float denormal) {
     return results[0] == denormal && results[2] == denormal && results[3] == 0.5f * denormal &&
            results[4] == 1.5f * denormal;

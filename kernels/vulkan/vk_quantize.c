@@ -1,4 +1,4 @@
-// Conversions between floats and integers.
+// Conversions between floats and quantised integers.
 #include "kernels/vulkan/vk_kernels.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static void put_float(uint32_t *word, float value) {
     memcpy(word, &value, sizeof(*word));
 }
 
-// Numbered as in forms.glsl.
+// The kind of a variant, numbered as in shaders/forms.glsl.
 static uint32_t vk_quantize_kind_of(const struct msc_quantized *variant) {
     enum { BYTES, FLOATS, F16, BF16 };
     if (variant->view.dtype != MSC_DTYPE_F32) {

@@ -1,5 +1,5 @@
 // Joints that only move elements: transposes and changes of layout, depth to space and back, joins,
-// splits, slices, padding. Each is one movement or, for joins and splits, one per part.
+// splits, slices, padding. A joint is one movement; a join or split is one movement per part.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_movement.h"
@@ -109,8 +109,8 @@ const struct msc_vk_family msc_vk_depth_space = {.name = "depth to space",
 
 // ---- Joining and splitting --------------------------------------------------------------------
 
-// Makes the movement of the part of the joined tensor that begins at index `at` of `axis`; `is_to`:
-// into the joined tensor.
+// Makes the movement of one part of a joined tensor. The part begins at index `at` of `axis`.
+// `is_to`: the part is copied into the joined tensor, otherwise out of it.
 static enum msc_status init_part(struct part *p, struct msc_vk_backend *b,
                                  const struct msc_value *whole, const struct msc_value *part,
                                  int axis, int64_t at, bool is_to) {

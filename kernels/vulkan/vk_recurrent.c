@@ -9,7 +9,7 @@ enum { IS_BATCH_FIRST = 1, IS_BACKWARDS = 2, IS_LINEAR = 4, COUPLES = 8 }; // fl
 // Numbered as in shaders/recurrent.comp.
 static const struct {
     const char *name;
-    int n; // number of parameters
+    int n; // number of parameters (alpha, beta)
     float alpha, beta;
 } activations[] = {
     {"Relu", 0, 0, 0},          {"Tanh", 0, 0, 0},
@@ -121,8 +121,8 @@ static enum msc_status vk_recurrent_init(struct msc_vk_joint *k, struct msc_vk_b
     memcpy(&s->push[4], &clip, sizeof(clip));
     s->n_push = 5;
     s->is_by_groups = true;
-    // With L invocations per workgroup, each computes every L-th unit and takes one turn per
-    // product of each gate. Two more loops over its units load and store their states.
+    // With L invocations per workgroup, each invocation computes every L-th unit and takes one turn
+    // per product of each gate. Two more loops load and store the states of its units.
     uint64_t units = msc_vk_groups((uint64_t)r->dims[2], b->vk->tuning.lanes);
     uint64_t gates = (uint64_t)(w->dims[1] / r->dims[2]);
     uint64_t products = gates * (uint64_t)(x->dims[2] + r->dims[2] + 2);

@@ -7,7 +7,7 @@
 
 struct kernel {
     struct msc_vk_pipeline *pipeline;
-    struct msc_vk_block *dims; // dims; gamma and beta for nn.layer_norm; NULL for softmax
+    struct msc_vk_block *dims; // dims of a reduction, gamma and beta of nn.layer_norm; else NULL
     int32_t input;
     uint64_t n;          // number of outputs or rows
     bool is_by_group;    // each workgroup computes one row
@@ -24,13 +24,13 @@ static void vk_reduce_release(void *memory, struct msc_vk_backend *b) {
 
 // ---- Reductions -------------------------------------------------------------------------------
 
-// Loop turns over the elements; loops over dims are unrolled.
+// Loop turns for n_elements; loops over dims are unrolled and do not count.
 static uint64_t turns_of(uint64_t n_elements) {
     return n_elements + 16;
 }
 
 // Lists the kept dims in the output's memory order, then the reduced dims in the order of axes, so
-// that the order of addition is that of the reference kernel.
+// that elements are added in the same order as in the reference kernel.
 static enum msc_status vk_reduce_init(struct kernel *k, struct msc_vk_backend *b,
                                       const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_joint *joint = step->joints[0].joint;
@@ -134,7 +134,7 @@ static uint32_t rows_per_lane(const struct msc_vk *vk, uint64_t n) {
     return n > most ? (uint32_t)((n + most - 1) / most) : 1;
 }
 
-// May an invocation take three loops over n numbers per row?
+// May an invocation run three loops over the n numbers of each of its rows?
 static bool can_take_rows(const struct msc_vk *vk, uint64_t n_rows, uint64_t n) {
     return msc_vk_can_turn(vk, (3 * (n + 1) + 1) * rows_per_lane(vk, n_rows));
 }

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-// The lists that shaders/resize_plain.comp reads, while they are being built.
+// The lists that shaders/resize_plain.comp reads; built here step by step.
 struct lists {
     int32_t *numbers;
     size_t n, capacity;
-    int64_t most; // maximum taps per coordinate, multiplied over the axes
+    int64_t most; // product over the axes of the maximum taps per coordinate
     float extrapolation;
 };
 
@@ -27,7 +27,8 @@ static enum msc_status add_tap(struct lists *l, int64_t at, float weight) {
     return vk_resize_plain_add(l, (int32_t)at, bits);
 }
 
-// Adds one row per axis, and room for the head (number and first index of taps) of each coordinate.
+// Adds one row per axis, and space for the head of each output coordinate: the number of its taps
+// and the index of the first tap.
 static enum msc_status add_heads(struct lists *l, const struct msc_view *x,
                                  const struct msc_view *y) {
     int32_t strides[MSC_MAX_DIMS];
@@ -46,7 +47,8 @@ static enum msc_status add_heads(struct lists *l, const struct msc_view *x,
     return MSC_OK;
 }
 
-// Sets the head of coordinate o of the axis; the `count` taps added next belong to it.
+// Sets the head of output coordinate o of the axis. The `count` taps that are added next belong to
+// this coordinate.
 static void begin_taps(struct lists *l, int axis, int64_t o, int64_t count) {
     int32_t *head = l->numbers + l->numbers[3 * axis + 2] + 2 * o;
     head[0] = (int32_t)count;
@@ -101,7 +103,7 @@ out:
 
 // ---- Kernels ----------------------------------------------------------------------------------
 
-// Are all parameters constant, and can floats represent the element type?
+// Are all parameters constant, and can floats represent all values of the element type?
 static bool vk_resize_plain_is_possible(const struct msc_vk_backend *b,
                                         const struct msc_vk_joint_desc *d) {
     enum msc_dtype dtype = d->x[0].dtype;

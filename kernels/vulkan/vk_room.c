@@ -7,8 +7,8 @@ enum msc_status msc_vk_find_budget(struct msc_vk *vk) {
     return msc_vk_find_extension(&vk->has_budget, vk, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
 }
 
-// The memory still available in the heap of the arenas. If the device does not report a budget,
-// memory that other programs use is not known and not deducted.
+// The memory still available in the memory heap of the arenas. If the device does not report a
+// budget, the memory that other programs use is not known and not deducted.
 static uint64_t left_of_heap(struct msc_vk *vk, uint64_t used_bytes) {
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};

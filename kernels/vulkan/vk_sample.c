@@ -58,7 +58,7 @@ static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b
     const struct msc_view *x = &d->x[0], *y = &d->y[0];
     const char *mode = msc_joint_attr(d->joint, "mode");
     const char *transform = msc_joint_attr(d->joint, "coordinate_transformation_mode");
-    float numbers[2] = {1.0f, 0.0f}; // scale and shift of coordinates
+    float numbers[2] = {1.0f, 0.0f}; // scale and shift of the regions' coordinates
     int64_t sampling;
     if (!vk_sample_is_possible(b, d, 3) || x->n_dims != 4 || !mode || !transform ||
         !msc_joint_attr_float(d->joint, "spatial_scale", &numbers[0]) ||
@@ -74,8 +74,9 @@ static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b
                              y->dims[3],
                              y->dims[2],
                              sampling > 0 ? sampling : 0};
-    // If sampling_ratio is 0, a bin has about one sample per element. Only samples inside the image
-    // are computed, so there are hardly more samples than elements of the image.
+    // If sampling_ratio is 0, a bin of a region has about one sample per element of the image. Only
+    // samples inside the image are computed, so there are hardly more samples than the image has
+    // elements.
     int64_t down = sampling > 0 ? sampling : x->dims[2] + 6;
     int64_t across = sampling > 0 ? sampling : x->dims[3] + 6;
     s->turns = 8 * (uint64_t)(down * across) + 16;

@@ -25,7 +25,7 @@ static void add_dim(struct scatter *s, int64_t length, int64_t y, int64_t indice
     s->n_dims++;
 }
 
-// Called after all dims are added.
+// Adds the row of an index. All dims must be added first.
 static void add_index(struct scatter *s, int64_t stride, int64_t length, int64_t divisor,
                       int64_t step) {
     vk_scatter_add_row(s, stride, length, divisor, step);
@@ -48,7 +48,8 @@ static bool find_reduction(struct scatter *s, const struct msc_vk_joint_desc *d)
 
 typedef bool (*describe_fn)(struct scatter *out, const struct msc_vk_joint_desc *d);
 
-// ScatterElements: only updates along the axis can have the same position.
+// ScatterElements: two updates can write the same element only if all their coordinates except the
+// one along the axis are equal.
 static bool describe_elements(struct scatter *s, const struct msc_vk_joint_desc *d) {
     const struct msc_view *y = &d->y[0], *indices = &d->x[1];
     int axis = msc_vk_joint_axis(d, "axis", y->n_dims);
@@ -69,7 +70,7 @@ static bool describe_elements(struct scatter *s, const struct msc_vk_joint_desc 
     return find_reduction(s, d);
 }
 
-// ScatterND: any two index tuples can have the same position.
+// ScatterND: any two index tuples can refer to the same position.
 static bool describe_nd(struct scatter *s, const struct msc_vk_joint_desc *d) {
     const struct msc_view *y = &d->y[0], *indices = &d->x[1], *updates = &d->x[2];
     int32_t strides[MSC_MAX_DIMS], own[MSC_MAX_DIMS], of_updates[MSC_MAX_DIMS];
@@ -93,8 +94,9 @@ static bool describe_nd(struct scatter *s, const struct msc_vk_joint_desc *d) {
     return find_reduction(s, d);
 }
 
-// MaxUnpool: an index refers to a tensor of the default output size, which follows from windows and
-// strides and may be smaller than the output. So the index is split into coordinates of that size.
+// MaxUnpool: an index counts the elements of a tensor of the default output size, which follows
+// from windows and strides. This tensor may be smaller than the output, so the index is split into
+// coordinates of the default size.
 static bool describe_unpool(struct scatter *s, const struct msc_vk_joint_desc *d) {
     const struct msc_view *x = &d->x[0], *y = &d->y[0];
     int64_t kernel[3], steps[3], pads[6], dims[MSC_MAX_DIMS];
@@ -190,7 +192,7 @@ static enum msc_status vk_scatter_init(struct msc_vk_joint *k, struct msc_vk_bac
         n *= (uint64_t)s.rows[i][0];
         n_listed *= i < s.n_dims - s.n_listed ? 1 : s.rows[i][0];
     }
-    if (n_out == 0 && n > 0) { // the updates have no positions
+    if (n_out == 0 && n > 0) { // there are updates but no positions
         return msc_vk_joint_refuse(d);
     }
     k->scratch_bytes = 2 * sizeof(uint32_t) * (n_out + 1);

@@ -16,15 +16,15 @@ enum msc_vk_shader {
     MSC_VK_SHADER_COUNT
 };
 
-// Constants for the checks below.
+// The numbers of constants and the push bytes of each shader, for the checks below.
 enum {
 #define MSC_SHADER(id, source, texels, buffers, push_bytes, constants)                             \
     MSC_VK_##id##_PUSH_BYTES = push_bytes, MSC_VK_##id##_CONSTANTS = constants,
 #include "kernels/vulkan/shaders.def"
 };
 
-// Compiles only if the array has the number of constants in the shader's row, and if the push
-// constants fit.
+// Fails to compile unless the array has as many constants as the shader's row states.
+// MSC_VK_CHECK_PUSH does the same for the size of push constants.
 #define MSC_VK_CHECK_CONSTANTS(shader, array)                                                      \
     _Static_assert(sizeof(array) == sizeof(uint32_t) * shader##_CONSTANTS,                         \
                    "shaders.def lists another number of constants")
@@ -46,7 +46,7 @@ struct msc_vk_shader_code {
     size_t n_bytes;
 };
 
-// Ends with a row of NULL.
+// The code of each shader; the last row is NULL.
 extern const struct msc_vk_shader_code msc_vk_shader_codes[MSC_VK_SHADER_COUNT + 1];
 
 #endif

@@ -1,12 +1,12 @@
-// Tiles of matrix products: the list of tiles, and the choice for a shape. The choice does not
-// change a bit of any result.
+// Tiles of matrix products: the list of tiles, and the choice of a tile for a shape. The choice
+// does not change a bit of any result.
 #include "kernels/vulkan/vk.h"
 
 #include <math.h>
 
-// `speed` is relative to the best tile, on a fully occupied device, for products of floats;
-// speed_integer is for products of bytes. The numbers of family G were measured on an NVIDIA H200,
-// where products of bytes leave fewer registers for large tiles.
+// `speed` is for products of floats, speed_integer for products of bytes. Both are relative to the
+// fastest tile, on a fully occupied device. The numbers of family G were measured on an NVIDIA
+// H200, where products of bytes leave fewer registers for large tiles.
 static const struct row {
     struct msc_vk_tile tile;
     float speed, speed_integer;
@@ -52,8 +52,8 @@ bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index) {
 
 // ---- By rule ----------------------------------------------------------------------------------
 
-// Estimates the time of a shape with a tile, in units of one output element computed with the first
-// tile. Workgroups run in waves.
+// Estimates the time of a shape with a tile. The unit is the time of one output element with the
+// fastest tile. Workgroups run in waves.
 static double vk_tiles_cost(const struct msc_vk *vk, const struct row *row,
                             const struct msc_vk_shape *s) {
     const struct msc_vk_tile *t = &row->tile;
@@ -85,8 +85,8 @@ static double vk_tiles_ratio(uint64_t a, uint64_t b) {
     return fabs(log2((double)(a + 1) / (double)(b + 1)));
 }
 
-// The distance of two shapes. Columns count twice: a tile wider than the few columns computes
-// columns outside of the output.
+// The distance of two shapes. Columns count twice, because a tile that is wider than the output
+// computes columns outside of it.
 static double vk_tiles_distance(const struct msc_vk_shape *a, const struct msc_vk_shape *b) {
     return vk_tiles_ratio(a->rows, b->rows) + 2.0 * vk_tiles_ratio(a->cols, b->cols) +
            0.5 * vk_tiles_ratio(a->depth, b->depth) +

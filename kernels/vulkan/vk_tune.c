@@ -20,8 +20,8 @@ static const uint32_t shapes[][3] = {
 };
 #define N_SHAPES ((int)(sizeof(shapes) / sizeof(shapes[0])))
 
-// The minimum duration of a measurement in seconds, and the number of measurements, of which the
-// best counts.
+// The minimum duration of a measurement in seconds, and the number of measurements. The fastest
+// measurement counts.
 #define LEAST_SECONDS 0.01
 #define N_MEASUREMENTS 3
 
@@ -91,7 +91,7 @@ static enum msc_status vk_tune_run(double *seconds, struct job *j, int times) {
     return MSC_OK;
 }
 
-// Measures the seconds of one product with the forced tile; returns the best of several
+// Measures the seconds of one product with the forced tile; *best is the fastest of several
 // measurements.
 static enum msc_status vk_tune_measure(double *best, struct job *j) {
     double seconds;
@@ -111,8 +111,8 @@ static double gflops(const struct msc_vk_shape *s, double seconds) {
     return 2e-9 * (double)s->rows * (double)s->cols * (double)s->depth / seconds;
 }
 
-// Is the tile measured? A software driver takes a second to compile a large tile, so only some
-// tiles are measured there.
+// Is the tile measured? A software driver takes a second to compile a large tile of family G, so it
+// measures only the tiles of that family that tuning.tiles allows.
 static bool is_tried(const struct msc_vk *vk, int tile) {
     bool is_software = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     return msc_vk_tile_is_possible(vk, tile) &&
@@ -147,7 +147,7 @@ static enum msc_status tune_shape(struct msc_vulkan_tuned *out, struct job *j) {
     return MSC_OK;
 }
 
-// Measures the tiles for as many shapes as are expected to fit `seconds`.
+// Measures the tiles for as many shapes as can probably be measured in `seconds`.
 static enum msc_status tune_all(struct msc_vk_backend *b, double seconds,
                                 struct msc_vulkan_tuned rows[], int max, int *n) {
     double begin = msc_clock_seconds(), rate = 0.0; // operations per second, over all tiles

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// Codes of operators: first the instructions of ewise.def, then those of typed.def.
+// Codes of operators: first the instructions of ewise.def, then the operators of typed.def.
 enum {
 #define TYPED(code, name, op, operands) name = (code),
 #define TYPED_REAL(code, name, op, operands, expression) name = (code),
@@ -76,10 +76,10 @@ static bool is_for_integers(enum msc_op op) {
 struct parameters {
     float p, q;
     int64_t low, high;
-    bool is_computed[2]; // is the limit an operand that is read at run time?
+    bool is_computed[2]; // for low and high: is the limit read at run time?
 };
 
-// Reads one limit of a clip, which may be an attribute, a constant or absent. False if the limit is
+// Reads one limit of a clip. The limit may be an attribute, a constant or absent. False if it is
 // computed at run time.
 static bool read_limit(float *real, int64_t *integer, const struct msc_vk_joint_desc *d,
                        const char *key) {
@@ -173,7 +173,7 @@ static enum msc_status set_places(struct msc_vk_stage *s, struct msc_vk_backend 
     return msc_vk_joint_numbers(s, b, dims, sizeof(dims));
 }
 
-// Sets the limits that are operands; they come after the operand that is clipped.
+// Adds the limits that are operands to the stage, after the operand that is clipped.
 static void set_limits(struct msc_vk_stage *s, const struct msc_vk_joint_desc *d,
                        const struct parameters *p, uint32_t modes[3], uint32_t types[3]) {
     static const char *const keys[2] = {"min", "max"};

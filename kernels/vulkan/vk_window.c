@@ -9,7 +9,7 @@
 
 struct kernel {
     struct msc_vk_pipeline *pipeline;
-    struct msc_vk_block *geometry; // numbers of a pool's axes, or taps of a resize
+    struct msc_vk_block *geometry; // numbers of a pool's axes, or the taps of a resize
     int32_t input;
     uint64_t n;          // number of outputs
     uint64_t turns;      // loop turns per output
@@ -62,7 +62,7 @@ static enum msc_status vk_window_create(void **out, struct msc_vk_backend *b,
     return MSC_OK;
 }
 
-// Are the channels innermost: is the value NHWC, or do both layouts have the same order?
+// Are the channels innermost in memory: is the value NHWC, or do both layouts have the same order?
 static bool is_last(const struct msc_value *v) {
     return v->layout == MSC_LAYOUT_NHWC || msc_lowering_layouts_coincide(v->n_dims, v->dims);
 }
@@ -76,7 +76,8 @@ static uint64_t pool_turns(const struct msc_pool *pool) {
 
 static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
                                  const struct msc_plan *plan, const struct msc_step *step) {
-    // The rows of numbers that shaders/pool.comp reads; each row has a number for either axis.
+    // The rows of numbers that shaders/pool.comp reads; each row has one number for rows and one
+    // for columns.
     enum { IN, OUT, KERNEL, STRIDE, DILATION, PAD_BEGIN, PAD_END, N_ROWS };
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[k->input]];
@@ -115,7 +116,7 @@ const struct msc_vk_family msc_vk_pool = {
 
 // ---- Resizing ---------------------------------------------------------------------------------
 
-// The taps of one row or column, as in shaders/resize.comp.
+// The taps of one output row or column, as in shaders/resize.comp.
 struct taps {
     int32_t n, at[4];
     float weights[4];

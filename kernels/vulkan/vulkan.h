@@ -1,6 +1,6 @@
 // The vulkan backend: its interface to the rest of the program.
 //
-// In a build without Vulkan, the same functions (vk_stub.c) report that there is no backend.
+// In a build without Vulkan, the same functions (vk_stub.c) report that the backend does not exist.
 //
 //     struct msc_vulkan_device devices[8];
 //     int n = msc_vulkan_list(devices, 8);
@@ -17,8 +17,8 @@ struct msc_vulkan_device {
     bool is_gpu;    // not a software driver
     bool is_usable; // has what the backend needs: Vulkan 1.2, byte buffers, ...
     uint64_t memory_bytes;
-    char uuid[40]; // "3f2c6a10-…"; NVIDIA's tools show the same for their GPUs
-    char pci[32];  // "0000:65:00.0"; "" if it is not on such a bus or the driver does not report it
+    char uuid[40]; // "3f2c6a10-…"; NVIDIA's tools show the same UUID
+    char pci[32];  // "0000:65:00.0"; "" if the device has no known PCI address
 };
 
 extern const struct msc_backend_def msc_backend_vulkan;
@@ -26,10 +26,10 @@ extern const struct msc_backend_def msc_backend_vulkan;
 // Writes the loader's version, "1.3.239", without loading a driver. MSC_E_DEVICE: there is no
 // loader, or this build has no Vulkan.
 enum msc_status msc_vulkan_loader(char out[], size_t n_bytes);
-// Lists up to `max` devices; returns the number of all devices, 0 if there is no driver or loader.
+// Lists up to `max` devices. Returns the number of all devices; 0 if there is no driver or loader.
 int msc_vulkan_list(struct msc_vulkan_device devices[], int max);
 #define MSC_VULKAN_MAX_DEVICES 16 // further devices are ignored
-// Finds a device by "uuid=…" (a prefix is enough, "GPU-" before it is accepted) or "pci=…".
+// Finds a device by "uuid=…" (a prefix of the UUID is enough; it may begin with "GPU-") or "pci=…".
 // MSC_E_INVALID: the name has another form. MSC_E_DEVICE: no device or more than one matches; the
 // message lists all devices.
 enum msc_status msc_vulkan_find(int *index, const char *name);
@@ -46,14 +46,14 @@ struct msc_vulkan_tuned {
     uint64_t rows, cols, depth;
     bool is_integer;
     char tile[40]; // "128x64x16 by 8x8"
-    double gflops; // 10^9 operations per second with `tile`; a multiplication and an addition
-                   // count as two
-    double gflops_by_rule; // the same with the tile that would be chosen without tuning
+    // 10^9 operations per second with `tile`; a multiplication and an addition count as two.
+    double gflops;
+    double gflops_by_rule; // the same, with the tile that is chosen without tuning
 };
 
 // Measures the tiles of matrix products for about `seconds`, small shapes first. Stores the best
-// tile of each shape for this device in options.cache_folder, from where backends opened later read
-// it. Results of kernels do not depend on tiles. *n is the number of rows filled.
+// tile of each shape for this device in options.cache_folder; backends opened later read it from
+// there. Results of kernels do not depend on tiles. *n is the number of rows filled.
 enum msc_status msc_vulkan_tune(struct msc_backend *b, double seconds,
                                 struct msc_vulkan_tuned rows[], int max, int *n);
 

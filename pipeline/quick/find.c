@@ -1,6 +1,6 @@
 // Finds the best plans: tries the choices for activations in turn, then the choices for weights
-// together with the best choice for activations. From the best pair on, it leaves tensors float,
-// rejects slow plans and improves weights.
+// together with the best choice for activations. Starting from the best pair, it leaves tensors
+// float, rejects slow plans and improves weights.
 #include "pipeline/quick/quick_internal.h"
 
 #include <math.h>

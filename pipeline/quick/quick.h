@@ -28,7 +28,7 @@ struct msc_quick_options {
     const char *output; // the ONNX file to write
     const char *target; // NULL: the default
     const char *sites;  // NULL: all that the target requantises
-    int64_t n_float;    // most tensors that may be left float; < 0: a tenth of all
+    int64_t n_float;    // maximum number of tensors left float; < 0: a tenth of all
     // As in a configuration: tensors to compare (default: "auto" of `env.loss_tensors`), tensors
     // where quantisation ends, and patterns of tensors that stay float. A string that begins with [
     // or { is JSON, as in a configuration; otherwise commas separate several names.

@@ -37,7 +37,7 @@ static struct msc_cost_factor make_factor(struct random_space *r, size_t t, stru
     uint32_t n = r->space.tasks[t].n_choices;
     double *values = msc_arena_array(&r->arena, n, sizeof *values);
     assert_non_null(values);
-    // Descending, because a task's choices go from the most expensive to the cheapest.
+    // The values descend, because a task's choices go from the most expensive to the cheapest.
     double value = 1.0 + msc_rng_double(rng);
     for (uint32_t c = 0; c < n; c++) {
         values[c] = value;

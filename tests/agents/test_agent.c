@@ -1,5 +1,5 @@
-// The wrapper around an agent's definition, and which definition a configuration selects.
-// Expected calls follow from definitions made for this test.
+// Tests the wrapper around an agent's definition, and how a configuration selects a definition. The
+// expected calls follow from definitions made for this test.
 #include "agents/agent.h"
 #include "tests/agents/trace.h"
 

@@ -1,4 +1,4 @@
-// The parts of the agent `auto` by themselves: sensitivities, the pair model, its draws and
+// Tests the parts of the agent `auto` separately: sensitivities, the pair model, its draws and
 // expected improvement, and moves. Expected values come from the C library, brute force and
 // make_pair_model.py.
 #include "agents/hope.h"
@@ -143,7 +143,8 @@ static void open_sensitivity(struct msc_sensitivity *s, struct plain_space *p) {
     tell(s, 0, 0, 0, 0.5);
 }
 
-// Known are both changes of task a, only the cheapest of task b, and none of task c.
+// Results are told for both changes of task a, for the cheapest choice of task b, and for no change
+// of task c.
 static void test_agents_auto__guesses(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
@@ -151,7 +152,7 @@ static void test_agents_auto__guesses(void **state) {
     open_sensitivity(&s, &p);
     tell(&s, 1, 0, 0, 0.75);
     tell(&s, 2, 0, 0, 1.5); // losses 0.25 and 1: a factor of 4
-    tell(&s, 0, 2, 0, 2.5); // loss 2, so 0.5 for the choice before
+    tell(&s, 0, 2, 0, 2.5); // loss 2, so b's middle choice is estimated as 2 / 4
     tell(&s, 1, 1, 0, 9.0); // two tasks changed: no information on either
     assert_true(msc_sensitivity_guess(&s));
     static const double expected[] = {0, 0.25, 1, 0, 0.5, 2, 0, 0.5, 2};
@@ -159,8 +160,8 @@ static void test_agents_auto__guesses(void **state) {
         // The median of two known losses is the greater one.
         assert_true(is_near(s.guesses[e], expected[e]));
     }
-    // Uniform plans add information: their loss leaves 8 - 3 = 5 for the cheapest choice of c, and
-    // 1 - 0.25 - 0.25 for the choice before it.
+    // Uniform plans add information: from their losses, c's cheapest choice gets 8 - 3 = 5 and c's
+    // middle choice 1 - 0.25 - 0.25.
     tell(&s, 1, 1, 1, 1.5);
     tell(&s, 2, 2, 2, 8.5);
     assert_true(msc_sensitivity_guess(&s));
@@ -182,8 +183,8 @@ static void test_agents_auto__failed_probe(void **state) {
     msc_arena_finish(&p.arena);
 }
 
-// If a choice failed by itself but works with others, its loss is estimated, whichever result was
-// told first.
+// If a choice failed by itself but works together with others, its loss is estimated, in whatever
+// order the results are told.
 static void test_agents_auto__doubted_failure(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
@@ -365,8 +366,8 @@ static void check_spreads(struct msc_pair_model *m, const double expected[]) {
     }
 }
 
-// Checks that the spreads of the last `n` points that are updated step by step equal spreads
-// computed from scratch, and equal `expected` unless that is NULL.
+// Compares the spreads of the last `n` points, which are updated step by step, with spreads
+// computed from scratch. If `expected` is not NULL, compares them with `expected`, too.
 static void check_kept_spreads(struct msc_pair_model *m, struct msc_pair_spread kept[], uint32_t n,
                                const double expected[]) {
     for (uint32_t i = 27; i-- > 27 - n;) {
@@ -417,7 +418,8 @@ static double expected_improvement(size_t i, double best) {
     return -(expected_spreads[i] > 0.0 ? gain : fmax(by_mean, 0.0));
 }
 
-// Checks that no point with up to two changes that is_wanted accepts is better after a descent.
+// Descends from x and checks the result: no point that is_wanted accepts and that differs from it
+// in one or two choices is better.
 static void check_descent(const struct msc_hope *h, uint32_t x[], double before) {
     static const uint32_t unwanted[TASKS] = {1, 1, 0};
     msc_hope_descend(h, x, before, is_wanted, unwanted);
@@ -512,7 +514,7 @@ static double sum_of(const struct random_space *r, const struct msc_exact_bounds
     return sum;
 }
 
-// Checks that no feasible change of one task is better.
+// Checks that no feasible change of one task improves the point.
 static void assert_no_better_change(const struct random_space *r,
                                     const struct msc_exact_bounds *bounds, uint32_t choices[]) {
     double value = sum_of(r, bounds, choices);

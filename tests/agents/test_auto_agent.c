@@ -101,7 +101,8 @@ static void look_for_all_points(struct msc_agent *agent) {
     }
 }
 
-// One point in five fails, single choices among them. No other point is lost because of that.
+// One point in five fails, including some points with a single change. The model still keeps all
+// points that it was told.
 static void test_agents_auto_agent__failures(void **state) {
     (void)state;
     run_and_look("{\"tasks\":10,\"choices\":4,\"interaction\":1,\"seed\":3,\"fail_every\":5,"
@@ -115,7 +116,7 @@ static void look_for_probes_left(struct msc_agent *agent) {
     assert_true(msc_auto_looks_additive(a));
 }
 
-// The base and single choices may be told although the agent did not ask for them.
+// Results of the base and of single choices may be told although the agent did not ask for them.
 static void test_agents_auto_agent__probes_end(void **state) {
     (void)state;
     run_and_look(
@@ -167,7 +168,8 @@ static void test_agents_auto_agent__solves_what_is_new(void **state) {
                  16, look_for_work);
 }
 
-// A bound on a sum of products: the work of an ask is counted in terms and limited.
+// With a bound on a sum of products, the work of one ask is limited. Work is counted in nodes and
+// in terms of checked bounds.
 static void test_agents_auto_agent__limited_work(void **state) {
     struct random_space r;
     const struct random_space_options options = {.seed = 1,
@@ -263,7 +265,7 @@ static void test_agents_auto_agent__raced_out_under_a_bound(void **state) {
     msc_agent_destroy(m.agent);
 }
 
-// Members are sorted from the best, long before the population is full.
+// Members are sorted from best to worst even if the population is far from full.
 static void test_agents_auto_agent__best_of_few(void **state) {
     struct measured_space m;
     (void)state;
@@ -280,7 +282,7 @@ static void test_agents_auto_agent__best_of_few(void **state) {
     msc_agent_destroy(m.agent);
 }
 
-// Every choice except the most expensive loses 1, and each pair of them another `pair`.
+// Every choice except the most expensive adds a loss of 1. Each pair of such choices adds `pair`.
 static double loss_of(const uint32_t choices[], double pair) {
     double n = 0.0;
     for (size_t t = 0; t < TASKS; t++) {

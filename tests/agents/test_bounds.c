@@ -19,7 +19,7 @@ enum { BATCHES = 5, MAX_TASKS = 8, MAX_TRIALS = 4000, MAX_METRICS = 5 };
 struct problem {
     struct random_space r;
     struct msc_metric metrics[MAX_METRICS];
-    int measured; // index of the metric "drift", which is bounded, too; or -1
+    int measured; // index of the metric "drift", which has a bound, too; -1: none
     uint64_t seed;
     uint32_t n_levels; // batch losses are multiples of 1 / n_levels; 0: not rounded
     bool tells_baselines;
@@ -29,16 +29,16 @@ struct line {
     uint32_t choices[MAX_TASKS];
     double bound;
     enum msc_trial_state state;
-    int64_t best_id; // the best trial, once this one has ended
+    int64_t best_id; // id of the best trial after this trial ended
 };
 
 struct run {
     struct line lines[MAX_TRIALS];
     size_t n;
     size_t n_pruned;
-    size_t n_batches; // evaluated batches
+    size_t n_batches; // number of evaluated batches
     bool is_over;
-    struct msc_trial best; // id -1: none
+    struct msc_trial best; // the best trial; id -1: none so far
     double best_metrics[MSC_MAX_METRICS];
 };
 
@@ -201,7 +201,7 @@ static void assert_equal_runs(const struct run *with, const struct run *without)
 
 struct totals {
     size_t n_pruned;
-    size_t n_batches[2]; // without and with bounds
+    size_t n_batches[2]; // of the runs without and with bounds
 };
 
 static struct totals compare_runs(const char *params, bool has_ties, size_t n_seeds) {

@@ -103,7 +103,7 @@ static void test_agents_conformance__same_seed_same_trace(void **state) {
     for_each(check_same_seed);
 }
 
-// Making the plan early does not change later proposals.
+// Requesting the plan early does not change later proposals.
 static void check_assembling(const struct subject *subject) {
     const char *const envs[] = {small_toy, bounded_toy, pareto_toy};
     for (size_t i = 0; i < 3; i++) {
@@ -142,7 +142,7 @@ static void check_replay(const struct subject *subject) {
                                 .tell_baselines = true};
         trace_make(&whole, &run);
         run.replayed = &whole;
-        run.n_replayed = whole.n * 2 / 5 + 1; // ends within a round
+        run.n_replayed = whole.n * 2 / 5 + 1; // the replayed part ends in the middle of a round
         trace_make(&resumed, &run);
         trace_assert_same(&whole, &resumed);
         trace_finish(&whole);

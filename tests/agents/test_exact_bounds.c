@@ -1,5 +1,5 @@
-// Exact bounds, compared with brute force: which points are feasible, in which order they are
-// walked, and that repairs and random draws are feasible.
+// Exact bounds, compared with brute force: which points are feasible, and in which order they are
+// walked. Repaired points and random draws must be feasible.
 #include "agents/sampler.h"
 #include "tests/agents/random_space.h"
 
@@ -137,8 +137,8 @@ static void test_agents_exact_bounds__repair(void **state) {
     }
 }
 
-// If there is only a lower bound, cheaper choices lead away from feasible points. The anchor is
-// still found.
+// If there is only a lower bound, cheaper choices lead away from feasible points. The anchor, a
+// feasible point, is still found.
 static void test_agents_exact_bounds__lower_bounds(void **state) {
     (void)state;
     struct random_space r;

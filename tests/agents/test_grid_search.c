@@ -212,8 +212,8 @@ static void test_agents_grid_search__per_task_is_optimal_on_sums(void **state) {
     }
 }
 
-// The bound is on the measured metric and the objective on the exact one: the metric is assumed
-// to be additive.
+// The bound is on a measured metric, and the objective is an exact one. The measured metric is
+// assumed to be additive.
 static void test_agents_grid_search__per_task_keeps_measured_bounds(void **state) {
     (void)state;
     static const char env[] = "{\"tasks\":5,\"choices\":4,\"objectives\":[\"size_bytes\"],"

@@ -18,12 +18,12 @@ static struct msc_outcome complete(double first, double second) {
 static void test_agents_nsga__ranks_and_crowding(void **state) {
     (void)state;
     const struct msc_outcome outcomes[] = {
-        complete(6, 6), // F
-        complete(4, 3), // C
-        complete(1, 9), // A
-        complete(3, 5), // E
-        complete(8, 1), // D
-        complete(2, 5), // B
+        complete(6, 6), // point F
+        complete(4, 3), // point C
+        complete(1, 9), // point A
+        complete(3, 5), // point E
+        complete(8, 1), // point D
+        complete(2, 5), // point B
     };
     const struct msc_outcome *pointers[6];
     size_t ranks[6];

@@ -201,9 +201,9 @@ static void test_agents_process__takes_its_children_along(void **state) {
     (void)state;
     static const char stubborn[] = "(trap '' TERM; sleep 600)";
     check_child_ends("sleep 600", "read b"); // the agent ends when it is asked to
-    check_child_ends("sleep 600", "exit 0"); // the agent ends before it is asked
+    check_child_ends("sleep 600", "exit 0"); // the agent ends before it is asked to
     check_child_ends(stubborn, "read b");
-    check_child_ends(stubborn, "sleep 600"); // the agent does not end by itself
+    check_child_ends(stubborn, "sleep 600"); // the agent does not end when it is asked to
 }
 
 // While the program works, the heartbeat goes on, and a second request to stop ends the wait.

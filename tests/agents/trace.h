@@ -19,20 +19,20 @@ struct trace_entry {
 };
 
 struct trace {
-    size_t n; // trials after the baselines
+    size_t n; // number of trials after the baselines
     size_t n_baselines;
-    struct trace_entry *entries; // [capacity]
+    struct trace_entry *entries; // the trials, [capacity]
     size_t capacity;
-    struct msc_arena arena; // holds the trials
+    struct msc_arena arena; // memory of the trials
     bool is_over;           // the agent had nothing more to propose
     struct msc_trial best;  // including baselines; id -1: no complete trial
 };
 
 struct trace_run {
     const char *env;   // JSON of the toy's parameters, objectives and bounds
-    const char *agent; // JSON of the agent
+    const char *agent; // JSON of the agent's configuration
     uint64_t seed;
-    size_t round;      // W
+    size_t round;      // W, the number of trials per round
     size_t max_trials; // need not be a multiple of `round`
     bool tell_baselines;
     // Optional: changes an outcome before it is recorded and told.
@@ -54,7 +54,8 @@ void trace_assert_same(const struct trace *a, const struct trace *b);
 // Opens only the environment of a run, with its goal. The caller owns the JSON tree.
 struct msc_env *trace_open_env(const char *json, struct msc_goal *goal, struct cJSON **config);
 
-// Like trace_open_env, but with an agent's configuration; the test opens the agent itself.
+// An environment opened like trace_open_env does, and an agent's configuration. The test opens the
+// agent itself.
 struct fixture {
     struct msc_env *env;
     struct msc_goal goal;

@@ -42,7 +42,7 @@ static void test_base_file__write_and_read(void **state) {
     expect_content("file_a", "");
     assert_false(temporary_exists("file_a"));
 
-    // Larger than one read call, and not a multiple of its size.
+    // More bytes than one read call returns, and not a multiple of that number.
     size_t n_bytes = 300001;
     char *large = msc_alloc(n_bytes);
     for (size_t i = 0; i < n_bytes; i++) {
@@ -126,8 +126,8 @@ static void test_base_file__git_lfs(void **state) {
     assert_ok(msc_file_remove("file_lfs"));
 }
 
-// Neither is opened: opening a pipe for reading blocks until a writer comes, and reading a device
-// may never end.
+// Pipes and devices are not opened: opening a pipe for reading blocks until a writer comes, and
+// reading a device may never end.
 static void test_base_file__neither_pipes_nor_devices(void **state) {
     (void)state;
     const char *const paths[] = {"file_pipe", "/dev/zero", "."};

@@ -105,7 +105,7 @@ static void test_base_file_write__killed_anywhere(void **state) {
         n_left += count_files("target.");
         write_text("target", "newest");
         assert_true(holds("target", "newest"));
-        assert_int_equal(count_files(""), 3); // ".", "..", "target"
+        assert_int_equal(count_files(""), 3); // the names are ".", ".." and "target"
     }
     assert_true(n_left > 0); // at least one child was killed while its temporary file existed
     assert_ok(msc_file_remove("target"));
@@ -140,10 +140,10 @@ static void test_base_file_write__planted_names(void **state) {
 static void test_base_file_write__what_is_removed(void **state) {
     (void)state;
     static const char *const kept[] = {
-        "target.tmp.0123456789abcde",   // too short
-        "target.tmp.0123456789abcdef0", // too long
+        "target.tmp.0123456789abcde",   // one digit too short
+        "target.tmp.0123456789abcdef0", // one digit too long
         "target.tmp.0123456789ABCDEF",  // temporary names are lower-case
-        "target.tmp.12345",             // a process id
+        "target.tmp.12345",             // a process id instead of random digits
         "target2.tmp.0123456789abcdef", // another target
         "other.tmp.0123456789abcdef",
     };

@@ -374,7 +374,7 @@ static void test_base_json__whole_numbers(void **state) {
         cJSON *number = NULL;
         assert_ok(msc_json_parse(&number, texts[i], strlen(texts[i]), "a"));
         double expected = strtod(texts[i], NULL);
-        // Memory is compared because of -0.
+        // compared bit by bit, because -0 == 0
         assert_memory_equal(&number->valuedouble, &expected, sizeof expected);
         cJSON_Delete(number);
     }

@@ -44,7 +44,7 @@ static void test_base_locale__numbers(void **state) {
     assert_true(msc_parse_duration(&value, "1.5h"));
     assert_true(value == 5400);
     msc_str_finish(&s);
-    // The library has restored the caller's locale.
+    // Checks that the library has restored the caller's locale, which has a decimal comma.
     skip_without_comma();
 }
 

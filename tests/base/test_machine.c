@@ -87,7 +87,7 @@ static void test_base_machine__files_read_are_free(void **state) {
     put(&m, "proc/self/mountinfo", MOUNT_2);
     put_group(&m, "sys/fs/cgroup", 8192, 8190, 7000);
     expect_mib(&m, 7002);
-    // A count of idle bytes above the used bytes: the two files are read at different moments.
+    // The two files are read at different moments, so the idle bytes may exceed the used bytes.
     put_group(&m, "sys/fs/cgroup", 8192, 100, 200);
     expect_mib(&m, 8192);
     put_group(&m, "sys/fs/cgroup", 32768, 100, 0);
@@ -95,7 +95,7 @@ static void test_base_machine__files_read_are_free(void **state) {
     put_mib(&m, "sys/fs/cgroup", "memory.high", 4096);
     expect_mib(&m, 3996);
     put_group(&m, "sys/fs/cgroup", 8192, 9000, 0);
-    // A full cgroup gives 1, because 0 means unknown.
+    // The result for a full cgroup is 1 byte, because 0 means unknown.
     assert_int_equal(msc_machine__free_bytes(m.root), 1);
     end(&m);
 }
@@ -110,7 +110,8 @@ static void test_base_machine__groups_in_groups(void **state) {
     put_group(&m, "sys/fs/cgroup/system.slice", 0, 12000, 0);
     put_group(&m, "sys/fs/cgroup/system.slice/job_7", 4096, 1000, 500);
     put_group(&m, "sys/fs/cgroup/system.slice/job_7/step_0", 0, 800, 0);
-    put_group(&m, "sys/fs/cgroup/system.slice/job_70", 1, 1, 0); // another job
+    // Another job, which must not count.
+    put_group(&m, "sys/fs/cgroup/system.slice/job_70", 1, 1, 0);
     expect_mib(&m, 3596);
     put_group(&m, "sys/fs/cgroup/system.slice/job_7/step_0", 2048, 800, 0);
     expect_mib(&m, 1248);
@@ -157,7 +158,7 @@ static void test_base_machine__version_1(void **state) {
     put_mib(&m, job, "memory.limit_in_bytes", 8192);
     put_mib(&m, job, "memory.usage_in_bytes", 8000);
     put(&m, msc_arena_printf(&m.arena, "%s/memory.stat", job),
-        "cache 0\ninactive_file 4096\ntotal_inactive_file 5242880000\n"); // 5000 MiB
+        "cache 0\ninactive_file 4096\ntotal_inactive_file 5242880000\n"); // 5000 MiB in total
     put(&m, msc_arena_printf(&m.arena, "%s/memory.limit_in_bytes", step), "9223372036854771712\n");
     put_mib(&m, step, "memory.usage_in_bytes", 7000);
     put_mib(&m, "sys/fs/cgroup/cpu/other", "memory.limit_in_bytes", 1); // not a memory cgroup

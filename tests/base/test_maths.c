@@ -87,7 +87,7 @@ static void test_base_maths__beside_the_library(void **state) {
     }
 }
 
-// Records depend on every bit, so a hash of many results is pinned.
+// Records depend on every bit, so the hash of many results is compared with a fixed value.
 static void test_base_maths__bits(void **state) {
     struct msc_rng rng;
     char text[MSC_HASH_TEXT_BYTES];

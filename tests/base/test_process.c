@@ -174,7 +174,7 @@ static void test_base_process__call_does_not_wait_for_children(void **state) {
 static void test_base_process__talk_ends_with_the_program(void **state) {
     static const char *const argv[] = {"/bin/sh", "-c", "sleep 1000 <&0 & echo 1; echo 2; exit 3",
                                        NULL};
-    enum { MANY = 1 << 20 }; // more than a pipe buffer
+    enum { MANY = 1 << 20 }; // more bytes than a pipe buffer holds
     struct msc_process *process = NULL;
     double began_s = msc_clock_seconds();
     char *many = test_calloc(MANY, 1);

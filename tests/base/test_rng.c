@@ -88,7 +88,7 @@ static void test_base_rng__uniform(void **state) {
         sum += real;
     }
     for (int i = 0; i < BOUND; i++) {
-        // 6 standard deviations; one is sqrt(70000 * 6) / 7 = 93.
+        // Within 6 standard deviations; one standard deviation is sqrt(70000 * 6) / 7 = 93.
         assert_in_range(counts[i], 10000 - 556, 10000 + 556);
     }
     assert_true(sum / DRAWS > 0.5 - 0.0066 && sum / DRAWS < 0.5 + 0.0066);
@@ -143,7 +143,7 @@ static void test_base_rng__shuffle(void **state) {
     for (int i = 0; i < 27; i++) {
         if (counts[i] > 0) {
             n_orders++;
-            // 6 standard deviations; one is sqrt(6000 * 5) / 6 = 29.
+            // Within 6 standard deviations; one standard deviation is sqrt(6000 * 5) / 6 = 29.
             assert_in_range(counts[i], 1000 - 174, 1000 + 174);
         }
     }

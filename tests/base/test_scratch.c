@@ -124,7 +124,8 @@ static void test_base_scratch__dead_ones_are_swept(void **state) {
     assert_int_equal(count_in(room->folder), 0);
 }
 
-// A sweep leaves other names, symbolic links, and the targets of links inside folders.
+// A sweep keeps files with other names and symbolic links. It does not follow a link inside a
+// folder, so the files that the link points to are kept, too.
 static void test_base_scratch__nothing_else_is_swept(void **state) {
     const struct room *room = *state;
     char path[PATH_MAX], dead[PATH_MAX], others[2][PATH_MAX];

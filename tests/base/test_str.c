@@ -65,7 +65,7 @@ static void test_base_str__take(void **state) {
     assert_null(s.data);
     msc_free(taken);
 
-    s.failed = true; // as after an append that ran out of memory
+    s.failed = true; // the state after an append that ran out of memory
     msc_str_append(&s, "more");
     assert_string_equal(msc_str_text(&s), "");
     assert_int_equal(msc_str_status(&s), MSC_E_NOMEM);

@@ -32,7 +32,7 @@ static void test_base_utf8__well_formed_sequences(void **state) {
             uint32_t code;
             assert_int_equal(msc_utf8_next(&code, text, 4), n);
             for (size_t length = 0; length < n; length++) {
-                assert_int_equal(msc_utf8_next(&code, text, length), 0); // cut off
+                assert_int_equal(msc_utf8_next(&code, text, length), 0); // the sequence is cut off
             }
         }
     }

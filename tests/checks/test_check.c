@@ -137,7 +137,7 @@ static void test_search_check__finds_faults_of_environments(void **state) {
         struct msc_env_def with;
     } rows[] = {
         {"init", "it does not want to", {.init = refuse_init}},
-        {"space", "less than the plan of the cheapest", {.space = cheapest_first}},
+        {"space", "less than the plan of all cheapest", {.space = cheapest_first}},
         {"init", "is not UTF-8", {.space = latin_1}},
         {"identity", "another identity", {.identity = new_identity}},
         {"choices", "by itself", {.evaluate = by_company}},
@@ -169,7 +169,7 @@ static void test_search_check__finds_faults_of_environments(void **state) {
     assert_null(first_broken(msc_check_env_rules, &subject));
 }
 
-// All built-in environments that need no options; the others are skipped.
+// All built-in environments that need no options keep the rules. The others are skipped.
 static void test_search_check__environments_pass(void **state) {
     (void)state;
     const struct msc_check_env subject = {.open = open_faulty, .close = close_faulty};

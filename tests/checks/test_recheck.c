@@ -71,7 +71,8 @@ static struct msc_record *forge(const struct fixture *f, const struct msc_record
     return forged;
 }
 
-// A complete trial, not a repeat, that becomes the best one if bit 53 of its loss is flipped.
+// Returns the id of a trial that becomes the best one if bit 53 of its loss is flipped. The trial
+// is complete and not a repeat.
 static int64_t find_victim(const struct msc_record *record) {
     struct msc_record_line best;
     assert_true(msc_record_best(&best, record));
@@ -165,7 +166,7 @@ static char *text_of(const cJSON *report) {
     return text.data;
 }
 
-// Text of the report, including the kept file of the record.
+// Returns the text of the report, including the result kept next to the record.
 static char *show(const char *path, int expected_notes) {
     struct msc_record *record = NULL;
     cJSON *kept = NULL;
@@ -237,8 +238,8 @@ static void test_search_recheck__kept(void **state) {
     run_finish(&run);
 }
 
-// A file with a valid checksum may have been written by another program: missing or wrong members
-// are noticed.
+// A file with a valid checksum may have been written by another program. Missing and wrong members
+// are reported.
 static void test_search_recheck__distilled_is_whole(void **state) {
     static const char whole[] = "{\"improved\":2,\"held_back\":8,\"loss_before\":0.5,"
                                 "\"loss_after\":0.25,\"weights\":[{},{},{}]}";

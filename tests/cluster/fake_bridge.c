@@ -31,7 +31,7 @@ enum happening {
     HAPPENS_UP,
     HAPPENS_DOWN,
     HAPPENS_REQUEST, // a line reaches the worker
-    HAPPENS_LINE,    // one of its lines reaches the coordinator
+    HAPPENS_LINE,    // a line of the worker reaches the coordinator
     HAPPENS_BEAT,
 };
 

@@ -54,7 +54,7 @@ static int tear_down(void **state) {
 }
 
 static const struct {
-    const char *variable, *list, *device, *expected; // expected: NULL if refused
+    const char *variable, *list, *device, *expected; // `expected` is NULL if the list is refused
 } rows[] = {
     {"CUDA_VISIBLE_DEVICES", NULL, "auto", "auto"},
     {"CUDA_VISIBLE_DEVICES", NULL, "vulkan:1", "vulkan:1"},

@@ -21,7 +21,7 @@ struct subject {
     const char *env, *agent;
     const char *race; // NULL: no race
     uint32_t parallel;
-    int64_t n_trials;     // 0 means 40
+    int64_t n_trials;     // 0: 40 trials
     const char *numerics; // numerics id of the workers; NULL: "test", as in this process
     const struct msc_cancel *cancel;
 };
@@ -93,7 +93,7 @@ static const struct subject subjects[] = {
      .agent = "{\"type\":\"evolutionary\"}",
      .race = "{\"rungs\":[2,4]}",
      .parallel = 8},
-    {.def = NULL, // means the toy environment
+    {.def = NULL, // NULL means the toy environment
      .env = "{\"tasks\":6,\"choices\":3,\"interaction\":0.5}",
      .agent = "{\"type\":\"evolutionary\",\"bounded\":true}",
      .parallel = 8},
@@ -116,7 +116,7 @@ static void make_references(struct fixture *f, char paths[N_SUBJECTS][FIXTURE_PA
     }
 }
 
-// No faults. There are runs with fewer workers than batches or trials, and with more.
+// Runs without faults. Some have fewer workers than batches or trials, others have more.
 static void test_search_pool__is_a_single_process(void **state) {
     struct fixture *f = *state;
     char paths[N_SUBJECTS][FIXTURE_PATH_BYTES];
@@ -190,8 +190,8 @@ static void search_without_loss(struct fixture *f, char paths[][FIXTURE_PATH_BYT
     remove_record(f->path);
 }
 
-// A coordinator may be busy between rounds or within one. It does not declare a worker lost whose
-// lines still wait to be read.
+// A coordinator may be busy between rounds or within one. It does not declare a worker lost while
+// lines of that worker wait to be read.
 static void test_search_pool__keeps_whom_it_did_not_hear(void **state) {
     struct fixture *f = *state;
     char paths[N_SUBJECTS][FIXTURE_PATH_BYTES];
@@ -204,8 +204,8 @@ static void test_search_pool__keeps_whom_it_did_not_hear(void **state) {
     assert_true(total.n_gaps > 40);
 }
 
-// The coordinator waits for a part that takes very long. Only the worker's parent process ends the
-// part, by the search's time limits.
+// The coordinator waits for a part even if the part takes very long. Only the worker's parent
+// process ends a part that exceeds the search's time limits.
 static void test_search_pool__waits_for_what_takes_long(void **state) {
     struct fixture *f = *state;
     char paths[N_SUBJECTS][FIXTURE_PATH_BYTES];
@@ -237,9 +237,9 @@ static void test_search_pool__stops_while_nobody_is_there(void **state) {
     remove_record(f->path);
 }
 
-// A worker is detected that computes the canary correctly but other trials wrongly, whether the
-// last batch is wrong or at least one of five terms. Its first 64 parts are all checked, so it
-// escapes with probability 0.8^64 = 6e-7.
+// A worker that computes the canary correctly but other trials wrongly is detected. Either its last
+// batch is wrong, or at least one of five terms. Its first 64 parts are all checked, so it escapes
+// with probability 0.8^64 = 6e-7.
 static void test_search_pool__finds_a_difference(void **state) {
     static const double shares[] = {0.0, 0.2, 0.5, 1.0};
     struct fixture *f = *state;
@@ -306,8 +306,8 @@ static void test_search_pool__says_what_ended_it(void **state) {
     remove_record(f->path);
 }
 
-// If a pool is told to use other numerics than this process, it accepts only workers with these
-// numerics.
+// If a pool is set to numerics that differ from those of this process, it accepts only workers with
+// the pool's numerics.
 static void test_search_pool__takes_other_numerics(void **state) {
     struct fixture *f = *state;
     char alone[FIXTURE_PATH_BYTES];
@@ -323,7 +323,7 @@ static void test_search_pool__takes_other_numerics(void **state) {
     assert_int_equal(figures.n_up, 1);
     assert_int_equal(figures.n_refused, 2);
     assert_same_record(f->path, alone);
-    // The header has the numerics of this process, the segment those of the workers.
+    // The header has the numerics of this process, the segment the numerics of the workers.
     assert_ok(msc_record_open(&record, f->path, MSC_RECORD_READ, NULL));
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "numerics");
     assert_string_equal(own->valuestring, "test");
@@ -349,17 +349,17 @@ static void test_search_pool__doubles(void **state) {
     assert_int_equal(text.length, 7 * 16);
     assert_true(msc_node_read_doubles(read, 7, text.data));
     assert_memory_equal(read, values, sizeof values);
-    assert_memory_equal(text.data + 32, "3ff8000000000000", 16); // 1.5, by IEEE 754
+    assert_memory_equal(text.data + 32, "3ff8000000000000", 16); // 1.5 in IEEE 754
     assert_false(msc_node_read_doubles(read, 6, text.data));
     text.data[3] = 'g';
     assert_false(msc_node_read_doubles(read, 7, text.data));
     msc_str_finish(&text);
 }
 
-// Predicted time of a round with N workers, C seconds of work and W trials: T(N) = d C / N + 20 us
-// W + 0.8 ms N. N workers are worth it if C / (N T(N)) >= 0.7. With many batches d is 1. For 256
-// trials and C = 10 this is 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1), so N = 70, worked out by
-// hand.
+// The predicted time of a round with N workers, C seconds of work and W trials is T(N) = d C / N +
+// 20 us W + 0.8 ms N. The factor d is 1 if N is at most the number of batches, else 1.18. N workers
+// are worth it if C / (N T(N)) >= 0.7. For 256 trials and C = 10 this is 0.0008 N^2 + 0.00512 N <=
+// 10 (1 / 0.7 - 1), so N = 70, worked out by hand.
 static void test_search_pool__worth(void **state) {
     (void)state;
     // The coordinator needs 20 us per trial and 0.8 ms per worker. Cases below add messages and

@@ -32,7 +32,7 @@ struct scene {
     struct msc_pool_job job;
     struct msc_evaluation evaluation;
     struct msc_pool_worker workers[N_WORKERS];
-    struct msc_arena arena; // memory of `trial`
+    struct msc_arena arena; // memory for the arrays of `trial`
     struct msc_trial trial;
     struct msc_trial *trials[2]; // both point to `trial`
     double bounds[2];
@@ -218,7 +218,8 @@ static double plan_many(size_t checked[N_WORKERS], struct msc_env *env, uint64_t
 }
 
 // All workers check parts of others. Every part of a new worker is checked, but only about one in a
-// hundred of a worker that has evaluated very many. A check measures one of a part's two trials.
+// hundred parts of a worker that has evaluated very many. A check measures one of a part's two
+// trials.
 static void test_search_pool_parts__are_checked_by_all(void **state) {
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
     cJSON *config = cJSON_Parse("{\"batches\":16}");

@@ -45,7 +45,7 @@ static const char *const random_ops[] = {
     "RandomNormalLike", "RandomUniform", "RandomUniformLike",
 };
 
-// Operators that may read and write narrow floats, and integers of 4 and 2 bits.
+// Returns whether the operator may read and write narrow floats, and integers of 4 and 2 bits.
 static bool is_quantizing(const char *op) {
     return strcmp(op, "QuantizeLinear") == 0 || strcmp(op, "DequantizeLinear") == 0;
 }
@@ -175,8 +175,8 @@ static const char *data_outside(const struct conformance_case *c) {
 
 // ---- The operator that a case is about --------------------------------------------------------
 
-// "test_gather_elements_1" is about GatherElements: the longest operator name among the nodes
-// that the case's name begins with, comparing letters only.
+// Returns whether the case's name begins with the operator's name, comparing letters only:
+// "gather_elements_1" begins with both "Gather" and "GatherElements".
 static bool begins_with_op(const char *name, const char *op) {
     while (*op != '\0') {
         while (*name == '_') {
@@ -214,7 +214,7 @@ static enum msc_status read_array(struct msc_array **out, const char *path, cons
     size_t n_bytes;
     MSC_TRY(msc_file_read(&bytes, &n_bytes, path));
     Onnx__TensorProto *t = onnx__tensor_proto__unpack(NULL, n_bytes, (const uint8_t *)bytes);
-    enum msc_status status = t == NULL ? MSC_FAIL(MSC_E_FORMAT, "%s: no TensorProto", path)
+    enum msc_status status = t == NULL ? MSC_FAIL(MSC_E_FORMAT, "%s: not a TensorProto", path)
                                        : msc_onnx_array(out, t, folder);
     if (t != NULL) {
         onnx__tensor_proto__free_unpacked(t, NULL);
@@ -247,7 +247,8 @@ static enum msc_status read_sets(struct conformance_case *c) {
         MSC_TRY(read_arrays(set->inputs, &set->n_inputs, folder, "input"));
         MSC_TRY(read_arrays(set->outputs, &set->n_outputs, folder, "output"));
     }
-    return c->n_sets > 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: it has no data", c->folder);
+    return c->n_sets > 0 ? MSC_OK
+                         : MSC_FAIL(MSC_E_FORMAT, "%s: has no folder test_data_set_0", c->folder);
 }
 
 // The reason why a model is out of scope (an ONNX opset newer than we support), or NULL.

@@ -27,7 +27,7 @@ struct conformance_case {
     Onnx__ModelProto *model;
     // the operator that the case tests, from the case's name or else the first node
     char op[64];
-    const char *why_out; // NULL: in scope
+    const char *why_out; // why the case is out of scope; NULL: in scope
     bool has_any_values; // the outputs are random: only types and shapes are compared
     int n_sets;
     struct conformance_set sets[CONFORMANCE_MAX_SETS];

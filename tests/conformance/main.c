@@ -30,7 +30,7 @@ struct options {
     const char *devices[MAX_DEVICES];
     int n_devices;
     const char *folders[MAX_FOLDERS];
-    const char *titles[MAX_FOLDERS]; // NULL: belongs to the previous table
+    const char *titles[MAX_FOLDERS]; // NULL: in the same table as the folder before
     int n_folders;
     const char *markdown, *known, *only;
     struct conformance_options run;
@@ -49,7 +49,7 @@ struct report {
     struct msc_backend *backends[MAX_DEVICES];
     struct row *rows;
     size_t n, capacity;
-    char *known; // the file's text, or NULL
+    char *known; // text of the file of known failures, or NULL
     long n_in_scope, n_unexpected;
 };
 

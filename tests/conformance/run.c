@@ -173,8 +173,8 @@ static enum msc_status adapt_bits(struct msc_array **array, enum msc_dtype dtype
     return MSC_OK;
 }
 
-// Some arrays in the data have other dimensions than the model declares. If they also have more
-// elements, the case uses only their type.
+// Some arrays in the data have another number of dimensions than the model declares. They get the
+// declared shape; if the number of elements differs as well, their elements are not used.
 static enum msc_status adapt_inputs(struct conformance_set *set, const struct msc_graph *g) {
     for (int i = 0; i < set->n_inputs; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, i));
@@ -199,9 +199,9 @@ static enum msc_status run_set(struct conformance_result *out, struct conformanc
     struct msc_array *outputs[CONFORMANCE_MAX_TENSORS] = {NULL};
     enum msc_status status = MSC_OK;
     if (msc_graph_n_inputs(g) != set->n_inputs || msc_graph_n_outputs(g) != set->n_outputs) {
-        return MSC_FAIL(MSC_E_STATE, "%d inputs and %d outputs, the case has %d and %d",
-                        (int)msc_graph_n_inputs(g), (int)msc_graph_n_outputs(g), set->n_inputs,
-                        set->n_outputs);
+        return MSC_FAIL(
+            MSC_E_STATE, "the model has %d inputs and %d outputs, the case has %d and %d",
+            (int)msc_graph_n_inputs(g), (int)msc_graph_n_outputs(g), set->n_inputs, set->n_outputs);
     }
     MSC_TRY_OUT(adapt_inputs(set, g));
     MSC_TRY_OUT(run(out, outputs, g, set->inputs, backend));
@@ -239,7 +239,7 @@ static bool is_initializer(const Onnx__GraphProto *g, const char *name) {
     return false;
 }
 
-// Loads the model as `mscgym run` does, which knows the inputs.
+// Loads the model like `mscgym run`: the inputs are known when the model is imported.
 static enum msc_status load_for(struct msc_graph **out, const char *path,
                                 const struct msc_array_list *feeds, bool by_text) {
     struct msc_onnx_import_options options = {.by_text = by_text};

@@ -8,14 +8,14 @@
 struct conformance_result {
     bool is_passed;
     bool is_stepwise;    // some joints ran one by one on the reference kernels
-    char reason[256];    // why it did not pass
+    char reason[256];    // why the case did not pass
     char elsewhere[128]; // operators computed on another device than the backend's: "Take, TopK"
 };
 
 struct conformance_options {
     // NULL, or a path to which the model is first exported and from which it is read.
     const char *rewritten;
-    bool by_text; // operators mean what ONNX's text says
+    bool by_text; // operators mean what ONNX's text says, not what targets compute
     double atol;  // absolute tolerance, in addition to the relative one
 };
 

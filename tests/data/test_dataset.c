@@ -258,7 +258,7 @@ static void test_data_dataset__npz_by_name(void **state) {
     test_is_ramp(msc_dataset_batch(data, 1, 0), MSC_DTYPE_I64, 1, (const int64_t[]){1}, -1, 1);
     test_is_ramp(msc_dataset_batch(data, 0, 1), MSC_DTYPE_F32, 2, (const int64_t[]){2, 4}, -1.5,
                  0.5);
-    // The same arrays have the same hash if they come from the other container.
+    // The same arrays have the same hash if they come from a .safetensors file.
     struct msc_array_list list = {0};
     assert_int_equal(msc_npz_load(&list, path), MSC_OK);
     o.inputs = test_path(saved, state, "same.safetensors");
@@ -341,7 +341,7 @@ static void test_data_dataset__other_arrays_are_passed_over(void **state) {
     test_is_ramp(msc_dataset_batch(data, 0, 0), MSC_DTYPE_F32, 2, (const int64_t[]){3, 4}, -1.5,
                  0.5);
     msc_dataset_destroy(data);
-    // In the other container, an unused tensor of 4-bit floats comes before the input's tensor.
+    // In a .safetensors file, an unused tensor of 4-bit floats comes before the input's tensor.
     static const char header[] =
         "{\"codes\":{\"dtype\":\"F4\",\"shape\":[8],\"data_offsets\":[0,4]},"
         "\"x\":{\"dtype\":\"F32\",\"shape\":[1,4],\"data_offsets\":[4,20]}}";

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-// A dataset of n samples with two inputs, x [n, 2] and mask [n]. `of[i]` gives the value of both
-// elements of x and the mask. The label is the value of x.
+// One sample of a dataset with two inputs, x [n, 2] and mask [n]. Both elements of a row of x are
+// equal. The label is the value of x.
 struct sample {
     float x;
     int64_t mask;
@@ -52,7 +52,7 @@ static void test_data_dataset_apart__samples_of_two_inputs(void **state) {
         int64_t n_shared = 0;
         assert_int_equal(msc_dataset_create_apart(&apart, &n_shared, from, all), MSC_OK);
         assert_int_equal(n_shared, 3);
-        msc_dataset_destroy(from); // the result must not depend on it
+        msc_dataset_destroy(from); // the result must not refer to its source
         assert_int_equal(msc_dataset_n_samples(apart), 4);
         for (int64_t i = 0; i < 4; i++) {
             size_t b = (size_t)(i / batch);

@@ -131,7 +131,7 @@ static void test_data_dataset_errors__integers(void **state) {
         assert_int_equal(give(&spec, filled(rows[i].from, 4, dims, 0, rows[i].fits)), MSC_OK);
         test_fails(give(&spec, filled(rows[i].from, 4, dims, 0, rows[i].too_much)), MSC_E_INVALID,
                    "\"image\"", msc_dtype_name(rows[i].from), rows[i].name, NULL);
-        // Whole inputs, which a network is run on once, are converted as well.
+        // Inputs that are used whole, in a single run, are converted as well.
         struct msc_array *array = filled(rows[i].from, 4, dims, 0, rows[i].fits);
         struct msc_dataset *whole = NULL;
         assert_int_equal(

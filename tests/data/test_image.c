@@ -54,8 +54,8 @@ static void check_decoded(const char *image, int channels, const char *expected_
 static void test_data_image__decode(void **state) {
     (void)state;
     check_decoded("images/a.png", 3, "images_a.npy", 0.0);
-    // Grey is rounded differently, and JPEG decoders may differ in the inverse transform and in
-    // chroma upsampling.
+    // PIL rounds grey differently. JPEG decoders may differ in the inverse transform and in chroma
+    // upsampling.
     check_decoded("images/a.png", 1, "images_a_grey.npy", 1.0);
     check_decoded("images/b.jpg", 3, "images_b.npy", 4.0);
 }
@@ -114,7 +114,8 @@ static void test_data_image__folder(void **state) {
         assert_int_equal(msc_array_rows(&expected, all, (int64_t)b * 2, b == 0 ? 2 : 1), MSC_OK);
         double largest, average;
         compare(&largest, &average, msc_dataset_batch(data, b, 0), expected);
-        // Bounds are in levels of 1/255, divided by the smallest std. Batch 0 contains the JPEG.
+        // Tolerances are in levels of 1/255, divided by the smallest std. Batch 0 contains the
+        // JPEG.
         double level = 1.0 / 255 / 0.224;
         assert_true(largest <= (b == 0 ? 3.01 : 1.01) * level && average <= 0.5 * level);
         msc_array_release(expected);
@@ -268,7 +269,7 @@ static void test_data_image__empty_piece(void **state) {
     msc_free(bytes);
 }
 
-// The decoder would write such a table past the end of its own array.
+// The decoder would write a Huffman table of this size past the end of its own array.
 static void test_data_image__huffman_table_too_large(void **state) {
     char path[PATH_BYTES];
     char *bytes = NULL;

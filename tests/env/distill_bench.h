@@ -10,7 +10,7 @@ struct distill_bench {
     struct eval_case c;
     struct msc_env_host host;
     struct msc_log log;
-    struct msc_str lines; // warnings
+    struct msc_str lines; // the warnings so far
     struct msc_distill *d;
 };
 

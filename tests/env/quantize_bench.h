@@ -16,7 +16,7 @@ struct bench {
     struct msc_env *env;
     struct msc_goal goal;
     cJSON *config;
-    struct msc_arena arena; // holds the outcomes
+    struct msc_arena arena; // memory of the outcomes
 };
 
 // Prepares the network and samples, but makes no environment yet.

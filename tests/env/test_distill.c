@@ -290,7 +290,7 @@ static void test_env_distill__order_of_sums(void **state) {
 static void test_env_distill__kl_axis(void **state) {
     static const int64_t widths[] = {6, 4};
     static struct eval_results results;
-    const char *name = "plus_three:0"; // [1,8,6,width]
+    const char *name = "plus_three:0"; // its shape is [1,8,6,width]
     struct msc_distill_options o = {
         .kind = MSC_LOSS_KL, .kl_axis = 1, .kl_is_logits = true, .tensors = &name, .n_tensors = 1};
     struct eval_edits edits[2];

@@ -16,7 +16,7 @@ struct bench {
     struct msc_dataset *data;
     struct msc_env_host host;
     struct msc_log log;
-    struct msc_str lines; // warnings
+    struct msc_str lines; // the warnings so far
     struct msc_distill *d;
 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct probe {
-    int64_t limit; // the parameter
+    int64_t limit; // the definition's only parameter
 
     size_t n_calls;
     size_t n_measured;
@@ -20,7 +20,7 @@ struct probe {
     bool stops;      // stops every trial at its bound
     bool fails;      // fails every trial, with its own reason
     double last_bound;
-    const struct msc_space *space; // used instead of its own space
+    const struct msc_space *space; // NULL, or a space to use instead of the probe's own
 };
 
 static const char *const labels[] = {"expensive", "cheap"};
@@ -79,7 +79,7 @@ static void measure(struct probe *probe, struct msc_trial *trial, double bound) 
     probe->last_bound = bound;
     if (probe->fails) {
         outcome->state = MSC_TRIAL_FAILED;
-        memset(outcome->reason, 'x', MSC_REASON_BYTES); // not terminated
+        memset(outcome->reason, 'x', MSC_REASON_BYTES); // without a terminating NUL
         memcpy(outcome->reason, "gr\xfcn\n", 5);
     }
 }

@@ -18,7 +18,7 @@ static const char *const sites[N_SITES] = {"x:0",     "conv1.w", "relu:0",
 enum { N_TASKS = 2 + N_SITES };
 
 // Printed by make_combined_expected.py: the number of kept channels (of 4 in conv1 and 3 in conv2),
-// and the bits in the order above.
+// and the bits in the order of the enum above.
 static const struct plan {
     bool repairs;
     int kept[2], bits[N_SITES];
@@ -171,7 +171,7 @@ static void test_env_combined__features_of_choices(void **state) {
     const double *f = space->tasks[1].choice_features; // conv2: 3, 2 and 1 of 3 channels
     assert_true(isnan(f[0]) && isnan(f[3]) && f[4] == 1);
     assert_true(f[5 + 4] == 2.0 / 3 && f[10 + 4] == 1.0 / 3);
-    f = space->tasks[2 + CONV1].choice_features; // 8 and 4 bits, float
+    f = space->tasks[2 + CONV1].choice_features; // the choices are 8 bits, 4 bits and float
     assert_true(f[0] == 8 && f[5] == 4 && f[10] == 32);
     assert_true(f[3] > 0 && f[5 + 3] > f[3] && f[10 + 3] == 0);
     assert_true(isnan(f[4]));
@@ -306,7 +306,7 @@ static void test_env_combined__in_turn(void **state) {
     loss = metric(&b, &o, "distill_loss");
     struct msc_strategy *twice = strategy_of(&b, once_more);
     close_env(&b);
-    b.host.base = twice; // a strategy of the whole model
+    b.host.base = twice; // `twice` is a strategy of the whole model
     assert_ok(create(&b, config));
     o = evaluate(&b, floats);
     assert_near(metric(&b, &o, "distill_loss"), loss, 1e-5);

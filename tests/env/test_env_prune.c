@@ -227,8 +227,9 @@ static void test_env_prune__strategies(void **state) {
 
 // ---- Single weights ---------------------------------------------------------------------------
 
-// Printed by make_prune_expected.py: losses if 60 % of conv2's weights are removed, and if the same
-// share of the weights is removed that remain after pruning two of conv1's four channels.
+// Losses printed by make_prune_expected.py. `alone`: 60 % of conv2's weights are removed.
+// `with_channels`: two of conv1's four channels are pruned, and 60 % of the weights that remain in
+// conv2 are removed.
 static const struct {
     const char *criterion;
     bool repairs;
@@ -320,7 +321,8 @@ static void test_env_prune__sparse_strategies(void **state) {
         struct msc_graph *small = check_strategy(&b, both);
         assert_int_equal(msc_tensor_n_elements(conv2_of(small)), 54);
         assert_int_equal(count_zeros(conv2_of(small)), 27);
-        // Of each pair of channels, one is zero at the same kernel position.
+        // In each pair of neighbouring input channels, exactly one of the two weights at the same
+        // kernel position is zero.
         const float *x = msc_array_data(conv2_of(small)->data);
         for (int i = 0; i < 27; i++) {
             int at = i / 9 * 18 + i % 9;

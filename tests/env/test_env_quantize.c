@@ -23,7 +23,7 @@ enum { N_TASKS = 6, N_TRIALS = 24 };
 // flat:0, head.w.
 static const struct {
     uint32_t choices[N_TASKS];
-    double losses[3]; // mse, kl, cosine
+    double losses[3]; // with mse, kl and cosine
     double accuracy;
 } plans[] = {
     {{0, 0, 0, 0, 0, 0}, {0.000185368015, 0.000109562545, 7.31665981e-05}, 0.8},
@@ -113,7 +113,7 @@ static void test_env_quantize__parts(void **state) {
 }
 
 // Evaluates batches one by one, last batch first, in another environment with the same
-// configuration. This environment adds the results up.
+// configuration. The environment under test then adds up the results.
 static enum msc_status measure_elsewhere(void *payload, const struct msc_evaluation *e,
                                          const struct msc_env_part *part) {
     struct bench *b = payload, other;

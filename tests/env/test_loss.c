@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-// make_loss_expected.py prints the expected values: scipy's rel_entr, softmax and cosine.
+// make_loss_expected.py prints the expected values, computed with scipy's rel_entr, softmax and
+// cosine.
 
 enum { MOST = 1000 };
 
@@ -162,7 +163,7 @@ static void test_env_loss__kl_of_zero_probability(void **state) {
     static const float z[3] = {1, 0, 0};
     const struct msc_loss_shape shape = {1, 3, 1};
     (void)state;
-    // 0.5 log 0.5 + 0.5 (log 0.5 + 126 log 2)
+    // The expected loss is 0.5 log 0.5 + 0.5 (log 0.5 + 126 log 2).
     assert_close(sample_loss(MSC_LOSS_KL, false, y, z, shape, 1), 62 * log(2), 0);
 }
 

@@ -133,8 +133,8 @@ static void test_env_process__reads_a_space(void **state) {
     assert_true(space->tasks[0].choice_features[1] == 0.5);
     assert_true(isnan(space->tasks[0].choice_features[3]));
     assert_true(space->tasks[1].choice_features[2] == 2);
-    assert_int_equal(space->tasks[0].most_expensive_first[0], 1); // from the cost
-    assert_int_equal(space->tasks[1].most_expensive_first[0], 1); // from the program's answer
+    assert_int_equal(space->tasks[0].most_expensive_first[0], 1); // ordered by the cost
+    assert_int_equal(space->tasks[1].most_expensive_first[0], 1); // ordered by the program
     assert_string_equal(space->metrics[0].name, "distill_loss");
     assert_true(space->metrics[1].is_maximised && space->metrics[1].is_measured);
     assert_true(space->metrics[2].is_exact);
@@ -225,8 +225,9 @@ static void test_env_process__refuses_outcomes(void **state) {
     static const struct {
         const char *answer, *message;
     } cases[] = {
-        {"{\"metrics\":{\"distill_loss\":1}}", "\"trial\": expected the index of a trial, 0 to 1"},
-        {"{\"trial\":2,\"metrics\":{}}", "\"trial\": expected the index of a trial, 0 to 1"},
+        {"{\"metrics\":{\"distill_loss\":1}}",
+         "expected \"trial\" to be the index of a trial, 0 to 1"},
+        {"{\"trial\":2,\"metrics\":{}}", "expected \"trial\" to be the index of a trial, 0 to 1"},
         {"{\"trial\":0}", "trial 0: "},
         {"{\"trial\":0,\"metric\":{}}", "metrics"},
         {"{\"trial\":0,\"metrics\":{\"accuracy\":1}}", "the space has no metric \"accuracy\""},
@@ -347,7 +348,7 @@ static void test_env_process__says_the_same_when_started_again(void **state) {
             ",\"metrics\":[{\"name\":\"other\"}]}'; "
             "read -r b; fi; touch once; " SAY_SPACE "read -r b; exit 1");
     assert_int_equal(evaluate(&f, 2), MSC_E_STATE);
-    assert_message("its answer after a restart differs");
+    assert_message("the answer after a restart differs");
     close_fixture(&f);
     temp_folder_remove(folder);
 }

@@ -4,7 +4,7 @@
 
 #include "tests/env/quantize_bench.h"
 
-// Only the input (8 bits) and w (4 bits) are quantised of all sites that onnxruntime requantises.
+// Of all sites that onnxruntime requantises, only the input (8 bits) and w (4 bits) are quantised.
 #define CONFIG                                                                                     \
     "{\"target\":\"onnxruntime\",\"sites\":\"all\",\"include\":[\"x:0\",\"w\"],"                   \
     "\"fix\":{\"w\":\"4\"},\"choices\":[{\"bits\":8},{\"bits\":4}]}"

@@ -123,11 +123,11 @@ static void test_env_quantize_kept__of_any_file(void **state) {
         assert_true(was_told(&c, "record.moments"));
     }
     msc_free(bytes);
-    // A file of another configuration.
+    // A file of another configuration is not used.
     interrupt(&c, "{\"choices\":[{\"bits\":6,\"rounding\":\"gptq\"}]}");
     assert_true(msc_hash_equal(prepare(&c), whole));
     assert_true(was_told(&c, "belongs to another configuration"));
-    // The file cannot be created.
+    // The file cannot be created, because a folder has its name.
     assert_int_equal(mkdir(c.moments, 0700), 0);
     c.told[0] = 0;
     assert_ok(create(&c.b, ROUNDED));
@@ -163,7 +163,7 @@ static void test_env_quantize_kept__prepared(void **state) {
         assert_true(was_told(&c, "are computed again"));
     }
     msc_free(bytes);
-    // Parameters of other choices, then of other samples.
+    // Parameters prepared for other choices, and then for other samples, are not used.
     assert_ok(create(&c.b, "{\"choices\":[{\"bits\":6,\"rounding\":\"gptq\"}]}"));
     close_env(&c.b);
     assert_ok(msc_file_rename(c.parameters, c.prepared));

@@ -82,7 +82,7 @@ static int tear_down(void **state) {
 
 // ---- The formula, by hand ---------------------------------------------------------------------
 
-enum { X, W1, R, W2, Y2, P, W3, N_TASKS }; // in the order of the space
+enum { X, W1, R, W2, Y2, P, W3, N_TASKS }; // tasks, in the order of the space
 enum { BYTES, FLOAT, WORDS, N_FORMS };
 
 // Time of a site's conversions. Bytes made by an integer kernel need no quantising, and bytes read
@@ -93,9 +93,9 @@ static double site(uint32_t form, bool is_made, bool is_read, double quantize, d
                            : (is_made ? 0 : quantize) + (is_read ? 0 : dequantize);
 }
 
-// No profile contains bytes made after a float pool. Quantising the pool's 3 elements takes 3 times
-// as long as one element elsewhere. The time per element is the median of 5 / (2 * 36), 7 / (4 *
-// 36) and 3 / (3 * 36).
+// No profile quantises the output of a float pool, so this time is estimated: the 3 elements take 3
+// times as long as one element elsewhere. The time per element is the median of 5 / (2 * 36), 7 /
+// (4 * 36) and 3 / (3 * 36).
 #define QUANTIZE_P (3.0 * 7.0 / (4.0 * 36.0))
 
 static double expected_us(const uint32_t c[N_TASKS]) {
@@ -222,7 +222,7 @@ static void test_env_quantize_latency__is_kept(void **state) {
     assert_ok(create(&b, CONFIG("")));
     close_env(&b);
     assert_int_equal(create(&b, CONFIG(LATENCY)), MSC_E_STATE);
-    assert_message("does not belong to this configuration: it lacks the table of latencies");
+    assert_message("does not belong to this configuration: the file lacks the table of latencies");
     remove(path);
     b.host.parameters_required = true;
     assert_int_equal(create(&b, CONFIG(LATENCY)), MSC_E_STATE);
@@ -287,8 +287,8 @@ static int32_t add_weight(struct msc_graph *g, const char *name, uint64_t seed) 
     return tensor;
 }
 
-// A linear layer of the image's channel means, plus the product of its height and width with
-// themselves.
+// The sum of two parts: a linear layer of the image's channel means, and the image's squared height
+// plus its squared width.
 static struct msc_graph *create_graph(void) {
     static const struct msc_attr start = {"start", "2"}, dtype = {"dtype", "float32"},
                                  row = {"shape", "1,2"}, column = {"shape", "2,1"};

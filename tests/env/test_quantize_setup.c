@@ -43,10 +43,10 @@ static void test_env_quantize_setup__parameters(void **state) {
     struct msc_outcome read = evaluate(&b, plan);
     assert_memory_equal(made.metrics, read.metrics, sizeof(made.metrics[0]) * 7);
     close_env(&b);
-    // A file of another configuration.
+    // A file of another configuration is refused.
     assert_int_equal(create(&b, "{\"choices\":[{\"bits\":7}]}"), MSC_E_STATE);
     assert_message("record.params does not belong to this configuration");
-    // A damaged file.
+    // A damaged file is refused.
     assert_ok(msc_file_write(path, "nonsense", 8));
     assert_int_equal(create(&b, "{" CHOICES "}"), MSC_E_FORMAT);
     assert_message("record.params");

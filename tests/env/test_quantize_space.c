@@ -18,8 +18,8 @@ struct bench {
     const struct msc_edit *fixed[16];
 };
 
-// Gives each site that is fixed to a choice the choice's edit at all its slots, as the environment
-// does.
+// For each site that is fixed to a choice, sets the choice's edit at all slots of the site, as the
+// environment does.
 static void fill_fixed(struct bench *b) {
     const struct msc_sites *sites = msc_quantizer_sites(b->q);
     for (int32_t i = 0; i < sites->n_sites; i++) {
@@ -257,8 +257,9 @@ static void test_env_quantize_space__rows_of_metrics(void **state) {
     }
 }
 
-// Each metric that an environment lists has a row that leaves measuring it to environments, and one
-// function. A ratio refers to an exact metric that comes earlier.
+// Each metric that an environment lists is computed in exactly one way: as a ratio, by a cost
+// function or by a measuring function. Its row does not compute it from a run or a sample. A ratio
+// refers to an exact metric that comes earlier.
 static void test_env_quantize_space__lists_of_metrics(void **state) {
     const struct msc_env_metric *const lists[] = {msc_quantize_metrics, msc_prune_metrics,
                                                   msc_combined_metrics};
@@ -319,7 +320,7 @@ static void test_env_quantize_space__groups(void **state) {
     open_bench(&b, "{" THREE ",\"group\":\"joint\"}", 4);
     assert_ok(build(&b));
     assert_tasks(&b, 3, (const char *const[]){"conv1", "conv2", "head"});
-    // One decision for both operands of a joint.
+    // Both operands of a joint share one decision.
     const uint32_t choices[3] = {0, 1, 2};
     assert_near(cost(&b, "bit_ops", choices), 2592.0 * 64 + 3888.0 * 16 + 15.0 * 9);
     assert_near(cost(&b, "size_bytes", choices), 88 + 66 + 26);

@@ -127,7 +127,7 @@ static void test_env_table__rows_alone(void **state) {
     assert_int_equal(outcome->state, MSC_TRIAL_FAILED);
     assert_int_equal(outcome->cause, MSC_CAUSE_TRIAL);
     assert_string_equal(outcome->reason, "the table lists this point as failed");
-    // One of two metrics is missing: failed, because it is the objective.
+    // One of two metrics is missing. It is the objective, so the trial has failed.
     outcome = measure(&f, (uint32_t[]){0, 1});
     assert_int_equal(outcome->state, MSC_TRIAL_FAILED);
     assert_true(outcome->metrics[1] == 5);
@@ -152,7 +152,7 @@ static void test_env_table__rows_of_json(void **state) {
     assert_true(outcome->metrics[0] == 1.5 && outcome->metrics[1] == 1);
     assert_true(outcome->metrics[2] == 16 + 2);
     assert_int_equal(measure(&f, (uint32_t[]){1, 0})->state, MSC_TRIAL_FAILED);
-    // The value is not finite.
+    // A loss that is not finite makes the trial fail.
     assert_int_equal(measure(&f, (uint32_t[]){1, 1})->state, MSC_TRIAL_FAILED);
     assert_string_equal(measure(&f, (uint32_t[]){0, 1})->reason, "the table has no such point");
     table_close(&f);
@@ -264,7 +264,7 @@ static void test_env_table__configuration(void **state) {
         {"{\"file\":\"nothing.json\"}", "nothing.json"},
         {"{\"file\":\"table.json\",\"metrics\":[\"m\"]}", "a JSON table lists its metrics"},
         {"{\"file\":\"rows.csv\",\"metrics\":[]}", "expected a list of 1 to 24"},
-        {"{\"file\":\"rows.csv\",\"metrics\":[1]}", "\"metrics\"[0]"},
+        {"{\"file\":\"rows.csv\",\"metrics\":[1]}", "env.metrics[0]"},
         {"{\"file\":\"rows.csv\",\"metrics\":[\"ms\",\"ms\"]}", "listed twice"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -156,7 +156,7 @@ static void test_env_toy__injected_failures(void **state) {
         }
         n_failed += toy_measure(&f, i, choices).state == MSC_TRIAL_FAILED;
     }
-    assert_in_range(n_failed, 200, 312); // a quarter, within four standard deviations
+    assert_in_range(n_failed, 200, 312); // a quarter of the trials, within four standard deviations
     toy_close(&f);
 }
 

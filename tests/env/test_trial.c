@@ -357,7 +357,7 @@ static void test_env_trial__pareto_by_definition(void **state) {
         for (size_t i = 0; i < N; i++) {
             outcomes[i] = outcome_of(MSC_TRIAL_COMPLETE, 0, 0);
             for (size_t k = 0; k < m; k++) {
-                outcomes[i].objectives[k] = (double)msc_rng_below(&rng, 9); // many ties
+                outcomes[i].objectives[k] = (double)msc_rng_below(&rng, 9); // ties are common
             }
             pointers[i] = &outcomes[i];
         }

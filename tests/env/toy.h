@@ -13,7 +13,7 @@ struct toy_fixture {
     struct cJSON *config;
     struct msc_env *env;
     struct msc_goal goal;
-    struct msc_arena arena; // holds the outcomes
+    struct msc_arena arena; // memory of the outcomes
 };
 
 static inline void toy_open(struct toy_fixture *f, const char *json) {

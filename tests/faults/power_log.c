@@ -158,7 +158,7 @@ ssize_t write(int descriptor, const void *data, size_t n_bytes) {
     off_t before = lseek(descriptor, 0, SEEK_CUR);
     ssize_t n = REAL(write)(descriptor, data, n_bytes);
     if (n > 0 && before >= 0 && fstat(descriptor, &info) == 0) {
-        off_t after = lseek(descriptor, 0, SEEK_CUR); // with O_APPEND, the end of the file
+        off_t after = lseek(descriptor, 0, SEEK_CUR); // with O_APPEND, this is the end of the file
         note_data(descriptor, (uint64_t)(after - n), data, (size_t)n);
     }
     return n;

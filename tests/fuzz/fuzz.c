@@ -1,4 +1,4 @@
-// What the fuzzers share, as declared in fuzz.h.
+// Helpers that the fuzzers share, as declared in fuzz.h.
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>

@@ -41,7 +41,8 @@ static void put_hash(cJSON *object, const char *key, struct msc_hash hash) {
     put(object, key, cJSON_CreateString(msc_hash_format(text, hash)));
 }
 
-// Every object with an `id` becomes a row for that trial's line: its checksum is corrected.
+// Corrects the checksum of every object with an `id`, so that the object fits the line of the trial
+// with that id.
 static void seal_rows(cJSON *value, const struct msc_record *record) {
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(value, "id");
     struct msc_hash checksum;

@@ -132,7 +132,7 @@ static void run(const struct msc_graph *g, const struct msc_array *const inputs[
         wanted[i] = msc_graph_output(g, (int32_t)i);
     }
     struct watch w;
-    // Only with bodies: starting a thread costs more than most runs.
+    // Only graphs with bodies are watched: starting a thread costs more than most runs.
     bool is_watched = has_body(g);
     if (is_watched) {
         watch_begin(&w);

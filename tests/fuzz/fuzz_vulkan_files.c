@@ -11,7 +11,7 @@
 #define TILES_NAME "vulkan-00000001-00000002-g.tiles.json"
 #define CACHE_NAME "vulkan-00000001-00000002.cache"
 
-// As in kernels/vulkan/vk_check.c, but without failures.
+// Like the function in kernels/vulkan/vk_check.c, but sets no error message.
 enum msc_status msc_vk_check(VkResult result, const char *what) {
     (void)what;
     return result == VK_SUCCESS ? MSC_OK : MSC_E_DEVICE;

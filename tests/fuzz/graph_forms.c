@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { LENGTH = 3, MAX_INPUTS = 8 }; // LENGTH is bound to every symbol
+enum { LENGTH = 3, MAX_INPUTS = 8 }; // every symbol is bound to LENGTH
 
 static void print_all(const struct msc_graph *g) {
     struct msc_str text = {0};

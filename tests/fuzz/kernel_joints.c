@@ -68,7 +68,7 @@ static void draw_list(struct kernel_draw *d, struct msc_str *out, int64_t values
 struct window {
     int n; // number of axes
     int64_t kernel[3], strides[3], dilation[3], padding[6];
-    struct msc_str text; // the attributes
+    struct msc_str text; // the attributes as text
 };
 
 static void draw_window(struct kernel_draw *d, struct window *w, int n, const char *kernel_key) {
@@ -132,7 +132,7 @@ static int32_t draw_pool(struct kernel_draw *d, int32_t y) {
     }
     if (covers_padding(&w) && slide(&w, t->dims + 2, out)) {
         y = unary(d, ops[is_mean][n - 1], y, msc_str_text(&w.text));
-        // 3-D means have no kernel that sums in the same order.
+        // No kernel for the mean of a 3-D window sums in the reference's order.
         d->is_close |= is_mean == 1 && n == 3;
     }
     msc_str_finish(&w.text);
@@ -199,7 +199,7 @@ static int32_t draw_transposed(struct kernel_draw *d, int32_t y) {
         out[2 + i] = (t->dims[2 + i] - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilation[i] + 1 +
                      more[i] - w.padding[i] - w.padding[2 + i];
         fits = fits && out[2 + i] > 0 && (more[i] < w.strides[i] || more[i] < w.dilation[i]);
-        // For such a window only the reference has a kernel, and only for floats.
+        // With such padding only the reference has a kernel, and only for floats.
         is_plain = is_plain || w.padding[2 + i] - more[i] + w.strides[i] <= 0;
     }
     fits = fits && is_small(4, out) &&

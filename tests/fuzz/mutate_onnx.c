@@ -1,5 +1,5 @@
-// Mutates inputs of fuzz_onnx and fuzz_run as models, so that the result still parses and gets
-// past the reader. Sometimes the bytes are left to libFuzzer's own mutations.
+// Mutates inputs of fuzz_onnx and fuzz_run: changes parts of the parsed model, so that the result
+// still parses and gets past the reader. Sometimes the bytes are left to libFuzzer's own mutations.
 #include "base/rng.h"
 #include "onnx.pb-c.h"
 #include "tests/fuzz/fuzz.h"
@@ -94,7 +94,7 @@ static void change_output(Onnx__GraphProto *g, struct msc_rng *rng) {
 
 // ---- Tensors ----------------------------------------------------------------------------------
 
-// Changes an element, in one of the widths of raw data.
+// Changes one element, or in raw data 8, 4 or 1 bytes.
 static void change_elements(Onnx__TensorProto *t, struct msc_rng *rng) {
     static const size_t widths[] = {8, 4, 1};
     size_t width = t->data_type == 7 ? 8 : widths[below(rng, 3)];
@@ -248,7 +248,7 @@ static Onnx__ModelProto *read_model(const uint8_t *data, size_t n_bytes) {
     return m;
 }
 
-// Returns 0 if the model does not fit.
+// Writes the model to `out` and frees it. Returns 0 if the model exceeds max_bytes.
 static size_t write_model(uint8_t *out, size_t max_bytes, Onnx__ModelProto *m) {
     size_t n = onnx__model_proto__get_packed_size(m);
     n = n <= max_bytes ? onnx__model_proto__pack(m, out) : 0;

@@ -24,7 +24,7 @@ int32_t net_weight(struct net *n, const char *name, const char *layout, int n_di
 int32_t net_indices(struct net *n, const char *name, int64_t count, const int64_t values[]);
 // A `constant` joint that holds a weight as made by net_weight, named "<name>.value".
 int32_t net_constant(struct net *n, const char *name, int n_dims, const int64_t dims[]);
-// Each adds a joint whose only input is x, with up to two attributes (a NULL key means none).
+// Adds a joint with up to two attributes; a NULL key means none. The only input of net_unary is x.
 int32_t net_unary(struct net *n, enum msc_op op, const char *name, int32_t x, const char *key,
                   const char *value, const char *other_key, const char *other_value);
 int32_t net_joint(struct net *n, enum msc_op op, const char *name, int32_t n_inputs,

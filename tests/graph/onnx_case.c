@@ -16,8 +16,8 @@ struct span {
 
 struct field {
     uint32_t number, kind;
-    uint64_t value;    // kinds 0, 1 and 5
-    struct span bytes; // kind 2
+    uint64_t value;    // for kinds 0, 1 and 5
+    struct span bytes; // for kind 2
 };
 
 static bool read_varint(uint64_t *out, struct span *s) {

@@ -36,7 +36,7 @@ struct net {
     Onnx__ModelProto *model;
 };
 
-// The graph must be finalised.
+// Finds the sites of the graph, which must be finalised.
 static inline void find_sites(struct net *n, const char *target) {
     const struct msc_site_scheme scheme = {.target = msc_target_find(target)};
     assert_ok(msc_sites_find(&n->sites, n->g, &scheme));
@@ -58,7 +58,7 @@ static inline void finish_graph(struct net *n, int32_t output, const char *targe
 static inline void export_net(struct net *n) {
     struct msc_onnx_export_options options = {.sites = &n->sites, .slot_edits = n->edits};
     assert_ok(msc_onnx_save(n->g, scratch, &options));
-    msc_onnx_model_free(n->model); // from an earlier export
+    msc_onnx_model_free(n->model); // frees the model of an earlier export
     assert_ok(msc_onnx_model_read(&n->model, scratch));
 }
 

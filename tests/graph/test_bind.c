@@ -15,7 +15,8 @@ static void test_graph_bind__by_name(void **state) {
     assert_true(msc_graph_is_bound(bound));
     check_dims(output_of(bound, "conv"), "[2,4,4,3]");
     check_dims(output_of(bound, "reshape"), "[2,48]");
-    // The chain of shape arithmetic became an attribute; names and aliases are unchanged.
+    // Binding turned the chain of shape arithmetic into an attribute. Names and aliases are
+    // unchanged.
     assert_int_equal(msc_graph_n_joints(bound), 3);
     assert_string_equal(attr_of(bound, "reshape", "shape"), "2,-1");
     assert_string_equal(output_of(bound, "reshape")->alias, "y");
@@ -81,12 +82,12 @@ static void test_graph_bind__errors(void **state) {
     assert_message("symbol 'N' is bound to 0");
     const struct msc_input_shape ranks = {3, {2, 3, 8}};
     assert_int_equal(msc_graph_bind_shapes(&bound, g, &ranks, 1), MSC_E_INVALID);
-    assert_message("input 'x' has 4 dimensions, found 3");
+    assert_message("input 'x' has 4 dimensions, but the given shape has 3");
     const struct msc_input_shape channels = {4, {2, 4, 8, 6}};
     assert_int_equal(msc_graph_bind_shapes(&bound, g, &channels, 1), MSC_E_INVALID);
     assert_message("input 'x': dimension 1 is 4, expected 3");
     assert_int_equal(msc_graph_bind_shapes(&bound, g, &channels, 0), MSC_E_INVALID);
-    assert_message("has 1 inputs, found shapes for 0");
+    assert_message("has 1 inputs, but 0 shapes were given");
     msc_graph_destroy(g);
     g = load_file(MSC_TESTS_MODEL("dims"));
     const struct msc_input_shape shapes[] = {{2, {4, 5}}, {2, {3, 1}}};

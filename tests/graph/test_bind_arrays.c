@@ -1,5 +1,6 @@
-// Binding a graph to given input arrays when lengths depend on the content of inputs; joints
-// isolated as graphs of their own; and branches selected by a known condition.
+// Tests three operations on graphs: binding to given input arrays when lengths depend on the
+// content of inputs, isolating joints as graphs of their own, and replacing an If by the branch
+// that a known condition selects.
 #include "graph/graph.h"
 
 #include "base/str.h"
@@ -265,7 +266,7 @@ static void test_graph_bind_arrays__take_branches(void **state) {
         assert_int_equal(y->dims[0], -1);
         assert_string_equal(msc_graph_prim(taken, y->prims[0])->name, "N");
         assert_int_equal(msc_graph_n_inputs(taken), 2);
-        // Joints that read `mode` as data still do so.
+        // Joints that use `mode` as data still read the input.
         const struct msc_joint *not = msc_graph_joint(taken, msc_graph_find_joint(taken, "not"));
         assert_int_equal(not ->operands[0], msc_graph_input(taken, 0));
         msc_graph_destroy(taken);
@@ -360,7 +361,7 @@ static void test_graph_bind_arrays__bound_bodies(void **state) {
     msc_graph_destroy(g);
 }
 
-// The branches have different numbers of dimensions; the input `n` decides which is taken.
+// The branches have different numbers of dimensions; the input `n` selects the branch.
 static void test_graph_bind_arrays__load_bound(void **state) {
     (void)state;
     static const char path[] = MSC_TESTS_FOLDER "/graph/files/branches.onnx";
@@ -425,7 +426,7 @@ static void test_graph_bind_arrays__load_for(void **state) {
     struct msc_array_list feeds = {0};
     struct msc_array *array;
     struct msc_graph *g;
-    for (int i = 0; i < 2; i++) { // the branch is taken, and not taken
+    for (int i = 0; i < 2; i++) { // first the branch is taken, then not
         assert_ok(msc_array_create_from(&array, MSC_DTYPE_I64, 0, NULL, &n[i]));
         assert_ok(msc_array_list_add(&feeds, "n", array));
         assert_ok(msc_graph_load_for(&g, path, &feeds));

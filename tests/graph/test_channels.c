@@ -134,8 +134,8 @@ static void test_graph_channels__groups(void **state) {
                    {"wide.weight", 1, "--"}, {"b.weight", 1, "aaabbbccc"});
 }
 
-// If the outputs cannot be pruned, the input channels at the same position in every group form a
-// unit.
+// If the output channels cannot be pruned, the input channels at the same position in every group
+// form one unit.
 static void test_graph_channels__positions(void **state) {
     (void)state;
     struct net n = net_begin(9);
@@ -238,7 +238,7 @@ static void test_graph_channels__repeated(void **state) {
     int32_t c = net_conv(&n, "c", space, 2, 1, 1);
     net_end(&n, 2, IDS(c, net_conv(&n, "d", inner, 2, 1, 1)));
     // Depth-to-space ties channels with equal i % 2 in DCR mode, and with equal i / 4 in CRD mode.
-    // Both together tie all channels of b into one unit, which cannot be pruned.
+    // One of each mode ties all channels of b into one unit, which cannot be pruned.
     CHECK_CHANNELS(&n, 2 + 1, {"a.weight", 0, "ab"}, {"b.weight", 1, "abab"},
                    {"b.weight", 0, "xxxxxxxx"});
 }
@@ -344,8 +344,8 @@ static void test_graph_channels__groups_of_units(void **state) {
     check_group(n.g, &c.groups[1], "a.weight_1: 2 of a.weight@0*1m a.bias@0*1 c.weight@1*1r");
     assert_int_equal(msc_graph_prune(&small, n.g, &c, is_gone, NULL), MSC_E_INVALID);
     assert_message("channels of a.weight_1: all 2 would be pruned, at least one must remain");
-    // Parameters: 8 + 4 of a, 36 + 4 of deep, 8 + 2 of b, 6 + 3 of c before pruning. There are 18
-    // output positions.
+    // Parameters before pruning: 8 + 4 of a, 36 + 4 of deep, 8 + 2 of b, and 6 + 3 of c. There are
+    // 18 output positions.
     struct msc_channel_cost cost;
     is_gone[3] = false;
     assert_ok(msc_channels_cost(&cost, &c, n.g, is_gone));

@@ -253,7 +253,7 @@ static void test_graph_channels_sum__lstm(void **state) {
                    {"c.value", 2, "abc"}, {"after.weight", 1, "abc"});
 }
 
-// Both directions have the same units; the layer after them reads the two concatenated.
+// Both directions have the same units. The next layer reads their concatenated outputs.
 static void test_graph_channels_sum__gru_both_ways(void **state) {
     (void)state;
     struct net n = net_begin(7);

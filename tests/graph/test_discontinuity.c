@@ -5,7 +5,7 @@
 #include "tests/graph/graph_samples.h"
 #include "tests/joint_attrs.h"
 
-// Adds a joint with one or two inputs and returns its first output.
+// Adds a joint with one or two inputs and n_outputs outputs, and returns its first output.
 static int32_t add_one(struct msc_graph *g, enum msc_op op, const char *name, int32_t n_outputs,
                        int32_t a, int32_t b, const char *text) {
     struct joint_attrs attrs;
@@ -89,7 +89,7 @@ static void test_graph_discontinuity__before(void **state) {
     assert_ok(msc_discontinuity_create(&d, g, g));
     // There is no tensor between the input and the argmax that reads it.
     check_found(d, outputs[3], "");
-    // The tensor that was sliced is listed, not the slice, and only once.
+    // The tensor before the slice is listed, not the slice, and only once.
     check_found(d, outputs[1], "steady:0");
     check_found(d, outputs[2], "steady:0");
     check_found(d, outputs[5], "steady:0, scaled");
@@ -151,9 +151,9 @@ static void test_graph_discontinuity__operators(void **state) {
         {MSC_OP_CAST, "dtype=float16", 1, 1, 0, false},
         {MSC_OP_MULTINOMIAL, NULL, 1, 1, 0, true},
         {MSC_OP_THRESHOLDED_RELU, NULL, 1, 1, 0, true},
-        {MSC_OP_THRESHOLDED_RELU, "alpha=0", 1, 1, 0, false}, // relu
-        {MSC_OP_SHRINK, NULL, 1, 1, 0, true},                 // hard: from 0 to 0.5
-        {MSC_OP_SHRINK, "bias=0.5", 1, 1, 0, false},          // soft
+        {MSC_OP_THRESHOLDED_RELU, "alpha=0", 1, 1, 0, false}, // the same as relu
+        {MSC_OP_SHRINK, NULL, 1, 1, 0, true},                 // hard: jumps from 0 to 0.5
+        {MSC_OP_SHRINK, "bias=0.5", 1, 1, 0, false},          // soft: no jump
         {MSC_OP_ISNAN, NULL, 1, 1, 0, false},
         {MSC_OP_EYE_LIKE, NULL, 1, 1, 0, false},
         {MSC_OP_SHAPE_OF, NULL, 1, 1, 0, false},

@@ -65,7 +65,8 @@ static void test_graph_edit__round_bias(void **state) {
     // One step per index of the last axis.
     e.rounding = (struct msc_bias_rounding){.n = 2, .steps = (const float[]){0.25f, 0.5f}};
     check_apply(rows, &e, (const float[]){0.75f, -0.5f, 0.0f, 0.0f});
-    // With a shift of 0.4 the values 1.1, -0.3, 0.5 and 0.525 round to 4, -1, 2 and 1 steps.
+    // A shift of 0.4 is added first: the sums 1.1, -0.3, 0.5 and 0.525 round to 4, -1, 2 and 1
+    // steps.
     e.rounding.shift = 0.4f;
     check_apply(rows, &e, (const float[]){1.0f - 0.4f, -0.5f - 0.4f, 0.5f - 0.4f, 0.5f - 0.4f});
     msc_array_release(rows);
@@ -248,15 +249,17 @@ static void test_graph_edit__check(void **state) {
         {&twice, 0, NULL},
         {&twice, 1, NULL},
         {&fits, 2, NULL},
-        {&short_mask, 0, "tensor x:0: a mask of 2 channels along axis 1 does not fit [1,3,2,2]"},
-        {&far_mask, 0, "tensor x:0: a mask of 3 channels along axis 4 does not fit [1,3,2,2]"},
-        {&longer, 2, "tensor b: replaced by float32[3], expected float32[2]"},
-        {&others, 2, "tensor b: replaced by int8[2], expected float32[2]"},
+        {&short_mask, 0,
+         "tensor x:0: a mask of 2 channels along axis 1 does not fit shape [1,3,2,2]"},
+        {&far_mask, 0,
+         "tensor x:0: a mask of 3 channels along axis 4 does not fit shape [1,3,2,2]"},
+        {&longer, 2, "tensor b: its new elements are float32[3], expected float32[2]"},
+        {&others, 2, "tensor b: its new elements are int8[2], expected float32[2]"},
         {&fits, 0, "tensor x:0 is an activation, which cannot be replaced"},
         {&round, 1, "tensor w is a weight, which cannot be rounded to int32"},
         {&quant, 2, "tensor b is a bias, which cannot be quantised"},
         {&no_step, 2, "bias b: step 0 of channel 0 is not a positive number"},
-        {&steps, 2, "bias b: 3 steps, expected 1 or 2"},
+        {&steps, 2, "bias b: found 3 rounding steps, expected 1 or 2"},
         {&strange, 0, "tensor x:0: the edit has an unknown kind"},
         {&ahead, 2, "tensor b: the edit has an unknown kind"},
         {&late, 1, "tensor w is quantised before it is masked; order edits as replace, mask"},

@@ -50,13 +50,13 @@ static const double special[] = {
 
 enum { N_SPECIAL = sizeof(special) / sizeof(special[0]), N_PAIRS = N_SPECIAL * N_SPECIAL };
 
-// Needs of an operator beyond operands of the same type.
+// An operator that needs more than operands of the same type.
 static const struct form {
     enum msc_op op;
     const char *attrs[3][2];
-    int n_outputs;           // 0 means one
+    int n_outputs;           // number of outputs; 0: one
     enum msc_dtype types[3]; // types of the operands; NONE: the type under test
-    // the operand's elements are 0 to 0.75 (scales), or integers 0 to 3 (positions)
+    // true: the elements are 0 to 0.75 (scales), or integers 0 to 3 (positions)
     bool is_small[3];
 } forms[] = {
     {.op = MSC_OP_CAST, .attrs = {{"dtype", "float32"}}},
@@ -113,8 +113,8 @@ static int n_operands_of(enum msc_op op) {
     return n;
 }
 
-// Element `i` of an operand: all pairs of special numbers one after the other, or the numbers
-// from `first` on.
+// Element `i` of an operand. With has_pairs, the elements run through all pairs of special numbers;
+// otherwise they are the numbers from `first` on.
 static double element(int64_t i, int64_t first, bool is_small, bool has_pairs) {
     int64_t at = !has_pairs ? i : i % 2 == 0 ? i / 2 / N_SPECIAL : i / 2;
     return is_small ? (double)(i % 4) : special[(at + first) % N_SPECIAL];
@@ -134,10 +134,10 @@ static struct msc_array *make_operand(const struct folding *f, int operand, enum
     return out;
 }
 
-// How operands are combined: all of shape [pairs, 2]; a column and a row, broadcast; pairs and a
+// How operands are combined: both of shape [pairs, 2]; a column and a row, broadcast; pairs and a
 // vector of scales; or vectors of FEW_NUMBERS elements, broadcast. Such a vector is short enough
 // for shape inference to follow its values. The special values are cut into FEW_BLOCKS vectors, and
-// all combinations of these are tried.
+// all combinations of these vectors are tried.
 enum { FEW_NUMBERS = 8, FEW_BLOCKS = (N_SPECIAL + FEW_NUMBERS - 1) / FEW_NUMBERS };
 enum together {
     TOGETHER_ALIKE,

@@ -26,7 +26,7 @@ static void test_graph_fuse__gelu(void **state) {
     for (int i = 0; i < 6; i++) {
         const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, i));
         const struct msc_joint *j = msc_graph_joint(g, y->producer);
-        assert_string_equal(j->name, y->alias); // named after its last joint
+        assert_string_equal(j->name, y->alias); // the fused joint has the name of its last part
         n_exact += strcmp(msc_joint_attr(j, "approximate"), "none") == 0;
     }
     assert_int_equal(n_exact, 2);
@@ -48,12 +48,12 @@ static void test_graph_fuse__bias(void **state) {
     struct msc_graph *g = load_file(CASE("bias"));
     assert_int_equal(msc_graph_n_joints(g), 6);
     assert_int_equal(count_of(g, MSC_OP_LINEAR_BIAS), 1);
-    // one of the two is followed by a normalisation
+    // one of the two convolutions is followed by a normalisation
     assert_int_equal(count_of(g, MSC_OP_CONV2D_BIAS), 2);
     assert_int_equal(count_of(g, MSC_OP_CONV2D_TRANSPOSE), 1);
     const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, 0));
     const struct msc_joint *line = msc_graph_joint(g, y->producer);
-    // has the name of the layer, and the value of the sum
+    // The joint has the layer's name. Its output has the alias of the sum.
     assert_memory_equal(line->name, "matmul", 6);
     assert_memory_equal(y->alias, "add", 3);
     assert_string_equal(weight_of(g, line->name, "bias")->layout, "O");
@@ -109,7 +109,7 @@ static void test_graph_fuse__einsum(void **state) {
     msc_graph_destroy(g);
     g = load_file(CASE("no_einsum"));
     assert_int_equal(count_of(g, MSC_OP_EINSUM), 4);
-    // the Einsum with a constant that sums over two axes
+    // the Einsum that sums over two axes of a constant
     assert_int_equal(count_of(g, MSC_OP_LINEAR), 1);
     msc_graph_destroy(g);
 }

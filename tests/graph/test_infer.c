@@ -70,7 +70,7 @@ static const struct shape_case cases[] = {
      "pool_size=3,2;strides=2,3;padding=1,0,1,0",
      "[1,3,5,4]",
      0},
-    // In torch, with ceil_mode, no window may begin in the padding at the end.
+    // In torch, with ceil_mode, no window may start inside the padding at the end.
     {MSC_OP_MAX_POOL2D,
      {S(1, 1, 5, 7)},
      "pool_size=2,2;strides=3,3;padding=1,1,1,1;ceil_mode=1",

@@ -70,7 +70,7 @@ static void test_graph_json__odd_graphs(void **state) {
     check_round_trip(g);
 }
 
-// A symbol and the expressions over it that inference makes for the tensors in between.
+// A symbol, and the expressions over it that shape inference makes for the tensors of the network.
 static void test_graph_json__expressions(void **state) {
     (void)state;
     struct msc_graph *g;

@@ -26,7 +26,7 @@ static const char *const reasons[] = {
     "(Cast): conversion to int4",
     "(Cast): conversion to uint4",
     "of 1 in the other; bind", // branches of different dimensions, chosen by an input
-    "computed",                // parameters that are inputs in the case
+    "computed",                // the case has inputs for parameters that must be constant
 };
 
 static bool is_expected_refusal(void) {

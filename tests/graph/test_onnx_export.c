@@ -44,8 +44,8 @@ static void test_graph_onnx_export__round_trip(void **state) {
     };
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         struct msc_graph *g = load_file(paths[i]), *again;
-        // The first model is written twice: when a constant becomes a bias, the numbering of the
-        // other constants changes.
+        // The first model is written and read once before the comparison: when a constant becomes a
+        // bias, the numbering of the other constants changes.
         if (i == 0) {
             assert_ok(msc_onnx_save(g, scratch, NULL));
             msc_graph_destroy(g);
@@ -183,7 +183,8 @@ static void test_graph_onnx_export__activations(void **state) {
     assert_string_equal(q->op_type, "QuantizeLinear");
     assert_string_equal(q->input[0], "x");
     check_bytes(model, q->input[2], MSC_ONNX_UINT8, 1, "\x03");
-    // 6 bits: before the 8-bit integers the value is clipped to (-32 + 4) / 4 and (31 + 4) / 4.
+    // The third edit has 6 bits: the value is clipped to (-32 + 4) / 4 and (31 + 4) / 4, then
+    // quantised to 8-bit integers.
     q = find_node(model, find_node(model, c->input[0])->input[0]);
     const Onnx__NodeProto *clip = find_node(model, q->input[0]);
     assert_string_equal(clip->op_type, "Clip");
@@ -204,7 +205,7 @@ static void test_graph_onnx_export__weights(void **state) {
     // The rows 0 1 2 and 3 4 5, divided by 0.5 and 1, give 0 2 4 and 3 4 5.
     struct msc_edit byte =
         make_edit(8, -127, 127, 0, 2, (const float[]){0.5f, 1.0f}, (const int32_t[]){0, 0});
-    // 0 ... 5 divided by 0.5 and clipped at 7 give 0 2 4 6 7 7, two per byte.
+    // 0 ... 5 divided by 0.5 and clipped at 7 give 0 2 4 6 7 7, stored two per byte.
     struct msc_edit nibble =
         make_edit(4, -7, 7, -1, 1, (const float[]){0.5f}, (const int32_t[]){0});
     struct msc_edit wide =
@@ -282,7 +283,7 @@ static void test_graph_onnx_export__groups(void **state) {
     b.quant.group_axes = 3;
     msc_edit_seal(&a);
     msc_edit_seal(&b);
-    // The scale has the shape of the stored blocks: [2, 2, 1, 1] and [2, 2].
+    // The scales have the shape of the stored blocks: [2, 2, 1, 1] for w_a and [2, 2] for w_b.
     edits[slot_of(&sites, g, "a", 1)] = &a;
     edits[slot_of(&sites, g, "b", 1)] = &b;
     struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
@@ -293,7 +294,8 @@ static void test_graph_onnx_export__groups(void **state) {
     assert_int_equal(blocks->attribute[0]->i, 2);
     assert_int_equal(blocks->attribute[1]->i, 1);
     assert_int_equal(find_initializer(model, blocks->input[1])->n_dims, 4);
-    // 0 1 2 and 3 4 5 with scale 0.5 for the first two give 0 2 2 3 4 5, two per byte.
+    // The weights 0 1 2 and 3 4 5, with scale 0.5 for the first two, give 0 2 2 3 4 5, stored two
+    // per byte.
     check_bytes(model, blocks->input[0], MSC_ONNX_INT4, 3, "\x20\x32\x54");
     const Onnx__NodeProto *shaped = find_node(model, "w_b");
     assert_string_equal(shaped->op_type, "Reshape");
@@ -424,7 +426,7 @@ static void test_graph_onnx_export__masks_and_replaced(void **state) {
     mask.mask.n = 2;
     unlink(scratch);
     assert_int_equal(msc_onnx_save(g, scratch, &options), MSC_E_INVALID);
-    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit [1,3,2,2]");
+    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit shape [1,3,2,2]");
     assert_false(msc_file_exists(scratch));
     msc_array_release(other);
     msc_sites_finish(&sites);
@@ -457,7 +459,7 @@ static void test_graph_onnx_export__dilations(void **state) {
     msc_graph_destroy(g);
 }
 
-// Opset 21 expects scale and bias per channel. So values per group are repeated for all channels of
+// Opset 21 expects scale and bias per channel, so a value per group is repeated for all channels of
 // the group.
 static void test_graph_onnx_export__groups_of_channels(void **state) {
     (void)state;

@@ -34,8 +34,8 @@ static void test_graph_onnx_export_form__bytes(void **state) {
     assert_int_equal(count(&n, "Relu"), 0);
     assert_int_equal(count(&n, "Clip"), 1);
     const Onnx__NodeProto *clip = node_of(&n, "Clip");
-    check_bytes(&n, clip->input[1], MSC_ONNX_UINT8, 1, "\x7c"); // 128 - 4
-    check_bytes(&n, clip->input[2], MSC_ONNX_UINT8, 1, "\x9f"); // 128 + 31
+    check_bytes(&n, clip->input[1], MSC_ONNX_UINT8, 1, "\x7c"); // lower bound: 128 - 4
+    check_bytes(&n, clip->input[2], MSC_ONNX_UINT8, 1, "\x9f"); // upper bound: 128 + 31
     const Onnx__NodeProto *q = maker(&n, clip->input[0]);
     assert_string_equal(q->op_type, "QuantizeLinear");
     assert_string_equal(q->input[0], "conv:0");
@@ -48,7 +48,7 @@ static void test_graph_onnx_export_form__bytes(void **state) {
     edit_tensor(&n, "limit:0", &tenths);
     export_net(&n);
     assert_int_equal(count(&n, "Clip"), 1);
-    check_bytes(&n, node_of(&n, "Clip")->input[2], MSC_ONNX_UINT8, 1, "\x3c"); // 6 / 0.1
+    check_bytes(&n, node_of(&n, "Clip")->input[2], MSC_ONNX_UINT8, 1, "\x3c"); // 6 in steps of 0.1
     finish_net(&n);
 }
 
@@ -290,8 +290,8 @@ static int32_t add_pair(struct msc_graph *g, enum msc_op op, const char *name, i
         g, &(struct msc_joint_spec){.op = op, .name = name, .n_inputs = 2, .inputs = IDS(a, b)});
 }
 
-// x ── conv ── * 2 ── + 3 ── relu ── * 0.25 ── conv2. The factors merge into the scale, q =
-// rint(conv / (0.5 / 0.5)); the 3 becomes a bias of 3 / 2 in steps of 0.5 * 1.
+// x ── conv ── * 2 ── + 3 ── relu ── * 0.25 ── conv2. The factors merge into the scale: q =
+// rint(conv / (0.5 / 0.5)). The 3 becomes a bias of 3 / 2 in steps of 0.5 * 1.
 static void test_graph_onnx_export_form__tail(void **state) {
     (void)state;
     struct net n = {0};
@@ -329,8 +329,8 @@ static void test_graph_onnx_export_form__tail(void **state) {
     finish_net(&n);
 }
 
-// x ── conv ── + 3 ── conv2, with the bias replaced by 1.5 and 2.6. Bias plus 3, rounded together,
-// is 9 and 11 steps of 0.5 * 1. If the bias is rounded by itself, the addition remains.
+// x ── conv ── + 3 ── conv2, with the bias of conv replaced by 1.5 and 2.6. Bias plus 3, rounded
+// together, is 9 and 11 steps of 0.5 * 1. If the bias is rounded by itself, the addition remains.
 static void test_graph_onnx_export_form__replaced_bias(void **state) {
     (void)state;
     struct net n = {0};
@@ -436,8 +436,9 @@ static void test_graph_onnx_export_form__padding(void **state) {
     finish_net(&n);
 }
 
-// Bytes are resized in the model's layout. Floats are interpolated in the runtime's layout,
-// except for cubic interpolation that shrinks, which ONNX Runtime refuses there.
+// Quantised values are resized in the model's layout. Floats are interpolated in the runtime's
+// layout, except for cubic interpolation that shrinks, which ONNX Runtime refuses in its own
+// layout.
 static void test_graph_onnx_export_form__resize(void **state) {
     (void)state;
     static const struct {
@@ -475,7 +476,7 @@ static void test_graph_onnx_export_form__resize(void **state) {
     }
 }
 
-// Four channels as two groups of two, transposed: 0 2 1 3.
+// The shuffle transposes four channels as two groups of two: 0 2 1 3.
 static void test_graph_onnx_export_form__shuffle(void **state) {
     (void)state;
     struct net n;

@@ -34,7 +34,7 @@ static void make_moved(struct net *n, const char *target) {
     }
 }
 
-// Integers are moved, and dequantised under the name of the float value.
+// Integers are moved, then dequantised. The result has the name of the float value.
 static void test_graph_onnx_export_moved__integers(void **state) {
     (void)state;
     struct net n;
@@ -76,7 +76,7 @@ static void test_graph_onnx_export_moved__floats(void **state) {
     }
     make_moved(&n, "tflite");
     export_net(&n);
-    assert_int_equal(count(&n, "QuantizeLinear"), 4); // one is for the convolution's output
+    assert_int_equal(count(&n, "QuantizeLinear"), 4); // one quantises conv's output
     finish_net(&n);
 }
 

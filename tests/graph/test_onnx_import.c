@@ -10,8 +10,8 @@
 static void test_graph_onnx_import__names(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("names"));
-    // Two nodes share a name, a node and an input share a name, and a name derived from an operator
-    // belongs to a later node.
+    // Three name clashes: two nodes share a name, a node and an input share a name, and a name
+    // derived from an operator is also the name of a later node.
     assert_string_equal(op_of(g, "relu_1"), "nn.relu");
     assert_string_equal(op_of(g, "sigmoid"), "sigmoid");
     assert_string_equal(op_of(g, "tanh"), "tanh");
@@ -35,7 +35,7 @@ static void test_graph_onnx_import__gemm(void **state) {
     assert_string_equal(op_of(g, "io"), "msc.linear_bias");
     assert_string_equal(weight_of(g, "io", "weight")->layout, "IO");
     assert_string_equal(weight_of(g, "io", "bias")->layout, "O");
-    // 0.5 * ramp and 2 * [1, -1].
+    // The weight is 0.5 * ramp, the bias 2 * [1, -1].
     check_floats(weight_of(g, "scaled", "weight"), 6,
                  (const float[]){-0.5f, -0.375f, -0.25f, -0.125f, 0.0f, 0.125f});
     check_floats(weight_of(g, "scaled", "bias"), 2, (const float[]){2.0f, -2.0f});
@@ -153,7 +153,8 @@ static void test_graph_onnx_import__batch_norm(void **state) {
     check_floats(weight_of(g, "conv_b", "bias"), 2, (const float[]){0.25f, 1.0f});
     assert_int_equal(msc_graph_find_joint(g, "norm_a"), MSC_NO_ID);
     assert_int_equal(msc_graph_find_joint(g, "norm_b"), MSC_NO_ID);
-    // The third normalisation is not merged, because the convolution's own result is an output.
+    // The third normalisation is not merged, because the result of its convolution is also an
+    // output.
     assert_string_equal(op_of(g, "conv_c"), "nn.conv2d");
     assert_string_equal(op_of(g, "norm_c"), "nn.batch_norm");
     msc_graph_destroy(g);
@@ -242,7 +243,7 @@ static void test_graph_onnx_import__tied_weights(void **state) {
 static void test_graph_onnx_import__layouts(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("view"));
-    assert_string_equal(output_of(g, "x")->layout, "NCHW"); // inferred from its consumer
+    assert_string_equal(output_of(g, "x")->layout, "NCHW"); // inferred from the consumer of x
     assert_string_equal(output_of(g, "conv")->layout, "NCHW");
     assert_string_equal(weight_of(g, "conv", "weight")->layout, "OIHW");
     assert_string_equal(output_of(g, "reshape")->layout, "NC");
@@ -260,7 +261,7 @@ static void test_graph_onnx_import__quantised(void **state) {
     assert_string_equal(output_of(g, "to")->layout, "NCHW");
     assert_string_equal(weight_of(g, "to", "scale")->name, "xs");
     assert_string_equal(weight_of(g, "to", "zero_point")->name, "xz");
-    // (-128 - 1) * 0.5 and (127 + 1) * 0.25.
+    // The weight is (-128 - 1) * 0.5 and (127 + 1) * 0.25.
     assert_string_equal(op_of(g, "conv"), "msc.conv2d_bias");
     check_floats(weight_of(g, "conv", "weight"), 2, (const float[]){-64.5f, 32.0f});
     check_floats(weight_of(g, "conv", "bias"), 2, (const float[]){20000.0f, -6.0f});
@@ -358,7 +359,8 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("fused"), MSC_E_UNSUPPORTED,
          "unsupported operator 'FusedConv' of domain 'com.microsoft'; ONNX Runtime's "
          "optimiser"},
-        {MSC_TESTS_MODEL("undefined"), MSC_E_FORMAT, "node 'relu' (Relu): it reads 'nothing'"},
+        {MSC_TESTS_MODEL("undefined"), MSC_E_FORMAT,
+         "node 'relu' (Relu): value 'nothing' is not produced"},
         {MSC_TESTS_MODEL("twice"), MSC_E_FORMAT, "node 'b' (Abs): two nodes produce the value 'y'"},
         {MSC_TESTS_MODEL("mismatch"), MSC_E_INVALID,
          "input has 1 channels, but the weight expects 3"},
@@ -380,7 +382,7 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("attention_rule"), MSC_E_INVALID,
          "update_rule gated_delta takes a decay and a beta"},
         {MSC_TESTS_MODEL("training_output"), MSC_E_UNSUPPORTED,
-         "it reads 'mean', an extra output of BatchNormalization that is not supported"},
+         "value 'mean' is an extra output of BatchNormalization that is not supported"},
         {MSC_TESTS_MODEL("training_outputs"), MSC_E_UNSUPPORTED,
          "node 'norm' (BatchNormalization): the output 'mean' means training mode before opset 14"},
         {MSC_TESTS_MODEL("dropout_half"), MSC_E_UNSUPPORTED,

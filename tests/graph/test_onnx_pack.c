@@ -112,7 +112,7 @@ static void check_read_again(const int32_t values[], int64_t n) {
     msc_graph_destroy(g);
 }
 
-// All codes, repeated.
+// Fills `values` with all integers of this width, repeated.
 static void fill_codes(int32_t values[], int64_t n, int32_t bits, bool is_signed) {
     int32_t n_codes = 1 << bits;
     for (int64_t i = 0; i < n; i++) {
@@ -153,9 +153,9 @@ static void check_data(const Onnx__ModelProto *model, const char *name, enum msc
     assert_memory_equal(t->raw_data.data, expected, n_bytes);
 }
 
-// In 3 bits 1 is 001, -1 111, 3 011, -4 100 and 2 010. The low two bits of two integers make one
-// 4-bit number, the first integer in its low half: 0xd, 0x3, 0x2; two of these make a byte. The
-// high bits 0, 1, 0, 1 make 0xa.
+// In 3 bits 1 is 001, -1 is 111, 3 is 011, -4 is 100 and 2 is 010. The low two bits of two integers
+// make one 4-bit number, with the first integer in its low half: 0xd, 0x3, 0x2. Two of these
+// numbers make a byte. The high bits 0, 1, 0, 1, 0 make 0xa.
 static void test_graph_onnx_pack__parts(void **state) {
     (void)state;
     static const int32_t values[] = {1, -1, 3, -4, 2};
@@ -170,7 +170,7 @@ static void test_graph_onnx_pack__parts(void **state) {
                "\0\0\1\0\2\0\3\0\0\1\1\1\2\1\3\1\0\2\1\2\2\2\3\2\0\3\1\3\2\3\3\3");
     const Onnx__TensorProto *signs = initializer(model, "bits_of_1");
     assert_int_equal(signs->raw_data.len, 64);
-    // The table's entry for 0xa.
+    // The entry for 0xa in the table of high bits.
     assert_memory_equal(signs->raw_data.data + 40, "\0\xfc\0\xfc", 4);
     assert_int_equal(count(model, "Slice"), 1);
     msc_onnx_model_free(model);
@@ -213,7 +213,7 @@ static void test_graph_onnx_pack__small_weights(void **state) {
 static void test_graph_onnx_pack__every_width(void **state) {
     (void)state;
     static const char *const targets[] = {"generic", "onnxruntime"};
-    enum { N = 3 * 1333 }; // not a multiple of 4
+    enum { N = 3 * 1333 }; // the number of elements is not a multiple of 4
     int32_t values[N];
     for (int32_t bits = 2; bits <= 8; bits++) {
         for (int k = 0; k < 4; k++) {
@@ -228,7 +228,7 @@ static void test_graph_onnx_pack__every_width(void **state) {
     }
 }
 
-// More elements than constant folding accepts if the result is larger than the operands.
+// Constant folding refuses results of this size if they are larger than the operands.
 static void test_graph_onnx_pack__many(void **state) {
     (void)state;
     enum { N = 1100000 };

@@ -124,7 +124,7 @@ static void test_graph_quant__round_trip(void **state) {
     }
 }
 
-static const float matrix[] = {0.11f, -0.52f, 0.333f, 1.0f, -1.0f, 0.05f}; // [2, 3]
+static const float matrix[] = {0.11f, -0.52f, 0.333f, 1.0f, -1.0f, 0.05f}; // shape [2, 3]
 
 static struct msc_array *make_matrix(void) {
     struct msc_array *x;
@@ -293,7 +293,7 @@ static void test_graph_quant__groups(void **state) {
                           .group_axes = 1,
                           .scales = scales,
                           .zero_points = none};
-    // [2, 6] in groups of 4 and 2, and the same elements as [2, 2, 3].
+    // [2, 6] in groups of 4 and 2 columns, and the same elements as [2, 2, 3].
     static const int32_t rows[] = {1, -6, 7, 3, -2, 6, 0, -7, 1, 6, -2, 3};
     static const float row_values[] = {0.300000012f,  -1.80000007f, 2.10000014f,   0.900000036f,
                                        -0.400000006f, 1.20000005f,  0.0f,          -3.5f,
@@ -301,7 +301,7 @@ static void test_graph_quant__groups(void **state) {
     check_groups(&q, 2, (const int64_t[]){2, 6}, rows, row_values);
     q.group_axes = 2;
     check_groups(&q, 3, (const int64_t[]){2, 2, 3}, rows, row_values);
-    // [6, 2] along the first axis, with zero points.
+    // [6, 2] in groups along the first axis, with zero points.
     q.axis = 0;
     q.group_axes = 1;
     q.low = 0;
@@ -310,7 +310,7 @@ static void test_graph_quant__groups(void **state) {
                  (const int32_t[]){4, 0, 7, 4, 2, 6, 4, 0, 2, 7, 0, 5},
                  (const float[]){0.300000012f, 0.0f, 1.20000005f, 0.800000012f, -0.300000012f,
                                  1.20000005f, 0.300000012f, 0.0f, 0.5f, 2.0f, -0.5f, 1.20000005f});
-    // [1, 3, 2, 2] along the second axis, in groups of 2 and 1.
+    // [1, 3, 2, 2] in groups of 2 and 1 along the second axis.
     q.axis = 1;
     q.low = -7;
     q.n = 8;

@@ -32,10 +32,10 @@ static const struct {
 };
 
 struct totals {
-    int cases;   // folders of cases
+    int cases;   // number of folders with a case
     int outside; // cases with an operator that is not in the table
     int ran;     // cases that ran in at least one way
-    int runs;    // runs, in both ways
+    int runs;    // number of runs: a case may run in both ways
     int refused; // cases of known operators that the importer or a kernel refused
     int failed;
 };
@@ -101,7 +101,7 @@ static enum msc_status run_and_compare(bool *is_equal, const struct msc_graph *g
         inputs[i] = c->inputs[i].array;
     }
     if (msc_graph_n_outputs(g) != c->n_outputs) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%d outputs of %d", msc_graph_n_outputs(g),
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%d outputs, expected %d", msc_graph_n_outputs(g),
                         c->n_outputs);
     }
     for (int i = 0; i < c->n_outputs; i++) {
@@ -116,9 +116,9 @@ static enum msc_status run_and_compare(bool *is_equal, const struct msc_graph *g
     return MSC_OK;
 }
 
-// Runs a case in one way: input `first_constant` and later ones are initialisers.
-// MSC_E_UNSUPPORTED and MSC_E_INVALID at import mean that it cannot run; everything after the
-// import must succeed.
+// Runs a case in one way: input `first_constant` and later inputs are initialisers.
+// MSC_E_UNSUPPORTED and MSC_E_INVALID at import mean that the case cannot run in this way. After
+// the import everything must succeed.
 static enum msc_status run_case(bool *is_equal, const struct onnx_case *c, const char *name,
                                 int first_constant) {
     char path[64];

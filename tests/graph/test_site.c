@@ -238,7 +238,7 @@ static void check_transposed(const char *groups, const int64_t dims[], const cha
     assert_ok(msc_graph_set_outputs(g, 1, &y));
     assert_ok(msc_graph_finalize(g));
     check_sites(g, false, expected);
-    // OpenVINO has an integer kernel for it, ONNX Runtime does not.
+    // OpenVINO has an integer kernel for transposed convolutions, ONNX Runtime does not.
     check_target(g, "openvino", expected);
     msc_graph_destroy(g);
 }

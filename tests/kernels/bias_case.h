@@ -37,7 +37,7 @@ enum bias_kind {
     BIAS_SMALL,
     BIAS_LARGEST,   // the largest bias that may be added to the integer sums
     BIAS_TOO_LARGE, // one step of float32 larger than the largest
-    BIAS_COARSE,    // rounded to a step other than that of the sums
+    BIAS_COARSE,    // rounded to another step than the step of the sums
     BIAS_KINDS
 };
 enum { BIAS_INPUTS = 4, BIAS_WEIGHTS = 3, BIAS_TRIALS = BIAS_INPUTS * BIAS_WEIGHTS * BIAS_KINDS };

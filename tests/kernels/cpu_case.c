@@ -371,7 +371,8 @@ static double differences(const struct msc_array *a, const struct msc_array *b, 
     return sum;
 }
 
-// How far noise in the last bit of floats moves the result: the largest of four runs.
+// Measures how far noise in the last bit of floats moves the result: the largest sum of squared
+// differences in four runs.
 static double noise_differences(struct cpu_case *c, const struct msc_array *expected) {
     double most = 0, power;
     c->noise = FLT_EPSILON;

@@ -11,8 +11,8 @@
 //     cpu_check_close(&c, 1e-10);
 //     cpu_case_finish(&c);
 //
-// cpu_case_add adds a row of the table of kernel cases. cpu_check_cases runs all rows of a reader
-// that need nothing more.
+// cpu_case_add adds a row of the table of kernel cases. cpu_check_cases is for readers that do
+// nothing else with their rows: it builds, runs and checks all of them.
 #ifndef MSC_TESTS_CPU_CASE_H
 #define MSC_TESTS_CPU_CASE_H
 
@@ -50,11 +50,11 @@ struct cpu_case {
     const struct msc_quant *input_quants[CPU_CASE_MAX];
     int n_inputs;
     struct msc_sites sites;
-    struct cpu_quant *quants;                   // [n_slots]
+    struct cpu_quant *quants;                   // edits with their parameters, [n_slots]
     const struct msc_edit *edits[CPU_CASE_MAX]; // [n_slots]
     struct msc_backend_options options;
     const struct kernel_case *row; // the row added last, for messages; NULL: none
-    // Inputs of rows with 4 dims are computed and come in channels-last layout.
+    // Inputs of rows with 4 dims are computed by another joint, in channels-last layout.
     bool is_last;
     bool is_constant; // all inputs of rows except the first are constants
     // Optional: changes the elements of a row's operand after they were drawn.
@@ -91,7 +91,7 @@ int32_t cpu_joint_weights(struct cpu_case *c, enum msc_op op, int32_t n_inputs,
                           const struct msc_weight_spec weights[]);
 // Adds a row of the table of kernel cases and returns output 0 of its joint.
 int32_t cpu_case_add(struct cpu_case *c, const struct kernel_case *row);
-// Finalises the graph with this output, or with these.
+// Finalises the graph with one output, or with n outputs.
 void cpu_case_finish_graph(struct cpu_case *c, int32_t output);
 void cpu_case_finish_outputs(struct cpu_case *c, int32_t n, const int32_t outputs[]);
 
@@ -100,7 +100,8 @@ struct cpu_edit_kind {
     bool is_symmetric;
     bool is_per_channel;
 };
-// Adds edits at every slot, with ranges taken from the float model. bits 0 means none.
+// Adds an edit at every slot, with ranges taken from the float model. If `bits` is 0, slots of that
+// kind get no edit.
 void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
                    struct cpu_edit_kind weights);
 

@@ -9,7 +9,7 @@ struct cpu_runner {
     struct cpu_case *c;
     struct msc_backend *b;
     struct msc_plan *plan;
-    void **data; // [n_values]
+    void **data; // memory of the plan's values, [n_values]
 };
 
 // With MSC_TEST_DEVICE=vulkan, opens that device or skips the test.

@@ -122,8 +122,9 @@ void cpu__fill_with_junk(struct msc_backend *b, void *memory, size_t n_bytes) {
     msc_free(junk);
 }
 
-// Steps that may run on the host because they have no shader: means and norms of more elements than
-// the loops of some drivers allow, and any step if the number of workgroups is limited.
+// Returns whether a step may run on the host because it has no shader. This holds for means and
+// norms of more elements than the loops of some drivers allow, and for all steps if the number of
+// workgroups is limited.
 static bool may_run_on_host(const struct msc_step *s) {
     if (getenv("MSC_VULKAN_GROUPS")) {
         return true;
@@ -171,8 +172,8 @@ static void run_step(struct cpu_runner *r, struct msc_step *s) {
         assert_ok(r->b->def->weights(r->b, s, edits, &weights, &n_bytes));
     }
     struct msc_call call = {.inputs = inputs, .outputs = outputs, .weights = weights};
-    // Run twice, first on the last thread: the result must not depend on earlier calls or on the
-    // thread.
+    // The step runs twice, first on the last thread: the result must not depend on earlier calls or
+    // on the thread.
     assert_ok(r->b->def->run(r->b, s, &call, 1, r->c->options.n_threads - 1));
     assert_ok(r->b->def->run(r->b, s, &call, 1, 0));
     if (is_varied(r->c, s, msc_view_n_elements(&outputs[0]))) {

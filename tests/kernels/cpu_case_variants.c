@@ -207,7 +207,7 @@ struct both {
     void *owned[2]; // memory of the integers and of the floats; NULL: the call's own memory is used
 };
 
-// A scale near the one that the range implies, and any zero point.
+// Sets a scale near the scale that the range of `v` implies, and a random zero point.
 static void set_random_quant(struct both *x, struct msc_rng *rng, bool is_signed, const float v[],
                              int64_t n) {
     float low = 0.0f, high = 0.0f;
@@ -254,8 +254,8 @@ static bool is_factor(const struct msc_step_joint *anchor, int operand, int32_t 
     return operand < anchor->n_operands && o->kind == MSC_OPERAND_INPUT && o->index == input;
 }
 
-// Returns whether integers in this input would make the step compute in integer arithmetic. A
-// single quantised factor does not.
+// Returns whether integers in this input would make the step compute in integer arithmetic. If only
+// one of the two factors is quantised, the step computes in float.
 static bool may_multiply(const struct cpu_runner *r, const struct msc_step *s, int32_t input) {
     enum msc_family family = msc_family_of_step(r->plan->graph, s);
     bool has_edits = false;

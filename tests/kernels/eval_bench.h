@@ -37,7 +37,7 @@ void eval_run_and_check(struct eval_bench *b, struct msc_evaluator *ev, size_t f
 void eval_check_all(struct eval_bench *b, size_t first, size_t n);
 struct msc_evaluator_stats eval_stats_of(const struct msc_evaluator *ev);
 
-// Gives the trial quantisation number `choice` of the slot.
+// Edits a slot of the trial with quantisation number `choice` of the slot.
 void eval_edit_slot(struct eval_bench *b, size_t trial, const char *joint, int32_t operand,
                     int choice);
 // Runs the first n trials; the results are not checked.

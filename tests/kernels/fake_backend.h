@@ -39,9 +39,9 @@ struct fake_backend {
     int lost_after; // the device is lost after this number of steps; 0: never
     // Counters of requests.
     atomic_int n_runs, n_reorders, n_quantised, n_packed, n_taken, n_refused;
-    atomic_int n_fused, n_unstored; // variants written by steps; outputs without memory
+    atomic_int n_fused, n_unstored; // variants written by steps; outputs that are not stored
     atomic_int n_moved;             // runs of steps on integers
-    atomic_int n_launches, n_waits; // calls of run, and of download_all
+    atomic_int n_launches, n_waits; // calls of `run`, and calls of `download_all`
     atomic_int live_buffers, live_weights, live_kernels;
     atomic_llong live_bytes, peak_bytes;
 };

@@ -73,7 +73,7 @@ struct kernel_builder {
 };
 
 // Adds a row's joint and operands to the graph. Operands of another type are float32 inputs
-// followed by a cast; integers are rounded before it.
+// followed by a cast; integers are rounded before the cast.
 enum msc_status kernel_case_build(int32_t *joint, struct kernel_builder *b,
                                   const struct kernel_case *k);
 

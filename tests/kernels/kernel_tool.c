@@ -216,7 +216,8 @@ static enum msc_status run_rows(const char *folder, const char *only) {
     size_t chosen = only ? strtoul(only, NULL, 10) : 0;
     enum msc_status status = MSC_OK;
     if (chosen >= kernel_n_cases) {
-        return MSC_FAIL(MSC_E_INVALID, "row %s: the table has %zu rows", only, kernel_n_cases);
+        return MSC_FAIL(MSC_E_INVALID, "row %s does not exist: the table has %zu rows", only,
+                        kernel_n_cases);
     }
     MSC_TRY(msc_file_make_folders(folder));
     MSC_TRY(msc_backend_open(&backend, "cpu", &options));

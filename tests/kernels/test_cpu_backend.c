@@ -41,7 +41,7 @@ static void test_kernels_cpu_backend__open(void **state) {
     msc_backend_close(NULL);
 }
 
-// The name tells whether integer units may be used, because cached results are identified by it.
+// The numerics name, which identifies cached results, tells whether integer units may be used.
 static void test_kernels_cpu_backend__numerics(void **state) {
     (void)state;
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
@@ -184,7 +184,7 @@ static void *work(void *payload) {
     return NULL;
 }
 
-// Four threads run a step with the same edited weights. The first of them packs the weights.
+// Four threads run a step with the same edited weights. The first thread packs the weights.
 static void run_threads(struct shared *s, const struct msc_edit *edit) {
     struct worker workers[THREADS];
     size_t n_bytes;

@@ -1,6 +1,6 @@
 // Integer joints that the model itself contains: quantisation with scales, and products of bytes.
-// The cpu backend runs them on the reference kernels, other backends on their own. Results are
-// compared with the reference kernels.
+// The cpu backend runs them on the reference kernels, other backends on kernels of their own.
+// Results are compared with the reference kernels.
 #include "tests/kernels/cpu_case.h"
 
 #include <string.h>

@@ -122,7 +122,7 @@ static void test_kernels_cpu_conv__unreached(void **state) {
     }
 }
 
-// Sums above 2^24.
+// Sums above 2^24, which float32 cannot represent exactly.
 static void test_kernels_cpu_conv__integers_beyond_float(void **state) {
     static const struct edits edits[] = {
         {{8, false, false}, {8, true, true}},
@@ -220,9 +220,9 @@ static void test_kernels_cpu_conv__columns(void **state) {
     check_in_all_ways("wide_columns", edits, 1, 1); // more channels than the edits have scales
 }
 
-// Depthwise convolutions of integer inputs with a scale per channel: every unit, windows by
-// columns and otherwise, several outputs per channel, weights that do not fit a byte or stay
-// float, inputs of more than 8 bits, and sums too large for float32, which are computed as
+// Depthwise convolutions of integer inputs with a scale per channel. The cases have every integer
+// unit, windows by columns and otherwise, several outputs per channel, weights that do not fit a
+// byte or stay float, and inputs of more than 8 bits. Sums too large for float32 are computed as
 // floats.
 static void test_kernels_cpu_conv__by_channel(void **state) {
     static const struct edits edits[] = {

@@ -1,5 +1,5 @@
-// Operators with indices or coordinates: scatters, gathers, and sampling between elements. The
-// cpu backend runs them on the reference kernels, other backends on their own; results are
+// Operators with indices or coordinates: scatters, gathers, and sampling between elements. The cpu
+// backend runs them on the reference kernels, other backends on kernels of their own. Results are
 // compared with the reference kernels.
 #include "tests/kernels/cpu_case.h"
 

@@ -44,7 +44,7 @@ struct windows {
     uint8_t x[INPUT];
     int8_t weights[MOST_CHANNELS * MOST_RUNS * MOST_DEPTH];
     int64_t at[MOST_WINDOWS];
-    int64_t n, n_runs, depth, channels, runs[MOST_RUNS]; // in elements
+    int64_t n, n_runs, depth, channels, runs[MOST_RUNS]; // sizes in elements
     int32_t sums[MOST_WINDOWS * MOST_CHANNELS];
     int32_t offsets[MOST_CHANNELS + 15];
     float scales[MOST_CHANNELS + 15], bias[MOST_CHANNELS + 15];

@@ -343,7 +343,7 @@ static void check_linear(enum msc_dtype codes, int axis, bool is_back, bool has_
     int32_t x = add_input(&b, MSC_DTYPE_F32, "NCHW", 4, dims);
     float *elements = msc_array_data(b.x);
     elements[3] = has_extremes ? NAN : 0.0065f;
-    elements[4] = has_extremes ? INFINITY : 0.0195f; // a tie
+    elements[4] = has_extremes ? INFINITY : 0.0195f; // 0.0195 is a tie
     elements[5] = has_extremes ? -INFINITY : -0.0065f;
     elements[6] = has_extremes ? -3e38f : -0.0f;
     int64_t n = axis < 0 ? 0 : dims[axis];
@@ -413,8 +413,8 @@ static void test_kernels_cpu_integer__chain(void **state) {
 
 // ---- Digits -----------------------------------------------------------------------------------
 
-// If the rule allows sums in int32, the sums can also be computed exactly in float32. So either all
-// units of all backends compute a joint in integer arithmetic, or none does.
+// If msc_digits_sums_fit allows sums in int32, the sums can also be computed exactly in float32. So
+// either all units of all backends compute a joint in integer arithmetic, or none does.
 static void test_kernels_cpu_integer__digits(void **state) {
     (void)state;
     for (int32_t largest = 1; largest <= 255; largest++) {

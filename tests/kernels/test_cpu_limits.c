@@ -21,7 +21,7 @@ static int32_t joint(struct cpu_case *c, enum msc_op op, int32_t n, const int32_
     return cpu_joint(c, op, n, x, attributes, MSC_NO_ID, MSC_NO_ID);
 }
 
-// Adds a joint whose attributes contain the number.
+// Adds a joint whose attributes are `before`, the number and `after`.
 static int32_t numbered(struct cpu_case *c, enum msc_op op, int32_t n, const int32_t x[],
                         const char *before, int64_t number, const char *after) {
     char text[200];

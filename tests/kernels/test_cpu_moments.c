@@ -29,7 +29,8 @@ static void check(const struct msc_moments *m, double n, double mean, double var
     }
 }
 
-// Near 0, and so large that float32 barely resolves the differences of the elements.
+// First elements: near 0, and so large that float32 barely resolves the differences between
+// elements.
 static const float firsts[] = {0.0f, -49.0f, 1e6f};
 
 static void test_kernels_cpu_moments__rows(void **state) {

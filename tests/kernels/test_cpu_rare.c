@@ -1,5 +1,5 @@
-// Operators that use reference kernels on the cpu and own kernels on other backends, with shapes
-// that ONNX's test data lack. ONNX's test data cover all types.
+// Operators that use reference kernels on the cpu and kernels of their own on other backends, with
+// shapes that ONNX's test data lack. ONNX's test data cover all types.
 #include "tests/kernels/cpu_case.h"
 
 static void test_kernels_cpu_rare__functions(void **state) {
@@ -27,7 +27,7 @@ static void test_kernels_cpu_rare__fourier(void **state) {
     cpu_check_cases("fourier");
 }
 
-// Moved elements of one, two and eight bytes.
+// Elements of one, two and eight bytes are moved.
 static void test_kernels_cpu_rare__small_elements(void **state) {
     (void)state;
     cpu_check_cases("small_elements");
@@ -53,7 +53,7 @@ static void test_kernels_cpu_rare__remainders(void **state) {
     }
 }
 
-// Inputs that give the limits of a Clip and the value of a padding.
+// Computed inputs give the limits of a Clip and the value of a padding.
 static void test_kernels_cpu_rare__computed_parameters(void **state) {
     struct cpu_case c;
     (void)state;

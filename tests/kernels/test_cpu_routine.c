@@ -45,7 +45,7 @@ static int8_t weight_at(int channel, int tap) {
     return (int8_t)((channel * TAPS + tap) * 29 % 63 - 31);
 }
 
-// The sum by definition.
+// Output i of the convolution, computed by definition.
 static int32_t sum_at(int i) {
     int channel = i % CHANNELS, x = i / CHANNELS % SIDE, y = i / CHANNELS / SIDE % SIDE;
     int image = i / CHANNELS / SIDE / SIDE;
@@ -69,7 +69,7 @@ static void *make_floats(void *payload) {
     return status == MSC_OK ? b : NULL;
 }
 
-// The number of wrong sums of a new routine.
+// Returns the number of wrong sums of a new routine.
 static int count_wrong(struct msc_routine_engine *engine, const uint8_t in[],
                        const int8_t weights[], int32_t out[], const int32_t expected[]) {
     struct msc_routine *d;
@@ -155,8 +155,8 @@ static void *pack(void *payload) {
     return status == MSC_OK ? p : NULL;
 }
 
-// Runs in its own process, which sanitizers check when it exits: only the first packing in a
-// process can go wrong.
+// Runs in a process of its own, because only the first packing in a process can go wrong.
+// Sanitizers check the process when it exits.
 static int pack_at_once(const struct msc_routine *routine, const int8_t weights[]) {
     struct packing p = {.routine = routine, .weights = weights};
     pthread_t threads[PACKERS];
@@ -208,9 +208,9 @@ static void test_kernels_cpu_routine__packed_at_once(void **state) {
 }
 
 int main(int argc, char **argv) {
-    // Without this, oneDNN creates each routine only once.
+    // With its cache, oneDNN would create each routine only once.
     setenv("DNNL_PRIMITIVE_CACHE_CAPACITY", "0", 1);
-    // Packing comes first, so that its routines are new in each of its processes.
+    // The packing test comes first, so that its routines are new in each of its child processes.
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernels_cpu_routine__packed_at_once),
                                        cmocka_unit_test(test_kernels_cpu_routine__made_at_once)};
     msc_test_select(argc, argv);

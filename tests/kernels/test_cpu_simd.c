@@ -37,7 +37,7 @@ static struct msc_quant quant_of(const float *scale, const int32_t *zero_point, 
                               .zero_points = zero_point};
 }
 
-// Reduces the bits: a smaller range that includes zero, anywhere in the range of bytes.
+// Narrows q to a smaller range that includes zero, anywhere within the range of bytes.
 static void narrow(struct msc_quant *q, int32_t *zero_point, struct msc_rng *rng) {
     int32_t width = (int32_t)msc_rng_below(rng, 127) + 1;
     q->low += (int32_t)msc_rng_below(rng, (uint32_t)(255 - width));

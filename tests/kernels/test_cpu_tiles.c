@@ -74,7 +74,7 @@ static bool multiply(int32_t sums[], const struct msc_simd_product *p, const str
     return is_good;
 }
 
-// Runs rounds with their own seed; sums of tiles must equal those of vectors.
+// Runs rounds with operands drawn from `seed`. The sums of tiles must equal those of vectors.
 static bool agree(uint64_t seed) {
     const struct msc_simd_product *tiles = msc_simd_product(MSC_SIMD_TILES);
     struct operands *o = malloc(sizeof(*o));
@@ -184,7 +184,7 @@ static void set_timer(int microseconds) {
     assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
 }
 
-// Threads of a running process; each has its own tiles.
+// Several threads of a process use tiles at the same time. Each thread has tiles of its own.
 static void test_kernels_cpu_tiles__threads(void **state) {
     (void)state;
     skip_without_tiles();

@@ -96,7 +96,7 @@ struct pool {
     // The joint's own bias and another bias, each multiplied by 1, 1e4 and 1e9.
     struct msc_array *other_w, *biases[2][3];
     struct msc_edit edits[N_CASES][8];
-    const struct msc_edit *slots[N_CASES][3]; // x, w, b
+    const struct msc_edit *slots[N_CASES][3]; // edits of x, w and b
 };
 
 static bool has(const char *text, char letter) {
@@ -311,7 +311,7 @@ static void run_joint(const struct joint *j, struct msc_backend *b) {
     assert_int_equal(msc_evaluator_sites(ev)->n_slots, 3);
     f.n = j->n;
     const struct msc_sink sink = {.batch = keep, .payload = &f};
-    // All trials together; then each trial by itself, with and without the cache.
+    // Runs all trials together, then each trial by itself, with and without the cache.
     assert_ok(msc_evaluator_run(ev, trials, N_CASES, &sink, 0));
     for (int i = 0; i < N_CASES; i++) {
         assert_int_equal(trials[i].status, MSC_OK);
@@ -379,7 +379,7 @@ static void test_kernels_edits__refused(void **state) {
     assert_ok(msc_evaluator_create(&ev, g, data, &wanted, 1, &options));
     msc_edit_seal(&mask);
     assert_int_equal(msc_evaluator_run(ev, &trial, 1, &none, 0), MSC_E_INVALID);
-    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit [1,6,4,4]");
+    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit shape [1,6,4,4]");
     msc_evaluator_destroy(ev);
     msc_dataset_destroy(data);
     msc_backend_close(options.backend);

@@ -258,7 +258,7 @@ static void close_chains(struct chains *c) {
     }
 }
 
-// The mask's axis is the channel axis, or any axis of a weight.
+// Draws a mask along the channel axis of an activation or along any axis of a weight.
 static struct msc_edit draw_mask(const struct chains *c, const struct eval_case *of, int32_t slot,
                                  struct msc_rng *rng) {
     const struct msc_slot *s = &of->sites.slots[slot];

@@ -79,7 +79,7 @@ static void test_kernels_evaluator_budget__windows(void **state) {
     assert_true(peak_after_two_calls(8) <= peak_after_two_calls(2) * 5 / 4);
 }
 
-// The largest memory that trials use if there is enough.
+// The peak memory of trials if memory is not limited.
 static long long peak_of_trials(void) {
     struct eval_bench b;
     eval_open_bench(&b);
@@ -95,8 +95,8 @@ static long long peak_of_trials(void) {
     return peak;
 }
 
-// A device with this capacity, on which each step needs some extra memory. Free blocks of other
-// sizes are released first, then the cache. No trial has to restart.
+// Runs trials on a device with this capacity, on which each step needs some extra memory. Free
+// blocks of other sizes are released first, then the cache. No trial has to restart.
 static void run_within(long long capacity_bytes, long long besides_bytes, bool is_told) {
     struct eval_bench b;
     eval_open_bench(&b);

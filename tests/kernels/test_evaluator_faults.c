@@ -79,7 +79,8 @@ static void check_recovery(struct bench *b) {
 
 // ---- Steps and sinks --------------------------------------------------------------------------
 
-// Only trials that use the failing step fail. Steps that they share with other trials do not.
+// Only trials that use the failing step fail. Other trials succeed, even if they share steps with a
+// failing one.
 static void test_kernels_evaluator_faults__step(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads += 3) {
@@ -243,7 +244,8 @@ static void test_kernels_evaluator_faults__no_buffers(void **state) {
     close_bench(&b);
 }
 
-// Refuses one allocation of creation or run, then a number of them, at every position in turn.
+// At every position in turn, refuses n_refused consecutive allocations, first in the creation of
+// the evaluator and then in its run.
 static void fail_allocations(int n_refused, int n_threads) {
     struct bench b;
     int n_again = 0;

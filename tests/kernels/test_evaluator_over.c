@@ -144,7 +144,7 @@ static void test_kernels_evaluator_over__failures(void **state) {
     (void)state;
     open_bench(&b);
     struct msc_evaluator *ev = create(&b, 3);
-    b.results.failing_trial = 3; // the sink refuses its second batch
+    b.results.failing_trial = 3; // the sink refuses the second batch of this trial
     for (int last = 0; last < 3; last++) {
         b.last_batch[3] = last;
         run(&b, ev, N_TRIALS);

@@ -133,8 +133,8 @@ static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
     eval_open_chain(&b.c, 2, 2);
     eval_results_init(&b.results, &b.c);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
-    // The chain is conv1, conv2, conv3. conv2 reads its input in two bit widths, and a third
-    // trial as floats.
+    // The chain is conv1, conv2, conv3. Two trials read conv2's input in different bit widths, and
+    // a third trial reads it as floats.
     eval_edit_slot(&b, 1, "conv2", 0, 0);
     eval_edit_slot(&b, 2, "conv2", 0, 1);
     eval_run_edits(&b, 3);
@@ -211,7 +211,7 @@ static void test_kernels_evaluator_sharing__runs_together(void **state) {
     struct eval_bench b;
     (void)state;
     eval_open_bench(&b);
-    fake_run_together(&b.fake); // up to seven calls
+    fake_run_together(&b.fake); // up to seven calls at a time
     eval_open_chain(&b.c, 2, 2);
     eval_results_init(&b.results, &b.c);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
@@ -224,7 +224,7 @@ static void test_kernels_evaluator_sharing__runs_together(void **state) {
     assert_int_equal(b.fake.n_runs, 1 + 3 + 6);
     assert_int_equal(b.fake.n_launches, 3);
     assert_int_equal(b.fake.n_waits, 1);
-    // Eight calls are more than seven.
+    // Eight calls are one more than may run at a time.
     for (int t = 0; t < 8; t++) {
         eval_edit_slot(&b, t, "conv1", 1, t % 3);
         eval_edit_slot(&b, t, "conv3", 0, t / 3);
@@ -241,7 +241,7 @@ static void test_kernels_evaluator_sharing__brings_in_groups(void **state) {
     struct eval_bench b;
     (void)state;
     eval_open_bench(&b);
-    fake_run_together(&b.fake); // up to seven calls
+    fake_run_together(&b.fake); // up to seven calls at a time
     eval_open_large(&b.c);
     eval_results_init(&b.results, &b.c);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);

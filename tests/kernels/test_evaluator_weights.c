@@ -59,7 +59,7 @@ static struct msc_graph *make_graph(struct msc_array *w, struct msc_array *r, st
 }
 
 struct found {
-    float values[4][N_OUT]; // [trial]
+    float values[4][N_OUT]; // output values by trial
 };
 
 static enum msc_status keep(void *payload, size_t trial, size_t batch,

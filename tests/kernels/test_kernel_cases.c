@@ -5,23 +5,23 @@
 
 static const char *const readers[] = {
     "bench", "bench_device", "ceiling", "not_ort",
-    // test_cpu_conv.c, test_cpu_chunks.c, test_cpu_nan.c
+    // readers in test_cpu_conv.c, test_cpu_chunks.c and test_cpu_nan.c
     "conv", "unreached", "bands", "windows", "columns", "wide_columns", "by_channel", "large_sums",
     "large_sums_by_channel", "fuses", "threads", "chunks", "nan",
-    // test_cpu_linear.c
+    // readers in test_cpu_linear.c
     "linear", "linear_integers", "matmul", "matmul_constant",
-    // test_cpu_layers.c
+    // readers in test_cpu_layers.c
     "pools", "resizes", "softmax", "layer_norm", "group_norm", "reductions", "permutes",
     "depth_space", "renames", "slices", "splits",
-    // test_cpu_rare.c
+    // readers in test_cpu_rare.c
     "functions", "lines", "places", "rare_pools", "fourier", "small_elements", "normalisation",
     "convolutions", "einsum", "recurrent",
-    // test_cpu_ewise.c
+    // readers in test_cpu_ewise.c
     "unary", "broadcast", "binary", "binary_constant",
-    // test_cpu_indexed.c
+    // readers in test_cpu_indexed.c
     "scatter", "gather", "unpool", "triangles", "reverse_sequence", "one_hot", "grid_sample",
     "resize", "columns_to_images", "affine_grid", "deformed",
-    // test_cpu_codes.c, test_cpu_integer.c
+    // readers in test_cpu_codes.c and test_cpu_integer.c
     "quantize", "dequantize", "dynamic", "integers", "integer_conv", "integer_product"};
 
 static int count_words(const char *text) {

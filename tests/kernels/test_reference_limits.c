@@ -91,7 +91,7 @@ static void test_kernels_reference_limits__no_condition(void **state) {
                                             MSC_DTYPE_F32};
     static const struct {
         // Lengths of x, of the count, of the condition before the loop, and of the tensor that
-        // gives the condition after a turn.
+        // gives the condition after an iteration.
         int64_t lengths[4];
         const char *message;
     } rows[] = {

@@ -81,7 +81,7 @@ static struct msc_evaluator *open_evaluator(const struct msc_graph *g,
 // h = relu(x w1); kept = the rows of h that `keep` selects; y = kept w2.
 struct rows {
     struct msc_graph *g;
-    int32_t wanted[3]; // h, kept, y
+    int32_t wanted[3]; // the tensors h, kept and y
     struct msc_dataset *data;
     bool keep[BATCHES][ROWS];
 };
@@ -233,7 +233,7 @@ static void test_kernels_remainder__edits(void **state) {
                                                                 .n = 1,
                                                                 .scales = &scale,
                                                                 .zero_points = &zero});
-    // Masks before the quantisation, and another w2.
+    // Further edits: masks before the quantisation, and a replacement of w2.
     static const bool kept[2][WIDTH] = {{true, false, true, true}, {true, true, true, false}};
     struct msc_array *other = numbers(2, (const int64_t[]){WIDTH, OUT});
     for (int i = 0; i < WIDTH * OUT; i++) {

@@ -72,7 +72,7 @@ static void test_kernels_sequence__running_sums(void **state) {
         assert_ok(msc_graph_unroll(&u, s.g, &unroll));
         assert_int_equal(msc_graph_n_inputs(u.graph), 3);
         const struct msc_tensor *t = msc_graph_tensor(u.graph, u.gathered[0]);
-        assert_int_equal(t->n_dims, 2); // chunks, each a row of 2
+        assert_int_equal(t->n_dims, 2); // a row of 2 elements for each chunk
         assert_int_equal(t->dims[0], n);
         struct msc_array *arrays[] = {floats(2, (const int64_t[]){n, 2}, x),
                                       floats(1, (const int64_t[]){2}, first),

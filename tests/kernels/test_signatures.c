@@ -93,7 +93,7 @@ static void count_lines(void *payload, enum msc_log_level level, const char *lin
 
 enum { BATCHES = 10000 };
 
-// Many batches, few plans.
+// Many batches share a few plans.
 static void test_kernels_signatures__few(void **state) {
     static int64_t shapes[BATCHES][2];
     struct msc_backend_options b = MSC_BACKEND_OPTIONS_INIT;
@@ -117,7 +117,8 @@ static void test_kernels_signatures__few(void **state) {
     close_repeat(&r);
 }
 
-// As many plans as batches are refused, by their number or by their memory.
+// A dataset whose batches all need different plans is refused, because of the number of plans or
+// because of their memory.
 static void test_kernels_signatures__too_many(void **state) {
     static int64_t shapes[BATCHES][2];
     struct msc_backend_options b = MSC_BACKEND_OPTIONS_INIT;

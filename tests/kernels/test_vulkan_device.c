@@ -214,7 +214,7 @@ static void test_kernels_vulkan_device__closes(void **state) {
 
 #define N_BLOCKS 200
 
-// Blocks of all sizes are allocated and freed; the content of the others does not change.
+// Blocks of all sizes are allocated and freed. The content of the other blocks does not change.
 static void test_kernels_vulkan_device__memory(void **state) {
     struct msc_rng rng;
     void *blocks[N_BLOCKS] = {NULL};
@@ -267,7 +267,7 @@ static void fill_scale(struct msc_quant *q, const float *scale, const int32_t *z
 // Copies larger than the staging buffers, also while work is recorded, and memory that is reused
 // right after its last reader.
 static void test_kernels_vulkan_device__order(void **state) {
-    const int64_t n = 3 * 1024 * 1024 + 5; // 12 MiB of floats
+    const int64_t n = 3 * 1024 * 1024 + 5; // a little more than 12 MiB of floats
     const float scale = 1.0f;
     const int32_t zero = 0;
     struct msc_quant q;

@@ -17,7 +17,7 @@ enum { MAX_GIVEN = 4096 };
 static struct {
     PFN_vkAllocateMemory allocate;
     PFN_vkFreeMemory free;
-    uint64_t room_bytes; // remaining memory
+    uint64_t room_bytes; // memory that is left to allocate
     VkDeviceMemory given[MAX_GIVEN];
     uint64_t given_bytes[MAX_GIVEN];
     int n_asked, n_given, n_live;
@@ -174,7 +174,7 @@ static void test_kernels_vulkan_memory__room(void **state) {
     struct msc_vk *vk = msc_vk_from(b)->vk;
     uint64_t arenas = vk->arenas[0]->n_bytes;
     uint32_t heap = vk->heap;
-    // As on a GPU with its own memory that reports how much is left.
+    // Simulates a GPU with its own memory that reports how much is left.
     vk->properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     vk->has_budget = true;
     vk->api.vkGetPhysicalDeviceMemoryProperties2 = tell_budget;

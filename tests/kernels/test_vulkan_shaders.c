@@ -34,11 +34,11 @@ static void test_kernels_vulkan_shaders__valid(void **state) {
 
 // Facts read from a compiled shader.
 struct facts {
-    uint32_t n_constants, n_bindings, push_bytes; // lower bounds
+    uint32_t n_constants, n_bindings, push_bytes; // the shader uses at least this many
 };
 
 // Word `value` of the first instruction `op` whose word `key` is `wanted`, or 0. Instructions
-// follow a header of five words; the first word of each holds its length and number.
+// follow a header of five words. The first word of an instruction holds its length and its opcode.
 static uint32_t find_word(const struct msc_vk_shader_code *code, uint32_t op, int key,
                           uint32_t wanted, int value) {
     size_t n = code->n_bytes / sizeof(uint32_t);

@@ -192,7 +192,7 @@ static void test_kernels_vulkan_tiles__tuned(void **state) {
     const struct msc_vk_shape same = vk->tuned[0].shape;
     const struct msc_vk_shape near = {same.rows + 1, same.cols, same.depth * 2, false};
     const struct msc_vk_shape far = {same.rows * 100, same.cols / 8, same.depth, false};
-    vk->tuned[0].tile = 3; // whichever tile was the best
+    vk->tuned[0].tile = 3; // any tile, whichever was the fastest
     assert_int_equal(msc_vk_choose_tile(vk, &same), 3);
     assert_int_equal(msc_vk_choose_tile(vk, &near), 3);
     assert_int_equal(msc_vk_choose_tile(vk, &far), msc_vk_choose_by_rule(vk, &far));

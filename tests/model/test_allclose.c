@@ -1,5 +1,5 @@
-// When the outputs of two computations are accepted as equal. Expected results follow from the
-// formulas in model/allclose.h.
+// Tests when the outputs of two computations are accepted as equal. Expected results follow from
+// the formulas in model/allclose.h.
 #include "tests/msc_test.h"
 
 #include "model/allclose.h"

@@ -22,7 +22,8 @@ static const char config[] =
     "{\"choices\":[{\"bits\":8},{\"bits\":4,\"observer\":\"mse\"}],\"bounds\":{\"size_ratio\":"
     "{\"max\":0.2}}},\"agent\":{\"type\":\"evolutionary\",\"population\":4}}]}}";
 
-// If reading lost the configured choices, the defaults would be used without notice.
+// Checks that the configured choices are read. If they were lost, the defaults would be used
+// without notice.
 static enum msc_status make_config(void) {
     struct msc_config *c = NULL;
     cJSON *json = NULL;

@@ -204,7 +204,8 @@ static void note(void *payload, enum msc_log_level level, const char *line) {
     *(int *)payload += level == MSC_LOG_WARNING;
 }
 
-// A warning names costs that are neither objectives nor bounded; a bound ends it.
+// A warning names costs that are neither objectives nor bounded. With a bound on the cost there is
+// no warning.
 static void test_pipeline_processor__remark(void **state) {
     (void)state;
     int n_warnings = 0;

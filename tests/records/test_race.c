@@ -62,13 +62,13 @@ static void test_records_race__what_is_refused(void **state) {
         {"{\"keep\":0}", "gym[0].race: keep must be more than 0"},
         {"{\"keep\":1}", "gym[0].race: keep must be more than 0"},
         {"{\"keep\":\"half\"}", "gym[0].race: keep must be more than 0"},
-        {"{\"rungs\":[]}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":4}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":[0,1]}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":[2,2]}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":[1.5]}", "gym[0].race: rungs must be at most 8 batch counts"},
+        {"{\"rungs\":[]}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":4}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":[0,1]}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":[2,2]}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":[1.5]}", "gym[0].race: rungs must list at most 8 numbers"},
         {"{\"rungs\":[1,16]}", "in increasing order, fewer than all 16 batches"},
-        {"{\"rungs\":[1,2,3,4,5,6,7,8,9]}", "gym[0].race: rungs must be at most 8 batch counts"},
+        {"{\"rungs\":[1,2,3,4,5,6,7,8,9]}", "gym[0].race: rungs must list at most 8 numbers"},
     };
     struct msc_race race;
     (void)state;
@@ -202,12 +202,13 @@ static void test_records_race__margin(void **state) {
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 4);
     note(&known, &race, 1, 1.5, 2);
     assert_true(known.has_best && known.n_squares[true] == 0);
-    // The limit is 1.5 exp(2 0.1299) = 1.94.
+    // Sums above 1.5 exp(2 0.1299) = 1.94 are eliminated after 4 batches.
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 8);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 1);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight + 1, 7, true), 0);
-    // 12 factors that do not change reduce error^2 to a quarter. The limit after one batch is 1
-    // exp(2 0.145) = 1.34. At that rung the trials of a round are not compared with each other.
+    // 12 factors that do not change reduce error^2 to a quarter. After one batch, sums above 1
+    // exp(2 0.145) = 1.34 are eliminated. At that rung the trials of a round are not compared with
+    // each other.
     for (int i = 0; i < 6; i++) {
         note(&known, &race, 2, 3, 4);
     }
@@ -228,7 +229,7 @@ static void test_records_race__what_cannot_win(void **state) {
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 8);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, false), 8);
     assert_int_equal(msc_race_going(&race, &known, 2, one_to_eight, 8, false), 0);
-    known.n_squares[false] = 16; // 16 factors that do not change: 0.1299 / sqrt(5) = 0.058
+    known.n_squares[false] = 16; // 16 constant factors make the error 0.1299 / sqrt(5) = 0.058
     assert_error(&race, &known, 1, false, 0.0581);
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 8);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, false), 0);

@@ -55,7 +55,7 @@ static void test_records_record_scan__torn(void **state) {
     assert_ok(msc_record_scan_open(&scan, f->path, NULL));
     expect_lines(scan, 0, 6);
     assert_true(msc_record_was_cut(msc_record_scan_record(scan)));
-    fixture_put(f->path, text, n_bytes); // the complete text again
+    fixture_put(f->path, text, n_bytes); // writes the complete text again
     expect_lines(scan, 6, 7);
     assert_false(msc_record_was_cut(msc_record_scan_record(scan)));
     // Damage up to the end of the file may be the torn end of a write.

@@ -30,14 +30,14 @@ static void write_table(char env[FIXTURE_PATH_BYTES + 200], const struct fixture
     snprintf(env, FIXTURE_PATH_BYTES + 200, "{\"type\":\"table\",\"file\":\"%s\"%s}", path, more);
 }
 
-// The agent tries each choice with all others at the reference, then the plan with the least sum of
-// losses, then pairs. For each pair of tasks it combines their worst choices. Pairs are ordered by
-// the product of these choices' losses: 1 * 0.5, 1 * 0.0625, 0.5 * 0.0625.
+// The agent tries each choice with all other tasks at the reference, then the plan with the least
+// sum of losses, then pairs. For each pair of tasks it combines their worst choices. Pairs are
+// ordered by the product of these choices' losses: 1 * 0.5, 1 * 0.0625, 0.5 * 0.0625.
 static void test_search_analysis__expected_points(void **state) {
     const struct fixture *f = *state;
     static const uint32_t expected[][3] = {
         {0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 0, 1}, // each choice by itself
-        {0, 1, 0}, // the plan that the agent computes: 208 bytes, loss 0.125 more; a repeat
+        {0, 1, 0}, // the agent's plan, a repeat: 208 bytes, loss 0.125 above the reference
         {2, 2, 0}, {0, 2, 1}, {2, 0, 1},
     };
     char env[FIXTURE_PATH_BYTES + 200];

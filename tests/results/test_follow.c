@@ -94,7 +94,7 @@ static void test_search_follow__resumed(void **state) {
     assert_true(now.since_s >= HOURS * 3600 - 1);
     if (now.is_running != MSC_RECORD_WRITTEN_UNKNOWN) {
         assert_true(now.left_s <= 3600 - 1.25);
-        assert_true(now.left_s > 1800); // this process has not run that long
+        assert_true(now.left_s > 1800); // the ten hours do not count
     }
     msc_record_close(record);
     msc_follow_close(follow);

@@ -12,7 +12,7 @@ static enum msc_status describe(cJSON **out, const struct launch *launch) {
     struct search_run run;
     struct launch none = *launch;
     struct msc_record *record = NULL;
-    none.options.budget.trials = 0; // only to create its environment
+    none.options.budget.trials = 0; // runs no trials, only creates the environment
     run_launch(&run, &none);
     assert_ok(run.status);
     assert_ok(msc_record_open(&record, launch->path, MSC_RECORD_READ, NULL));

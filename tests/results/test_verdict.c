@@ -105,7 +105,7 @@ static void test_report_verdict__a_uniform_plan_may_be_best(void **state) {
     cJSON_Delete(v);
 }
 
-// With several objectives, the best plan by the first may be worse by the others.
+// With several objectives, the best plan by the first objective may be worse by the others.
 static void test_report_verdict__a_front_trades_objectives(void **state) {
     (void)state;
     const char *members =

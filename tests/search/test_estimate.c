@@ -24,7 +24,7 @@ static void make_estimate(struct msc_estimate *out, const struct launch *one) {
     none.path = path;
     none.options.budget.trials = 0;
     none.options.budget.seconds = 0.0;
-    run_launch(&run, &none); // only to create its environment
+    run_launch(&run, &none); // runs no trials, only creates the environment
     assert_ok(run.status);
     struct msc_search_options options = one->options;
     options.env = run.env;

@@ -70,8 +70,8 @@ static void assert_repeats_told(const struct told *t) {
     assert_int_equal(n_estimates, 2);
 }
 
-// Runs the search in one launch, then again, stopped within the second round, and then continues
-// it. The trials of the second round are repeats, and their lines have no rungs.
+// Runs the search in one launch. Then runs it again, stops it within the second round, and
+// continues it. The trials of the second round are repeats, and their lines have no rungs.
 static void launch_thrice(struct told *t) {
     struct search_run run;
     for (int n = 0; n < 3; n++) {

@@ -145,7 +145,7 @@ static void test_search_recover__no_memory_left(void **state) {
 // Failed trials are retried once, at the current end of the record; later launches replay them.
 static void test_search_recover__retry(void **state) {
     const struct fixture *f = *state;
-    const int64_t budgets[] = {30, 32}; // within a round, and between two rounds
+    const int64_t budgets[] = {30, 32}; // end within a round, and between two rounds
     for (size_t i = 0; i < 2; i++) {
         struct search_run run;
         struct launch one = fake_launch(f, budgets[i]);
@@ -350,8 +350,8 @@ static void test_search_recover__full_disk_at_once(void **state) {
     assert_int_equal(launch(&one), MSC_SEARCH_END_TRIALS);
 }
 
-// As above, but with 24 retries, more than fit in one write. They are retried in parts of 1, 4 and
-// 19.
+// Like the test above, but with 24 retries, more than fit in one write. They are retried in parts
+// of 1, 4 and 19.
 static void test_search_recover__full_disk_while_retrying(void **state) {
     const struct fixture *f = *state;
     struct stat file;

@@ -62,7 +62,7 @@ static void test_search_search__stops_and_goes_on(void **state) {
     }
 }
 
-// Continues from a record that was cut after each of its lines.
+// A record that was cut after any of its lines is continued.
 static void test_search_search__goes_on_from_any_line(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
@@ -218,7 +218,7 @@ static void test_search_search__callbacks(void **state) {
         .payload = &w, .progress = watch_progress, .best = watch_best};
     run_launch(&run, &all);
     assert_ok(run.status);
-    assert_int_equal(w.n_progress, 9); // the baselines, then eight rounds
+    assert_int_equal(w.n_progress, 9); // once for the baselines and once for each of eight rounds
     assert_int_equal(w.n_trials, 67);
     assert_true(w.n_best > 1);
     assert_int_equal(w.last_best.id, best_id(run.result.record));

@@ -262,7 +262,7 @@ static void test_search_warm__believes_no_other_value(void **state) {
     cJSON_Delete(warm);
 }
 
-// Continues after a cut at any line, even if the other records no longer exist.
+// A search that was cut after any line continues, even if the other records no longer exist.
 static void test_search_warm__goes_on_from_any_line(void **state) {
     const struct fixture *f = *state;
     char told[FIXTURE_PATH_BYTES], tried[FIXTURE_PATH_BYTES], whole[FIXTURE_PATH_BYTES];

@@ -261,7 +261,7 @@ static void test_search_supervise__stopped_at_once(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 100, "{\"tasks\":8,\"choices\":3,\"delay_us\":20000000}");
     pid_t program = start(&p);
-    assert_true(wait_for_growth(program, p.record, 1)); // until the header is written
+    assert_true(wait_for_growth(program, p.record, 1)); // waits until the header is written
     double begin_s = msc_clock_seconds();
     sleep_ms(200);
     kill(program, SIGINT);
@@ -341,7 +341,8 @@ static void test_search_supervise__agent_ends_with_the_parent(void **state) {
     }
 }
 
-// If the worker is killed, the parent ends the processes that it left before it starts another.
+// If the worker is killed, the parent ends the processes that the worker left, and only then starts
+// another worker.
 static void test_search_supervise__agent_ends_with_the_worker(void **state) {
     const struct fixture *f = *state;
     char note[FIXTURE_PATH_BYTES];

@@ -42,13 +42,15 @@ static void test_tools_profile__finds_who_it_is(void **state) {
     open_fixture(&f);
     struct msc_profile_kernel kernels[] = {
         kernel(MSC_PROFILE_COMPUTE, 1, NAMES("conv1")),
-        kernel(MSC_PROFILE_COMPUTE, 2, NAMES("conv1_token_12_nchwc")), // longest matching prefix
-        kernel(MSC_PROFILE_COMPUTE, 4, NAMES("conv12")),               // no prefix matches
+        // Conv1, the longest matching prefix.
+        kernel(MSC_PROFILE_COMPUTE, 2, NAMES("conv1_token_12_nchwc")),
+        kernel(MSC_PROFILE_COMPUTE, 4, NAMES("conv12")), // no prefix matches
         kernel(MSC_PROFILE_COMPUTE, 8, NAMES("reorder_5", "", "conv2:0_out")),
-        kernel(MSC_PROFILE_COMPUTE, 16, NAMES("image_nhwc")),       // by the input's alias
-        kernel(MSC_PROFILE_COMPUTE, 32, NAMES("conv2.w_unpacked")), // a weight: its consumer
+        kernel(MSC_PROFILE_COMPUTE, 16, NAMES("image_nhwc")), // the input x, by its alias
+        // Conv2, the consumer of this weight.
+        kernel(MSC_PROFILE_COMPUTE, 32, NAMES("conv2.w_unpacked")),
         kernel(MSC_PROFILE_QUANTIZE, 64, NAMES("relu:0_quantized")),
-        kernel(MSC_PROFILE_DEQUANTIZE, 128, NAMES("relu.float_3")), // a joint: its output
+        kernel(MSC_PROFILE_DEQUANTIZE, 128, NAMES("relu.float_3")), // relu:0, the joint's output
         kernel(MSC_PROFILE_DEQUANTIZE, 256, NAMES("head.w_dequantized")),
         kernel(MSC_PROFILE_QUANTIZE, 512, NAMES("unheard")),
     };
@@ -83,12 +85,13 @@ static void test_tools_profile__takes_timing_off(void **state) {
     assert_true(fabs(compute_of(&f, "conv1") - 30) < 1e-9);
     assert_true(fabs(compute_of(&f, "conv2") - 10) < 1e-9);
     assert_true(fabs(compute_of(&f, "head") - 4) < 1e-9);
-    // 7 off each: head keeps a tenth of its 6, and the times are rescaled to sum to 29.
+    // An overhead of 7 is subtracted from each kernel: head keeps a tenth of its 6. The times are
+    // then rescaled to sum to 29.
     profile.us = 29;
     assert_ok(msc_profile_attribute(&f.times, f.c.g, &profile, &f.arena));
     assert_true(fabs(compute_of(&f, "conv1") - 25 * 29 / 30.6) < 1e-9);
     assert_true(fabs(compute_of(&f, "head") - 0.6 * 29 / 30.6) < 1e-9);
-    profile.us = 80; // longer than the kernels together: a disturbed run
+    profile.us = 80; // longer than the kernels together: the run was disturbed
     assert_ok(msc_profile_attribute(&f.times, f.c.g, &profile, &f.arena));
     assert_true(fabs(f.times.us - 50) < 1e-9);
     assert_true(fabs(compute_of(&f, "head") - 6) < 1e-9);

@@ -46,7 +46,7 @@ static void test_tools_quantizer__include_exclude_fix(void **state) {
     assert_null(msc_quantizer_quant(q, site_of(q, "head.w"), 0));
     assert_null(msc_quantizer_quant(q, site_of(q, "relu:0"), 0));
     msc_quantizer_destroy(q);
-    // A choice whose options make it float.
+    // The choice {"float": true} is float, and a site may be fixed to it.
     assert_ok(quantize_create(&q, c.g,
                               "{\"choices\":[{\"bits\":8},{\"float\":true}],"
                               "\"fix\":{\"head.w\":\"float\"}}"));
@@ -109,7 +109,7 @@ static void test_tools_quantizer__other_float_types(void **state) {
     assert_ok(msc_graph_set_outputs(g, 1, msc_graph_joint(g, joint)->outputs));
     assert_ok(msc_graph_finalize(g));
     assert_int_equal(quantize_create(&q, g, "{}"), MSC_E_UNSUPPORTED);
-    assert_message("none of the 2 sites is float32, the first is float16");
+    assert_message("none of the 2 sites is float32 (the first is float16)");
     msc_graph_destroy(g);
     msc_array_release(weight);
 }
@@ -400,7 +400,7 @@ static void test_tools_quantizer__not_finite(void **state) {
 // ---- Saving and loading -----------------------------------------------------------------------
 
 // Expected: each group's largest magnitude over 7, from numpy. Activations have one scale even if
-// weights have groups, or are left float.
+// weights have groups, and none if they are left float.
 static void test_tools_quantizer__groups(void **state) {
     static const float scales[] = {0.279554099f, 0.274387896f, 0.321554989f,
                                    0.172206327f, 0.319793701f, 0.109614782f};
@@ -496,7 +496,7 @@ static void test_tools_quantizer__save_and_load(void **state) {
     assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);
     assert_message("4 scales, expected 1");
     msc_quantizer_destroy(loaded);
-    // Damaged parameters.
+    // Damaged parameters are refused.
     assert_ok(quantize_create(&loaded, c.g, CHOICES));
     ((float *)msc_array_data(msc_array_list_find(&list, "relu:0/4/scale")))[0] = -1;
     assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);

@@ -168,7 +168,7 @@ static struct msc_histogram *histogram_of(const float x[]) {
         h->low = x[i] < h->low ? x[i] : h->low;
         h->high = x[i] > h->high ? x[i] : h->high;
     }
-    // In three parts, as batches arrive.
+    // The values are added in three parts, as batches arrive.
     msc_histogram_add(h, x, 7000);
     msc_histogram_add(h, x + 7000, 1);
     msc_histogram_add(h, x + 7001, N_VALUES - 7001);

@@ -17,7 +17,7 @@ enum { SAMPLES = 5, BATCH = 2 };
 
 struct layer {
     enum msc_op op;
-    const char *data_layout, *layout; // of the input and of the weight
+    const char *data_layout, *layout; // layouts of the input and of the weight
     int n_dims;
     int64_t x[4]; // dims of one sample
     int n_weight_dims;

@@ -85,7 +85,8 @@ static void problem_init(struct problem *p) {
                                        .is_kept = p->is_kept};
 }
 
-// tr((w - whole) C (w - whole)')
+// Sum of the squared errors of the outputs: tr((w - whole) C (w - whole)') with the second moment
+// C.
 static double error_of(const struct problem *p) {
     double sum = 0;
     for (int row = 0; row < ROWS; row++) {

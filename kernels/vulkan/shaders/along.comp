@@ -1,10 +1,11 @@
 // Operators along lines of a tensor, one element after the other. Each invocation computes one
 // line: the elements that share the indices of all kept dims.
 //   kinds whose result is a number: 0 sum, 1 mean, 2 maximum, 3 minimum, 4 product
-//   kinds whose result is an index: 5 of the greatest element, 6 of the least
+//   kinds whose result is an index: 5 of the greatest element, 6 of the least element
 //   kinds whose result is a line: 7 cumulative sums, 8 hardmax (1 at the greatest), 9 softmax, 10
 //     log-softmax, 11 cumulative products
-// With TOPK: the n_top greatest (kind 0) or least (kind 1) elements in order, and their indices.
+// With TOPK, the result is the n_top greatest (kind 0) or least (kind 1) elements in order, and
+// their indices.
 // Buffers: 0 x, 1 y, with TOPK 2 indices as int64, then numbers: {length, stride in x, stride in y}
 // for each kept dim, then for each other dim.
 // Constants: 0 lanes, 1 repair, 2 kind, 3 and 4 types of x and y, 5 and 6 numbers of kept and other
@@ -197,14 +198,16 @@ void compute(ivec2 base) {
 #else
 // ---- The greatest or least in order ------------------------------------------------------------
 
-// Does value a at index i come before value b at index k in the result? NaN counts as greatest.
+// Does value a at index i come before value b at index k in the result? Integers are in a_whole and
+// b_whole. NaN counts as greatest.
 bool stands_before(float a, int64_t a_whole, int i, float b, int64_t b_whole, int k) {
     bool is_equal = IS_WHOLE ? a_whole == b_whole : a == b || (isnan(a) && isnan(b));
     bool is_greater = IS_WHOLE ? a_whole > b_whole : a > b || (isnan(a) && !isnan(b));
     return is_equal ? i < k : KIND == 0 ? is_greater : !is_greater;
 }
 
-// Finds the elements one by one: each time the first of those after the last one found.
+// Finds the elements of the result one by one: each search finds the first element that comes after
+// the element found before.
 void compute(ivec2 base) {
     int last = -1;
     float last_real = 0.0;

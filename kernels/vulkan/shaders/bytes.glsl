@@ -1,6 +1,6 @@
 // Reads stored bytes q as floats: ((q - zero) >> shift & mask) * factor. The result is the integer
 // or a digit of it (factor 1), or the number that q represents. The words {is q signed?, zero,
-// shift, mask, factor} begin at index QUANT_ROW of the row. Needs call.glsl.
+// shift, mask, factor} begin at index QUANT_ROW of the row of parameters. Needs call.glsl.
 float float_of(int q) {
     int number_of_q = q - int(word(QUANT_ROW + 1));
     precise float value = float(number_of_q >> int(word(QUANT_ROW + 2)) & int(word(QUANT_ROW + 3)));

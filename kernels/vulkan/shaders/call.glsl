@@ -1,16 +1,17 @@
 // The calls of one dispatch: they differ in the offsets of their data and in a row of parameters.
-// gl_WorkGroupID.z runs over the z of one call, then over calls. BINDINGS is the number of bindings
-// without the rows, ROW the number of parameters per row after the offsets.
+// gl_WorkGroupID.z counts the workgroups along z of the first call, then of the next calls.
+// BINDINGS is the number of bindings without the rows, ROW the number of parameters per row after
+// the offsets.
 layout(binding = BINDINGS) readonly buffer Rows { uint rows[]; };
 
 uint row_at;
 
-// Must be called first.
+// Finds the row of a call. Must be called first.
 void find_call(uint call) {
     row_at = call * (BINDINGS + ROW);
 }
 
-// The offset of the call's block: in words, or in texels of the arena.
+// The offset of the call's block at a binding: in words, or in texels of the arena.
 uint begin_of(uint binding) {
     return rows[row_at + binding];
 }

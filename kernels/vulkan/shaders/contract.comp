@@ -3,7 +3,7 @@
 // Buffers: 0 a, 1 b, 2 c, 3 y, 4 numbers: {length, stride in a, in b, in c} for each axis of y,
 // then for each summed axis.
 // Constants: 0 lanes, 2 and 3 numbers of axes, 4 ... 7 types of a, b, c, y, 8 are elements
-// integers?, 9 operands present: 1 for b, 2 for c.
+// integers?, 9 flags: 1 b is present, 2 c is present.
 // Tile: lanes * per_lane outputs. Dispatched by vk_contract.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -7,7 +7,7 @@
 // a batch.
 //
 // Bindings: 0 x, 1 w, 2 y, 3 tail, 4 geometry, 5 quantised forms of y. Row: flags, x_scale, the
-// values for bytes.glsl, forms.
+// words of bytes.glsl, the words of forms.glsl.
 layout(constant_id = 2) const bool IS_POINTWISE = false; // row r of the output reads only row r of
                                                          // the input
 layout(constant_id = 3) const bool IS_TRANSPOSED = false;
@@ -24,7 +24,7 @@ layout(constant_id = 3) const bool IS_TRANSPOSED = false;
 uint flags;
 float x_scale;
 
-// Must be called first.
+// Reads the parameters of a call. Must be called first.
 void begin_call(uint call) {
     find_call(call);
     flags = word(0);
@@ -35,7 +35,7 @@ const uint HAS_SCALES = 1; // y = (x_scale * w_scales[c]) * sum
 const uint HAS_BIAS = 2;
 const uint HAS_LIMITS = 4;
 const uint HAS_ONE_SCALE = 8;     // y = x_scale * sum
-const uint HAS_Y = 16;            // y itself is written, not only its forms
+const uint HAS_Y = 16;            // y itself is written, not only its quantised forms
 const uint HAS_INTEGER_BIAS = 32; // added to the integer sums
 
 layout(push_constant) uniform Push {
@@ -59,8 +59,8 @@ layout(binding = 2) writeonly buffer YQuads { vec4 y_quads[]; };
 layout(binding = 3) readonly buffer Tail { float tail[]; };
 layout(binding = 3) readonly buffer IntegerTail { int integer_tail[]; };
 layout(binding = 4) readonly buffer Geometry {
-    ivec4 kernel;    // w: channels per row that are read
-    ivec4 size_in;   // w: kernel.w rounded up to whole quads, as in the weight
+    ivec4 kernel;    // w: channels read per row
+    ivec4 size_in;   // w: kernel.w rounded up to whole quads, as in w
     ivec4 size_out;  // w: elements from one row of the input to the next
     ivec4 stride;    // w: output channels per input channel (depthwise)
     ivec4 dilation;
@@ -76,7 +76,7 @@ void locate(uint row, out ivec3 first, out int image) {
     image = int(row) / positions * size_in.x * size_in.y * size_in.z;
 }
 
-// The input row under a tap, or -1 if it is outside.
+// The input row that a tap reads, or -1 if it is outside of the image.
 int source(ivec3 first, int image, ivec3 tap) {
     ivec3 at = first + (IS_TRANSPOSED ? -tap : tap) * dilation.xyz;
     bool is_there = true;

@@ -3,12 +3,13 @@
 //
 // Compile-time variants: by default x and w are floats; BYTES: x is stored bytes, converted to
 // floats; INTEGER: both are bytes, four channels per word, with int32 sums (DOT: by the device's
-// instruction). A step of the sum is one channel of a tap or, with INTEGER, one word of four. w is
-// [z][steps][w_row]. Float sums run over the steps in order; each step is one fused multiply-add.
+// instruction). A step of the sum is one channel of a tap or, with INTEGER, one word of four
+// channels. w is [z][steps][w_row]. Float sums run over the steps in order; each step is one fused
+// multiply-add.
 // Constants: 0 lanes = (TILE_ROWS / ROWS) * (TILE_COLS / COLS), 1 repair, 2 pointwise, 3
 // transposed, 4 and 5 rows and columns of the tile, 6 its depth in steps, 7 and 8 rows and columns
-// per invocation, 9 does x have whole quads of channels?, 10 does y? All sizes except lanes are
-// multiples of 4. Dispatched by vk_gemm.c.
+// per invocation, 9 does x have whole quads of channels?, 10 does y have whole quads of channels?
+// All sizes except lanes are multiples of 4. Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -20,7 +20,8 @@ float refined_quotient(float a, float b) {
     return q;
 }
 
-// Moves q to its better neighbour, up to three times in each direction.
+// Moves q to the neighbouring float if that is closer to a / b, up to three times in each
+// direction.
 float nearest_quotient(float q, float a, float b) {
     [[dont_unroll]] for (int i = 0; i < 6; i++) {
         float near = intBitsToFloat(floatBitsToInt(q) + (i % 2) * 2 - 1);

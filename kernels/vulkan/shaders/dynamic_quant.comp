@@ -1,7 +1,7 @@
 // Quantises to uint8 over the range of all elements, extended to contain 0 (DynamicQuantizeLinear):
 //   stage 0, once:            range = 0
 //   stage 1, over elements:   range = bits of {greatest, -least}, each at least 0; nonnegative
-//                             floats have the order of their bits
+//                             floats are ordered like their bits
 //   stage 2, over elements:   scale = (greatest - least) / 255, zero = round(-least / scale),
 //                             y = clamp(roundEven(x / scale) + zero, 0, 255)
 // Buffers: 0 x, 1 y, 2 scale, 3 zero point, 4 range. Constants: 0 lanes, 1 repair, 2 stage.

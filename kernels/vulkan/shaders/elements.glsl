@@ -84,7 +84,8 @@ float real_of_bits(uint type, uvec2 bits) {
     return type == F16 ? half_to_float(bits.x) : uintBitsToFloat(type == BF16 ? bits.x << 16 : bits.x);
 }
 
-// Replaces int64_t(v), whose result some versions of Mesa compare as if it had 32 bits.
+// Used instead of int64_t(v), because some versions of Mesa compare its result as if it had 32
+// bits.
 int64_t widen(int v) {
     return packInt2x32(ivec2(v, v >> 31));
 }

@@ -1,8 +1,8 @@
-// Quantised forms of a result, as quantize.comp writes them. With r = clamp(rint(x / scale), low,
-// high), a form is r + zero as a byte, r * scale as float32, or x rounded to float16 or bfloat16.
-// FORMS is the binding of the forms. Word FORM_ROW of the row is the number of forms; after it come
-// {first word, kind, scale, zero, low, high} for each form. Needs call.glsl, divide.glsl and 8-bit
-// storage.
+// Quantised forms of a result: the variants that the cpu calls msc_quantized. With r = clamp(rint(x
+// / scale), low, high), a form is r + zero as a byte, r * scale as float32, or x rounded to float16
+// or bfloat16. FORMS is the binding of the forms. Word FORM_ROW of the row is the number of forms;
+// after it come {first word, kind, scale, zero, low, high} for each form. Needs call.glsl,
+// divide.glsl and 8-bit storage.
 layout(binding = FORMS) writeonly buffer FormBytes { uint8_t form_bytes[]; };
 layout(binding = FORMS) writeonly buffer FormWords { uint form_words[]; };
 
@@ -84,7 +84,7 @@ void write_form_quad(Form form, uint i, vec4 values) {
     }
 }
 
-// Writes all forms of element i.
+// Writes all quantised forms of element i.
 void write_forms(uint i, float value) {
     for (uint f = 0; f < n_forms(); f++) {
         write_form(form_of(f), i, value);

@@ -3,7 +3,7 @@
 // Buffers: 0 x [batch][channels][spatial], 1 grid [batch][points][axes] in [-1, 1], last axis
 // first, 2 y.
 // Constants: 0 lanes, 1 repair, 2 axes, 3 method (0 nearest, 1 linear, 2 cubic), 4 padding (0
-// zeros, 1 border, 2 reflection), 5 do corners align?, 6 type of elements. Push: channels, points,
+// zeros, 1 border, 2 reflection), 5 align_corners, 6 type of elements. Push: channels, points,
 // lengths.
 // Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
 #version 450
@@ -113,7 +113,7 @@ void main() {
             precise float aligned = (g + 1.0) * 0.5 * (extent - 1.0);
             precise float other = ((g + 1.0) * extent - 1.0) * 0.5;
             v[a] = ALIGNS ? aligned : other;
-            // For cubic interpolation, padding applies to each tap instead.
+            // For cubic interpolation, padding applies to each tap instead of the position.
             v[a] = METHOD == 2 ? v[a] : pad_coordinate(v[a], lengths[a]);
             v[a] = within_reach(v[a]);
             area *= lengths[a];

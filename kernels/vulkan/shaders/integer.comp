@@ -5,8 +5,8 @@
 // zero point of y, 8 bias, 9 y, 10 numbers: with CONV as in window.glsl and taps.glsl; otherwise
 // for each stacked dim {length, stride in a, in b, 0}.
 // Constants: 0 lanes, 1 repair, 2 ... 4 types of a, b, y, 5 type of scales, 6 which of buffers 0
-// ... 8 are present, 7 which have a number per row of a or column of b, 8 stacked dims. Push: rows
-// of a, columns of b, length of sums.
+// ... 8 are present (one bit each), 7 which of them have a number per row of a or column of b, 8
+// number of stacked dims. Push: rows of a, columns of b, length of sums.
 // Tile: lanes * per_lane outputs. Dispatched by vk_integer.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

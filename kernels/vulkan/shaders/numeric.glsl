@@ -8,7 +8,7 @@ bool is_zero(float v) {
     return (floatBitsToUint(v) & 0x7fffffffu) == 0;
 }
 
-// A positive denormal times 2^23.
+// A positive denormal times 2^23, computed from its bits.
 float scaled_denormal(float v) {
     precise float result = float(floatBitsToUint(v)) * 1.17549435e-38;
     return result;

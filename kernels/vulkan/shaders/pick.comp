@@ -1,7 +1,7 @@
 // Keeps elements, sets them to zero or moves them, depending on their coordinates. Kinds:
 //   0 lower triangles of matrices, 1 upper triangles; zero elsewhere.
 //     Numbers: columns, rows, diagonal k
-//   2 reverses the first n elements along the time axis, with n = length of the batch item.
+//   2 reverses the first n elements along the time axis; n is the length of the batch item.
 //     Numbers: length of the time axis, its stride, length of the batch axis, its stride
 //   3 one-hot: x[1] if the index equals the coordinate along an axis, otherwise x[0]. Numbers:
 //     length of the axis, elements per position of the axis

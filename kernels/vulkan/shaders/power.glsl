@@ -7,7 +7,7 @@ vec2 pair_sum(float a, float b) {
     return vec2(s, rest);
 }
 
-// Requires |a| >= |b|.
+// a + b as a pair. Requires |a| >= |b|.
 vec2 pair_normal(float a, float b) {
     precise float s = a + b;
     precise float rest = b - (s - a);
@@ -58,7 +58,7 @@ vec2 log2_pair(float x) {
     return pair_normal(sum.x, low);
 }
 
-// Requires positive finite x and finite y.
+// x to the power y. Requires positive finite x and finite y.
 float power_positive(float x, float y) {
     y = y > 1e12 ? 1e12 : y;
     y = y < -1e12 ? -1e12 : y;

@@ -1,5 +1,5 @@
-// RNN, GRU and LSTM in float32. Each workgroup computes one direction of a batch item over all
-// times. Of its L invocations, each computes every L-th hidden unit. States are in shared memory.
+// RNN, GRU and LSTM in float32. Each workgroup computes one direction of a batch item over all time
+// steps. Each of its L invocations computes every L-th hidden unit. States are in shared memory.
 // Buffers: 0 x, 1 weight, 2 recurrence, 3 bias, 4 lengths as int32, 5 hidden, 6 cell, 7 peephole, 8
 // … 8 + OUTPUTS - 1 all hidden states, the last hidden state, the last cell; then numbers: for each
 // of two directions three activations {number, alpha, beta}. HAS: bit i (3 … 7) is set if operand i
@@ -44,7 +44,7 @@ layout(push_constant) uniform Push {
     uint n; uint per_lane; uint times; uint batches; uint inputs; uint directions; float clip;
 };
 const uint GATES = KIND == 0 ? 1 : KIND == 1 ? 3 : 4;
-shared float state[HIDDEN], next[HIDDEN], more[HIDDEN]; // more: the cell, or GRU's z
+shared float state[HIDDEN], next[HIDDEN], more[HIDDEN]; // more: the cell of LSTM, or z of GRU
 uint batch, direction;
 
 float activate(uint which, float v) {
@@ -127,7 +127,7 @@ float mixed(float z, float candidate, float before) {
     return mix;
 }
 
-// Computes the next state, or z and the state after reset by r.
+// Computes the next state or, without linear before reset, z and the state after reset by r.
 void step_gru(uint time, uint k) {
     float z = clipped(0, both(time, 0, k)), r = clipped(0, both(time, 1, k));
     more[k] = z;

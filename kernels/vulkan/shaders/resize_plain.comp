@@ -24,7 +24,7 @@ layout(push_constant) uniform Push { uint n; uint per_lane; int most; float extr
 READER(read_x, x)
 WRITER(write_y, y_words, y_bytes)
 
-// The number of taps of an element along each axis, and the index of the first.
+// The number of taps of an element along each axis, and the index of the first tap.
 struct Taps { int count[N_AXES]; int first[N_AXES]; };
 
 bool find_taps(int i, out Taps taps) {

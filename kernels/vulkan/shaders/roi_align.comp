@@ -5,7 +5,7 @@
 // each region, 3 y [n][channels][bins down][bins across].
 // Constants: 0 lanes, 1 repair, 2 type of buffer 2, 3 maximum instead of mean?, 4 type of other
 // elements. Push: channels, images, lengths {across, down} of x and of y, samples per bin along an
-// axis (0: one per element), scale, shift.
+// axis (0: about one per element), scale and shift of coordinates.
 // Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -41,7 +41,8 @@ float corner(int i) {
     return real(TYPE, read_region(TYPE, begin_of(1), uint(i)));
 }
 
-// The elements on both sides of a position along one axis, and its distance from the first.
+// Finds the elements on both sides of a position along one axis, and the distance of the position
+// from the first of them.
 void neighbours(float v, int extent, out int low, out int high, out float t) {
     float at = max(v, 0.0);
     low = int(at);
@@ -76,7 +77,7 @@ float sample_at(int base, vec2 v) {
 }
 
 // A bin along one axis: its start, its length, its number of samples (0: none), and the samples
-// [first, end) that may be inside the image. All others are 0.
+// [first, end) that may be inside the image. Samples outside of that range count as 0.
 struct Span { float edge; float size; float count; int first; int end; };
 
 Span span_of(int region, int a, int bin) {

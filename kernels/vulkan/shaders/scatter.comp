@@ -51,7 +51,7 @@ ivec3 places(int i, int first, int end) {
     return at;
 }
 
-// The part of the offset in y that the indices from `first` on determine.
+// The part of the offset in y that comes from indices. They begin at `first` in the index buffer.
 int indexed(int first) {
     int at = 0;
     for (int k = 0; k < N_INDICES; k++) {

@@ -48,7 +48,7 @@ void main() {
     }
     precise float sum = 0.0;
     for (uint first = 0; first < n; first += LANES) {
-        barrier(); // the previous values have been read
+        barrier(); // all invocations have read the previous values
         if (first + lane < n) {
             float d = exponent(from + first + lane, top), e = exp_one(d);
             y[to + first + lane] = IS_LOG ? d : e;

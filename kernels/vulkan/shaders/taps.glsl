@@ -21,7 +21,8 @@ int count_taps() {
     return at_axis(KERNEL, 0) * at_axis(KERNEL, 1) * at_axis(KERNEL, 2);
 }
 
-// The offsets of an output's first input channel: in the input and in the weight.
+// The offsets of the first input channel that an output element sums: in the input and in the
+// weight.
 ivec2 begin_taps(Place p) {
     int in_channels = numbers[OTHERS + 5], out_channels = numbers[OTHERS + 6];
     int group = p.channel / out_channels;

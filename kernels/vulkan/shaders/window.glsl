@@ -10,8 +10,8 @@ int at_axis(int row, int axis) {
 // The position of an output element: batch, channel, spatial coordinates and offset in y.
 struct Place { int batch; int channel; ivec3 at; int to; };
 
-// The first five of the other numbers: channels of the output, and strides {batch and channel of
-// the input, batch and channel of the output}.
+// Finds the place of output element i. The numbers from OTHERS on are: channels of the output,
+// strides of batch and channel in the input, strides of batch and channel in the output.
 Place place_of(uint i) {
     Place p;
     int rest = int(i);

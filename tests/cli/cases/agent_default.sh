@@ -1,6 +1,6 @@
 # The default agent, and records that another agent began before the configuration named none.
 . "$(dirname "$0")/../lib.sh"
-entry() { # NAME [more members of the entry]
+entry() { # entry NAME MEMBERS: writes NAME.json; MEMBERS are further members of the search
     printf '{"workspace": "%s", "gym": [{"env": {"type": "toy", "tasks": 6, "choices": 4,
         "bounds": {"size_ratio": {"max": 0.06}}}%s}]}' "$1" "$2" >"$1.json"
 }

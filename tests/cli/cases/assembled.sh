@@ -1,7 +1,7 @@
 # A budget that ends before grid search has measured its plan. The dry run says so, the last trial is a
 # plan assembled from what is known, and a larger budget continues as if there had been no such trial.
 . "$(dirname "$0")/../lib.sh"
-grid() { # NAME TRIALS [more of the entry]
+grid() { # grid NAME TRIALS [MEMBERS [VERBOSE]]: writes NAME.json
     cat >"$1.json" <<END
 {
   "workspace": "$1", "verbose": "${4:-error}",

@@ -1,7 +1,7 @@
 # Damaged or unsuitable models, arrays and records: each is reported in one line and leaves no file.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES"/*.onnx "$FILES"/*.npz "$FILES"/*.npy .
-with() { # Expects MODEL INPUTS [MEMBERS of the dataset].
+with() { # with MODEL INPUTS [MEMBERS]: searches; MEMBERS are further members of the dataset
     cat >c.json <<END
 {"verbose": "error", "model": "$1", "dataset": {"inputs": "$2"${3:+, $3}},
  "quantize": {"gym": [{"budget": {"trials": 2}}]}}

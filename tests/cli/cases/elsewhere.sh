@@ -11,14 +11,14 @@ while read -r line; do
     printf '%s\n' "$line"
 done | exec python3 "$EXAMPLES/random_agent.py"
 END
-search() { # NAME
+search() { # search NAME: a search with the agent above
     toy "$1" 30
     sed -i 's|"agent": .*|"agent": {"type": "process", "command": ["bash", "agent.sh"]},|' \
         "$1.json"
     mscgym search "$1.json" 2>&1 | sed -n '/^mscgym: \|^ended: /p'
     echo "exit ${PIPESTATUS[0]}"
 }
-compare() { # RECORD
+compare() { # compare RECORD: compares its trials with those of the undisturbed search
     cmp <(mscgym show whole/toy.jsonl --canonical | tail -n +2) \
         <(mscgym show "$1" --canonical | tail -n +2) && echo "the same record"
 }

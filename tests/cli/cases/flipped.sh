@@ -1,7 +1,7 @@
 # A record in which one bit of a loss (line 6) was flipped, with valid checksums (made with Python's
 # xxhash). The flipped bit makes that trial the winner until it is evaluated again.
 . "$(dirname "$0")/../lib.sh"
-begin() { # NAME
+begin() { # begin NAME: writes NAME.json
     toy "$1" 20 '"bounds": {"size_ratio": {"max": 0.08}}'
     sed -i 's/"agent": .*/"agent": {"type": "random"},/' "$1.json"
 }

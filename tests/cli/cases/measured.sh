@@ -4,7 +4,7 @@ toy a 20
 sed -i 's/"trials": 20/"trials": 20, "time": "1h"/' a.json
 mscgym search a.json --quiet >/dev/null
 cp a/toy.jsonl whole.jsonl
-damage() { # RECORD EXPRESSION TRIALS
+damage() { # damage RECORD EXPRESSION TRIALS: edits the record by sed and resumes it
     sed -i "$2" "$1"
     mscgym show "$1" 2>&1 | sed -n 's/^warning: //p; s/^trials: //p'
     mscgym resume "$1" --trials "$3" 2>/dev/null | sed -n 's/^trials: //p; s/^ended: //p'

@@ -1,7 +1,7 @@
 # External text that is not UTF-8, or contains NUL, is refused with its place. More cases are in
 # tests/long/check_text.py.
 . "$(dirname "$0")/../lib.sh"
-table() { # table NAME TEXT, in the syntax of printf
+table() { # table NAME TEXT: searches a table with this text, in the syntax of printf
     printf "$2" >"$1.csv"
     echo "{\"workspace\": \"$1\", \"gym\": [{\"env\": {\"type\": \"table\", \"file\": \"$1.csv\"}, \"budget\": {\"trials\": 2}}]}" >"$1.json"
     try mscgym search "$1.json" --quiet

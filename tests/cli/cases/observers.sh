@@ -1,9 +1,9 @@
 # The observer that finds the range of a choice without an explicit observer.
 . "$(dirname "$0")/../lib.sh"
-observers() { # site, choice and observer of each edit in a strategy
+observers() { # observers NAME: site, choice and observer of each edit in the strategy
     jq -r '.edits[] | [.site, .choice, .observer] | join(" ")' "$1/msc_quantize.json"
 }
-eight() { # the tiny network with 8 bits only, and further members of the environment
+eight() { # eight NAME [MEMBERS]: the tiny network with 8 bits only; MEMBERS as for tiny
     tiny "$1" "$2"
     sed -i 's/, {"bits": 4}//; s/"trials": 12/"trials": 1/' "$1.json"
 }

@@ -1,7 +1,7 @@
 # `quantize`: the best 8-bit model without a search.
 . "$(dirname "$0")/../lib.sh"
 export MSCGYM_RUNTIME=$FILES/fake_runtime.py
-small() { # latencies of the best plan, the plain plan and the float model
+small() { # FAKE has the latencies of the best plan, the plain plan and the float model
     FAKE='{"us": [30, 20, 10]}' try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o small.onnx "$@"
 }
 small --labels "$FILES/labels.npy" >said.txt

@@ -1,7 +1,7 @@
 # The same search twice, in folders of different depth: all files are equal except for measured
 # values in records.
 . "$(dirname "$0")/../lib.sh"
-begin() { # FOLDER
+begin() { # begin FOLDER: makes the folder with its inputs and a configuration
     mkdir -p "$1"
     cp "$FILES/tiny.onnx" "$FILES/inputs.npz" "$FILES/labels.npy" "$1"
     cat >"$1/a.json" <<'END'
