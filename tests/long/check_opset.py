@@ -145,7 +145,7 @@ def case_linear_attention(opset):
                 "shape": ints(0, 8, 36)}
 
 
-OPSETS = (11, 13, 17, 18, 21, 22, 23, 24, 26, 27, 28)
+OPSETS = (11, 13, 17, 18, 21, 23, 26, 28)
 FORMS = 21  # the newest opset of the input that an export keeps
 # Builder of each case, and `least`, the first opset that has the operators written for it. Last:
 # the first opset that has the case's own operators.
