@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "data/array.h"
+#include "graph/narrow_float.h"
 #include "graph/onnx/new_weights.h"
 #include "graph/passes/constant_internal.h"
 
@@ -271,6 +272,22 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
     return MSC_OK;
 }
 
+// Narrow floats are codes, which only quantisation operators convert. Integers of 4 and 2 bits are
+// stored as their values, but not with their bits.
+static enum msc_status check_formats(const struct msc_onnx_node *n) {
+    bool converts = n->rule.op == MSC_OP_QUANTIZE || n->rule.op == MSC_OP_DEQUANTIZE;
+    for (int i = 0; !converts && i < n->n_inputs; i++) {
+        const char *format = n->inputs[i] == NULL ? "" : n->inputs[i]->format;
+        bool has_bits = n->rule.op == MSC_OP_BIT_CAST && format[0] != '\0';
+        if (has_bits || msc_narrow_float_find(format) != NULL) {
+            return MSC_ONNX_UNSUPPORTED(
+                "input %d is %s, which only QuantizeLinear and DequantizeLinear may read", i,
+                format);
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status onnx_import_add_node(struct msc_onnx_import *im, const Onnx__NodeProto *p) {
     struct msc_onnx_node n = {.import = im, .proto = p, .opset = im->opset};
     MSC_TRY(msc_onnx__find_rule(&n.rule, p->domain, p->op_type));
@@ -278,6 +295,7 @@ static enum msc_status onnx_import_add_node(struct msc_onnx_import *im, const On
         return MSC_FAIL(MSC_E_FORMAT, "the node has no outputs");
     }
     MSC_TRY(read_node_inputs(&n));
+    MSC_TRY(check_formats(&n));
     return n.rule.translate(&n);
 }
 

@@ -60,6 +60,7 @@ enum msc_status msc_onnx__capture(struct msc_value **out, struct msc_onnx_import
                          sizeof(im->captures[0])));
         im->captures[im->n_captures++] = (struct msc_onnx_capture){name, outer};
     }
+    value.value->format = outer->format;
     *out = value.value;
     return msc_onnx__define(im, name, value);
 }

@@ -45,23 +45,32 @@ static const char *const random_ops[] = {
     "RandomNormalLike", "RandomUniform", "RandomUniformLike",
 };
 
-// Returns whether the operator may read and write float8 and 4-bit elements.
+// Returns whether the operator may read and write narrow floats, and integers of 4 and 2 bits.
 static bool is_quantizing(const char *op) {
     return strcmp(op, "QuantizeLinear") == 0 || strcmp(op, "DequantizeLinear") == 0;
 }
 
 // The reason why tensors of this type are out of scope, or NULL if they are in scope.
 static const char *type_outside(int elem_type) {
-    if (elem_type == MSC_ONNX_STRING) {
-        return "string";
+    static const struct {
+        int first, last;
+        const char *why;
+    } rows[] = {
+        {MSC_ONNX_STRING, MSC_ONNX_STRING, "string"},
+        {14, 15, "complex elements"},
+        {17, 20, "float8"},
+        {MSC_ONNX_UINT4, MSC_ONNX_INT4, "4-bit elements"},
+        {MSC_ONNX_FLOAT4, MSC_ONNX_FLOAT4, "float4"},
+        {24, 24, "float8"},
+        {MSC_ONNX_UINT2, MSC_ONNX_INT2, "2-bit elements"},
+        {27, 28, "float6"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (elem_type >= rows[i].first && elem_type <= rows[i].last) {
+            return rows[i].why;
+        }
     }
-    if (elem_type == 14 || elem_type == 15) {
-        return "complex elements";
-    }
-    if (elem_type >= 17 && elem_type <= 20) {
-        return "float8";
-    }
-    return elem_type >= 21 ? "4-bit elements" : NULL;
+    return NULL;
 }
 
 static const char *value_outside(const Onnx__ValueInfoProto *info) {

@@ -431,7 +431,8 @@ static int32_t draw_blocks(struct kernel_draw *d, int32_t y) {
         return unary(d, MSC_OP_DEPTH_TO_SPACE, y, text);
     }
     if (t->n_dims == 4 && t->dims[2] % size == 0 && t->dims[3] % size == 0) {
-        snprintf(text, sizeof text, "blocksize=%d", size);
+        snprintf(text, sizeof text, "blocksize=%d;mode=%s", size,
+                 kernel_below(d, 2) ? "CRD" : "DCR");
         return unary(d, MSC_OP_SPACE_TO_DEPTH, y, text);
     }
     return y;

@@ -249,8 +249,11 @@ static void test_graph_channels__space(void **state) {
     int32_t x = add_input(n.g, "x", "NCHW", 4, DIMS(1, 2, 4, 4));
     int32_t a = net_conv(&n, "a", x, 2, 1, 1);
     int32_t deep = net_unary(&n, MSC_OP_SPACE_TO_DEPTH, "deep", a, "blocksize", "2", NULL, NULL);
-    net_end(&n, 1, IDS(net_conv(&n, "b", deep, 2, 1, 1)));
-    CHECK_CHANNELS(&n, 2, {"a.weight", 0, "ab"}, {"b.weight", 1, "abababab"});
+    int32_t inner =
+        net_unary(&n, MSC_OP_SPACE_TO_DEPTH, "inner", a, "blocksize", "2", "mode", "CRD");
+    net_end(&n, 2, IDS(net_conv(&n, "b", deep, 2, 1, 1), net_conv(&n, "c", inner, 2, 1, 1)));
+    CHECK_CHANNELS(&n, 2, {"a.weight", 0, "ab"}, {"b.weight", 1, "abababab"},
+                   {"c.weight", 1, "aaaabbbb"});
 }
 
 // ---- Reductions -------------------------------------------------------------------------------

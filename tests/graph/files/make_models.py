@@ -231,6 +231,26 @@ save("quantised_blocks", build(
 save("quantised_zeros", build(
     [node("QuantizeLinear", ["x", "s", "z"], ["y"], "q", axis=1)], [value("x", [1, 2, 4])],
     [value("y", None)], [ramp("s", 2), tensor("z", 0, np.uint8)]))
+# Attributes and types that are newer than opset 22, in forms that are not supported.
+codes = TensorProto(name="c", data_type=17, dims=[2], raw_data=b"\x38\x40")  # float8e4m3fn
+save("narrow_float", build([node("Add", ["x", "c"], ["y"], "add")], [value("x", [2])],
+                           [value("y", None)], [codes], opset=23))
+save("quantised_precision", build(
+    [node("QuantizeLinear", ["x", "s"], ["y"], "q", precision=TensorProto.FLOAT16)],
+    [value("x", [2])], [value("y", None)], [tensor("s", 0.5)], opset=23))
+save("quantised_types", build(
+    [node("QuantizeLinear", ["x", "s", "z"], ["y"], "q", output_dtype=TensorProto.INT8)],
+    [value("x", [2])], [value("y", None)], [tensor("s", 0.5), tensor("z", 1, np.uint8)], opset=23))
+save("range_stash", build(
+    [node("Range", ["a", "b", "c"], ["y"], "range", stash_type=TensorProto.FLOAT16)], [],
+    [value("y", None)], [tensor(k, v, np.float16) for k, v in (("a", 0), ("b", 3), ("c", 1))], opset=27))
+save("bitcast_width", build([node("BitCast", ["x"], ["y"], "bits", to=TensorProto.INT16)],
+                            [value("x", [2])], [value("y", None)], opset=26))
+save("scatter_batch", build([node("TensorScatter", ["x", "u"], ["y"], "scatter", axis=0)],
+                            [value("x", [2, 3]), value("u", [1, 3])], [value("y", None)], opset=24))
+save("attention_rule", build(
+    [node("LinearAttention", ["q", "q", "q"], ["y"], "attention", q_num_heads=2, kv_num_heads=2)],
+    [value("q", [1, 3, 4])], [value("y", None)], opset=27))
 conv = node("Conv", ["x", "w"], ["y"], "conv")
 io = ([value("x", [1, 1, 4, 4])], [value("y", None)])
 save("nan", build([conv], *io, [tensor("w", [[[[1.0, 2.0, float("nan")]]]])]))
@@ -242,7 +262,7 @@ save("fused", build([node("FusedConv", ["x", "w"], ["y"], "conv", domain="com.mi
 save("undefined", build([node("Relu", ["nothing"], ["y"], "relu")], *io))
 save("twice", build([node("Relu", ["x"], ["y"], "a"), node("Abs", ["x"], ["y"], "b")], *io))
 save("mismatch", build([conv], *io, [ramp("w", 4, 3, 3, 3)]))
-save("opset_22", build([node("Relu", ["x"], ["y"], "relu")], *io, opset=22))
+save("opset_29", build([node("Relu", ["x"], ["y"], "relu")], *io, opset=29))
 save("training_output", build(
     [node("BatchNormalization", ["x", "g", "g", "g", "g"], ["b", "mean"], "norm"),
      node("Relu", ["b"], ["y"], "relu"), node("Abs", ["mean"], ["z"], "abs")],
