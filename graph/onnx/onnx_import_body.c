@@ -115,6 +115,8 @@ static enum msc_status import_body(struct body *body, struct captures *c, struct
                                   .opset = im.opset,
                                   .proto = body->proto,
                                   .parent = n->import,
+                                  .call = im.call,
+                                  .n_inlined = im.n_inlined,
                                   .builder = {.evaluate = msc_constant_evaluate_all}};
     enum msc_status status = import_steps(&im, body, c);
     for (size_t i = (size_t)c->n; status == MSC_OK && i < im.n_captures; i++) {

@@ -37,3 +37,9 @@ const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProt
                ? name
                : msc_arena_printf(&im->builder.arena, "%s%s", im->prefix, name);
 }
+
+const char *msc_onnx__alias(struct msc_onnx_import *im, const char *value) {
+    return im->call == NULL || value[0] == '\0'
+               ? value
+               : msc_arena_printf(&im->builder.arena, "%s%s", im->prefix, value);
+}
