@@ -226,10 +226,13 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
 // Reserves each node name that no other node or input has.
 enum msc_status msc_onnx__reserve_names(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
+    MSC_TRY(msc_onnx__find_modules(im));
     for (size_t i = 0; i < g->n_node; i++) {
+        im->node = i;
         MSC_TRY(count_name(im, msc_onnx__full_name(im, g->node[i])));
     }
     for (size_t i = 0; i < g->n_node; i++) {
+        im->node = i;
         const char *name = msc_onnx__full_name(im, g->node[i]);
         if (name != NULL && msc_graph__names_find(&im->node_names, name) == 1) {
             MSC_TRY(msc_builder_reserve(&im->builder, name));
@@ -298,6 +301,7 @@ enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t i = 0; i < g->n_node; i++) {
         const Onnx__NodeProto *p = g->node[i];
+        im->node = i;
         enum msc_status status = onnx_import_add_node(im, p);
         const char *type = p->op_type == NULL ? "" : p->op_type;
         if (status != MSC_OK && p->name != NULL && p->name[0] != '\0') {

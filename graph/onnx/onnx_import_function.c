@@ -181,5 +181,7 @@ enum msc_status msc_onnx__call(struct msc_onnx_import *im, const Onnx__NodeProto
     im->prefix = around.prefix;
     im->opset = around.opset;
     im->proto = around.proto;
+    im->modules = around.modules;
+    im->node = around.node;
     return status == MSC_OK ? define_outputs(im, node, outputs, inputs) : status;
 }

@@ -26,6 +26,13 @@ struct msc_onnx_capture {
     struct msc_value *outer;
 };
 
+// The module of the network that computed a node; all NULL if the file does not say.
+struct msc_onnx_module {
+    const char *path;  // "layer1.0.conv1"; "": the network itself
+    const char *name;  // of the node in the module
+    const char *joint; // the joint's name
+};
+
 // A call of one of the model's functions, while its body is imported.
 struct msc_onnx_call {
     const Onnx__NodeProto *node;
@@ -47,6 +54,8 @@ struct msc_onnx_import {
     struct msc_graph_names value_names; // maps names to indices of `values`
     struct msc_onnx_value *values;
     size_t n_values, values_capacity;
+    const struct msc_onnx_module *modules; // of the nodes of `proto`
+    size_t node;                           // index of the node that is being imported
     struct msc_graph_names node_names; // maps a name to the number of nodes and inputs that have it
     const char *prefix; // of joint names, while a branch or a function is inlined; or NULL
     const struct msc_onnx_call *call; // the function whose body is imported; NULL: none
@@ -130,7 +139,11 @@ enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op);
 enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im);
 enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im);
 
-// The node's name with the prefix; "" if the node has no name.
+// Finds the modules of the nodes (graph/onnx/onnx_import_module.c); call once the initialisers are
+// defined.
+enum msc_status msc_onnx__find_modules(struct msc_onnx_import *im);
+
+// The node's name by its module, else in the file, with the prefix; "" if it has none.
 const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node);
 // The alias of a value: its name in the file, in a function with the prefix. NULL if memory is
 // short.

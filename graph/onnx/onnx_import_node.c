@@ -292,6 +292,12 @@ bool msc_onnx__scalar(double *out, const struct msc_value *v) {
     return true;
 }
 
+// The path of the node's module; NULL: the default scope.
+static const char *find_scope(const struct msc_onnx_node *n) {
+    const char *path = n->import->modules[n->import->node].path;
+    return path != NULL && path[0] != '\0' ? path : NULL;
+}
+
 const char *msc_onnx__joint_name(const struct msc_onnx_node *n) {
     const char *name = msc_onnx__full_name(n->import, n->proto);
     if (name == NULL || name[0] == '\0' ||
@@ -307,6 +313,7 @@ enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_nod
     const char *alias = "";
     struct msc_builder_joint joint = {
         .op = op,
+        .scope = find_scope(n),
         .n_operands = n_operands,
         .operands = operands,
         .n_attrs = n->n_attrs,
@@ -335,6 +342,7 @@ enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
     struct msc_builder_joint joint = {
         .op = op,
         .name = msc_onnx__joint_name(n),
+        .scope = find_scope(n),
         .n_operands = n_operands,
         .operands = operands,
         .n_attrs = n->n_attrs,
