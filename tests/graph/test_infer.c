@@ -470,6 +470,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_infer__symbolic_reshape),
         cmocka_unit_test(test_graph_infer__dimensions_fold),
         cmocka_unit_test(test_graph_infer__layouts),
+        cmocka_unit_test(test_graph_infer__split_batch),
         cmocka_unit_test(test_graph_infer__symbolic_scales),
     };
     msc_test_select(argc, argv);
