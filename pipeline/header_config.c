@@ -125,7 +125,8 @@ static enum msc_status complete_envs(const struct msc_config_entry *e, const cJS
     return MSC_OK;
 }
 
-// Replaces the entry's environment by the record's form of it. Call it only if both are equal.
+// Replaces the entry's environment by the environment in the record, which may be written
+// differently. Call this only if the two environments are equal.
 static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) {
     cJSON *env = cJSON_Duplicate(find_env(old, e), true);
     MSC_TRY(MSC_ALLOCATED(env));
