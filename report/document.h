@@ -32,8 +32,7 @@ struct cJSON;
 struct msc_document_options {
     const char *const *paths; // paths of records
     size_t n;
-    const struct msc_log
-        *log; // receives a warning for each record or part of a record that is skipped
+    const struct msc_log *log; // receives a warning for each part of a record that is left out
 };
 
 // *out is owned by the caller. Errors are those of msc_record_open.
