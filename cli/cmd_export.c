@@ -173,7 +173,8 @@ static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_c
     return MSC_OK;
 }
 
-// An integer input of a model with branches, which may decide one of them; NULL if there is none.
+// Finds the input that probably decides a branch: the first integer or boolean input of one
+// element. NULL: there is none, or the model has no branches.
 static const char *deciding_input(const struct msc_graph *g) {
     bool has_branches = false;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {

@@ -146,7 +146,7 @@ static void fill_job(struct msc_runtime_job *job, const struct msc_delivery *d,
     job->inputs = samples->paths[0];
 }
 
-// The object `runtime` in the plan's results; created if missing.
+// Finds the object `runtime` in the plan's results, or creates it.
 static enum msc_status runtime_object(cJSON **out, struct msc_delivery_plan *plan) {
     *out = msc_json_get(plan->found, "runtime");
     if (*out) {
