@@ -116,7 +116,8 @@ static void look_for_probes_left(struct msc_agent *agent) {
     assert_true(msc_auto_looks_additive(a));
 }
 
-// Results of the base and of single choices may be told although the agent did not ask for them.
+// The agent may observe the base plan and plans with one changed choice although it did not propose
+// them.
 static void test_agents_auto_agent__probes_end(void **state) {
     (void)state;
     run_and_look(
@@ -168,8 +169,8 @@ static void test_agents_auto_agent__solves_what_is_new(void **state) {
                  16, look_for_work);
 }
 
-// With a bound on a sum of products, the work of one ask is limited. Work is counted in nodes and
-// in terms of checked bounds.
+// With a bound on a sum of products, the work of one ask is limited. The work counts visited nodes
+// plus terms of the bounds that are checked.
 static void test_agents_auto_agent__limited_work(void **state) {
     struct random_space r;
     const struct random_space_options options = {.seed = 1,
@@ -193,7 +194,7 @@ static void test_agents_auto_agent__limited_work(void **state) {
         most_work = a->knapsack.work > most_work ? a->knapsack.work : most_work;
     }
     assert_int_equal(a->knapsack.bounds_work, 2 * 240);
-    // The search stops at the limit.
+    // The search stops at the work limit of one ask.
     assert_true(most_work >= 5000000 && most_work <= 5000000 + 2 * 240);
     msc_agent_destroy(agent);
     random_space_finish(&r);

@@ -12,8 +12,8 @@
 #define N_BATCHES 6
 #define N_WORKERS 4
 
-// Answers to a trial in three parts, two batches each. Two workers hold the second part: worker 1
-// runs out of memory, worker 2 evaluates it.
+// Answers of the workers. The trial has three parts of two batches each. Two workers hold the
+// second part: worker 1 runs out of memory, worker 2 evaluates it.
 struct answer {
     int32_t worker;
     size_t part, n_batches;
@@ -218,8 +218,8 @@ static double plan_many(size_t checked[N_WORKERS], struct msc_env *env, uint64_t
 }
 
 // All workers check parts of others. Every part of a new worker is checked, but only about one in a
-// hundred parts of a worker that has evaluated very many. A check measures one of a part's two
-// trials.
+// hundred parts of a worker that has evaluated very many parts. A check measures one of a part's
+// two trials.
 static void test_search_pool_parts__are_checked_by_all(void **state) {
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
     cJSON *config = cJSON_Parse("{\"batches\":16}");

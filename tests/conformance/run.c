@@ -55,7 +55,7 @@ static bool has_remainder(const struct msc_plan *plan) {
     return false;
 }
 
-// Notes once each operator that another device computes.
+// Adds each operator that another device computes to `elsewhere`, once.
 static void note_elsewhere(struct conformance_result *out, const struct msc_plan *plan) {
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *s = &plan->steps[i];
@@ -158,7 +158,7 @@ static enum msc_status compare(const struct msc_array *found, const struct msc_a
     return MSC_OK;
 }
 
-// Some of the data store bfloat16 as uint16.
+// Turns uint16 elements into bfloat16: some of the data store bfloat16 in this way.
 static enum msc_status adapt_bits(struct msc_array **array, enum msc_dtype dtype) {
     struct msc_array *bits;
     if (dtype != MSC_DTYPE_BF16 || msc_array_dtype(*array) != MSC_DTYPE_U16) {

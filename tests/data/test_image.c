@@ -286,7 +286,7 @@ static void test_data_image__huffman_table_too_large(void **state) {
     msc_free(bytes);
 }
 
-// A JPEG with damaged tables whose bits end within a code decodes to wrong pixels, but to the
+// A JPEG has damaged tables, and its bits end within a code. It decodes to wrong pixels, but to the
 // right number of them.
 static void test_data_image__bits_end_within_code(void **state) {
     char path[PATH_BYTES];

@@ -18,8 +18,9 @@
 #define D(name, us) KERNEL("dequantize", name, us)
 #define MODEL(us, kernels) "{\"us\":" us ",\"kernels\":[" kernels "]}"
 
-// Profiles of the float model, of all sites in bytes, of conv2 only, of all except conv2, and of
-// float after the pool. Kernels are named after their output or a joint, as runtimes do.
+// Profiles of five models: float; all sites in bytes; only conv2 in bytes; all except conv2 in
+// bytes; and float from the pool on. Kernels are named after their output or a joint, as runtimes
+// do.
 #define PROFILES_OF(conv2, uniform, even, joined)                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                             \
     "{\"models\":[" MODEL(                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    \
         "331",                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                \
@@ -154,7 +155,7 @@ static void test_env_quantize_latency__begins_with_the_quickest(void **state) {
                                  "[{\"bits\":8},{\"float\":true}]" LATENCY "}";
     struct bench b;
     open_bench(&b, config);
-    assert_int_equal(msc_env_space(b.env)->n_baselines, 2); // uniform 8 is the quickest plan
+    assert_int_equal(msc_env_space(b.env)->n_baselines, 2); // uniform 8 is already the quickest
     close_bench(&b);
     answer_with(SLOW_PROFILES);
     open_bench(&b, config);

@@ -252,7 +252,7 @@ int __wrap_fdatasync(int descriptor) {
     return __wrap_fsync(descriptor);
 }
 
-// The descriptor is closed even if the call is to fail.
+// The descriptor is closed even if the call must report a failure.
 int __wrap_close(int descriptor);
 int __wrap_close(int descriptor) {
     bool is_bad = is_refused(CLOSE);

@@ -87,7 +87,8 @@ static void put(enum kind kind, const char *path, uint64_t inode, uint64_t offse
     errno = error;
 }
 
-// Finds the file below the folder that a descriptor refers to. Returns false for anything else.
+// Finds the path of the file that `descriptor` refers to, if the file is below the folder. Returns
+// false otherwise.
 static bool know(int descriptor, char path[PATH_MAX], uint64_t *inode, bool *is_folder) {
     char name[64], target[PATH_MAX];
     struct stat info;

@@ -27,8 +27,8 @@ static void draw_range(struct kernel_draw *d) {
     d->c->high = ranges[k][1];
 }
 
-// A result that is only close to the reference is not quantised, because it might fall on another
-// step.
+// A result that is only close to the reference is not quantised, because it might round to another
+// integer than the reference.
 static int32_t draw_graph(struct kernel_draw *d, bool is_quantised, bool is_integer_case) {
     int32_t y = kernel_input(d);
     for (int n = kernel_below(d, 3); n > 0; n--) {
@@ -46,7 +46,8 @@ static int32_t draw_graph(struct kernel_draw *d, bool is_quantised, bool is_inte
     return y;
 }
 
-// One NaN or infinity spoils sums in any order, so such cases are skipped.
+// A NaN or an infinity makes sums in any order useless to compare, so cases with such results are
+// skipped.
 static bool has_finite_result(struct cpu_case *c) {
     struct msc_array *expected;
     bool is_finite = true;

@@ -136,7 +136,8 @@ static void fuzz_answer(const uint8_t *data, size_t n_bytes) {
     cJSON_Delete(answer);
 }
 
-// Reads the outcome of one of two trials on the first choices of all tasks.
+// Reads `text` as the outcome of one of two trials. Both trials have the first choice of every
+// task; the second has its outcome already.
 static void read_outcome(const char *text, size_t n_bytes, const struct msc_space *space) {
     static const size_t places[] = {0, 1};
     static const bool is_done[] = {false, true};

@@ -132,7 +132,7 @@ static void ask_all(const struct msc_record *record) {
     }
 }
 
-// The number of trials that count, or -1 if the record is refused.
+// The number of valid trials, or -1 if the record is refused.
 static int64_t read_record(uint64_t *n_bytes) {
     struct msc_record *record = NULL;
     int64_t n = -1;

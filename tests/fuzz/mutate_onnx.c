@@ -94,7 +94,7 @@ static void change_output(Onnx__GraphProto *g, struct msc_rng *rng) {
 
 // ---- Tensors ----------------------------------------------------------------------------------
 
-// Changes one element, or in raw data 8, 4 or 1 bytes.
+// Changes one element. In raw data, changes 8, 4 or 1 bytes.
 static void change_elements(Onnx__TensorProto *t, struct msc_rng *rng) {
     static const size_t widths[] = {8, 4, 1};
     size_t width = t->data_type == 7 ? 8 : widths[below(rng, 3)];

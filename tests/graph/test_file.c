@@ -1,5 +1,5 @@
-// Graph files (JSON with weights in a file next to it), and the weights that are refused. Expected
-// graphs are those saved, and expected messages are written by hand.
+// Graph files: JSON, with weights in a file next to it. Weights that do not fit the graph are
+// refused. Expected graphs are those saved, and expected messages are written by hand.
 #include "data/npy.h"
 #include "graph/onnx/load.h"
 #include "tests/graph/graph_samples.h"

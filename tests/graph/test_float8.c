@@ -1,4 +1,4 @@
-// The four float8 formats of ONNX: encoding and decoding, against the onnx package.
+// The four float8 formats of ONNX: encoding and decoding, compared with the onnx package.
 #include "graph/float8.h"
 
 #include "tests/msc_test.h"

@@ -1,5 +1,6 @@
-// Passes that fuse joints: the operators and their number before and after. tests/kernels runs the
-// same models and checks that the numbers do not change. Expected counts are written by hand.
+// Passes that fuse joints: which operators a model has before and after, and how many.
+// tests/kernels runs the same models and checks that results do not change. Expected counts are
+// written by hand.
 #include "tests/graph/onnx_files.h"
 
 #include "graph/passes/fuse_internal.h"

@@ -1,6 +1,6 @@
-// Fusion into msc.attention: which joints become one, what it contains, and that splitting
-// restores them. The models come from tests/kernels/make_cases.py. tests/kernels checks that the
-// numbers do not change, and tests/long/check_transformer.py does so with edits.
+// Fusion into msc.attention: which joints become one, what the fused joint contains, and that
+// splitting restores the joints. The models come from tests/kernels/make_cases.py. tests/kernels
+// checks that results do not change. tests/long/check_transformer.py checks this with edits.
 #include "tests/graph/onnx_files.h"
 
 #include "graph/onnx/load.h"

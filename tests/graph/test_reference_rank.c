@@ -1,6 +1,6 @@
-// TopK of elements that ONNX does not define or ONNX Runtime does not accept: NaN, which counts as
-// the largest, and rare types. The cases of make_cases.py test all other elements. Expected ranks
-// come from numpy.
+// TopK of elements whose order ONNX does not define or whose type ONNX Runtime does not accept:
+// NaN, which counts as the largest, and rare types. The cases of make_cases.py test all other
+// elements. Expected ranks come from numpy.
 #include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 
