@@ -175,7 +175,8 @@ static void test_search_pool__outlives_faults(void **state) {
     assert_true(total.n_joins > 50);
 }
 
-// Runs the search subject_of(o.seed) with a pool. No worker may be lost, and the record must be right.
+// Runs the search subject_of(o.seed) with a pool. No worker may be lost, and the record must be
+// right.
 static void search_without_loss(struct fixture *f, char paths[][FIXTURE_PATH_BYTES],
                                 struct fake_bridge_options o, struct fake_figures *total) {
     struct subject s = subject_of(o.seed);

@@ -85,7 +85,7 @@ static void test_graph_reference_rank__whole(void **state) {
     }
 }
 
-// Neighbours that are equal as doubles, and both ends of int64.
+// Neighbouring integers that are equal as doubles, and both ends of int64.
 static void test_graph_reference_rank__wide(void **state) {
     static const int64_t x[] = {INT64_MAX - 1, INT64_MIN, INT64_MAX, INT64_MIN + 1, 0, INT64_MAX};
     static const int64_t greatest[] = {2, 5, 0, 4, 3, 1}, least[] = {1, 3, 4, 0, 2, 5};

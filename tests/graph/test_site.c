@@ -353,8 +353,8 @@ static void test_graph_site__target_numbers(void **state) {
     msc_graph_destroy(g);
 }
 
-// The result of a convolution is requantised before the relu as well if it has another consumer or
-// is an output. Results that only float joints read are not requantised.
+// If the result of a convolution has another consumer or is an output, it is also requantised
+// before the relu. Results that only float joints read are not requantised.
 static void test_graph_site__target_readers(void **state) {
     (void)state;
     struct msc_graph *g;

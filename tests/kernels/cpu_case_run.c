@@ -68,9 +68,9 @@ static void close_backend(struct msc_backend *b) {
     assert_int_equal(msc_vulkan_n_messages(b), 0);
 }
 
-// Returns whether a step is run in other ways, too. On software drivers, and for large steps, this
-// holds for the first steps of an operator and then for every seventh step (7 does not divide the
-// lengths of the tests' loops). On a device it never holds for large steps.
+// Returns whether a step is run in other ways, too. On software drivers, and for large steps, only
+// the first steps of an operator and then every seventh step are run in other ways (7 does not
+// divide the lengths of the tests' loops). On a device, large steps never are.
 static bool is_varied(const struct cpu_case *c, const struct msc_step *s, int64_t n_elements) {
     enum { N_FIRST = 4, PERIOD = 7 };
     static int n_seen[MSC_OP_COUNT];

@@ -1,4 +1,4 @@
-// Trials that the sink ends early: how much work they save, and that other trials are not affected.
+// Trials that the sink ends early: how much work is saved, and that other trials are not affected.
 // Results are compared with those calculated joint by joint (eval_case.h).
 #include "eval_case.h"
 #include "fake_backend.h"

@@ -95,7 +95,7 @@ static void test_kernels_evaluator_target__noise(void **state) {
     (void)state;
     open_moved(&b);
     int32_t slot = eval_slot(&b.c, "product", 1);
-    // The new step is not a multiple of the site's step, so few numbers are at a tie of both.
+    // The new step is not a multiple of the site's step, so few numbers are at a tie of both steps.
     struct msc_quant quant = b.c.quants[slot][0].edit.quant;
     const float scale = quant.scales[0] * 1.1f;
     quant.scales = &scale;

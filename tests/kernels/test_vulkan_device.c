@@ -264,8 +264,8 @@ static void fill_scale(struct msc_quant *q, const float *scale, const int32_t *z
     msc_quant_seal(q);
 }
 
-// Copies larger than the staging buffers, also while work is recorded, and memory that is reused
-// right after its last reader.
+// Copies larger than the staging buffers, also while work is recorded. Memory is overwritten right
+// after the last recorded read of it.
 static void test_kernels_vulkan_device__order(void **state) {
     const int64_t n = 3 * 1024 * 1024 + 5; // a little more than 12 MiB of floats
     const float scale = 1.0f;
@@ -305,8 +305,8 @@ static void test_kernels_vulkan_device__order(void **state) {
 
 // ---- Quantising -------------------------------------------------------------------------------
 
-// Quantises to every format, at odd lengths, values with ties, infinities and NaN. Expected values
-// follow the formula of edits.
+// Quantises to every format. Inputs have odd lengths and contain ties, infinities and NaN. Expected
+// values follow the formula of edits.
 static void test_kernels_vulkan_device__quantizes(void **state) {
     static const struct {
         int32_t bits, low, high, zero;

@@ -1,6 +1,7 @@
-// Tiles of matrix products on the vulkan backend: chosen by rule or by tuning, the file that keeps
-// them, and the unit that multiplies bytes; also downloads of several tensors. Skipped if there is
-// no Vulkan device. Expected products are calculated on the host, with integers.
+// Tests the tiles of matrix products on the vulkan backend: the choice of tiles by rule or by
+// tuning, the file that keeps tuned tiles, and the unit that multiplies bytes. Also tests downloads
+// of several tensors. Skipped if there is no Vulkan device. Expected products are calculated on the
+// host, with integers.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"
