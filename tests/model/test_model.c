@@ -310,8 +310,8 @@ static void test_pipeline_model__discontinuous_outputs(void **state) {
     msc_model_close(m);
 }
 
-// The output is 2^18 times a sum that cancels to zero, so it consists only of rounding errors. It
-// passes because the check allows for the change of the output when its inputs are rounded.
+// The output is 2^18 times a sum that cancels to zero, so it consists only of rounding errors. The
+// check passes because it allows for the change of the output when the inputs are rounded.
 static void test_pipeline_model__sums_that_cancel(void **state) {
     (void)state;
     struct msc_model *m = open_model(FILES "cancel.onnx", 1, false);

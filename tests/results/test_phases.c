@@ -1,4 +1,4 @@
-// How an agent came to each trial of a record, found by asking the agent again.
+// The origin of each trial of a record: the agent is asked again and names it.
 #include "../msc_test.h"
 #include "base/json.h"
 #include "base/str.h"

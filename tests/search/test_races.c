@@ -1,5 +1,5 @@
 // Outcomes that an agent observes in a race (trials are eliminated after a few batches). A scripted
-// agent logs them.
+// agent logs what it observes.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"

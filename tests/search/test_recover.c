@@ -142,7 +142,8 @@ static void test_search_recover__no_memory_left(void **state) {
     }
 }
 
-// Failed trials are retried once, at the current end of the record; later launches replay them.
+// Failed trials are retried once, at the current end of the record; later launches replay the
+// retries.
 static void test_search_recover__retry(void **state) {
     const struct fixture *f = *state;
     const int64_t budgets[] = {30, 32}; // end within a round, and between two rounds
@@ -288,7 +289,7 @@ static void test_search_recover__warm_start(void **state) {
     unsetenv("MSC_SCRIPTED_SKIP");
 }
 
-// Launches in a child process whose files cannot grow beyond n_bytes, as on a full disk.
+// Runs a launch in a child process. Its files cannot grow beyond n_bytes, as on a full disk.
 static void launch_on_full_disk(const struct launch *one, size_t n_bytes) {
     int status = 0;
     pid_t child = fork();
@@ -330,8 +331,8 @@ static enum msc_status ignore_best(void *payload, const struct msc_trial *best) 
     return MSC_OK;
 }
 
-// Trial 8 fails without failing its call, and the others are done, so all are written at once.
-// Trials that did not fit on the disk must not be read afterwards.
+// Trial 8 fails, but the call that evaluates it succeeds. So the results of the whole call are
+// written at once. Trials that did not fit on the disk must not be read afterwards.
 static void test_search_recover__full_disk_at_once(void **state) {
     const struct fixture *f = *state;
     struct stat file;

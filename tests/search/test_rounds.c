@@ -77,8 +77,8 @@ static void test_search_rounds__repeats(void **state) {
     run_finish(&s.run);
 }
 
-// A pruned result is reused only under the same bound or a tighter one, a complete result under any
-// bound.
+// A pruned result is reused only under the same bound or a tighter one. A complete result is reused
+// under any bound.
 static void test_search_rounds__bounds(void **state) {
     struct scripted_run s;
     prepare(&s, *state, "{}",

@@ -1,5 +1,5 @@
-// Tests when the watchdog decides that a worker hangs. The test sets the clock, so the right
-// moments are known.
+// Checks at which moment the watchdog decides that a worker hangs. The test sets the clock, so the
+// right moments are known.
 #include "../msc_test.h"
 #include "base/cancel.h"
 #include "supervise/watchdog.h"

@@ -351,7 +351,7 @@ static float scale_with(const char *site, float value, bool *is_left) {
     return scale;
 }
 
-// NaN is ignored: the range of x is that of its other elements. A site with infinities has no
+// NaN is ignored: only the other elements of x determine its range. A site with infinities has no
 // scale and is left float.
 static void test_tools_quantizer__not_finite(void **state) {
     static const int64_t dims[4] = {2, 2, 6, 6};

@@ -33,7 +33,8 @@ static void open_quantizer(struct quantize_case *c, struct msc_quantizer **q, co
 }
 
 // Hard swish is 0 below -3. So the range of its input starts at -3, and 3 is a whole number of
-// steps. Neither holds for the range of its output. Values below -3 do not widen the step.
+// steps. Neither rule applies to the range of the hard swish's output. Values below -3 do not widen
+// the step.
 static void test_tools_quantizer_target__hard_swish(void **state) {
     static const float w[] = {10, 0, 0, 10}, b[] = {0, 0};
     struct quantize_case c;

@@ -1,4 +1,4 @@
-// Weight scales that are widened because a bias would not fit int32 in their steps. Expected
+// Some weight scales are widened because, with the given step, a bias would not fit int32. Expected
 // scales are worked out by hand.
 #include "tools/weight_steps.h"
 
