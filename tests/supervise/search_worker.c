@@ -6,8 +6,8 @@
 // error. Some values of RECORD make every worker misbehave instead:
 // - crash: aborts; exit: exits with 42; vanish: a library calls exit(0); hang: never ends.
 // - environment: prints the environment variables that the worker was started with.
-// - lost: every worker loses its device. "lost N": only the first N workers do, and the last of them
-//   cannot even open it. The worker after them prints how many lost it.
+// - lost: every worker loses its device. "lost N": only the first N workers lose it, and the N-th
+//   cannot even open its device. The next worker prints how many workers lost their device.
 #include "base/json.h"
 #include "base/str.h"
 #include "env/env.h"
