@@ -157,7 +157,8 @@ static void test_agents_auto__guesses(void **state) {
     assert_true(msc_sensitivity_guess(&s));
     static const double expected[] = {0, 0.25, 1, 0, 0.5, 2, 0, 0.5, 2};
     for (size_t e = 0; e < 9; e++) {
-        // c's guesses are medians of two known losses. Such a median is the greater one.
+        // c's cheapest choice gets the median of the known losses of cheapest choices, 1 and 2.
+        // The median of two numbers is the greater one. c's middle choice gets 2 / 4.
         assert_true(is_near(s.guesses[e], expected[e]));
     }
     // Uniform plans add information: from their losses, c's cheapest choice gets 8 - 3 = 5 and c's

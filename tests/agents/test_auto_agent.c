@@ -169,8 +169,8 @@ static void test_agents_auto_agent__solves_what_is_new(void **state) {
                  16, look_for_work);
 }
 
-// With a bound on a sum of products, the work of one ask is limited. The work counts visited nodes
-// plus terms of the bounds that are checked.
+// With a bound on a sum of products, the work of one ask is limited. The work is
+// the number of visited nodes plus the number of checked terms of bounds.
 static void test_agents_auto_agent__limited_work(void **state) {
     struct random_space r;
     const struct random_space_options options = {.seed = 1,

@@ -96,8 +96,8 @@ static void test_base_rng__uniform(void **state) {
     assert_true(msc_rng_below(&rng, UINT64_MAX) < UINT64_MAX);
 }
 
-// Each seed and stream starts with a different number, and the first numbers of neighbouring seeds
-// or streams differ in about half of their bits.
+// Each pair of a seed and a stream starts with a different number. The first numbers of
+// neighbouring pairs differ in about half of their bits.
 static void test_base_rng__seeds_and_streams(void **state) {
     enum { SEEDS = 32, STREAMS = 32, ALL = SEEDS * STREAMS };
     static uint64_t first[ALL];

@@ -182,8 +182,8 @@ static void test_env_quantize_kept__prepared(void **state) {
     close_case(&c);
 }
 
-// Moments and losses of channels are kept, too. If bits are searched as well, their moments are
-// kept together with them.
+// Moments and losses of channels are kept, too. If bits are searched as well, the same file keeps
+// their moments.
 static void test_env_quantize_kept__channels(void **state) {
     static const char *const configs[] = {
         "{\"type\":\"prune\",\"choices\":[{\"density\":1},{\"density\":0.6},"

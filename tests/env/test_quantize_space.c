@@ -181,8 +181,8 @@ static void test_env_quantize_space__tasks(void **state) {
         // Weights and activations alternate.
         assert_true(t[i].features[3] == i % 2);
     }
-    // The feature "elements" counts the elements of one sample, whatever the batch size. The next
-    // feature is a task's share of the 2592 + 3888 + 15 products of the network.
+    // The feature log2_elements counts the elements of one sample, whatever the batch size. The
+    // feature macs_share is a task's share of the 2592 + 3888 + 15 products of the network.
     assert_near(t[0].features[1], log2(72));
     assert_near(t[1].features[1], log2(72));
     assert_near(t[2].features[1], log2(144));

@@ -46,7 +46,7 @@ static int32_t draw_graph(struct kernel_draw *d, bool is_quantised, bool is_inte
     return y;
 }
 
-// A NaN or an infinity makes sums in any order useless to compare, so cases with such results are
+// A NaN or an infinity spoils a sum in any order of its terms, so cases with such results are
 // skipped.
 static bool has_finite_result(struct cpu_case *c) {
     struct msc_array *expected;

@@ -200,8 +200,8 @@ static int32_t draw_transposed(struct kernel_draw *d, int32_t y) {
         out[2 + i] = (t->dims[2 + i] - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilation[i] + 1 +
                      more[i] - w.padding[i] - w.padding[2 + i];
         fits = fits && out[2 + i] > 0 && (more[i] < w.strides[i] || more[i] < w.dilation[i]);
-        // If padding at the end is so much smaller than output_padding, only the reference has a
-        // kernel, and only for floats.
+        // If output_padding is at least the padding at the end plus the stride, only the reference
+        // has a kernel, and only for floats.
         is_plain = is_plain || w.padding[2 + i] - more[i] + w.strides[i] <= 0;
     }
     fits = fits && is_small(4, out) &&

@@ -90,7 +90,7 @@ static struct msc_edit *weight_edit(struct msc_arena *arena, const struct msc_sl
     return edit;
 }
 
-// An edit that is symmetric in a third of the cases, drawn at random.
+// A random edit. One edit in three is symmetric.
 static struct msc_edit *activation_edit(struct msc_arena *arena, struct msc_rng *rng,
                                         int32_t bits) {
     struct msc_edit *edit = msc_arena_alloc(arena, sizeof(*edit));

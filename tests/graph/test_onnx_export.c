@@ -312,9 +312,9 @@ static void test_graph_onnx_export__groups(void **state) {
     msc_graph_destroy(g);
 }
 
-// Weights are stored as float16 with a Cast to float32. Activations are clipped to the largest
-// number of the narrower type, then cast to that type and back. Without the Clip, ONNX Runtime's
-// Cast turns 3.4e38 into infinity. With the Clip, the result is 3.3895314e38.
+// Weights are stored in the edit's 16-bit float type, with a Cast to float32. Activations are
+// clipped to the largest number of this type, then cast to this type and back. Without the Clip,
+// ONNX Runtime's Cast turns 3.4e38 into infinity. With the Clip, the result is 3.3895314e38.
 static void test_graph_onnx_export__float_types(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();

@@ -11,9 +11,9 @@
 //     cpu_check_close(&c, 1e-10);
 //     cpu_case_finish(&c);
 //
-// cpu_case_add adds a row of the table of kernel cases. A reader is a test that uses some rows of
-// that table. Readers that only check their rows call cpu_check_cases, which builds, runs and
-// checks all of them.
+// cpu_case_add adds a row of the table of kernel cases. A reader is a test or tool that uses some
+// rows of that table. Readers that only check their rows call cpu_check_cases, which builds, runs
+// and checks all of them.
 #ifndef MSC_TESTS_CPU_CASE_H
 #define MSC_TESTS_CPU_CASE_H
 
@@ -116,8 +116,8 @@ void cpu_check_equal(struct cpu_case *c);
 // Checks sum (a - b)^2 <= bound * sum b^2.
 void cpu_check_close(struct cpu_case *c, double bound);
 // Like cpu_check_close, but a larger root mean square error is allowed if terms cancel. The limit
-// is a hundred times the error that appears if all values that joints read change in the last bit
-// of a float.
+// is a hundred times the error that appears if all values that joints read change in their last
+// bit.
 void cpu_check_conditioned(struct cpu_case *c, double bound);
 // Checks for equality or closeness, as the last added row specifies.
 void cpu_check_row(struct cpu_case *c);

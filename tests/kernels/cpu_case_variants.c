@@ -307,7 +307,7 @@ void cpu__check_integers(const struct cpu_runner *r, const struct msc_step *s,
     const struct msc_view *const inputs[2] = {integers, floats};
     struct msc_rng rng;
     msc_rng_seed(&rng, 77, 0);
-    // Each input is made uint8 or int8 or left unchanged. The three ways move on by one input in
+    // Each input is made uint8 or int8 or left unchanged, and this choice moves on by one input in
     // each round. Slow steps run only one round.
     bool is_slow = s->macs > 1e6 || !r->b->def->memory_is_host;
     int32_t first = is_slow ? (int32_t)(msc_view_n_elements(&call->outputs[0]) % 2) : 0;

@@ -1,4 +1,5 @@
-// The origin of each trial of a record: the agent is asked again and names it.
+// The origin of each trial of a record. The agent is asked again and names the origin of its
+// proposals.
 #include "../msc_test.h"
 #include "base/json.h"
 #include "base/str.h"

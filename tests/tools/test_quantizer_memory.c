@@ -21,7 +21,7 @@ static void assert_same_quants(const struct msc_quantizer *a, const struct msc_q
 }
 
 // Calibrates with the n-th allocation refused. Returns NULL if the calibration failed. *was_refused
-// is set to whether there was an n-th allocation.
+// reports whether there was an n-th allocation.
 static struct msc_quantizer *calibrate(struct quantize_case *c, int n, bool *was_refused) {
     struct msc_quantizer *q;
     assert_ok(quantize_create(&q, c->g, CHOICES));

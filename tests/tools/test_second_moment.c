@@ -1,6 +1,6 @@
-// Second moments of layer inputs. They are checked against the layer's outputs, measured under a
-// plan and from sampled rows, and measured with little memory. Expected moments are calculated from
-// the evaluator's outputs.
+// Second moments of layer inputs, checked against the layer's outputs. They are also measured under
+// a plan, from sampled rows, and with little memory. Expected moments are calculated from the
+// evaluator's outputs.
 #include "tools/second_moment.h"
 
 #include "base/alloc.h"

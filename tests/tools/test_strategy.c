@@ -285,8 +285,7 @@ static void test_tools_strategy__float_takes_away(void **state) {
     assert_null(edit_at(&f, f.strategy, "conv1", 0));
     assert_same(edit_at(&f, f.strategy, "conv2", 0), &x);
     assert_int_equal(msc_strategy_n_edits(f.strategy), 3);
-    // Three edits become float: the edit of a tensor's only use, the edit of a weight, and the edit
-    // of a whole tensor.
+    // Everything becomes float: the only use of relu:0, the weight w1, and all uses of x:0.
     set(&f, &f.by_use, "relu:0-c-conv3", NULL);
     set(&f, &f.by_tensor, "w1", NULL);
     set(&f, &f.by_tensor, "x:0", NULL);

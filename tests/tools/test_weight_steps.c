@@ -1,4 +1,4 @@
-// Some weight scales are widened because, with the given step, a bias would not fit int32. Expected
+// Weight scales are widened if a bias would not fit int32 in steps of the old scale. Expected
 // scales are worked out by hand.
 #include "tools/weight_steps.h"
 
