@@ -62,8 +62,8 @@ static void test_agents_auto_agent__interacting_optimum(void **state) {
     }
 }
 
-// With more choices than the agent's pair model handles, it reaches the knapsack plan soon after
-// the last probe.
+// With more choices than its pair model handles, the agent reaches the knapsack plan soon after the
+// last probe.
 static void test_agents_auto_agent__optimum_of_many_choices(void **state) {
     (void)state;
     for (int seed = 0; seed < 3; seed++) {

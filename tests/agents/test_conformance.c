@@ -249,8 +249,8 @@ static void test_agents_conformance__exhausts_small_spaces(void **state) {
     for_each(check_exhausts);
 }
 
-// The number of trials that an agent reports as left is never too small, and right if the agent
-// calls it exact.
+// The number of trials that an agent reports as left is never too small. If the agent calls it
+// exact, it is right.
 static void check_left(const struct subject *subject) {
     static const char *const envs[] = {
         small_toy,

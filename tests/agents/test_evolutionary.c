@@ -168,7 +168,7 @@ static void test_agents_evolutionary__other_seed_other_trace(void **state) {
 }
 
 // Only a few points of a large space meet the bound. Proposals are repaired to meet it, and still
-// differ.
+// differ from each other.
 static void test_agents_evolutionary__tight_bounds(void **state) {
     (void)state;
     static const char json[] = "{\"tasks\":48,\"choices\":2,\"bounds\":{\"size_ratio\":"

@@ -215,7 +215,7 @@ static void test_agents_grid_search__per_task_is_optimal_on_sums(void **state) {
     }
 }
 
-// The bound is on a measured metric, and the objective is an exact one. The measured metric is
+// The bound is on a measured metric, and the objective is an exact metric. The measured metric is
 // assumed to be additive.
 static void test_agents_grid_search__per_task_keeps_measured_bounds(void **state) {
     (void)state;

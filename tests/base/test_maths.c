@@ -56,7 +56,7 @@ static const struct row logarithms[] = {
     {INFINITY, INFINITY},
 };
 
-// The nearest double or one of its two neighbours.
+// Accepts the nearest double and its two neighbours.
 static void assert_near(double found, double expected) {
     assert_true(found == expected || found == nextafter(expected, INFINITY) ||
                 found == nextafter(expected, -INFINITY));

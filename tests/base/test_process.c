@@ -86,7 +86,8 @@ static size_t count_descriptors(void) {
     return n;
 }
 
-// A script run in `folder` has left a child, whose id is in the file `pid`. Returns that id.
+// Returns the id of the child that a script has left. The script ran in `folder` and wrote the id
+// to the file `pid`.
 static pid_t left_child(const char *folder) {
     char noted[TEMP_FOLDER_BYTES + 8];
     snprintf(noted, sizeof noted, "%s/pid", folder);

@@ -1,4 +1,4 @@
-// Random numbers: PCG32 and PCG64 against their reference implementations and numpy, and the
+// Random numbers: PCG32 and PCG64, compared with their reference implementations and numpy, and the
 // statistics of bounded draws, doubles, streams and shuffles.
 #include "base/rng.h"
 

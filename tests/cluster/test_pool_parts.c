@@ -250,8 +250,8 @@ static void test_search_pool_parts__leave_a_liar_no_chance(void **state) {
         log_chance += log1p(-0.2 * share);
         n_checked += share;
         assert_true(k < 62 || log_chance < log(1e-6));
-        // The sum of min(1, 64 / k) is about 64 (1 + ln(n / 64)). The share later falls to one in a
-        // hundred.
+        // The number of checks is the sum of min(1, 64 / k), about 64 (1 + ln(n / 64)). The share
+        // of checks later falls to one in a hundred.
         assert_true(k != 1000 || fabs(n_checked - 64.0 * (1.0 + log(1000.0 / 64.0))) < 1.0);
         assert_true(k != 100000 || n_checked < 0.015 * 100000);
     }

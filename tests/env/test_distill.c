@@ -151,7 +151,8 @@ static void check_stop(const struct msc_distill_run *run, const double partials[
 }
 
 // A bound between the partial losses after one and two samples stops the run at the second. Other
-// runs do not change a bit of the loss. A bound equal to the loss stops nothing.
+// trials that run together with it do not change a bit of its loss. A bound equal to the loss stops
+// nothing.
 static void test_env_distill__stops_at_its_bound(void **state) {
     static const int64_t widths[N_STOPS] = {6, 4, 7, 4, 5, 6, 6, 4};
     static struct eval_results results;

@@ -432,7 +432,7 @@ static void test_env_prune__together(void **state) {
 
 // ---- Few samples ------------------------------------------------------------------------------
 
-// A graph with biases, because moments are then taken around the means.
+// The graph has biases, so moments are taken around the means.
 static struct msc_graph *biased_graph(void) {
     const int64_t dims[4] = {-1, 2, 6, 6};
     int32_t prims[4] = {0, MSC_NO_ID, MSC_NO_ID, MSC_NO_ID}, x;

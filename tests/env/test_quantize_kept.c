@@ -1,5 +1,5 @@
 // Files kept next to a record: the moments of an interrupted preparation, and parameters prepared
-// by an earlier launch. The result must equal that of an undisturbed preparation.
+// by an earlier launch. The result must equal the result of an undisturbed preparation.
 #include "env/env.h"
 
 #include "base/alloc.h"

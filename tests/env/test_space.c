@@ -237,8 +237,8 @@ static void test_env_space__check_refuses_baselines(void **state) {
     expect_invalid(&damaged, "baseline 2: task a has no choice 2, only 2 choices");
 }
 
-// Refuses a space in which a pointer is NULL. Each pointer that a plug-in may leave NULL is tried,
-// one by one.
+// Refuses a space in which a pointer is NULL. Each pointer that a plug-in could leave NULL by
+// mistake is tried, one by one.
 static void test_env_space__check_refuses_null(void **state) {
     (void)state;
     struct msc_space bad;

@@ -1,6 +1,6 @@
 // Preloaded (LD_PRELOAD) into a program: logs in MSC_POWER_LOG what the program does to the files
-// below MSC_POWER_FOLDER, in order. tests/long/power_loss.py derives from it the disks that a
-// power cut may leave. Each entry is one write to the log, which all processes of a run share:
+// below MSC_POWER_FOLDER, in order. tests/long/power_loss.py derives from the log what a power cut
+// may leave on the disk. Each entry is one write to the log, which all processes of a run share:
 //
 //     u32 kind, u32 length of the path, u64 inode, u64 offset, u64 length of the data, path, data
 //

@@ -1,6 +1,6 @@
 // A record file: it is read, queried, compared with itself, printed, salvaged, opened for
-// appending, appended to and read again. Lines that counted before must still count afterwards,
-// with the same bytes. Bytes that were cut off must be kept.
+// appending, appended to and read again. Lines that were valid before must still be valid
+// afterwards, with the same bytes. Bytes that were cut off must be kept.
 //
 // The first byte is 'r' for the file as given, or 's' to replace the checksums of every line by
 // correct ones, so that the code after the check is reached.

@@ -1,6 +1,6 @@
 // Which channels must be pruned together, for each operator. Expected units follow from the
-// operators' definitions and are written as tables for small graphs. Each graph also checks that
-// masking and pruning agree.
+// operators' definitions and are written as tables for small graphs. For each graph, masking and
+// pruning must also agree.
 #include "tests/graph/channels_case.h"
 
 #include <stdio.h>
@@ -240,7 +240,8 @@ static void test_graph_channels__repeated(void **state) {
     int32_t c = net_conv(&n, "c", space, 2, 1, 1);
     net_end(&n, 2, IDS(c, net_conv(&n, "d", inner, 2, 1, 1)));
     // Depth-to-space ties channels with equal i % 2 in DCR mode, and with equal i / 4 in CRD mode.
-    // One of each mode ties all channels of b into one unit, which cannot be pruned.
+    // Together, one joint of each mode ties all channels of b into one unit, which cannot be
+    // pruned.
     CHECK_CHANNELS(&n, 2 + 1, {"a.weight", 0, "ab"}, {"b.weight", 1, "abab"},
                    {"b.weight", 0, "xxxxxxxx"});
 }

@@ -110,7 +110,7 @@ static void test_graph_fuse__einsum(void **state) {
     msc_graph_destroy(g);
     g = load_file(CASE("no_einsum"));
     assert_int_equal(count_of(g, MSC_OP_EINSUM), 4);
-    // the Einsum that sums over two axes of a constant
+    // only the Einsum that sums over two axes of a constant becomes a linear layer
     assert_int_equal(count_of(g, MSC_OP_LINEAR), 1);
     msc_graph_destroy(g);
 }

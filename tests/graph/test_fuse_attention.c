@@ -11,7 +11,7 @@
 
 #define CASE(name) MSC_TESTS_FOLDER "/kernels/cases/test_fused_" name "/model.onnx"
 
-// Expected values. Names refer to the model.
+// Expected values. The names are names of tensors of the model.
 static const struct {
     const char *result, *query, *q, *k, *probabilities, *v;
     float scale;

@@ -185,9 +185,9 @@ static struct msc_weight_spec add_channels(struct msc_graph *g, const char *role
     return (struct msc_weight_spec){role, tensor};
 }
 
-// gamma / sqrt(var) is 127, -63.5, 0 and 1; beta - mean * gamma / sqrt(var) is 1, 65.5, 2 and
-// 2^40. The scales are 1 and 0.5, then 2 / 0.5 / 2^30 and 2^40 / 0.5 / 2^30, which keep the last
-// two sums within int32.
+// In the four channels, gamma / sqrt(var) is 127, -63.5, 0 and 1, and beta - mean * gamma /
+// sqrt(var) is 1, 65.5, 2 and 2^40. The scales are 1, 0.5, 2 / 0.5 / 2^30 and 2^40 / 0.5 / 2^30.
+// The last two scales keep the sums of their channels within int32.
 static void test_graph_onnx_export_form__batch_norm(void **state) {
     (void)state;
     struct net n;

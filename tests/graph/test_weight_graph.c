@@ -77,7 +77,8 @@ static void test_graph_weight_graph__branches(void **state) {
     msc_graph_destroy(n.g);
 }
 
-// The node shown in MSC's documentation, with exactly these members, and a node with friends.
+// The node that MSC's documentation shows, with exactly the members shown there, and a node with
+// friends.
 static void test_graph_weight_graph__forms(void **state) {
     struct msc_weight_graph w;
     cJSON *json, *node;

@@ -101,8 +101,8 @@ struct cpu_edit_kind {
     bool is_symmetric;
     bool is_per_channel;
 };
-// Adds an edit at every slot, with ranges taken from the float model. If `bits` is 0, slots of that
-// kind get no edit.
+// Adds an edit at every slot, with ranges taken from the float model. Slots whose kind has `bits` 0
+// get no edit.
 void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
                    struct cpu_edit_kind weights);
 

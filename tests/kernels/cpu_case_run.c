@@ -29,9 +29,9 @@ static void print_line(void *payload, enum msc_log_level level, const char *line
     print_error("%s\n", line);
 }
 
-// Opening a device takes longer than most cases, so one is kept for the whole program. It is not
-// closed at the end, because drivers leak memory when they are unloaded. test_vulkan_device.c
-// checks closing.
+// Opening a device takes longer than most cases, so one device is kept open for the whole program.
+// It is not closed at the end, because drivers leak memory when they are unloaded.
+// test_vulkan_device.c checks closing.
 static struct msc_backend *vulkan;
 
 void cpu__open_device(void) {

@@ -143,7 +143,7 @@ static double process_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// The median over runs that take a fifth of a second in total, or over MAX_RUNS runs.
+// Measures the median time of a run, over a fifth of a second or MAX_RUNS runs.
 static enum msc_status measure(struct run *r) {
     static double us[MAX_RUNS];
     const struct msc_sink sink = {.batch = ignore_outputs};

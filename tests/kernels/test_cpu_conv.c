@@ -108,7 +108,7 @@ static void test_kernels_cpu_conv__integers_asymmetric_weights(void **state) {
     check_all(&(struct edits){{8, true, false}, {8, false, false}}, true);
 }
 
-// The last output positions are reached by no tap of the kernel.
+// No tap of the kernel reaches the last output positions.
 static void test_kernels_cpu_conv__unreached(void **state) {
     static const struct edits edits[] = {{{0, false, false}, {0, false, false}},
                                          {{8, false, false}, {8, true, true}}};

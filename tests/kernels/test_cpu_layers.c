@@ -99,7 +99,7 @@ static void test_kernels_cpu_layers__aliases(void **state) {
         const char *attributes;
         int n_steps;
     } cases[] = {
-        // From NHWC to NCHW stored channels-last, a pool, and back.
+        // A permute from NHWC gives NCHW stored channels-last, so only the pool is a step.
         {MSC_OP_PERMUTE_DIMS, "axes=0,3,1,2", 1},
         {MSC_OP_RELU, "", 3},
     };

@@ -1,5 +1,5 @@
-// Trials with the slots of a target's sites, where a site covers all uses of a value that the
-// target passes on as integers. Expected results are calculated joint by joint (eval_case.h).
+// Trials with the slots of a target's sites. A site covers all uses of a value that the target
+// passes on as integers. Expected results are calculated joint by joint (eval_case.h).
 #include "eval_bench.h"
 
 // Compares results bit by bit with those computed joint by joint: with one trial and several, with

@@ -365,8 +365,8 @@ static void test_kernels_vulkan_device__quantizes(void **state) {
     }
 }
 
-// Rounding to 16-bit types gives the same bits as on the host: all powers of two, their
-// neighbours and ties, NaN and infinities.
+// Rounding to 16-bit types gives the same bits as on the host. The values are all powers of two,
+// their neighbours, ties, NaN and infinities.
 static void test_kernels_vulkan_device__float_types(void **state) {
     static const enum msc_dtype types[] = {MSC_DTYPE_F16, MSC_DTYPE_BF16};
     enum { N = 4096 };

@@ -1,5 +1,5 @@
 // Vulkan loaders that lack a function, as old ones do. All other functions come from the real
-// loader; without one everything is skipped.
+// loader; without a real loader, all tests are skipped.
 #include "kernels/vulkan/vk_api.h"
 #include "kernels/vulkan/vulkan.h"
 

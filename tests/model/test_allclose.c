@@ -60,7 +60,7 @@ static void test_pipeline_allclose__sums_that_cancel(void **state) {
     assert_int_equal(place, 2);
 }
 
-// If rounding the inputs changes the output by 0.02, the output may differ by ten times that.
+// If rounding the inputs changes the output by 0.02, the output may differ by ten times as much.
 static void test_pipeline_allclose__moved(void **state) {
     static const float truth[] = {1, 2, 3}, near[] = {1.19f, 2, 2.81f}, far[] = {1, 2.21f, 3};
     (void)state;

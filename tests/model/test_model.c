@@ -278,7 +278,7 @@ static void test_pipeline_model__dataset(void **state) {
     from.options.batch = 0;
     from.validation_fraction = 0.3;
     assert_ok(msc_model_load_dataset(m, &from));
-    // Shapes are small, so the batch is the largest allowed. Of 20 samples the last six are held
+    // Shapes are small, so the batch is the largest allowed. The last six of 20 samples are held
     // back.
     assert_int_equal(from.options.batch, 64);
     assert_int_equal(msc_dataset_n_samples(m->dataset), 14);

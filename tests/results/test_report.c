@@ -1,5 +1,5 @@
-// The text and JSON report of a search, and the estimate before it starts. Expected values follow
-// from the formulas of fake_env.h.
+// The text and JSON report of a search, and the estimate before the search starts. Expected values
+// follow from the formulas of fake_env.h.
 #include "../msc_test.h"
 #include "base/file.h"
 #include "base/json.h"

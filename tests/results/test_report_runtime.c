@@ -108,7 +108,7 @@ static void test_search_report_runtime__names_what_is_delivered(void **state) {
 }
 
 // A plan that is float throughout has loss 0 in the search. In a runtime it has only rounding
-// errors, which are not reported; a larger loss is.
+// errors, which are not reported. A larger loss is reported.
 static void test_search_report_runtime__rounding_of_floats_is_no_loss(void **state) {
     (void)state;
     assert_text("{" RUNTIME "\"winner\":{\"id\":5," ROW(0, 3e-14, 10) ",\"baselines\":[{\"id\":0,"

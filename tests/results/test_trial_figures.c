@@ -113,7 +113,7 @@ static void test_report_trial_figures__of_many_keep_extremes_and_front(void **st
     msc_record_close(record);
 }
 
-// Number of trials that no other trial dominates; of equal trials the first counts.
+// Number of trials that no other trial dominates. Equal trials count once.
 static int count_front(const double losses[], const double sizes[], int n) {
     int n_front = 0;
     for (int i = 0; i < n; i++) {

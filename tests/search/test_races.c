@@ -43,7 +43,7 @@ static void prepare(struct told *t, const struct fixture *f) {
     t->launch.options.race = &t->race;
 }
 
-// Copies the part of the log line about trial `id` that follows the id.
+// Finds the log line about trial `id` and copies the text after the id.
 static void read_told(char out[64], const struct told *t, int id) {
     char *text = NULL;
     char start[32];

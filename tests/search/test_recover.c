@@ -235,7 +235,7 @@ static void test_search_recover__other_numerics(void **state) {
     assert_string_equal(msc_record_numerics(run.result.record, 21), "test");
     assert_string_equal(msc_record_numerics(run.result.record, 22), "other");
     run_finish(&run);
-    // From now on the record has these numerics.
+    // From now on the record has the numerics "other".
     one.options.accept_new_numerics = false;
     one.options.budget.trials = 60;
     launch(&one);

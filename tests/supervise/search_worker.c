@@ -2,7 +2,7 @@
 //
 //     search_worker RECORD TRIALS ENV AGENT LIMIT_S QUIET_S
 //
-// Exits with 0 after a search that ended or was cancelled, whose end it prints, and with 1 after an
+// If the search ends or is cancelled, prints how it ended and exits with 0. Exits with 1 after an
 // error. Some values of RECORD make every worker misbehave instead:
 // - crash: aborts; exit: exits with 42; vanish: a library calls exit(0); hang: never ends.
 // - environment: prints the environment variables that the worker was started with.

@@ -219,7 +219,8 @@ static void test_tools_quantizer__calibrate(void **state) {
     assert_true(told.done == told.all && told.all == 6);
     assert_true(told.n_seen == told.n_to_see && told.n_seen > 0);
     check_scales(q);
-    // Two threads give the same bits. Other batch sizes observe the same values.
+    // Two threads give the same parameters, bit by bit. With other batch sizes, the observed values
+    // are the same.
     quantize_case_open(&other, 2, 4);
     assert_ok(quantize_create(&again, other.g, CHOICES));
     assert_ok(msc_quantizer_calibrate(again, other.ev, NULL, NULL));

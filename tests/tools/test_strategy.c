@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// x is read by conv1 and conv2; the relu of conv1 by conv3.
+// conv1 and conv2 read x, and conv3 reads the relu after conv1.
 static struct msc_graph *make_graph(void) {
     struct msc_graph *g;
     assert_ok(msc_graph_create(&g, "main"));
