@@ -14,7 +14,7 @@
 
 struct stubborn {
     int64_t choice;          // the parameter: the choice that is proposed for every task
-    struct msc_outcome told; // the last outcome that the agent was told
+    struct msc_outcome told; // the last outcome that the agent observed
     double bound;
     int64_t parent;
     bool says_more;

@@ -185,7 +185,7 @@ static void test_agents_auto__failed_probe(void **state) {
 }
 
 // If a choice failed by itself but works together with others, its loss is estimated, in whatever
-// order the results are told.
+// order the results are observed.
 static void test_agents_auto__doubted_failure(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
@@ -243,7 +243,7 @@ static void open_model(struct msc_pair_model *m, struct plain_space *p) {
     open_empty_model(m, p);
     for (size_t i = 0; i < N_POINTS; i++) {
         msc_pair_model_tell(m, points[i], values[i]);
-        msc_pair_model_tell(m, points[i], values[i]); // telling a point twice changes nothing
+        msc_pair_model_tell(m, points[i], values[i]); // observing a point twice changes nothing
     }
     msc_pair_model_fit(m, 0.125, means, known);
 }

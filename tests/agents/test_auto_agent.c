@@ -1,5 +1,5 @@
-// The agent `auto` as a whole: problems with a known optimum, and what it learns from the results
-// it is told. Optima come from the toy's own solver.
+// The agent `auto` as a whole: problems with a known optimum, and what the agent learns from the
+// results that it observes. Optima come from the toy's own solver.
 #include "agents/auto.h"
 #include "env/env_toy.h"
 #include "tests/agents/random_space.h"
@@ -102,7 +102,7 @@ static void look_for_all_points(struct msc_agent *agent) {
 }
 
 // One point in five fails, including some points with a single change. The model still keeps all
-// points that it was told.
+// points that it has observed.
 static void test_agents_auto_agent__failures(void **state) {
     (void)state;
     run_and_look("{\"tasks\":10,\"choices\":4,\"interaction\":1,\"seed\":3,\"fail_every\":5,"

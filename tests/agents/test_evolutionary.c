@@ -67,8 +67,8 @@ static double area(const double losses[], size_t n_sizes, double worst_loss) {
     return sum;
 }
 
-// If losses are additive and the agent was told the loss of every single choice, its first proposal
-// is the optimum.
+// If losses are additive and the agent has observed the loss of every single choice, its first
+// proposal is the optimum.
 static void test_agents_evolutionary__begins_with_the_plan(void **state) {
     (void)state;
     static const char config[] = "{\"tasks\":6,\"choices\":4,\"interaction\":0,\"seed\":5,"

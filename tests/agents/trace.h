@@ -35,7 +35,7 @@ struct trace_run {
     size_t round;      // W, the number of trials per round
     size_t max_trials; // need not be a multiple of `round`
     bool tell_baselines;
-    // Optional: changes an outcome before it is recorded and told.
+    // Optional: changes an outcome before it is recorded and the agent observes it.
     void (*disturb)(int64_t id, struct msc_outcome *outcome);
     bool tell_twice;
     bool assembles; // the agent assembles its plan before every ask

@@ -1,5 +1,5 @@
-// Search with a pool of workers: the record equals that of a single process, whatever happens to
-// the workers. The reference records are made by the same search without a pool.
+// Search with a pool of workers: the record equals the record of a single process, whatever happens
+// to the workers. The reference records are made by the same search without a pool.
 #include "../msc_test.h"
 #include "base/str.h"
 #include "tests/search/batch_env.h"
@@ -307,8 +307,8 @@ static void test_search_pool__says_what_ended_it(void **state) {
     remove_record(f->path);
 }
 
-// If a pool is set to numerics that differ from those of this process, it accepts only workers with
-// the pool's numerics.
+// If a pool is set to other numerics than this process has, it accepts only workers with the pool's
+// numerics.
 static void test_search_pool__takes_other_numerics(void **state) {
     struct fixture *f = *state;
     char alone[FIXTURE_PATH_BYTES];

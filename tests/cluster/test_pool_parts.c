@@ -181,8 +181,9 @@ static void test_search_pool_parts__are_spread_over_all(void **state) {
     cJSON_Delete(config);
 }
 
-// Plans evaluations of two trials until each worker has had n more parts. checked[w] counts the
-// checks that worker w makes. Returns the share of terms that are measured twice.
+// Plans evaluations of two trials for workers that have had `first` parts each, until each has had
+// n more parts. checked[w] counts the checks that worker w makes. Returns the share of terms that
+// are measured twice.
 static double plan_many(size_t checked[N_WORKERS], struct msc_env *env, uint64_t first,
                         uint64_t n) {
     uint64_t parts[N_WORKERS], next_shard = 0;
@@ -237,7 +238,7 @@ static void test_search_pool_parts__are_checked_by_all(void **state) {
     cJSON_Delete(config);
 }
 
-// A worker that gets one result in five wrong passes with probability prod(1 - s_k / 5), where s_k
+// A worker that gets one result in five wrong passes with probability prod(1 - s_k / 5). Here s_k
 // is the share of checks at its k-th part. This is below 1e-6 from part 62 on (0.8^62 = 9.8e-7). If
 // wrong results begin later, at part k, the probability is below 1e-6 by part 3 k. In long searches
 // few parts are checked.

@@ -383,7 +383,7 @@ static void test_data_dataset__a_gap_between_samples(void **state) {
     msc_array_release(x);
 }
 
-// Saves ten samples, where sample i has first element 3 * i and label 100 + i.
+// Saves ten samples. Sample i has first element 3 * i and label 100 + i.
 static struct msc_dataset_options save_ten(char inputs[PATH_BYTES], char labels[PATH_BYTES],
                                            void **state) {
     struct msc_array *x = ramp(MSC_DTYPE_F32, 2, (const int64_t[]){10, 3}, 0);

@@ -89,8 +89,8 @@ static void test_env_combined__losses(void **state) {
     }
 }
 
-// If all channels are kept, the losses equal those of `quantize`. If nothing is quantised, they
-// equal those of `prune`.
+// If all channels are kept, the losses equal the losses of `quantize`. If nothing is quantised,
+// they equal the losses of `prune`.
 static void test_env_combined__parts(void **state) {
     (void)state;
     char config[768];

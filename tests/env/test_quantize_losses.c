@@ -1,4 +1,4 @@
-// Losses of single points, compared with those of trials and of the report.
+// Losses of single points, compared with the losses of trials and of the report.
 #include "env/quantize/losses.h"
 
 #include "tests/env/quantize_bench.h"

@@ -1,5 +1,5 @@
-// Sites: where compression can act, which slots a site covers, and which values each target
-// requantises. Expected sites are written by hand for small graphs.
+// Sites: the places at which compression can act, the slots that a site covers, and the values that
+// each target requantises. Expected sites are written by hand for small graphs.
 #include "graph/site.h"
 
 #include "tests/graph/graph_samples.h"

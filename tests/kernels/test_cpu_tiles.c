@@ -74,7 +74,7 @@ static bool multiply(int32_t sums[], const struct msc_simd_product *p, const str
     return is_good;
 }
 
-// Runs rounds with operands drawn from `seed`. The sums of tiles must equal those of vectors.
+// Runs rounds with operands drawn from `seed`. The sums of tiles must equal the sums of vectors.
 static bool agree(uint64_t seed) {
     const struct msc_simd_product *tiles = msc_simd_product(MSC_SIMD_TILES);
     struct operands *o = malloc(sizeof(*o));

@@ -105,7 +105,7 @@ static void test_pipeline_model__memory_of_a_run(void **state) {
     msc_array_release(x);
 }
 
-// Outputs equal those of ONNX Runtime, for any number of threads.
+// Outputs equal ONNX Runtime's outputs, for any number of threads.
 static void test_pipeline_model__outputs(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {

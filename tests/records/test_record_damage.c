@@ -119,7 +119,7 @@ static void test_records_record_damage__out_of_order(void **state) {
     msc_free(text);
 }
 
-// The cut bytes are kept, together with those of earlier cuts.
+// The cut bytes are kept, together with the bytes of earlier cuts.
 static void test_records_record_damage__kept(void **state) {
     const struct fixture *f = *state;
     size_t length = 0;

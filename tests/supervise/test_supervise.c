@@ -310,7 +310,7 @@ static void test_search_supervise__lost(void **state) {
                       "no new trial; the record is intact");
 }
 
-// An agent process that notes a process id (its own or that of a child) and then never finishes its
+// An agent process that notes a process id (its own or a child's) and then never finishes its
 // answer.
 static void make_agent(char *json, size_t n_bytes, const char *script, const char *note) {
     snprintf(json, n_bytes,

@@ -1,5 +1,5 @@
 // Calibration when memory runs out: each allocation of a calibration fails in turn. Either the
-// scales equal those of an undisturbed calibration, or the calibration fails.
+// calibration fails, or its scales equal the scales of an undisturbed calibration.
 #include "quantize_case.h"
 
 #include "tests/short_memory.h"
