@@ -169,8 +169,8 @@ static void test_agents_auto_agent__solves_what_is_new(void **state) {
                  16, look_for_work);
 }
 
-// With a bound on a sum of products, the work of one ask is limited. The work is
-// the number of visited nodes plus the number of checked terms of bounds.
+// With a bound on a sum of products, the work of one call of `ask` is limited. The work is the
+// number of visited nodes plus the number of checked terms of bounds.
 static void test_agents_auto_agent__limited_work(void **state) {
     struct random_space r;
     const struct random_space_options options = {.seed = 1,
@@ -194,7 +194,7 @@ static void test_agents_auto_agent__limited_work(void **state) {
         most_work = a->knapsack.work > most_work ? a->knapsack.work : most_work;
     }
     assert_int_equal(a->knapsack.bounds_work, 2 * 240);
-    // The search stops at the work limit of one ask.
+    // The search stops at the work limit of one call of `ask`.
     assert_true(most_work >= 5000000 && most_work <= 5000000 + 2 * 240);
     msc_agent_destroy(agent);
     random_space_finish(&r);

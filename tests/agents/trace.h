@@ -12,8 +12,8 @@ struct trace_entry {
     uint32_t choices[TRACE_TASKS]; // the trial's choices, padded with zeros
     struct msc_trial trial;        // its arrays are owned by the trace
     double exact_violation;
-    // Only for the first trial of an ask: the number of trials that the agent expected to be left
-    // before the ask.
+    // Only for the first trial of a call of `ask`: the number of trials that the agent expected to
+    // be left before the call.
     bool is_first;
     struct msc_agent_left left;
 };
@@ -38,7 +38,7 @@ struct trace_run {
     // Optional: changes an outcome before it is recorded and the agent observes it.
     void (*disturb)(int64_t id, struct msc_outcome *outcome);
     bool tell_twice;
-    bool assembles; // the agent assembles its plan before every ask
+    bool assembles; // the agent assembles its plan before every call of `ask`
     // Optional: the first n_replayed outcomes come from this trace instead of the environment,
     // and every proposal must equal the recorded one.
     const struct trace *replayed;

@@ -61,7 +61,8 @@ static const char *inside(const char *path, char memory[PATH_MAX]) {
     if (slash) {
         *slash = '\0';
     }
-    // Symbolic links of the folder part are resolved; the last name may no longer exist.
+    // Symbolic links in the path's folders are resolved. The last name of the path may no longer
+    // exist.
     if (!realpath(slash ? (slash == copy ? "/" : copy) : ".", resolved)) {
         return NULL;
     }

@@ -88,8 +88,8 @@ static void assert_noise_is_small(struct eval_bench *b) {
     eval_results_finish(&b->results);
 }
 
-// Bytes of one quantisation are moved and then read under another: noise is added to the numbers
-// that the bytes represent.
+// Bytes are moved and then read under another quantisation. Noise is added to the numbers that the
+// bytes represent.
 static void test_kernels_evaluator_target__noise(void **state) {
     struct eval_bench b;
     (void)state;

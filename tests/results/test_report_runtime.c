@@ -95,7 +95,7 @@ static void assert_text(const char *json, const char *expected) {
     "\"state\":\"complete\",\"metrics\":{\"distill_loss\":" #loss "},\"examined\":{\"runtime\":{"  \
     "\"distill_loss\":" #found ",\"us_by_round\":[" #us "]}}}"
 
-// The plan that rerank put first has its own name in the text, not "the winner".
+// The plan that `rerank` put first has its own name in the text, not "the winner".
 static void test_search_report_runtime__names_what_is_delivered(void **state) {
     (void)state;
     assert_text("{" RUNTIME "\"winner\":{\"id\":42," ROW(1, 1, 10) ",\"reference\":{" ROW(
