@@ -1,5 +1,5 @@
-// exp and log: within one unit in the last place, and the same bits with every compiler. Expected
-// values come from mpmath.
+// `exp` and `log`: results are exact to one unit in the last place, and have the same bits with
+// every compiler. Expected values come from mpmath.
 #include "base/maths.h"
 
 #include "base/hash.h"

@@ -239,9 +239,9 @@ static void test_search_pool_parts__are_checked_by_all(void **state) {
 }
 
 // A worker that gets one result in five wrong passes with probability prod(1 - s_k / 5). Here s_k
-// is the share of checks at its k-th part. This is below 1e-6 from part 62 on (0.8^62 = 9.8e-7). If
-// wrong results begin later, at part k, the probability is below 1e-6 by part 3 k. In long searches
-// few parts are checked.
+// is the share of checks at its k-th part. This probability is below 1e-6 from part 62 on (0.8^62 =
+// 9.8e-7). If wrong results begin later, at part k, the probability is below 1e-6 by part 3 k. In
+// long searches few parts are checked.
 static void test_search_pool_parts__leave_a_liar_no_chance(void **state) {
     double log_chance = 0.0, n_checked = 0.0;
     (void)state;

@@ -81,7 +81,7 @@ static struct msc_evaluator *open_evaluator(const struct msc_graph *g,
 // h = relu(x w1); kept = the rows of h that `keep` selects; y = kept w2.
 struct rows {
     struct msc_graph *g;
-    int32_t wanted[3]; // the tensors h, kept and y
+    int32_t wanted[3]; // the tensors `h`, `kept` and `y`
     struct msc_dataset *data;
     bool keep[BATCHES][ROWS];
 };
@@ -122,7 +122,7 @@ static void close_rows(struct rows *r) {
 
 enum { TRIALS = 3 };
 
-// The edits of each trial for the four operands x, w1, kept and w2.
+// The edits of each trial for the four operands `x`, `w1`, `kept` and `w2`.
 struct expected {
     const struct rows *r;
     const struct msc_edit *const *edits[TRIALS];
