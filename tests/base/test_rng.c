@@ -4,7 +4,8 @@
 
 #include "tests/msc_test.h"
 
-// The first line that pcg32-demo of the reference implementation prints; its seeds are 42 and 54.
+// The first line that pcg32-demo of the reference implementation prints. The demo's seeds are 42
+// and 54.
 static void test_base_rng__pcg32_reference(void **state) {
     static const uint32_t expected[] = {0xa15c02b7, 0x7b47f409, 0xba1d3330,
                                         0x83d2f293, 0xbfa4784b, 0xcbed606e};

@@ -239,8 +239,8 @@ static void test_search_pool__stops_while_nobody_is_there(void **state) {
 }
 
 // A worker that computes the canary correctly but other trials wrongly is detected. Either only its
-// last batch is wrong, or at least a fifth of its terms. Its first 64 parts are all checked, so it
-// escapes with probability 0.8^64 = 6e-7.
+// last batch is wrong, or at least a fifth of its terms. The first 64 parts of such a worker are
+// all checked, so the worker escapes with probability 0.8^64 = 6e-7.
 static void test_search_pool__finds_a_difference(void **state) {
     static const double shares[] = {0.0, 0.2, 0.5, 1.0};
     struct fixture *f = *state;
@@ -324,8 +324,8 @@ static void test_search_pool__takes_other_numerics(void **state) {
     assert_int_equal(figures.n_up, 1);
     assert_int_equal(figures.n_refused, 2);
     assert_same_record(f->path, alone);
-    // The record's header names the numerics of this process. Its segment names the numerics of the
-    // workers.
+    // The record's header names the numerics of this process. The record's segment names the
+    // numerics of the workers.
     assert_ok(msc_record_open(&record, f->path, MSC_RECORD_READ, NULL));
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "numerics");
     assert_string_equal(own->valuestring, "test");

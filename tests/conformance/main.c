@@ -9,7 +9,7 @@
 // case fails that is not in the known file (as a line "DEVICE CASE"), or if a case in that file
 // passes. If a device or a folder is missing, the program reports it and exits with 77 (skipped). A
 // title is printed above the table of the folders after it. With --rewritten PATH every model is
-// first exported to PATH and read from there; its known failures are listed under
+// first exported to PATH and read from there; known failures with this option are listed under
 // "DEVICE-rewritten". --meaning selects what operators mean: what targets compute, or ONNX's text
 // (graph/targets.def), which ONNX's test data follow. X defaults to 1e-7, as in ONNX's own backend
 // test.

@@ -171,8 +171,8 @@ static enum msc_status adapt_bits(struct msc_array **array, enum msc_dtype dtype
     return MSC_OK;
 }
 
-// Some arrays in the data have another number of dimensions than the model declares. They get the
-// declared shape; if the number of elements differs as well, their elements are not used.
+// Some arrays in the data have another number of dimensions than the model declares. Such arrays
+// get the declared shape. If the number of elements differs as well, their elements are not used.
 static enum msc_status adapt_inputs(struct conformance_set *set, const struct msc_graph *g) {
     for (int i = 0; i < set->n_inputs; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, i));

@@ -153,8 +153,8 @@ static void test_env_trial__learns_of_raced_trials(void **state) {
     assert_int_equal(msc_goal_learn(&goal, trial).state, MSC_TRIAL_FAILED);
 }
 
-// Beginning a trial clears earlier results but keeps its arrays. Its costs are the costs of its
-// choices.
+// Beginning a trial clears earlier results but keeps its arrays. The trial's costs are the costs of
+// its choices.
 static void test_env_trial__begins(void **state) {
     (void)state;
     struct msc_arena arena = {0};

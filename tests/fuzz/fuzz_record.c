@@ -179,8 +179,8 @@ static void append_one(struct msc_record *record) {
     msc_free(choices);
 }
 
-// Checks that the file starts with the first `n` bytes of `text`. It is read with stdio, because
-// msc_file_read refuses Git LFS pointers.
+// Checks that the file starts with the first `n` bytes of `text`. The file is read with stdio,
+// because msc_file_read refuses Git LFS pointers.
 static void check_kept(const char *name, const char *text, size_t n) {
     FILE *file = fopen(fuzz_path(name), "rb");
     char *now = malloc(n + 1);

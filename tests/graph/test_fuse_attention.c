@@ -54,7 +54,8 @@ static void test_graph_fuse_attention__joints(void **state) {
     msc_graph_destroy(g);
 }
 
-// The sites are the operands of each product. Their names come from the joints that produce them.
+// The sites are the operands of each product. The names of the sites come from the joints that
+// produce the operands.
 static void test_graph_fuse_attention__split(void **state) {
     (void)state;
     struct msc_graph *g = load_file(CASE("attention")), *split, *again;

@@ -1,6 +1,6 @@
 // A backend for tests of planning and scheduling. It runs every step joint by joint through the
 // reference kernels. Switches select what a real backend may do (fuse, use channels-last layout,
-// hide its memory) and what may go wrong. It counts the requests it gets.
+// hide its memory) and what may go wrong. The backend counts the requests that it gets.
 //
 //     struct fake_backend fake;
 //     fake_open(&fake, 4);

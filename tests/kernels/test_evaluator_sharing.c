@@ -173,8 +173,8 @@ static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
     eval_close_bench(&b);
 }
 
-// A step that moves elements moves the integers of its input, which is quantised once. It moves
-// the floats only if they have a consumer.
+// A step that moves elements moves the integers of its input, which is quantised once. The step
+// moves the floats only if the floats have a consumer.
 static void test_kernels_evaluator_sharing__moves_integers(void **state) {
     struct eval_bench b;
     (void)state;

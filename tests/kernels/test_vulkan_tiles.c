@@ -167,8 +167,8 @@ static void write_file(const char *path, const char *text) {
     assert_ok(msc_file_write(path, text, strlen(text)));
 }
 
-// Only the next backend with the same device, driver and family uses the tuned tiles. It uses the
-// nearest tuned shape, if one is near enough.
+// Only the next backend with the same device, driver and family uses the tuned tiles. That backend
+// uses the nearest tuned shape, if one is near enough.
 static void test_kernels_vulkan_tiles__tuned(void **state) {
     char folder[] = "/tmp/msc_tiles_XXXXXX", path[300], *text;
     struct msc_vulkan_tuned rows[4];

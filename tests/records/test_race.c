@@ -268,8 +268,8 @@ static void test_records_race__learns_the_spread(void **state) {
     assert_int_equal(known.n_squares[true], 5);
 }
 
-// An infeasible trial is compared with the nearest of the baselines and the best trial. It is 0.8
-// times the baseline of 10 at every rung, but 8 and 4 times the best.
+// An infeasible trial is compared with the nearest of the baselines and the best trial. Here the
+// trial is 0.8 times the baseline of 10 at every rung, but 8 and 4 times the best.
 static void test_records_race__nearest_reference(void **state) {
     struct msc_race_known known = {0};
     struct msc_race race;

@@ -289,7 +289,8 @@ static void test_search_recover__warm_start(void **state) {
     unsetenv("MSC_SCRIPTED_SKIP");
 }
 
-// Runs a launch in a child process. Its files cannot grow beyond n_bytes, as on a full disk.
+// Runs a launch in a child process. Files of that process cannot grow beyond n_bytes, as on a full
+// disk.
 static void launch_on_full_disk(const struct launch *one, size_t n_bytes) {
     int status = 0;
     pid_t child = fork();

@@ -106,8 +106,8 @@ static void test_tools_weight_steps__of_a_tail(void **state) {
 }
 
 // A scale does not change if it is wide enough, if the bias is added as floats, or if the
-// activation is not quantised. It does not change for weights with groups either, because they are
-// multiplied as floats.
+// activation is not quantised. The scales of weights with groups do not change either, because such
+// weights are multiplied as floats.
 static void test_tools_weight_steps__stay(void **state) {
     static const float narrow[ROWS] = {0x1p-11f, 0x1p-11f}, wide[ROWS] = {0x1p-9f, 0x1p-27f};
     static const int32_t zero_points[ROWS] = {0};
