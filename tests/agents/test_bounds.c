@@ -1,6 +1,6 @@
-// Bounded search is exact: with bounds on the loss of trials, agents propose the same points in the
-// same order and find the same best trial as without these bounds. Spaces are random: costs are
-// sums or products, losses have many ties or none, batches have uneven weights, and some goals also
+// Bounded search is exact. With and without bounds on the loss of trials, agents propose the same
+// points in the same order and find the same best trial. Spaces are random. Costs are sums or
+// products, and losses have many ties or none. Batches have uneven weights, and some goals also
 // bound a measured metric.
 #include "agents/agent.h"
 #include "tests/agents/random_space.h"

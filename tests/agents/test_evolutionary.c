@@ -111,7 +111,7 @@ static void test_agents_evolutionary__begins_with_the_plan(void **state) {
 }
 
 // In a space of 3^10 points, the front of 2,000 trials covers at least 97 % of the area of the true
-// front, which is computed size by size.
+// front. The true front is computed size by size.
 static void test_agents_evolutionary__front_of_two_objectives(void **state) {
     (void)state;
     static const char json[] = "{\"tasks\":10,\"choices\":3,\"interaction\":0.5,\"objectives\":"

@@ -1,5 +1,5 @@
-// Grid search: the sequence of proposals of each mode, worked out by hand from a table of losses,
-// and results on toys whose optimum is known.
+// Grid search. The sequence of proposals of each mode is worked out by hand from a table of losses.
+// Results are also tested on toys whose optimum is known.
 #include "tests/agents/trace.h"
 
 #include "base/json.h"

@@ -1,6 +1,6 @@
-// Atomic file writes: the target holds its old or its new content, even if the writer is killed at
-// any system call or other users plant files in the folder. Expected contents are those that the
-// test writes.
+// Atomic file writes. The target holds its old or its new content, even if the writer is killed at
+// any system call. This also holds if other users plant files in the folder. Expected contents are
+// those that the test writes.
 #include "base/file.h"
 
 #include "base/alloc.h"

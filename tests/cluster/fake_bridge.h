@@ -1,5 +1,5 @@
 // Bridge with workers inside this process and a simulated clock. Faults and their times are drawn
-// from a seed: lines are delayed, reordered, doubled or dropped; workers are killed, crash, fall
+// from a seed. Lines are delayed, reordered, doubled or dropped. Workers are killed, crash, fall
 // silent, write garbage, or join late.
 #ifndef MSC_TESTS_SEARCH_FAKE_BRIDGE_H
 #define MSC_TESTS_SEARCH_FAKE_BRIDGE_H

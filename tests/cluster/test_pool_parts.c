@@ -1,5 +1,5 @@
-// Parts of a trial: which worker is sent which part, how answers combine in any order, and how many
-// parts are checked by a second worker.
+// Parts of a trial. Tests which worker is sent which part, how answers combine in any order, and
+// how many parts a second worker checks.
 #include "../msc_test.h"
 #include "base/str.h"
 #include "tests/search/batch_env.h"

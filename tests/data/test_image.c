@@ -336,7 +336,7 @@ static void test_data_image__too_many_pixels(void **state) {
 }
 
 // If a file is too short for the pixels that its header promises, it is refused because of its
-// length, before hundreds of megabytes are allocated.
+// length. This happens before hundreds of megabytes are allocated.
 static void test_data_image__more_pixels_than_bytes(void **state) {
     char path[PATH_BYTES];
     test_fails(decode(write_head(path, state, "short.png", SHORT_PNG, sizeof SHORT_PNG, 1000)),

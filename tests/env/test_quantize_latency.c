@@ -94,7 +94,7 @@ static double site(uint32_t form, bool is_made, bool is_read, double quantize, d
                            : (is_made ? 0 : quantize) + (is_read ? 0 : dequantize);
 }
 
-// No profile quantises the output of a float pool, so this time is estimated: the 3 elements take 3
+// No profile quantises the output of a float pool, so this time is estimated. The 3 elements take 3
 // times as long as one element elsewhere. The time per element is the median of 5 / (2 * 36), 7 /
 // (4 * 36) and 3 / (3 * 36).
 #define QUANTIZE_P (3.0 * 7.0 / (4.0 * 36.0))

@@ -1,7 +1,7 @@
-// The bytes draw a small network with edits. The `cpu` kernels run it step by step as a plan,
-// each step in every way that it may be called (tests/kernels/cpu_case.h); the reference kernels
-// run it joint by joint. Results must have the same bits, or differ only by rounding if the order
-// of sums differs.
+// The bytes draw a small network with edits. The `cpu` kernels run the network step by step as a
+// plan, and each step in every way in which it may be called (tests/kernels/cpu_case.h). The
+// reference kernels run the network joint by joint. Results must have the same bits, or differ only
+// by rounding if the order of sums differs.
 #include "base/str.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/kernel_joints.h"

@@ -1,6 +1,6 @@
-// Plans from outside. The first byte is 't' for a strategy file, which is read, applied to a small
-// network, written and read again; 'm' for an agent program's answer to a request; or 'e' for an
-// environment program's space, a NUL, and its line about a trial.
+// Plans from outside. The first byte says what follows. 't': a strategy file, which is read,
+// applied to a small network, written and read again. 'm': an agent program's answer to a request.
+// 'e': an environment program's space, a NUL, and the program's line about a trial.
 #include "agents/process_messages.h"
 #include "base/alloc.h"
 #include "env/process_messages.h"

@@ -2,8 +2,8 @@
 // appending, appended to and read again. Lines that were valid before must still be valid
 // afterwards, with the same bytes. Bytes that were cut off must be kept.
 //
-// The first byte is 'r' for the file as given, or 's' to replace the checksums of every line by
-// correct ones, so that the code after the check is reached.
+// The first byte is 'r' for the file as given. With 's', the checksums of every line are first
+// replaced by correct ones, so that the code after the check is reached.
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"

@@ -389,8 +389,8 @@ static void check_outputs(const struct msc_graph *g, int32_t n, const char *cons
     }
 }
 
-// A taken branch's outputs get the names of the If's outputs, even if a value already has a name
-// as an output of the outer graph or as another output of the branch.
+// A taken branch's outputs get the names of the If's outputs. This holds even if a value already
+// has a name as an output of the outer graph or as another output of the branch.
 static void test_graph_bind_arrays__names_of_outputs(void **state) {
     (void)state;
     static const char path[] = MSC_TESTS_FOLDER "/graph/files/branch_outputs.onnx";

@@ -38,7 +38,7 @@ static void test_graph_channels_sum__heads(void **state) {
 }
 
 // If another input fixes the number of heads, only positions within heads can be pruned, in all
-// heads at once: queries and keys share one unit per position, values have another.
+// heads at once. Queries and keys share one unit per position. Values have another unit.
 static void test_graph_channels_sum__places_of_heads(void **state) {
     (void)state;
     struct net n = net_begin(2);

@@ -31,7 +31,7 @@ static void test_graph_file__json(void **state) {
     msc_graph_destroy(g);
 }
 
-// Saves a product with a bias as "net.json" in `folder`, which is new.
+// Saves a product with a bias as "net.json" in the new folder `folder`.
 static void save_product(const char *folder) {
     struct msc_graph *g;
     int32_t x;

@@ -183,7 +183,7 @@ static void test_graph_onnx_export__activations(void **state) {
     assert_string_equal(q->op_type, "QuantizeLinear");
     assert_string_equal(q->input[0], "x");
     check_bytes(model, q->input[2], MSC_ONNX_UINT8, 1, "\x03");
-    // The third edit has 6 bits: the value is clipped to (-32 + 4) / 4 and (31 + 4) / 4, then
+    // The third edit has 6 bits. The value is clipped to (-32 + 4) / 4 and (31 + 4) / 4, then
     // quantised to 8-bit integers.
     q = find_node(model, find_node(model, c->input[0])->input[0]);
     const Onnx__NodeProto *clip = find_node(model, q->input[0]);

@@ -1,6 +1,6 @@
-// Small graphs for tests of the backends: built in a few lines with random elements, run step by
-// step through a plan, and run joint by joint through the reference kernels, which give the
-// expected values.
+// Small graphs for tests of the backends, built in a few lines with random elements. They run step
+// by step through a plan. To get the expected values, they run joint by joint through the reference
+// kernels.
 //
 //     struct cpu_case c;
 //     cpu_case_init(&c, 1);

@@ -69,8 +69,8 @@ static void close_backend(struct msc_backend *b) {
 }
 
 // Returns whether a step is run in other ways, too. On software drivers, and for large steps, only
-// the first steps of an operator and then every seventh step are run in other ways (7 does not
-// divide the lengths of the tests' loops). On a device, large steps are never run in other ways.
+// the first steps of an operator and then every seventh step are run in other ways. (7 does not
+// divide the lengths of the tests' loops.) On a device, large steps are never run in other ways.
 static bool is_varied(const struct cpu_case *c, const struct msc_step *s, int64_t n_elements) {
     enum { N_FIRST = 4, PERIOD = 7 };
     static int n_seen[MSC_OP_COUNT];

@@ -59,7 +59,7 @@ static void check(struct cpu_case *c, int32_t output) {
 }
 
 // Convolutions in chunks of 72 positions (1.5 images, or 4.5 rows of an image), with many channels
-// and with a single channel; and in bands of 8 rows of an image.
+// and with a single channel. Also convolutions in bands of 8 rows of an image.
 static void check_conv(const struct kernel_case *row) {
     for (int i = 0; i < 2 * SHAPE_COUNT; i++) {
         struct cpu_case c;

@@ -2,8 +2,8 @@
 // passes on as integers. Expected results are calculated joint by joint (eval_case.h).
 #include "eval_bench.h"
 
-// Compares results bit by bit with those computed joint by joint: with one trial and several, with
-// and without the cache, with and without steps that write quantised variants.
+// Compares results bit by bit with results computed joint by joint. Runs one trial and several,
+// with and without the cache, and with and without steps that write quantised variants.
 static void check_trials(const char *target, bool quantizes) {
     for (int n_threads = 1; n_threads <= 4; n_threads += 3) {
         struct eval_bench b;

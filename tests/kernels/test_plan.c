@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-// Requirements on every plan: a step comes after the steps that it reads from, and each value is
-// made once, by the step recorded as its maker.
+// Requirements on every plan. A step comes after the steps that it reads from. Each value is made
+// once, by the step recorded as its maker.
 static void check_plan(const struct msc_plan *plan) {
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *s = &plan->steps[i];

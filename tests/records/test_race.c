@@ -314,8 +314,8 @@ static void test_records_race__what_agents_are_told(void **state) {
     assert_true(msc_race_told(&known, &race, &goal, &line, &line).outcome.objectives[0] == 4);
 }
 
-// With a margin a sum is extrapolated by the growth of the best trial's sum: by a factor of 2 after
-// 1 of 16 batches, and of 4/3 after 4 batches.
+// With a margin a sum is extrapolated by the growth of the best trial's sum. The factor is 2 after
+// 1 of 16 batches, and 4/3 after 4 batches.
 static void test_records_race__what_agents_are_told_beside_the_best(void **state) {
     const struct msc_goal goal = {.n_objectives = 1};
     struct msc_race_known known = {0};

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-// Expected values come from the evaluator's outputs. A joint without bias gives y = w x, so the
+// Expected values come from the evaluator's outputs. A joint without bias gives y = w x. So the
 // mean of y is w times the column means, and the mean of y^2 is w' H w.
 
 enum { SAMPLES = 5, BATCH = 2 };

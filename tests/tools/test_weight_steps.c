@@ -22,7 +22,7 @@ static double none(const void *payload, int32_t joint) {
     return 0;
 }
 
-// Widens the scales of w in a graph, which this function destroys. Activation scales come from
+// Widens the scales of w in a graph, and destroys the graph. Activation scales come from
 // `scale_of`.
 static void widen(struct msc_quant *out, const struct msc_quant *quant, struct msc_graph *g,
                   const char *target, double (*scale_of)(const void *, int32_t)) {
