@@ -486,7 +486,7 @@ static void test_graph_infer__layouts(void **state) {
     }
 }
 
-// Resize scales of a symbolic length must be refused if 64-bit numbers cannot express them.
+// The Resize scale of a symbolic length must be refused if 64-bit numbers cannot express it.
 static void test_graph_infer__symbolic_scales(void **state) {
     (void)state;
     static const char *const wrong[] = {"1,1,1,1e-30", "1,1,5e-20,1", "1,1,1,1e7",

@@ -225,7 +225,8 @@ static void test_graph_onnx_import__shared_weights(void **state) {
     msc_graph_destroy(g);
 }
 
-// An embedding table that is also the last layer's weight is one weight with the layer's layout.
+// If an embedding table is also the last layer's weight, it is imported as one weight with the
+// layer's layout.
 static void test_graph_onnx_import__tied_weights(void **state) {
     (void)state;
     static const char *const paths[] = {MSC_TESTS_MODEL("tied"), MSC_TESTS_MODEL("tied_turned")};
