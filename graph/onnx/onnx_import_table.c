@@ -140,11 +140,14 @@ enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domai
     if (is_standard && op_type != NULL && find_standard(out, op_type)) {
         return MSC_OK;
     }
+    bool is_ml = domain != NULL && strcmp(domain, "ai.onnx.ml") == 0;
+    if (is_ml && op_type != NULL && msc_onnx__find_ml_rule(out, op_type)) {
+        return MSC_OK;
+    }
     const char *advice =
         is_standard   ? "docs/conformance.md lists the supported operators"
         : is_runtimes ? "ONNX Runtime's optimiser creates it: use the model before optimisation"
-                      : "if the model defines it as a function, inline it first "
-                        "(onnx.inliner.inline_local_functions)";
+                      : "the model has no function of this name";
     return MSC_FAIL(MSC_E_UNSUPPORTED, "unsupported operator '%s' of domain '%s'; %s",
                     op_type == NULL ? "" : op_type, is_standard ? "ai.onnx" : domain, advice);
 }

@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 import onnxruntime as ort
-from onnx import TensorProto, helper, numpy_helper
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
@@ -326,3 +326,56 @@ case("quantize_precision",
      [node("QuantizeLinear", ["x", "s", "z"], ["q"], precision=TensorProto.FLOAT, output_dtype=TensorProto.UINT8),
       node("DequantizeLinear", ["q", "s", "z"], ["y"], output_dtype=TensorProto.FLOAT)],
      {"x": ramp(4, 6)}, {"s": np.array(0.3, np.float16), "z": np.array(128, np.uint8)}, opset=25)
+
+# Functions of the model: nested calls, attributes with and without a default, an input left out.
+def function(name, inputs, outputs, nodes, attributes=(), defaults=()):
+    return helper.make_function("own", name, inputs, outputs, nodes, [
+        helper.make_opsetid("", 17), helper.make_opsetid("own", 1)], list(attributes), list(defaults))
+
+
+def own(op, inputs, outputs, **attributes):
+    return node(op, inputs, outputs, domain="own", **attributes)
+
+
+def takes(made, name, attribute):
+    made.attribute.append(AttributeProto(name=name, ref_attr_name=attribute, type=AttributeProto.FLOAT))
+    return made
+
+
+def with_functions(*functions):
+    def change(model):
+        model.functions.extend(functions)
+        model.opset_import.append(helper.make_opsetid("own", 1))
+    return change
+
+
+leaky = function("Leak", ["a"], ["b"], [takes(node("LeakyRelu", ["a"], ["b"]), "alpha", "slope")], ["slope"])
+layer = function("Layer", ["a", "w"], ["c"], [
+    node("MatMul", ["a", "w"], ["m"]), takes(own("Leak", ["m"], ["k"]), "slope", "alpha"),
+    own("Leak", ["k"], ["c"], slope=0.5)], defaults=[helper.make_attribute("alpha", 0.25)])
+limit = function("Limit", ["a", "low", "high"], ["b"], [node("Clip", ["a", "low", "high"], ["b"])])
+case("function_nested", [own("Layer", ["x", "w"], ["y"], alpha=0.125)], {"x": ramp(4, 3)}, {"w": ramp(3, 5)},
+     change=with_functions(layer, leaky))
+case("function_default", [own("Layer", ["x", "w"], ["c"]), own("Layer", ["c", "v"], ["y"])],
+     {"x": ramp(4, 3)}, {"w": ramp(3, 5), "v": ramp(5, 2)}, change=with_functions(layer, leaky))
+case("function_input_left_out", [own("Limit", ["x", "", "h"], ["y"])], {"x": ramp(4, 3)},
+     {"h": np.array(.5, np.float32)}, change=with_functions(limit))
+
+
+# Arithmetic operators of ai.onnx.ml.
+def learned(name, op, x, outputs=("y",), **attributes):
+    case("ml_" + name, [node(op, ["x"], list(outputs), domain="ai.onnx.ml", **attributes)], {"x": x},
+         outputs=outputs, change=lambda model: model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1)))
+
+
+table = ramp(4, 3)
+holes = np.where(table > 1, np.float32(np.nan), table)
+learned("scaler", "Scaler", table, offset=[.5, -1., 2.], scale=[2., .25, -1.])
+for norm in ("MAX", "L1", "L2"):
+    learned("normalizer_" + norm.lower(), "Normalizer", table, norm=norm)
+learned("imputer", "Imputer", holes, replaced_value_float=float("nan"), imputed_value_floats=[1., 2., 3.])
+learned("regressor", "LinearRegressor", table, targets=2, coefficients=ramp(6).tolist(), intercepts=[.5, -.5])
+learned("classifier", "LinearClassifier", table, ("l", "y"), coefficients=ramp(9).tolist(),
+        intercepts=[.1, .2, .3], classlabels_ints=[4, 2, 7], post_transform="SOFTMAX")
+learned("classifier_one_row", "LinearClassifier", table, ("l", "y"), coefficients=[.5, -1., .25],
+        intercepts=[.1], classlabels_ints=[0, 1], post_transform="LOGISTIC")

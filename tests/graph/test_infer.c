@@ -486,7 +486,7 @@ static void test_graph_infer__layouts(void **state) {
     }
 }
 
-// Resize scales of a symbolic length must be refused if 64-bit numbers cannot express them.
+// The Resize scale of a symbolic length must be refused if 64-bit numbers cannot express it.
 static void test_graph_infer__symbolic_scales(void **state) {
     (void)state;
     static const char *const wrong[] = {"1,1,1,1e-30", "1,1,5e-20,1", "1,1,1,1e7",
@@ -504,6 +504,23 @@ static void test_graph_infer__symbolic_scales(void **state) {
     }
 }
 
+// An axis that is split keeps its letter at the symbolic part, which is the batch.
+static void test_graph_infer__split_batch(void **state) {
+    (void)state;
+    static const int64_t dims[] = {7, -1, 32};
+    static const struct msc_attr merge = {"shape", "-1,32"}, split = {"shape", "7,-1,32"};
+    int32_t prims[] = {MSC_NO_ID, MSC_NO_ID, MSC_NO_ID}, x;
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "g"));
+    assert_ok(msc_graph_add_symbol(&prims[1], g, "n"));
+    assert_ok(msc_graph_add_symbolic_input(&x, g, "x", NULL, MSC_DTYPE_F32, "ANC", 3, dims, prims));
+    int32_t merged = add_windowed(g, MSC_OP_RESHAPE, x, MSC_NO_ID, &merge, 1);
+    assert_string_equal(msc_graph_tensor(g, merged)->layout, "NC");
+    int32_t y = add_windowed(g, MSC_OP_RESHAPE, merged, MSC_NO_ID, &split, 1);
+    assert_string_equal(msc_graph_tensor(g, y)->layout, "ANC");
+    msc_graph_destroy(g);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_infer__shapes),
@@ -511,6 +528,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_infer__symbolic_reshape),
         cmocka_unit_test(test_graph_infer__dimensions_fold),
         cmocka_unit_test(test_graph_infer__layouts),
+        cmocka_unit_test(test_graph_infer__split_batch),
         cmocka_unit_test(test_graph_infer__symbolic_scales),
     };
     msc_test_select(argc, argv);

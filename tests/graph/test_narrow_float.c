@@ -1,4 +1,4 @@
-// The narrow float formats of ONNX: encoding and decoding, against the onnx package.
+// The narrow float formats of ONNX: encoding and decoding, compared with the onnx package.
 #include "graph/narrow_float.h"
 
 #include "tests/msc_test.h"

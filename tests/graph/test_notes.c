@@ -174,7 +174,7 @@ static void test_graph_notes__opset(void **state) {
     }
 }
 
-// Notes of a wrong form: each message names the place.
+// Damaged notes. Each message names the member that is wrong.
 static void test_graph_notes__damaged(void **state) {
     (void)state;
     static const struct {

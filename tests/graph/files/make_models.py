@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the small ONNX models next to it, each for a case of the importer's tests.
 
-usage: make_models.py [FOLDER]     (needs onnx and numpy; made with onnx 1.12)
+usage: make_models.py [FOLDER]     (needs onnx and numpy; made with onnx 1.12, and modules.onnx with onnx 1.23)
 """
 import os
 import sys
@@ -508,3 +508,27 @@ for name, last in (
                          node("MatMul", ["e", "turned"], ["y"])])):
     save(name, build([node("Gather", ["w", "i"], ["e"])] + last, [value("i", [None], I64)],
                      [value("y", [None, 6])], [ramp("w", 6, 4)]))
+
+# Names of modules in metadata, as torch's exporter writes them: a convolution merged with its batch
+# normalisation, a layer with its own path, a second node of a module, a parent that uses a child's
+# weight, a block that shares the weight of another one, a node outside all modules, and damage.
+def of_module(made, *path):
+    made.metadata_props.add(key="pkg.torch.onnx.name_scopes", value=str(["", *path]))
+    return made
+
+
+damaged = node("Relu", ["i"], ["y"], "plain")
+damaged.metadata_props.add(key="pkg.torch.onnx.name_scopes", value="['', 'cut off")
+save("modules", build(
+    [of_module(node("Conv", ["x", "body.conv1.weight"], ["a"], "node_1"), "body", "body.bn1", "_native_batch_norm"),
+     of_module(node("Relu", ["a"], ["b"], "node_2"), "body", "body.act", "relu"),
+     of_module(node("GlobalAveragePool", ["b"], ["c"], "node_3"), "mean"),
+     of_module(node("Flatten", ["c"], ["d"], "node_4"), "flatten"),
+     of_module(node("MatMul", ["d", "val_3"], ["e"], "node_5"), "layers.0", "layers.0.fc", "linear"),
+     of_module(node("Sigmoid", ["e"], ["f"], "node_6"), "layers.0", "layers.0.fc", "gate"),
+     of_module(node("MatMul", ["f", "layers.0.out.weight"], ["g"], "node_7"), "layers.0", "linear"),
+     of_module(node("MatMul", ["g", "layers.0.out.weight"], ["h"], "node_8"), "layers.1", "linear_1"),
+     of_module(node("Exp", ["h"], ["i"], "node_9"), "_empty_nn_module_stack_from_metadata_hook", "exp"),
+     damaged],
+    [value("x", [1, 2, 4, 4])], [value("y", [1, 3])],
+    [ramp("body.conv1.weight", 3, 2, 3, 3), ramp("val_3", 3, 3), ramp("layers.0.out.weight", 3, 3)]))
