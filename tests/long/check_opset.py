@@ -226,7 +226,7 @@ def check_quantised(checks):
         for opset in (13, 17):
             make_case("layers", opset)
             path = search(checks, {"quantize": {"gym": [gym]}})
-            check_file(checks, f"{bits} bits, opset {opset}", path, max(opset, least))
+            check_file(checks, f"{bits} bits, opset {opset}", path, max(min(opset, FORMS), least))
 
 
 def check_json(checks):
