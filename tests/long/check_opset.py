@@ -141,7 +141,7 @@ def case_cumprod(opset):
 
 def case_linear_attention(opset):
     return [node("Reshape", ["u", "shape"], ["q"]),
-            node("LinearAttention", ["q", "q", "q"], ["y"], q_num_heads=2, kv_num_heads=2, update_rule="linear")], {
+            node("LinearAttention", ["q", "q", "q"], ["y", "state"], q_num_heads=2, kv_num_heads=2, update_rule="linear")], {
                 "shape": ints(0, 8, 36)}
 
 
