@@ -12,11 +12,11 @@
 //
 // In a space of many tasks the search radius of plans and the width of draws adapt: both grow when
 // a proposal lands among the better half of the best points, and shrink when it does not. They
-// settle when about a third of these proposals succeed, after the one-fifth rule (Rechenberg 1973).
-// The width of hopes adapts by the same rule. Hopes are proposed less often in such a space,
-// because the model only extrapolates far from all observed points. In a space of few tasks,
-// searches for plans also start at random points, more of them as more trials are observed: all of
-// the best points may share a choice that keeps the search from finding better points.
+// settle when about a third of these proposals succeed; this is a variant of the one-fifth rule
+// (Rechenberg 1973). The width of hopes adapts by the same rule. Hopes are proposed less often in
+// such a space, because the model only extrapolates far from all observed points. In a space of few
+// tasks, searches for plans also start at random points, more of them as more trials are observed.
+// Otherwise a choice that all of the best points share could keep the search from better points.
 //
 // The loss of a trial that was eliminated early is an estimate. It has less weight, and an isolated
 // loss that follows from it counts as a guess. A choice that failed in isolation is kept out of

@@ -17,7 +17,8 @@ struct msc_population {
     double mutation;  // probability that a task's choice changes
     // no objective is an exact cost, so children may be made more expensive within the bounds
     bool spends;
-    size_t sorted_from; // only more members than this are sorted; `size` unless set by the owner
+    size_t sorted_from; // members are sorted only if there are more than this; `size` unless set by
+                        // the owner
     // Members are stored in slots; the first n_members of `order` are the slots in use.
     size_t n_members;
     size_t n_slots;               // 2 * size
@@ -26,7 +27,7 @@ struct msc_population {
     struct msc_outcome *outcomes; // [n_slots], without metrics and reason
     int64_t *ids;                 // [n_slots]
     bool is_ranked;
-    // By position in `order`:
+    // For each position in `order`:
     const struct msc_outcome **ranked; // [n_slots]
     size_t *ranks;
     double *crowding;

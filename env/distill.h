@@ -54,8 +54,9 @@ struct msc_distill_options {
 struct msc_distill_run {
     const struct msc_edit *const *edits; // [n_slots]
     uint64_t noise_seed;                 // for perturbing the inputs of quantisations; 0: none
-    // Stops after the first batch, in the order of the dataset, at which the summed loss of the
-    // samples so far divided by the number of all samples exceeds `bound`.
+    // Whether the run stops at `bound`. The loss of the samples so far is summed in the order of
+    // the dataset and divided by the number of all samples. The run stops after the first batch at
+    // which this value exceeds `bound`.
     bool is_bounded;
     double bound;
     // For a run in parts: contributions of its batches to the sums, [msc_distill_n_terms], owned by
@@ -124,8 +125,8 @@ double msc_distill_partial_loss(const struct msc_distill *d, const double terms[
 enum msc_status msc_distill_outputs(struct msc_distill *d, const struct msc_edit *const edits[],
                                     struct msc_array_list *list);
 
-// Whether `same` is true of the reference values of a compared tensor for all samples. Needs the
-// reference.
+// Whether `same` holds between the first sample and every other sample, for the reference values of
+// a compared tensor. Needs the reference.
 bool msc_distill_is_same(const struct msc_distill *d, size_t index,
                          bool (*same)(const float x[], const float y[], int64_t n));
 // Whether tensors before an output are compared in place of the output.

@@ -22,7 +22,7 @@ MSC_PUBLIC_BEGIN
 
 struct msc_gym;
 
-// Result of reset and step. Pointers are borrowed until the next call.
+// Result of reset and step. Pointers are borrowed until the next reset, step or restore.
 struct msc_gym_step {
     size_t task;               // the task of the next step
     uint32_t n_choices;        // of that task; 0 if the episode is over

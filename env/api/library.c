@@ -55,7 +55,7 @@ enum msc_status msc_library_open(void **library, const void **definition, const 
                                  const char *folder, const struct msc_library_form *form) {
     struct msc_arena arena = {0};
     const char *name = strncmp(path, "./", 2) == 0 ? path + 2 : path;
-    // Without '/' in the name, dlopen would search the system's folders.
+    // If the name had no '/', dlopen would look for it in the system's folders.
     const char *joined = msc_path_join(&arena, folder ? folder : ".", name);
     enum msc_status status = joined ? open_at(library, definition, joined, form)
                                     : MSC_FAIL(MSC_E_NOMEM, "not enough memory to open %s", path);

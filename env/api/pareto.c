@@ -105,8 +105,8 @@ enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const 
     return MSC_OK;
 }
 
-// Chooses one good outcome and lists the feasible outcomes that it does not cover. This removes
-// most outcomes without sorting.
+// Chooses one good outcome and lists the feasible outcomes that it does not cover. Most outcomes
+// are thus excluded without sorting.
 static size_t list_front_candidates(const struct sorting *s, size_t n) {
     size_t n_candidates = 0;
     size_t good = SIZE_MAX; // index of the good outcome

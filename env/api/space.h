@@ -91,9 +91,9 @@ const struct msc_cost *msc_space_find_cost(const struct msc_space *space, const 
 // The exact value at a point. It is summed in the order of terms, so equal points give equal bits.
 double msc_cost_value(const struct msc_cost *cost, const uint32_t choices[]);
 // The least and the greatest value of any point. The result is exact if each task's choices have
-// the same order in all of the task's terms (always true for bits). Otherwise the result is an
-// outer bound and *is_exact is false. If exact, `choices` [n_tasks] (may be NULL) receives a point
-// that attains the value.
+// the same order in all of the task's terms (always true if choices are numbers of bits). Otherwise
+// the result is an outer bound and *is_exact is false. If exact, `choices` [n_tasks] (may be NULL)
+// receives a point that attains the value.
 double msc_cost_min(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
 double msc_cost_max(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,

@@ -32,7 +32,7 @@ static enum msc_status read_channels(struct msc_prune_env *out, const cJSON *obj
     return msc_param_read(channel_params, out, object, "env.prune", NULL, arena);
 }
 
-// Removes members of value null: lists and objects that were not given.
+// Removes members whose value is null: these are lists and objects that the configuration lacks.
 static void drop_nulls(cJSON *object) {
     for (cJSON *item = object->child, *next = NULL; item; item = next) {
         next = item->next;

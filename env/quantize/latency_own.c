@@ -10,7 +10,8 @@
 
 #include <math.h>
 
-// One evaluator runs all plans in turn. Kernels are timed by step or, for quantisations, by value.
+// One evaluator runs all plans in turn. A kernel is identified by its step in the plan, or for a
+// quantisation by its value.
 struct own {
     const struct msc_plan *plan;
     struct msc_dataset *sample;

@@ -22,8 +22,9 @@ enum work {
     WORK_RECURRENT
 };
 
-// Nanoseconds for each call, each product and each element that is read or written; and, for
-// windows wider than one element, for each window element at each position of the output.
+// Nanoseconds for each call, each product, and each element that is read or written. `tap` is the
+// time for each window element at each position of the output, if the window is wider than one
+// element.
 struct rate {
     double call, product, element, tap;
 };
