@@ -61,8 +61,8 @@ static bool is_over(const struct msc_pool *pool, size_t i, size_t batch) {
     return msc_env_partial_loss(pool->options.env, job->terms[i], batch) > job->e->bounds[i];
 }
 
-// Has the rest of a trial measured without a bound. Needed if a worker stopped at a bound that the
-// sum of all batches does not exceed, because some losses are negative.
+// Has the rest of a trial measured without a bound. This is needed if a worker stopped at a bound
+// that the sum of all batches does not exceed. That can happen because some losses are negative.
 static enum msc_status ask_for_rest(struct msc_pool *pool, size_t i, size_t batch) {
     struct msc_pool_job *job = pool->job;
     struct msc_pool_shard shard = {.range = {batch, job->end - batch},
@@ -138,7 +138,7 @@ static enum msc_status note_stop(int32_t *other, struct msc_pool_job *job, size_
 }
 
 // Stores a trial's batches. If a batch differs from a result that is already there, sets *other to
-// the worker that measured it.
+// the worker that measured that result.
 static enum msc_status take_batches(int32_t *other, struct msc_pool_job *job, size_t i,
                                     const struct msc_pool_shard *shard, int32_t worker,
                                     const struct msc_node_outcome *o) {

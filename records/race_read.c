@@ -49,9 +49,9 @@ static size_t telling_batches(size_t n_batches) {
     return n < n_batches / 2 ? n : n_batches / 2;
 }
 
-// Each rung has twice as many batches as the previous one, up to half of all batches. With a margin
-// the first rung is as small as the maximum number of rungs allows. Without a margin the first rung
-// must be precise by itself.
+// Each rung has twice as many batches as the previous one, up to half of all batches. With a
+// margin, there are as many rungs as allowed, so the first rung is as small as possible. Without a
+// margin the first rung must be precise by itself.
 static void set_default_rungs(struct msc_race *out, size_t n_batches) {
     size_t first = telling_batches(n_batches);
     for (size_t most = 1; out->margin > 0.0 && most <= MSC_RACE_MAX_RUNGS; most++) {

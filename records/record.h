@@ -66,8 +66,8 @@ struct msc_record_line {
     bool is_assembled;
     size_t n_rungs;                   // rungs of the race that the trial reached
     double rungs[MSC_RACE_MAX_RUNGS]; // loss of the trial at each of them
-    double elapsed_s; // search time over all launches when the line was written; part of
-                      // `measured`
+    double elapsed_s; // search time over all launches when the line was written; stored in the
+                      // member `measured`
     // Not stored in the file: the result could not be reproduced (msc_record_leave_out).
     bool is_left_out;
 };
@@ -107,8 +107,8 @@ enum msc_status msc_record_open(struct msc_record **out, const char *path,
 // Opens a record for reading, in memory that does not grow with the number of trials. Holds only
 // the n_best best trials, the Pareto front and the uniform plans. The queries of
 // records/record_query.h answer as if all trials were held, but msc_record_top lists at most n_best
-// trials, and fewer if some are left out. msc_record_trial works only for ids that
-// msc_record_holds.
+// trials, and fewer if some of these are left out (msc_record_leave_out). msc_record_trial works
+// only for ids that msc_record_holds.
 enum msc_status msc_record_open_best(struct msc_record **out, const char *path, size_t n_best,
                                      const struct msc_log *log);
 // Reads all lines without holding them; fails like msc_record_open. *n_bytes is the length of the
@@ -188,8 +188,8 @@ size_t msc_record_line_number(const struct msc_record *record, int64_t id);
 void msc_record_leave_out(struct msc_record *record, int64_t id);
 size_t msc_record_n_segments(const struct msc_record *record); // not counting the header's
 const struct msc_record_segment *msc_record_segment(const struct msc_record *record, size_t i);
-// The numerics id under which a trial was evaluated. For the next id: under which it will be
-// evaluated.
+// The id of the numerics with which a trial was evaluated. For the next trial's id, it is the id of
+// the numerics with which the trial will be evaluated.
 const char *msc_record_numerics(const struct msc_record *record, int64_t id);
 double msc_record_begun_s(const struct msc_record *record);   // seconds since 1970; NaN: unknown
 uint64_t msc_record_n_bytes(const struct msc_record *record); // committed length

@@ -164,11 +164,11 @@ enum msc_status msc_record__read_header(struct msc_record *record, const char *l
 // Opens the file and reads its header.
 enum msc_status msc_record__open_lines(struct msc_record *record, struct msc_record_reader *reader);
 // Reads on to the next trial, whose id must be n_trials. *out is &record->line, or NULL if no
-// valid line follows (yet). Adds segments that come before it. Sets was_cut, and n_bytes to the
-// length of the valid part. MSC_E_FORMAT: the invalid rest cannot be the torn end of one write.
+// valid line follows (yet). Adds segments that come before this trial. Sets was_cut, and n_bytes to
+// the length of the valid part. MSC_E_FORMAT: the invalid rest cannot be the torn end of one write.
 enum msc_status msc_record__next_line(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
-// Like msc_record__next_line, but for a damaged record: accepts any rest.
+// Like msc_record__next_line, but for a damaged record: anything may follow the valid part.
 enum msc_status msc_record__next_good(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
 // Reads the whole file, or only its header.

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-// Optional members of a packed line; they follow it in this order.
+// Optional members of a packed line, which follow the struct in this order.
 enum {
     HAS_PARENT = 1 << 0,
     HAS_BOUND = 1 << 1,

@@ -64,8 +64,8 @@ static enum msc_status check_search_cancel(const struct msc_search *s) {
                                                : MSC_OK;
 }
 
-// Notes the time of n lines. A race evaluates its items several times, so they are noted only with
-// its last part.
+// Notes the time of n lines. A race evaluates its items several times, so their time is noted only
+// with the last part of the race.
 static void note_lines(struct msc_search *s, size_t n) {
     if (msc_search__is_raced(s) && s->part.end < msc_env_n_batches(s->options->env)) {
         return;

@@ -115,8 +115,8 @@ enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_rec
 // Adds an item for a plan that the agent assembled from its observations.
 enum msc_status msc_search__add_assembled(struct msc_search *s,
                                           const struct msc_proposal *proposal);
-// Lets the agent observe the round's items before the n-th, except items that are not part of its
-// sequence.
+// Lets the agent observe the round's items before the n-th, except items that are not part of the
+// agent's sequence.
 enum msc_status msc_search__tell(struct msc_search *s, size_t n);
 
 // search_commit.c

@@ -39,7 +39,7 @@ static bool needs_moments(const struct msc_quantizer *q, size_t choice) {
 }
 
 // Does the choice store integers? It must if rounding to nearest under the final scales would give
-// other integers; a gain changes the scales too.
+// other integers. This is also the case after a gain, which changes the scales.
 static bool has_integers(const struct msc_choice *c) {
     return c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE;
 }

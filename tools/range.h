@@ -9,7 +9,7 @@
 //   hessian     the range with the least output error, for weights of convolutions and linear
 //               layers (tools/rounding.h); for other weights minmax, and for activations mse
 //
-// Every range includes 0. Symmetric quantisation uses its larger end on both sides.
+// Every range includes 0. Symmetric quantisation uses the end of greater magnitude on both sides.
 #ifndef MSC_TOOLS_RANGE_H
 #define MSC_TOOLS_RANGE_H
 
