@@ -343,7 +343,7 @@ static const struct msc_bridge_def bridge_local = {
     .close = local_close,
 };
 
-// Raises the limit on open files to allow two pipes for each worker.
+// Raises the limit on open files to allow two for the pipes of each worker.
 static enum msc_status allow_files(size_t n_workers) {
     struct rlimit limit;
     rlim_t wanted = 2 * (rlim_t)n_workers + OTHER_FILES;

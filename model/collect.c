@@ -98,7 +98,7 @@ static enum msc_status find_wanted(struct collecting *c) {
 
 // ---- Tensors that depend on the samples -------------------------------------------------------
 
-// The graph with the shapes and parameters of the first sample; owned by the caller.
+// The graph bound to the inputs of the first sample; owned by the caller.
 static enum msc_status bind_first(struct msc_graph **out, const struct collecting *c) {
     size_t n = msc_dataset_n_inputs(c->data);
     struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof *arrays);

@@ -253,7 +253,7 @@ double msc_track_fall(const struct msc_track_row *row) {
 }
 
 // Fills inputs_db of the rows. db [n_tensors]: snr_db of each tensor; a tensor without a row has
-// the least value of its joint's inputs.
+// the least value among the inputs of the joint that computes it.
 static void follow(struct tracking *t, double db[]) {
     const struct msc_graph *g = t->sides[0].model->graph;
     struct msc_track *track = t->track;
