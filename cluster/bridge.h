@@ -43,11 +43,11 @@ struct msc_bridge_event {
 struct msc_bridge_def {
     enum msc_status (*send)(struct msc_bridge *bridge, int32_t worker, const char *line,
                             size_t length);
-    // Optional. A bridge that sees from the lines sent to a worker whether the worker is ready does
-    // not need it.
+    // Optional: not needed by a bridge that can tell from the lines sent to a worker whether it is
+    // ready.
     void (*ready)(struct msc_bridge *bridge, int32_t worker);
     void (*drop)(struct msc_bridge *bridge, int32_t worker, bool for_good);
-    // Optional. A bridge whose workers see the same files as this process does not need it.
+    // Optional: not needed by a bridge whose workers see the same files as this process.
     enum msc_status (*file)(struct msc_bridge *bridge, const char *path, bool is_head);
     enum msc_status (*next)(struct msc_bridge *bridge, struct msc_bridge_event *event,
                             double timeout_s);

@@ -188,7 +188,7 @@ static void flush(struct place *place) {
         if (msc_process_send_some(place->process, place->out.data + place->n_written,
                                   place->out.length - place->n_written, &n) != MSC_OK ||
             n == 0) {
-            break; // the worker may have ended, as reading its output then shows
+            break; // the worker may have ended; reading its output will show that
         }
         place->n_written += n;
     }

@@ -53,8 +53,8 @@ static bool read_eight(uint64_t *out, const char *text) {
 
 struct digits {
     uint64_t mantissa;
-    size_t n;          // digits
-    size_t n_counting; // digits without leading zeros
+    size_t n;          // number of digits
+    size_t n_counting; // number of digits without leading zeros
 };
 
 static void read_digits(struct digits *d, struct msc_record_cursor *c) {

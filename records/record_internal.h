@@ -96,8 +96,8 @@ bool msc_record__check_end(size_t *n_measured, const char *line, size_t length);
 enum msc_status msc_record__parse_body(struct cJSON **out, const char *line, size_t n_body,
                                        const char *name);
 enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length);
-// Reads the line of the next trial, whose checksum was checked, into record->line. MSC_E_FORMAT,
-// with a message that does not name the line.
+// Reads the line of the next trial into record->line. The checksum of the line was checked before.
+// MSC_E_FORMAT, with a message that does not name the line.
 enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
                                        size_t length);
 enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,
@@ -150,7 +150,7 @@ void msc_record__warn_cut(const struct msc_record *record);      // warns of a t
 // record.c. Creates an empty record with its path; close it with msc_record_close.
 enum msc_status msc_record__new(struct msc_record **out, const char *path,
                                 const struct msc_log *log);
-// Takes ownership of the header and derives space, goal and the rest from it.
+// Takes ownership of the header and derives the other members, such as space and goal, from it.
 enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON *header);
 // Copies a line to the end of record->trials.
 enum msc_status msc_record__add_trial(struct msc_record *record,
@@ -177,7 +177,8 @@ enum msc_status msc_record__load_header(struct msc_record *record);
 // Reads the longest valid beginning of a file and sets n_bytes to its length; *out describes the
 // rest. Fails only if the header is damaged or memory runs out.
 enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record);
-// record_salvage.c. Copies .params and .base.json, if they exist, to the new name.
+// record_salvage.c. Copies RECORD.params and RECORD.base.json, if they exist, so that they belong
+// to the record `new_path`.
 enum msc_status msc_record__copy_needed(const char *path, const char *new_path);
 // Appends everything after n_bytes to RECORD.cut, and cuts it off the file.
 enum msc_status msc_record__cut_tail(const struct msc_record *record);

@@ -27,7 +27,8 @@
 static const struct msc_estimate_agent counted_already = {.is_known = true};
 
 static double agent_seconds(const struct msc_estimate_agent *agent, double n) {
-    double more = agent->later_s > 0.0 ? agent->later_s * (n - agent->n) : 0.0; // n may be +inf
+    // `n` may be +inf, and 0 * inf is NaN
+    double more = agent->later_s > 0.0 ? agent->later_s * (n - agent->n) : 0.0;
     return n <= 0.0        ? 0.0
            : n <= agent->n ? agent->plan_s + agent->seconds * n / agent->n
                            : agent->plan_s + agent->seconds + more;

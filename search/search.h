@@ -26,7 +26,7 @@
 
 MSC_PUBLIC_BEGIN
 
-// Most proposals in one round.
+// Greatest number of proposals in one round.
 #define MSC_SEARCH_MAX_PARALLEL 1024
 // After this many consecutive repeats, the search ends as exhausted.
 #define MSC_SEARCH_MAX_REPEATS 1000

@@ -40,7 +40,7 @@ static size_t part_size(const struct msc_search *s, bool is_timed) {
 
 // The trials of a round that are collected for one evaluation.
 struct part {
-    size_t n_lines;    // items that were looked at, collected or not
+    size_t n_lines;    // items examined so far, collected or not
     size_t n;          // trials collected
     size_t n_measured; // collected trials that are measured
     size_t n_most;     // maximum of n_measured

@@ -103,8 +103,8 @@ enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
 enum msc_status msc_search__add_told(struct msc_search *s, size_t index) {
     const struct msc_warm_point *point = &s->warm.points[index];
     struct msc_record_line line = {.baseline = -1, .warm = MSC_RECORD_WARM_TOLD};
-    // The other record has measured the point, but the point may break a bound of this search. The
-    // line is then marked as a probe, so that it answers proposals that are probes.
+    // The other record has measured the point, but the point may break a bound of this search. If
+    // it does, the line is marked as a probe, so that it answers proposals that are probes.
     line.trial.proposal.probe = msc_goal_exact_violation(s->goal, s->space, point->choices) > 0.0;
     MSC_TRY(add_round_point(s, &line, point->choices));
     struct msc_search_item *item = &s->items[s->n_items - 1];
