@@ -28,8 +28,8 @@
 
 MSC_PUBLIC_BEGIN
 
-// MSC_ENV_ABI (env/api/env.h) explains when such a number changes. This one covers the layout of
-// msc_agent_def, msc_agent_left, msc_param, msc_rng, and the space, goal, proposals, trials and
+// MSC_ENV_ABI (env/api/env.h) explains when such a number changes. MSC_AGENT_ABI covers the layout
+// of msc_agent_def, msc_agent_left, msc_param, msc_rng, and the space, goal, proposals, trials and
 // outcomes of env/api/. It also covers the functions that an agent may call: the functions below
 // under "For the functions of a definition", those of env/api/, and those of the installed headers
 // of base/.

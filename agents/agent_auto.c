@@ -18,9 +18,9 @@
 // tasks, searches for plans also start at random points, more of them as more trials are observed.
 // Otherwise a choice that all of the best points share could keep the search from better points.
 //
-// The loss of a trial that was eliminated early is an estimate. It has less weight, and an isolated
-// loss that follows from it counts as a guess. A choice that failed in isolation is kept out of
-// plans until another point with that choice gives a result.
+// The loss of a trial that was eliminated early is an estimate. Such a loss has less weight, and an
+// isolated loss that follows from an estimate counts as a guess. A choice that failed in isolation
+// is kept out of plans until another point with that choice gives a result.
 //
 // The mix depends on the phase. The first trials are mostly probes. While losses appear to be
 // additive, the agent probes until no choice is left, because the plan of least summed loss is then

@@ -116,7 +116,7 @@ static double greedy_useless_loss(const struct msc_grid *grid,
         return -INFINITY;
     }
     // If a measured metric is bounded, the change may remove less of the violation than `removed`.
-    // That would improve a negative rating.
+    // If less is removed, a negative rating improves.
     bool is_known = grid->exact.n_items == grid->exact.goal->n_bounds;
     return best < 0.0 && !is_known
                ? msc_grid_greedy_loss_before(g)

@@ -47,7 +47,8 @@ struct msc_grid_greedy {
     double best_violation;
     struct msc_exact_moves moves;
     uint64_t n_draws; // number of random points drawn to begin with
-    bool is_wide;     // the step tries all cheaper choices, since the next ones did not help
+    bool is_wide;     // the step tries all cheaper choices, since the next cheaper ones did not
+                      // help
     bool is_done;     // no step helps
     bool is_over;     // points around the final plan are exhausted, too
     size_t n_candidates;

@@ -25,7 +25,7 @@ struct msc_sensitivity {
     double base_loss;                      // NaN: not observed, or failed
     // [n_entries], observed loss including the base's; NaN: none; +inf: failed
     double *told;
-    double *guesses;      // [n_entries], isolated losses: known ones as observed, others guessed
+    double *guesses;      // [n_entries], isolated losses: observed if known, else guessed
     bool *was_asked;      // [n_entries]
     bool *is_estimate;    // [n_entries], `told` is an estimate
     bool *works;          // [n_entries], some point with this choice gave a result

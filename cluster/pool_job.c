@@ -27,7 +27,7 @@ static void close_trial(struct msc_pool_job *job, size_t i) {
     job->n_open--;
 }
 
-// Computes a trial's outcome from its first `n_there` batches. `stop` NULL: these are all its
+// Computes a trial's outcome from its first `n_there` batches. `stop` NULL: the trial has no more
 // batches.
 static enum msc_status fold_trial(struct msc_pool *pool, size_t i, size_t n_there,
                                   const struct msc_pool_stop *stop) {

@@ -134,8 +134,8 @@ struct msc_config {
 };
 
 // Reads a file. MSC_E_INVALID: the message names file, key and fix. MSC_E_STATE: the file names
-// code that may not run. MSC_E_NOT_FOUND and others: a file that the configuration names is
-// missing. *out is owned by the caller.
+// code that may not run. MSC_E_NOT_FOUND or another status: a file that the configuration names is
+// missing or cannot be read. *out is owned by the caller.
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code);
 // Reads a tree and takes ownership of it, also on failure. Error messages begin with `path`.

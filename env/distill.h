@@ -109,7 +109,7 @@ enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distil
                                         void (*done)(void *payload, size_t run), void *payload);
 // Fills the results of a run from the terms of its first `n_batches` batches, as if batches up to
 // `end` had been run. If n_batches is less than `end` and no bound is exceeded, the caller must
-// have set the run's status and message to the reason; they are kept.
+// have set the run's status and message to the reason, and the call keeps both.
 enum msc_status msc_distill_fold(struct msc_distill *d, struct msc_distill_run *run,
                                  size_t n_batches, size_t end);
 size_t msc_distill_n_batches(const struct msc_distill *d);

@@ -130,8 +130,8 @@ enum msc_status msc_env_identity(struct msc_hash *out, const struct msc_env *env
 // Adds the members for the record's header: "type", "version", "params" (with defaults) and those
 // of the environment itself.
 enum msc_status msc_env_describe(const struct msc_env *env, struct cJSON *object);
-// State that changes during a search, for the gym view. *out is owned by the caller; JSON null if
-// none.
+// State that changes during a search, for the gym view. *out is owned by the caller; it is JSON
+// null if there is no such state.
 enum msc_status msc_env_save(const struct msc_env *env, struct cJSON **out);
 enum msc_status msc_env_restore(struct msc_env *env, const struct cJSON *state);
 

@@ -133,7 +133,7 @@ static bool is_named(const struct collecting *c, size_t i) {
 }
 
 // Drops tensors that become constants once the shapes are bound. A tensor requested by name is
-// kept: running it gives the error.
+// kept, so that the run fails with an error about it.
 static enum msc_status drop_constants(struct collecting *c) {
     struct msc_graph *bound = NULL;
     size_t n = 0;

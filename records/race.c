@@ -12,8 +12,8 @@
 // If the standard error at a rung is larger than this, no trial ends there, unless it is the last
 // rung. Agents observe the estimated loss, so it must be precise.
 #define ENOUGH 0.25
-// Like ENOUGH, but for trials that cannot win. It is lower because the loss that their choices add
-// to the baseline is a small part of their total loss.
+// Like ENOUGH, but for trials that cannot win. The limit is lower, because the loss that the
+// choices of these trials add to the baseline is a small part of their total loss.
 #define ENOUGH_BEYOND 0.06
 
 // ---- Continuing ------------------------------------------------------------------------------

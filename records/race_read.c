@@ -42,7 +42,7 @@ static enum msc_status read_margin(struct msc_race *out, const cJSON *value, dou
 
 // The number of batches whose mean is as precise as the mean of LEAST_BATCHES batches of an
 // infinite set. It follows from the correction for finite populations (Cochran 1977, chapter 4). It
-// is close to LEAST_BATCHES if there are many batches, and close to all of them if there are few.
+// is close to LEAST_BATCHES if there are many batches, and close to `n_batches` if there are few.
 static size_t telling_batches(size_t n_batches) {
     size_t sum = LEAST_BATCHES + n_batches;
     size_t n = (LEAST_BATCHES * n_batches + sum - 1) / sum; // rounded up

@@ -95,9 +95,9 @@ enum msc_record_mode {
 };
 
 // Writes a new record: the header line, synced, with the lock held. `header` is copied.
-// MSC_E_STATE: a record exists or the lock is held; MSC_E_FORMAT: there is a file of another kind;
-// it is left unchanged. A file that contains only the beginning of a header is overwritten after it
-// was saved in RECORD.cut.
+// MSC_E_STATE: a record exists or the lock is held; MSC_E_FORMAT: there is a file of another kind,
+// which is left unchanged. A file that contains only the beginning of a header is overwritten after
+// it was saved in RECORD.cut.
 enum msc_status msc_record_create(struct msc_record **out, const char *path,
                                   const struct cJSON *header, const struct msc_log *log);
 // MSC_E_NOT_FOUND: no file, or no complete header. MSC_E_STATE: another process holds the lock.

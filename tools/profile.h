@@ -35,7 +35,8 @@ struct msc_profile {
     size_t n_kernels;
 };
 
-// Microseconds of one run; they sum to the time of the whole model.
+// Microseconds of one run. The times of all joints, tensors and other kernels sum to `us`, the time
+// of the whole model.
 struct msc_profile_times {
     double us;
     double *compute_us;                  // [n_joints]

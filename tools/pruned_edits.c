@@ -143,7 +143,7 @@ static enum msc_status list_point(struct msc_pruned_edits *j, struct work works[
 }
 
 // Second moments restricted to the remaining columns: rounding cannot compensate through removed
-// ones.
+// columns.
 static enum msc_status keep_moment(struct msc_moment *out, const struct msc_pruned_edits *j,
                                    const struct msc_consumer *c, const struct msc_prune_made *made,
                                    struct msc_arena *arena) {

@@ -122,14 +122,14 @@ size_t msc_quantizer_first_choice(const struct msc_quantizer *q, enum msc_site_k
                                   size_t choice);
 enum msc_site_group msc_quantizer_group(const struct msc_quantizer *q);
 bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site);
-// The choice that a site is fixed to, MSC_FIXED_FLOAT, or MSC_NO_ID: it is searched.
+// The choice that a site is fixed to, MSC_FIXED_FLOAT, or MSC_NO_ID if the site is searched.
 #define MSC_FIXED_FLOAT (-2)
 int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site);
 // The choices that rules allow a site: one bit per choice.
 uint64_t msc_quantizer_allowed(const struct msc_quantizer *q, int32_t site);
 
-// Excludes the sites that do not contribute to the named tensors; they stay float. MSC_E_INVALID:
-// the model does not compute one of them.
+// Excludes the sites that do not contribute to the named tensors; excluded sites stay float.
+// MSC_E_INVALID: the model does not compute one of them.
 enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *const outputs[],
                                         size_t n);
 

@@ -334,7 +334,8 @@ static enum msc_status measure_moments(struct rounding *r) {
 
 // ---- Rounding ---------------------------------------------------------------------------------
 
-// Rounds the weight whose uses are the next ones, up to `end`. All of them are measured.
+// Rounds the weight to which the uses from n_rounded to end - 1 belong. All these uses are
+// measured.
 static enum msc_status round_next(struct rounding *r, size_t end) {
     size_t first = r->n_rounded;
     struct msc_moment *sum = &r->moments[first];

@@ -78,7 +78,7 @@ struct msc_scheme {
 // The lowest and highest integer of a scheme.
 void msc_scheme_limits(const struct msc_scheme *scheme, int32_t *low, int32_t *high);
 // Scale and zero point for a range; an empty range gives scale 1. If the scheme's cut would be less
-// than one step, it is ignored.
+// than one step, the cut is ignored.
 void msc_scheme_fit(const struct msc_scheme *scheme, struct msc_range range, float *scale,
                     int32_t *zero_point);
 

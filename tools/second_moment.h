@@ -24,7 +24,8 @@
 
 // The moment of one use of a weight. h[g] belongs to the weight's rows in group g of a
 // convolution; columns are in the order (channel, kernel position) of the weight. Open structure.
-// It is all zero if the joint is not a convolution or linear layer, or its input is constant.
+// The moment is all zero if the joint is not a convolution or linear layer, or if the joint's input
+// is constant.
 struct msc_moment {
     int64_t n_groups, n_columns;
     int64_t n_rows; // rows sampled

@@ -56,8 +56,8 @@ struct msc_site_scheme msc_strategy_scheme(const struct msc_strategy *s);
 enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph *g,
                                  const struct msc_sites *sites, int32_t site,
                                  const struct msc_strategy_choice *choice);
-// Adds the edits of `later`, which override those of `s`. If `s` has none yet, it takes the sites
-// of `later`. MSC_E_STATE: the two are for different sites.
+// Adds the edits of `later`, which override those of `s`. If `s` has no edits yet, `s` takes the
+// sites of `later`. MSC_E_STATE: the two are for different sites.
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later);
 size_t msc_strategy_n_edits(const struct msc_strategy *s);
 

@@ -17,8 +17,8 @@ static enum msc_status check_file(const char *path) {
                : MSC_FAIL(MSC_E_FORMAT, "%s: not a file, expected a shared library", path);
 }
 
-// A library built for another version may use functions that this program lacks. It then cannot be
-// loaded, so even its ABI number is unknown.
+// A library built for another version may use functions that this program lacks. Such a library
+// cannot be loaded, so even its ABI number is unknown.
 static enum msc_status fail_to_load(const char *path) {
     const char *reason = dlerror();
     bool wants_function = reason && strstr(reason, "undefined symbol: msc_");

@@ -99,8 +99,8 @@ double msc_cost_min(const struct msc_space *space, const struct msc_cost *cost, 
 double msc_cost_max(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
 // An outer bound on the cost of all points that begin with the first `n_fixed` of `choices`; the
-// other choices are not read. The bound narrows as more choices are fixed. If all are fixed, it
-// equals the value up to rounding.
+// other choices are not read. The bound narrows as more choices are fixed. If all choices are
+// fixed, the bound equals the value up to rounding.
 void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
                     const uint32_t choices[], size_t n_fixed, double *low, double *high);
 // The word to print before a baseline's label: "uniform " or "".
