@@ -1,4 +1,4 @@
-// Grid search, mode full: every point in order; the last task's choice changes fastest. Points
+// Grid search, mode `full`: every point in order; the last task's choice changes fastest. Points
 // whose exact costs break a bound are skipped, whole subtrees at a time. A proposal's bound is the
 // best loss so far.
 #include "agents/grid_search.h"

@@ -1,4 +1,4 @@
-// Grid search, mode greedy: changes the most expensive plan step by step.
+// Grid search, mode `greedy`: changes the most expensive plan step by step.
 //
 // While the plan breaks a bound, a step tries cheaper choices for a sixteenth of the tasks. It
 // tries untried changes first, in the order of the violation that they remove. The step then takes,

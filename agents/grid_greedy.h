@@ -1,4 +1,4 @@
-// Mode greedy of grid search in three files: grid_greedy_step.c lists the changes that a step
+// Mode `greedy` of grid search in three files: grid_greedy_step.c lists the changes that a step
 // tries, grid_greedy_take.c chooses those that it takes, and grid_greedy.c drives both by ask and
 // tell.
 #ifndef MSC_AGENTS_GRID_GREEDY_H

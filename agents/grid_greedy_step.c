@@ -1,4 +1,4 @@
-// Lists the changes that a step of mode greedy tries: cheaper choices while the plan breaks a
+// Lists the changes that a step of mode `greedy` tries: cheaper choices while the plan breaks a
 // bound, neighbouring choices when it is within the bounds.
 #include "agents/grid_greedy.h"
 #include "base/heap.h"

@@ -1,4 +1,4 @@
-// Takes the changes of a step of mode greedy: the best one, or several while the plan breaks a
+// Takes the changes of a step of mode `greedy`: the best one, or several while the plan breaks a
 // bound.
 #include "agents/grid_greedy.h"
 

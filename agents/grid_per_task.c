@@ -1,6 +1,6 @@
-// Grid search, mode per_task, as in MSC: first each choice in isolation, with every other task at
-// its most expensive choice; then the plan of least summed loss within the bounds (a knapsack);
-// then points around it (agents/grid_around.h).
+// Grid search, mode `per_task`, as in MSC. It first proposes each choice in isolation, with every
+// other task at its most expensive choice. Then it proposes the plan of least summed loss within
+// the bounds (a knapsack), and at last points around that plan (agents/grid_around.h).
 //
 // Isolated plans usually break a bound on size. They are proposed as probes, so that they are
 // measured nevertheless. If the goal has bounds, the final plan depends on every loss, so no trial

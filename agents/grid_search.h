@@ -11,7 +11,7 @@
 #include "agents/guess.h"
 #include "agents/knapsack.h"
 
-// Mode per_task: each choice in isolation, then a knapsack.
+// Mode `per_task`: each choice in isolation, then a knapsack.
 struct msc_grid_per_task {
     struct msc_knapsack knapsack;
     double *losses;                  // [n_entries], NaN: not observed, or failed
@@ -32,7 +32,7 @@ struct msc_grid_candidate {
     double expected; // rating by the change's latest gain; +inf: unknown
 };
 
-// Mode greedy: changes from the most expensive plan, step by step.
+// Mode `greedy`: changes from the most expensive plan, step by step.
 struct msc_grid_greedy {
     uint32_t *choices; // [n_tasks], the current plan
     int64_t id;        // the trial of the current plan, or -1

@@ -134,7 +134,7 @@ bool msc_distill_is_part(const struct msc_distill *d);
 // The compared tensors: their number, and their names in the model.
 size_t msc_distill_n_compared(const struct msc_distill *d);
 const char *msc_distill_compared_name(const struct msc_distill *d, size_t index);
-// Fills the results of a run that was computed elsewhere. outputs [n_compared] are float32, with
+// Fills the results of a run that was computed elsewhere. `outputs` [n_compared] are float32, with
 // the samples in the order of the dataset. MSC_E_INVALID if an output does not have the expected
 // number of elements.
 enum msc_status msc_distill_judge(struct msc_distill *d, struct msc_distill_run *run,

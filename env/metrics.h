@@ -74,8 +74,8 @@ struct msc_env_metric {
 // with this list, or NULL after the last.
 const struct msc_metric *msc_metric_at(const struct msc_env_metric list[], size_t index);
 
-// For `cost` functions: adds scale * product of n_factors factors. by_choice[i] [n_choices],
-// borrowed, has the factor for each choice of tasks[i].
+// For `cost` functions: adds scale * product of n_factors factors. `by_choice[i]` [n_choices],
+// borrowed, has the factor for each choice of `tasks[i]`.
 enum msc_status msc_metric_add_term(struct msc_metric_cost *cost, double scale, size_t n_factors,
                                     const uint32_t tasks[], const double *const by_choice[]);
 

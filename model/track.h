@@ -44,7 +44,7 @@ struct msc_track {
     struct msc_track_row *rows; // in the order in which the first network computes the tensors
     int64_t n_samples;
     // The row with the largest fall, min(inputs_db, MSC_TRACK_CLEAN_DB) - snr_db; of equal falls,
-    // the first. n_rows: nothing differs.
+    // the first. `n_rows` means that nothing differs.
     size_t worst;
 };
 

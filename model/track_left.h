@@ -6,7 +6,8 @@
 #include "graph/channels.h"
 #include "model/track.h"
 
-// The channels that remain on a side, in terms of its model's graph. is_gone NULL: all remain.
+// The channels that remain on a side, in terms of its model's graph. If `is_gone` is NULL, all
+// channels remain.
 struct msc_track_left {
     const struct msc_graph *graph;
     struct msc_sites sites;

@@ -18,8 +18,8 @@
 #include "records/record.h"
 
 // Reads `true`, or {"rungs": [batches, ...], "keep": share, "margin": errors or false} for samples
-// in n_batches batches; each member may be missing. n_batches 0: not known yet, so default rungs
-// are not set. On MSC_E_INVALID the message begins with `where`.
+// in n_batches batches; each member may be missing. If `n_batches` is 0, the number is not known
+// yet, and default rungs are not set. On MSC_E_INVALID the message begins with `where`.
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where);
 // The version of these rules, which a record's header states.

@@ -158,7 +158,7 @@ enum msc_status msc_record_append_segment(struct msc_record *record, const char 
                                           bool is_warm_start);
 // Writes and syncs the buffered lines. If the path no longer names the file at its previous length
 // (another program removed, renamed or changed it), the whole record is written to PATH.saved.1 (or
-// the next free number), and further lines are appended there; the file at the path is left
+// the next free number). Further lines are appended there, and the file at the path is left
 // unchanged. This is logged as an error, and msc_record_is_elsewhere reports it. On MSC_E_IO (such
 // as a full disk) the file is cut back to its last complete commit and accepts no more lines.
 enum msc_status msc_record_commit(struct msc_record *record);

@@ -56,7 +56,8 @@ enum msc_status msc_estimate_reevaluate(double *out, struct msc_env *env,
 enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const char *record_path);
 // Appends a few lines of text for people.
 void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate);
-// Adds the estimate to `object` as JSON members. null: no limit, or unknown.
+// Adds the estimate to `object` as JSON members. `null` means that there is no limit, or that the
+// value is unknown.
 enum msc_status msc_estimate_describe(const struct msc_estimate *estimate, struct cJSON *object);
 
 MSC_PUBLIC_END

@@ -85,7 +85,7 @@ struct msc_pruner_options {
 enum msc_status msc_pruner_read_options(struct msc_pruner_options *out, const struct cJSON *config,
                                         struct msc_arena *arena);
 
-// Borrows all its arguments. memory_bytes limits the memory of second moments and of cached
+// Borrows all its arguments. `memory_bytes` limits the memory of second moments and of cached
 // repaired weights. MSC_E_INVALID: the choices can prune no part of the network, or no included
 // part. *out is owned by the caller.
 enum msc_status msc_pruner_create(struct msc_pruner **out, const struct msc_graph *g,

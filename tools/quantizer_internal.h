@@ -13,7 +13,7 @@ struct msc_quantizer {
     size_t n_choices;
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
-    bool has_lowest;        // weights with observer hessian may use the lowest integer
+    bool has_lowest;        // weights with observer `hessian` may use the lowest integer
     bool *included;         // [n_sites]
     bool *left;             // [n_sites] left float because of their values
     bool *asked;            // [n_tensors] of the graph: a later joint tests for NaN

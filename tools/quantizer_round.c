@@ -1,5 +1,5 @@
 // Computes the choices of weights that depend on the weight's inputs: scales that minimise the
-// output error (observer hessian), and integers by GPTQ or coordinate descent (tools/rounding.h).
+// output error (observer `hessian`), and integers by GPTQ or coordinate descent (tools/rounding.h).
 #include "tools/bias_edits.h"
 #include "tools/moment_file.h"
 #include "tools/quantizer_internal.h"

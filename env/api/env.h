@@ -164,7 +164,7 @@ struct msc_env_def {
 
     // Optional: adds absent members of a configuration whose defaults the parameter table cannot
     // hold: lists, objects, and defaults that depend on another key. Used by `mscgym config --show`
-    // and to compare a configuration with a record's. init reads the configuration without these
+    // and to compare a configuration with a record's. `init` reads the configuration without these
     // additions.
     enum msc_status (*complete)(struct cJSON *config);
     // Optional: the metrics that the environment can measure in any configuration; NULL after the

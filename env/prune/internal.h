@@ -1,4 +1,4 @@
-// State and functions shared by the sources of the prune environment and by the combined
+// State and functions shared by the sources of the `prune` environment and by the combined
 // environment. A "part" is a group of channels or a weight that may be sparse; a "cut" is one
 // choice for a part.
 #ifndef MSC_ENV_PRUNE_INTERNAL_H
@@ -37,7 +37,7 @@ struct msc_prune_env {
     int64_t round_to, n_rows;
     bool repairs;
     double ridge;
-    const cJSON *asked_command; // only in environment prune
+    const cJSON *asked_command; // only in environment `prune`
 
     struct msc_command command; // from asked_command
     struct msc_pruner_options options;

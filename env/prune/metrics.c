@@ -1,4 +1,4 @@
-// The metrics that the prune environment computes itself, and the factors of their exact costs.
+// The metrics that the `prune` environment computes itself, and the factors of their exact costs.
 #include "env/prune/internal.h"
 
 #include "base/alloc.h"

@@ -13,7 +13,7 @@ enum { RUNS_AT_ONCE = 64 };
 
 // ---- Loss with one unit masked ----------------------------------------------------------------
 
-// For each unit i of first ... first + n - 1, measures the loss of the network without unit i.
+// For each unit i of first ... first + n - 1, measures the loss of the network without this unit.
 static enum msc_status run_units(double losses[], struct msc_env *env, struct msc_prune_env *z,
                                  int32_t first, size_t n) {
     const struct msc_channels *channels = msc_pruner_channels(z->pruner);

@@ -1,4 +1,4 @@
-// State and functions shared by the sources of the quantize environment and by the combined
+// State and functions shared by the sources of the `quantize` environment and by the combined
 // environment.
 #ifndef MSC_ENV_QUANTIZE_INTERNAL_H
 #define MSC_ENV_QUANTIZE_INTERNAL_H

@@ -1,5 +1,5 @@
-// The metrics that the quantize environment computes from choices: first the functions of metrics,
-// then the list of metrics.
+// The metrics that the `quantize` environment computes from choices: first the functions of
+// metrics, then the list of metrics.
 #include "env/quantize/metrics.h"
 
 #include "base/alloc.h"

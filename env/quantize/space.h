@@ -1,4 +1,4 @@
-// The space of the quantize environment: tasks from sites, exact costs (env/quantize/metrics.c),
+// The space of the `quantize` environment: tasks from sites, exact costs (env/quantize/metrics.c),
 // and uniform plans as baselines.
 #ifndef MSC_ENV_QUANTIZE_SPACE_H
 #define MSC_ENV_QUANTIZE_SPACE_H
