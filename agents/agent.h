@@ -53,8 +53,8 @@ struct msc_agent_host {
 struct msc_agent_left {
     double n;      // +inf: no limit is known
     bool is_exact; // false: n is an upper limit (+inf: unknown)
-    // Trials up to and including the next plan that the agent prepares. +inf: unknown; 0: the plan
-    // was already proposed, or the agent does not prepare one.
+    // The number of trials up to and including the next plan that the agent prepares. +inf:
+    // unknown; 0: the plan was already proposed, or the agent does not prepare one.
     double n_plan;
 };
 #define MSC_AGENT_LEFT_UNKNOWN                                                                     \

@@ -309,7 +309,8 @@ static struct change cheapest_single(struct msc_plan_search *s, double violation
 }
 
 // The best change of one task, from a point within the bounds to another point within the bounds; n
-// is 0 if there is none. Changes that lower the value are also offered for pairs.
+// is 0 if there is none. Changes that lower the value are also passed to offer_first, from which
+// pairs are made.
 static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
     const struct msc_space *space = s->moves.bounds->space;
     struct change best = {.value = -LEAST_GAIN};

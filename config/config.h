@@ -161,9 +161,9 @@ enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *
 // defaults that only msc_env_complete adds. *out is owned by the caller.
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder);
-// Like msc_config_to_json, but with only the given entry: this goes into the header of the entry's
-// record. The entry need not be one of the configuration's own. The environment has the given keys
-// and the defaults in its parameter table.
+// Like msc_config_to_json, but with only the given entry. The result goes into the header of the
+// entry's record. The entry need not be one of the configuration's own. The environment has the
+// given keys and the defaults in its parameter table.
 enum msc_status msc_config_entry_to_json(const struct msc_config *config,
                                          const struct msc_config_entry *entry, struct cJSON **out,
                                          const char *folder);

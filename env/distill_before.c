@@ -5,8 +5,8 @@
 // An output whose length depends on the data is always replaced. An output after a discontinuous
 // joint is replaced only if no product of the network (convolution, linear layer) is between the
 // earlier tensors and the output. Otherwise the loss would no longer measure that product. For an
-// integer output (for example a class), the tensors before it are compared if otherwise the loss
-// would not measure some product.
+// integer output (for example a class), the tensors before it are compared if the loss would
+// otherwise leave a product unmeasured.
 #include "env/distill_internal.h"
 
 #include "base/str.h"

@@ -54,8 +54,8 @@ static void add_wanted(struct collecting *c, int32_t tensor) {
     c->names[c->n++] = msc_tensor_label(msc_graph_tensor(c->model->graph, tensor));
 }
 
-// Adds the matching tensors in the order of computation, or else a tensor of exactly this name,
-// whatever produces it.
+// Adds the computed tensors that match the pattern, in the order of computation. If none matches,
+// adds the tensor of exactly this name, even if no joint computes it.
 static enum msc_status add_pattern(struct collecting *c, const char *pattern) {
     const struct msc_graph *g = c->model->graph;
     bool is_found = false;

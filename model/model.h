@@ -105,7 +105,7 @@ struct msc_model_run {
 };
 // The inputs hold the samples of one batch. Without a dataset they also decide branches, for all
 // later runs. The outputs have the same bits as a search computes on such a batch, unless the model
-// was opened as single.
+// was opened with `is_single`.
 enum msc_status msc_model_run(struct msc_model *model, struct msc_model_run *run);
 void msc_model_run_finish(struct msc_model_run *run); // frees the results
 

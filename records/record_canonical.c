@@ -51,8 +51,8 @@ static int64_t id_in_sequence(const struct canonical *c, int64_t id) {
     return id - (int64_t)n;
 }
 
-// Appends a line with ids renumbered to the sequence. In a JSON string every quote has a backslash
-// before it, so a key cannot match inside a string.
+// Appends a line with ids renumbered to the sequence. The keys of ids are found by their text. They
+// cannot match inside a JSON string, in which every quote has a backslash before it.
 static void append_in_sequence(struct canonical *c, const char *body, size_t n_body) {
     static const char *const keys[] = {
         ",\"id\":", ",\"first\":", ",\"parent\":", ",\"repeat_of\":", ",\"retry_of\":"};

@@ -135,7 +135,7 @@ enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *con
 
 // Excludes the sites that edits cannot reach on the evaluator's dataset, because the joints that
 // read these sites are constant once lengths are known. Sets *n_left to the number of sites that
-// this excluded. MSC_E_INVALID: no site remains.
+// this call excluded. MSC_E_INVALID: no site remains.
 enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q, struct msc_evaluator *ev,
                                               int32_t *n_left);
 

@@ -1,5 +1,6 @@
-// Computes the choices of weights that depend on the weight's inputs: scales that minimise the
-// output error (observer `hessian`), and integers by GPTQ or coordinate descent (tools/rounding.h).
+// Computes scales and integers for choices that depend on a weight's inputs: scales that minimise
+// the output error (observer `hessian`), and integers by GPTQ or coordinate descent
+// (tools/rounding.h).
 #include "tools/bias_edits.h"
 #include "tools/moment_file.h"
 #include "tools/quantizer_internal.h"
@@ -334,8 +335,7 @@ static enum msc_status measure_moments(struct rounding *r) {
 
 // ---- Rounding ---------------------------------------------------------------------------------
 
-// Rounds the weight to which the uses from n_rounded to end - 1 belong. All these uses are
-// measured.
+// Rounds one weight: its uses are those from n_rounded to end - 1. All of these uses are measured.
 static enum msc_status round_next(struct rounding *r, size_t end) {
     size_t first = r->n_rounded;
     struct msc_moment *sum = &r->moments[first];

@@ -20,8 +20,8 @@
 //
 // The table is fitted to profiles (tools/profile.h) of whole models: the float model, the uniform
 // plan of bytes, and three mixed plans that contain conversions. In two mixed plans, half of the
-// weights are float; in the third, the outputs of sums, products and concatenations are. The table
-// reproduces the times of the float model and of the uniform plan exactly.
+// weights are float; in the third, the outputs of sums, products and concatenations are float. The
+// table reproduces the times of the float model and of the uniform plan exactly.
 #ifndef MSC_ENV_QUANTIZE_LATENCY_H
 #define MSC_ENV_QUANTIZE_LATENCY_H
 
