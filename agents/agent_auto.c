@@ -60,7 +60,7 @@
 #define HOPE_CHANCE_MANY 0.5
 // A population of at most this many members keeps the order of observation. Searches for a plan
 // then start at the first member, which is usually the most expensive plan. While little is known,
-// that finds better plans than a start at the best member.
+// this start finds better plans than a start at the best member.
 #define FIRST_MEMBERS 12
 
 static const struct msc_param auto_params[] = {

@@ -42,8 +42,8 @@ enum msc_status msc_population_init(struct msc_population *p, struct msc_agent *
 bool msc_population_tell(struct msc_population *p, const struct msc_trial *trial);
 // Ranks all members and keeps the best `size` of them, sorted if there are more than `sorted_from`.
 void msc_population_select(struct msc_population *p);
-// Writes and notes an unseen child of the selected members, with its parent; a random point if no
-// child is found. False if no point is left.
+// Writes an unseen child of the selected members, with its parent, to *child, and notes it in the
+// sampler. If no child is found, a random point takes its place. False if no point is left.
 bool msc_population_child(struct msc_population *p, struct msc_proposal *child);
 const uint32_t *msc_population_point(const struct msc_population *p, size_t member);
 const struct msc_outcome *msc_population_outcome(const struct msc_population *p, size_t member);

@@ -149,8 +149,8 @@ enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *
                                    const char *new_path);
 
 // Adds a line to the buffer and to the trials in memory. If the buffer already has a round
-// (msc_record_parallel), commits it first. The id must be msc_record_n_trials. Choices, metrics
-// and reason are copied; objectives are computed from the metrics.
+// (msc_record_parallel), commits it first. The line's id must equal msc_record_n_trials. Choices,
+// metrics and reason are copied; objectives are computed from the metrics.
 enum msc_status msc_record_append_trial(struct msc_record *record,
                                         const struct msc_record_line *line);
 // Adds a segment line that begins at the next trial.

@@ -168,8 +168,8 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
 
-// Measures the baselines, or one point if there are none. If there are several, the first is
-// excluded, because its time includes touching memory and packing weights for all baselines.
+// Measures the baselines, or one point if there are none. If there are several baselines, the first
+// one is excluded, because its time includes touching memory and packing weights for all baselines.
 static enum msc_status measure_baselines(struct msc_estimate *e, const struct msc_search_options *o,
                                          const struct msc_space *space) {
     size_t n = space->n_baselines > 0 ? space->n_baselines : 1;

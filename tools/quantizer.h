@@ -129,7 +129,7 @@ int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site);
 uint64_t msc_quantizer_allowed(const struct msc_quantizer *q, int32_t site);
 
 // Excludes the sites that do not contribute to the named tensors; excluded sites stay float.
-// MSC_E_INVALID: the model does not compute one of them.
+// MSC_E_INVALID: the model does not compute one of the named tensors.
 enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *const outputs[],
                                         size_t n);
 
