@@ -4,8 +4,8 @@
 // It is solved by branch and bound over the tasks. Lower bounds are Lagrangian: each bound is
 // weighted by a multiplier, found by dual ascent, and added to the objective, which then splits by
 // task. Costs that are sums over tasks are included exactly. A product of several tasks is replaced
-// by its tangent at the smallest factors, which never exceeds the product. Leaves are checked with
-// the exact costs.
+// by its tangent at the smallest factors; the tangent never exceeds the product. Leaves are checked
+// with the exact costs.
 //
 // The search starts from a greedy plan. The greedy plan begins with the choices of least reduced
 // loss. The change of least (loss gained) / (violation removed) is made until the bounds hold; then

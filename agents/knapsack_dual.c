@@ -59,8 +59,8 @@ static void finish_resource(struct msc_knapsack *ks, struct msc_resource *r, dou
 }
 
 // Adds `sign` times a term to the resource, split by task. A product of several non-negative
-// factors is at least its tangent at the smallest factors, which replaces it. False if a factor or
-// the scale is negative, because the tangent is then not a lower bound.
+// factors is at least its tangent at the smallest factors, so the tangent replaces the product.
+// False if a factor or the scale is negative, because the tangent is then not a lower bound.
 static bool add_term_to_resource(struct msc_knapsack *ks, struct msc_resource *r, double *constant,
                                  const struct msc_cost_term *term, const double low[],
                                  double sign) {

@@ -33,7 +33,8 @@ struct msc_pool_options {
     struct msc_env *env;       // borrowed
     struct msc_bridge *bridge; // owned by the pool, also on failure
     const char *init; // members of the init request after method and protocol: "\"threads\":2"
-    const char *program, *build; // version and build of this program; workers must have the same
+    const char *program, *build; // version and build of this program; those of all workers must be
+                                 // equal
     const char *numerics;        // numerics id required of all workers
     // This process does not compute under `numerics`, so the first worker gives the reference
     // results for a known trial.

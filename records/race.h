@@ -22,7 +22,7 @@
 // yet, and default rungs are not set. On MSC_E_INVALID the message begins with `where`.
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where);
-// The version of these rules, which a record's header states.
+// The version of these rules. The header of a record names the version.
 #define MSC_RACE_VERSION 1
 
 // For a record's header: msc_race_write returns JSON owned by the caller (NULL: out of memory), and

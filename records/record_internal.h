@@ -133,7 +133,7 @@ void msc_record__held(struct msc_record_line *out, const struct msc_record *reco
 // The index of the baseline that a line measures, derived from its ids; -1: none.
 int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line);
 
-// record_scan.c. Seeks to the line of trial `id`, which begins at the offset.
+// record_scan.c. Seeks to the line of trial `id`; the line begins at `offset`.
 void msc_record__scan_seek(struct msc_record_scan *scan, int64_t id, uint64_t offset);
 // The offset of the next trial's line, or of a segment before it.
 uint64_t msc_record__scan_offset(const struct msc_record_scan *scan);

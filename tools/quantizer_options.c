@@ -91,7 +91,7 @@ static enum msc_status get_optional_double(double *out, const cJSON *object, con
     return MSC_OK;
 }
 
-// Reads {"type": "float16"}; the only other key allowed is bits, which must be 16.
+// Reads {"type": "float16"}; the only other key allowed is "bits", which must be 16.
 static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON *object,
                                               const char *where) {
     const char *name;

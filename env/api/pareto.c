@@ -76,7 +76,8 @@ void msc_pareto_rank_with(size_t ranks[], size_t scratch[],
     sort_order(&s, n_feasible);
     for (size_t i = 0; i < n_feasible; i++) {
         size_t candidate = s.order[i];
-        // If a front dominates the candidate, so do all fronts before that front: bisect.
+        // If a front dominates the candidate, all fronts before it dominate the candidate as well,
+        // so the search bisects.
         size_t low = 0;
         size_t high = n_fronts;
         while (low < high) {

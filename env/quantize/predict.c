@@ -119,7 +119,7 @@ static enum work work_of(const struct msc_joint *j) {
 
 // ---- One joint ----------------------------------------------------------------------------------
 
-// A network and the plan of its first batch, which has bound lengths.
+// A network and the plan of its first batch. The plan has bound lengths.
 struct msc_quantize_predictor {
     struct msc_arena arena;
     const struct msc_quantize *z;
