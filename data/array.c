@@ -113,7 +113,8 @@ static enum msc_status check_shape(size_t *out_bytes, int64_t *out_elements, enu
     return MSC_OK;
 }
 
-// Creates an array over `borrowed`. If that is NULL, allocates elements, which are not initialised.
+// Creates an array over `borrowed`. If `borrowed` is NULL, allocates elements and does not
+// initialise them.
 static enum msc_status array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                     const int64_t dims[], void *borrowed) {
     size_t n_bytes = 0;

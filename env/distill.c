@@ -10,7 +10,7 @@
 
 // ---- Creation ---------------------------------------------------------------------------------
 
-// Splits the shape of a compared tensor's sample at the axis of kl.
+// Splits the shape of a compared tensor's sample at the axis of the loss `kl`.
 static enum msc_status shape_sample(const struct msc_distill *d, const struct msc_distill_tensor *c,
                                     size_t batch, const struct msc_tensor *v,
                                     struct msc_distill_part *out) {

@@ -294,8 +294,8 @@ static enum msc_status warn_of_discontinuities(struct msc_distill *d) {
     return status;
 }
 
-// Compares the tensors of another loss, even those that are constant here: losses are comparable
-// only if they compare the same tensors.
+// Compares the tensors of another loss, even those that are constant on this dataset: losses are
+// comparable only if they compare the same tensors.
 static enum msc_status compare_as(struct msc_distill *d, const struct msc_distill *other) {
     for (size_t i = 0; i < other->n_compared; i++) {
         const struct msc_distill_tensor *c = &other->compared[i];

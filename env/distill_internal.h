@@ -93,7 +93,7 @@ enum msc_status msc_distill__find_axes(struct msc_distill *d);
 // True if batches have several samples, but the compared tensor has no axis for them.
 bool msc_distill__lacks_samples(const struct msc_distill *d, size_t index);
 
-// distill_outputs.c: adds a tensor to the compared ones.
+// distill_outputs.c: adds a tensor to the compared tensors.
 void msc_distill__add_compared(struct msc_distill *d, int32_t tensor, double weight);
 // Why an output cannot be part of the loss, or NULL.
 const char *msc_distill__reason_to_leave_out(const struct msc_graph *g, int32_t tensor);

@@ -54,8 +54,8 @@ static void add_wanted(struct collecting *c, int32_t tensor) {
     c->names[c->n++] = msc_tensor_label(msc_graph_tensor(c->model->graph, tensor));
 }
 
-// Adds the matching tensors in the order of computation, or else a tensor of exactly this name,
-// whatever produces it.
+// Adds the computed tensors that match the pattern, in the order of computation. If none matches,
+// adds the tensor of exactly this name, even if no joint computes it.
 static enum msc_status add_pattern(struct collecting *c, const char *pattern) {
     const struct msc_graph *g = c->model->graph;
     bool is_found = false;
@@ -98,7 +98,7 @@ static enum msc_status find_wanted(struct collecting *c) {
 
 // ---- Tensors that depend on the samples -------------------------------------------------------
 
-// The graph with the shapes and parameters of the first sample; owned by the caller.
+// The graph bound to the inputs of the first sample; owned by the caller.
 static enum msc_status bind_first(struct msc_graph **out, const struct collecting *c) {
     size_t n = msc_dataset_n_inputs(c->data);
     struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof *arrays);
@@ -133,7 +133,7 @@ static bool is_named(const struct collecting *c, size_t i) {
 }
 
 // Drops tensors that become constants once the shapes are bound. A tensor requested by name is
-// kept: running it gives the error.
+// kept, so that the run fails with an error about it.
 static enum msc_status drop_constants(struct collecting *c) {
     struct msc_graph *bound = NULL;
     size_t n = 0;

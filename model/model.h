@@ -72,11 +72,11 @@ void msc_model_take_whole(struct msc_model *model, const struct msc_array *const
 enum msc_status msc_model_set_states(struct msc_model *model,
                                      const struct msc_config_state states[], size_t n);
 // Replaces the model's weights by those of `path`: a model with the same joints (ONNX, MSCGraph
-// JSON), or a .npz or .safetensors file. Its arrays must have the names and shapes that the weights
-// have in the model's file; floats may have any width (graph/onnx/load.h). Weights that are not in
-// `path` are read from the model's file. Graph, samples and backend remain. A strategy fits only
-// the weights it was found with: call msc_strategy_refit. MSC_E_INVALID: `path` does not fit the
-// model, which is unchanged.
+// JSON), or a .npz or .safetensors file. The arrays of such a file must have the names and shapes
+// that the weights have in the model's file; floats may have any width (graph/onnx/load.h). Weights
+// that are not in `path` are read from the model's file. Graph, samples and backend remain. A
+// strategy fits only the weights it was found with: call msc_strategy_refit. MSC_E_INVALID: `path`
+// does not fit the model, which is unchanged.
 enum msc_status msc_model_update_weights(struct msc_model *model, const char *path);
 const char *msc_model_numerics(const struct msc_model *model);
 
@@ -105,7 +105,7 @@ struct msc_model_run {
 };
 // The inputs hold the samples of one batch. Without a dataset they also decide branches, for all
 // later runs. The outputs have the same bits as a search computes on such a batch, unless the model
-// was opened as single.
+// was opened with `is_single`.
 enum msc_status msc_model_run(struct msc_model *model, struct msc_model_run *run);
 void msc_model_run_finish(struct msc_model_run *run); // frees the results
 

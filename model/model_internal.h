@@ -15,7 +15,8 @@ static inline const char *msc_model__input_name(const struct msc_graph *g,
 // by the joints of that branch.
 enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_dataset *data,
                                          const struct msc_dataset *more);
-// Sets the memory limit of the process unless one was given: half of the free memory, up to 4 GiB.
+// Sets the memory limit of the process, unless the options gave one, to half of the free memory, up
+// to 4 GiB.
 void msc_model__settle_memory(struct msc_model *m);
 // Fills wanted and n_outputs of a run; outputs are NULL (free with msc_model_run_finish).
 enum msc_status msc_model__find_wanted(const struct msc_model *m, struct msc_model_run *run);

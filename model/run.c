@@ -230,7 +230,8 @@ void msc_model__runner_close(struct msc_model_runner *r) {
     *r = (struct msc_model_runner){0};
 }
 
-// Runs once for the outputs, which also packs the weights, and then `repeat` times to measure.
+// Runs once for the outputs, and then `repeat` times to measure. The first run also packs the
+// weights.
 static enum msc_status model_evaluate(struct msc_model_runner *r, struct msc_model_run *run) {
     double unmeasured;
     MSC_TRY(msc_model__runner_run(r, &unmeasured));

@@ -171,8 +171,8 @@ static enum msc_status list_groups(struct msc_pruner *p) {
 
 // ---- Consumers --------------------------------------------------------------------------------
 
-// The number of operands that are the tensor itself or the output of a `constant` joint that yields
-// it.
+// The number of operands, in the whole graph, that are the tensor. The output of a `constant` joint
+// counts as the tensor that the joint yields.
 static int32_t count_uses(const struct msc_graph *g, int32_t tensor) {
     int32_t n = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {

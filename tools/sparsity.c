@@ -83,7 +83,7 @@ static double descent_begin(struct descent *d, const struct msc_sparse_rows *r) 
     return total;
 }
 
-// One step for a row. False if there is no descent direction.
+// Makes one step of conjugate gradients for a row. False if there is no descent direction.
 static bool descend_row(struct descent *d, struct msc_sparse_rows *r, int64_t row) {
     int64_t n = r->n_columns, first = row * n;
     double *residual = d->residual + first, *way = d->way + first;
@@ -203,7 +203,7 @@ static void choose(struct choosing *c, const struct msc_sparsity *s) {
     }
 }
 
-// The sparsity after a stage. The steps between stages decrease.
+// The sparsity after a stage. Later stages remove fewer weights than earlier ones.
 static struct msc_sparsity sparsity_after(const struct msc_sparsity *s, int stage) {
     double left = 1 - (double)stage / STAGES, part = 1 - left * left * left;
     return (struct msc_sparsity){

@@ -1,9 +1,9 @@
-// The metrics of the combined environment. An exact cost is a sum of products of numbers of kept
-// units and of bits. The size of a packed weight is not such a product if its last byte is not
-// full, or if the target's file stores few elements in a wider type (graph/packing.h). Each pair of
-// cuts at which the size differs from the product gets its own term, so that costs are exact. A
-// weight with channels of more than two groups does not get such terms; its size is approximated in
-// proportion to its elements.
+// The metrics of the combined environment. An exact cost is a sum of products. Their factors are
+// numbers of kept units and numbers of bits. The size of a packed weight is not such a product if
+// its last byte is not full, or if the target's file stores few elements in a wider type
+// (graph/packing.h). Each pair of cuts at which the size differs from the product gets its own
+// term, so that costs are exact. A weight with channels of more than two groups does not get such
+// terms; its size is approximated in proportion to its elements.
 #include "base/alloc.h"
 #include "env/combined/internal.h"
 #include "graph/cost.h"
@@ -103,7 +103,8 @@ static enum msc_status list_rates(struct rates *out, const struct msc_combined_c
     return MSC_OK;
 }
 
-// Sets the product's factor to bytes by choice of a task, or to a constant if there is no task.
+// Makes the product's factor the bytes for each choice of a task. Without a task, the bytes become
+// its scale.
 static void take_bytes(struct product *p, const double bytes[], int32_t task) {
     p->n = task == MSC_NO_ID ? 0 : 1;
     p->scale = task == MSC_NO_ID ? bytes[0] : 1;

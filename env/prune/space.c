@@ -1,4 +1,4 @@
-// The space of the prune environment: a task for each included group of channels and for each
+// The space of the `prune` environment: a task for each included group of channels and for each
 // weight that may be sparse, with its cuts as choices; exact costs; uniform plans as baselines.
 #include "base/alloc.h"
 #include "env/prune/internal.h"

@@ -1,5 +1,5 @@
-// The metrics that the quantize environment computes from choices: their functions, then their
-// list.
+// The metrics that the `quantize` environment computes from choices: first the functions of
+// metrics, then the list of metrics.
 #include "env/quantize/metrics.h"
 
 #include "base/alloc.h"
@@ -16,8 +16,8 @@
 
 // ---- size_bytes: packed integers, scales, zero points, and float weights ----------------------
 
-// Bytes of a weight: ceil(n * bits / 8), 4 for each scale, and 4 for each zero point if these are
-// not all 0.
+// Bytes of a weight: ceil(n * bits / 8), 4 for each scale, and 4 for each zero point if any zero
+// point is not 0.
 static double packed_size(double elements, int32_t bits, double n_scales, bool is_symmetric) {
     return ceil(elements * bits / 8) + n_scales * (is_symmetric ? 4 : 8);
 }
