@@ -32,6 +32,13 @@ enum msc_status msc_compose_last(struct msc_compose *c, enum msc_op op,
     msc_compose_last(                                                                              \
         c, op, (struct msc_value *[]){__VA_ARGS__},                                                \
         (int)(sizeof((struct msc_value *[]){__VA_ARGS__}) / sizeof(struct msc_value *)))
+// The joints that another operator's translator adds, with these inputs in place of the node's;
+// attributes are still the node's own. `op` is the operator of that translator's rule. The last
+// joint gets the node's name.
+struct msc_value *msc_compose_translate(struct msc_compose *c, msc_onnx_translator translate,
+                                        enum msc_op op, struct msc_value *const inputs[], int n);
+// Defines `v` as the first output of the node.
+enum msc_status msc_compose_end(struct msc_compose *c, struct msc_value *v);
 // Defines another output of the node; call before MSC_COMPOSE_LAST. If `v` is an input of the
 // node, the output is a copy of it.
 void msc_compose_extra(struct msc_compose *c, int output, struct msc_value *v);
@@ -64,6 +71,13 @@ struct msc_value *msc_compose_reduce(struct msc_compose *c, enum msc_op op, stru
                                      int64_t axis);
 // The length of an axis: a scalar of int64.
 struct msc_value *msc_compose_length(struct msc_compose *c, struct msc_value *x, int64_t axis);
+// (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis; beta may be NULL.
+struct msc_value *msc_compose_layer_norm(struct msc_compose *c, struct msc_value *x,
+                                         struct msc_value *gamma, struct msc_value *beta,
+                                         float epsilon);
+// x / sqrt(mean(x^2) + epsilon) over the axes from `first` on, computed in this type.
+struct msc_value *msc_compose_rms_norm(struct msc_compose *c, struct msc_value *x, int64_t first,
+                                       float epsilon, enum msc_dtype dtype);
 // x * sigmoid(alpha * x)
 struct msc_value *msc_compose_swish(struct msc_compose *c, struct msc_value *x, float alpha);
 
