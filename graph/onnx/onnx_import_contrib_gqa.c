@@ -4,7 +4,7 @@
 #include "graph/onnx/onnx_import_attention.h"
 #include "graph/onnx/onnx_import_rotary.h"
 
-#include <string.h>
+#include <math.h>
 
 struct grouped {
     struct msc_attention a;
@@ -32,7 +32,7 @@ static enum msc_status refuse_inputs(const struct msc_onnx_node *n) {
 }
 
 static enum msc_status read_attrs(struct grouped *g, struct msc_onnx_node *n) {
-    int64_t causal, rotary, interleaved, window, is_sliding, smooth, shown;
+    int64_t causal, rotary, interleaved, window, is_sliding, smooth;
     struct msc_attention *a = &g->a;
     MSC_TRY(refuse_inputs(n));
     *a = (struct msc_attention){.c = {.node = n},
@@ -48,7 +48,6 @@ static enum msc_status read_attrs(struct grouped *g, struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__int(&window, n, "local_window_size", -1));
     MSC_TRY(msc_onnx__int(&is_sliding, n, "sliding_window_cache", 0));
     MSC_TRY(msc_onnx__int(&smooth, n, "smooth_softmax", 0));
-    MSC_TRY(msc_onnx__int(&shown, n, "qk_output", 0));
     MSC_TRY(msc_onnx__float(&a->scale, n, "scale", 0.0f));
     MSC_TRY(msc_onnx__float(&a->softcap, n, "softcap", 0.0f));
     a->is_causal = causal != 0;
@@ -226,6 +225,22 @@ static enum msc_status rotate(struct grouped *g) {
     return c->status;
 }
 
+// Output 3: scores, 0 where a key is masked, or probabilities.
+static enum msc_status show(struct grouped *g, struct msc_value *p) {
+    struct msc_compose *c = &g->a.c;
+    int64_t shown;
+    MSC_TRY(msc_onnx__int(&shown, c->node, "qk_output", 0));
+    if (shown == 1) {
+        struct msc_value *low = msc_compose_scalar(c, g->a.dtype, -(double)INFINITY);
+        p = MSC_COMPOSE(c, MSC_OP_WHERE, MSC_COMPOSE(c, MSC_OP_EQUAL, g->a.masked, low),
+                        msc_compose_scalar(c, g->a.dtype, 0), g->a.masked);
+    }
+    if (shown != 0) {
+        msc_compose_extra(c, 3, p);
+    }
+    return c->status;
+}
+
 enum msc_status msc_onnx__group_query_attention(struct msc_onnx_node *n) {
     struct grouped g = {0};
     struct msc_attention *a = &g.a;
@@ -252,10 +267,6 @@ enum msc_status msc_onnx__group_query_attention(struct msc_onnx_node *n) {
     a->k = msc_attention_repeat_heads(a, a->k);
     a->v = msc_attention_repeat_heads(a, a->v);
     struct msc_value *p = msc_attention_probabilities(a);
-    int64_t shown;
-    MSC_TRY(msc_onnx__int(&shown, n, "qk_output", 0));
-    if (shown != 0) {
-        msc_compose_extra(c, 3, shown == 1 ? a->masked : p);
-    }
+    MSC_TRY(show(&g, p));
     return msc_attention_last(a, p);
 }
