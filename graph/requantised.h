@@ -7,6 +7,10 @@
 
 struct msc_arena;
 
+// True for a product with a factor that is dequantised from constant codes, such as a weight in
+// blocks. Such a product computes with floats, whatever the target.
+bool msc_graph__has_stored_factor(const struct msc_graph *g, const struct msc_joint *j);
+
 // Fills class_of [n_tensors] with the first tensor of each tensor's class. MSC_NO_ID if the
 // tensor does not pass as integers: it is inside a fused joint, or the joints on both sides are
 // float.

@@ -148,8 +148,7 @@ static struct msc_value *softmax_with_sink(struct msc_attention *a, struct msc_v
     struct msc_value *sink = msc_compose_cast(c, a->sink, a->softmax_dtype);
     sink = MSC_COMPOSE(c, MSC_OP_BROADCAST_TO, sink, dims);
     msc_onnx__set_int(c->node, "axis", -1);
-    struct msc_value *p =
-        MSC_COMPOSE(c, MSC_OP_SOFTMAX, msc_compose_concat(c, sink, scores, 3));
+    struct msc_value *p = MSC_COMPOSE(c, MSC_OP_SOFTMAX, msc_compose_concat(c, sink, scores, 3));
     return msc_compose_slice(c, p, 3, 1, INT64_MAX, 1);
 }
 
@@ -259,7 +258,8 @@ static enum msc_status read_attrs(struct standard *st, struct msc_onnx_node *n) 
 }
 
 // Appends new keys or values to earlier ones; output `output` of the node is the result.
-static struct msc_value *append(struct msc_attention *a, struct msc_value *x, int past, int output) {
+static struct msc_value *append(struct msc_attention *a, struct msc_value *x, int past,
+                                int output) {
     struct msc_onnx_node *n = a->c.node;
     struct msc_value *earlier = msc_onnx__input(n, past);
     if (earlier != NULL) {

@@ -124,15 +124,16 @@ enum msc_status msc_onnx__fused_matmul(struct msc_onnx_node *n) {
     MSC_TRY(turn(&operands[0], &c, "transA", "transBatchA"));
     MSC_TRY(turn(&operands[1], &c, "transB", "transBatchB"));
     struct msc_value *factor =
-        alpha == 1.0f ? NULL : msc_compose_scalar(&c, msc_compose_shape(&c, operands[0]).dtype, alpha);
+        alpha == 1.0f ? NULL
+                      : msc_compose_scalar(&c, msc_compose_shape(&c, operands[0]).dtype, alpha);
     if (factor != NULL && operands[1]->constant != NULL) {
         operands[1] = MSC_COMPOSE(&c, MSC_OP_MULTIPLY, operands[1], factor);
         factor = NULL;
     }
     struct msc_value *product =
         msc_compose_translate(&c, msc_onnx__matmul, MSC_OP_MATMUL, operands, 2);
-    return msc_compose_end(
-        &c, factor == NULL ? product : MSC_COMPOSE(&c, MSC_OP_MULTIPLY, product, factor));
+    return msc_compose_end(&c, factor == NULL ? product
+                                              : MSC_COMPOSE(&c, MSC_OP_MULTIPLY, product, factor));
 }
 
 enum msc_status msc_onnx__fused_gemm(struct msc_onnx_node *n) {

@@ -53,8 +53,7 @@ static struct msc_value *mask_between(struct msc_compose *c, struct msc_value *m
 
 // Sets what is added to the scores, given the mask and the bias of the node (NULL: none). Masks
 // are [b], [2 * b], [b, t] or [b, s, t]. Call after the keys are known.
-static enum msc_status set_mask(struct contrib *t, struct msc_value *mask,
-                                struct msc_value *bias) {
+static enum msc_status set_mask(struct contrib *t, struct msc_value *mask, struct msc_value *bias) {
     struct msc_attention *a = &t->a;
     struct msc_compose *c = &a->c;
     a->mask = bias;
@@ -109,8 +108,10 @@ static enum msc_status project(struct contrib *t) {
         sizes[i] = given[i];
     }
     if (total < 0 || sizes[0] < 1 || sizes[2] < 1 || sizes[0] + sizes[1] + sizes[2] != total) {
-        return MSC_FAIL(MSC_E_FORMAT, "%lld columns of the weights are not divided among queries, "
-                                      "keys and values", (long long)total);
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%lld columns of the weights are not divided among queries, "
+                        "keys and values",
+                        (long long)total);
     }
     struct msc_value *x = msc_compose_translate(c, msc_onnx__matmul, MSC_OP_MATMUL, n->inputs, 2);
     if (msc_onnx__input(n, 2) != NULL) {

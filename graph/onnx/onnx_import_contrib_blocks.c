@@ -1,6 +1,6 @@
-// Weights of a few bits in blocks: MatMulNBits and GatherBlockQuantized of com.microsoft become a
-// `dequantize` joint with `block_size` over constant codes, and a product or a Gather. Semantics:
-// ONNX Runtime's documentation.
+// Weights of a few bits in blocks. MatMulNBits of com.microsoft becomes a `dequantize` joint with
+// `block_size` over constant codes, and a product. GatherBlockQuantized takes rows of codes, scales
+// and zero points, and dequantises these. Semantics: ONNX Runtime's documentation.
 #include "graph/onnx/onnx_import_compose.h"
 
 // A weight of the node.
@@ -38,8 +38,9 @@ static struct msc_value *unpack(struct blocks *b, const struct msc_array *packed
     }
     int64_t row_bytes = rows > 0 ? msc_array_n_elements(packed) / rows : 0;
     if (msc_array_dtype(packed) != MSC_DTYPE_U8 || row_bytes * 8 < length * b->bits) {
-        c->status = MSC_FAIL(MSC_E_FORMAT, "%s has %lld bytes, expected %lld rows of %lld codes of "
-                                           "%lld bits",
+        c->status = MSC_FAIL(MSC_E_FORMAT,
+                             "%s has %lld bytes, expected %lld rows of %lld codes of "
+                             "%lld bits",
                              name, (long long)msc_array_n_elements(packed), (long long)rows,
                              (long long)length, (long long)b->bits);
         return NULL;
@@ -114,8 +115,7 @@ static enum msc_status read_attrs(struct blocks *b) {
                                     "weight_prepacked %lld, expected 2, 4 or 8 bits, positive "
                                     "numbers and 0",
                                     (long long)b->bits, (long long)b->block_size,
-                                    (long long)b->length, (long long)b->rows,
-                                    (long long)prepacked);
+                                    (long long)b->length, (long long)b->rows, (long long)prepacked);
     }
     return msc_onnx__input(n, 4) == NULL
                ? MSC_OK
@@ -127,9 +127,9 @@ static struct msc_value *turn_parameters(struct blocks *b, int input, const char
     const struct msc_array *array = require_constant(b, input, name);
     int64_t n_blocks = (b->length + b->block_size - 1) / b->block_size;
     if (array != NULL && msc_array_n_elements(array) != b->rows * n_blocks) {
-        b->c.status = MSC_FAIL(MSC_E_FORMAT, "%s has %lld elements, expected %lld", name,
-                               (long long)msc_array_n_elements(array),
-                               (long long)(b->rows * n_blocks));
+        b->c.status =
+            MSC_FAIL(MSC_E_FORMAT, "%s has %lld elements, expected %lld", name,
+                     (long long)msc_array_n_elements(array), (long long)(b->rows * n_blocks));
     }
     struct msc_value *v = b->c.status == MSC_OK ? b->c.node->inputs[input] : NULL;
     v = msc_compose_reshape(&b->c, v, (int64_t[]){b->rows, n_blocks}, 2);
@@ -170,8 +170,9 @@ static struct msc_value *find_weight(struct blocks *b) {
     const struct msc_array *packed = require_constant(b, 1, "B");
     struct msc_value *scales = turn_parameters(b, 2, "scales"), *zeros = NULL;
     struct msc_value *given = msc_onnx__input(n, 3);
-    struct msc_value *codes =
-        c->status == MSC_OK ? unpack(b, packed, n->inputs[1]->name, b->rows, b->length, true) : NULL;
+    struct msc_value *codes = c->status == MSC_OK
+                                  ? unpack(b, packed, n->inputs[1]->name, b->rows, b->length, true)
+                                  : NULL;
     if (given == NULL) {
         zeros = c->status == MSC_OK ? fill(b, scales, 1 << (b->bits - 1)) : NULL;
     } else if (msc_dtype_is_float(msc_compose_shape(c, given).dtype)) {
@@ -240,14 +241,24 @@ enum msc_status msc_onnx__gather_blocks(struct msc_onnx_node *n) {
                                     "expected 2, 4 or 8 bits and blocks along an axis",
                                     (long long)b.bits, (long long)b.block_size, (long long)axis);
     }
-    struct msc_value *codes =
-        unpack_last(&b, 0, "data", msc_array_dim(data, -1) * per_byte), *zeros = NULL;
+    struct msc_value *codes = unpack_last(&b, 0, "data", msc_array_dim(data, -1) * per_byte),
+                     *zeros = NULL;
     if (msc_onnx__input(n, 3) != NULL) {
         zeros = unpack_last(&b, 3, "zero_points", msc_array_dim(scales, -1));
     } else if (is_packed) {
         zeros = fill(&b, n->inputs[2], 1 << (b.bits - 1));
     }
-    struct msc_value *table = dequantize(&b, codes, n->inputs[2], zeros, normal);
-    msc_onnx__set_int(n, "axis", gather_axis);
-    return MSC_COMPOSE_LAST(c, MSC_OP_TAKE, table, n->inputs[1]);
+    struct msc_value *parts[] = {codes, n->inputs[2], zeros};
+    int64_t taken = gather_axis < 0 ? gather_axis + rank : gather_axis;
+    if (taken == normal) {
+        struct msc_value *table = dequantize(&b, codes, parts[1], zeros, normal);
+        msc_onnx__set_int(n, "axis", gather_axis);
+        return MSC_COMPOSE_LAST(c, MSC_OP_TAKE, table, n->inputs[1]);
+    }
+    for (int i = 0; i < 3 && c->status == MSC_OK; i++) {
+        parts[i] = parts[i] == NULL ? NULL : msc_compose_take(c, parts[i], n->inputs[1], taken);
+    }
+    int n_axes = msc_compose_shape(c, n->inputs[1]).n_dims;
+    normal += normal > taken ? n_axes - 1 : 0;
+    return msc_compose_end(c, dequantize(&b, parts[0], parts[1], parts[2], normal));
 }

@@ -138,22 +138,19 @@ static void find_begin(struct grouped *g) {
     if (is_known && total == length) {
         g->begin = msc_compose_ints(c, (int64_t[]){0}, 1);
     } else {
-        g->begin =
-            MSC_COMPOSE(c, MSC_OP_SUBTRACT, g->lengths, msc_compose_length(c, a->q, 2));
+        g->begin = MSC_COMPOSE(c, MSC_OP_SUBTRACT, g->lengths, msc_compose_length(c, a->q, 2));
     }
     g->is_appended = c->status == MSC_OK && g->total < 0 &&
                      (batch == 1 || (is_known && are_all(g->lengths, past + length)));
     if (g->is_appended) {
-        g->begin = msc_compose_reshape(c, msc_compose_length(c, g->past_key, 2),
-                                       (int64_t[]){1}, 1);
+        g->begin = msc_compose_reshape(c, msc_compose_length(c, g->past_key, 2), (int64_t[]){1}, 1);
     }
 }
 
 // Puts new keys or values [b, heads, n, d] behind those of the past that a sequence has. Position
 // i of the result is past[i] before the first new one, new[i - begin] from there on, and 0 after
 // the last.
-static struct msc_value *join_past(struct grouped *g, struct msc_value *past,
-                                   struct msc_value *x) {
+static struct msc_value *join_past(struct grouped *g, struct msc_value *past, struct msc_value *x) {
     struct msc_compose *c = &g->a.c;
     if (g->past_key == NULL || g->is_appended) {
         return g->past_key == NULL ? x : msc_compose_concat(c, past, x, 2);
@@ -175,8 +172,8 @@ static struct msc_value *join_past(struct grouped *g, struct msc_value *past,
     struct msc_value *begin = msc_compose_unsqueeze(c, g->begin, 1);
     struct msc_value *shifted = MSC_COMPOSE(c, MSC_OP_SUBTRACT, index, begin);
     struct msc_value *fresh = MSC_COMPOSE(c, MSC_OP_ADD, shifted, old_length);
-    fresh = MSC_COMPOSE(c, MSC_OP_WHERE, MSC_COMPOSE(c, MSC_OP_LESS, shifted, new_length), fresh,
-                        last);
+    fresh =
+        MSC_COMPOSE(c, MSC_OP_WHERE, MSC_COMPOSE(c, MSC_OP_LESS, shifted, new_length), fresh, last);
     index = MSC_COMPOSE(c, MSC_OP_WHERE, MSC_COMPOSE(c, MSC_OP_LESS, index, begin), index, fresh);
     all = msc_compose_permute(c, msc_compose_concat(c, all, zero, 2), turned, 4);
     // Every sequence has a row of indices, also if one begin serves for all.
@@ -196,9 +193,9 @@ static struct msc_value *find_positions(struct grouped *g) {
         return given;
     }
     struct msc_value *positions = msc_compose_unsqueeze(c, msc_attention_count(c, g->a.q, 2), 0);
-    return g->past_key == NULL ? positions
-                               : MSC_COMPOSE(c, MSC_OP_ADD, positions,
-                                             msc_compose_unsqueeze(c, g->begin, 1));
+    return g->past_key == NULL
+               ? positions
+               : MSC_COMPOSE(c, MSC_OP_ADD, positions, msc_compose_unsqueeze(c, g->begin, 1));
 }
 
 static enum msc_status rotate(struct grouped *g) {

@@ -129,13 +129,13 @@ enum msc_status msc_onnx__quantized_gemm(struct msc_onnx_node *n) {
     inputs[1] = read(&c, 3);
     if (msc_onnx__input(n, 6) != NULL) {
         struct msc_value *scale = MSC_COMPOSE(&c, MSC_OP_MULTIPLY, n->inputs[1], n->inputs[4]);
-        scale = MSC_COMPOSE(&c, MSC_OP_MULTIPLY, scale,
-                            msc_compose_scalar(&c, MSC_DTYPE_F32, alpha));
+        scale =
+            MSC_COMPOSE(&c, MSC_OP_MULTIPLY, scale, msc_compose_scalar(&c, MSC_DTYPE_F32, alpha));
         struct msc_value *bias = msc_compose_cast(&c, n->inputs[6], MSC_DTYPE_F32);
         inputs[2] = MSC_COMPOSE(&c, MSC_OP_MULTIPLY, bias, scale);
     }
-    struct msc_value *y = msc_compose_translate(&c, msc_onnx__gemm, MSC_OP_GEMM, inputs,
-                                                inputs[2] == NULL ? 2 : 3);
+    struct msc_value *y =
+        msc_compose_translate(&c, msc_onnx__gemm, MSC_OP_GEMM, inputs, inputs[2] == NULL ? 2 : 3);
     return msc_onnx__input(n, 7) == NULL ? msc_compose_end(&c, y) : write(&c, y, 7, 0);
 }
 

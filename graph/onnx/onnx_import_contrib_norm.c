@@ -57,6 +57,5 @@ enum msc_status msc_onnx__embed_layer_norm(struct msc_onnx_node *n) {
         msc_onnx__set_bool(n, "keepdims", false);
         msc_compose_extra(&c, 1, MSC_COMPOSE(&c, MSC_OP_SUM, mask));
     }
-    return msc_compose_end(&c,
-                           msc_compose_layer_norm(&c, x, n->inputs[5], n->inputs[6], epsilon));
+    return msc_compose_end(&c, msc_compose_layer_norm(&c, x, n->inputs[5], n->inputs[6], epsilon));
 }
