@@ -95,6 +95,9 @@ static const Onnx__AttributeProto *attribute(const Onnx__NodeProto *n, const cha
 static const char *node_outside(const Onnx__NodeProto *n) {
     const Onnx__AttributeProto *mode = attribute(n, "training_mode");
     bool is_standard = n->domain == NULL || n->domain[0] == '\0';
+    if (!is_standard && strcmp(n->domain, "com.microsoft") == 0) {
+        return NULL;
+    }
     if (!is_standard) {
         return strstr(n->domain, "training") != NULL ? "training" : "another operator domain";
     }
