@@ -130,9 +130,9 @@ struct msc_value *msc_compose_length(struct msc_compose *c, struct msc_value *x,
     return msc_compose_take(c, dims, msc_compose_scalar(c, MSC_DTYPE_I64, (double)axis), 0);
 }
 
-struct msc_value *msc_compose_layer_norm(struct msc_compose *c, struct msc_value *x,
-                                         struct msc_value *gamma, struct msc_value *beta,
-                                         float epsilon) {
+enum msc_status msc_compose_last_norm(struct msc_compose *c, struct msc_value *x,
+                                      struct msc_value *gamma, struct msc_value *beta,
+                                      float epsilon) {
     enum msc_dtype dtype = msc_compose_shape(c, x).dtype;
     struct msc_value *mean = msc_compose_reduce(c, MSC_OP_MEAN, x, -1);
     struct msc_value *centred = MSC_COMPOSE(c, MSC_OP_SUBTRACT, x, mean);
@@ -140,8 +140,9 @@ struct msc_value *msc_compose_layer_norm(struct msc_compose *c, struct msc_value
     variance = msc_compose_reduce(c, MSC_OP_MEAN, variance, -1);
     variance = MSC_COMPOSE(c, MSC_OP_ADD, variance, msc_compose_scalar(c, dtype, epsilon));
     x = MSC_COMPOSE(c, MSC_OP_DIVIDE, centred, MSC_COMPOSE(c, MSC_OP_SQRT, variance));
-    x = MSC_COMPOSE(c, MSC_OP_MULTIPLY, x, gamma);
-    return beta == NULL ? x : MSC_COMPOSE(c, MSC_OP_ADD, x, beta);
+    return beta == NULL
+               ? MSC_COMPOSE_LAST(c, MSC_OP_MULTIPLY, x, gamma)
+               : MSC_COMPOSE_LAST(c, MSC_OP_ADD, MSC_COMPOSE(c, MSC_OP_MULTIPLY, x, gamma), beta);
 }
 
 struct msc_value *msc_compose_rms_norm(struct msc_compose *c, struct msc_value *x, int64_t first,

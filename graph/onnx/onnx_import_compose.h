@@ -37,6 +37,11 @@ enum msc_status msc_compose_last(struct msc_compose *c, enum msc_op op,
 // joint gets the node's name.
 struct msc_value *msc_compose_translate(struct msc_compose *c, msc_onnx_translator translate,
                                         enum msc_op op, struct msc_value *const inputs[], int n);
+// Adds (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis as the first output
+// of the node; beta may be NULL.
+enum msc_status msc_compose_last_norm(struct msc_compose *c, struct msc_value *x,
+                                      struct msc_value *gamma, struct msc_value *beta,
+                                      float epsilon);
 // Defines `v` as the first output of the node.
 enum msc_status msc_compose_end(struct msc_compose *c, struct msc_value *v);
 // Defines another output of the node; call before MSC_COMPOSE_LAST. If `v` is an input of the
@@ -71,10 +76,6 @@ struct msc_value *msc_compose_reduce(struct msc_compose *c, enum msc_op op, stru
                                      int64_t axis);
 // The length of an axis: a scalar of int64.
 struct msc_value *msc_compose_length(struct msc_compose *c, struct msc_value *x, int64_t axis);
-// (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis; beta may be NULL.
-struct msc_value *msc_compose_layer_norm(struct msc_compose *c, struct msc_value *x,
-                                         struct msc_value *gamma, struct msc_value *beta,
-                                         float epsilon);
 // x / sqrt(mean(x^2) + epsilon) over the axes from `first` on, computed in this type.
 struct msc_value *msc_compose_rms_norm(struct msc_compose *c, struct msc_value *x, int64_t first,
                                        float epsilon, enum msc_dtype dtype);

@@ -17,8 +17,7 @@ enum msc_status msc_onnx__skip_layer_norm(struct msc_onnx_node *n) {
     float epsilon;
     MSC_TRY(msc_onnx__float(&epsilon, n, "epsilon", 1e-12f));
     struct msc_value *x = add_skip(&c, msc_onnx__input(n, 4));
-    return msc_compose_end(
-        &c, msc_compose_layer_norm(&c, x, n->inputs[2], msc_onnx__input(n, 3), epsilon));
+    return msc_compose_last_norm(&c, x, n->inputs[2], msc_onnx__input(n, 3), epsilon);
 }
 
 enum msc_status msc_onnx__skip_rms_norm(struct msc_onnx_node *n) {
@@ -57,5 +56,5 @@ enum msc_status msc_onnx__embed_layer_norm(struct msc_onnx_node *n) {
         msc_onnx__set_bool(n, "keepdims", false);
         msc_compose_extra(&c, 1, MSC_COMPOSE(&c, MSC_OP_SUM, mask));
     }
-    return msc_compose_end(&c, msc_compose_layer_norm(&c, x, n->inputs[5], n->inputs[6], epsilon));
+    return msc_compose_last_norm(&c, x, n->inputs[5], n->inputs[6], epsilon);
 }

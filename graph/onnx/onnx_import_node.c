@@ -399,6 +399,10 @@ enum msc_status msc_onnx__add_last(struct msc_onnx_node *n, enum msc_op op,
 
 enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *v) {
     struct msc_onnx_value value = {.value = v};
+    struct msc_graph *g = n->import->builder.graph;
+    if (!msc_value_is_constant(v) && g->tensors[v->tensor]->tensor.alias[0] == '\0') {
+        MSC_TRY(msc_graph_set_alias(g, v->tensor, n->proto->output[0]));
+    }
     MSC_TRY(msc_onnx__define(n->import, n->proto->output[0], value));
     return define_unavailable(n, 1);
 }
