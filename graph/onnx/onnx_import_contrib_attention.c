@@ -104,10 +104,12 @@ static enum msc_status project(struct contrib *t) {
     int64_t total = msc_onnx__shape(n, n->inputs[1]).dims[1];
     int64_t sizes[3] = {total / 3, total / 3, total / 3};
     MSC_TRY(msc_onnx__ints(&given, &n_given, n, "qkv_hidden_sizes"));
-    for (int i = 0; i < 3 && n_given == 3; i++) {
-        sizes[i] = given[i];
+    bool fits = total > 0;
+    for (int i = 0; i < 3; i++) {
+        sizes[i] = n_given == 3 ? given[i] : sizes[i];
+        fits = fits && sizes[i] >= 1 && sizes[i] <= total;
     }
-    if (total < 0 || sizes[0] < 1 || sizes[2] < 1 || sizes[0] + sizes[1] + sizes[2] != total) {
+    if (!fits || sizes[0] + sizes[1] + sizes[2] != total) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%lld columns of the weights are not divided among queries, "
                         "keys and values",

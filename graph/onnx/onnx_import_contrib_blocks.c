@@ -3,6 +3,8 @@
 // and zero points, and dequantises these. Semantics: ONNX Runtime's documentation.
 #include "graph/onnx/onnx_import_compose.h"
 
+#include <assert.h>
+
 // A weight of the node.
 struct blocks {
     struct msc_compose c;
@@ -37,7 +39,12 @@ static struct msc_value *unpack(struct blocks *b, const struct msc_array *packed
         return NULL;
     }
     int64_t row_bytes = rows > 0 ? msc_array_n_elements(packed) / rows : 0;
-    if (msc_array_dtype(packed) != MSC_DTYPE_U8 || row_bytes * 8 < length * b->bits) {
+    if (msc_array_dtype(packed) != MSC_DTYPE_U8) {
+        c->status = MSC_FAIL(MSC_E_FORMAT, "%s is %s, expected uint8", name,
+                             msc_dtype_name(msc_array_dtype(packed)));
+        return NULL;
+    }
+    if (row_bytes * 8 < length * b->bits) {
         c->status = MSC_FAIL(MSC_E_FORMAT,
                              "%s has %lld bytes, expected %lld rows of %lld codes of "
                              "%lld bits",
@@ -101,6 +108,10 @@ static struct msc_value *dequantize(struct blocks *b, struct msc_value *codes,
 
 // ---- MatMulNBits ------------------------------------------------------------------------------
 
+static bool is_length(int64_t x) {
+    return x >= 1 && x <= INT32_MAX;
+}
+
 static enum msc_status read_attrs(struct blocks *b) {
     struct msc_onnx_node *n = b->c.node;
     int64_t prepacked;
@@ -109,11 +120,12 @@ static enum msc_status read_attrs(struct blocks *b) {
     MSC_TRY(msc_onnx__int(&b->length, n, "K", 0));
     MSC_TRY(msc_onnx__int(&b->rows, n, "N", 0));
     MSC_TRY(msc_onnx__int(&prepacked, n, "weight_prepacked", 0));
-    if ((b->bits != 2 && b->bits != 4 && b->bits != 8) || b->block_size < 1 || b->length < 1 ||
-        b->rows < 1 || prepacked != 0) {
+    bool has_bits = b->bits == 2 || b->bits == 4 || b->bits == 8;
+    if (!has_bits || !is_length(b->block_size) || !is_length(b->length) || !is_length(b->rows) ||
+        prepacked != 0) {
         return MSC_ONNX_UNSUPPORTED("bits is %lld, block_size %lld, K %lld, N %lld and "
-                                    "weight_prepacked %lld, expected 2, 4 or 8 bits, positive "
-                                    "numbers and 0",
+                                    "weight_prepacked %lld, expected 2, 4 or 8 bits, lengths of 1 "
+                                    "to 2^31 - 1, and 0",
                                     (long long)b->bits, (long long)b->block_size,
                                     (long long)b->length, (long long)b->rows, (long long)prepacked);
     }
@@ -133,7 +145,9 @@ static struct msc_value *turn_parameters(struct blocks *b, int input, const char
     }
     struct msc_value *v = b->c.status == MSC_OK ? b->c.node->inputs[input] : NULL;
     v = msc_compose_reshape(&b->c, v, (int64_t[]){b->rows, n_blocks}, 2);
-    return msc_compose_permute(&b->c, v, (int64_t[]){1, 0}, 2);
+    v = msc_compose_permute(&b->c, v, (int64_t[]){1, 0}, 2);
+    assert(v == NULL || v->constant != NULL); // the builder folds moves of constants
+    return v;
 }
 
 // Zero points may be floats. Then (code - zero point) * scale is computed here, one float each.
@@ -142,6 +156,7 @@ static struct msc_value *with_float_zeros(struct blocks *b, struct msc_value *co
     const int64_t dims[2] = {b->length, b->rows};
     struct msc_compose *c = &b->c;
     struct msc_array *weight;
+    enum msc_dtype dtype = msc_compose_shape(c, scales).dtype;
     scales = msc_compose_cast(c, scales, MSC_DTYPE_F32);
     zeros = msc_compose_cast(c, zeros, MSC_DTYPE_F32);
     if (c->status == MSC_OK) {
@@ -159,7 +174,7 @@ static struct msc_value *with_float_zeros(struct blocks *b, struct msc_value *co
             to[i * b->rows + r] = ((float)code[i * b->rows + r] - zero[at]) * scale[at];
         }
     }
-    return constant(c, codes->name, weight);
+    return msc_compose_cast(c, constant(c, codes->name, weight), dtype);
 }
 
 // The weight [K, N].
@@ -233,16 +248,15 @@ enum msc_status msc_onnx__gather_blocks(struct msc_onnx_node *n) {
     MSC_TRY(c->status);
     int rank = msc_array_n_dims(data);
     bool is_packed = msc_array_dtype(data) == MSC_DTYPE_U8 && n->inputs[0]->format[0] == '\0';
-    int64_t per_byte = is_packed && b.bits > 0 ? 8 / b.bits : 1;
     int64_t normal = axis < 0 ? axis + rank : axis;
     if (rank < 1 || normal < 0 || normal >= rank || b.block_size < 1 ||
-        (is_packed && b.bits != 2 && b.bits != 4 && b.bits != 8)) {
+        (b.bits != 2 && b.bits != 4 && b.bits != 8)) {
         return MSC_ONNX_UNSUPPORTED("bits is %lld, block_size %lld and quantize_axis %lld, "
                                     "expected 2, 4 or 8 bits and blocks along an axis",
                                     (long long)b.bits, (long long)b.block_size, (long long)axis);
     }
-    struct msc_value *codes = unpack_last(&b, 0, "data", msc_array_dim(data, -1) * per_byte),
-                     *zeros = NULL;
+    int64_t length = msc_array_dim(data, -1) * (is_packed ? 8 / b.bits : 1);
+    struct msc_value *codes = unpack_last(&b, 0, "data", length), *zeros = NULL;
     if (msc_onnx__input(n, 3) != NULL) {
         zeros = unpack_last(&b, 3, "zero_points", msc_array_dim(scales, -1));
     } else if (is_packed) {

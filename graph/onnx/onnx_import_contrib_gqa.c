@@ -54,7 +54,9 @@ static enum msc_status read_attrs(struct grouped *g, struct msc_onnx_node *n) {
     a->left_window = window > 0 ? window - 1 : -1;
     g->is_rotary = rotary != 0;
     g->is_interleaved = interleaved != 0;
-    if (g->heads < 1 || g->key_heads < 1 || is_sliding != 0) {
+    bool has_heads =
+        g->heads >= 1 && g->heads <= INT32_MAX && g->key_heads >= 1 && g->key_heads <= INT32_MAX;
+    if (!has_heads || is_sliding != 0) {
         return MSC_ONNX_UNSUPPORTED("num_heads is %lld, kv_num_heads %lld and "
                                     "sliding_window_cache %lld, expected heads and 0",
                                     (long long)g->heads, (long long)g->key_heads,

@@ -51,8 +51,13 @@ static enum msc_status split(struct tensor *t, int64_t heads, int64_t width) {
     t->rank = shape.n_dims;
     t->has_sequence_first = shape.n_dims == 3;
     if (shape.n_dims == 3 && length > 0 && (heads > 0 || width > 0)) {
+        int64_t part = heads > 0 ? heads : width;
+        if (length % part != 0) {
+            return MSC_FAIL(MSC_E_FORMAT, "%lld values cannot be divided into heads of %lld",
+                            (long long)length, (long long)(heads > 0 ? length / heads : width));
+        }
         heads = heads > 0 ? heads : length / width;
-        width = heads > 0 ? length / heads : 0;
+        width = length / heads;
         t->x = msc_compose_reshape(&t->c, t->x, (int64_t[]){0, 0, heads, width}, 4);
     } else if (shape.n_dims != 4 || length < 0) {
         return MSC_FAIL(MSC_E_FORMAT, "expected an input of 3 dimensions and num_heads, or of 4 "
@@ -110,8 +115,10 @@ enum msc_status msc_onnx__contrib_rotary_embedding(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__int(&rotated, n, "rotary_embedding_dim", 0));
     MSC_TRY(msc_onnx__int(&is_packed, n, "is_packed_batching", 0));
     int64_t half = msc_onnx__shape(n, n->inputs[2]).dims[1];
-    if (is_packed != 0) {
-        return MSC_ONNX_UNSUPPORTED("is_packed_batching is %lld, expected 0", (long long)is_packed);
+    if (is_packed != 0 || half < 1 || half > INT32_MAX) {
+        return MSC_ONNX_UNSUPPORTED("is_packed_batching is %lld, and the cache has %lld columns, "
+                                    "expected 0, and a known number",
+                                    (long long)is_packed, (long long)half);
     }
     r.is_interleaved = interleaved != 0;
     r.size = 2 * half;

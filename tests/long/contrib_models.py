@@ -414,6 +414,18 @@ def check_quantised(checks, name, path, feeds):
     checks.expect(f"{name}: quantised outputs", error < 0.1, error)
 
 
+def check_blocks(checks, path):
+    """The written model has the codes of the original in 4 bits, and onnxruntime fuses its products again."""
+    def count(model):
+        return sum(n.op_type == "MatMulNBits" for n in onnx.load(model).graph.node)
+
+    session_of("small.onnx", LEVELS["all"], "small.all.onnx")
+    checks.expect("blocks are fused again", count("small.all.onnx") == count(path) > 0,
+                  (count("small.all.onnx"), count(path)))
+    codes = [t for t in onnx.load("small.onnx").graph.initializer if t.data_type == onnx.TensorProto.UINT4]
+    checks.expect("codes take 4 bits", len(codes) >= count(path), len(codes))
+
+
 def check_models(checks):
     for name, (make, *wanted) in MODELS.items():
         net, outputs = make()
@@ -423,8 +435,10 @@ def check_models(checks):
             written = f"{name}.{level}.onnx"
             session_of(f"{name}.onnx", number, written)
             compare(checks, f"{name} at level {level}", written, net.feeds, step, operators)
-        if name in ("bert", "resnet"):
+        if name in ("bert", "resnet", "decoder"):
             check_quantised(checks, name, f"{name}.extended.onnx", net.feeds)
+        if name == "decoder":
+            check_blocks(checks, f"{name}.extended.onnx")
         if name in ("bert", "gpt2") and sympy is None:
             print(f"skipped: {name} by transformers, because Python lacks sympy")
         elif name in ("bert", "gpt2"):
