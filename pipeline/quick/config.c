@@ -8,8 +8,8 @@
 #include <string.h>
 
 // The choices of the space, in the order of enum msc_quick_choice. If a choice names no observer,
-// weights get the range of their values or, if it has a rounding method, the range that suits the
-// method; activations get the range of least squared error.
+// activations get the range of least squared error. Weights then get the range that suits the
+// choice's rounding method or, without a rounding method, the range of their values.
 static const char choices[] =
     "[{\"bits\": 8}, {\"bits\": 8, \"rounding\": \"descent\"},"
     " {\"bits\": 8, \"rounding\": \"descent\", \"correct\": \"affine\"},"
@@ -53,7 +53,7 @@ static enum msc_status split_names(cJSON *list, const char *text, const char *op
     return MSC_OK;
 }
 
-// Adds the names as a list, or the given JSON; nothing if there are none.
+// Adds the names as a list, or the given JSON. Without names, adds nothing.
 static enum msc_status add_names(cJSON *env, const char *key, const struct msc_quick_names *names,
                                  const char *option) {
     cJSON *list = NULL;
@@ -127,7 +127,7 @@ static enum msc_status add_section(cJSON *config, const struct msc_quick_options
     return add_env(entry, o);
 }
 
-// Checked here so that errors name the options, not keys of a configuration.
+// Checks options here, so that errors name the options and not keys of a configuration.
 static enum msc_status check_options(const struct msc_quick_options *o) {
     const struct msc_target *target = NULL;
     MSC_TRY(o->target ? msc_target_get(&target, o->target, "quantize: --target") : MSC_OK);
