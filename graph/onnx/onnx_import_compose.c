@@ -92,6 +92,16 @@ struct msc_value *msc_compose_permute(struct msc_compose *c, struct msc_value *x
     return MSC_COMPOSE(c, MSC_OP_PERMUTE_DIMS, x);
 }
 
+struct msc_value *msc_compose_move(struct msc_compose *c, struct msc_value *x, int from, int to) {
+    int64_t axes[MSC_MAX_DIMS];
+    int rank = msc_compose_shape(c, x).n_dims;
+    for (int i = 0, k = 0; i < rank; i++) {
+        k += k == from;
+        axes[i] = i == to ? from : k++;
+    }
+    return msc_compose_permute(c, x, axes, rank);
+}
+
 struct msc_value *msc_compose_unsqueeze(struct msc_compose *c, struct msc_value *x, int64_t axis) {
     msc_onnx__set_ints(c->node, "axis", &axis, 1);
     return MSC_COMPOSE(c, MSC_OP_EXPAND_DIMS, x);

@@ -62,6 +62,8 @@ struct msc_value *msc_compose_reshape(struct msc_compose *c, struct msc_value *x
                                       const int64_t dims[], int n);
 struct msc_value *msc_compose_permute(struct msc_compose *c, struct msc_value *x,
                                       const int64_t axes[], int n);
+// Moves the axis `from` to the place `to`; the others keep their order.
+struct msc_value *msc_compose_move(struct msc_compose *c, struct msc_value *x, int from, int to);
 // Inserts an axis of length 1 at index `axis` of the result.
 struct msc_value *msc_compose_unsqueeze(struct msc_compose *c, struct msc_value *x, int64_t axis);
 // Every `step`-th element along the axis, from `begin` to before `end`.

@@ -87,17 +87,6 @@ static enum msc_status find_activation(const struct activation **out,
 
 // ---- Products and convolutions ----------------------------------------------------------------
 
-// Moves the axis `from` to the place `to`.
-static struct msc_value *move_axis(struct msc_compose *c, struct msc_value *x, int from, int to) {
-    int64_t axes[MSC_MAX_DIMS];
-    int rank = msc_compose_shape(c, x).n_dims;
-    for (int i = 0, k = 0; i < rank; i++) {
-        k += k == from;
-        axes[i] = i == to ? from : k++;
-    }
-    return msc_compose_permute(c, x, axes, rank);
-}
-
 // Swaps the last two axes. With `is_batch`, the first axis becomes the last but one before that,
 // and the axes between move to the front.
 static enum msc_status turn(struct msc_value **x, struct msc_compose *c, const char *key,
@@ -107,10 +96,10 @@ static enum msc_status turn(struct msc_value **x, struct msc_compose *c, const c
     MSC_TRY(msc_onnx__int(&is_turned, c->node, key, 0));
     MSC_TRY(msc_onnx__int(&is_batch, c->node, batch_key, 0));
     if (is_batch != 0 && rank > 2) {
-        *x = move_axis(c, *x, 0, rank - 2);
+        *x = msc_compose_move(c, *x, 0, rank - 2);
     }
     if (is_turned != 0 && rank > 1) {
-        *x = move_axis(c, *x, rank - 2, rank - 1);
+        *x = msc_compose_move(c, *x, rank - 2, rank - 1);
     }
     return c->status;
 }
@@ -129,6 +118,10 @@ enum msc_status msc_onnx__fused_matmul(struct msc_onnx_node *n) {
     if (factor != NULL && operands[1]->constant != NULL) {
         operands[1] = MSC_COMPOSE(&c, MSC_OP_MULTIPLY, operands[1], factor);
         factor = NULL;
+    }
+    MSC_TRY(c.status);
+    if (operands[1]->constant != NULL) {
+        operands[1]->name = n->inputs[1]->name; // also of a weight that was turned or scaled
     }
     struct msc_value *product =
         msc_compose_translate(&c, msc_onnx__matmul, MSC_OP_MATMUL, operands, 2);
@@ -183,13 +176,13 @@ enum msc_status msc_onnx__nhwc(struct msc_onnx_node *n) {
     if (rank < 3) {
         return MSC_FAIL(MSC_E_FORMAT, "the input has %d dimensions, expected 3 or more", rank);
     }
-    inputs[0] = move_axis(&c, inputs[0], rank - 1, 1);
+    inputs[0] = msc_compose_move(&c, inputs[0], rank - 1, 1);
     if (is_conv) {
-        inputs[1] = move_axis(&c, inputs[1], rank - 1, 1);
+        inputs[1] = msc_compose_move(&c, inputs[1], rank - 1, 1);
     }
     struct msc_value *x = msc_compose_translate(&c, is_conv ? msc_onnx__conv : msc_onnx__pool,
                                                 n->rule.op, inputs, n->n_inputs);
-    return msc_compose_end(&c, move_axis(&c, x, 1, rank - 1));
+    return msc_compose_end(&c, msc_compose_move(&c, x, 1, rank - 1));
 }
 
 // ---- Gelu -------------------------------------------------------------------------------------

@@ -146,7 +146,10 @@ static struct msc_value *turn_parameters(struct blocks *b, int input, const char
     struct msc_value *v = b->c.status == MSC_OK ? b->c.node->inputs[input] : NULL;
     v = msc_compose_reshape(&b->c, v, (int64_t[]){b->rows, n_blocks}, 2);
     v = msc_compose_permute(&b->c, v, (int64_t[]){1, 0}, 2);
-    assert(v == NULL || v->constant != NULL); // the builder folds moves of constants
+    if (v != NULL) {
+        assert(v->constant != NULL); // the builder folds moves of constants
+        v->name = b->c.node->inputs[input]->name;
+    }
     return v;
 }
 

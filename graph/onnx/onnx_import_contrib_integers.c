@@ -47,15 +47,13 @@ enum msc_status msc_onnx__quantized_unary(struct msc_onnx_node *n) {
     return write(&c, MSC_COMPOSE(&c, n->rule.op, x), 3, 0);
 }
 
-// Moves the channels, which are the last axis, to axis 1 or, if `is_back`, from there.
-static struct msc_value *move_channels(struct msc_compose *c, struct msc_value *x, bool is_back) {
-    int64_t axes[MSC_MAX_DIMS];
-    int rank = msc_compose_shape(c, x).n_dims;
-    for (int i = 0; i < rank; i++) {
-        bool is_moved = i == (is_back ? rank - 1 : 1);
-        axes[i] = i == 0 ? 0 : is_moved ? (is_back ? 1 : rank - 1) : i + (is_back ? 1 : -1);
-    }
-    return msc_compose_permute(c, x, axes, rank);
+// Channels that are the last axis become axis 1, and go back.
+static struct msc_value *channels_first(struct msc_compose *c, struct msc_value *x) {
+    return msc_compose_move(c, x, msc_compose_shape(c, x).n_dims - 1, 1);
+}
+
+static struct msc_value *channels_last(struct msc_compose *c, struct msc_value *x) {
+    return msc_compose_move(c, x, 1, msc_compose_shape(c, x).n_dims - 1);
 }
 
 enum msc_status msc_onnx__quantized_pool(struct msc_onnx_node *n) {
@@ -64,11 +62,11 @@ enum msc_status msc_onnx__quantized_pool(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__require(n, 1 << 0 | 1 << 1 | 1 << 3));
     MSC_TRY(msc_onnx__int(&is_last, n, "channels_last", 0));
     struct msc_value *x = read(&c, 0);
-    x = is_last != 0 ? move_channels(&c, x, false) : x;
+    x = is_last != 0 ? channels_first(&c, x) : x;
     bool is_global = n->rule.op == MSC_OP_GLOBAL_AVG_POOL;
     x = msc_compose_translate(&c, is_global ? msc_onnx__global_pool : msc_onnx__pool, n->rule.op,
                               &x, 1);
-    x = is_last != 0 ? move_channels(&c, x, true) : x;
+    x = is_last != 0 ? channels_last(&c, x) : x;
     return write(&c, x, 3, 0);
 }
 
@@ -108,10 +106,10 @@ enum msc_status msc_onnx__quantized_conv(struct msc_onnx_node *n) {
         return msc_onnx__conv_integer(n);
     }
     memcpy(inputs, n->inputs, (size_t)n->n_inputs * sizeof(inputs[0]));
-    inputs[0] = move_channels(&c, inputs[0], false);
+    inputs[0] = channels_first(&c, inputs[0]);
     struct msc_value *y =
         msc_compose_translate(&c, msc_onnx__conv_integer, n->rule.op, inputs, n->n_inputs);
-    return msc_compose_end(&c, move_channels(&c, y, true));
+    return msc_compose_end(&c, channels_last(&c, y));
 }
 
 // ---- Products ---------------------------------------------------------------------------------
