@@ -158,13 +158,14 @@ enum msc_status msc_compose_last_norm(struct msc_compose *c, struct msc_value *x
 struct msc_value *msc_compose_rms_norm(struct msc_compose *c, struct msc_value *x, int64_t first,
                                        float epsilon, enum msc_dtype dtype) {
     int64_t axes[MSC_MAX_DIMS];
+    int n_axes = 0;
     struct msc_onnx_shape shape = msc_compose_shape(c, x);
     for (int64_t i = first; i < shape.n_dims; i++) {
-        axes[i - first] = i;
+        axes[n_axes++] = i;
     }
     x = msc_compose_cast(c, x, dtype);
     struct msc_value *square = MSC_COMPOSE(c, MSC_OP_MULTIPLY, x, x);
-    msc_onnx__set_ints(c->node, "axis", axes, (int)(shape.n_dims - first));
+    msc_onnx__set_ints(c->node, "axis", axes, n_axes);
     msc_onnx__set_bool(c->node, "keepdims", true);
     square = MSC_COMPOSE(c, MSC_OP_MEAN, square);
     square = MSC_COMPOSE(c, MSC_OP_ADD, square, msc_compose_scalar(c, dtype, epsilon));

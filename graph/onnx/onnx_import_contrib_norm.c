@@ -25,6 +25,9 @@ enum msc_status msc_onnx__skip_rms_norm(struct msc_onnx_node *n) {
     float epsilon;
     MSC_TRY(msc_onnx__float(&epsilon, n, "epsilon", 1e-12f));
     int rank = msc_onnx__shape(n, n->inputs[0]).n_dims;
+    if (rank < 1) {
+        return MSC_FAIL(MSC_E_FORMAT, "the input has 0 dimensions, expected 1 or more");
+    }
     struct msc_value *x = add_skip(&c, msc_onnx__input(n, 3));
     x = msc_compose_rms_norm(&c, x, rank - 1, epsilon, MSC_DTYPE_F32);
     return MSC_COMPOSE_LAST(&c, MSC_OP_MULTIPLY, x, n->inputs[2]);
