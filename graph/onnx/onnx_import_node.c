@@ -10,7 +10,7 @@ const Onnx__AttributeProto *msc_onnx__attribute(const struct msc_onnx_node *n, c
     for (size_t i = 0; i < n->proto->n_attribute; i++) {
         const Onnx__AttributeProto *a = n->proto->attribute[i];
         if (a->name != NULL && strcmp(a->name, name) == 0) {
-            return a;
+            return msc_onnx__resolve(n->import->call, a);
         }
     }
     return NULL;
@@ -302,6 +302,12 @@ bool msc_onnx__scalar(double *out, const struct msc_value *v) {
     return true;
 }
 
+// The path of the node's module; NULL: the default scope.
+static const char *find_scope(const struct msc_onnx_node *n) {
+    const char *path = n->import->modules[n->import->node].path;
+    return path != NULL && path[0] != '\0' ? path : NULL;
+}
+
 const char *msc_onnx__joint_name(const struct msc_onnx_node *n) {
     const char *name = msc_onnx__full_name(n->import, n->proto);
     if (name == NULL || name[0] == '\0' ||
@@ -317,6 +323,7 @@ enum msc_status msc_onnx__add_helpers(struct msc_value *outputs[], int n_outputs
     static const char *const unnamed[] = {"", "", "", ""};
     struct msc_builder_joint joint = {
         .op = op,
+        .scope = find_scope(n),
         .n_operands = n_operands,
         .operands = operands,
         .n_attrs = n->n_attrs,
@@ -352,20 +359,25 @@ static enum msc_status define_unavailable(struct msc_onnx_node *n, size_t first)
 enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
                                    struct msc_value *const operands[], int n_operands,
                                    int n_outputs) {
-    const char *unnamed = "";
     struct msc_builder *b = &n->import->builder;
     n_outputs = n->result != NULL ? 1 : n_outputs;
     struct msc_value **outputs = msc_arena_array(&b->arena, (size_t)n_outputs, sizeof(*outputs));
-    MSC_TRY(MSC_ALLOCATED(outputs));
+    const char **aliases = msc_arena_array(&b->arena, (size_t)n_outputs, sizeof(*aliases));
+    MSC_TRY(MSC_ALLOCATED(outputs && aliases));
+    for (int i = 0; i < n_outputs; i++) {
+        aliases[i] = n->result != NULL ? "" : msc_onnx__alias(n->import, n->proto->output[i]);
+        MSC_TRY(MSC_ALLOCATED(aliases[i]));
+    }
     struct msc_builder_joint joint = {
         .op = op,
         .name = msc_onnx__joint_name(n),
+        .scope = find_scope(n),
         .n_operands = n_operands,
         .operands = operands,
         .n_attrs = n->n_attrs,
         .attrs = n->attrs,
         .n_outputs = n_outputs,
-        .aliases = n->result != NULL ? &unnamed : (const char *const *)n->proto->output,
+        .aliases = aliases,
         .stays = n->stays,
         .n_graphs = n->n_graphs,
         .graphs = n->graphs,
@@ -401,7 +413,9 @@ enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *
     struct msc_onnx_value value = {.value = v};
     struct msc_graph *g = n->import->builder.graph;
     if (!msc_value_is_constant(v) && g->tensors[v->tensor]->tensor.alias[0] == '\0') {
-        MSC_TRY(msc_graph_set_alias(g, v->tensor, n->proto->output[0]));
+        const char *alias = msc_onnx__alias(n->import, n->proto->output[0]);
+        MSC_TRY(MSC_ALLOCATED(alias));
+        MSC_TRY(msc_graph_set_alias(g, v->tensor, alias));
     }
     MSC_TRY(msc_onnx__define(n->import, n->proto->output[0], value));
     return define_unavailable(n, 1);

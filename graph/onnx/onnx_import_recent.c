@@ -1,6 +1,6 @@
 // Operators that ONNX added since opset 23 and that are formulas of other operators: RMS
 // normalisation, Swish, SwiGLU and causal convolution. Formulas: ONNX's specification of each
-// operator.
+// operator. Also attributes that older operators have since opset 23.
 #include "graph/onnx/onnx_import_compose.h"
 
 #include <string.h>
@@ -86,4 +86,18 @@ enum msc_status msc_onnx__causal_conv(struct msc_onnx_node *n) {
     }
     x = msc_compose_joint(&c, op, operands, bias == NULL ? 2 : 3);
     return MSC_COMPOSE_LAST(&c, MSC_OP_MULTIPLY, x, MSC_COMPOSE(&c, MSC_OP_SIGMOID, x));
+}
+
+// ---- Newer attributes -------------------------------------------------------------------------
+
+// Narrow floats are counted up in a wider type.
+enum msc_status msc_onnx__range(struct msc_onnx_node *n) {
+    int64_t stash;
+    enum msc_dtype dtype = msc_onnx__shape(n, n->inputs[0]).dtype;
+    MSC_TRY(msc_onnx__int(&stash, n, "stash_type", MSC_ONNX_FLOAT));
+    bool is_narrow = dtype == MSC_DTYPE_F16 || dtype == MSC_DTYPE_BF16;
+    if (is_narrow && stash != MSC_ONNX_FLOAT && stash != MSC_ONNX_DOUBLE) {
+        return MSC_ONNX_UNSUPPORTED("stash_type is %lld, expected 1 (float32)", (long long)stash);
+    }
+    return msc_onnx__direct(n);
 }

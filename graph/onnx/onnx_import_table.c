@@ -64,6 +64,7 @@ static const struct msc_onnx_rule rules[] = {
     {"RandomNormalLike", msc_onnx__random, MSC_OP_RANDOM, 1, 1},
     {"RandomUniform", msc_onnx__random, MSC_OP_RANDOM, 0, 0},
     {"RandomUniformLike", msc_onnx__random, MSC_OP_RANDOM, 1, 1},
+    {"Range", msc_onnx__range, MSC_OP_ARANGE, 3, 3},
     {"ReduceL1", msc_onnx__spelled_reduce, MSC_OP_SUM, 1, 2},
     {"ReduceL2", msc_onnx__spelled_reduce, MSC_OP_SUM, 1, 2},
     {"ReduceLogSum", msc_onnx__spelled_reduce, MSC_OP_SUM, 1, 2},
@@ -145,6 +146,9 @@ static bool find_standard(struct msc_onnx_rule *out, const char *op_type) {
 static const struct msc_onnx_domain *const domains[] = {&msc_onnx__contrib};
 
 static bool find_domain(struct msc_onnx_rule *out, const char *domain, const char *op_type) {
+    if (strcmp(domain, "ai.onnx.ml") == 0) {
+        return msc_onnx__find_ml_rule(out, op_type);
+    }
     for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++) {
         if (strcmp(domains[i]->name, domain) == 0) {
             return find_row(out, domains[i]->rules, domains[i]->n_rules, op_type);
@@ -170,8 +174,7 @@ static const char *advice_of(const char *domain) {
             return rows[i].advice;
         }
     }
-    return "if the model defines it as a function, inline it first "
-           "(onnx.inliner.inline_local_functions)";
+    return "the model has no function of this name";
 }
 
 enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domain,
