@@ -120,6 +120,7 @@ static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,
     j.inputs = msc_arena_array(&e->arena, j.n_inputs + 1, sizeof(j.inputs[0]));
     MSC_TRY(MSC_ALLOCATED(j.inputs));
     MSC_TRY(msc_onnx__move_integers(&j));
+    MSC_TRY(msc_onnx__store_codes(&j));
     for (int32_t i = 0; i < joint->n_operands; i++) {
         if (j.inputs[i] == NULL) {
             MSC_TRY(msc_onnx__operand(&j.inputs[i], e, joint, i));

@@ -167,6 +167,10 @@ enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export 
 enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e, const char *base,
                                      const struct msc_onnx_integers *type, int32_t bits, int n_dims,
                                      const int64_t dims[], const int32_t values[], size_t n);
+// True for a `dequantize` of constant 4-bit codes (graph/onnx/onnx_export_blocks.c).
+// msc_onnx__store_codes writes such codes in 4 bits, and sets the inputs that hold them.
+bool msc_onnx__has_codes(const struct msc_onnx_joint *j);
+enum msc_status msc_onnx__store_codes(struct msc_onnx_joint *j);
 // Adds a node with one output. *out is the output's name: `wanted`, made unique. `out` may point to
 // one of the inputs. `wanted` may be NULL, which means that memory was short.
 enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, const char *op_type,

@@ -53,6 +53,8 @@ def session(model, level):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = level
     options.log_severity_level = 3
+    # Products with weights of 4 bits compute with floats.
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     source = model if isinstance(model, str) else model.SerializeToString()
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
