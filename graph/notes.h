@@ -14,7 +14,7 @@ MSC_PUBLIC_BEGIN
 // Versions of ONNX's own operator set that models may use.
 enum {
     MSC_ONNX_OLDEST_OPSET = 1,
-    MSC_ONNX_NEWEST_OPSET = 21,
+    MSC_ONNX_NEWEST_OPSET = 28,
 };
 
 // Texts are never NULL if the graph has notes; "" means absent. They are the bytes in the file.

@@ -243,6 +243,12 @@ enum msc_status msc_onnx__quantize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__dequantize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__cast(struct msc_onnx_node *n);
 enum msc_status msc_onnx__cast_to_number(struct msc_onnx_node *n); // Cast since opset 6
+enum msc_status msc_onnx__attention(struct msc_onnx_node *n);
+enum msc_status msc_onnx__rms_norm(struct msc_onnx_node *n);
+enum msc_status msc_onnx__rotary_embedding(struct msc_onnx_node *n);
+enum msc_status msc_onnx__swish(struct msc_onnx_node *n);
+enum msc_status msc_onnx__swiglu(struct msc_onnx_node *n);
+enum msc_status msc_onnx__causal_conv(struct msc_onnx_node *n);
 enum msc_status msc_onnx__resize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__upsample(struct msc_onnx_node *n);
 
