@@ -23,6 +23,7 @@ struct msc_model_options {
     int n_threads;         // 0: as many as the machine has
     uint64_t memory_bytes; // limit for the process; 0: half of the free memory
     bool is_single;        // evaluations run one at a time and their kernels use all threads
+    bool keeps_types;      // float16 and bfloat16 tensors are not widened to float32 (graph/wide.h)
     const struct msc_binding *bindings;
     size_t n_bindings;
     const struct msc_array_list *feeds; // the only inputs that the model will run on; may be NULL
@@ -39,7 +40,7 @@ struct msc_model_options {
 struct msc_model {
     struct msc_arena arena;
     const char *path;
-    struct msc_graph *graph;
+    struct msc_graph *graph; // wide (graph/wide.h), unless the model keeps its types
     struct msc_backend *backend;
     int n_threads; // threads for evaluation
     uint64_t memory_bytes;

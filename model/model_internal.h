@@ -11,6 +11,9 @@ static inline const char *msc_model__input_name(const struct msc_graph *g,
     return t->alias[0] ? t->alias : msc_graph_joint(g, t->producer)->name;
 }
 
+// Takes a reference to a split graph in the model's own types, widened unless `keeps_types`.
+enum msc_status msc_model__set_graph(struct msc_model *m, const struct msc_graph *g,
+                                     bool keeps_types);
 // If every sample of the datasets (`more` may be NULL) takes the same branch, replaces all branches
 // by the joints of that branch.
 enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_dataset *data,

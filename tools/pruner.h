@@ -101,6 +101,8 @@ const struct msc_sites *msc_pruner_sites(const struct msc_pruner *p);
 int32_t msc_pruner_n_parts(const struct msc_pruner *p);
 // The weight of a part after the groups.
 int32_t msc_pruner_part_tensor(const struct msc_pruner *p, int32_t part);
+// Bytes of one element of that weight in the model's own type.
+double msc_pruner_element_bytes(const struct msc_pruner *p, int32_t part);
 
 // A cut is the effect of one or more equivalent choices on a part: they keep the same amount by the
 // same criterion. Index n_cuts is the whole part, and n_cuts + 1 the fixed cut, if there is one.

@@ -15,7 +15,8 @@ MSC_PUBLIC_BEGIN
 // Every shape is inferred again and must match the remaining lengths. `channels` are those of
 // `g`. elements [n_tensors], if not NULL, replace the remaining elements of weights; NULL entries
 // replace nothing. MSC_E_INVALID if a group would lose all its units, or if replaced elements
-// have a wrong shape. *out is finalized and owned by the caller.
+// have a wrong shape. If `g` is wide (graph/wide.h), so is *out, and replaced elements are rounded
+// to the weight's own type. *out is finalized and owned by the caller.
 enum msc_status msc_graph_prune(struct msc_graph **out, const struct msc_graph *g,
                                 const struct msc_channels *channels, const bool is_gone[],
                                 const struct msc_array *const elements[]);
