@@ -138,10 +138,11 @@ static enum msc_status add_cast(int32_t *tensor, struct msc_graph *g, enum msc_d
     return MSC_OK;
 }
 
-// True if the tensor holds elements of another tensor that is rounded already, or of a weight.
+// True if the elements are those of a weight, or elements of an operand that is rounded already.
 static bool is_rounded(const struct msc_graph *g, const struct msc_graph *own, int32_t tensor) {
     const struct msc_joint *j = &g->joints[g->tensors[tensor]->tensor.producer]->joint;
-    bool is_move = j->op == MSC_OP_IDENTITY || msc_op_has_trait(j->op, MSC_TRAIT_PART);
+    bool is_move = j->op == MSC_OP_IDENTITY || j->op == MSC_OP_RELU || j->op == MSC_OP_MAX_POOL2D ||
+                   msc_op_has_trait(j->op, MSC_TRAIT_PART);
     return j->op == MSC_OP_CONSTANT ||
            (is_move && own->tensors[j->operands[0]]->tensor.dtype ==
                            own->tensors[tensor]->tensor.dtype);

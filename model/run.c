@@ -3,6 +3,7 @@
 #include "model/model_internal.h"
 
 #include "base/clock.h"
+#include "graph/wide.h"
 #include "kernels/engine/evaluator.h"
 #include "tools/bias_edits.h"
 #include "tools/strategy.h"
@@ -13,6 +14,20 @@
 
 #define MAX_INPUTS 64
 #define RUN_MEMORY_BYTES ((uint64_t)1 << 40) // no limit: tensors are freed once they are not needed
+
+enum msc_status msc_model__take_value(struct msc_array **out, const struct msc_graph *g,
+                                      int32_t tensor, const struct msc_view *value) {
+    enum msc_dtype own = msc_graph_tensor(msc_graph_own(g), tensor)->dtype;
+    struct msc_array *array;
+    MSC_TRY(msc_array_create_from(&array, value->dtype, value->n_dims, value->dims, value->data));
+    if (!msc_graph_is_widened(g, tensor)) {
+        *out = array;
+        return MSC_OK;
+    }
+    enum msc_status status = msc_array_convert(out, array, own);
+    msc_array_release(array);
+    return status;
+}
 
 // Keeps the outputs of the first run for the caller; later runs are only measured.
 static void model_begin_run(void *payload, size_t trial) {
@@ -30,8 +45,7 @@ static enum msc_status model_take_batch(void *payload, size_t trial, size_t batc
     (void)trial;
     (void)batch;
     for (size_t i = 0; !r->is_done && i < r->n_outputs; i++) {
-        MSC_TRY(msc_array_create_from(&r->outputs[i], values[i].dtype, values[i].n_dims,
-                                      values[i].dims, values[i].data));
+        MSC_TRY(msc_model__take_value(&r->outputs[i], r->graph, r->tensors[i], &values[i]));
     }
     r->is_done = true;
     return MSC_OK;
@@ -175,6 +189,8 @@ static enum msc_status runner_open_within(struct msc_model_runner *r, const stru
     }
     const struct msc_graph *graph = r->pruned ? r->pruned : m->graph;
     const int32_t *wanted = r->pruned ? r->wanted : run->wanted;
+    r->graph = m->graph;
+    r->tensors = run->wanted;
     MSC_TRY_OUT(msc_evaluator_create(&r->ev, graph, data, wanted, run->n_outputs, &o));
     const struct msc_sites *sites = msc_evaluator_sites(r->ev);
     r->edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof *r->edits);
