@@ -214,6 +214,8 @@ enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int
 enum msc_status msc_onnx__find_wide(struct msc_onnx_export *e);
 // Sets e->graph for writing a joint. Returns the joint in that graph.
 const struct msc_joint *msc_onnx__take_types(struct msc_onnx_export *e, int32_t joint);
+// True if e->graph has the model's own types and another graph has wider ones.
+bool msc_onnx__is_narrow(const struct msc_onnx_export *e);
 // Sets e->graph to the wide graph. Returns the graph before.
 const struct msc_graph *msc_onnx__widen_types(struct msc_onnx_export *e);
 // Replaces the tensor's written value by one in the type that e->graph has.

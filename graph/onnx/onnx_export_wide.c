@@ -155,6 +155,10 @@ const struct msc_joint *msc_onnx__take_types(struct msc_onnx_export *e, int32_t 
     return &e->graph->joints[joint]->joint;
 }
 
+bool msc_onnx__is_narrow(const struct msc_onnx_export *e) {
+    return e->wide != NULL && e->graph == e->wide->own;
+}
+
 const struct msc_graph *msc_onnx__widen_types(struct msc_onnx_export *e) {
     const struct msc_graph *before = e->graph;
     e->graph = e->wide != NULL ? e->wide->wide : e->graph;
@@ -196,7 +200,7 @@ enum msc_status msc_onnx__typed(const char **value, struct msc_onnx_export *e, i
 enum msc_status msc_onnx__typed_edit(const char **value, struct msc_onnx_export *e,
                                      int32_t tensor) {
     struct msc_onnx_wide *w = e->wide;
-    bool is_other = w != NULL && e->graph == w->own && msc_graph_is_widened(w->wide, tensor);
+    bool is_other = msc_onnx__is_narrow(e) && msc_graph_is_widened(w->wide, tensor);
     return is_other ? add_typed(value, e, tensor) : MSC_OK;
 }
 
