@@ -392,7 +392,7 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
     struct msc_array_list first = {0};
     const struct msc_array **inputs;
     const char **places;
-    struct msc_model_run run = {.repeat = v->repeat >= 0 ? v->repeat : 10};
+    struct msc_model_run run = {.repeat = v->repeat >= 0 ? v->repeat : 10, .keeps_types = true};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(load_inputs(&given, v, call->arena));
     MSC_TRY_OUT(take_first(&first, &given.list));

@@ -91,8 +91,7 @@ enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint) {
     return MSC_OK;
 }
 
-static enum msc_status set_data(struct msc_graph *g, int32_t tensor,
-                                const struct msc_array *data) {
+static enum msc_status set_data(struct msc_graph *g, int32_t tensor, const struct msc_array *data) {
     assert(tensor >= 0 && tensor < g->n_tensors);
     struct msc_tensor *t = &g->tensors[tensor]->tensor;
     int n_dims = msc_array_n_dims(data);

@@ -143,9 +143,8 @@ static bool is_rounded(const struct msc_graph *g, const struct msc_graph *own, i
     const struct msc_joint *j = &g->joints[g->tensors[tensor]->tensor.producer]->joint;
     bool is_move = j->op == MSC_OP_IDENTITY || j->op == MSC_OP_RELU || j->op == MSC_OP_MAX_POOL2D ||
                    msc_op_has_trait(j->op, MSC_TRAIT_PART);
-    return j->op == MSC_OP_CONSTANT ||
-           (is_move && own->tensors[j->operands[0]]->tensor.dtype ==
-                           own->tensors[tensor]->tensor.dtype);
+    return j->op == MSC_OP_CONSTANT || (is_move && own->tensors[j->operands[0]]->tensor.dtype ==
+                                                       own->tensors[tensor]->tensor.dtype);
 }
 
 // The value takes over the model's own name, by which states are found.
@@ -217,9 +216,8 @@ static enum msc_status find_again(int32_t map[], struct msc_arena *arena, struct
     MSC_TRY(msc_graph_finalize(rounded));
     for (size_t i = 0; i < n; i++) {
         map[i] = msc_graph__live_tensor(rounded, names[i]);
-        map[i] = map[i] != MSC_NO_ID
-                     ? map[i]
-                     : msc_graph__live_tensor(rounded, g->tensors[i]->tensor.name);
+        map[i] = map[i] != MSC_NO_ID ? map[i]
+                                     : msc_graph__live_tensor(rounded, g->tensors[i]->tensor.name);
     }
     return MSC_OK;
 }

@@ -186,8 +186,7 @@ static enum msc_status take_shapes(void *payload, size_t trial, size_t batch,
     (void)trial;
     for (size_t i = 0; i < c->n; i++) {
         struct shape *s = &c->shapes[batch * c->n + i];
-        enum msc_dtype own =
-            msc_graph_tensor(msc_graph_own(c->model->graph), c->wanted[i])->dtype;
+        enum msc_dtype own = msc_graph_tensor(msc_graph_own(c->model->graph), c->wanted[i])->dtype;
         *s = (struct shape){.dtype = own, .n_dims = values[i].n_dims};
         memcpy(s->dims, values[i].dims, (size_t)s->n_dims * sizeof s->dims[0]);
     }
@@ -304,9 +303,12 @@ static enum msc_status write_batch(void *payload, size_t trial, size_t batch,
             continue;
         }
         struct msc_array *value;
-        MSC_TRY(msc_model__take_value(&value, c->model->graph, c->wanted[i], &values[i]));
-        enum msc_status status =
-            msc_array_file_put(c->file, array, first, msc_array_data(value), n);
+        MSC_TRY(msc_array_create_from(&value, values[i].dtype, values[i].n_dims, values[i].dims,
+                                      values[i].data));
+        enum msc_status status = msc_model__narrow(&value, c->model->graph, c->wanted[i]);
+        if (status == MSC_OK) {
+            status = msc_array_file_put(c->file, array, first, msc_array_data(value), n);
+        }
         msc_array_release(value);
         MSC_TRY(status);
     }

@@ -18,8 +18,12 @@
 #define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)
 #define MOST_MEMORY_BYTES ((uint64_t)4 << 30) // by default
 
+static const struct msc_tensor *input_tensor_of(const struct msc_graph *g, size_t i) {
+    return msc_graph_tensor(g, msc_graph_input(g, (int32_t)i));
+}
+
 static const struct msc_tensor *input_tensor(const struct msc_model *m, size_t i) {
-    return msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i));
+    return input_tensor_of(m->graph, i);
 }
 
 static enum msc_status make_specs(struct msc_model *m) {
@@ -34,6 +38,9 @@ static enum msc_status make_specs(struct msc_model *m) {
         struct msc_input_spec *spec = &m->specs[i];
         spec->name = msc_model__input_name(g, t);
         spec->dtype = t->dtype;
+        spec->rounded = msc_graph_is_widened(g, msc_graph_input(g, (int32_t)i))
+                            ? input_tensor_of(msc_graph_own(g), i)->dtype
+                            : MSC_DTYPE_NONE;
         spec->n_dims = t->n_dims;
         memcpy(spec->dims, t->dims, sizeof spec->dims);
         spec->is_batched = t->n_dims > 0 && t->dims[0] < 0 && t->prims[0] == symbol;

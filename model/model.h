@@ -97,6 +97,7 @@ struct msc_model_run {
     const char *const *tensors;            // names of tensors to return; n_tensors 0: the outputs
     size_t n_tensors;
     int64_t repeat;   // measured runs; 0: none
+    bool keeps_types; // outputs have the model's own types, also if its graph is wide
     bool is_sequence; // inputs are chunks for the model's states; inputs of states may be NULL
     // Results, owned by the caller.
     struct msc_array **outputs; // [n_outputs] from msc_alloc

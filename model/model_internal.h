@@ -23,9 +23,9 @@ void msc_model__settle_memory(struct msc_model *m);
 // Fills wanted and n_outputs of a run; outputs are NULL (free with msc_model_run_finish).
 enum msc_status msc_model__find_wanted(const struct msc_model *m, struct msc_model_run *run);
 
-// A copy of a tensor's value in the model's own type; *out is owned by the caller.
-enum msc_status msc_model__take_value(struct msc_array **out, const struct msc_graph *g,
-                                      int32_t tensor, const struct msc_view *value);
+// Replaces a value of a wide graph's tensor by one in the model's own type.
+enum msc_status msc_model__narrow(struct msc_array **array, const struct msc_graph *g,
+                                  int32_t tensor);
 
 // A network on one batch, ready to run repeatedly.
 struct msc_model_runner {
@@ -33,8 +33,6 @@ struct msc_model_runner {
     const struct msc_edit **edits;
     struct msc_bias_edits *bias_edits;
     struct msc_array **outputs; // [n_outputs] borrowed; the first run fills them
-    const struct msc_graph *graph; // borrowed, of `tensors`
-    const int32_t *tensors;        // [n_outputs] borrowed
     size_t n_outputs;
     bool is_done;
     struct msc_graph *pruned; // the model without the channels that a strategy removes, or NULL

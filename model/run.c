@@ -15,20 +15,6 @@
 #define MAX_INPUTS 64
 #define RUN_MEMORY_BYTES ((uint64_t)1 << 40) // no limit: tensors are freed once they are not needed
 
-enum msc_status msc_model__take_value(struct msc_array **out, const struct msc_graph *g,
-                                      int32_t tensor, const struct msc_view *value) {
-    enum msc_dtype own = msc_graph_tensor(msc_graph_own(g), tensor)->dtype;
-    struct msc_array *array;
-    MSC_TRY(msc_array_create_from(&array, value->dtype, value->n_dims, value->dims, value->data));
-    if (!msc_graph_is_widened(g, tensor)) {
-        *out = array;
-        return MSC_OK;
-    }
-    enum msc_status status = msc_array_convert(out, array, own);
-    msc_array_release(array);
-    return status;
-}
-
 // Keeps the outputs of the first run for the caller; later runs are only measured.
 static void model_begin_run(void *payload, size_t trial) {
     struct msc_model_runner *r = payload;
@@ -45,7 +31,8 @@ static enum msc_status model_take_batch(void *payload, size_t trial, size_t batc
     (void)trial;
     (void)batch;
     for (size_t i = 0; !r->is_done && i < r->n_outputs; i++) {
-        MSC_TRY(msc_model__take_value(&r->outputs[i], r->graph, r->tensors[i], &values[i]));
+        MSC_TRY(msc_array_create_from(&r->outputs[i], values[i].dtype, values[i].n_dims,
+                                      values[i].dims, values[i].data));
     }
     r->is_done = true;
     return MSC_OK;
@@ -189,8 +176,6 @@ static enum msc_status runner_open_within(struct msc_model_runner *r, const stru
     }
     const struct msc_graph *graph = r->pruned ? r->pruned : m->graph;
     const int32_t *wanted = r->pruned ? r->wanted : run->wanted;
-    r->graph = m->graph;
-    r->tensors = run->wanted;
     MSC_TRY_OUT(msc_evaluator_create(&r->ev, graph, data, wanted, run->n_outputs, &o));
     const struct msc_sites *sites = msc_evaluator_sites(r->ev);
     r->edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof *r->edits);
@@ -259,6 +244,27 @@ static enum msc_status model_evaluate(struct msc_model_runner *r, struct msc_mod
     return MSC_OK;
 }
 
+// Converts outputs to the model's own types.
+static enum msc_status narrow_outputs(const struct msc_model *m, struct msc_model_run *run) {
+    for (size_t i = 0; i < run->n_outputs; i++) {
+        MSC_TRY(msc_model__narrow(&run->outputs[i], m->graph, run->wanted[i]));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_model__narrow(struct msc_array **array, const struct msc_graph *g,
+                                  int32_t tensor) {
+    enum msc_dtype own = msc_graph_tensor(msc_graph_own(g), tensor)->dtype;
+    struct msc_array *narrow;
+    if (!msc_graph_is_widened(g, tensor)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_array_convert(&narrow, *array, own));
+    msc_array_release(*array);
+    *array = narrow;
+    return MSC_OK;
+}
+
 enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
     struct msc_dataset *data = NULL;
     struct msc_model_runner runner = {0};
@@ -275,7 +281,8 @@ enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
         goto out;
     }
     MSC_TRY_OUT(msc_model__runner_open(&runner, m, data, run));
-    status = model_evaluate(&runner, run);
+    MSC_TRY_OUT(model_evaluate(&runner, run));
+    status = run->keeps_types ? narrow_outputs(m, run) : MSC_OK;
 out:
     msc_model__runner_close(&runner);
     msc_dataset_destroy(data);

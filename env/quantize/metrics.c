@@ -40,8 +40,8 @@ static double quant_size(const struct msc_quantize_inputs *in, int64_t elements,
 
 static enum msc_status add_weight_size(struct msc_metric_cost *out,
                                        const struct msc_quantize_inputs *in,
-                                       const struct msc_quantize_space *s, int32_t site,
-                                       int64_t n, double float_bytes) {
+                                       const struct msc_quantize_space *s, int32_t site, int64_t n,
+                                       double float_bytes) {
     uint32_t task = (uint32_t)s->task_of_site[site];
     uint32_t n_choices = s->space.tasks[task].n_choices;
     double *bytes = msc_arena_array(out->arena, n_choices, sizeof(bytes[0]));

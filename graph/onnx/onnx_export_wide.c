@@ -244,7 +244,7 @@ enum msc_status msc_onnx__cast_edited_output(bool *is_cast, struct msc_onnx_expo
                                              int32_t tensor, const char *value) {
     struct msc_onnx_wide *w = e->wide;
     *is_cast = w != NULL && msc_graph_is_widened(w->wide, tensor);
-    return *is_cast ? add_cast(e, value, e->outputs_seen[tensor],
-                               w->own->tensors[tensor]->tensor.dtype)
-                    : MSC_OK;
+    return *is_cast
+               ? add_cast(e, value, e->outputs_seen[tensor], w->own->tensors[tensor]->tensor.dtype)
+               : MSC_OK;
 }

@@ -163,8 +163,7 @@ static enum msc_status scale_weight(struct msc_array **out, const struct pair *p
 static enum msc_status make_bias(struct msc_array **out, const struct pair *p,
                                  const struct msc_graph *g) {
     MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, 1, &p->n_channels));
-    const struct msc_array *old =
-        p->bias == MSC_NO_ID ? NULL : g->tensors[p->bias]->tensor.data;
+    const struct msc_array *old = p->bias == MSC_NO_ID ? NULL : g->tensors[p->bias]->tensor.data;
     float *bias = msc_array_data(*out);
     for (int64_t c = 0; c < p->n_channels; c++) {
         double before = old == NULL ? 0.0 : msc_array_get_double(old, c) * p->scale[c];

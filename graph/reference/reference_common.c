@@ -192,9 +192,8 @@ enum msc_status msc_reference__through_f32(const struct msc_reference_call *call
     inner.outputs = &output;
     enum msc_status status =
         msc_reference__is_f32(&inner) ? kernel(&inner) : msc_reference__need_f32(call);
-    bool is_copied =
-        output.data != call->outputs[0].data &&
-        (status != MSC_OK || !msc_reference__convert(&call->outputs[0], &output));
+    bool is_copied = output.data != call->outputs[0].data &&
+                     (status != MSC_OK || !msc_reference__convert(&call->outputs[0], &output));
     for (int64_t k = 0; status == MSC_OK && is_copied && k < msc_view_n_elements(&output); k++) {
         msc_reference__set_double_at(&call->outputs[0], k,
                                      msc_reference__get_double_at(&output, k));

@@ -101,8 +101,7 @@ static void test_data_dtype__arrays(void **state) {
                                 float_of(from + half + 1)};
             msc_f32_narrow(narrow, types[t], x, 4);
             for (int k = 0; k < 4; k++) {
-                assert_int_equal(narrow[k],
-                                 is_half ? msc_f32_to_f16(x[k]) : msc_f32_to_bf16(x[k]));
+                assert_int_equal(narrow[k], is_half ? msc_f32_to_f16(x[k]) : msc_f32_to_bf16(x[k]));
             }
         }
         uint16_t narrow;
