@@ -172,12 +172,24 @@ enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dty
     return MSC_OK;
 }
 
+static bool is_half(enum msc_dtype dtype) {
+    return dtype == MSC_DTYPE_F16 || dtype == MSC_DTYPE_BF16;
+}
+
 enum msc_status msc_array_convert(struct msc_array **out, const struct msc_array *array,
                                   enum msc_dtype dtype) {
     if (dtype == array->dtype) {
         return msc_array_create_from(out, dtype, array->n_dims, array->dims, array->data);
     }
     MSC_TRY(create_unset(out, dtype, array->n_dims, array->dims));
+    if (array->dtype == MSC_DTYPE_F32 && is_half(dtype)) {
+        msc_f32_narrow((*out)->data, dtype, array->data, array->n_elements);
+        return MSC_OK;
+    }
+    if (dtype == MSC_DTYPE_F32 && is_half(array->dtype)) {
+        msc_f32_widen((*out)->data, array->data, array->dtype, array->n_elements);
+        return MSC_OK;
+    }
     for (int64_t i = 0; i < array->n_elements; i++) {
         msc_number__store((*out)->data, dtype, i, msc_number__load(array->data, array->dtype, i));
     }

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "data/array_file.h"
 #include "graph/passes/bind.h"
+#include "graph/wide.h"
 #include "model/model_internal.h"
 #include "model/output.h"
 
@@ -185,7 +186,8 @@ static enum msc_status take_shapes(void *payload, size_t trial, size_t batch,
     (void)trial;
     for (size_t i = 0; i < c->n; i++) {
         struct shape *s = &c->shapes[batch * c->n + i];
-        *s = (struct shape){.dtype = values[i].dtype, .n_dims = values[i].n_dims};
+        enum msc_dtype own = msc_graph_tensor(msc_graph_own(c->model->graph), c->wanted[i])->dtype;
+        *s = (struct shape){.dtype = own, .n_dims = values[i].n_dims};
         memcpy(s->dims, values[i].dims, (size_t)s->n_dims * sizeof s->dims[0]);
     }
     return MSC_OK;
@@ -296,7 +298,19 @@ static enum msc_status write_batch(void *payload, size_t trial, size_t batch,
         int64_t row = (int64_t)batch * msc_dataset_batch_size(c->data);
         size_t array = c->first[i] + (c->is_split[i] ? batch : 0);
         int64_t first = c->is_split[i] ? 0 : row * (n / rows);
-        MSC_TRY(msc_array_file_put(c->file, array, first, values[i].data, n));
+        if (!msc_graph_is_widened(c->model->graph, c->wanted[i])) {
+            MSC_TRY(msc_array_file_put(c->file, array, first, values[i].data, n));
+            continue;
+        }
+        struct msc_array *value;
+        MSC_TRY(msc_array_create_from(&value, values[i].dtype, values[i].n_dims, values[i].dims,
+                                      values[i].data));
+        enum msc_status status = msc_model__narrow(&value, c->model->graph, c->wanted[i]);
+        if (status == MSC_OK) {
+            status = msc_array_file_put(c->file, array, first, msc_array_data(value), n);
+        }
+        msc_array_release(value);
+        MSC_TRY(status);
     }
     return MSC_OK;
 }

@@ -23,6 +23,7 @@ struct msc_model_options {
     int n_threads;         // 0: as many as the machine has
     uint64_t memory_bytes; // limit for the process; 0: half of the free memory
     bool is_single;        // evaluations run one at a time and their kernels use all threads
+    bool keeps_types;      // float16 and bfloat16 tensors are not widened to float32 (graph/wide.h)
     const struct msc_binding *bindings;
     size_t n_bindings;
     const struct msc_array_list *feeds; // the only inputs that the model will run on; may be NULL
@@ -39,7 +40,7 @@ struct msc_model_options {
 struct msc_model {
     struct msc_arena arena;
     const char *path;
-    struct msc_graph *graph;
+    struct msc_graph *graph; // wide (graph/wide.h), unless the model keeps its types
     struct msc_backend *backend;
     int n_threads; // threads for evaluation
     uint64_t memory_bytes;
@@ -96,6 +97,7 @@ struct msc_model_run {
     const char *const *tensors;            // names of tensors to return; n_tensors 0: the outputs
     size_t n_tensors;
     int64_t repeat;   // measured runs; 0: none
+    bool keeps_types; // outputs have the model's own types, also if its graph is wide
     bool is_sequence; // inputs are chunks for the model's states; inputs of states may be NULL
     // Results, owned by the caller.
     struct msc_array **outputs; // [n_outputs] from msc_alloc

@@ -3,6 +3,7 @@
 #include "model/model_internal.h"
 
 #include "base/clock.h"
+#include "graph/wide.h"
 #include "kernels/engine/evaluator.h"
 #include "tools/bias_edits.h"
 #include "tools/strategy.h"
@@ -244,6 +245,27 @@ static enum msc_status model_evaluate(struct msc_model_runner *r, struct msc_mod
     return MSC_OK;
 }
 
+// Converts outputs to the model's own types.
+static enum msc_status narrow_outputs(const struct msc_model *m, struct msc_model_run *run) {
+    for (size_t i = 0; i < run->n_outputs; i++) {
+        MSC_TRY(msc_model__narrow(&run->outputs[i], m->graph, run->wanted[i]));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_model__narrow(struct msc_array **array, const struct msc_graph *g,
+                                  int32_t tensor) {
+    enum msc_dtype own = msc_graph_tensor(msc_graph_own(g), tensor)->dtype;
+    struct msc_array *narrow;
+    if (!msc_graph_is_widened(g, tensor)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_array_convert(&narrow, *array, own));
+    msc_array_release(*array);
+    *array = narrow;
+    return MSC_OK;
+}
+
 enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
     struct msc_dataset *data = NULL;
     struct msc_model_runner runner = {0};
@@ -260,7 +282,8 @@ enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
         goto out;
     }
     MSC_TRY_OUT(msc_model__runner_open(&runner, m, data, run));
-    status = model_evaluate(&runner, run);
+    MSC_TRY_OUT(model_evaluate(&runner, run));
+    status = run->keeps_types ? narrow_outputs(m, run) : MSC_OK;
 out:
     msc_model__runner_close(&runner);
     msc_dataset_destroy(data);

@@ -103,6 +103,8 @@ const struct msc_sites *msc_pruner_sites(const struct msc_pruner *p);
 int32_t msc_pruner_n_parts(const struct msc_pruner *p);
 // The weight tensor of a part that is not a group of channels.
 int32_t msc_pruner_part_tensor(const struct msc_pruner *p, int32_t part);
+// Bytes of one element of that weight in the model's own type.
+double msc_pruner_element_bytes(const struct msc_pruner *p, int32_t part);
 
 // A cut is the effect of a choice on a part. Choices that keep the same amount by the same
 // criterion are equivalent and have the same cut. Index n_cuts stands for the whole part, and

@@ -28,16 +28,17 @@ int64_t msc_sparsity_count(const struct msc_sparsity *s, int64_t n_rows, int64_t
     return n_rows * (n_columns / run) * of_run;
 }
 
-double msc_sparsity_bytes(const struct msc_sparsity *s, int64_t n_kept, int64_t n) {
+double msc_sparsity_bytes(const struct msc_sparsity *s, int64_t n_kept, int64_t n,
+                          size_t element_bytes) {
     int64_t bits = 0;
     if (n_kept == n) {
-        return 4.0 * (double)n;
+        return (double)element_bytes * (double)n;
     }
     while (s->m > 0 && (1 << bits) < s->m) {
         bits++;
     }
     int64_t n_bits = s->m > 0 ? n_kept * bits : n;
-    return 4.0 * (double)n_kept + (double)((n_bits + 7) / 8);
+    return (double)element_bytes * (double)n_kept + (double)((n_bits + 7) / 8);
 }
 
 // ---- Repair -----------------------------------------------------------------------------------

@@ -37,6 +37,7 @@
 #include "tools/criterion.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 // Keeps N of each M weights or, without a pattern, all weights except a share.
@@ -61,10 +62,11 @@ struct msc_sparse_rows {
 // of the group's weights if there are fewer than N.
 int64_t msc_sparsity_count(const struct msc_sparsity *s, int64_t n_rows, int64_t n_columns,
                            int64_t run);
-// Memory of `n_kept` out of n float32 weights: 4 bytes each, plus their positions. With a pattern,
+// Memory of `n_kept` out of n weights: `element_bytes` each, plus their positions. With a pattern,
 // a position takes ceil(log2 M) bits (2 for 2:4, as in tensor cores). Without a pattern, positions
 // take one bit for each of the n weights.
-double msc_sparsity_bytes(const struct msc_sparsity *s, int64_t n_kept, int64_t n);
+double msc_sparsity_bytes(const struct msc_sparsity *s, int64_t n_kept, int64_t n,
+                          size_t element_bytes);
 
 // Fills is_kept; MSC_CRITERION_LOSS is not supported. MSC_E_INVALID: `c` is not positive definite,
 // as the criterion `hessian` requires; MSC_E_NOMEM.

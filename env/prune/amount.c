@@ -9,6 +9,7 @@
 #include "env/prune/internal.h"
 #include "graph/cost.h"
 #include "graph/reshape.h"
+#include "graph/wide.h"
 #include "kernels/plan.h"
 
 #include <string.h>
@@ -282,7 +283,7 @@ static enum msc_status count_bytes(struct msc_prune_amount *out, struct msc_prun
         const struct msc_tensor *t = msc_graph_tensor(c->g, i);
         if (t->data) {
             struct msc_prune_counted of = {.tensor = i};
-            double bytes = (double)msc_dtype_bytes(t->dtype);
+            double bytes = (double)msc_graph_own_bytes(c->g, i);
             MSC_TRY(add_function(out, c, &of, bytes));
             whole += bytes * msc_prune_env__whole_value(c, &of);
         }

@@ -118,7 +118,7 @@ static enum msc_status add_saved(void *payload, const struct msc_prune_monomial 
 }
 
 static double more_bytes(const struct msc_pruner *p, int32_t part, size_t cut) {
-    return sizeof(float) * (msc_pruner_cut(p, part, cut)->stored - 1);
+    return msc_pruner_element_bytes(p, part) * (msc_pruner_cut(p, part, cut)->stored - 1);
 }
 
 // Adds the change in size of weights that become sparse. The change is exact if all channels are
