@@ -16,7 +16,7 @@
 
 struct quantize_values {
     struct msc_cli_common common;
-    const char *model, *inputs, *labels, *output, *target, *sites;
+    const char *model, *inputs, *labels, *output, *target, *sites, *effort;
     int64_t n_float;
     struct msc_cli_list loss_tensors, outputs, exclude;
     int64_t batch;
@@ -60,6 +60,14 @@ static const struct msc_cli_option options[] = {
      .names = "onnxruntime|onnxruntime_avx2|openvino|tensorrt|tflite|generic",
      .help = "runtime that will run the model (default: onnxruntime)",
      .offset = QUANTIZE(target)},
+    {.name = "effort",
+     .argument = "LEVEL",
+     .type = MSC_CLI_TEXT,
+     .names = "fast|default|best",
+     .help =
+         "how much time to spend: ranges and biases only (fast), the methods that gain most for "
+         "their time (default), or all of them (best)",
+     .offset = QUANTIZE(effort)},
     {.name = "sites",
      .argument = "WHICH",
      .type = MSC_CLI_TEXT,
@@ -310,6 +318,7 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
                                   .output = v->output,
                                   .target = v->target,
                                   .sites = v->sites,
+                                  .effort = v->effort,
                                   .n_float = v->n_float,
                                   .loss_tensors = {v->loss_tensors.items, v->loss_tensors.n},
                                   .outputs = {v->outputs.items, v->outputs.n},

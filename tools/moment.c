@@ -15,7 +15,8 @@ static void mix_f64(double to[], const double from[], int64_t n, double share) {
 }
 
 bool msc_moment_add(struct msc_moment *sum, const struct msc_moment *m) {
-    if (!sum->h || !m->h || m->n_columns != sum->n_columns || m->n_groups != sum->n_groups) {
+    if (!sum->means || !m->means || !sum->h != !m->h || m->n_columns != sum->n_columns ||
+        m->n_groups != sum->n_groups) {
         return false;
     }
     double share = (double)m->n_rows / (double)(m->n_rows + sum->n_rows);

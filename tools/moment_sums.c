@@ -35,6 +35,13 @@ enum msc_status msc_moment_sums_init(struct msc_moment_sums *s, int64_t n_groups
     return MSC_ALLOCATED(has_all && s->products && s->sums && (s->cross || !has_cross));
 }
 
+enum msc_status msc_moment_sums_init_means(struct msc_moment_sums *s, int64_t n_groups,
+                                           int64_t n_columns) {
+    *s = (struct msc_moment_sums){.n_groups = n_groups, .n_columns = n_columns};
+    s->means[MSC_MOMENT_X] = msc_alloc_zero((size_t)(n_groups * n_columns) + 1, sizeof(double));
+    return MSC_ALLOCATED(s->means[MSC_MOMENT_X]);
+}
+
 // ---- Adding up --------------------------------------------------------------------------------
 
 static void add_triangle(double sums[], const float products[], int64_t n) {
@@ -63,7 +70,7 @@ static void add_products(struct msc_moment_sums *s, int64_t group) {
 }
 
 static void empty_chunk(struct msc_moment_sums *s) {
-    for (int64_t g = 0; s->n_in_chunk > 0 && g < s->n_groups; g++) {
+    for (int64_t g = 0; s->sums && s->n_in_chunk > 0 && g < s->n_groups; g++) {
         add_products(s, g);
     }
     s->n_in_chunk = 0;
@@ -76,8 +83,10 @@ static void fill_chunk(struct msc_moment_sums *s, int side, const float rows[], 
     for (int64_t g = 0; g < s->n_groups; g++) {
         const float *from = rows + (g * n_rows + first) * n;
         double *means = s->means[side] + g * n;
-        memcpy(s->chunk[side] + (g * CHUNK + s->n_in_chunk) * n, from,
-               (size_t)(count * n) * sizeof(from[0]));
+        if (s->chunk[side]) {
+            memcpy(s->chunk[side] + (g * CHUNK + s->n_in_chunk) * n, from,
+                   (size_t)(count * n) * sizeof(from[0]));
+        }
         for (int64_t r = 0; r < count; r++) {
             for (int64_t k = 0; k < n; k++) {
                 means[k] += from[r * n + k];
@@ -131,13 +140,13 @@ enum msc_status msc_moment_sums_end(struct msc_moment *m, struct msc_moment_sums
         return MSC_OK;
     }
     *m = (struct msc_moment){.n_groups = s->n_groups, .n_columns = n, .n_rows = s->n_rows};
-    m->h = msc_alloc((size_t)n_elements * sizeof(m->h[0]) + 1);
+    m->h = s->sums ? msc_alloc((size_t)n_elements * sizeof(m->h[0]) + 1) : NULL;
     m->cross = s->cross ? msc_alloc((size_t)n_elements * sizeof(m->cross[0]) + 1) : NULL;
-    if (!m->h || (s->cross && !m->cross)) {
+    if ((s->sums && !m->h) || (s->cross && !m->cross)) {
         msc_moment_finish(m);
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
-    for (int64_t g = 0; g < s->n_groups; g++) {
+    for (int64_t g = 0; s->sums && g < s->n_groups; g++) {
         fill_symmetric(m->h + g * n * n, s->sums + (size_t)g * n_of_triangle(n), n,
                        (double)s->n_rows);
     }

@@ -17,9 +17,9 @@ enum { MSC_MOMENT_X, MSC_MOMENT_F, MSC_MOMENT_SIDES };
 struct msc_moment_sums {
     int64_t n_groups, n_columns, n_rows;
     int64_t n_in_chunk;              // rows whose products are not yet summed
-    float *chunk[MSC_MOMENT_SIDES];  // [n_groups, rows, n_columns]
-    float *products;                 // [n_columns, n_columns] of one chunk
-    double *sums;                    // [n_groups] upper triangles of X'X, row by row
+    float *chunk[MSC_MOMENT_SIDES];  // [n_groups, rows, n_columns]; NULL for only means
+    float *products;                 // [n_columns, n_columns] of one chunk; NULL for only means
+    double *sums;                    // [n_groups] upper triangles of X'X, row by row; or NULL
     double *cross;                   // [n_groups, n_columns, n_columns] F'X; NULL without a plan
     double *means[MSC_MOMENT_SIDES]; // [n_groups, n_columns] sums until msc_moment_sums_end
 };
@@ -29,6 +29,9 @@ uint64_t msc_moment_sums_bytes(int64_t n_groups, int64_t n_columns, bool has_cro
 // May fail with MSC_E_NOMEM; finish `s` even then.
 enum msc_status msc_moment_sums_init(struct msc_moment_sums *s, int64_t n_groups, int64_t n_columns,
                                      bool has_cross);
+// Without products: the moment gets only means. MSC_E_NOMEM as above.
+enum msc_status msc_moment_sums_init_means(struct msc_moment_sums *s, int64_t n_groups,
+                                           int64_t n_columns);
 // x and f [n_groups, n_rows, n_columns]; f NULL without a plan.
 void msc_moment_sums_add(struct msc_moment_sums *s, const float x[], const float f[],
                          int64_t n_rows);

@@ -155,8 +155,9 @@ static enum msc_status read_correction(struct msc_choice *c, const cJSON *object
     }
     MSC_TRY(msc_json_get_text(&name, object, "correct", where));
     if (!msc_correction_find(&c->correction, name)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: unknown correction \"%s\": expected none or affine",
-                        where, name);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: unknown correction \"%s\": expected none, affine or bias", where,
+                        name);
     }
     return c->bits <= 8 || c->correction == MSC_CORRECTION_NONE
                ? MSC_OK

@@ -7,6 +7,8 @@
 
 #define DESCENT_PASSES 4
 #define REFITS 2
+// Rows sampled for means: their error by sampling is far below the shift of a channel by 8 bits.
+#define ROWS_FOR_MEANS 4096
 
 // A weight to round, with the second moment of its inputs.
 struct rounded_weight {
@@ -38,10 +40,16 @@ static bool needs_moments(const struct msc_quantizer *q, size_t choice) {
             c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE);
 }
 
+// True if means of the inputs are enough.
+static bool needs_only_means(const struct msc_choice *c) {
+    return c->observers[MSC_SITE_WEIGHT] != MSC_OBSERVER_HESSIAN &&
+           c->rounding == MSC_ROUNDING_NEAREST && c->correction == MSC_CORRECTION_BIAS;
+}
+
 // True if the choice stores integers, because rounding to nearest under the final scale would not
 // give the same ones. After a gain it would not either.
 static bool has_integers(const struct msc_choice *c) {
-    return c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE;
+    return c->rounding != MSC_ROUNDING_NEAREST || c->correction == MSC_CORRECTION_AFFINE;
 }
 
 // ---- One choice -------------------------------------------------------------------------------
@@ -68,6 +76,11 @@ static enum msc_status round_rows(const struct rounded_choice *c, struct msc_rou
                                                        : MSC_OK;
 }
 
+// Does the weight's quantisation correct means by a shift?
+static bool is_shifted(const struct msc_choice *choice, const struct msc_quant *form) {
+    return choice->correction == MSC_CORRECTION_BIAS || is_corrected(choice, form);
+}
+
 // Fits a gain and a shift per row; descent alternates with the gain, since a gain changes the
 // scale.
 static enum msc_status correct_rows(const struct rounded_choice *c, struct msc_rounding_rows *rows,
@@ -85,10 +98,11 @@ static enum msc_status round_some(void *payload, struct msc_rounding_rows *rows,
     const struct rounded_choice *c = payload;
     float *shifts = c->rounded.shifts;
     MSC_TRY(round_rows(c, rows, c->by->orders ? c->by->orders[group] : NULL));
-    return is_corrected(c->choice, &c->rounded.form)
-               ? correct_rows(c, rows, shifts ? shifts + first : NULL,
-                              c->w->moment.means + group * rows->n_columns)
-               : MSC_OK;
+    const double *means = c->w->moment.means + group * rows->n_columns;
+    if (is_corrected(c->choice, &c->rounded.form)) {
+        return correct_rows(c, rows, shifts ? shifts + first : NULL, means);
+    }
+    return shifts ? msc_rounding_fit_shifts(shifts + first, rows, means) : MSC_OK;
 }
 
 // Clears columns that are constant: after centring only rounding noise is left of them.
@@ -132,11 +146,13 @@ static enum msc_status round_choice(struct msc_quant *out, struct rounded_weight
     const struct msc_quantizer *q = w->q;
     struct rounded_choice c = {.w = w, .choice = &q->choices[choice]};
     struct msc_observation observation = msc_quantizer__observation(q, w->site, choice);
-    bool has_shifts = is_corrected(c.choice, now) &&
+    bool has_shifts = is_shifted(c.choice, now) &&
                       msc_bias_edits_take_shifts(q->graph, &q->sites, w->site, w->rows.n_rows);
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(round_by(w, has_shifts, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
+    if (!needs_only_means(c.choice)) {
+        MSC_TRY_OUT(round_by(w, has_shifts, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
+    }
     c.by = &w->by[has_shifts];
     MSC_TRY_OUT(
         msc_rounded_rows_init(&c.rounded, &w->rows, now, observation.scheme, has_shifts, &arena));
@@ -254,6 +270,7 @@ struct rounding {
     int32_t *slots, *sites;     // [n] per use
     struct msc_moment *moments; // [n] set from measurement until rounding
     size_t n, n_measured, n_rounded;
+    bool only_means; // no choice needs more
 };
 
 static enum msc_status list_uses(struct rounding *r, struct msc_arena *arena) {
@@ -319,6 +336,8 @@ static enum msc_status measure_moments(struct rounding *r) {
     struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
     size_t n_done = 0, first = r->n_measured;
     o.n_threads = msc_evaluator_n_threads(r->ev);
+    o.only_means = r->only_means;
+    o.n_rows = r->only_means ? ROWS_FOR_MEANS : o.n_rows;
     o.memory_bytes = r->options->memory_bytes > 0 ? r->options->memory_bytes : o.memory_bytes;
     o.progress = tell_measured;
     o.payload = r;
@@ -337,7 +356,7 @@ static enum msc_status measure_moments(struct rounding *r) {
 static enum msc_status round_next(struct rounding *r, size_t end) {
     size_t first = r->n_rounded;
     struct msc_moment *sum = &r->moments[first];
-    bool has_all = sum->h != NULL;
+    bool has_all = sum->means != NULL;
     for (size_t i = first + 1; i < end; i++) {
         has_all = has_all && msc_moment_add(sum, &r->moments[i]);
     }
@@ -383,8 +402,12 @@ static enum msc_status round_weights(struct rounding *r) {
 enum msc_status msc_quantizer_round(struct msc_quantizer *q, struct msc_evaluator *ev,
                                     const struct msc_quantizer_rounding *options) {
     struct msc_arena arena = {0};
-    struct rounding r = {.q = q, .ev = ev, .options = options, .kept = options->kept};
+    struct rounding r = {.q = q, .ev = ev, .options = options, .only_means = true};
     enum msc_status status = MSC_OK;
+    for (size_t i = 0; i < q->n_choices; i++) {
+        r.only_means = r.only_means && (!needs_moments(q, i) || needs_only_means(&q->choices[i]));
+    }
+    r.kept = r.only_means ? NULL : options->kept; // means are quick to measure
     if (msc_quantizer_has_rounding(q)) {
         MSC_TRY_OUT(list_uses(&r, &arena));
         MSC_TRY_OUT(round_weights(&r));

@@ -14,7 +14,7 @@ enum { CANDIDATES = 96 }; // ranges that mse tries, or positions of each end
 static const char *const observer_names[MSC_OBSERVER_COUNT] = {"minmax", "percentile", "mse",
                                                                "hessian"};
 static const char *const rounding_names[MSC_ROUNDING_COUNT] = {"nearest", "gptq", "descent"};
-static const char *const correction_names[MSC_CORRECTION_COUNT] = {"none", "affine"};
+static const char *const correction_names[MSC_CORRECTION_COUNT] = {"none", "affine", "bias"};
 
 // The index of a name, or -1.
 static int find_name(const char *name, const char *const names[], int n) {

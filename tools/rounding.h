@@ -71,6 +71,10 @@ enum msc_status msc_rounding_errors(double errors[], const struct msc_rounding_r
 enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows *rows,
                                         const double means[]);
 
+// Fills shifts [n_rows] that correct only the means of the outputs. Does not read H.
+enum msc_status msc_rounding_fit_shifts(float shifts[], const struct msc_rounding_rows *rows,
+                                        const double means[]);
+
 // Prepares H [n, n] for GPTQ: the order of columns, and the upper Cholesky factor of the inverse
 // of H + damping * (mean of its diagonal) * I in that order. Columns whose inputs are always zero
 // (diagonal 0) count as 1. *out is owned by the caller. MSC_E_INVALID: H is not positive

@@ -216,6 +216,20 @@ enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows
     return MSC_OK;
 }
 
+enum msc_status msc_rounding_fit_shifts(float shifts[], const struct msc_rounding_rows *r,
+                                        const double means[]) {
+    int64_t n = r->n_columns;
+    float *rounded = msc_alloc((size_t)(r->n_rows * n) * sizeof(rounded[0]) + 1);
+    MSC_TRY(MSC_ALLOCATED(rounded));
+    msc_rounding__dequantize(rounded, r);
+    for (int64_t i = 0; i < r->n_rows; i++) {
+        shifts[i] = (float)(msc_dot_means(r->weights + i * n, means, n) -
+                            msc_dot_means(rounded + i * n, means, n));
+    }
+    msc_free(rounded);
+    return MSC_OK;
+}
+
 // ---- Scales -----------------------------------------------------------------------------------
 
 enum msc_status msc_rounding_fit(struct msc_rounding_rows *r) {

@@ -304,8 +304,10 @@ static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     }
     uint64_t n_elements = (uint64_t)(u->n_groups * most * u->n_columns);
     uint64_t n_waiting = n_trials(g) * (uint64_t)msc_evaluator_n_threads(g->ev);
-    return msc_moment_sums_bytes(u->n_groups, u->n_columns, n_trials(g) > 1) +
-           n_waiting * n_elements * sizeof(float);
+    uint64_t of_sums = g->options->only_means
+                           ? (uint64_t)(u->n_groups * u->n_columns) * sizeof(double)
+                           : msc_moment_sums_bytes(u->n_groups, u->n_columns, n_trials(g) > 1);
+    return of_sums + n_waiting * n_elements * sizeof(float);
 }
 
 // Counts places, and the uses that fit in memory.
@@ -347,7 +349,9 @@ static enum msc_status use_begin(struct use *u, struct gathering *g) {
     for (size_t p = 0; p < g->n_places; p++) {
         g->n_all += u->count[p] > 0;
     }
-    return msc_moment_sums_init(&u->sums, u->n_groups, u->n_columns, n_trials(g) > 1);
+    return g->options->only_means
+               ? msc_moment_sums_init_means(&u->sums, u->n_groups, u->n_columns)
+               : msc_moment_sums_init(&u->sums, u->n_groups, u->n_columns, n_trials(g) > 1);
 }
 
 static void use_finish(struct use *u, size_t n_places) {

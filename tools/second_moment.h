@@ -41,6 +41,7 @@ struct msc_moment_options {
     uint64_t seed;
     uint64_t memory_bytes; // limit, without the evaluator's; one use is always measured
     int n_threads;
+    bool only_means; // for the float model: moments get only `means`, and h is NULL
     // The plan: edits [n_slots] of the evaluator; edits of inputs must be quantisations. NULL:
     // the float model.
     const struct msc_edit *const *edits;

@@ -173,7 +173,7 @@ enum msc_status msc_weight_rows_each(const struct msc_rounded_rows *r, const flo
             .n_rows = left < MSC_ROUNDING_ROWS ? left : MSC_ROUNDING_ROWS,
             .n_columns = n,
             .weights = w->values + first * n,
-            .h = h + group * n * n,
+            .h = h ? h + group * n * n : NULL,
             .scheme = r->scheme,
             .group_size = r->form.group_size,
             .scales = r->scales + first * r->n_blocks,

@@ -28,6 +28,7 @@ struct msc_quick_options {
     const char *output; // the ONNX file to write
     const char *target; // NULL: the default
     const char *sites;  // NULL: all that the target requantises
+    const char *effort; // fast, default or best; NULL: default
     int64_t n_float;    // most tensors that may be left float; < 0: a tenth of all
     // As in a configuration: tensors to compare (default: "auto" of `env.loss_tensors`), tensors
     // where quantisation ends, and patterns of tensors that stay float. A string that begins with [
@@ -42,7 +43,7 @@ struct msc_quick_options {
 
 // *out is owned by the caller. It has
 //
-//     "target", "samples", "held_back"
+//     "effort", "target", "samples", "held_back"
 //     "model"      the written file
 //     "sameness"   as in a search's report (docs/record.md), if there is something to report
 //     "plans"      the best first, with
