@@ -129,7 +129,7 @@ static enum msc_status round_some(void *payload, struct msc_rounding_rows *rows,
     if (d->job->now->n > 1) {
         MSC_TRY(msc_rounding_fit(rows));
     }
-    MSC_TRY(msc_rounding_gptq(rows, d->orders[group]));
+    MSC_TRY(msc_rounding_gptq(rows, d->orders + group));
     MSC_TRY(msc_rounding_descend(rows, DESCENT_PASSES));
     for (int64_t r = 0; d->rounded.shifts && r < rows->n_rows; r++) {
         shift_row(d, group, first + r);
@@ -164,7 +164,7 @@ enum msc_status msc_distiller_improve(struct msc_quant *out, const struct msc_di
     MSC_TRY_OUT(msc_weight_rows_each(&d.rounded, d.h, job->n_threads, round_some, &d));
     status = msc_rounded_rows_give(out, &d.rounded, true);
 out:
-    msc_gptq_orders_destroy(d.orders, job->moment->n_groups);
+    msc_gptq_orders_destroy(d.orders, d.rows.n_orders);
     msc_arena_finish(&arena);
     return status;
 }

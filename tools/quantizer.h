@@ -90,6 +90,9 @@ struct msc_quantizer_options {
     // contribute.
     const char *const *outputs;
     size_t n_outputs;
+    // Of the second moments for rounding weights: the most rows sampled, and the most columns per
+    // block (tools/second_moment.h). 0: the usual rows; no limit on columns.
+    int64_t moment_rows, moment_columns;
     const struct msc_choice_rule
         *rules; // the first match counts; without a match all choices are allowed
     size_t n_rules;

@@ -20,7 +20,7 @@ struct rounded_weight {
     // shifts correct the mean.
     struct rounded_by {
         const float *h;                 // NULL: no choice needs it
-        struct msc_gptq_order **orders; // [n_groups]; NULL: no choice needs them
+        struct msc_gptq_order **orders; // [n_groups, blocks]; NULL: no choice needs them
     } by[2];
     int n_threads;
 };
@@ -60,7 +60,7 @@ static bool is_corrected(const struct msc_choice *choice, const struct msc_quant
 }
 
 static enum msc_status round_rows(const struct rounded_choice *c, struct msc_rounding_rows *rows,
-                                  const struct msc_gptq_order *order) {
+                                  struct msc_gptq_order *const orders[]) {
     if (c->choice->observers[MSC_SITE_WEIGHT] == MSC_OBSERVER_HESSIAN && c->rounded.form.n > 1) {
         MSC_TRY(msc_rounding_fit(rows));
         for (int64_t i = 0; i < rows->n_rows * c->rounded.n_blocks; i++) {
@@ -71,9 +71,11 @@ static enum msc_status round_rows(const struct rounded_choice *c, struct msc_rou
         msc_rounding_nearest(rows);
         return MSC_OK;
     }
-    MSC_TRY(msc_rounding_gptq(rows, order));
-    return c->choice->rounding == MSC_ROUNDING_DESCENT ? msc_rounding_descend(rows, DESCENT_PASSES)
-                                                       : MSC_OK;
+    MSC_TRY(msc_rounding_gptq(rows, orders));
+    bool descends_later = is_corrected(c->choice, &c->rounded.form); // with gains
+    return c->choice->rounding == MSC_ROUNDING_DESCENT && !descends_later
+               ? msc_rounding_descend(rows, DESCENT_PASSES)
+               : MSC_OK;
 }
 
 // Does the weight's quantisation correct means by a shift?
@@ -85,19 +87,17 @@ static bool is_shifted(const struct msc_choice *choice, const struct msc_quant *
 // scale.
 static enum msc_status correct_rows(const struct rounded_choice *c, struct msc_rounding_rows *rows,
                                     float shifts[], const double means[]) {
-    bool is_descent = c->choice->rounding == MSC_ROUNDING_DESCENT;
-    for (int i = 0; is_descent && i < REFITS; i++) {
-        MSC_TRY(msc_rounding_fit_affine(NULL, rows, means));
-        MSC_TRY(msc_rounding_descend(rows, DESCENT_PASSES));
-    }
-    return msc_rounding_fit_affine(shifts, rows, means);
+    return c->choice->rounding == MSC_ROUNDING_DESCENT
+               ? msc_rounding_descend_affine(shifts, rows, means, DESCENT_PASSES, REFITS)
+               : msc_rounding_fit_affine(shifts, rows, means);
 }
 
 static enum msc_status round_some(void *payload, struct msc_rounding_rows *rows, int64_t group,
                                   int64_t first) {
     const struct rounded_choice *c = payload;
     float *shifts = c->rounded.shifts;
-    MSC_TRY(round_rows(c, rows, c->by->orders ? c->by->orders[group] : NULL));
+    int64_t n_blocks = c->w->rows.n_orders / c->w->rows.n_groups;
+    MSC_TRY(round_rows(c, rows, c->by->orders ? c->by->orders + group * n_blocks : NULL));
     const double *means = c->w->moment.means + group * rows->n_columns;
     if (is_corrected(c->choice, &c->rounded.form)) {
         return correct_rows(c, rows, shifts ? shifts + first : NULL, means);
@@ -106,17 +106,21 @@ static enum msc_status round_some(void *payload, struct msc_rounding_rows *rows,
 }
 
 // Clears columns that are constant: after centring only rounding noise is left of them.
-static void forget_constants(float h[], const struct msc_moment *m) {
-    int64_t n = m->n_columns;
-    for (int64_t i = 0; i < m->n_groups * n; i++) {
-        float *of_group = h + i / n * n * n;
-        int64_t column = i % n;
-        if (of_group[column * n + column] > 1e-5F * m->h[i * n + column]) {
-            continue;
+static void forget_constants(float centred[], const struct msc_moment *m) {
+    int64_t n = m->n_columns, block = m->block_columns > 0 ? m->block_columns : n;
+    const float *h = m->h;
+    for (int64_t i = 0; i < m->n_groups * n;) {
+        int64_t left = n - i % n, width = left < block ? left : block;
+        for (int64_t column = 0; column < width; column++) {
+            bool is_constant =
+                !(centred[column * width + column] > 1e-5F * h[column * width + column]);
+            for (int64_t k = 0; is_constant && k < width; k++) {
+                centred[column * width + k] = centred[k * width + column] = 0;
+            }
         }
-        for (int64_t k = 0; k < n; k++) {
-            of_group[column * n + k] = of_group[k * n + column] = 0;
-        }
+        h += width * width;
+        centred += width * width;
+        i += width;
     }
 }
 
@@ -126,7 +130,7 @@ static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool 
     struct rounded_by *by = &w->by[has_shifts];
     const struct msc_moment *m = &w->moment;
     if (!by->h && has_shifts) {
-        size_t n = (size_t)(m->n_groups * m->n_columns * m->n_columns);
+        size_t n = (size_t)(m->n_groups * msc_moment_n_products(m->n_columns, m->block_columns));
         float *centred = msc_arena_array(arena, n + 1, sizeof(centred[0]));
         MSC_TRY(MSC_ALLOCATED(centred));
         msc_moment_centre(centred, m->h, m->means, m->means, m);
@@ -185,7 +189,7 @@ static enum msc_status round_choices(struct rounded_weight *w, struct msc_quanti
 
 static void rounded_weight_finish(struct rounded_weight *w) {
     for (int i = 0; i < 2; i++) {
-        msc_gptq_orders_destroy(w->by[i].orders, w->moment.n_groups);
+        msc_gptq_orders_destroy(w->by[i].orders, w->rows.n_orders);
     }
 }
 
@@ -337,7 +341,10 @@ static enum msc_status measure_moments(struct rounding *r) {
     size_t n_done = 0, first = r->n_measured;
     o.n_threads = msc_evaluator_n_threads(r->ev);
     o.only_means = r->only_means;
-    o.n_rows = r->only_means ? ROWS_FOR_MEANS : o.n_rows;
+    o.most_columns = r->q->moment_columns;
+    o.n_rows = r->only_means           ? ROWS_FOR_MEANS
+               : r->q->moment_rows > 0 ? r->q->moment_rows
+                                       : o.n_rows;
     o.memory_bytes = r->options->memory_bytes > 0 ? r->options->memory_bytes : o.memory_bytes;
     o.progress = tell_measured;
     o.payload = r;
@@ -407,7 +414,9 @@ enum msc_status msc_quantizer_round(struct msc_quantizer *q, struct msc_evaluato
     for (size_t i = 0; i < q->n_choices; i++) {
         r.only_means = r.only_means && (!needs_moments(q, i) || needs_only_means(&q->choices[i]));
     }
-    r.kept = r.only_means ? NULL : options->kept; // means are quick to measure
+    // Means are quick to measure, and the cache holds whole moments of the usual rows.
+    bool is_usual = !r.only_means && q->moment_rows == 0 && q->moment_columns == 0;
+    r.kept = is_usual ? options->kept : NULL;
     if (msc_quantizer_has_rounding(q)) {
         MSC_TRY_OUT(list_uses(&r, &arena));
         MSC_TRY_OUT(round_weights(&r));

@@ -69,12 +69,25 @@ static void try_ranges(struct fit *f) {
     }
 }
 
+// Copies the rows and columns of H from `begin` on; what is outside its blocks is 0.
+static void gather_h(struct fit *f, int64_t begin) {
+    const struct msc_rounding_rows *r = f->rows;
+    int64_t block = msc_rounding__block(r);
+    memset(f->h, 0, (size_t)(f->n * f->n) * sizeof(float));
+    for (int64_t k = 0; k < f->n; k++) {
+        int64_t first = (begin + k) / block * block;
+        int64_t width = r->n_columns - first < block ? r->n_columns - first : block;
+        int64_t from = first > begin ? first : begin;
+        int64_t end = first + width < begin + f->n ? first + width : begin + f->n;
+        const float *h = r->h + first * block + (begin + k - first) * width;
+        memcpy(f->h + k * f->n + from - begin, h + from - first,
+               (size_t)(end - from) * sizeof(float));
+    }
+}
+
 static void gather_group(struct fit *f, int64_t begin) {
     const struct msc_rounding_rows *r = f->rows;
-    for (int64_t k = 0; k < f->n; k++) {
-        memcpy(f->h + k * f->n, r->h + (begin + k) * r->n_columns + begin,
-               (size_t)f->n * sizeof(float));
-    }
+    gather_h(f, begin);
     for (int64_t i = 0; i < r->n_rows; i++) {
         float *w = f->w + i * f->n;
         memcpy(w, r->weights + i * r->n_columns + begin, (size_t)f->n * sizeof(float));
@@ -191,6 +204,11 @@ static void fit_group(struct fit *f) {
 
 // ---- Gain and shift ---------------------------------------------------------------------------
 
+double msc_rounding__gain(double covariance, double variance) {
+    double gain = variance > 0 ? covariance / variance : 1;
+    return gain < 0.5 ? 0.5 : gain > 2 ? 2 : gain;
+}
+
 enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows *r,
                                         const double means[]) {
     int64_t n = r->n_columns, n_groups = msc_rounding__n_groups(r);
@@ -198,13 +216,12 @@ enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows
     MSC_TRY(MSC_ALLOCATED(rounded));
     float *moved = rounded + r->n_rows * n;
     msc_rounding__dequantize(rounded, r);
-    msc_product_f32(moved, rounded, r->h, r->n_rows, n, n);
+    msc_rounding__product(moved, rounded, r);
     for (int64_t i = 0; i < r->n_rows; i++) {
         const float *w = r->weights + i * n, *q = rounded + i * n;
         double covariance = msc_dot(w, moved + i * n, n);
         double variance = msc_dot(q, moved + i * n, n);
-        double gain = variance > 0 ? covariance / variance : 1;
-        gain = gain < 0.5 ? 0.5 : gain > 2 ? 2 : gain;
+        double gain = msc_rounding__gain(covariance, variance);
         for (int64_t g = 0; g < n_groups; g++) {
             r->scales[i * n_groups + g] *= (float)gain;
         }

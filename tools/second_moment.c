@@ -296,6 +296,13 @@ static enum msc_status gather_slot(void *payload, size_t trial, size_t batch, in
 
 // ---- Measuring --------------------------------------------------------------------------------
 
+// Columns per block: as few blocks as the limit allows, of equal size.
+static int64_t block_of(const struct gathering *g, const struct use *u) {
+    int64_t most = g->options->most_columns > 0 ? g->options->most_columns : u->n_columns;
+    int64_t n_blocks = (u->n_columns + most - 1) / most;
+    return (u->n_columns + n_blocks - 1) / n_blocks;
+}
+
 // Memory of a use, with waiting rows of as many places as there are threads.
 static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     int64_t most = 0;
@@ -304,9 +311,10 @@ static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     }
     uint64_t n_elements = (uint64_t)(u->n_groups * most * u->n_columns);
     uint64_t n_waiting = n_trials(g) * (uint64_t)msc_evaluator_n_threads(g->ev);
-    uint64_t of_sums = g->options->only_means
-                           ? (uint64_t)(u->n_groups * u->n_columns) * sizeof(double)
-                           : msc_moment_sums_bytes(u->n_groups, u->n_columns, n_trials(g) > 1);
+    uint64_t of_sums =
+        g->options->only_means
+            ? (uint64_t)(u->n_groups * u->n_columns) * sizeof(double)
+            : msc_moment_sums_bytes(u->n_groups, u->n_columns, block_of(g, u), n_trials(g) > 1);
     return of_sums + n_waiting * n_elements * sizeof(float);
 }
 
@@ -349,9 +357,9 @@ static enum msc_status use_begin(struct use *u, struct gathering *g) {
     for (size_t p = 0; p < g->n_places; p++) {
         g->n_all += u->count[p] > 0;
     }
-    return g->options->only_means
-               ? msc_moment_sums_init_means(&u->sums, u->n_groups, u->n_columns)
-               : msc_moment_sums_init(&u->sums, u->n_groups, u->n_columns, n_trials(g) > 1);
+    return g->options->only_means ? msc_moment_sums_init_means(&u->sums, u->n_groups, u->n_columns)
+                                  : msc_moment_sums_init(&u->sums, u->n_groups, u->n_columns,
+                                                         block_of(g, u), n_trials(g) > 1);
 }
 
 static void use_finish(struct use *u, size_t n_places) {

@@ -70,6 +70,7 @@ static enum msc_status add_env(cJSON *entry, const struct msc_quick_options *o,
     cJSON *env = cJSON_CreateObject();
     MSC_TRY(msc_json_add(entry, "env", env));
     MSC_TRY(msc_json_add(env, "choices", cJSON_Parse(effort->choices)));
+    MSC_TRY(effort->moments ? msc_json_add(env, "moments", cJSON_Parse(effort->moments)) : MSC_OK);
     MSC_TRY(o->sites ? msc_json_add_text(env, "sites", o->sites) : MSC_OK);
     MSC_TRY(add_names(env, "loss_tensors", &o->loss_tensors, "--loss-tensors"));
     MSC_TRY(add_names(env, "outputs", &o->outputs, "--outputs"));

@@ -21,6 +21,7 @@ static const struct msc_quick_effort efforts[] = {
      .choices = "[{\"bits\": 8}, {\"bits\": 8, \"observer\": \"minmax\", \"rounding\": \"descent\","
                 " \"correct\": \"affine\"}, {\"bits\": 8, \"observer\": \"minmax\"},"
                 " {\"bits\": 8, \"observer\": \"percentile\"}, {\"float\": true}]",
+     .moments = "{\"rows\": 4096, \"columns\": 1024}",
      .of_float = 4,
      .plain_weights = 0,
      .plain_activations = 2,

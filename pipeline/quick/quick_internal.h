@@ -14,6 +14,7 @@
 struct msc_quick_effort {
     const char *name;
     const char *choices; // a JSON list, as in a configuration
+    const char *moments; // a JSON object, as in a configuration; NULL: the default
     size_t of_float;     // the choice that leaves a tensor float
     // The choices of the plain plan: ranges of all values, rounded to nearest.
     // MSC_QUICK_NO_CHOICE: it is not measured.

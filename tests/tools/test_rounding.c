@@ -136,7 +136,7 @@ static void assert_integers(const struct problem *p, const int8_t expected[]) {
 static void round_gptq(struct problem *p) {
     struct msc_gptq_order *order;
     assert_ok(msc_gptq_order_create(&order, p->h, COLUMNS, 0.01));
-    assert_ok(msc_rounding_gptq(&p->rows, order));
+    assert_ok(msc_rounding_gptq(&p->rows, &order));
     msc_gptq_order_destroy(order);
 }
 
