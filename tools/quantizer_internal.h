@@ -12,6 +12,7 @@ struct msc_quantizer {
     enum msc_site_group group;
     size_t n_choices;
     int64_t moment_rows, moment_columns; // as in the options
+    double least_rows;
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
     bool has_lowest;        // weights of observer hessian may use the lowest integer

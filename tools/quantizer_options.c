@@ -16,7 +16,7 @@ enum { N_SCHEME_KEYS = sizeof(scheme_keys) / sizeof(scheme_keys[0]) };
 
 enum { MIN_BITS = 2, MAX_BITS = 16 };
 
-static const char *const moment_keys[] = {"rows", "columns"};
+static const char *const moment_keys[] = {"rows", "columns", "least"};
 enum { N_MOMENT_KEYS = sizeof(moment_keys) / sizeof(moment_keys[0]) };
 
 static const char *const group_names[] = {"tensor", "site", "joint"};
@@ -423,7 +423,7 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
     return MSC_OK;
 }
 
-// Reads "moments": {"rows": 4096, "columns": 1024}.
+// Reads "moments": {"rows": 4096, "columns": 1024, "least": 0.5}.
 static enum msc_status read_moments(struct msc_quantizer_options *out, const cJSON *config) {
     const cJSON *object;
     double rows = 0, columns = 0;
@@ -434,6 +434,7 @@ static enum msc_status read_moments(struct msc_quantizer_options *out, const cJS
     MSC_TRY(msc_json_check_keys(object, moment_keys, N_MOMENT_KEYS, "env.moments"));
     MSC_TRY(get_optional_double(&rows, object, "rows", 1, 1e9, "env.moments"));
     MSC_TRY(get_optional_double(&columns, object, "columns", 16, 1e9, "env.moments"));
+    MSC_TRY(get_optional_double(&out->least_rows, object, "least", 0, 1e9, "env.moments"));
     out->moment_rows = (int64_t)rows;
     out->moment_columns = (int64_t)columns;
     return MSC_OK;

@@ -144,17 +144,30 @@ static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool 
                : msc_weight_rows_factor(&by->orders, &w->rows, by->h, w->n_threads);
 }
 
+// The choice, or what of it needs only means if there are no products: rounding to nearest, and a
+// shift in place of another correction.
+static struct msc_choice choice_for(const struct rounded_weight *w, int32_t choice) {
+    struct msc_choice c = w->q->choices[choice];
+    if (!w->moment.h) {
+        c.observers[MSC_SITE_WEIGHT] = MSC_OBSERVER_MINMAX;
+        c.rounding = MSC_ROUNDING_NEAREST;
+        c.correction = c.correction == MSC_CORRECTION_NONE ? c.correction : MSC_CORRECTION_BIAS;
+    }
+    return c;
+}
+
 // Starts from the scales of `now`, which the observer found. *out is owned by the caller.
 static enum msc_status round_choice(struct msc_quant *out, struct rounded_weight *w, int32_t choice,
                                     const struct msc_quant *now, struct msc_arena *of_weight) {
     const struct msc_quantizer *q = w->q;
-    struct rounded_choice c = {.w = w, .choice = &q->choices[choice]};
+    const struct msc_choice by = choice_for(w, choice);
+    struct rounded_choice c = {.w = w, .choice = &by};
     struct msc_observation observation = msc_quantizer__observation(q, w->site, choice);
     bool has_shifts = is_shifted(c.choice, now) &&
                       msc_bias_edits_take_shifts(q->graph, &q->sites, w->site, w->rows.n_rows);
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
-    if (!needs_only_means(c.choice)) {
+    if (w->moment.h && !needs_only_means(c.choice)) {
         MSC_TRY_OUT(round_by(w, has_shifts, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
     }
     c.by = &w->by[has_shifts];
@@ -342,6 +355,7 @@ static enum msc_status measure_moments(struct rounding *r) {
     o.n_threads = msc_evaluator_n_threads(r->ev);
     o.only_means = r->only_means;
     o.most_columns = r->q->moment_columns;
+    o.least_rows = r->q->least_rows;
     o.n_rows = r->only_means           ? ROWS_FOR_MEANS
                : r->q->moment_rows > 0 ? r->q->moment_rows
                                        : o.n_rows;
@@ -415,7 +429,8 @@ enum msc_status msc_quantizer_round(struct msc_quantizer *q, struct msc_evaluato
         r.only_means = r.only_means && (!needs_moments(q, i) || needs_only_means(&q->choices[i]));
     }
     // Means are quick to measure, and the cache holds whole moments of the usual rows.
-    bool is_usual = !r.only_means && q->moment_rows == 0 && q->moment_columns == 0;
+    bool is_usual =
+        !r.only_means && q->moment_rows == 0 && q->moment_columns == 0 && q->least_rows == 0;
     r.kept = is_usual ? options->kept : NULL;
     if (msc_quantizer_has_rounding(q)) {
         MSC_TRY_OUT(list_uses(&r, &arena));

@@ -24,6 +24,7 @@ struct use {
     float **waiting[2]; // [n_places] of each trial: rows [n_groups, count, n_columns], or NULL
     size_t turn;        // next place to add
     bool is_adding;     // a thread is adding to the sums
+    bool only_means;
     struct msc_moment_sums sums;
 };
 
@@ -303,6 +304,15 @@ static int64_t block_of(const struct gathering *g, const struct use *u) {
     return (u->n_columns + n_blocks - 1) / n_blocks;
 }
 
+static bool has_only_means(const struct gathering *g, const struct use *u) {
+    int64_t n_rows = 0;
+    for (size_t p = 0; p < g->n_places; p++) {
+        n_rows += u->count[p];
+    }
+    return g->options->only_means ||
+           (double)n_rows < g->options->least_rows * (double)block_of(g, u);
+}
+
 // Memory of a use, with waiting rows of as many places as there are threads.
 static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     int64_t most = 0;
@@ -311,10 +321,9 @@ static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     }
     uint64_t n_elements = (uint64_t)(u->n_groups * most * u->n_columns);
     uint64_t n_waiting = n_trials(g) * (uint64_t)msc_evaluator_n_threads(g->ev);
-    uint64_t of_sums =
-        g->options->only_means
-            ? (uint64_t)(u->n_groups * u->n_columns) * sizeof(double)
-            : msc_moment_sums_bytes(u->n_groups, u->n_columns, block_of(g, u), n_trials(g) > 1);
+    uint64_t of_sums = u->only_means ? (uint64_t)(u->n_groups * u->n_columns) * sizeof(double)
+                                     : msc_moment_sums_bytes(u->n_groups, u->n_columns,
+                                                             block_of(g, u), n_trials(g) > 1);
     return of_sums + n_waiting * n_elements * sizeof(float);
 }
 
@@ -341,6 +350,7 @@ static enum msc_status plan_gathering(struct gathering *g, const int32_t slots[]
             continue;
         }
         MSC_TRY(count_rows(g, u));
+        u->only_means = has_only_means(g, u);
         n_bytes += u->input_slot != MSC_NO_ID ? bytes_of(g, u) : 0;
         if (g->n_uses > 0 && n_bytes > g->options->memory_bytes) {
             break;
@@ -357,9 +367,9 @@ static enum msc_status use_begin(struct use *u, struct gathering *g) {
     for (size_t p = 0; p < g->n_places; p++) {
         g->n_all += u->count[p] > 0;
     }
-    return g->options->only_means ? msc_moment_sums_init_means(&u->sums, u->n_groups, u->n_columns)
-                                  : msc_moment_sums_init(&u->sums, u->n_groups, u->n_columns,
-                                                         block_of(g, u), n_trials(g) > 1);
+    return u->only_means ? msc_moment_sums_init_means(&u->sums, u->n_groups, u->n_columns)
+                         : msc_moment_sums_init(&u->sums, u->n_groups, u->n_columns, block_of(g, u),
+                                                n_trials(g) > 1);
 }
 
 static void use_finish(struct use *u, size_t n_places) {

@@ -49,6 +49,8 @@ struct msc_moment_options {
     // For the float model: columns are divided into blocks of equal size, of at most this many
     // columns. 0: no limit.
     int64_t most_columns;
+    // For the float model: a use with fewer rows per column of a block gets only means.
+    double least_rows;
     bool only_means; // for the float model: moments get only `means`, and h is NULL
     // The plan: edits [n_slots] of the evaluator; edits of inputs must be quantisations. NULL:
     // the float model.

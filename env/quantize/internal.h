@@ -110,8 +110,9 @@ struct msc_quantize {
      .offset = MSC_QUANTIZE_FIELD(base, outputs), \
      .type = MSC_PARAM_OBJECT}, \
     {.name = "moments", \
-     .help = "{rows, columns} of second moments for rounding: the most rows to sample (default: " \
-             "16384), and the most columns per block (default: no limit)", \
+     .help = "{rows, columns, least} of second moments for rounding: the most rows to sample " \
+             "(default: 16384), the most columns per block (no limit), and the least rows per " \
+             "column, with fewer only means are corrected (0)", \
      .offset = MSC_QUANTIZE_FIELD(base, moments), \
      .type = MSC_PARAM_OBJECT}
 // clang-format on

@@ -18,17 +18,19 @@ static const struct msc_quick_effort efforts[] = {
      .n_weights = 1,
      .n_gain_samples = 4},
     {.name = "default",
-     .choices = "[{\"bits\": 8}, {\"bits\": 8, \"observer\": \"minmax\", \"rounding\": \"descent\","
-                " \"correct\": \"affine\"}, {\"bits\": 8, \"observer\": \"minmax\"},"
-                " {\"bits\": 8, \"observer\": \"percentile\"}, {\"float\": true}]",
-     .moments = "{\"rows\": 4096, \"columns\": 1024}",
-     .of_float = 4,
+     .choices =
+         "[{\"bits\": 8}, {\"bits\": 8, \"observer\": \"minmax\", \"rounding\": \"descent\","
+         " \"correct\": \"affine\"}, {\"bits\": 8, \"observer\": \"minmax\"},"
+         " {\"bits\": 8, \"observer\": \"percentile\"},"
+         " {\"bits\": 8, \"observer\": \"minmax\", \"correct\": \"bias\"}, {\"float\": true}]",
+     .moments = "{\"rows\": 4096, \"columns\": 1024, \"least\": 0.5}",
+     .of_float = 5,
      .plain_weights = 0,
      .plain_activations = 2,
      .activations = {0, 2, 3},
      .n_activations = 3,
-     .weights = {0, 1},
-     .n_weights = 2,
+     .weights = {0, 1, 4},
+     .n_weights = 3,
      .n_gain_samples = 4,
      .leaves_float = true},
     {.name = "best",
