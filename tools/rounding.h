@@ -56,6 +56,8 @@ struct msc_rounding_rows {
 // Groups are fitted independently, each by its own block of H.
 enum msc_status msc_rounding_fit(struct msc_rounding_rows *rows);
 #define MSC_ROUNDING_RANGES 80
+// Fills scales and zero points with the range of each row or group. Does not read H.
+void msc_rounding_fit_ranges(struct msc_rounding_rows *rows);
 
 // Fill `integers` for the current scales; descend starts from the current integers.
 void msc_rounding_nearest(struct msc_rounding_rows *rows);

@@ -249,6 +249,20 @@ enum msc_status msc_rounding_fit_shifts(float shifts[], const struct msc_roundin
 
 // ---- Scales -----------------------------------------------------------------------------------
 
+void msc_rounding_fit_ranges(struct msc_rounding_rows *r) {
+    int64_t size = msc_rounding__group_columns(r), n_groups = msc_rounding__n_groups(r);
+    for (int64_t i = 0; i < r->n_rows * n_groups; i++) {
+        int64_t first = i % n_groups * size, end = first + size;
+        const float *w = r->weights + i / n_groups * r->n_columns;
+        struct msc_range range = {0, 0};
+        for (int64_t k = first; k < end && k < r->n_columns; k++) {
+            range.low = w[k] < range.low ? w[k] : range.low;
+            range.high = w[k] > range.high ? w[k] : range.high;
+        }
+        msc_scheme_fit(&r->scheme, range, &r->scales[i], &r->zero_points[i]);
+    }
+}
+
 enum msc_status msc_rounding_fit(struct msc_rounding_rows *r) {
     struct msc_arena arena = {0};
     struct fit f;

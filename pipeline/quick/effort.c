@@ -4,9 +4,15 @@
 #include <stdint.h>
 #include <string.h>
 
-// If a choice names no observer, weights get the range of their values or, if it has a rounding
-// method, the range that suits the method; activations get the range of least squared error. At 8
-// bits the range of the values suits every method, and takes no time.
+// Plain weights, weights rounded by their effect on the outputs, and two other ranges of
+// activations. If a choice names no observer, activations get the range of least squared error.
+// At 8 bits the range of the values suits every method for weights, and takes no time.
+#define CHOICES                                                                                    \
+    "[{\"bits\": 8}, {\"bits\": 8, \"observer\": \"minmax\", \"rounding\": \"descent\","           \
+    " \"correct\": \"affine\"}, {\"bits\": 8, \"observer\": \"minmax\"},"                          \
+    " {\"bits\": 8, \"observer\": \"percentile\"},"                                                \
+    " {\"bits\": 8, \"observer\": \"minmax\", \"correct\": \"bias\"}, {\"float\": true}]"
+
 static const struct msc_quick_effort efforts[] = {
     {.name = "fast",
      .choices =
@@ -18,11 +24,7 @@ static const struct msc_quick_effort efforts[] = {
      .n_weights = 1,
      .n_gain_samples = 4},
     {.name = "default",
-     .choices =
-         "[{\"bits\": 8}, {\"bits\": 8, \"observer\": \"minmax\", \"rounding\": \"descent\","
-         " \"correct\": \"affine\"}, {\"bits\": 8, \"observer\": \"minmax\"},"
-         " {\"bits\": 8, \"observer\": \"percentile\"},"
-         " {\"bits\": 8, \"observer\": \"minmax\", \"correct\": \"bias\"}, {\"float\": true}]",
+     .choices = CHOICES,
      .moments = "{\"rows\": 4096, \"columns\": 1024, \"least\": 0.5}",
      .of_float = 5,
      .plain_weights = 0,
@@ -34,21 +36,20 @@ static const struct msc_quick_effort efforts[] = {
      .n_gain_samples = 4,
      .leaves_float = true},
     {.name = "best",
-     .choices =
-         "[{\"bits\": 8}, {\"bits\": 8, \"rounding\": \"descent\"},"
-         " {\"bits\": 8, \"rounding\": \"descent\", \"correct\": \"affine\"},"
-         " {\"bits\": 8, \"observer\": \"minmax\"}, {\"bits\": 8, \"observer\": \"percentile\"},"
-         " {\"float\": true}]",
+     .choices = CHOICES,
+     .moments = "{\"rows\": 8192, \"columns\": 2304, \"least\": 0.5}",
      .of_float = 5,
      .plain_weights = 0,
-     .plain_activations = 3,
-     .activations = {0, 3, 4},
+     .plain_activations = 2,
+     .activations = {0, 2, 3},
      .n_activations = 3,
-     .weights = {0, 1, 2},
+     .weights = {0, 1, 4},
      .n_weights = 3,
-     .n_gain_samples = 16,
+     .n_gain_samples = 8,
      .leaves_float = true,
      .improves = true,
+     .improved_rows = 4096,
+     .improved_columns = 2304,
      .examines = true},
 };
 

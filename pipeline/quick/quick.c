@@ -123,21 +123,30 @@ static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
 
 // ---- Metrics of the plans that are shown ------------------------------------------------------
 
-// Measures all metrics, on the calibration samples and on the held-back samples.
-static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *plan) {
+static enum msc_status measure_on_all(struct msc_quick *q, struct msc_quick_plan *plan) {
     struct msc_trial trial, *list[] = {&trial};
     const struct msc_evaluation e = {.trials = list, .n = 1};
-    cJSON *found = NULL;
     MSC_TRY(msc_trial_init(&trial, &q->arena, msc_quick__space(q)));
     trial.id = 0;
     memcpy(trial.proposal.choices, plan->choices,
            msc_quick__space(q)->n_tasks * sizeof plan->choices[0]);
     MSC_TRY(msc_env_evaluate(q->session.env, &q->session.goal, &e));
+    memcpy(plan->metrics, trial.outcome.metrics,
+           msc_quick__space(q)->n_metrics * sizeof plan->metrics[0]);
+    return MSC_OK;
+}
+
+// Measures all metrics on the held-back samples and, if the effort is great enough, also on the
+// calibration samples. Without labels the loss on the held-back samples is known already.
+static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *plan) {
+    cJSON *found = NULL;
+    MSC_TRY(q->effort->examines ? measure_on_all(q, plan) : MSC_OK);
+    if (!q->effort->examines && !q->options->labels) {
+        return MSC_OK;
+    }
     MSC_TRY(msc_env_reevaluate(q->session.env, plan->choices, MSC_REEVALUATE_VALIDATION, &found));
     cJSON_Delete(plan->found);
     plan->found = found;
-    memcpy(plan->metrics, trial.outcome.metrics,
-           msc_quick__space(q)->n_metrics * sizeof plan->metrics[0]);
     return msc_quick__check_stop(q);
 }
 
@@ -241,7 +250,7 @@ static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     MSC_TRY(msc_quick__check_stop(q));
     MSC_TRY(check_backend(q));
     MSC_TRY(msc_quick__find_plans(q));
-    MSC_TRY(q->effort->examines ? examine_plans(q) : MSC_OK);
+    MSC_TRY(examine_plans(q));
     MSC_TRY(write_model(q));
     return make_report(report, q);
 }

@@ -51,8 +51,9 @@ struct msc_quick_options {
 //         "float"                    number of tensors left float
 //         "improved"                 number of weights improved over their choice
 //         "plain"                    true: ranges of all values, rounded to nearest
-//         "metrics", "examined"      as in a search's report; complete for the best and the plain
-//                                    plan, otherwise only costs and the loss on held-back samples
+//         "metrics", "examined"      as in a search's report: costs, and the loss on held-back
+//                                    samples. The best and the plain plan have all metrics on
+//                                    these samples, and at effort best also on the others.
 //     "reference"  the uncompressed model
 //     "metadata"   number of entries of the model's metadata that the file keeps, unless 0
 //     "runtime"    if the target has one

@@ -23,10 +23,11 @@ struct msc_quick_effort {
     // tried for all weights, together with the best of these.
     size_t activations[MSC_QUICK_MOST_TRIES], n_activations;
     size_t weights[MSC_QUICK_MOST_TRIES], n_weights;
-    int64_t n_gain_samples; // for the loss that each tensor causes at 8 bits
-    bool leaves_float;      // even if no number of float tensors is asked for
-    bool improves;          // weights of the best plan, by the stage `distill`
-    bool examines;          // measures all metrics, not only the loss on held-back samples
+    int64_t n_gain_samples;                  // for the loss that each tensor causes at 8 bits
+    bool leaves_float;                       // even if no number of float tensors is asked for
+    bool improves;                           // weights of the best plan, by the stage `distill`
+    int64_t improved_rows, improved_columns; // limits of that stage (env/quantize/distill.h)
+    bool examines; // measures the best plan and the plain one on all samples
 };
 
 // Enough for the pairs of choices, the doublings of float tensors, and improved weights.
