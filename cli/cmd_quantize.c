@@ -239,9 +239,11 @@ static void write_slower(struct msc_str *out, const cJSON *report, const cJSON *
 // Writes the loss of the float model in the runtime, for comparison with the plans.
 static void write_float(struct msc_str *out, const cJSON *report, const cJSON *best) {
     static const char *const here[4] = {"metrics", "distill_loss"};
+    static const char *const held_back[4] = {"examined", "validation", "distill_loss"};
     static const char *const there[4] = {"examined", "runtime", "distill_loss"};
     const cJSON *loss = find_number(msc_json_get(report, "reference"), there);
     const cJSON *searched = find_number(best, here);
+    searched = searched ? searched : find_number(best, held_back);
     const char *name = quantize_text(msc_json_get(report, "runtime"), "name");
     if (!loss || !searched) {
         return;
