@@ -295,6 +295,11 @@ static enum msc_status gather_slot(void *payload, size_t trial, size_t batch, in
     return MSC_OK;
 }
 
+static bool wants_slot(void *payload, int32_t slot) {
+    const struct gathering *g = payload;
+    return g->use_of_slot[slot] != MSC_NO_ID;
+}
+
 // ---- Measuring --------------------------------------------------------------------------------
 
 // Columns per block: as few blocks as the limit allows, of equal size.
@@ -398,7 +403,7 @@ static enum msc_status gathering_run(struct gathering *g) {
             has_any = true;
         }
     }
-    struct msc_sink sink = {.slot = gather_slot, .payload = g};
+    struct msc_sink sink = {.slot = gather_slot, .wants_slot = wants_slot, .payload = g};
     struct msc_eval_trial trials[2] = {{.edits = g->options->edits}};
     if (has_any) {
         MSC_TRY(msc_evaluator_run(g->ev, trials, n_trials(g), &sink, 0));
