@@ -9,7 +9,8 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-// Agents and environments share a seed but draw from different streams of it; this is the agents'.
+// Agents and environments share a seed but draw from different streams of it; this constant selects
+// the agents' stream.
 #define AGENT_STREAM 0x6167656e74u
 
 struct msc_agent {

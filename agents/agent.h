@@ -38,7 +38,7 @@ struct cJSON;
 struct msc_agent;
 struct msc_cancel;
 
-// The surroundings that an agent runs in.
+// The program's resources for an agent.
 struct msc_agent_host {
     // Base of relative paths and working folder of programs; NULL: the current folder. The string
     // is copied.
@@ -52,8 +52,8 @@ struct msc_agent_host {
 struct msc_agent_left {
     double n;      // +inf: no limit is known
     bool is_exact; // false: n is an upper limit (+inf: unknown)
-    // Trials up to and including the plan that they prepare. +inf: unknown; 0: the plan was already
-    // proposed, or the agent makes none.
+    // Trials up to and including the next plan that the agent prepares. +inf: unknown; 0: the plan
+    // was already proposed, or the agent does not prepare one.
     double n_plan;
 };
 #define MSC_AGENT_LEFT_UNKNOWN                                                                     \
@@ -70,22 +70,23 @@ struct msc_agent_def {
     // Space and goal are borrowed until finish (msc_agent_space, msc_agent_goal).
     enum msc_status (*init)(struct msc_agent *agent);
     // Fills out[0 … *n) with at most `max` proposals, each with its own choices buffer to write.
-    // Fewer is fine; 0 means that nothing is left to try. `origin` may name how a proposal was
+    // Fewer are allowed; 0 means that nothing is left to try. `origin` may name how a proposal was
     // made.
     enum msc_status (*ask)(struct msc_agent *agent, struct msc_proposal out[], size_t max,
                            size_t *n);
-    // Observes every trial with its outcome, in id order: also baselines (before the first ask) and
-    // failed, pruned and repeated trials. The trial and all it points to are borrowed for the call.
+    // Observes every trial with its outcome, in id order, including baselines (before the first
+    // ask) and failed, pruned and repeated trials. The trial and all it points to are borrowed for
+    // the call.
     enum msc_status (*tell)(struct msc_agent *agent, const struct msc_trial *trial);
-    // Optional: true if the agent has nothing more to propose. Default: an ask that gives 0 ends
-    // it.
+    // Optional: true if the agent has nothing more to propose. Default: the search ends when an ask
+    // gives 0 proposals.
     bool (*done)(const struct msc_agent *agent);
     // Optional: the number of proposals still to come. It is called between two asks, perhaps from
     // another thread, and must change nothing. Default: unknown.
     struct msc_agent_left (*left)(const struct msc_agent *agent);
-    // Optional, called like `left`: the cost of the next n proposals. The unit is a trial as
-    // expensive as the last proposals; before the first ask, a trial that shares no work. Default:
-    // n.
+    // Optional, called like `left`: the cost of the next n proposals. The unit is the cost of a
+    // trial like the last proposals; before the first ask, of a trial that shares no work with
+    // others. Default: n.
     double (*effort)(const struct msc_agent *agent, double n);
     // Optional: writes the plan that follows from the outcomes observed so far. It is called
     // between two asks and only if `left` reports a plan to come (n_plan). It must not affect later

@@ -4,23 +4,23 @@
 //   probes     change one task of the most expensive plan: first to the cheapest choice of every
 //              task that bounded costs depend on, then to the choices nearest to the best plan so
 //              far;
-//   plans      the best point within the bounds by the model (agents/pair_model.h): either by its
-//              mean or by a random draw from its posterior (Thompson sampling);
-//   hopes      the point of highest expected improvement, or of lowest confidence bound, by the
+//   plans      the best point within the bounds under the model (agents/pair_model.h): either under
+//              its mean or under a random draw from its posterior (Thompson sampling);
+//   hopes      the point of highest expected improvement, or of lowest confidence bound, under the
 //              same model (agents/hope.h);
-//   children   of the best observed points (agents/population.h), which do not depend on the model.
+//   children   of the best observed points (agents/population.h); they need no model.
 //
 // In a space of many tasks the search radius of plans and the width of draws adapt: both grow when
 // a proposal lands among the better half of the best points, and shrink when it does not. They
-// settle when about a third succeed, after the one-fifth rule (Rechenberg 1973). The width of hopes
-// adapts by the same rule. Hopes are proposed less often in such a space, because the model only
-// extrapolates far from all observed points. In a space of few tasks, searches for plans also start
-// at random points, more of them as more trials are observed: all of the best points may share a
-// choice that keeps the search from better ones.
+// settle when about a third of these proposals succeed, after the one-fifth rule (Rechenberg 1973).
+// The width of hopes adapts by the same rule. Hopes are proposed less often in such a space,
+// because the model only extrapolates far from all observed points. In a space of few tasks,
+// searches for plans also start at random points, more of them as more trials are observed: all of
+// the best points may share a choice that keeps the search from finding better points.
 //
-// The loss of a trial that was eliminated early is an estimate. It has less weight, and a single
-// choice's loss taken from it counts as a guess. A choice that failed in isolation is kept out of
-// plans until another point with it gives a result.
+// The loss of a trial that was eliminated early is an estimate. It has less weight, and an isolated
+// loss that follows from it counts as a guess. A choice that failed in isolation is kept out of
+// plans until another point with that choice gives a result.
 //
 // The mix depends on the phase. The first trials are mostly probes. While losses appear to be
 // additive, the agent probes until no choice is left, because the plan of least summed loss is then
@@ -31,7 +31,7 @@
 //
 // One model is fitted to the objective, and one to each bounded metric that needs a run. With
 // several objectives, or if the most expensive plan cannot be measured, the agent proposes only
-// children. It does not know the number of trials.
+// children. The agent does not know the number of trials.
 #include "agents/auto.h"
 
 #include "agents/agent_internal.h"
@@ -44,13 +44,13 @@
 // Weight of the latest proposal in a kind's success rate, and the least rate that is used.
 #define LATEST 0.1
 #define LEAST_CHANCE 0.1
-// Width and radius are multiplied by these after a successful plan and after an unsuccessful one.
+// Factors on width and radius after a successful plan (WIDER) and after an unsuccessful one.
 #define WIDER 1.2
 #define NARROWER 0.93
 #define LEAST_WIDTH 0.01
 #define LEAST_RADIUS 2.0
 // In a space of at most this many tasks, plans may change all tasks and draws have the posterior's
-// full width. In larger spaces this is the number of tasks that the first plans may change.
+// full width. In larger spaces, FEW_TASKS is the number of tasks that the first plans may change.
 #define FEW_TASKS 16.0
 // Standard error of the loss of a trial that was eliminated early, in the unit of
 // msc_pair_model_tell_estimate. Races eliminate no trial for a difference below 0.25.
@@ -59,8 +59,8 @@
 #define HOPE_CHANCE 0.85
 #define HOPE_CHANCE_MANY 0.5
 // A population of at most this many members keeps the order of observation. Searches for a plan
-// then start at the first member, mostly the most expensive plan. While little is known, that finds
-// better plans than a start at the best member.
+// then start at the first member, which is usually the most expensive plan. While little is known,
+// that finds better plans than a start at the best member.
 #define FIRST_MEMBERS 12
 
 static const struct msc_param auto_params[] = {
@@ -263,7 +263,7 @@ static void await(struct msc_auto *a, enum msc_auto_kind kind, const uint32_t ch
     a->kinds[at] = kind;
 }
 
-// Updates the success rate of a kind, and the width and radius, after one of its proposals.
+// Updates the success rate of a kind, and the width and radius, after an outcome of that kind.
 static void judge_kind(struct msc_auto *a, enum msc_auto_kind kind, bool is_good) {
     double n_tasks = (double)a->sampler.bounds.space->n_tasks, factor = is_good ? WIDER : NARROWER;
     if (kind == MSC_AUTO_HOPE) {
@@ -297,12 +297,13 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
 
 // ---- Ask and tell -----------------------------------------------------------------------------
 
-// P: probe, C: child, H: hope. 0, 3, 6 and A: a plan of temperature 0, 0.3, 0.6 and 1.
+// Turns: P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
+// 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 static const char draw_turns[] = "36A";
 
-// Returns a hope with the fixed probability of hopes. Otherwise draws a kind in proportion to its
+// Returns a hope with probability `hope_chance`. Otherwise draws a kind in proportion to its
 // success rate.
 static char usual_turn(struct msc_auto *a) {
     if (a->has_hopes && a->is_ready && !msc_auto_looks_additive(a) &&
@@ -420,7 +421,7 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
         double measured =
             is_objective ? learnt.objectives[0] : part->sign * learnt.metrics[part->metric];
         if (is_estimate && !is_objective && isnan(measured)) {
-            continue; // the batches that were evaluated do not give this metric
+            continue; // the evaluated batches do not give this metric
         }
         double value = (is_usable || is_estimate) && isfinite(measured) ? measured : NAN;
         tell_part(part, choices, value, is_estimate);

@@ -13,8 +13,8 @@
 // population, which is then cut back to its size.
 //
 // With `bounded`, a proposal's bound is the worst loss of a full population whose points are all
-// feasible. A trial stopped there would have been cut at the next ask. The search therefore takes
-// the same course, except for ties of equal losses.
+// feasible. A trial that is stopped at this bound would have been cut at the next ask. The search
+// therefore takes the same course, except for ties of equal losses.
 #include "agents/agent.h"
 #include "agents/knapsack.h"
 #include "agents/population.h"
@@ -33,7 +33,7 @@ struct evolution {
     struct msc_population members;
     struct msc_sensitivity sensitivity;
     struct msc_knapsack knapsack;
-    bool has_begun; // the plan of the knapsack was proposed or given up
+    bool has_begun; // the plan of the knapsack was proposed, or none could be made
     bool is_done;
     uint64_t n_begun; // points of the first population: members so far, and random points proposed
 };
@@ -56,7 +56,7 @@ static const struct msc_param evolutionary_params[] = {
      .min = 0,
      .max = 1},
     {.name = "mutation",
-     .help = "probability that a child's choice for a task changes; more explore more "
+     .help = "probability that a child's choice for a task changes; larger values explore more "
              "(0: one task on average)",
      .offset = offsetof(struct evolution, mutation),
      .type = MSC_PARAM_F64,

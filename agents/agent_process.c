@@ -8,7 +8,7 @@
 //
 // An answer {"error":"text"} stops the search with that text. A proposal may also have "parent",
 // "bound" and "probe". "done" true means that the agent has nothing more to propose; the optional
-// number "left" is the most that it will propose after these.
+// number "left" is an upper limit of the proposals that follow after these.
 #include "agents/agent.h"
 #include "agents/agent_internal.h"
 #include "agents/process_messages.h"

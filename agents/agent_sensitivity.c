@@ -30,12 +30,12 @@ struct sensitivity {
     struct msc_knapsack knapsack;
     double *losses;  // [n_entries], NaN: not observed, or failed
     bool *was_asked; // [n_entries]
-    bool *is_open;   // [n_entries], not observed
+    bool *is_open;   // [n_entries], whether the loss is not observed yet
     struct msc_guess guess;
     uint32_t *worst;   // [n_tasks], the choice that changes the objective most
     double *changes;   // [n_tasks], size of that change; 0: unknown
     size_t task;       // task of the next isolated plan
-    uint32_t position; // position of its choice in most_expensive_first
+    uint32_t position; // position of that plan's choice in most_expensive_first
     struct pair *pairs;
     size_t n_pairs, max_pairs, next_pair;
     bool has_pairs; // the pairs were chosen and the plan was proposed
@@ -185,7 +185,7 @@ static enum msc_status sensitivity_ask(struct msc_agent *agent, struct msc_propo
         out[(*n)++].probe = true;
     }
     if (*n > 0 || max == 0) {
-        return MSC_OK; // the plan and the pairs follow after these outcomes
+        return MSC_OK; // the plan and the pairs are proposed after the outcomes of these points
     }
     if (!s->has_pairs) {
         choose_pairs(s);

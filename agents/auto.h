@@ -14,8 +14,8 @@
 
 // Greatest number of proposals whose outcome is awaited.
 #define MSC_AUTO_AWAITED 256
-// In a space of more choices, fewer searches are made for a plan, and the knapsack is solved only
-// once, after all probes.
+// In a space with more choices than this, fewer searches are made for a plan, and the knapsack is
+// solved only once, after all probes.
 #define MSC_AUTO_MANY_ENTRIES 600
 // Greatest number of candidate points that a hope is chosen from.
 #define MSC_AUTO_HOPES 36
@@ -29,7 +29,8 @@ enum msc_auto_kind {
     MSC_AUTO_HOPE
 };
 
-// A metric that needs a run: of the objective, or of a bound. The model minimises sign * value.
+// The model of a metric that needs a run: the objective, or a bounded metric. The model minimises
+// sign * value.
 struct msc_auto_part {
     int metric;
     double sign;
@@ -48,13 +49,14 @@ struct msc_auto {
     struct msc_auto_part parts[1 + MSC_MAX_BOUNDS];
     struct msc_plan_search search;
     struct msc_knapsack knapsack;
-    double *weights;                 // [n_entries], of an exact objective; else NULL
-    uint32_t *assembled;             // [n_tasks], the plan of least summed isolated losses
-    double *assembled_by;            // [n_entries], the losses that `assembled` sums
-    uint32_t *plan;                  // [n_tasks], the best plan by the model's mean
-    uint32_t *found, *start;         // [n_tasks], scratch of searches for a plan
-    uint32_t *hopes;                 // [MSC_AUTO_HOPES, n_tasks], candidates for hopes
-    struct msc_pair_spread *spreads; // [MSC_AUTO_HOPES], spreads of these candidates
+    double *weights;         // [n_entries], what choices add to an exact objective; else NULL
+    uint32_t *assembled;     // [n_tasks], the plan of least summed isolated losses
+    double *assembled_by;    // [n_entries], the losses that `assembled` sums
+    uint32_t *plan;          // [n_tasks], the best plan by the model's mean
+    uint32_t *found, *start; // [n_tasks], scratch of searches for a plan
+    uint32_t *hopes;         // [MSC_AUTO_HOPES, n_tasks], candidates for hopes
+    // [MSC_AUTO_HOPES], cached standard deviations of these candidates
+    struct msc_pair_spread *spreads;
     size_t n_hopes;
     bool *is_known; // [n_entries], scratch of a fit: the isolated loss was measured
     uint64_t n_told, n_fitted, n_probes_left, turn;
@@ -62,7 +64,7 @@ struct msc_auto {
     double hope_chance;                 // share of hopes among the proposals
     double hope_width;                  // factor on standard deviations in hopes
     double radius;                      // number of tasks that a plan may change
-    double rates[MSC_AUTO_KINDS];       // recent success rate
+    double rates[MSC_AUTO_KINDS];       // recent success rates of the kinds
     uint64_t awaited[MSC_AUTO_AWAITED]; // ring of hashes of proposals
     enum msc_auto_kind kinds[MSC_AUTO_AWAITED];
     uint64_t n_awaited, n_drawn, n_hoped, hoped_at; // hoped_at: n_fitted when `hopes` was filled
@@ -73,17 +75,18 @@ struct msc_auto {
     bool is_assembled; // a plan was assembled in a space of many choices and not yet proposed
 };
 
-// Proposes the next choice to measure in isolation: first the cheapest one of every task that
-// bounded costs depend on, then those nearest to the best plan. False if none is left.
+// Proposes the next choice to measure in isolation: first the cheapest choices of the tasks that
+// bounded costs depend on, then the choices nearest to the best plan. False if no choice is left.
 bool msc_auto_probe(struct msc_auto *a, struct msc_proposal *out);
 // The number of choices, the base included, that were neither observed in isolation nor probed.
 uint64_t msc_auto_count_probes(const struct msc_auto *a);
 // Whether the cheapest choice of a task that bounded costs depend on is still to be probed.
 bool msc_auto_is_opening(const struct msc_auto *a);
 bool msc_auto_looks_additive(const struct msc_auto *a);
-// Searches locally from one of the usual starts: 0 the best observed point, 1 another good one, 2
-// the assembled plan, 3 the relaxed last plan, 4 and above a random point. True if the start exists
-// and the search ends at a feasible point; a->start is then that point, and *value its value.
+// Searches locally from one of the usual starts: 0 the best observed point, 1 a random good one, 2
+// the assembled plan, 3 the last plan after msc_plan_search_relax, 4 and above a random point. True
+// if the start exists and the search ends at a feasible point; a->start is then that point, and
+// *value its value.
 bool msc_auto_search_from(struct msc_auto *a, size_t which, double *value);
 // Whether the point meets the exact bounds and was not proposed yet. `context` is the agent's
 // state.

@@ -38,7 +38,8 @@ static void gather(struct msc_auto *a, struct msc_pair_model *model) {
     a->hoped_at = a->n_fitted;
 }
 
-// Alternates between the bound and the expected improvement; the latter needs a feasible best loss.
+// Alternates between the lower confidence bound and the expected improvement; the latter needs a
+// feasible best loss.
 static struct msc_hope next_hope(struct msc_auto *a) {
     const struct msc_outcome *best =
         a->members.n_members > 0 ? msc_population_outcome(&a->members, 0) : NULL;

@@ -14,8 +14,8 @@ static bool take_probe(struct msc_auto *a, size_t task, uint32_t choice, struct 
     return out->probe;
 }
 
-// The base, then the cheapest choice of every task that a bounded cost depends on. Tasks that
-// change the cost most come first.
+// Probes the base, then the cheapest choice of every task that a bounded cost depends on. Tasks
+// that change the cost most come first.
 static bool first_probe(struct msc_auto *a, struct msc_proposal *out) {
     const struct msc_exact_bounds *bounds = &a->sampler.bounds;
     const struct msc_sensitivity *s = &a->parts[0].sensitivity;
@@ -33,7 +33,7 @@ static bool first_probe(struct msc_auto *a, struct msc_proposal *out) {
     return false;
 }
 
-// The choice not yet probed that is nearest to the plan's choice of its task, in the order of cost.
+// Probes the choice that is nearest to the plan's choice of the same task, in the order of cost.
 static bool next_probe(struct msc_auto *a, struct msc_proposal *out) {
     const struct msc_exact_bounds *bounds = &a->sampler.bounds;
     const struct msc_sensitivity *s = &a->parts[0].sensitivity;

@@ -137,7 +137,8 @@ bool msc_exact_bounds_may_hold(const struct msc_exact_bounds *bounds, const uint
         double low;
         double high;
         exact_bound_range(bound, choices, ranks, n_fixed, &low, &high);
-        // These sums are rounded in another order than a point's value, so allow for rounding.
+        // These sums are added in another order than a point's value, so allow for different
+        // rounding.
         double slack = 1e-9 * (fabs(low) + fabs(high));
         if (low > bound->max + slack || high < bound->min - slack) {
             return false;
@@ -160,7 +161,7 @@ static void walk_choose(const struct msc_walk *walk, uint32_t choices[], size_t 
         walk->cheapest_first ? task->most_expensive_first[task->n_choices - 1 - rank] : rank;
 }
 
-// Completes `choices` to the first point of the current subtree, feasible or not.
+// Completes `choices` to the first point of the current subtree, whether or not it is feasible.
 static void complete_point(struct msc_walk *walk, uint32_t choices[], size_t t) {
     for (size_t i = t + 1; i < walk->bounds->space->n_tasks; i++) {
         walk->ranks[i] = 0;
@@ -212,7 +213,7 @@ bool msc_walk_next(struct msc_walk *walk, uint32_t choices[], uint64_t max_nodes
 
 double msc_walk_n_left(const struct msc_walk *walk) {
     const struct msc_space *space = walk->bounds->space;
-    double n_points = 1.0; // points of the subspace of the tasks from t on
+    double n_points = 1.0; // number of points of the tasks from t on
     double n_left = 0.0;
     for (size_t t = space->n_tasks; t-- > 0;) {
         double n_choices = space->tasks[t].n_choices;

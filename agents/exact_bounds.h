@@ -19,7 +19,7 @@ struct msc_exact_bounds {
     const struct msc_goal *goal;
     size_t n_items;
     struct msc_exact_bound items[MSC_MAX_BOUNDS];
-    // Entry of (task, choice) in tables over all choices: offsets[task] + choice.
+    // The entry of (task, choice) in tables over all choices is offsets[task] + choice.
     size_t n_entries;
     size_t *offsets;     // [n_tasks]
     uint32_t *positions; // [n_entries], position of the choice in the task's most_expensive_first

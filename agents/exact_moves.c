@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// A value this close to a limit, relative to both, is summed again exactly.
+// A value this close to a limit, relative to their magnitudes, is summed again exactly.
 #define NEAR 1e-9
 
 static bool stands_before(const struct msc_cost_term *term, uint32_t factor) {

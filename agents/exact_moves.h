@@ -1,7 +1,7 @@
 // Keeps the exact costs of a point up to date while single tasks change: only the terms of the
-// changed task are evaluated again. It covers the costs that a bound of the goal limits. Values are
-// exact except for the rounding errors of many changes, so check a final point by
-// msc_exact_bounds_hold. It also repairs infeasible points. Only init allocates.
+// changed task are evaluated again. Only costs that a bound of the goal limits are included. Values
+// are exact except for the rounding errors of many changes, so check a final point with
+// msc_exact_bounds_hold. Infeasible points can be repaired. Only init allocates.
 #ifndef MSC_AGENTS_EXACT_MOVES_H
 #define MSC_AGENTS_EXACT_MOVES_H
 

@@ -49,8 +49,8 @@ static bool is_more(const void *context, const void *left, const void *right) {
                                           : a->entries[1] < b->entries[1];
 }
 
-// The change of the summed loss if the choice replaces the centre's; NaN: unknown, or the centre's
-// own.
+// The change of the summed loss if the choice replaces the centre's choice of the same task; NaN if
+// it is unknown or both are the same choice.
 static double added(const struct msc_grid_around *around, const double losses[], size_t entry) {
     size_t t = around->tasks[entry];
     size_t here = msc_exact_bounds_entry(around->bounds, t, around->centre[t]);

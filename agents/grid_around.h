@@ -1,6 +1,6 @@
 // The neighbourhood of the best observed point: points that differ from it in one or two tasks, in
-// the order of their loss if losses are additive. When a better point is observed, it becomes the
-// centre. Only init allocates.
+// the order of the losses that they have if losses are additive. When a better point is observed,
+// it becomes the centre. Only init allocates.
 #ifndef MSC_AGENTS_GRID_AROUND_H
 #define MSC_AGENTS_GRID_AROUND_H
 
@@ -20,7 +20,7 @@ struct msc_around_move {
 
 struct msc_grid_around {
     struct msc_exact_bounds *bounds; // borrowed
-    struct msc_sampler seen;         // points proposed or observed
+    struct msc_sampler seen;         // points that were proposed or observed
     uint32_t *tasks;                 // [n_entries], the task of an entry
     uint32_t *centre;                // [n_tasks], the best observed point
     double centre_loss;              // +inf: no usable point was observed

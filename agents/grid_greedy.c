@@ -1,30 +1,30 @@
 // Grid search, mode greedy: changes the most expensive plan step by step.
 //
-// While the plan breaks a bound, a step tries cheaper choices for a sixteenth of the tasks. Changes
-// not tried before come first, in the order of the violation that they remove. The step then takes,
+// While the plan breaks a bound, a step tries cheaper choices for a sixteenth of the tasks. It
+// tries untried changes first, in the order of the violation that they remove. The step then takes,
 // among all changes tried in this or an earlier step, those with the least (loss gained) /
 // (violation removed) until an eighth of the initial violation is removed. A space of a thousand
 // tasks thus gets within its bounds after about as many trials. If no tried change helps, a wide
 // step tries all cheaper choices; if none of these helps, the search ends.
 //
-// Within the bounds, a step tries the next more expensive and the next cheaper choice of every task
-// that keep within the bounds. It takes the one of least loss. The search ends when none lowers the
-// loss.
+// Within the bounds, a step tries the next more expensive and the next cheaper choice of every
+// task, unless the bounds forbid it. It takes the change with the least loss. The search ends when
+// no change lowers the loss.
 //
 // If the most expensive plan cannot be measured, the search begins with the best observed point or
 // a random one. The plans of a step are proposed over as many asks as needed; the ask after the
 // last of them decides the step.
 //
 // Changes with the best rating in earlier steps are tried first, because the best outcome of a step
-// bounds the others. As long as a step has no such outcome, its first ask proposes only a few
-// plans.
+// sets the bounds of the proposals after it. As long as a step has no such outcome, its first ask
+// proposes only a few plans.
 #include "agents/grid_greedy.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-// The first ask of a step that has no bound yet proposes this fraction (1 / n) of its plans.
+// The first ask of a step that has no bound yet proposes 1 / PILOT_PART of the step's plans.
 #define PILOT_PART 16
 // A step towards the bounds removes QUOTA of the initial violation, and tries 1 / TRIED_PART of the
 // tasks but at least LEAST_TRIES.
@@ -283,8 +283,8 @@ static struct msc_agent_left greedy_left(const struct msc_grid *grid) {
     return left;
 }
 
-// Solves a knapsack of the summed losses: each choice's loss relative to the task's choice at the
-// time it was last measured.
+// Solves a knapsack of the summed losses. Each choice's loss is relative to the choice that its
+// task had when the loss was last measured.
 static void greedy_assemble(struct msc_grid *grid, uint32_t choices[]) {
     struct msc_grid_greedy *g = &grid->greedy;
     for (size_t e = 0; e < grid->exact.n_entries; e++) {

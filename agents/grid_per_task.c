@@ -5,9 +5,9 @@
 // Isolated plans usually break a bound on size. They are proposed as probes, so that they are
 // measured nevertheless. If the goal has bounds, the final plan depends on every loss, so no trial
 // is stopped. Without bounds the plan consists of each task's best choice. A choice is then useless
-// above the least loss of its task so far; the first such loss is the most expensive plan's. For a
-// trial that was eliminated early, the estimated loss is used. If that trial did not measure a
-// bounded metric, the metric's value for the most expensive plan is assumed.
+// if its loss exceeds the least loss of its task so far, which at first is the most expensive
+// plan's. For a trial that was eliminated early, the estimated loss is used. If that trial did not
+// measure a bounded metric, the metric's value for the most expensive plan is assumed.
 #include "agents/grid_search.h"
 
 #include <math.h>
@@ -202,7 +202,7 @@ static double task_effort(const struct msc_space *space, size_t t) {
 // The effort of `n` plans from number `first` on. The knapsack's plan is the last one.
 static double plans_effort(const struct msc_space *space, double first, double n) {
     double effort = 0.0;
-    double n_before = 0.0; // plans of the tasks before
+    double n_before = 0.0; // number of plans of earlier tasks
     for (size_t t = 0; t < space->n_tasks; t++) {
         double n_behind = n_before + space->tasks[t].n_choices - (t > 0 ? 1.0 : 0.0);
         double n_inside = fmin(n_behind, first + n) - fmax(n_before, first);

@@ -15,11 +15,11 @@
 struct msc_grid_per_task {
     struct msc_knapsack knapsack;
     double *losses;                  // [n_entries], NaN: not observed, or failed
-    bool *is_open;                   // [n_entries], not observed
+    bool *is_open;                   // [n_entries], whether the loss is not observed yet
     double *metrics[MSC_MAX_BOUNDS]; // [n_entries] for bounds on measured metrics, else NULL
     struct msc_guess guess, metric_guesses[MSC_MAX_BOUNDS];
     size_t task;       // task of the next isolated plan
-    uint32_t position; // position of its choice in most_expensive_first
+    uint32_t position; // position of that plan's choice in most_expensive_first
     bool is_solved;    // the plan was proposed
     bool is_over;      // points around the plan are exhausted, too
 };
@@ -27,9 +27,9 @@ struct msc_grid_per_task {
 struct msc_grid_candidate {
     uint32_t task;
     uint32_t choice; // the task's new choice
-    double removed;  // most violation that it may remove; 0 within the bounds
-    bool is_known;   // its gain was measured in this step or before
-    double expected; // rating by its latest gain; +inf: unknown
+    double removed;  // greatest violation that the change may remove; 0 within the bounds
+    bool is_known;   // the change's gain was measured in this step or before
+    double expected; // rating by the change's latest gain; +inf: unknown
 };
 
 // Mode greedy: changes from the most expensive plan, step by step.
@@ -46,7 +46,7 @@ struct msc_grid_greedy {
     double best_loss; // NaN: no usable point was observed
     double best_violation;
     struct msc_exact_moves moves;
-    uint64_t n_draws; // random points to begin with so far
+    uint64_t n_draws; // number of random points drawn to begin with
     bool is_wide;     // the step tries all cheaper choices, since the next ones did not help
     bool is_done;     // no step helps
     bool is_over;     // points around the final plan are exhausted, too
@@ -61,11 +61,11 @@ struct msc_grid_greedy {
     double *gains;  // loss added by the change when last measured completely; NaN: unknown
     double *sums;   // loss relative to the task's other choices when last measured; NaN: unknown
     double *bounds; // the loss is useless above this in the current step
-    int64_t *ids;   // the trial of the entry
+    int64_t *ids;   // id of the trial that tried the entry's choice
     // For a plan made early, if the goal has bounds:
     struct msc_knapsack knapsack;
     struct msc_guess guess;
-    bool *is_open; // [n_entries], not observed
+    bool *is_open; // [n_entries], whether the loss is not observed yet
 };
 
 struct msc_grid_full {
@@ -77,12 +77,12 @@ struct msc_grid {
     int changes;
     bool bounded;
     int64_t around;
-    // proposes points around the best one; only if the goal has bounds
+    // proposes points around the best observed point; only if the goal has bounds
     bool goes_around;
     struct msc_grid_around neighbours; // neighbours of the best point, after the mode has its plan
     bool takes_bounds;                 // trials for this goal can be stopped at a bound
-    double best_loss;                  // of the feasible trials so far; +inf: none
-    double least_violation;            // of the usable trials so far; +inf: none
+    double best_loss;                  // least loss of the feasible trials so far; +inf: none
+    double least_violation;            // of the usable trials so far; +inf: none are usable
     struct msc_exact_bounds exact;
     struct msc_grid_per_task per_task;
     struct msc_grid_greedy greedy;
@@ -101,7 +101,7 @@ struct msc_grid_mode {
     void (*tell)(struct msc_agent *agent, struct msc_grid *grid, const struct msc_trial *trial);
     bool (*done)(const struct msc_grid *grid);
     struct msc_agent_left (*left)(const struct msc_grid *grid);
-    double (*effort)(const struct msc_grid *grid, double n);     // NULL: n
+    double (*effort)(const struct msc_grid *grid, double n);     // NULL: the effort is n
     void (*assemble)(struct msc_grid *grid, uint32_t choices[]); // NULL: no plan can be made early
 };
 
@@ -109,13 +109,13 @@ extern const struct msc_grid_mode msc_grid_mode_per_task;
 extern const struct msc_grid_mode msc_grid_mode_greedy;
 extern const struct msc_grid_mode msc_grid_mode_full;
 
-// Proposes points around the best one. `losses` [n_entries] as for msc_grid_around_next. False if
-// none is left.
+// Proposes points around the best observed point. `losses` [n_entries] as for msc_grid_around_next.
+// False if no point is left.
 bool msc_grid_go_around(struct msc_grid *grid, const double losses[], struct msc_proposal out[],
                         size_t max, size_t *n);
 // The first objective of a usable outcome, else NaN.
 double msc_grid_loss(const struct msc_outcome *outcome);
-// The bound of a proposal that is useless to the mode above the loss `useless`. It is raised so
+// The bound of a proposal. The mode has no use for a loss above `useless`. The bound is raised so
 // that no trial is stopped that could become the search's best. +inf if the goal takes no bounds.
 // `violation` is the proposal's violation by exact costs.
 double msc_grid_bound(const struct msc_grid *grid, double useless, double violation);

@@ -54,7 +54,7 @@ void msc_guess_between(double losses[], const bool is_open[],
     }
 }
 
-// Averages known values by position, and extrapolates positions without any.
+// Averages known values by position, and extrapolates to positions without known values.
 static void average_places(struct msc_guess *guess) {
     memset(guess->sums, 0, guess->n_places * sizeof *guess->sums);
     memset(guess->counts, 0, guess->n_places * sizeof *guess->counts);

@@ -31,7 +31,7 @@ double msc_hope_of(const struct msc_hope *h, double mean, double spread);
 double msc_hope_value(const struct msc_hope *h, const uint32_t choices[], double least);
 // Improves `choices`, whose value is `value`, by steepest descent: each step moves to the best
 // point that differs in one or two tasks and satisfies `is_wanted`. Work is limited, so with many
-// observed points it may end before a local minimum.
+// observed points the descent may end before a local minimum.
 void msc_hope_descend(const struct msc_hope *h, uint32_t choices[], double value,
                       bool (*is_wanted)(const void *context, const uint32_t choices[]),
                       const void *context);

@@ -7,16 +7,16 @@
 // by their tangent at the smallest factors, which never overestimates them. Leaves are checked with
 // the exact costs.
 //
-// The search starts from a greedy plan: from the least reduced losses, the change of least (loss
-// gained) / (violation removed) is made until the bounds hold; then every single change that lowers
-// the loss is made. If the limit on work ends the search, the result is the best plan so far, which
-// is at least as good as the greedy one. Only init allocates.
+// The search starts from a greedy plan: starting from the choices of least reduced loss, the change
+// of least (loss gained) / (violation removed) is made until the bounds hold; then every single
+// change that lowers the loss is made. If the limit on work ends the search, the result is the best
+// plan so far, which is at least as good as the greedy one. Only init allocates.
 #ifndef MSC_AGENTS_KNAPSACK_H
 #define MSC_AGENTS_KNAPSACK_H
 
 #include "agents/exact_moves.h"
 
-// One bound in the form: sum over tasks of weights[entry of its choice] <= capacity.
+// One bound in the form: sum over tasks of weights[entry of the task's choice] <= capacity.
 struct msc_resource {
     double *weights; // [n_entries], scaled so that capacities are comparable
     double capacity;
@@ -40,8 +40,9 @@ struct msc_knapsack {
     uint32_t *tasks;     // [n_tasks], by depth
     uint32_t *depths;    // [n_tasks], by task
     uint32_t *next;      // [n_tasks], by depth: the child to try next
-    double *spent;       // [n_tasks + 1, 1 + MSC_KNAPSACK_RESOURCES], by depth
-    uint32_t *point;     // [n_tasks], the partial plan of the current node
+    // [n_tasks + 1, 1 + MSC_KNAPSACK_RESOURCES], by depth: reduced loss, use of each resource
+    double *spent;
+    uint32_t *point;                      // [n_tasks], the partial plan of the current node
     struct msc_exact_moves moves;         // the greedy plan to start from
     double taken[MSC_KNAPSACK_RESOURCES]; // use of measured resources by the greedy plan
     bool has_products;                    // some bounded cost multiplies factors
@@ -85,7 +86,8 @@ uint32_t msc_knapsack__least_choice(const struct msc_knapsack *ks, const double 
 double msc_knapsack__violation(const struct msc_knapsack *ks, const uint32_t choices[]);
 void msc_knapsack__keep_if_better(struct msc_knapsack *ks, const uint32_t point[],
                                   uint32_t choices[]);
-// Improves a point within the bounds by changes that lower the loss, and offers it as best plan.
+// Improves a point within the bounds by changes that lower the loss, and offers it as the best
+// plan.
 void msc_knapsack__start_at(struct msc_knapsack *ks, const uint32_t point[], uint32_t choices[]);
 // Like msc_knapsack__start_at, but starts from the choices of least `values` [n_entries] and first
 // moves them within the bounds. False if that fails.

@@ -176,9 +176,9 @@ static bool dual_is_overspent(struct msc_knapsack *ks, struct msc_resource *r, d
     return dual_taken(ks, r) > r->capacity;
 }
 
-// Maximises the dual function in one multiplier. It is concave with slope taken - capacity, so the
-// maximum is where the slope changes sign. The upper end of the interval is kept: there the plan of
-// least reduced loss is within the capacity.
+// Maximises the dual function in one multiplier. The function is concave with slope taken -
+// capacity, so the maximum is where the slope changes sign. The upper end of the interval is kept:
+// there the plan of least reduced loss is within the capacity.
 static void dual_ascend(struct msc_knapsack *ks, struct msc_resource *r) {
     if (!dual_is_overspent(ks, r, 0.0)) {
         return;

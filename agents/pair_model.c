@@ -333,8 +333,8 @@ static void set_residuals(struct msc_pair_model *m) {
 
 // ---- Posterior --------------------------------------------------------------------------------
 
-// The least distance to the base for computing noise, so that the best points do not count as
-// exact.
+// The least distance to the base that is used to compute noise, so that the best points do not
+// count as exact.
 static double least_distance(const struct msc_pair_model *m) {
     double least = INFINITY;
     for (size_t i = 0; i < m->n_points; i++) {
@@ -393,7 +393,7 @@ static void keep_likelier(struct msc_pair_model *m, const int tried[], int best[
     }
 }
 
-// The whole grid.
+// Tries all strengths of the grid.
 static void try_all_strengths(struct msc_pair_model *m, int best[], double *greatest) {
     for (int unknown = 0; unknown < n_strengths[MSC_PAIR_UNKNOWN]; unknown++) {
         for (int pairs = 0; pairs < n_strengths[MSC_PAIR_PAIRS]; pairs++) {

@@ -51,7 +51,7 @@ struct msc_pair_model {
     int32_t *pair_places;   // [n_entries], index in pair_entries; -1: no pair terms
     uint32_t *pair_entries; // [MSC_PAIR_ENTRIES], the entries that have pair terms
     uint32_t *pair_tasks;   // [MSC_PAIR_ENTRIES], their tasks
-    uint32_t *tasks;        // [n_tasks], by scale
+    uint32_t *tasks;        // [n_tasks], by decreasing scale
     size_t n_paired;
     uint32_t *paired;    // [n_tasks], the tasks with pair terms, in order
     uint32_t *places;    // [n_tasks], for one point: pair_places of its choices of the paired tasks
@@ -76,8 +76,8 @@ struct msc_pair_model {
 
 enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *arena,
                                     const struct msc_exact_bounds *bounds);
-// Observes a point that differs from the base in at least two tasks. The losses of all other points
-// are in the means. If is_stale is set, the model must be fitted before the next draw.
+// Observes a point that differs from the base in at least two tasks; the losses of the other points
+// are part of `means`. If is_stale is set, the model must be fitted before the next draw.
 void msc_pair_model_tell(struct msc_pair_model *m, const uint32_t choices[], double value);
 // Observes an estimate. `error` is the standard error of `value`, relative to the distance of
 // `value` from the base.

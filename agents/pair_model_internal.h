@@ -26,8 +26,8 @@ void msc_pair__set_row(struct msc_pair_model *m, size_t i, const uint32_t x[]);
 // The pair terms' covariances of points i to i + MSC_PAIR_LANES - 1, by their rows of `features`,
 // with the point whose `places` are set; without the squared strength.
 void msc_pair__pair_covariances(const struct msc_pair_model *m, size_t i, double out[]);
-// Sets `unknown`: for each task, what its choice in x adds to the covariance with a point of the
-// same choice. False if all are 0.
+// Sets `unknown`: for each task, what its choice in x adds to the covariance with a point that has
+// the same choice. False if all are 0.
 bool msc_pair__set_unknown(struct msc_pair_model *m, const uint32_t x[]);
 // Removes all pair terms until the next fit.
 void msc_pair__leave_out_pairs(struct msc_pair_model *m);

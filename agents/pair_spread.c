@@ -109,7 +109,7 @@ void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]) 
     double variance = set_sums(m, choices);
     double left = left_variance(m, variance, LEAST_LEFT * variance);
     if (left == 0.0) {
-        return; // it is known already
+        return; // the point is known already
     }
     for (size_t i = 0; i < n; i++) {
         m->factor[i * MSC_PAIR_POINTS + n] = m->sums[i];

@@ -307,7 +307,7 @@ static struct change cheapest_single(struct msc_plan_search *s, double violation
     return best;
 }
 
-// At a point within the bounds: the best change of one task that keeps within them, or none.
+// At a point within the bounds: the best change of one task that remains within them, or none.
 // Changes that lower the value are also offered for pairs.
 static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
     const struct msc_space *space = s->moves.bounds->space;

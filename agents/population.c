@@ -106,7 +106,7 @@ static size_t pick_parent(const struct msc_population *p, struct msc_rng *rng) {
     return msc_nsga_before(p->ranks, p->crowding, b, a) ? b : a;
 }
 
-// With probability 1/2 the next more expensive or cheaper choice, else any other choice.
+// Returns the next more expensive or cheaper choice with probability 1/2, else any other choice.
 static uint32_t mutated_choice(const struct msc_exact_bounds *bounds, struct msc_rng *rng, size_t t,
                                uint32_t choice) {
     const struct msc_task *task = &bounds->space->tasks[t];
@@ -203,7 +203,7 @@ bool msc_population_tell(struct msc_population *p, const struct msc_trial *trial
     size_t slot = p->order[member];
     memcpy(member_point(p, member), choices, p->space->n_tasks * sizeof *choices);
     p->outcomes[slot] = learnt;
-    p->outcomes[slot].metrics = NULL; // borrowed for the call only
+    p->outcomes[slot].metrics = NULL; // the trial's metrics are borrowed for the call only
     p->outcomes[slot].reason = NULL;
     p->ids[slot] = trial->id;
     p->is_ranked = false;

@@ -12,10 +12,11 @@ struct msc_population {
     const struct msc_space *space; // borrowed, like goal and sampler
     const struct msc_goal *goal;
     struct msc_sampler *sampler;
-    size_t size;        // members kept
-    double crossover;   // probability that a child has two parents
-    double mutation;    // probability that a task's choice changes
-    bool spends;        // no objective is an exact cost: children may use what the bounds leave
+    size_t size;      // members kept
+    double crossover; // probability that a child has two parents
+    double mutation;  // probability that a task's choice changes
+    // no objective is an exact cost, so children may be made more expensive within the bounds
+    bool spends;
     size_t sorted_from; // only more members than this are sorted; `size` unless set by the owner
     // Members are stored in slots; the first n_members of `order` are the slots in use.
     size_t n_members;

@@ -8,7 +8,7 @@
 struct cJSON;
 struct msc_str;
 
-// Each appends one JSON object without newline. `params` may be NULL.
+// Each function appends one JSON object without a newline. `params` may be NULL.
 void msc_process_write_init(struct msc_str *out, const struct msc_space *space,
                             const struct msc_goal *goal, uint64_t seed, const struct cJSON *params);
 void msc_process_write_tell(struct msc_str *out, const struct msc_space *space,

@@ -82,8 +82,8 @@ static uint64_t encode_point(const struct msc_space *space, const uint32_t choic
     return index;
 }
 
-// The word that remembers the point. *mark is the mark of a remembered point: one bit in a small
-// space, otherwise the whole word.
+// The word of `seen` that remembers the point. *mark is the mark of a remembered point: one bit in
+// a small space, otherwise the whole word.
 static uint64_t *word_of(const struct msc_sampler *sampler, const uint32_t choices[],
                          uint64_t *mark) {
     const struct msc_space *space = sampler->bounds.space;

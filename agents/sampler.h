@@ -26,7 +26,7 @@ struct msc_sampler {
     uint64_t n_seen; // small space: points remembered
 };
 
-// `rng` is the agent's, and is borrowed.
+// `rng` is the agent's generator, borrowed.
 enum msc_status msc_sampler_init(struct msc_sampler *sampler, struct msc_arena *arena,
                                  const struct msc_space *space, const struct msc_goal *goal,
                                  struct msc_rng *rng);

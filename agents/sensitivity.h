@@ -3,11 +3,11 @@
 // loss. Isolated losses that were not observed are guessed:
 //
 //   - Along a task's choices, from the most expensive to the cheapest, losses are assumed to grow
-//     by a constant factor. Between two known losses it is their own factor. Beyond them it is the
-//     median factor over tasks or, if uniform plans were observed, the growth of the losses of
-//     these plans.
+//     by a constant factor. Between two known losses, the factor follows from the two. Beyond the
+//     known losses, it is the median factor over tasks or, if uniform plans were observed, the
+//     growth of the losses of these plans.
 //   - A choice that failed in isolation is unusable. With `doubts_failures` it counts as not
-//     observed as soon as another point with it gives a result.
+//     observed as soon as another point with that choice gives a result.
 //   - A task without any known loss is assumed to have the average loss of such tasks. The average
 //     follows from the losses of uniform plans minus the known losses. Without uniform plans, the
 //     median of the known losses is assumed.

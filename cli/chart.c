@@ -5,7 +5,7 @@
 #include <string.h>
 
 // The scale is logarithmic if the ratio of greatest to least value is above this, so that small
-// values show.
+// values remain visible.
 #define FAR 20.0
 #define PARTS 8 // steps of height within a character
 
@@ -52,7 +52,7 @@ static struct scale make_scale(const double values[], size_t n) {
     return s;
 }
 
-// Height of a value in steps of n: at least 1, so that it shows; 0 for NaN.
+// Height of a value on a scale of 1 to n, so that every value is visible; 0 for NaN.
 static size_t height(const struct scale *s, double value, size_t n) {
     if (isnan(value)) {
         return 0;

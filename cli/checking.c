@@ -34,7 +34,7 @@ const struct msc_cli_option msc_cli_check_options[] = {
     {0},
 };
 
-// `try` runs in the process of the rule and makes the agent or environment there.
+// `try` runs in a child process for each rule and makes the agent or environment there.
 struct checking {
     const struct msc_cli_call *call;
     const struct msc_cli_plugins *values;
@@ -75,7 +75,8 @@ static void try_in_child(struct checking *c, const struct msc_check_rule *rule, 
     if (status != MSC_OK) {
         struct verdict room;
         int n = snprintf(room.message, sizeof room.message, "%s", msc_status_message());
-        (void)!write(out, room.message, n > 0 ? strlen(room.message) : 0); // fits in the pipe
+        // Does not block, because the message fits in the pipe.
+        (void)!write(out, room.message, n > 0 ? strlen(room.message) : 0);
     }
     _exit(status == MSC_OK ? 0 : 1);
 }
@@ -191,7 +192,7 @@ static int run_checks(struct checking *c) {
 
 // ---- Agents -----------------------------------------------------------------------------------
 
-// Splits words at blanks: {"type": "process", "command": [...]}.
+// Splits the text at blanks into words, and adds "type": "process" and "command": [words].
 static enum msc_status add_command(cJSON *object, const char *text) {
     cJSON *words = cJSON_CreateArray();
     MSC_TRY(msc_json_add_text(object, "type", "process"));
@@ -256,7 +257,8 @@ int msc_cli_check_agent(const struct msc_cli_call *call, const struct msc_cli_pl
 
 // ---- Environments -----------------------------------------------------------------------------
 
-// Environments of a configuration. Each needs the model, so each has its own processor.
+// The environments that a check opens from a configuration. Each has its own processor, because
+// each needs the model.
 struct of_config {
     const char *path;
     struct msc_processor_options options;
@@ -290,8 +292,8 @@ static void close_of_config(void *payload, struct msc_env *env) {
     }
 }
 
-// An environment with every parameter at its default, except the command of a program, and without
-// a model.
+// An environment without a model, with every parameter at its default, except the command if the
+// environment is a program.
 struct by_name {
     const struct msc_env_def *def;
     const cJSON *config; // NULL: none
@@ -311,7 +313,7 @@ static void close_by_name(void *payload, struct msc_env *env) {
     msc_env_destroy(env);
 }
 
-// True for words with blanks and for paths of files that are not libraries.
+// True for a command with blanks, and for the path of a file that is not a library.
 static bool is_program(const char *name) {
     return !msc_env_find(name) && !is_library(name) &&
            (strpbrk(name, " \t") || msc_library_is_path(name));

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/plugins.h"
 
-// --check and --limit.
+// The options --check and --limit.
 extern const struct msc_cli_option msc_cli_check_options[];
 
 // values->name is a built-in agent, a shared library, a configuration (.json; its first search is

@@ -2,7 +2,7 @@
 //
 // Results go to standard output, messages to standard error. To add a command: 1. write
 // cli/cmd_<name>.c, which ends in its `const struct msc_cli_command`, 2. add it to
-// cli/commands.def, 3. describe it in man/mscgym.1.in (the build fails without). --help, the
+// cli/commands.def, 3. describe it in man/mscgym.1.in (otherwise the build fails). --help, the
 // options in the manual page and the completions come from the command's table.
 #ifndef MSC_CLI_CLI_H
 #define MSC_CLI_CLI_H
@@ -18,13 +18,13 @@ enum msc_cli_exit {
     MSC_CLI_OK = 0,
     MSC_CLI_FAILED = 1,      // no feasible result, or a file is damaged or of another kind
     MSC_CLI_USAGE = 2,       // the command line, the configuration or an input is wrong
-    MSC_CLI_ENVIRONMENT = 3, // the machine: memory, disk, device
+    MSC_CLI_ENVIRONMENT = 3, // the machine fails: memory, disk or device
     MSC_CLI_STOPPED = 4,     // stopped on request; resume continues
 };
 
 struct msc_cli_command;
 
-// The arguments of a command, and where it writes.
+// The arguments of a command, and the console that it writes to.
 struct msc_cli_call {
     int argc; // number of arguments of the command; argv[0] is its name
     char **argv;
@@ -37,20 +37,20 @@ struct msc_cli_call {
 struct msc_cli_command {
     const char *name;
     const char *summary;     // one line, without a full stop
-    const char *usage;       // after the name: "CONFIG [options]"
+    const char *usage;       // the arguments after the name: "CONFIG [options]"
     const char *description; // sentences; --help breaks the lines; may be NULL
     const char *examples;    // indented lines
     const struct msc_cli_option *options;
-    const struct msc_cli_option *shared; // options of several commands, after its own; may be NULL
-    bool uses_models;                    // takes msc_cli_model_options
-    bool is_hidden;                      // for the build; --help and completions do not list it
+    const struct msc_cli_option *shared; // options shared with other commands; may be NULL
+    bool uses_models;                    // the command also takes msc_cli_model_options
+    bool is_hidden;                      // only for the build: not in --help and completions
     size_t values_size; // size of the options' struct, which begins with msc_cli_common
-    // `values` is that struct, filled. Returns an exit code; reports an error status with
-    // msc_cli_fail.
+    // Runs the command with the options in `values`, a struct of values_size bytes. Returns an exit
+    // code; reports an error status with msc_cli_fail.
     int (*run)(const struct msc_cli_call *call, void *values);
 };
 
-// main.c. NULL-terminated. Commands get them from their call.
+// All commands, NULL-terminated; defined in main.c. Commands themselves use msc_cli_call.commands.
 extern const struct msc_cli_command *const msc_cli_commands[];
 
 // The command of that name, or NULL.

@@ -27,7 +27,7 @@ static struct msc_cli_plugin describe_agent(const struct msc_agent_def *def) {
     return (struct msc_cli_plugin){def->name, def->summary, def->version, def->params, NULL};
 }
 
-// Prints the agent of a shared library, whatever its name.
+// Prints the agent of a shared library, whatever name the agent has.
 static int show_agent_library(const struct msc_cli_call *call,
                               const struct msc_cli_plugins *values) {
     void *library = NULL;

@@ -26,7 +26,7 @@ struct bench_values {
 #define DEFAULT_ROUNDS 20
 #define MAX_ROUNDS 100000
 
-// Not uses_models: other runtimes have neither --device nor --memory.
+// The command does not set uses_models, because other runtimes have neither --device nor --memory.
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_LIST,

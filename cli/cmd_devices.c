@@ -33,7 +33,7 @@ static enum msc_status add_device(cJSON *list, const char *name) {
     return status;
 }
 
-// Every Vulkan device by the name that --device takes.
+// Adds every Vulkan device by the name that --device takes.
 static enum msc_status add_vulkan(cJSON *json) {
     struct msc_vulkan_device devices[16];
     cJSON *list = cJSON_CreateArray();
@@ -56,7 +56,7 @@ static enum msc_status add_vulkan(cJSON *json) {
     return MSC_OK;
 }
 
-// Levels of instructions that --isa takes here.
+// Adds the instruction levels that --isa takes on this machine.
 static enum msc_status add_levels(cJSON *json) {
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(json, "isa", list));

@@ -18,7 +18,7 @@ static struct msc_cli_plugin describe_env(const struct msc_env_def *def) {
     return (struct msc_cli_plugin){def->name, def->summary, def->version, def->params, def->metric};
 }
 
-// Prints the environment of a shared library, whatever its name.
+// Prints the environment of a shared library, whatever name the environment has.
 static int show_env_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values) {
     struct msc_env_library *library = NULL;
     enum msc_status status = msc_env_library_open(&library, values->name);

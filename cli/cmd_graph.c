@@ -73,7 +73,7 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE.json",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "save the MSCGraph as JSON, its weights in FILE.safetensors",
+     .help = "save the MSCGraph as JSON, and its weights in FILE.safetensors",
      .offset = GRAPH(output)},
     {0},
 };
@@ -84,15 +84,15 @@ static const char *kind_name(enum msc_site_kind kind) {
     return kind == MSC_SITE_WEIGHT ? "weight" : "activation";
 }
 
-// In columns: a line that is not printed to a terminal, the longest name, the least room for a name
-// and for its consumers, and the gap between these two.
+// Widths in columns: a line that is not printed to a terminal, the longest name in such a line, the
+// least room for a name and for its consumers, and the gap between columns of the table.
 enum { LINE_COLUMNS = 100, NAME_COLUMNS = 42, LEAST_COLUMNS = 24, BETWEEN_COLUMNS = 2 };
 
 struct columns {
     size_t kind, shape, name, readers;
 };
 
-// A name gets at most NAME_COLUMNS of LINE_COLUMNS, its consumers the rest of the line.
+// A name gets at most NAME_COLUMNS of every LINE_COLUMNS in a line. Its consumers get the rest.
 static struct columns divide_columns(const struct msc_graph *g, const struct msc_sites *sites) {
     char dims[MSC_DIMS_TEXT_BYTES];
     size_t terminal = msc_cli_terminal_columns();
@@ -113,7 +113,7 @@ static struct columns divide_columns(const struct msc_graph *g, const struct msc
     return c;
 }
 
-// Writes the first joint that reads the site, and the number of further ones.
+// Writes the first joint that reads the site, and how many more joints read it.
 static void write_readers(struct msc_str *out, const struct msc_graph *g,
                           const struct msc_sites *sites, const struct msc_site *site,
                           size_t columns) {

@@ -239,8 +239,9 @@ const struct msc_cli_command msc_cmd_gym = {
     .name = "gym",
     .summary = "serves the environment of a search step by step, as JSON lines",
     .usage = "CONFIG [options]",
-    .description = "For programs that learn. Each line of standard input is a request: init, "
-                   "reset, step, save, restore or done. One line answers it.",
+    .description =
+        "For learning agents in any language. Each line of standard input is a request: init, "
+        "reset, step, save, restore or done. One line answers it.",
     .examples = "  mscgym gym search.json\n",
     .options = options,
     .uses_models = true,

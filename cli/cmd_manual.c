@@ -3,8 +3,8 @@
 // Lines of the template that begin with @ are replaced:
 //     @COMMAND search     the heading of a command: its name and usage
 //     @OPTIONS search     the rows of the command's own table
-//     @OPTIONS --trials   the rows of the table of several commands that has this option
-// Every command and every table must occur, else the template is refused.
+//     @OPTIONS --trials   the rows of the shared table (of several commands) that has this option
+// The template is refused unless every command and every table occurs in it.
 #include "cli/cli.h"
 
 #include "base/file.h"
@@ -69,7 +69,7 @@ static void write_option(struct msc_str *out, const struct msc_cli_option *o) {
     }
 }
 
-// The usage: words in capitals are arguments, those that begin with a dash are options.
+// Writes the usage. Words in capitals are arguments, and words that begin with a dash are options.
 static void write_usage(struct msc_str *out, const char *usage) {
     while (*usage) {
         size_t length = strspn(usage, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
@@ -136,7 +136,7 @@ static bool was_seen(const struct page *page, const void *what) {
     return false;
 }
 
-// The shared table (of several commands) that has the option.
+// Finds the table that has the option among the tables shared by several commands.
 static const struct msc_cli_option *find_shared(const struct page *page, const char *name) {
     for (size_t i = 0; page->commands[i]; i++) {
         const struct msc_cli_option *tables[MSC_CLI_TABLE_COUNT];

@@ -176,7 +176,7 @@ static void write_plans(struct msc_str *out, const char *const names[], const cJ
     msc_table_finish(&table);
 }
 
-// The plan with min-max ranges and rounding to nearest; NULL if it is the best one.
+// The plan with min-max ranges and rounding to nearest; NULL if that is the best plan.
 static const cJSON *find_plain(const cJSON *list) {
     const cJSON *plan = NULL;
     cJSON_ArrayForEach(plan, list) {
@@ -216,8 +216,8 @@ static void write_metadata(struct msc_str *out, const cJSON *n) {
     }
 }
 
-// Ratios to the time of the uncompressed model above which a model counts as slower, measured and
-// predicted.
+// A model counts as slower if its time, relative to the uncompressed model's, is above
+// SLOWER_MARGIN (measured) or PREDICTED_MARGIN (predicted).
 #define SLOWER_MARGIN 1.01
 #define PREDICTED_MARGIN 1.05
 

@@ -33,7 +33,7 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "page to write (default: the first record with .html)",
+     .help = "page to write (default: the name of the first record, ending in .html)",
      .offset = REPORT(output)},
     {.name = "serve",
      .type = MSC_CLI_FLAG,
@@ -49,7 +49,7 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-// Makes "a.html" of "a.jsonl".
+// Names the page after the record: "a.html" for "a.jsonl".
 static char *name_output(struct msc_arena *arena, const char *record) {
     static const char end[] = ".jsonl";
     size_t n = strlen(record), m = sizeof end - 1;

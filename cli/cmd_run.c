@@ -35,7 +35,7 @@ static const struct msc_cli_option options[] = {
      .argument = "NAME=FILE",
      .type = MSC_CLI_LIST,
      .values = MSC_CLI_FILES,
-     .help = "a .npy for one input; repeat it for every input",
+     .help = "a .npy for one input; repeat the option for every input",
      .offset = RUN(inputs)},
     {.name = "inputs",
      .argument = "FILE",
@@ -52,8 +52,9 @@ static const struct msc_cli_option options[] = {
     {.name = "state",
      .argument = "INPUT=OUTPUT",
      .type = MSC_CLI_LIST,
-     .help = "inputs hold chunks, a row each, that run in order; OUTPUT of a chunk becomes INPUT "
-             "of the next one; may be repeated",
+     .help =
+         "each row of the inputs is a chunk; chunks run in order, and OUTPUT of a chunk becomes "
+         "INPUT of the next chunk; may be repeated",
      .details =
          "Outputs get a row for each chunk. A state begins with zeros unless --input gives it.",
      .offset = RUN(states)},
@@ -79,7 +80,7 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "compress the model by this strategy file, with the same bits as in the search",
+     .help = "compress the model by this strategy file; the outputs equal the search's bit for bit",
      .offset = RUN(strategy)},
     {.name = "repeat",
      .argument = "N",
@@ -360,7 +361,7 @@ static enum msc_status run_open_model(struct msc_model **out, const struct msc_c
                                       const struct run_values *v,
                                       const struct msc_array_list *feeds) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
-    o.is_single = !v->strategy; // a strategy must give the bits of the search
+    o.is_single = !v->strategy; // with a strategy, outputs have the same bits as in the search
     o.feeds = feeds;
     MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
     return msc_model_open(out, v->model, &o);
@@ -542,8 +543,9 @@ const struct msc_cli_command msc_cmd_run = {
     .summary = "runs a network, writes outputs or any tensors, measures latency",
     .usage = "MODEL --input NAME=FILE.npy ... [--output FOLDER] [options]\nMODEL --inputs FILE "
              "--output FILE [options]",
-    .description = "Without a strategy the threads share each kernel. With one, each kernel runs "
-                   "on one thread, as in the search.",
+    .description =
+        "Without a strategy the threads share each kernel. With a strategy, each kernel runs "
+        "on one thread, as in the search.",
     .examples = "  mscgym run digits.onnx --input image=image.npy --output out\n"
                 "  mscgym run digits.onnx --input image=image.npy --output out \\\n"
                 "      --strategy msc_workspace/msc_quantize.json --repeat 1000\n"

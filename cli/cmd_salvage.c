@@ -68,7 +68,7 @@ static enum msc_status print_salvaged(const struct salvage_values *v,
     return status;
 }
 
-// Paths of model and samples are relative to the record's folder.
+// The output must be in the record's folder, because paths of model and samples are relative to it.
 static enum msc_status check_folder(const struct salvage_values *v, struct msc_arena *arena) {
     const char *const paths[2] = {v->record, v->output};
     char *folders[2];

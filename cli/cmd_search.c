@@ -20,7 +20,7 @@ static const struct msc_cli_option options[] = {
     {.name = "entry",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "run only this search of several, such as quantize[1]",
+     .help = "run only this search, such as quantize[1]",
      .details = "A configuration with several searches needs it for --record, --trials and --time.",
      .offset = offsetof(struct search_values, entry)},
     {.name = "record",
@@ -77,12 +77,13 @@ const struct msc_cli_command msc_cmd_search = {
     .name = "search",
     .summary = "runs the searches of a configuration, or continues them",
     .usage = "CONFIG [options]",
-    .description = "Every trial is written to a record, and the best plan to a strategy file and "
-                   "as ONNX. Ctrl-C finishes the current round, or the current part of a long one; "
-                   "the same command continues. A finished search prints its result again. In the "
-                   "result, noise_ratio is the relative change of the winner's distill_loss that "
-                   "rounding alone may cause; isolated_loss_sum adds the losses of the winner's "
-                   "choices, each measured with everything else float.",
+    .description =
+        "Every trial is written to a record, and the best plan to a strategy file and "
+        "as ONNX. Ctrl-C stops the search after the current round, or after the current "
+        "part of a long round; the same command continues the search. A finished search "
+        "prints its result again. In the result, noise_ratio is the relative change of "
+        "the winner's distill_loss that rounding alone may cause; isolated_loss_sum adds "
+        "the losses of the winner's choices, each measured with everything else float.",
     .examples =
         "  mscgym search digits.json\n"
         "  mscgym search digits.json --dry-run\n"

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// Pairs of a record that are printed by default.
+// Number of pairs of a record that are printed by default.
 #define PAIRS_SHOWN 20
 
 struct sensitivity_values {
@@ -41,7 +41,7 @@ static const struct msc_cli_option options[] = {
     {.name = "entry",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "measure this search of several, such as quantize[1]",
+     .help = "measure only this search, such as quantize[1]",
      .offset = SENSITIVITY(entry)},
     {.name = "record",
      .argument = "FILE",
@@ -160,8 +160,9 @@ const struct msc_cli_command msc_cmd_sensitivity = {
     .description =
         "Given a configuration: measures each choice with all other tasks at their most expensive "
         "choice, then pairs of the choices that lose most, then the plan of least summed loss. The "
-        "measurements are a search with a record of its own: Ctrl-C stops it, the same command "
-        "continues. Given a record of any search: prints what its trials show. The interaction of "
+        "measurements are a search with a record of its own: Ctrl-C stops it, and the same "
+        "command continues it. Given a record of any search: prints what its trials show. The "
+        "interaction of "
         "a pair is its added loss minus the sum of the added losses of the two choices alone.",
     .examples = "  mscgym sensitivity digits.json\n"
                 "  mscgym sensitivity digits.json --pairs 200 --csv > digits.csv\n"

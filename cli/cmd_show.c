@@ -53,7 +53,7 @@ static const struct msc_cli_option options[] = {
      .offset = SHOW(csv)},
     {.name = "phases",
      .type = MSC_CLI_FLAG,
-     .help = "also print how the agent came to its trials, by running it again; needs the model "
+     .help = "also print how the agent arrived at its trials, by running it again; needs the model "
              "and its samples",
      .offset = SHOW(phases)},
     {.name = "allow-plugins",
@@ -62,7 +62,7 @@ static const struct msc_cli_option options[] = {
      .offset = SHOW(allow_plugins)},
     {.name = "canonical",
      .type = MSC_CLI_FLAG,
-     .help = "print the lines of the record without what may differ from run to run",
+     .help = "print the lines of the record without values that may differ from run to run",
      .details = "Equal searches print equal lines.",
      .offset = SHOW(canonical)},
     {0},
@@ -78,7 +78,7 @@ static enum msc_status print_line(void *payload, const char *line, size_t length
     return status;
 }
 
-// "task  choice", aligned.
+// Prints a line "task  choice" for each task, aligned.
 static enum msc_status print_choices(const struct msc_cli_call *call, const cJSON *report) {
     const cJSON *delivered = msc_json_get(report, "delivered");
     const cJSON *winner = delivered ? delivered : msc_json_get(report, "winner");

@@ -29,7 +29,7 @@ static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "reference model: ONNX or MSCGraph JSON, or as OTHER",
+     .help = "reference model: ONNX, MSCGraph JSON, RECORD[:TRIAL] or CONFIG[:STAGE]",
      .offset = TRACK(model),
      .is_positional = true,
      .is_required = true},
@@ -164,8 +164,8 @@ static enum msc_status print_track_json(const struct msc_track *track, const str
 
 // ---- The command ------------------------------------------------------------------------------
 
-// The configuration whose dataset is used without --inputs: the second model's, else the first's;
-// or NULL.
+// The configuration whose dataset is used without --inputs: the second model's or, if it has none,
+// the first model's. NULL: neither has one.
 static const struct msc_config *find_config(const struct msc_subject subjects[2]) {
     for (int i = 1; i >= 0; i--) {
         if (subjects[i].config && subjects[i].config->dataset.options.inputs) {

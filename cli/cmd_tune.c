@@ -16,7 +16,7 @@ struct tune_values {
 #define TUNE(member) offsetof(struct tune_values, member)
 #define DEFAULT_SECONDS 60.0
 
-// Not uses_models: of those options only --device has an effect here.
+// The command does not set uses_models, because only --device of those options has an effect here.
 static const struct msc_cli_option options[] = {
     {.name = "device",
      .argument = "NAME",
@@ -110,7 +110,7 @@ static int cmd_tune(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_tune = {
     .name = "tune",
-    .summary = "measures how to use a GPU best, for later runs",
+    .summary = "measures how best to use a GPU, for later runs",
     .usage = "[options]",
     .description =
         "Tries ways to divide matrix products and convolutions over the device, and stores the "

@@ -45,7 +45,7 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-// Keys of the JSON.
+// The verdicts' keys in the JSON output.
 static const char *const keys[MSC_VERIFY_VERDICT_COUNT] = {
     [MSC_VERIFY_EQUAL] = "equal",
     [MSC_VERIFY_WITHIN_NOISE] = "within_noise",

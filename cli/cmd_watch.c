@@ -37,7 +37,7 @@ static const struct msc_cli_option options[] = {
      .is_required = true},
     {.name = "once",
      .type = MSC_CLI_FLAG,
-     .help = "print the current state, and end",
+     .help = "print the current state and exit",
      .offset = WATCH(once)},
     {0},
 };
@@ -77,7 +77,7 @@ static void close_keys(const struct keys *keys) {
     }
 }
 
-// Waits until the next read of the file. False: the user ends the command.
+// Waits until it is time to read the file again. False: the user ends the command.
 static bool wait_for_keys(const struct keys *keys) {
     struct pollfd ready = {.fd = keys->is_terminal ? STDIN_FILENO : -1, .events = POLLIN};
     char key = 0;
@@ -108,7 +108,7 @@ static enum msc_status show_once(struct msc_follow *follow, const struct watch_v
     return status;
 }
 
-// Cuts a text to one line less than the terminal has; returns the number of its lines.
+// Cuts a text to at most one line fewer than the terminal has. Returns the number of lines kept.
 static size_t fit_lines(struct msc_str *text) {
     struct winsize size = {0};
     size_t n = 0;
@@ -123,7 +123,7 @@ static size_t fit_lines(struct msc_str *text) {
     return n;
 }
 
-// Replaces the last *n_lines lines on the screen, and updates their number.
+// Replaces the last *n_lines lines on the screen, and sets *n_lines to the number of new lines.
 static enum msc_status show_again(size_t *n_lines, struct msc_follow *follow) {
     struct msc_str text = {0};
     struct msc_str screen = {0};

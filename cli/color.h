@@ -1,5 +1,5 @@
-// Which output has colours: a terminal that shows them, unless the environment variable NO_COLOR
-// is set. --color overrides both.
+// Decides which output has colours: terminals that can show them, unless the environment variable
+// NO_COLOR is set. --color overrides both rules.
 #ifndef MSC_CLI_COLOR_H
 #define MSC_CLI_COLOR_H
 

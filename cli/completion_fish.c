@@ -26,7 +26,7 @@ static void write_names(struct msc_str *out, const struct msc_cli_option *o) {
     msc_str_finish(&names);
 }
 
-// -x: a value that is not a file; -r -F: a file.
+// Writes an option. With -x, its value is not a file; with -r -F, its value is a file.
 static void write_option(struct msc_str *out, const char *command, const struct msc_cli_option *o) {
     msc_str_printf(out, "complete -c mscgym -n '__fish_seen_subcommand_from %s'", command);
     if (!o->is_positional) {

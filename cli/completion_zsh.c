@@ -119,8 +119,8 @@ void msc_cli_complete_zsh(struct msc_str *out, const struct msc_cli_command *con
             write_command(out, commands[i]);
         }
     }
-    // Found in zsh's function path, the file runs as the function. Sourced, it registers the
-    // function.
+    // If zsh finds the file in its function path, the file runs as the function. If the file is
+    // sourced, it registers the function.
     msc_str_append(out, "    esac\n"
                         "    return 1\n"
                         "}\n\n"

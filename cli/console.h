@@ -23,15 +23,15 @@ void msc_console_init(struct msc_console *console);
 // Applies the common options. `log_level` is an index for msc_log_level_at, `color` an enum
 // msc_color; -1 if not given.
 void msc_console_set(struct msc_console *console, bool is_quiet, int64_t log_level, int64_t color);
-// Lets all messages through, for commands whose configuration filters them (`verbose`), unless an
-// option set the level.
+// Lets all messages through, unless an option set the level. For commands whose configuration
+// filters the messages (`verbose`).
 void msc_console_open_up(struct msc_console *console);
 // Prints the text as a line, also with --quiet.
 void msc_console_say(struct msc_console *console, const char *text);
 // Prints "mscgym: text", also with --quiet.
 void msc_console_error(struct msc_console *console, const char *text);
 // Shows or refreshes the progress line, at most a few times a second. `best` is NaN if there is
-// none yet.
+// no best trial yet.
 void msc_console_progress(struct msc_console *console, const char *name,
                           const struct msc_search_progress *progress, double best);
 // Like msc_console_progress, during the final measurement of the winner: shows what is measured

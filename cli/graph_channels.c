@@ -52,7 +52,7 @@ static void add_share(struct msc_table *table, double share) {
     msc_table_add(table, text);
 }
 
-// Adds the first weight, and the number of further ones.
+// Adds the name of the first weight, and how many more weights there are.
 static void add_part(struct msc_table *table, const struct listing *l,
                      const struct msc_channel_group *group, enum part part) {
     struct msc_str text = {0};

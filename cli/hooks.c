@@ -39,7 +39,7 @@ struct msc_hooks {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     bool has_thread;
-    struct values *waiting; // the newest improvement
+    struct values *waiting; // the newest improvement that has not been reported; or NULL
     bool is_running;
     bool is_closing;
 };
@@ -142,7 +142,7 @@ static enum msc_status start_thread(struct msc_hooks *hooks) {
                              : MSC_FAIL(MSC_E_NOMEM, "--on-improve: cannot start a thread");
 }
 
-// Waits until all improvements are reported, and cancels them after `patience_s`.
+// Waits at most `patience_s` until all improvements are reported, then cancels the rest.
 static void end_improvements(struct msc_hooks *hooks, double patience_s) {
     double deadline_s = msc_clock_seconds() + patience_s;
     const struct timespec deadline = {
@@ -190,7 +190,7 @@ static enum msc_status read_command(const char ***out, const char *text, const c
     return status;
 }
 
-// Timed waits use the monotonic clock, which is never set.
+// Timed waits use the monotonic clock, because nobody can set that clock.
 static void init_condition(pthread_cond_t *condition) {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);

@@ -15,11 +15,11 @@ struct msc_hooks;
 
 #define MSC_HOOK_SECONDS 60.0
 
-// Commands are the path of a program or a JSON list of its words; NULL: none. *out is NULL if both
-// are NULL. MSC_E_INVALID names the option.
+// Each command is the path of a program, or a JSON list of words; NULL: no command. *out is NULL if
+// both commands are NULL. MSC_E_INVALID names the option.
 enum msc_status msc_hooks_open(struct msc_hooks **out, const char *on_improve, const char *on_end,
                                const struct msc_log *log);
-// Runs --on-improve if this launch has found another best feasible trial since the last call.
+// Runs --on-improve if this launch has found a new best feasible trial since the last call.
 // `entry` is the name of the search, `best` the value of its first objective. Accepts NULL.
 void msc_hooks_progress(struct msc_hooks *hooks, const char *entry,
                         const struct msc_search_progress *progress, double best);

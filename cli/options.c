@@ -313,7 +313,7 @@ static bool is_given(const void *values, const struct msc_cli_option *o) {
     return false;
 }
 
-// An option without the one it needs would have no effect, so it is an error.
+// An option without the option that it needs would have no effect, so this is an error.
 static enum msc_status check_needs(const void *values,
                                    const struct msc_cli_option *const tables[]) {
     for (size_t t = 0; tables[t]; t++) {

@@ -35,7 +35,7 @@ enum msc_cli_type {
     MSC_CLI_DURATION, // double, seconds; 0: not given
     MSC_CLI_BYTES,    // uint64_t
     MSC_CLI_CHOICE,   // int64_t, index into `names`; -1: not given
-    MSC_CLI_LIST,     // struct msc_cli_list: all its uses; positional: all remaining arguments
+    MSC_CLI_LIST,     // struct msc_cli_list: all values given; positional: all remaining arguments
 };
 
 struct msc_cli_list {
@@ -54,15 +54,15 @@ enum msc_cli_values {
 
 struct msc_cli_option {
     const char *name;     // name without dashes; NULL ends a table
-    char letter;          // "-o" as well; 0: none
-    const char *argument; // "FILE"; NULL for flags and positional ones
+    char letter;          // 'o' if "-o" means the same; 0: none
+    const char *argument; // name of the value, such as "FILE"; NULL: a flag or positional
     enum msc_cli_type type;
     const char *help;    // a phrase without a full stop, in --help, the manual page and completions
     const char *details; // further sentences for the manual page; NULL: none
     size_t offset;
     bool is_positional;
     bool is_required; // positional arguments only
-    // "auto|always|never": all values of a choice; of other types, values that completion offers.
+    // "auto|always|never": all values of a choice. For other types: values that completion offers.
     const char *names;
     enum msc_cli_values values;
     const char *needs; // option without which this one has no effect; NULL: none

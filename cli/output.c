@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// The kept standard output of the process; NULL if it is not kept.
+// The kept standard output of the process; NULL before msc_output_keep.
 static FILE *kept;
 
 static enum msc_status fail_output(void) {
@@ -33,7 +33,7 @@ enum msc_status msc_output_keep(void) {
     fflush(stdout);
     int descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (descriptor < 0) {
-        return errno == EBADF ? MSC_OK : fail_output(); // closed: writing to it will fail
+        return errno == EBADF ? MSC_OK : fail_output(); // it is closed: writing will fail
     }
     kept = fdopen(descriptor, "w");
     if (!kept) {

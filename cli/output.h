@@ -15,7 +15,7 @@
 enum msc_status msc_output_keep(void);
 // Undoes msc_output_keep, for a process that starts this program again and loads no libraries.
 void msc_output_give_back(void);
-// For results: the kept standard output, or standard output if it is not kept.
+// Standard output for results, with or without a call of msc_output_keep.
 FILE *msc_output_file(void);
 int msc_output_descriptor(void);
 

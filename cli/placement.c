@@ -26,9 +26,9 @@ struct totals {
         const char *name;
         int32_t n_steps;
         double macs;
-    } devices[MAX_DEVICES]; // first the backend's own device
-    int32_t n_remainder;    // joints whose lengths depend on data, and consumers
-    int32_t n_copies;       // copies of values between devices
+    } devices[MAX_DEVICES]; // the first is the backend's own
+    int32_t n_remainder; // number of joints whose lengths depend on data, or that read such joints
+    int32_t n_copies;    // number of copies of values between devices
     uint64_t copied_bytes;
 };
 

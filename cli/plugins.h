@@ -1,4 +1,4 @@
-// Prints lists of agents and environments with their parameters, or a single one.
+// Prints agents or environments with their parameters: all of them, or a single one.
 #ifndef MSC_CLI_PLUGINS_H
 #define MSC_CLI_PLUGINS_H
 
@@ -15,8 +15,8 @@ struct msc_cli_plugin {
 
 struct msc_cli_plugins {
     struct msc_cli_common common;
-    const char *name; // print only this one; NULL: all
-    bool check;       // cli/checking.h
+    const char *name; // print only the plug-in of this name; NULL: all
+    bool check;       // check the rules (cli/checking.h)
     double limit_s;
 };
 

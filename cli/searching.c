@@ -27,7 +27,7 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
     out->log = &call->console->log;
     out->has_log_level = common->log_level >= 0;
     out->log_level = out->has_log_level ? msc_log_level_at((size_t)common->log_level) : 0;
-    msc_console_open_up(call->console); // the configuration filters them
+    msc_console_open_up(call->console); // the configuration filters messages
     return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
 }
 
@@ -42,7 +42,7 @@ enum msc_status msc_cli_fill_model_options(struct msc_model_options *out,
     return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
 }
 
-// Receivers of progress.
+// The receivers of progress: console and hooks.
 struct audience {
     struct msc_console *console;
     struct msc_hooks *hooks;
@@ -99,7 +99,7 @@ static void write_numbers(struct msc_str *out, const char *before, const cJSON *
     }
 }
 
-// Result of a section that applies a strategy file without a search.
+// Writes the result of a section that applies a strategy file without a search.
 static void write_applied(struct msc_str *out, const cJSON *applied) {
     msc_str_append(out, "applied: ");
     msc_shown_append(out, msc_json_text_of(applied, "strategy"));
@@ -144,7 +144,7 @@ static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
     return MSC_OK;
 }
 
-// The joint where the compressed model differs most from the original one.
+// Writes the joint at which the compressed model differs most from the original one.
 static void write_track(struct msc_str *out, const cJSON *report) {
     const cJSON *fall_db = msc_json_get(report, "fall_db");
     msc_str_append(out, "track: ");
@@ -265,7 +265,7 @@ static int run_worker(const struct msc_cli_call *call, const struct msc_cli_sear
     }
 out:
     is_leaving = msc_worker_leave(&worker, status);
-    if (is_leaving) { // the parent starts it again, or reports the error
+    if (is_leaving) { // the parent restarts this process, or reports the error
         code = msc_cli_exit_code(status);
     } else {
         tell_hooks_end(audience.hooks, status, result.reports);
@@ -287,8 +287,8 @@ static void append_line(const char *path, enum msc_log_level level, const char *
     msc_log_file_close(file);
 }
 
-// The page has a process of its own, so that the parent has only one thread and an error of the
-// page cannot stop it.
+// The served page has a process of its own. The parent then has only one thread, and an error of
+// the page cannot stop the parent.
 static int searching_supervise(const struct msc_cli_call *call, const struct msc_cli_search *values,
                                const char *record) {
     int code = MSC_CLI_FAILED;

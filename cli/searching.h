@@ -11,12 +11,12 @@ struct msc_cli_search {
     const char *path; // configuration or record
     int64_t trials;
     double seconds;
-    const char *log;     // KIND:WHERE
-    const char *cluster; // KIND:WHERE
+    const char *log;     // KIND:WHERE, such as tensorboard:DIR
+    const char *cluster; // KIND:WHERE, such as local:4
     const char *numerics, *node_path, *copy_to, *worker_program;
     bool dry_run, accept_new_numerics, warm_start, retry_failed;
     const char *on_improve, *on_end; // programs (cli/hooks.h)
-    bool serve;                      // a page that follows the search
+    bool serve;                      // serve a page that follows the search
     int64_t port;
     // Optional: prints the result in place of the report.
     enum msc_status (*print)(const struct msc_cli_search *values, const struct cJSON *reports);

@@ -12,8 +12,8 @@ struct msc_process;
 enum msc_status msc_cli_serve(const char *const paths[], size_t n, int64_t port);
 
 // Starts `mscgym report --serve` for the workspace of a configuration or the folder of a record,
-// and for `record` if it is not NULL, and prints its address. msc_process_stop ends *out, as does
-// the end of this process.
+// and for `record` if it is not NULL, and prints its address. The process *out ends with
+// msc_process_stop, or when this process ends.
 enum msc_status msc_cli_start_page(struct msc_process **out, const struct msc_cli_call *call,
                                    const char *path, const char *record, int64_t port);
 

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "results/follow.h"
 
-// Lines have at most n_columns columns, but at least 40; 0 means 80.
+// Writes the state as lines of at most n_columns characters (0: 80; less than 40: 40).
 enum msc_status msc_cli_write_watch(struct msc_str *out, struct msc_follow *follow,
                                     size_t n_columns);
 

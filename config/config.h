@@ -30,7 +30,7 @@ struct msc_record;
 
 enum msc_config_baseline {
     MSC_CONFIG_BASELINE_UNIFORM, // one plan for each choice label
-    MSC_CONFIG_BASELINE_GREEDY,  // and the result of a separate greedy search
+    MSC_CONFIG_BASELINE_GREEDY,  // uniform plans and the result of a separate greedy search
 };
 
 // Whether and how the results of a search are measured in the target's runtime when the search
@@ -45,14 +45,14 @@ struct msc_config_entry {
     const char *section;       // "quantize"; "gym" for entries without a tool
     const char *name;          // "quantize[0]"
     const char *place;         // prefix of error messages: "digits.json: quantize.gym[0]"
-    const char *record;        // path
+    const char *record;        // path of the record
     const char *strategy_file; // path; NULL without a tool
     const char *target;        // the section's target; NULL without a tool
     struct msc_config_runtime runtime;
     // True if the configuration does not give the value. An existing record then keeps its own
     // value.
     bool is_target_default, are_sites_default, are_observers_default, is_agent_default;
-    bool is_budget_default; // no budget is given; the default agent then gets a number of trials
+    bool is_budget_default; // no budget is given; the default agent then gets 500 trials
     const char *base;       // the strategy to start from; NULL: the results of earlier entries
     const char *folder;     // folder in which an agent's program runs
     const struct msc_env_def *env_def;
@@ -69,12 +69,12 @@ struct msc_config_entry {
     uint64_t seed;
     uint32_t parallel;
     int baseline;      // enum msc_config_baseline
-    bool is_delivered; // false: only its record is written
+    bool is_delivered; // false: of the entry's outputs, only the record is written
     bool is_plain;     // the section lists no searches: an existing strategy file is applied
 };
 
-// An input whose value comes from the previous sample in the batch: it gets the value that a
-// tensor, usually an output, had there.
+// An input whose value comes from the previous sample in the batch: the value that a tensor,
+// usually an output, had for that sample.
 struct msc_config_state {
     const char *input, *output;
 };
@@ -117,7 +117,7 @@ struct msc_config {
     const char *path;   // prefix of error messages
     const char *folder; // folder that paths in `json` are relative to
     const char *workspace;
-    int verbose;          // index into the names in the key table
+    int verbose;          // index into the names of levels in the key table (tables.c)
     const char *log_file; // NULL: none
     double log_seconds;   // time between lines about a search's progress; 0: none
     const char *device;
@@ -127,14 +127,15 @@ struct msc_config {
     const struct cJSON *outputs; // member of `json`: default outputs of searches; NULL: none
     struct msc_config_dataset dataset;
     double atol, rtol;      // tolerances of the baseline stage
-    int64_t profile_repeat; // 0: no such stage
+    int64_t profile_repeat; // runs in the stage `profile`; 0: no such stage
     struct msc_config_stages stages;
-    size_t n_entries; // entries, in the order in which they run
+    size_t n_entries; // number of entries, which are in the order in which they run
     struct msc_config_entry *entries;
 };
 
-// MSC_E_INVALID: the message names file, key and fix. MSC_E_STATE: the file names code that may not
-// run. MSC_E_NOT_FOUND and others: a file that it names is missing. *out is owned by the caller.
+// Reads a file. MSC_E_INVALID: the message names file, key and fix. MSC_E_STATE: the file names
+// code that may not run. MSC_E_NOT_FOUND and others: a file that the configuration names is
+// missing. *out is owned by the caller.
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code);
 // Reads a tree and takes ownership of it, also on failure. Error messages begin with `path`.
@@ -166,7 +167,7 @@ enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON
 enum msc_status msc_config_entry_to_json(const struct msc_config *config,
                                          const struct msc_config_entry *entry, struct cJSON **out,
                                          const char *folder);
-// Keys of the header that may change between launches of one search, for msc_search_options: file
+// Keys of the header that may change between launches of one search (msc_search_options): file
 // paths (the contents are hashed), how results are shown, and outputs.
 extern const char *const msc_config_free_keys[];
 

@@ -110,7 +110,8 @@ extern const struct msc_param msc_config__export_params[];
 struct msc_config_tool {
     const char *name; // name of the tool, of its section and of its environment
     size_t offset;    // offset of the section in msc_config_top
-    // The value of `gym` if the section lists no searches. It measures the usual choice everywhere.
+    // The value of `gym` if the section lists no searches: a search that only measures the plan
+    // with the usual choice for every task.
     const char *plain_gym;
 };
 #define MSC_CONFIG_TOOL_COUNT 3
@@ -134,7 +135,7 @@ char *msc_config__text(struct msc_config *c, const char *format, ...) MSC_PRINTF
 // NULL). False if out of memory.
 bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
 
-// dataset.c
+// dataset.c: reads the section `dataset`.
 enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);
 // after.c: the keys of what runs after a search
 enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config_runtime *out,
@@ -152,7 +153,7 @@ enum msc_status msc_config__write_runtime(cJSON *section, const struct msc_confi
 // stages.c
 // Moves the stages in "optimize" and "compile" to the top level.
 enum msc_status msc_config__open_groups(struct msc_config *c, struct msc_config_top *top);
-// Call after the dataset is read.
+// Reads the other stages. Call it after the dataset is read.
 enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_config_top *top);
 // Gives "distill" of the top level to the last `quantize` search. Call after the entries are read.
 enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_config_top *top);

@@ -28,7 +28,7 @@ struct place {
     const char *path;                         // the entry's `place`
 };
 
-// "PATH: quantize.gym[0].KEY"
+// Names a key in error messages: "PATH: quantize.gym[0].KEY".
 static const char *place_of_key(const struct place *p, const char *key) {
     const char *text = msc_config__text(p->config, "%s.%s", p->path, key);
     return text ? text : p->path;
@@ -93,7 +93,7 @@ static const char *prune_target(const struct msc_config_section *of) {
     return of->is_target_default ? "onnxruntime" : of->target;
 }
 
-// The target of an entry is its own, or else its section's.
+// Sets an entry's target: the entry's own or, if it has none, the section's.
 static enum msc_status set_target(struct place *p) {
     struct msc_config_entry *e = p->entry;
     const cJSON *own = msc_json_get(e->env, "target");
@@ -109,8 +109,8 @@ static enum msc_status set_target(struct place *p) {
     return MSC_ALLOCATED(e->target);
 }
 
-// The default is all sites that the target requantises. It is not added to a record's
-// configuration, which is complete.
+// Sets the default: all sites that the target requantises. Not for a record's configuration, which
+// is complete.
 static enum msc_status set_sites(const struct place *p, cJSON *given) {
     const cJSON *target = msc_json_get(given, "target");
     const struct msc_target *t =
@@ -201,8 +201,8 @@ static enum msc_status check_command_code(const struct place *p, const cJSON *en
                : refuse_program(p, "env", argv ? argv : command);
 }
 
-// Passes the configuration's `outputs` on: as `outputs` of the environment, or as `loss_tensors` if
-// the environment has only those.
+// Passes the configuration's `outputs` on: as `outputs` of the environment or, if the environment
+// has no such parameter, as `loss_tensors`.
 static enum msc_status set_outputs(const struct place *p, cJSON *given) {
     const struct msc_param *params = p->entry->env_def->params;
     const char *key = has_param(params, "outputs")        ? "outputs"
@@ -394,7 +394,7 @@ static enum msc_status read_distill(struct place *p, const cJSON *object) {
                           p->path);
 }
 
-// The rungs are compared with the number of batches once the samples are loaded.
+// The rungs are checked against the number of batches later, when the samples are loaded.
 static enum msc_status read_race(struct place *p, const cJSON *value) {
     struct msc_race race;
     if (!value || cJSON_IsNull(value) || cJSON_IsFalse(value)) {
@@ -412,7 +412,7 @@ enum msc_status msc_config__read_entry(struct msc_config *c, const char *section
     struct msc_config_entry *e = &c->entries[c->n_entries];
     struct place p = {.config = c, .entry = e, .section = of};
     *e = (struct msc_config_entry){.section = section};
-    c->n_entries++; // so that the configuration frees what the entry owns
+    c->n_entries++; // now, so that the configuration frees what the entry owns if reading fails
     p.path = e->place =
         msc_config__text(c, "%s: %s%s[%d]", c->path, section, of ? ".gym" : "", index);
     e->name = msc_config__text(c, "%s[%d]", section, index);

@@ -62,7 +62,9 @@ const struct msc_param msc_config__top_params[] = {
      .offset = TOP(dataset),
      .type = MSC_PARAM_JSON},
     {.name = "prepare",
-     .help = "{}: checks model and dataset; each stage that is named is recorded and runs once",
+     .help =
+         "checks the model and the dataset; always {}; stages that the file names are recorded and "
+         "run only once",
      .offset = TOP(prepare),
      .type = MSC_PARAM_JSON},
     {.name = "parse",
@@ -82,7 +84,7 @@ const struct msc_param msc_config__top_params[] = {
      .offset = TOP(prune),
      .type = MSC_PARAM_JSON},
     {.name = "joint",
-     .help = "searches channels to remove and bits of the rest together",
+     .help = "searches for channels to remove and for the bits of the remaining ones, together",
      .offset = TOP(joint),
      .type = MSC_PARAM_JSON},
     {.name = "quantize",
@@ -182,8 +184,8 @@ const struct msc_param msc_config__gym_params[] = {
      .offset = GYM(race),
      .type = MSC_PARAM_JSON},
     {.name = "rerank",
-     .help = "measures the best trials in their runtime after the search and orders them by it: "
-             "{top, command}",
+     .help = "after the search, measures the best trials in their runtime and orders them by the "
+             "results: {top, command}",
      .offset = GYM(rerank),
      .type = MSC_PARAM_JSON},
     {.name = "distill",

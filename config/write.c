@@ -14,7 +14,8 @@ struct writer {
     bool is_full;       // also writes the defaults that environments fill in
 };
 
-// `path` relative to `from`. A path that was given relative to the same folder is written as given.
+// Makes `path` relative to `from`. A path that was given relative to the same folder is written as
+// given.
 static enum msc_status relative_to_folder(struct writer *w, const char **out, const char *path,
                                           const char *from) {
     size_t length = strlen(from);
@@ -148,13 +149,13 @@ static enum msc_status config_write_entry(struct writer *w, cJSON *list,
     if (e->distill) {
         MSC_TRY(config_add_copy(object, "distill", e->distill));
     }
-    // As a string: a double does not hold all its digits.
+    // The seed is written as a string, because a double does not hold all of its digits.
     MSC_TRY(msc_json_add_u64_text(object, "seed", e->seed));
     MSC_TRY(msc_json_add_number(object, "parallel", e->parallel));
     MSC_TRY(msc_json_add_number(object, "trial_time", e->trial_seconds));
     MSC_TRY(msc_json_add_number(object, "quiet_time", e->quiet_seconds));
     MSC_TRY(msc_json_add_text(object, "baseline", baselines[e->baseline]));
-    if (w->is_full || !e->is_delivered) { // the header of a record has only `false`
+    if (w->is_full || !e->is_delivered) { // a record's header has this key only if it is false
         MSC_TRY(msc_json_add_bool(object, "deliver", e->is_delivered));
     }
     MSC_TRY(config_add_path(w, object, "base", e->base, w->folder));

@@ -10,7 +10,7 @@
 
 // ---- Creation ---------------------------------------------------------------------------------
 
-// Splits one sample of a compared tensor at the axis of kl.
+// Splits the shape of a compared tensor's sample at the axis of kl.
 static enum msc_status shape_sample(const struct msc_distill *d, const struct msc_distill_tensor *c,
                                     size_t batch, const struct msc_tensor *v,
                                     struct msc_distill_part *out) {
@@ -19,9 +19,10 @@ static enum msc_status shape_sample(const struct msc_distill *d, const struct ms
     int axis = d->options.kl_axis < 0 ? d->options.kl_axis + v->n_dims : d->options.kl_axis;
     if (d->options.kind == MSC_LOSS_KL &&
         (axis < 0 || axis >= v->n_dims || (has_samples && axis == c->axis))) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "env.kl_axis: %d is not an axis of a sample of %s; set the axis of classes",
-                        d->options.kl_axis, c->name);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "env.kl_axis: %d is not an axis of a sample of %s; set it to the axis of classes",
+            d->options.kl_axis, c->name);
     }
     out->shape = (struct msc_loss_shape){1, 1, 1};
     out->n_pieces = 1;
@@ -159,7 +160,7 @@ static enum msc_status create_reference(struct msc_distill_tensor *c) {
     return msc_array_create(&c->reference, MSC_DTYPE_F32, 1, &c->n_elements);
 }
 
-// Sums squares sample by sample.
+// Sums the squares of the reference, sample by sample.
 static double sum_squares(const struct msc_distill *d, const struct msc_distill_tensor *c) {
     double sum = 0;
     for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
@@ -246,8 +247,8 @@ enum msc_status msc_distill_save_reference(const struct msc_distill *d,
 static enum msc_status load_one(struct msc_distill_tensor *c, const struct msc_array *array) {
     if (!array || msc_array_dtype(array) != MSC_DTYPE_F32 ||
         msc_array_n_elements(array) != c->n_elements) {
-        return MSC_FAIL(MSC_E_STATE, "no reference output of %s with %lld elements", c->name,
-                        (long long)c->n_elements);
+        return MSC_FAIL(MSC_E_STATE, "the file has no reference output of %s with %lld elements",
+                        c->name, (long long)c->n_elements);
     }
     msc_array_release(c->reference);
     c->reference = msc_array_retain(array);

@@ -1,6 +1,6 @@
 // The distill loss of trials on one dataset: the float model's outputs are kept as reference, and
-// every trial's outputs are compared with them sample by sample. Other metrics of samples are
-// measured in the same runs.
+// every trial's outputs are compared with them sample by sample. Other metrics that are means over
+// samples are measured in the same runs.
 //
 //     struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
 //     MSC_TRY(msc_distill_create(&d, host, dataset, &o));
@@ -30,21 +30,25 @@ struct msc_sample_metric {
     // The value of one sample; the metric is the mean over all samples. Called from the evaluator's
     // threads, for several samples at the same time.
     double (*sample)(const struct msc_sample *s);
-    bool needs_labels; // not measured if the dataset has none
+    bool needs_labels; // not measured if the dataset lacks labels
 };
 
 struct msc_distill_options {
     enum msc_loss_kind kind;
-    int kl_axis; // in the whole output; a negative one counts from the end
+    int kl_axis; // axis of the whole output for kl; if negative, counted from the end
     bool kl_is_logits;
-    const char *const *tensors; // names or aliases of compared tensors; n_tensors 0: outputs
+    // names or aliases of compared tensors; if n_tensors is 0, the outputs are compared
+    const char *const *tensors;
     size_t n_tensors;
-    const double *weights;    // [n_tensors], or NULL: equal
-    bool takes_before;        // n_tensors 0: compare the tensors before outputs that can jump
-    const char *class_scores; // output whose greatest entry is the class; NULL: the first compared
+    const double *weights; // [n_tensors], or NULL: equal
+    // If n_tensors is 0: compares the tensors before discontinuous operators, not the outputs after
+    // them.
+    bool takes_before;
+    // output whose greatest entry is the class; NULL: the first compared tensor
+    const char *class_scores;
     const struct msc_sample_metric *metrics; // [n_metrics], borrowed until destroy
     size_t n_metrics;                        // at most MSC_MAX_METRICS
-    const struct msc_target *target;         // for the evaluator's slots; may be NULL
+    const struct msc_target *target;         // defines the evaluator's slots; may be NULL
 };
 
 struct msc_distill_run {
@@ -61,11 +65,12 @@ struct msc_distill_run {
     // Results
     enum msc_status status;
     char message[200];
-    bool was_stopped;  // at its bound: `loss` is a lower bound of the full loss
+    bool was_stopped;  // stopped at its bound: `loss` is a lower bound of the full loss
     bool is_part;      // not all batches were run: `loss` is a lower bound
     int64_t n_samples; // samples that `loss` includes
     double loss;
-    double metrics[MSC_MAX_METRICS]; // [n_metrics]; NaN: not measured, stopped, or a part
+    // [n_metrics]; NaN if not measured, or if the run was stopped or is a part
+    double metrics[MSC_MAX_METRICS];
     double reuse_ratio;
 };
 
@@ -74,9 +79,9 @@ struct msc_distill_run {
 enum msc_status msc_distill_create(struct msc_distill **out, const struct msc_env_host *host,
                                    const struct msc_dataset *dataset,
                                    const struct msc_distill_options *options);
-// Creates the loss of `other` on other samples: it compares the same tensors. `other` must outlive
-// the new loss. MSC_E_INVALID if the length of a compared tensor depends on the data of these
-// samples.
+// Creates a loss that compares the same tensors as `other`, but on other samples. `other` must
+// outlive the new loss. MSC_E_INVALID if the length of a compared tensor depends on the data of
+// these samples.
 enum msc_status msc_distill_create_as(struct msc_distill **out, const struct msc_distill *other,
                                       const struct msc_dataset *dataset);
 void msc_distill_destroy(struct msc_distill *d); // accepts NULL
@@ -86,7 +91,7 @@ struct msc_evaluator *msc_distill_evaluator(struct msc_distill *d);
 // Runs the float model and keeps its outputs as reference.
 enum msc_status msc_distill_compute_reference(struct msc_distill *d);
 // Appends the reference as "reference/<tensor>" arrays, and loads it from such a list. MSC_E_STATE
-// if the list does not fit.
+// if the list does not match the compared tensors and the samples.
 enum msc_status msc_distill_save_reference(const struct msc_distill *d,
                                            struct msc_array_list *list);
 enum msc_status msc_distill_load_reference(struct msc_distill *d,
@@ -101,9 +106,9 @@ enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run ru
 enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distill_run runs[],
                                         size_t n, size_t first, size_t end,
                                         void (*done)(void *payload, size_t run), void *payload);
-// Fills the results of a run from the terms of its first `n_batches` batches, as if it had been run
-// up to `end`. If n_batches is less than `end` and no bound is exceeded, the caller must have set
-// the run's status and message to the reason; they are kept.
+// Fills the results of a run from the terms of its first `n_batches` batches, as if batches up to
+// `end` had been run. If n_batches is less than `end` and no bound is exceeded, the caller must
+// have set the run's status and message to the reason; they are kept.
 enum msc_status msc_distill_fold(struct msc_distill *d, struct msc_distill_run *run,
                                  size_t n_batches, size_t end);
 size_t msc_distill_n_batches(const struct msc_distill *d);
@@ -134,8 +139,8 @@ const char *msc_distill_compared_name(const struct msc_distill *d, size_t index)
 enum msc_status msc_distill_judge(struct msc_distill *d, struct msc_distill_run *run,
                                   const struct msc_array *const outputs[]);
 
-// A sample as seen by a metric: the compared tensors, the one of class scores, and the label. Class
-// scores and label are available only if the dataset has labels.
+// A sample as seen by a metric: its compared tensors, which of them contains the class scores, and
+// its label. Class scores and label are available only if the dataset has labels.
 size_t msc_sample_n_tensors(const struct msc_sample *s);
 struct msc_sample_tensor msc_sample_tensor(const struct msc_sample *s, size_t index);
 struct msc_sample_tensor msc_sample_class_scores(const struct msc_sample *s);

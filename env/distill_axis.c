@@ -1,5 +1,6 @@
-// Finds the axis of a batch's samples in each compared tensor. It is the axis with the symbol of
-// the inputs' samples, which need not be the first: h_n of an LSTM is [layers, samples, hidden].
+// Finds the axis of a batch's samples in each compared tensor. The axis has the same symbolic
+// length as the inputs' axis of samples. It need not be the first axis: h_n of an LSTM is [layers,
+// samples, hidden].
 #include "env/distill_internal.h"
 
 #include "graph/passes/bind.h"
@@ -18,7 +19,7 @@ static int axis_of_symbol(const struct msc_graph *g, int32_t tensor) {
 
 // ---- Without symbols ----------------------------------------------------------------------------
 
-// Binds the network to one sample fewer than the first batch has. *out is NULL if that is
+// Binds the network to one sample less than the first batch has. *out is NULL if that is
 // impossible.
 static enum msc_status bind_fewer(struct msc_graph **out, const struct msc_distill *d) {
     int64_t n = msc_dataset_batch_samples(d->dataset, 0) - 1;
@@ -89,7 +90,8 @@ bool msc_distill__lacks_samples(const struct msc_distill *d, size_t index) {
 
 enum msc_status msc_distill__find_axes(struct msc_distill *d) {
     bool has_several = msc_dataset_batch_samples(d->dataset, 0) > 1;
-    bool is_sequence = msc_dataset_is_sequence(d->dataset); // one row per chunk
+    // In a sequence, each compared tensor has one row for each chunk.
+    bool is_sequence = msc_dataset_is_sequence(d->dataset);
     for (size_t i = 0; i < d->n_compared; i++) {
         struct msc_distill_tensor *c = &d->compared[i];
         c->axis = is_sequence ? 0 : axis_of_symbol(d->host->graph, c->tensor);
@@ -101,8 +103,8 @@ enum msc_status msc_distill__find_axes(struct msc_distill *d) {
         const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, 0);
         const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[i]);
         struct msc_distill_tensor *c = &d->compared[i];
-        // A model that takes one sample at a time has the axis first, unless the tensor is a
-        // scalar.
+        // If a model takes one sample at a time, the first axis is the axis of samples, unless the
+        // tensor is a scalar.
         c->axis = c->axis < 0 && t->n_dims > 0 ? 0 : c->axis;
     }
     return MSC_OK;

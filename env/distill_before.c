@@ -1,12 +1,12 @@
 // Chooses the compared tensors for loss_tensors "auto". Some outputs follow a discontinuous joint
-// or have a length that depends on the data (boxes after NMS). Tensors before these joints are then
+// or have a length that depends on the data (boxes after NMS). Tensors before such joints are
 // compared instead (graph/discontinuity.h).
 //
 // An output whose length depends on the data is always replaced. An output after a discontinuous
 // joint is replaced only if no product of the network (convolution, linear layer) is between the
-// earlier tensors and the output, because that product would not be measured otherwise. For an
-// integer output (for example a class), the tensors before it are compared if nothing else measures
-// some product.
+// earlier tensors and the output, because the loss would no longer measure that product. For an
+// integer output (for example a class), the tensors before it are compared if otherwise the loss
+// would not measure some product.
 #include "env/distill_internal.h"
 
 #include "base/str.h"
@@ -144,7 +144,7 @@ static enum msc_status replace_output(struct before *b, bool *is_replaced, int32
     return status;
 }
 
-// Handles an output of another type.
+// Handles an output that is not float.
 static enum msc_status measure_output(struct before *b, bool *is_replaced, int32_t tensor,
                                       const char *name) {
     struct msc_discontinuity *s = NULL;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_NAMES = 4 }; // greatest number of tensors that a message proposes
+enum { MAX_NAMES = 4 }; // greatest number of tensors that a message suggests
 
 // ---- Tensors of the network -------------------------------------------------------------------
 
@@ -24,7 +24,9 @@ static enum msc_status compare_named(struct msc_distill *d) {
                 o->tensors[i]);
         }
         if (msc_graph_tensor(d->host->graph, tensor)->dtype != MSC_DTYPE_F32) {
-            return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is not float32", o->tensors[i]);
+            return MSC_FAIL(MSC_E_INVALID,
+                            "env.loss_tensors: %s is not float32; name a float32 tensor",
+                            o->tensors[i]);
         }
         msc_distill__add_compared(d, tensor, o->weights ? o->weights[i] : 1);
     }
@@ -49,7 +51,7 @@ static void compare_kind(struct msc_distill *d, bool wants_states) {
     }
 }
 
-// The graph of the plan for the first batch.
+// The graph of the plan for the first batch, with bound shapes.
 static const struct msc_graph *graph_as_run(const struct msc_distill *d) {
     return msc_evaluator_plan(d->evaluator, 0)->graph;
 }
@@ -264,7 +266,7 @@ static enum msc_status leave_out_of_loss(struct msc_distill *d) {
 static enum msc_status warn_of_discontinuity(struct msc_distill *d, const char *output,
                                              const struct msc_joint *j, int32_t tensor) {
     const char *names = "";
-    // with takes_before, the output is compared on purpose, because it covers more products
+    // If takes_before is set, the output is compared on purpose, because it covers more products.
     if (!d->options.takes_before) {
         MSC_TRY(name_instead(&names, d, graph_as_run(d), &tensor, 1));
     }

@@ -14,12 +14,12 @@ struct msc_distill_part {
     int64_t first;               // index in the reference of the batch's first element
     int64_t n;                   // elements of a sample
     int64_t n_pieces;            // contiguous pieces of a sample; 1 if samples are the first axis
-    struct msc_loss_shape shape; // of a sample
+    struct msc_loss_shape shape; // of one sample
 };
 
 enum { MSC_DISTILL_NO_AXIS = -1 };
 
-// The loss of a run so far, over the leading batches that were all compared.
+// The loss of a run so far, over its leading batches up to the first that is not compared yet.
 struct msc_distill_sum {
     double losses; // summed over samples
     size_t n_batches;
@@ -30,7 +30,7 @@ struct msc_distill_tensor {
     int32_t tensor;
     const char *name;
     double weight;
-    int axis;                    // of the samples of a batch; MSC_DISTILL_NO_AXIS: unknown
+    int axis;                    // axis of the samples in a batch; MSC_DISTILL_NO_AXIS: unknown
     double mean_square;          // of the reference, over all elements of all samples
     struct msc_array *reference; // [n_elements] sample after sample
     int64_t n_elements;
@@ -46,7 +46,7 @@ struct msc_distill {
     size_t n_compared;
     struct msc_distill_tensor *compared;
     bool is_part;        // tensors before an output are compared instead of the output
-    size_t class_scores; // index in compared, SIZE_MAX without labels
+    size_t class_scores; // index in `compared`; SIZE_MAX if there are no labels
     int64_t n_samples;
     bool has_reference;
     // The current call:
@@ -88,9 +88,9 @@ static inline void msc_distill__gather(float to[], const float from[],
     }
 }
 
-// distill_axis.c: finds each compared tensor's axis of the samples of a batch. Needs the evaluator.
+// distill_axis.c: finds the axis of the samples in each compared tensor. Needs the evaluator.
 enum msc_status msc_distill__find_axes(struct msc_distill *d);
-// Whether a compared tensor lacks an axis for the samples of a batch of several.
+// True if batches have several samples, but the compared tensor has no axis for them.
 bool msc_distill__lacks_samples(const struct msc_distill *d, size_t index);
 
 // distill_outputs.c: adds a tensor to the compared ones.
@@ -100,8 +100,8 @@ const char *msc_distill__reason_to_leave_out(const struct msc_graph *g, int32_t 
 // Whether an output is a state: it feeds an input in the next chunk.
 bool msc_distill__is_state(const struct msc_distill *d, int32_t tensor);
 
-// distill_before.c: compares the outputs; with takes_before, compares tensors before the outputs
-// that can jump.
+// distill_before.c: compares the outputs; with takes_before, the tensors before discontinuous
+// operators.
 enum msc_status msc_distill__compare_before(struct msc_distill *d);
 
 // distill_compared.c: chooses the compared tensors and creates their evaluator. If `other` is not

@@ -62,7 +62,7 @@ size_t msc_distill_n_terms(const struct msc_distill *d) {
     return msc_distill_n_sums(d) * msc_distill_n_batches(d);
 }
 
-// The terms [n_batches] of one sum of a run; sum 0 is the loss, then the metrics follow.
+// The terms [n_batches] of one of a run's sums. Sum 0 is the loss; the next sums are the metrics.
 static double *terms_of(const struct msc_distill *d, size_t run, size_t sum) {
     double *own = d->runs[run].terms;
     return (own ? own : d->terms + run * msc_distill_n_terms(d)) + sum * msc_distill_n_batches(d);
@@ -106,7 +106,7 @@ static void compare_samples(struct msc_distill *d, size_t trial, size_t batch,
     d->is_compared[trial * msc_dataset_n_batches(d->dataset) + batch] = true;
 }
 
-// The elements of a tensor's batch if its samples are not contiguous, else 0.
+// The number of elements of a compared tensor in a batch if its samples are not contiguous, else 0.
 static int64_t n_to_gather(const struct msc_distill *d, size_t index, size_t batch) {
     const struct msc_distill_part *p = &d->compared[index].parts[batch];
     return p->n_pieces != 1 ? p->n * msc_dataset_batch_samples(d->dataset, batch) : 0;
@@ -149,8 +149,9 @@ static double add_terms(const double terms[], size_t n_batches) {
     return sum;
 }
 
-// Adds the losses of a run over the leading batches that were all compared, until its bound is
-// exceeded. They are added batch by batch, so the sum does not depend on when this is called.
+// Adds the losses of a run's leading batches, until a batch is not compared yet or the run's bound
+// is exceeded. Losses are added batch by batch, so the sum does not depend on when the function is
+// called.
 static void add_up_losses(struct msc_distill *d, size_t index) {
     const struct msc_distill_run *run = &d->runs[index];
     struct msc_distill_sum *sum = &d->sums[index];

@@ -16,7 +16,7 @@ struct msc_env {
     struct msc_env_host host, whole;
     struct msc_graph *pruned; // the graph without the channels that `base` removes; NULL: unchanged
     const struct cJSON *config;
-    const struct msc_env_elsewhere *elsewhere; // NULL: trials are measured here
+    const struct msc_env_elsewhere *elsewhere; // NULL: this process measures trials
     struct msc_arena arena;
     // Memory of an evaluation, kept between calls: the trials to measure, their bounds and terms,
     // their indices in the caller's list, and whether they were reported.

@@ -58,8 +58,8 @@ const struct msc_space *msc_env_space(const struct msc_env *env); // borrowed un
 enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space *space,
                                   const struct cJSON *config);
 
-// Adds absent keys to the environment's JSON object whose defaults the parameter table cannot hold
-// (the definition's `complete`), and sorts its keys into the table's order. If "objectives" is
+// Adds to the environment's JSON object the absent keys whose defaults the parameter table cannot
+// hold (the definition's `complete`), and sorts all keys into the table's order. If "objectives" is
 // absent, the space's first metric is added, but only for an environment that needs nothing from
 // its host: other environments cannot be created here. Files named in the object are relative to
 // `folder` (NULL: the current one). Errors are those of reading the object.
@@ -76,10 +76,9 @@ enum msc_status msc_env_complete(const struct msc_env_def *def, struct cJSON *co
 enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goal,
                                  const struct msc_evaluation *e);
 
-// Batches of samples, for environments whose losses are sums over batches: these can be evaluated
-// in several parts.
+// The batches of the environment's samples (n 0: trials cannot be evaluated in several parts).
 struct msc_env_batches msc_env_batches(const struct msc_env *env);
-size_t msc_env_n_batches(const struct msc_env *env); // 0: no evaluation in parts
+size_t msc_env_n_batches(const struct msc_env *env); // 0: trials cannot be evaluated in parts
 size_t msc_env_n_terms(const struct msc_env *env);   // doubles that a trial needs between parts
 
 // Evaluates a part of the batches. The first part resets the outcome; each later part begins at the
@@ -95,15 +94,15 @@ enum msc_status msc_env_measure(struct msc_env *env, const struct msc_evaluation
                                 const struct msc_env_part *part);
 
 // Replaces the environment's measuring, for example by other machines. Exact costs, bounds and
-// judging remain here.
+// judging remain in this process.
 struct msc_env_elsewhere {
-    // Like the definition's evaluate. If the environment has batches, like its evaluate_part;
-    // `part` is then NULL for all batches.
+    // Like the definition's evaluate or, if the environment has batches, like its evaluate_part. A
+    // `part` of NULL means all batches.
     enum msc_status (*measure)(void *payload, const struct msc_evaluation *e,
                                const struct msc_env_part *part);
     void *payload;
 };
-// Borrowed until the next call or destroy; NULL: trials are measured here.
+// Borrowed until the next call or destroy; NULL: this process measures trials.
 void msc_env_set_elsewhere(struct msc_env *env, const struct msc_env_elsewhere *elsewhere);
 // For `measure`: fills the outcomes of trials whose terms are known (MSC_PART_FOLD) and calls
 // `finished`.

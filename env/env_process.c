@@ -30,8 +30,8 @@ struct process_env {
 
     struct msc_program program;
     struct msc_process_env says;
-    struct msc_hash answer; // the answer to init
-    struct msc_hash files;  // the files among the command's words
+    struct msc_hash answer; // hash of the answer to init
+    struct msc_hash files;  // hash of the files that the command names
     int n_failures;         // failed trials in a row
     // For one call: indices of the trials without an answer, and which trials of a request are
     // done.
@@ -148,13 +148,14 @@ static enum msc_status start_again(struct msc_env *env) {
     struct process_env *p = msc_env_state(env);
     cJSON *answer = NULL;
     struct msc_hash hash;
-    msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "%s; restarting it", msc_status_message());
+    msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "%s; restarting the program",
+            msc_status_message());
     msc_program_kill(&p->program);
     MSC_TRY(start_program(env, &answer));
     enum msc_status status = msc_json_hash(&hash, answer);
     cJSON_Delete(answer);
     if (status == MSC_OK && !msc_hash_equal(hash, p->answer)) {
-        status = MSC_FAIL(MSC_E_STATE, "its answer after a restart differs from its first answer");
+        status = MSC_FAIL(MSC_E_STATE, "the answer after a restart differs from the first answer");
     }
     return msc_program_name_error(&p->program, status, "init");
 }

@@ -1,6 +1,6 @@
 // An environment that answers from a file of measured points or of additive terms. Use it to
-// compare searches, since its optimum can be computed, and to search in measurements made
-// elsewhere.
+// compare searches, since its optimum can be computed, and to search among points that were
+// measured elsewhere.
 #include "env/table_file.h"
 
 #include "base/file.h"

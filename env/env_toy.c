@@ -4,9 +4,9 @@
 // Task t has elements_t elements and `choices` widths, from w = choices (most expensive, choice 0)
 // down to 1 (cheapest). A point's size is the sum of elements_t * w_t / 8 bytes. Its loss is the
 // sum over tasks of a seeded table that grows as the width falls. With `interaction` above 0, each
-// pair of neighbouring tasks adds a seeded term of either sign, so the best plan does not consist
-// of the best single choices. A trial with a bound is evaluated in eight batches of equal loss and
-// stops as soon as their sum exceeds it.
+// pair of neighbouring tasks adds a seeded term of either sign, so the best plan need not combine
+// the best choices of single tasks. A trial with a bound is evaluated in eight batches of equal
+// loss and stops as soon as their sum exceeds the bound.
 #include "env/env_toy.h"
 
 #include "base/alloc.h"
@@ -389,8 +389,8 @@ static enum msc_status toy_reference(struct msc_env *env, double metrics[MSC_MAX
     return MSC_OK;
 }
 
-// Tables of the dynamic programme: the least loss of tasks 0 … t by the last choice and the size,
-// and the previous task's choice that gives it.
+// Tables of the dynamic programme: the least loss of tasks 0 … t for each last choice and size, and
+// the choice of task t - 1 that attains it.
 struct programme {
     const struct toy *toy;
     size_t n_sizes;

@@ -14,8 +14,9 @@ struct msc_gym {
     uint64_t trial_budget;
     // Written by save:
     uint64_t seed;
-    uint64_t n_trials;      // evaluated so far
-    double worst;           // the worst first objective so far, NaN before the first
+    uint64_t n_trials; // evaluated so far
+    // the worst value of the first objective so far; NaN before the first trial
+    double worst;
     bool is_running;        // inside an episode
     size_t task;            // the task of the next step
     struct msc_trial trial; // choices of this episode, outcome of the last trial

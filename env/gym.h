@@ -8,11 +8,11 @@
 //     printf("%g\n", step.reward);
 //
 // One episode is one trial. It has one step per task, in order. The call before a step (reset or
-// step) returns the features of the task to choose for. The reward is 0 before the last step. Then
-// it is minus the first objective or, for an infeasible trial, minus (the worst objective so far +
-// violation). A failed trial counts as violation 1. `terminated` means that the last task was
-// chosen. `truncated` means that the budget of trials is spent: the step returns at once without an
-// evaluation.
+// step) returns the features of the task to choose for. The reward is 0 before the last step. At
+// the last step, it is minus the first objective or, for an infeasible trial, minus (the worst
+// objective so far + violation). A failed trial counts as violation 1. `terminated` means that the
+// last task was chosen. `truncated` means that the budget of trials is spent: the step returns at
+// once without an evaluation.
 #ifndef MSC_ENV_GYM_H
 #define MSC_ENV_GYM_H
 

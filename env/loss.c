@@ -54,7 +54,7 @@ static double loss_cosine(const struct msc_loss *loss, const float y[], const fl
     for (int64_t i = 0; i < n; i++) {
         dots[i % LANES] += (double)y[i] * (double)z[i];
     }
-    // The root of the product, because it is exact if both sums are equal.
+    // One root of the product, not a product of two roots: it is exact if both sums are equal.
     double norm = sqrt(msc_loss_sum_squares(y, n) * msc_loss_sum_squares(z, n));
     if (norm == 0) {
         return sum_squared_differences(y, z, n) == 0 ? 0.0 : 1.0;

@@ -1,7 +1,7 @@
 // Distillation losses: for one sample, the distance between an output of the compressed model and
-// that output of the float model.
+// the same output of the float model.
 //
-//   mse     mean over elements of (y - z)^2, over the mean of y^2 over all samples
+//   mse     mean over elements of (y - z)^2, divided by the mean of y^2 over all samples
 //   kl      sum of p log(p / q) along an axis, p and q the softmax of y and z (or y and z
 //           themselves when they are probabilities), mean over the other axes
 //   cosine  1 - (y . z) / (|y| |z|)

@@ -36,7 +36,7 @@ struct msc_loss_options {
      .names = MSC_LOSS_NAMES},                                                                     \
     {.name = "loss_tensors",                                                                       \
      .help = "tensors to compare: a list of names, an object of names and weights, or auto: "      \
-             "outputs, or tensors before outputs that can jump (default: the model's outputs)",    \
+             "outputs, or tensors before discontinuous operators (default: the model's outputs)", \
      .offset = MSC_LOSS_FIELD(base, loss_tensors),                                                 \
      .type = MSC_PARAM_JSON},                                                                      \
     {.name = "kl_axis",                                                                            \

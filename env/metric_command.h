@@ -23,7 +23,7 @@ struct msc_metric_command {
     const struct msc_command *command;
     struct msc_distill *distill;         // computes the outputs for {outputs}
     const struct msc_edit *const *edits; // of the trial; NULL: the float model
-    // Writes the trial's model for {model}.
+    // Writes the trial's model to a file, for {model}.
     enum msc_status (*save)(const char *path, void *payload);
     void *payload;
 };

@@ -28,7 +28,8 @@ const struct msc_metric_row msc_metric_table[] = {
      .of_run = loss_of_run},
     {.metric = {.name = "accuracy",
                 .unit = "",
-                .help = "fraction of samples whose greatest class score is the label; needs labels",
+                .help =
+                    "fraction of samples whose class of greatest score is the label; needs labels",
                 .is_maximised = true},
      .needs = MSC_METRIC_NEEDS_LABELS,
      .sample = msc_metric_is_correct},

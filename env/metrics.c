@@ -40,7 +40,7 @@ const struct msc_metric *msc_metric_at(const struct msc_env_metric list[], size_
 
 // ---- Metrics of a search ----------------------------------------------------------------------
 
-// Whether an objective or a bound names the metric.
+// True if an objective or a bound names the metric.
 static bool asks_for(const struct cJSON *config, const char *metric) {
     const cJSON *bounds = msc_json_get(config, "bounds");
     const cJSON *item;
@@ -52,7 +52,7 @@ static bool asks_for(const struct cJSON *config, const char *metric) {
     return msc_json_get(bounds, metric) != NULL;
 }
 
-// Whether an objective or a bound names the metric's ratio.
+// True if an objective or a bound names the ratio of the metric.
 static bool asks_for_ratio(const struct cJSON *config, const char *metric) {
     const struct msc_metric_row *row = msc_metric_table;
     while (row->metric.name && (!row->ratio_of || strcmp(row->ratio_of, metric) != 0)) {
@@ -257,7 +257,7 @@ enum msc_status msc_metrics_add(struct cJSON *object, const struct msc_metrics *
                                 const struct msc_distill_run *run) {
     for (size_t i = 0; i < m->n; i++) {
         const struct msc_metric_chosen *c = &m->chosen[i];
-        // The metric is NaN if the samples lack labels.
+        // A metric of samples is NaN if the samples lack labels.
         if (c->row->of_run || (c->row->sample && !isnan(value_of_run(c, run)))) {
             MSC_TRY(msc_json_add_number(object, c->row->metric.name, value_of_run(c, run)));
         }

@@ -1,7 +1,7 @@
 // Metrics of environments that run the network. The table (metric_table.c) has one row for each
 // metric, with its name, unit, direction and help. Each environment has a list of the metrics that
 // it computes itself from a trial's choices. Spaces, exact costs, outcomes, checks of objectives
-// and bounds, and reports all follow from table and list.
+// and bounds, and reports all follow from the table and this list.
 //
 //     MSC_TRY(msc_metrics_choose(&m, msc_quantize_metrics, host, config)); // before the loss
 //     MSC_TRY(msc_metrics_build(&space, references, &m, &costing, arena)); // after its tasks
@@ -34,19 +34,19 @@ struct msc_metric_cost {
 };
 
 struct msc_metric_row {
-    struct msc_metric metric; // without a name it ends the table
+    struct msc_metric metric; // a row without a name ends the table
     bool is_distance;         // a distance from the float model, for which it is 0
     unsigned needs;           // MSC_METRIC_NEEDS_*
 
     // At most one of these three is set; if none is, environments that list the metric compute it.
     // `of_run` takes the metric from the results of a run; `sample` computes the value of one
-    // sample; the metric is the mean over all samples. Every environment has the metrics with one
-    // of these functions. Unless such a metric is a distance, it is also measured for the float
-    // model.
+    // sample; the metric is the mean over all samples. Every environment that runs the network has
+    // the metrics with one of these two functions. Unless such a metric is a distance, it is also
+    // measured for the float model.
     double (*of_run)(const struct msc_distill_run *run);
     double (*sample)(const struct msc_sample *s);
-    // Name of an exact metric in an earlier row. This metric is then exact, too: the other's value
-    // divided by the float model's. Environments that have this metric list it.
+    // Name of an exact metric in an earlier row. This metric is that metric divided by its value
+    // for the float model, and therefore exact, too. Environments that have this metric list it.
     const char *ratio_of;
 };
 
@@ -54,15 +54,15 @@ struct msc_metric_row {
 extern const struct msc_metric_row msc_metric_table[];
 
 #define MSC_METRIC_LATENCY "latency_us"
-// The `sample` of accuracy: 1 if the greatest class score is that of the label, else 0.
+// The `sample` of accuracy: 1 if the greatest class score is at the label's index, else 0.
 double msc_metric_is_correct(const struct msc_sample *s);
 
 // A metric that an environment computes itself. One of the two functions is set; for a ratio,
 // neither is.
 struct msc_env_metric {
     const char *name; // of a row of the table; NULL ends the list
-    // For an exact metric: sets constant, terms and reference, after the space's tasks are known.
-    // `of` is the argument of msc_metrics_build.
+    // For an exact metric: sets its constant, terms and reference. Called when the space's tasks
+    // are known. `of` is the argument of msc_metrics_build.
     enum msc_status (*cost)(struct msc_metric_cost *out, const void *of);
     // Measures the metric from a trial's choices and edits (NULL: the float model) before the trial
     // runs.
@@ -70,41 +70,42 @@ struct msc_env_metric {
                                const struct msc_edit *const edits[]);
 };
 
-// Implements `metric` of a definition: the index-th metric of an environment with this list, or
-// NULL after the last.
+// Implements the function `metric` of a definition: returns the index-th metric of an environment
+// with this list, or NULL after the last.
 const struct msc_metric *msc_metric_at(const struct msc_env_metric list[], size_t index);
 
 // For `cost` functions: adds scale * product of n_factors factors. by_choice[i] [n_choices],
-// borrowed, is the factor by the choice of tasks[i].
+// borrowed, has the factor for each choice of tasks[i].
 enum msc_status msc_metric_add_term(struct msc_metric_cost *cost, double scale, size_t n_factors,
                                     const uint32_t tasks[], const double *const by_choice[]);
 
 struct msc_metric_chosen {
     const struct msc_metric_row *row;
     const struct msc_env_metric *own; // computed by the environment; NULL: measured by runs
-    // In the space. -1: the calibration samples lack labels, but validation samples may have them.
+    // Index in the space; -1: the calibration samples lack labels, but validation samples may have
+    // them.
     int index;
-    size_t in_run; // with `sample`: index in `sampled`
+    size_t in_run; // if the metric has a `sample` function: its index in `sampled`
 };
 
 // The metrics that a search measures.
 struct msc_metrics {
     size_t n;
     struct msc_metric_chosen chosen[MSC_MAX_METRICS];
-    bool command_is_maximised; // greater values of the metric `command` are better
+    bool command_is_maximised; // whether greater values of the metric `command` are better
     size_t n_sampled;
     struct msc_sample_metric sampled[MSC_MAX_METRICS];
 };
 
-// Chooses the metrics of a search: all metrics of an environment with this list that do not need
-// asking, and those that objectives or bounds of its JSON object name. MSC_E_INVALID: a named
-// metric lacks a requirement.
+// Chooses the metrics of a search, for an environment with this list: all metrics without
+// MSC_METRIC_NEEDS_ASKING, and those that an objective or a bound in its JSON object names.
+// MSC_E_INVALID: a named metric lacks a requirement.
 enum msc_status msc_metrics_choose(struct msc_metrics *out, const struct msc_env_metric list[],
                                    const struct msc_env_host *host, const struct cJSON *config);
 // Whether a metric was chosen.
 bool msc_metrics_has(const struct msc_metrics *m, const char *name);
 // Adds metrics and costs to a space whose tasks are complete. Fills references [MSC_MAX_METRICS],
-// by index of metric, with the float model's values; NaN: it must be measured.
+// by index of metric, with the float model's values; NaN: the value must be measured.
 enum msc_status msc_metrics_build(struct msc_space *space, double references[],
                                   const struct msc_metrics *m, const void *of,
                                   struct msc_arena *arena);

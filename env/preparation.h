@@ -1,6 +1,6 @@
 // RECORD.moments: partial results of an environment's preparation before the first trial
-// (data/array_log.h). A search that is killed continues from them. The file is removed when
-// RECORD.params is complete.
+// (data/array_log.h). If the search is killed, the next start continues from the partial results.
+// The file is removed when RECORD.params is complete.
 //
 //     MSC_TRY(msc_preparation_open(&kept, env));       // NULL: partial results are not kept
 //     ... msc_array_log_read(&array, kept, "a"), or compute it and msc_array_log_add ...

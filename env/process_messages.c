@@ -78,7 +78,7 @@ static enum msc_status read_baselines(const struct msc_space_json *r, const cJSO
     return MSC_OK;
 }
 
-// Overwrites metrics by the numbers of an object of names; null means unknown.
+// Sets the metrics that a JSON object {name: number} contains; null means unknown.
 static enum msc_status read_metrics(double metrics[], const struct msc_space *space,
                                     const cJSON *object, bool may_be_exact, const char *where) {
     const cJSON *item;
@@ -94,8 +94,8 @@ static enum msc_status read_metrics(double metrics[], const struct msc_space *sp
         }
         if (!cJSON_IsNull(item) && !(cJSON_IsNumber(item) && isfinite(item->valuedouble))) {
             return MSC_FAIL(MSC_E_FORMAT,
-                            "%s: \"%s\": expected a finite number, or null if it is unknown", where,
-                            item->string);
+                            "%s: expected a finite number for \"%s\", or null if it is unknown",
+                            where, item->string);
         }
         metrics[metric] = cJSON_IsNull(item) ? NAN : item->valuedouble;
     }
@@ -161,8 +161,8 @@ static enum msc_status read_index(size_t *out, const cJSON *answer, const bool i
     const cJSON *item = msc_json_get(answer, "trial");
     double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
     if (!(value >= 0.0 && value < (double)n) || value != floor(value)) {
-        return MSC_FAIL(MSC_E_FORMAT, "answer: \"trial\": expected the index of a trial, 0 to %zu",
-                        n - 1);
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "answer: expected \"trial\" to be the index of a trial, 0 to %zu", n - 1);
     }
     *out = (size_t)value;
     return is_done[*out] ? MSC_FAIL(MSC_E_FORMAT, "answer: trial %zu was answered twice", *out)

@@ -11,7 +11,7 @@ struct msc_str;
 
 // The answer to init.
 struct msc_process_env {
-    int64_t version; // of the program's results; 0 by default
+    int64_t version; // changes when the program's results change; 0 by default
     struct msc_space space;
     double reference[MSC_MAX_METRICS]; // NaN: unknown
 };

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-// The greatest magnitude of a term without the factor of index `but`.
+// The greatest magnitude of a term's product without factor number `but`.
 static double others_of(const struct msc_space *space, const struct msc_cost_term *term,
                         uint32_t but) {
     double product = term->scale;

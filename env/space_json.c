@@ -68,7 +68,7 @@ enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double
     return MSC_OK;
 }
 
-// Reads a factor of one task, [n_choices] of that task.
+// Reads a factor of one task: a number for each of its choices.
 static enum msc_status read_factor(const struct msc_space_json *r, struct msc_cost_factor *factor,
                                    const cJSON *object, const char *where) {
     static const char *const keys[] = {"task", "values"};
@@ -106,7 +106,7 @@ static enum msc_status read_term(const struct msc_space_json *r, struct msc_cost
     return MSC_OK;
 }
 
-// Reads "alone" as terms of one factor, then "terms".
+// Reads the terms of a cost: "alone" (terms of one factor), then "terms".
 static enum msc_status read_terms(const struct msc_space_json *r, struct msc_cost *cost,
                                   const cJSON *object, const char *where) {
     size_t n_tasks = r->space->n_tasks;

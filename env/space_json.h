@@ -20,7 +20,7 @@ struct cJSON;
 #define MSC_SPACE_JSON_MAX_CHOICES 4096
 
 struct msc_space_json {
-    struct msc_space *space; // filled from zero
+    struct msc_space *space; // zeroed by the caller, then filled
     struct msc_arena *arena;
     struct msc_task *tasks;     // the space's tasks, set when they are read
     struct msc_metric *metrics; // [MSC_MAX_METRICS], the first n_measured are not exact
@@ -52,7 +52,8 @@ enum msc_status msc_space_json_read_numbers(double out[], size_t n, const struct
 // Reads "constant"; 0 if absent.
 enum msc_status msc_space_json_read_constant(double *out, const struct cJSON *object,
                                              const char *where);
-// Reads "alone", what each choice of each task adds: [n_tasks][n_choices]. *out is NULL if absent.
+// Reads "alone", the amount that each choice of each task adds: [n_tasks][n_choices]. *out is NULL
+// if absent.
 enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double ***out,
                                           const struct cJSON *object, bool may_fail,
                                           const char *where);

@@ -1,5 +1,6 @@
 // Reads tables of rows: CSV by RFC 4180 with a first line of column names. A cell of a task holds
-// the label of a choice. A cell of a metric holds a number or a word for a failed measurement.
+// the label of a choice. A cell of a metric holds a number, or a word that marks a failed
+// measurement.
 #include "env/table_internal.h"
 
 #include "base/json.h"
@@ -28,7 +29,7 @@ enum { NO_COLUMN = -1 };
 struct column {
     struct msc_hash hash; // must be first for msc_hash_index
     const char *name;
-    int task;   // or NO_COLUMN
+    int task;   // index of the task, or NO_COLUMN
     int metric; // column of the rows' values, or NO_COLUMN if it is not a metric
 };
 
@@ -160,7 +161,7 @@ static enum msc_status read_choice(struct csv_reader *r, const struct column *co
     return add_label(r, labels, hash, text);
 }
 
-// Whether a cell marks a failed measurement.
+// Whether the text of a cell marks a failed measurement.
 static bool is_failure(const char *text) {
     static const char *const words[] = {"", "failed", "nan", "inf", "+inf", "-inf"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -185,7 +186,7 @@ static enum msc_status read_value(struct csv_reader *r, const struct column *col
         r->path, line, column->name, text);
 }
 
-// Takes the labels of the space's tasks.
+// Fills the labels from the space's tasks.
 static enum msc_status fill_labels(struct csv_reader *r) {
     const struct msc_space *space = &r->table->space;
     for (size_t t = 0; t < space->n_tasks; t++) {
@@ -359,8 +360,8 @@ static enum msc_status index_rows(struct csv_reader *r) {
 
 // ---- A space of columns -----------------------------------------------------------------------
 
-// Sets order[i] to the label of choice i: by decreasing number if all labels are numbers, else in
-// the order of the file.
+// Sets order[i] to the index of the label of choice i: by decreasing number if all labels are
+// numbers, else in the order of the file.
 static enum msc_status order_labels(const struct labels *labels, uint32_t order[]) {
     double *numbers = msc_alloc_zero(labels->n, sizeof *numbers);
     bool are_numbers = true;
@@ -483,14 +484,12 @@ enum msc_status msc_table__read_csv(struct msc_table_file *table, const char *pa
     const cJSON *item;
     if (metrics && (!cJSON_IsArray(metrics) || cJSON_GetArraySize(metrics) == 0 ||
                     cJSON_GetArraySize(metrics) > MSC_MAX_METRICS)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "env: \"metrics\": expected a list of 1 to %d column names of %s",
+        return MSC_FAIL(MSC_E_INVALID, "env.metrics: expected a list of 1 to %d column names of %s",
                         MSC_MAX_METRICS, path);
     }
     cJSON_ArrayForEach(item, metrics) {
         if (!cJSON_IsString(item)) {
-            return MSC_FAIL(MSC_E_INVALID, "env: \"metrics\"[%zu]: expected the name of a column",
-                            n);
+            return MSC_FAIL(MSC_E_INVALID, "env.metrics[%zu]: expected the name of a column", n);
         }
         names[n] = msc_arena_strdup(arena, item->valuestring);
         MSC_TRY(MSC_ALLOCATED(names[n++]));

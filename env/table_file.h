@@ -20,8 +20,8 @@ struct msc_table_pair {
     const double *values; // [choices of left, choices of right]; NaN: cannot be evaluated
 };
 
-// A metric of the file: either constant + a term for each task + terms of pairs, or a column of the
-// rows.
+// A metric of the file: either constant + a term for each task + terms of pairs, or a column of
+// measured rows.
 struct msc_table_metric {
     double constant;
     const double *const *alone; // [n_tasks][n_choices], the terms of single tasks; NULL: none
@@ -62,7 +62,7 @@ enum msc_status msc_table_file_load(struct msc_table_file *table, const char *pa
                                     const struct cJSON *metrics, struct msc_arena *arena);
 void msc_table_file_finish(struct msc_table_file *table);
 
-// Fills metrics [n_measured] of a point; NaN: failed. They are summed in the order of the file, so
+// Fills metrics [n_measured] of a point; NaN: failed. Terms are added in the order of the file, so
 // equal points give equal bits. False if the table has rows but not this point.
 bool msc_table_file_measure(const struct msc_table_file *table, const uint32_t choices[],
                             double metrics[]);

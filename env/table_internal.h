@@ -14,7 +14,8 @@ static inline enum msc_status msc_table__read(char **text, size_t *n_bytes,
 }
 enum msc_status msc_table__read_json(struct msc_table_file *table, const char *path,
                                      struct msc_arena *arena);
-// Reads a table without JSON: columns that are not metrics are tasks, and their cells are choices.
+// Reads a table that consists of one CSV file: columns that are not metrics are tasks, and their
+// cells are choices.
 enum msc_status msc_table__read_csv(struct msc_table_file *table, const char *path,
                                     const struct cJSON *metrics, struct msc_arena *arena);
 // Reads the rows of a table whose tasks are known. columns [n_columns] names the columns of

@@ -141,9 +141,10 @@ static enum msc_status read_root(struct json_reader *r, const cJSON *root) {
     r->table->n_measured = r->space.n_measured;
     r->table->measured = r->measured;
     if (r->rows && r->n_columns == 0) {
-        return MSC_FAIL(MSC_E_FORMAT,
-                        "\"rows\" is not used, because every metric has terms of its own; remove "
-                        "either");
+        return MSC_FAIL(
+            MSC_E_FORMAT,
+            "\"rows\" is not used, because every metric has terms of its own; remove the "
+            "rows or these terms");
     }
     return MSC_OK;
 }

@@ -1,7 +1,7 @@
 // Trials as runs of the network: the base of environments that turn choices into edits of the
 // network and measure the result by the distill loss. Such an environment has a struct
-// msc_trial_runs in its state, which its definition's `runs` returns. Its init fills the first part
-// of the struct.
+// msc_trial_runs in its state. The definition's function `runs` returns it. The definition's `init`
+// fills the first part of the struct.
 //
 //     const struct msc_env_def msc_env_quantize = {
 //         MSC_TRIAL_RUNS_DEFINITION,            // the functions that need only the runs
@@ -29,11 +29,11 @@ struct msc_trial_runs {
     struct msc_distill *distill;   // on the calibration samples; owned
     struct msc_distill *validated; // on the validation samples; created on demand; owned
     size_t n_slots;
-    // Optional: called before the edits of an evaluation are filled, with the points [n] to be
-    // evaluated, as far as they are known. Edits filled earlier are no longer used.
+    // Optional: called before the edits of an evaluation are filled. points [n] are those to be
+    // evaluated; n is 0 if they are not known. Edits filled earlier are no longer used.
     enum msc_status (*begin)(void *payload, const uint32_t *const points[], size_t n);
-    // Fills the edits [n_slots] of a point. `fill_alone` fills those of one task's choice, with all
-    // other tasks as in the float model.
+    // Fills the edits [n_slots] of a point. `fill_alone` fills the edits of one task's choice; all
+    // other tasks remain as in the float model.
     enum msc_status (*fill)(void *payload, const uint32_t choices[],
                             const struct msc_edit *edits[]);
     enum msc_status (*fill_alone)(void *payload, const uint32_t choices[], size_t task,
@@ -51,12 +51,12 @@ struct msc_trial_runs {
 
 // The runs of an environment, or NULL if it has none.
 struct msc_trial_runs *msc_trial_runs_of(const struct msc_env *env);
-// Chooses the metrics of an environment with this list, and sets those that the loss must measure
-// in *o.
+// Chooses the metrics of an environment with this list. Sets the metrics of *o to those that the
+// loss must measure.
 enum msc_status msc_trial_runs_choose(struct msc_trial_runs *r, struct msc_distill_options *o,
                                       const struct msc_env_metric list[],
                                       const struct msc_env *env);
-void msc_trial_runs_finish(struct msc_trial_runs *r); // accepts zeroed
+void msc_trial_runs_finish(struct msc_trial_runs *r); // accepts a zeroed struct
 
 // Begins an evaluation: makes room for at least n runs. Earlier contents of `runs` and `edits` are
 // lost.
@@ -110,9 +110,10 @@ enum msc_env_samples {
 
 // Measures outputs that were computed elsewhere, for example by the exported model in its runtime.
 // Adds the metrics that the search measures by runs ("distill_loss" and, if there are labels,
-// "accuracy") to `object`. `outputs` has an array for each output of the model, with the samples'
-// batches along its first axis. MSC_E_UNSUPPORTED: the loss compares a tensor that is not an
-// output, or the environment has no distill loss. MSC_E_NOT_FOUND: the search has no such samples.
+// "accuracy") to `object`. `outputs` has an array for each output of the model, with the batches of
+// samples concatenated along the first axis. MSC_E_UNSUPPORTED: the loss compares a tensor that is
+// not an output, or the environment has no distill loss. MSC_E_NOT_FOUND: the search has no such
+// samples.
 enum msc_status msc_env_judge(struct cJSON *object, struct msc_env *env,
                               enum msc_env_samples samples, const struct msc_array_list *outputs);
 

@@ -1,4 +1,4 @@
-// Measures outputs that were computed elsewhere by the metrics of the search (msc_env_judge).
+// Computes the metrics of the search from outputs that were computed elsewhere (msc_env_judge).
 #include "base/alloc.h"
 #include "env/env.h"
 #include "env/trial_runs.h"

@@ -40,8 +40,8 @@ static enum msc_status reevaluate_noise(struct msc_trial_runs *r, const uint32_t
     return is_known ? msc_json_add_number(out, "noise", noise) : MSC_OK;
 }
 
-// Adds the sum of isolated losses: each choice with everything else float, as in a search that
-// scores tensors one by one.
+// Adds the sum of isolated losses. Each is the loss of one choice with everything else float, as in
+// a search that scores tensors one by one.
 static enum msc_status reevaluate_alone(struct msc_trial_runs *r, const uint32_t choices[],
                                         cJSON *out) {
     size_t n = r->space->n_tasks;
@@ -128,9 +128,9 @@ static enum msc_status reevaluate_memory(struct msc_trial_runs *r, const uint32_
     return msc_json_add_number(out, "memory_bytes", (double)n_bytes);
 }
 
-// Effort of an isolated choice, in trials. On average half of the network follows the choice and is
-// computed, in floats. That takes about four times as long as a trial's integers on processors with
-// 8-bit units, and the same time on others; the factor 3 is in between.
+// Effort of an isolated choice, in trials. On average, half of the network depends on the choice
+// and is computed again, in floats. Compared with a trial's integers, that takes about four times
+// as long on processors with 8-bit units, and as long on others; the factor 3 is in between.
 #define ALONE_EFFORT (3.0 * 0.5)
 
 static enum msc_status reevaluate_effort(struct msc_env *env, const struct msc_trial_runs *r,
@@ -142,7 +142,7 @@ static enum msc_status reevaluate_effort(struct msc_env *env, const struct msc_t
     MSC_TRY(msc_json_add(out, "effort", effort));
     MSC_TRY(msc_json_add_number(effort, "noise", NOISE_RUNS + 1));
     MSC_TRY(msc_json_add_number(effort, "alone", ALONE_EFFORT * (double)r->space->n_tasks));
-    // Twice, because the uncompressed model runs on these samples, too.
+    // Twice, because the uncompressed model also runs on the validation samples.
     return msc_json_add_number(effort, "validation", 2.0 * n_validation / n_samples);
 }
 

@@ -8,8 +8,8 @@ bool msc_whole_is_more(const struct msc_env *env) {
     return msc_env_whole_host(env)->graph != msc_env_host(env)->graph;
 }
 
-// The environment's loss, but on the whole model, for the duration of a call. It does not log,
-// because the environment's own loss has already logged the same warnings.
+// The environment's loss, but on the whole model, for the duration of a call. This loss does not
+// log, because the environment's own loss has already logged the same warnings.
 struct whole {
     struct msc_env_host host;
     struct msc_distill *distill;

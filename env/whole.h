@@ -19,9 +19,10 @@ enum msc_status msc_whole_compute_reference(struct msc_distill *d, const struct 
 enum msc_status msc_whole_run(struct msc_distill_run *run, struct msc_distill *d,
                               const struct msc_env *env);
 
-// The cost of the whole model, with symbolic lengths as in the loss's first sample.
+// The cost of the whole model. Symbolic dimensions have their values in the first sample of the
+// loss.
 struct msc_whole_cost {
-    double n_bytes; // of weights
+    double n_bytes; // bytes of weights
     double macs;    // multiply-accumulates for one sample
 };
 enum msc_status msc_whole_measure_cost(struct msc_whole_cost *out, const struct msc_distill *d,

@@ -42,7 +42,8 @@ static uint8_t encode_magnitude(const struct msc_float8 *f, float x, bool satura
     int least = 1 - f->bias; // exponent of the smallest normal number
     int exponent = x > 0 && isfinite(x) ? ilogbf(x) : least;
     exponent = exponent < least ? least : exponent;
-    // In units of the last place; rounding up to the next power of two carries into the exponent.
+    // |x| in units of the last place. If it rounds up to the next power of two, the sum below
+    // carries into the exponent.
     float steps = rintf(ldexpf(x, f->fraction_bits - exponent));
     int normal = 1 << f->fraction_bits;
     float code = isfinite(x) ? steps + (float)((exponent - least) * normal) : INFINITY;

@@ -33,7 +33,7 @@ enum msc_status msc_linear_quant_init(struct msc_linear_quant *out, const struct
     out->length = dims[axis];
     out->inner = msc_dims_product(n_dims - (int)axis - 1, dims + axis + 1);
     block = block > dims[axis] && dims[axis] > 0 ? dims[axis]
-                                                 : block; // a longer block is the whole axis
+                                                 : block; // a longer block covers the whole axis
     out->block = block;
     out->n_blocks = is_blocked ? dims[axis] / block + (dims[axis] % block != 0) : dims[axis];
     bool fits = is_blocked || n_scale_dims == 1;

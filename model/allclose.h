@@ -21,11 +21,11 @@ struct msc_closeness {
 };
 
 // Both arrays have the same number of elements. *worst is raised to the greatest finite difference
-// of floats. If false, *place is the first element that is not close.
+// of floats. If the result is false, *place is the first element that is not close.
 bool msc_outputs_allclose(int64_t *place, double *worst, const struct msc_array *found,
                           const struct msc_array *truth, const struct msc_closeness *limits);
-// The elements of `truth`, each moved by `sign` times the difference that is still close. *out is
-// float32, owned by the caller.
+// Moves each element of `truth` by `sign` times the greatest difference that counts as close. *out
+// is float32, owned by the caller.
 enum msc_status msc_outputs_move(struct msc_array **out, const struct msc_array *truth,
                                  const struct msc_closeness *limits, double sign);
 // Greatest finite difference of floats; 0 for other types.

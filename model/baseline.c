@@ -15,7 +15,7 @@
 
 #define MAX_INPUTS 64
 
-// The inputs of the first batch.
+// Takes the inputs of the first batch.
 static enum msc_status take_inputs(struct msc_array *inputs[], const struct msc_dataset *first,
                                    size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -73,7 +73,7 @@ static enum msc_status baseline_compare(struct check *c, const char *name,
                     msc_array_get_double(truth, place), limits.atol, limits.rtol);
 }
 
-// Whether another order of summing may change which elements result, or how many.
+// True if another order of summation may change which elements the tensor has, or how many.
 static bool has_discontinuity(const struct msc_discontinuity *discontinuity, int32_t tensor) {
     return msc_discontinuity_above(discontinuity, tensor) != MSC_NO_ID ||
            msc_tensor_n_elements(msc_graph_tensor(discontinuity->g, tensor)) < 0;
@@ -98,12 +98,13 @@ static enum msc_status run_reference(struct msc_array *out[], const struct check
     return status;
 }
 
-// A pseudo-random direction that depends only on the element (Fibonacci hashing).
+// A pseudo-random direction that depends only on the element's index (Fibonacci hashing).
 static bool moves_up(int64_t i) {
     return ((uint64_t)i * 0x9e3779b97f4a7c15u) >> 63 != 0;
 }
 
-// Inputs with floats moved up or down by a unit in the last place; other inputs are shared.
+// Copies the inputs, with floats moved up or down by a unit in the last place. Inputs of other
+// types are shared.
 static enum msc_status move_inputs(struct msc_array *moved[], const struct check *c) {
     for (size_t i = 0; i < c->m->n_inputs; i++) {
         const struct msc_array *x = c->inputs[i];
@@ -156,8 +157,8 @@ static bool is_other_integers(const struct msc_array *found, const struct msc_ar
 }
 
 // Compares output i of a run with the truth. If it is not close, compares it again with the
-// tolerance that rounding of the inputs allows; `moved` [n_outputs], NULL at first, is then
-// measured.
+// tolerance that rounding of the inputs allows. *moved [n_outputs], which gives this tolerance, is
+// NULL until it is first needed.
 static enum msc_status compare_output(struct check *c, double **moved,
                                       const struct msc_model_run *run, size_t i, int32_t tensor,
                                       const struct msc_array *truth) {
@@ -195,7 +196,7 @@ static enum msc_status check_same(const struct check *c, const char *name,
                           name, msc_model_numerics(c->m));
 }
 
-// Compares the differing tensors again, from grid to grid.
+// Compares the differing tensors again, from grid to grid (model/grids.h).
 static enum msc_status compare_from_grids(struct check *c, const struct differing *d) {
     size_t n = d->n;
     struct msc_model_run run = {.inputs = c->inputs, .n_tensors = n + c->grids->n};
@@ -234,9 +235,9 @@ out:
     return status;
 }
 
-// Compares tensors of `bound`, called `names` on the backend; without names, the outputs. If an
-// output after a discontinuity differs, collects the tensors before the discontinuity, which are
-// compared instead.
+// Compares tensors of `bound`, which the backend calls `names`. If `names` is NULL, the tensors are
+// the outputs. If an output after a discontinuity differs, collects the tensors before the
+// discontinuity, which are compared instead.
 static enum msc_status baseline_compare_all(struct check *c, const int32_t tensors[],
                                             const char *const names[], size_t n) {
     struct msc_model_run run = {.inputs = c->inputs, .tensors = names, .n_tensors = names ? n : 0};

@@ -45,8 +45,8 @@ static enum msc_status branch_compare_all(bool *is_same, const struct msc_array 
 }
 
 // Finds the value of each input that is the same in every sample; NULL for others and for states.
-// Only integers are looked at, since conditions come from them. The arrays are owned by the caller,
-// also on failure.
+// Only integers are examined, because conditions are computed from integers. The arrays are owned
+// by the caller, also on failure.
 static enum msc_status find_constants(struct msc_array *arrays[], const struct msc_model *m,
                                       const struct msc_dataset *data,
                                       const struct msc_dataset *more) {

@@ -257,7 +257,7 @@ static enum msc_status add_forms(struct collecting *c, struct msc_array_form for
         !c->is_split[i] && !msc_dataset_is_sequence(c->data) && (s->n_dims == 0 || s->dims[0] != 1);
     if (c->is_stacked[i] && s->n_dims == MSC_MAX_DIMS) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "%s: tensor %s has %d axes, so it cannot get another one for the samples",
+                        "%s: tensor %s has %d axes, so no axis for the samples can be added",
                         c->model->path, c->names[i], s->n_dims);
     }
     size_t n_arrays = c->is_split[i] ? c->n_batches : 1;

@@ -20,9 +20,9 @@ MSC_PUBLIC_BEGIN
 
 struct msc_collect {
     const struct msc_strategy *strategy; // NULL: float
-    // Names of tensors, or patterns with "*" and "?": the model's names, else the graph's. The
-    // arrays in the file have the same names. Patterns match outputs of joints. n_patterns 0: the
-    // outputs of the network.
+    // Names of tensors in the model's file or in the graph, or patterns with "*" and "?", which
+    // match outputs of joints. n_patterns 0: the outputs of the network. Arrays have the names in
+    // the model's file or, for tensors without one, the names in the graph.
     const char *const *patterns;
     size_t n_patterns;
     const char *path; // ends in .npz or .safetensors

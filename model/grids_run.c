@@ -16,7 +16,7 @@ enum { X, SCALE, ZERO, N_OPERANDS };
 struct reader {
     const struct msc_grids *grids;
     struct msc_grids_run *run;
-    struct msc_array *operands[N_OPERANDS]; // a reference each
+    struct msc_array *operands[N_OPERANDS]; // a counted reference to each
 };
 
 static const struct msc_array *found_of(const struct reader *r, int32_t tensor) {
@@ -33,8 +33,8 @@ static void forget_operands(struct reader *r) {
 
 // ---- Codes made from floats -------------------------------------------------------------------
 
-// Quantises x to the type of `like`, after moving each element by `sign` times the difference that
-// is still close.
+// Quantises x to the type of `like`, after moving each element by `sign` times the greatest
+// difference that counts as close.
 static enum msc_status quantise_moved(struct msc_array **out, const struct reader *r,
                                       const struct msc_joint *j, const struct msc_array *like,
                                       double sign) {
@@ -123,7 +123,7 @@ static enum msc_status check_codes(const struct reader *r, const struct msc_join
 
 // ---- Ranges found at run time ------------------------------------------------------------------
 
-// Checks that scale and zero point belong to a range whose ends are close to those of x.
+// Checks that scale and zero point belong to a range whose ends are close to the ends of x's range.
 static enum msc_status check_range(const struct reader *r, const struct msc_joint *j) {
     double ends[3][2] = {{0}}; // ends of the range: of x, of x moved down, of x moved up
     static const double signs[3] = {0, -1, 1};

@@ -1,5 +1,5 @@
 // Measures the latencies of several forms of one network on this program's kernels, in the same way
-// as mscgym-runtime measures those of other runtimes (docs/runtime.md).
+// as mscgym-runtime measures latencies in other runtimes (docs/runtime.md).
 //
 //     MSC_TRY(msc_model_load_first(model, "calibration.npz", 1));    // for each model
 //     MSC_TRY(msc_model_latency(&latency, models, 2, 20));
@@ -15,7 +15,7 @@
 // 127 for bytes, 0 or 1 for other integers; open dimensions have length 1.
 enum msc_status msc_model_load_first(struct msc_model *model, const char *inputs, int64_t batch);
 
-// Measures models that have one batch each. `latency` must be zero and is owned by the caller.
+// Measures models that have one batch each. `latency` must be zeroed and is owned by the caller.
 enum msc_status msc_model_latency(struct msc_latency *latency, struct msc_model *const models[],
                                   size_t n_models, size_t n_rounds);
 

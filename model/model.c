@@ -330,7 +330,7 @@ static enum msc_status load_validation(struct msc_model *m, const struct msc_con
     if (from->validation_fraction > 0) {
         MSC_TRY(msc_dataset_count(&n, &o, m->specs, m->n_inputs));
         o.take_last = (int64_t)floor(from->validation_fraction * (double)n);
-        if (m->has_state && o.batch > 0) { // takes only whole sequences
+        if (m->has_state && o.batch > 0) { // the validation set gets only whole sequences
             o.take_last -= o.take_last % o.batch;
         }
         if (o.take_last < 1) {
@@ -356,7 +356,8 @@ static enum msc_status load_validation(struct msc_model *m, const struct msc_con
     return msc_dataset_load(&m->validation, &o, m->specs, m->n_inputs);
 }
 
-// Computed tensors are in the device's memory, everything else in the machine's.
+// Computed tensors are in the device's memory, and everything else is in the machine's. The default
+// limit fits both.
 void msc_model__settle_memory(struct msc_model *m) {
     uint64_t room = msc_backend_get_memory(m->backend).room_bytes;
     if (m->memory_bytes > room) {
@@ -372,8 +373,8 @@ void msc_model__settle_memory(struct msc_model *m) {
     }
 }
 
-// Leaves calibration samples out of the validation samples, since scales and plans are found with
-// them.
+// Leaves calibration samples out of the validation samples, because the search uses them to find
+// scales and plans.
 static enum msc_status leave_out_shared(struct msc_model *m, const struct msc_dataset_options *o) {
     struct msc_dataset *apart = NULL;
     if (!m->validation) {

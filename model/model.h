@@ -35,7 +35,7 @@ struct msc_model_options {
 #define MSC_MODEL_OPTIONS_INIT                                                                     \
     { .device = "auto" }
 
-// Open structure; only read it.
+// Callers may read the members, but not change them.
 struct msc_model {
     struct msc_arena arena;
     const char *path;
@@ -43,7 +43,7 @@ struct msc_model {
     struct msc_backend *backend;
     int n_threads; // threads for evaluation
     uint64_t memory_bytes;
-    struct msc_binding *bindings; // as the options give them
+    struct msc_binding *bindings; // from the options
     size_t n_bindings;
     size_t n_inputs;
     struct msc_input_spec *specs; // [n_inputs], with bound values
@@ -67,14 +67,16 @@ enum msc_status msc_model_load_dataset(struct msc_model *model, struct msc_confi
 // If the inputs do not all begin with the same symbol, a leading symbol may count time steps rather
 // than samples. Arrays [n_inputs] that have exactly the inputs' shapes are then one sample.
 void msc_model_take_whole(struct msc_model *model, const struct msc_array *const arrays[]);
-// Makes inputs states, before samples are loaded or the network runs; strings are borrowed.
+// Turns inputs into states. Call it before samples are loaded or the network runs. The strings are
+// borrowed.
 enum msc_status msc_model_set_states(struct msc_model *model,
                                      const struct msc_config_state states[], size_t n);
 // Replaces the model's weights by those of `path`: a model with the same joints (ONNX, MSCGraph
-// JSON), or a .npz or .safetensors file with arrays of the names and shapes in the model's file,
-// floats of any width (graph/onnx/load.h). Weights that are not in `path` are read again from the
-// model's file. Graph, samples and backend remain. A strategy fits only the weights it was found
-// with: call msc_strategy_refit. MSC_E_INVALID: `path` does not fit the model, which is unchanged.
+// JSON), or a .npz or .safetensors file. Its arrays must have the names and shapes that the weights
+// have in the model's file; floats may have any width (graph/onnx/load.h). Weights that are not in
+// `path` are read from the model's file. Graph, samples and backend remain. A strategy fits only
+// the weights it was found with: call msc_strategy_refit. MSC_E_INVALID: `path` does not fit the
+// model, which is unchanged.
 enum msc_status msc_model_update_weights(struct msc_model *model, const char *path);
 const char *msc_model_numerics(const struct msc_model *model);
 

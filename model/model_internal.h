@@ -44,6 +44,6 @@ enum msc_status msc_model__feed(const struct msc_model *m, const struct msc_stra
                                 const struct msc_sink *sink);
 // Runs once and returns the time. The first run also packs the weights.
 enum msc_status msc_model__runner_run(struct msc_model_runner *r, double *microseconds);
-void msc_model__runner_close(struct msc_model_runner *r); // accepts a zeroed one
+void msc_model__runner_close(struct msc_model_runner *r); // accepts a zeroed struct
 
 #endif

@@ -57,7 +57,7 @@ static bool skip_field(uint64_t *key, struct fields *f) {
     return is_inside;
 }
 
-// ModelProto: fields up to the end of the file, with a graph among them.
+// True for an ONNX ModelProto: protobuf fields up to the end of the file, one of which is a graph.
 static enum msc_status looks_like_model(bool *out, const char *data, size_t n_bytes) {
     enum { GRAPH = 7 * 8 + 2 };
     const unsigned char *begin = (const unsigned char *)data;
@@ -73,7 +73,7 @@ static enum msc_status looks_like_model(bool *out, const char *data, size_t n_by
     return MSC_OK;
 }
 
-// Lines of a log begin with a date: "2026-".
+// True for a log: its lines begin with a date, "2026-".
 static enum msc_status looks_like_log(bool *out, const char *data, size_t n_bytes) {
     size_t n_digits = 0;
     while (n_digits < n_bytes && data[n_digits] >= '0' && data[n_digits] <= '9') {
@@ -109,7 +109,7 @@ static enum msc_status looks_like_graph(bool *out, const char *data, size_t n_by
     return MSC_OK;
 }
 
-// Lines that Optuna adds have other worker names.
+// True if every line has the worker name "mscgym". Lines that Optuna adds have other worker names.
 static enum msc_status looks_like_journal(bool *out, const char *data, size_t n_bytes) {
     static const char writer[] = ",\"worker_id\":\"mscgym\",";
     static const char beginning[] = "{\"op_code\":";
@@ -187,7 +187,7 @@ enum msc_status msc_output_is_whole(bool *out, enum msc_output kind, const char 
         *out = status == MSC_OK;
         status = status == MSC_E_NOMEM ? status : MSC_OK;
         msc_strategy_destroy(strategy);
-    } else if (kind != MSC_OUTPUT_LOG || n_bytes > 0) { // a log begins empty
+    } else if (kind != MSC_OUTPUT_LOG || n_bytes > 0) { // a new log is empty
         status = kinds[kind].looks(out, data, n_bytes);
     }
     msc_file_unmap(data, n_bytes);

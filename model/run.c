@@ -1,5 +1,5 @@
-// Runs a network once, or many times to measure its latency. The evaluator runs it, so that the
-// results have the same bits as in a search.
+// Runs a network once, or many times to measure its latency. Networks run in the evaluator of a
+// search, so that the results have the same bits as in a search.
 #include "model/model_internal.h"
 
 #include "base/clock.h"
@@ -248,7 +248,7 @@ enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
     struct msc_model_runner runner = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(model_check_inputs(&data, m, run));
-    if (!m->dataset) { // otherwise its samples have decided the branches
+    if (!m->dataset) { // otherwise the dataset's samples have decided the branches
         MSC_TRY_OUT(msc_model__take_branches(m, data, NULL));
     }
     MSC_TRY_OUT(msc_model__find_wanted(m, run));

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// Smaller differences, relative to the greatest magnitude, count as equal: the last bits of sums.
+// Differences up to this fraction of the greatest magnitude count as rounding.
 #define SAME_PART 1e-6f
 enum { MOST_RUNS = 5, MOST_NAMED = 4 };
 

@@ -23,8 +23,8 @@ struct tracking {
     const struct msc_track_side *sides;
     struct msc_track *track;
     struct msc_track_left left[2];
-    int32_t *tensors[2]; // [n_rows] of each side
-    uint64_t *bytes;     // [n_rows] of all batches
+    int32_t *tensors[2]; // [n_rows] for each side
+    uint64_t *bytes;     // [n_rows] size of the tensor in all batches together
     size_t n_batches;
     // The current part: rows [first, first + n).
     size_t first, n;
@@ -100,7 +100,8 @@ static enum msc_status keep_batch(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// Equal numbers, or two NaN, do not differ. Pairs that are not finite count only as differences.
+// Equal numbers, or two NaN, do not differ. A pair with a number that is not finite counts only as
+// a difference, not in the sums of squares.
 static void add_element(void *sums, double y, double z) {
     struct sums *s = sums;
     bool is_same = y == z || (isnan(y) && isnan(z));

@@ -6,10 +6,10 @@
 //     for (size_t i = 0; i < track->n_rows; i++) ... track->rows[i].snr_db ...
 //     msc_track_destroy(track);
 //
-// Compared are the float32 outputs of the first network's joints, if the second network has a
-// tensor of the same name. This is the name in the model's file (which a quantised model keeps when
-// it is exported) or, if both sides are the same model, the graph's name. If a strategy removes
-// channels, only the channels that both sides have are compared.
+// A float32 output of a joint of the first network is compared if the second network has a tensor
+// of the same name: the name in the model's file (which an exported quantised model keeps) or, if
+// both sides are the same model, the graph's name. If a strategy removes channels, only the
+// channels that both sides have are compared.
 #ifndef MSC_MODEL_TRACK_H
 #define MSC_MODEL_TRACK_H
 
@@ -19,7 +19,7 @@
 MSC_PUBLIC_BEGIN
 
 struct msc_track_side {
-    struct msc_model *model; // with its dataset loaded; both have the same number of batches
+    struct msc_model *model; // with a loaded dataset; both sides have the same number of batches
     const struct msc_strategy *strategy; // NULL: the unmodified model
 };
 
@@ -29,27 +29,27 @@ struct msc_track_row {
     int64_t n;       // common elements; 0: none, or shapes differ, and the values below are unknown
     double max_abs;  // maximum of |y - z|
     double mean_abs; // mean of |y - z|
-    double snr_db;   // 10 log10(sum y^2 / sum (y - z)^2); INFINITY: they are equal
-    double cosine;   // sum yz / sqrt(sum y^2 sum z^2); 1 if both are all 0, 0 if only one is
-    // The least snr_db of the joint's inputs. For an input without a row, the least snr_db of its
-    // own joint's inputs counts.
+    double snr_db;   // 10 log10(sum y^2 / sum (y - z)^2); INFINITY: y equals z
+    double cosine;   // sum yz / sqrt(sum y^2 sum z^2); 1 if y and z are all 0, 0 if only one is
+    // The least snr_db of the joint's inputs. For an input without a row, the least snr_db of the
+    // inputs of the joint that computes it counts.
     double inputs_db;
 };
 
-// A joint is not expected to read cleaner inputs than this; 8 bits give about as much.
+// A greater inputs_db counts as this value, which is about what 8 bits give.
 #define MSC_TRACK_CLEAN_DB 40.0
 
 struct msc_track {
     size_t n_rows;
-    struct msc_track_row *rows; // in the order that the first network computes them
+    struct msc_track_row *rows; // in the order in which the first network computes the tensors
     int64_t n_samples;
     // The row with the largest fall, min(inputs_db, MSC_TRACK_CLEAN_DB) - snr_db; of equal falls,
     // the first. n_rows: nothing differs.
     size_t worst;
 };
 
-// MSC_E_INVALID: the two have no tensor in common. Stays within the memory of the first model by
-// tracking the tensors in parts. *out is owned by the caller.
+// MSC_E_INVALID: the networks have no tensor in common. Tracks the tensors in parts, to stay within
+// the first model's memory limit. *out is owned by the caller.
 enum msc_status msc_track_make(struct msc_track **out, const struct msc_track_side sides[2]);
 void msc_track_destroy(struct msc_track *track); // accepts NULL
 // min(inputs_db, MSC_TRACK_CLEAN_DB) - snr_db.

@@ -14,7 +14,7 @@ struct msc_track_left {
     bool *is_gone; // [channels.n_units]
 };
 enum msc_status msc_track__left_init(struct msc_track_left *out, const struct msc_track_side *side);
-void msc_track__left_finish(struct msc_track_left *left); // accepts a zeroed one
+void msc_track__left_finish(struct msc_track_left *left); // accepts a zeroed struct
 
 // The shape of a side's array for a tensor of its model.
 struct msc_track_shape {
@@ -34,7 +34,7 @@ struct msc_track_common {
 // the caller.
 enum msc_status msc_track__common_init(struct msc_track_common *out, bool *has_any,
                                        const struct msc_track_shape sides[2]);
-void msc_track__common_finish(struct msc_track_common *c); // accepts a zeroed one
+void msc_track__common_finish(struct msc_track_common *c); // accepts a zeroed struct
 // Calls `take` for each pair of elements, in the order of the tensor.
 void msc_track__common_each(const struct msc_track_common *c, const float *y, const float *z,
                             void (*take)(void *payload, double y, double z), void *payload);

@@ -34,7 +34,7 @@ static const struct msc_tensor *find_weight(const struct msc_graph *from,
     return found;
 }
 
-// Takes all weights, or none.
+// Takes all weights or, on failure, none.
 static enum msc_status take_weights(struct msc_model *m, const struct msc_graph *from,
                                     const char *path) {
     for (int32_t i = 0; i < msc_graph_n_tensors(m->graph); i++) {

@@ -100,7 +100,7 @@ static bool is_distill_wanted(const struct after *a) {
     return !is_cancelled(a) && a->session->entry->distill && a->session->setup->model;
 }
 
-// The next entries start from the improved plan.
+// Improves the weights of the delivered plan. The next entries start from the improved plan.
 static enum msc_status run_distill(struct after *a) {
     cJSON *plan = NULL;
     enum msc_status status =

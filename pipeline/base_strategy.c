@@ -13,8 +13,8 @@ static enum msc_status dup_strategy(struct msc_strategy **out, const struct msc_
     return msc_strategy_merge(*out, from);
 }
 
-// Fails if the earlier searches have another result than when the record began: it then belongs to
-// another problem.
+// Fails if the result of the earlier searches has changed since the record began: the record then
+// belongs to another problem.
 static enum msc_status check_base(const struct msc_config_entry *e, const struct msc_strategy *base,
                                   const char *path) {
     struct msc_strategy *stored = NULL;

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Claims a record and the files next to it. The base file is written only if the entry names none.
+// Claims a record and the files next to it. RECORD.base.json is written only if the entry names no
+// base.
 static enum msc_status claim_record(struct msc_file_set *files, const char *what, const char *path,
                                     bool has_base) {
     MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, what, path));
@@ -23,7 +24,7 @@ static enum msc_status claim_record(struct msc_file_set *files, const char *what
     return MSC_OK;
 }
 
-// Searches of one section share a strategy file: true for the first of them.
+// True if entry i is the first search with its strategy file. All searches of a section share one.
 static bool is_first_of_strategy(const struct msc_config *c, size_t i) {
     for (size_t k = 0; k < i; k++) {
         const char *other = c->entries[k].strategy_file;
@@ -59,7 +60,8 @@ static enum msc_status claim_entry(struct msc_file_set *files, struct msc_setup 
                : MSC_OK;
 }
 
-// Sets WORKSPACE/<model>.onnx, or WORKSPACE/<model>.compressed.onnx if that is the model itself.
+// Sets the path of the compressed model: WORKSPACE/<model>.onnx or, if that file is the model
+// itself, WORKSPACE/<model>.compressed.onnx.
 static enum msc_status choose_model(struct msc_setup *setup) {
     const struct msc_config *c = setup->config;
     struct msc_file_set model = {0};
@@ -117,7 +119,7 @@ static enum msc_status claim_all(struct msc_file_set *files, struct msc_setup *s
 enum msc_status msc_claim_files(struct msc_setup *setup) {
     struct msc_file_set files = {0};
     enum msc_status status = MSC_OK;
-    if (!setup->config->is_stored) { // otherwise the path is the record, which is written
+    if (!setup->config->is_stored) { // otherwise `path` is the record, which is an output
         MSC_TRY_OUT(msc_file_set_read(&files, "the configuration", setup->config->path));
     }
     MSC_TRY_OUT(msc_read_files_add(&files, setup->config, setup->end, &setup->options));

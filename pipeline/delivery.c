@@ -22,7 +22,7 @@ struct msc_delivery {
     const char *runtime_name; // NULL: the target has none
     struct msc_runtime *runtime;
     const char *version;
-    struct msc_runtime_samples calibration, validation, one; // n 0: none
+    struct msc_runtime_samples calibration, validation, one; // n 0: no such samples
     struct msc_scratch scratch;                              // folder for all files
     const char *outputs_path;
     size_t n_exported;
@@ -213,7 +213,7 @@ enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_
 
 // ---- Outputs ----------------------------------------------------------------------------------
 
-// Appends the elements of arrays to those of the same names.
+// Appends the elements of each array in `from` to the array of the same name in `to`.
 static enum msc_status append_outputs(struct msc_array_list *to,
                                       const struct msc_array_list *from) {
     for (size_t i = 0; i < from->n; i++) {
@@ -246,8 +246,8 @@ static enum msc_status append_outputs(struct msc_array_list *to,
     return MSC_OK;
 }
 
-// Checks the shape of an output against the graph's. The first axis counts samples, which may be
-// appended, so its length is free. If batches differ in an open length, the array has one axis.
+// Checks the shape of an output against the graph's. The first axis counts samples, so any length
+// is accepted. If batches differ in the length of another open axis, the array has only one axis.
 static bool has_shape_of(const struct msc_array *a, const struct msc_tensor *t) {
     bool is_equal = msc_array_n_dims(a) == (t->n_dims > 0 ? t->n_dims : 1), is_open = false;
     for (int i = 1; i < t->n_dims; i++) {
@@ -257,7 +257,7 @@ static bool has_shape_of(const struct msc_array *a, const struct msc_tensor *t) 
     return is_equal || (is_open && msc_array_n_dims(a) == 1);
 }
 
-// The file must hold each output of the model, with its type and shape.
+// Checks that the file holds each output of the model, with the output's type and shape.
 static enum msc_status check_outputs(const struct msc_delivery *d,
                                      const struct msc_array_list *found) {
     const struct msc_graph *g = d->options.model->graph;
@@ -280,7 +280,7 @@ static bool is_of_file(enum msc_status status) {
     return status == MSC_E_NOT_FOUND || status == MSC_E_INVALID || status == MSC_E_UNSUPPORTED;
 }
 
-// Runs all samples in the runtime and collects the outputs in their order.
+// Runs all samples in the runtime and collects the outputs in the order of the samples.
 static enum msc_status run_samples(struct msc_array_list *outputs, struct msc_delivery *d,
                                    const struct msc_delivery_plan *plan,
                                    const struct msc_runtime_samples *samples) {
@@ -317,7 +317,8 @@ static enum msc_status judge_samples(cJSON *object, struct msc_delivery *d,
             status == MSC_E_INVALID ? MSC_FAIL(MSC_E_FORMAT, "%s", msc_status_message()) : status;
     }
     msc_array_list_finish(&outputs);
-    if (status == MSC_E_UNSUPPORTED) { // this holds for every plan
+    if (status ==
+        MSC_E_UNSUPPORTED) { // this failure is the same for every plan, so no plan is measured
         msc_log(d->options.log, MSC_LOG_WARNING, "the loss in %s is not measured: %s",
                 d->runtime_name, msc_status_message());
         d->calibration.n = 0;
@@ -346,7 +347,8 @@ enum msc_status msc_delivery_outputs(struct msc_delivery *d, struct msc_delivery
 
 // ---- Latency ----------------------------------------------------------------------------------
 
-// `base` is the float model's index, or SIZE_MAX.
+// Adds the latency of plan `index`. `base` is the float model's index, or SIZE_MAX if the float
+// model was not measured.
 static enum msc_status add_latency(struct msc_delivery_plan *plan, const struct msc_latency *l,
                                    size_t index, size_t base) {
     static const char *const keys[] = {"latency_us", "latency_ratio", "us_by_round"};

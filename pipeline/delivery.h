@@ -37,7 +37,7 @@ struct msc_delivery_options {
 struct msc_delivery_plan {
     int64_t id;              // for the caller's use
     const char *name;        // for messages: "trial 17", "uniform 8"
-    const uint32_t *choices; // NULL: `strategy`; if that is NULL too, the float model's own file
+    const uint32_t *choices; // NULL: see `strategy`; both NULL: the float model's own file
     const struct msc_strategy *strategy; // a plan that no choices describe, or NULL
     const char *path;                    // path of the exported model
     const char *failure;                 // why the plan cannot be measured, or NULL
@@ -55,21 +55,23 @@ enum msc_status msc_delivery_open(struct msc_delivery **out,
                                   const struct msc_delivery_options *options);
 void msc_delivery_close(struct msc_delivery *d); // accepts NULL
 
-// Starts the runtime and writes the samples for it. *missing (borrowed): why the runtime is not
-// available and what to do about it; NULL: it is available. MSC_E_IO and others: it failed.
+// Starts the runtime and writes the samples for it. *missing (borrowed) tells why the runtime is
+// not available and what to do about it; NULL: it is available. Other failures of the runtime
+// return an error status, such as MSC_E_IO.
 enum msc_status msc_delivery_start(struct msc_delivery *d, const char **missing);
 // Describes a started runtime: {"name", "version", "processor", "threads", "rounds"}.
 enum msc_status msc_delivery_describe(const struct msc_delivery *d, struct cJSON *object);
 
-// Writes the model of a plan and adds the bytes of its file to `found`.
+// Writes the model of a plan and adds the size of its file (`file_bytes`) to `found`.
 enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_plan *plan);
 // Measures the losses of an exported plan on calibration and validation samples.
 enum msc_status msc_delivery_outputs(struct msc_delivery *d, struct msc_delivery_plan *plan);
-// Measures the latencies of exported plans on one sample, in turn, except those that have failed.
+// Measures the latencies of exported plans on one sample; the plans take turns. Skips plans that
+// have failed.
 enum msc_status msc_delivery_latency(struct msc_delivery *d, struct msc_delivery_plan *plans[],
                                      size_t n);
 
-// Bytes of a model's file and the files of its weights.
+// The total size in bytes of a model's file and the files of its weights.
 enum msc_status msc_model_file_bytes(uint64_t *out, const char *path, struct msc_arena *arena);
 
 #endif

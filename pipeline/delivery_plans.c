@@ -16,7 +16,7 @@ static bool is_in_list(const struct msc_delivery_plans *list, int64_t id) {
     return false;
 }
 
-// The label of the uniform plan that a line records, or NULL.
+// The label of the uniform plan that was measured in a line of the record, or NULL.
 static const char *uniform_label(const struct msc_record *record,
                                  const struct msc_record_line *line) {
     return line->baseline >= 0 ? msc_record_space(record)->baselines[line->baseline].label : NULL;

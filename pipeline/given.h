@@ -10,13 +10,13 @@
 // True if the entry's strategy is given. False if the strategy is the unchanged result of the
 // section's own record, or if the entry is restarted.
 enum msc_status msc_given_is(bool *out, const struct msc_setup *setup, size_t entry);
-// Makes the next entries start from the strategy. MSC_E_STATE: it is for another model, or does not
-// fit the results of earlier entries.
+// Makes the next entries start from the given strategy. MSC_E_STATE: the strategy is for another
+// model, or does not fit the results of earlier entries.
 enum msc_status msc_given_take(struct msc_setup *setup, size_t entry);
 // Like msc_given_take, but also measures and exports the strategy, and adds a report.
 enum msc_status msc_given_apply(struct msc_setup *setup, size_t entry,
                                 struct msc_processor_result *result);
-// Renames the file before the entry is restarted.
+// Renames the file of a given strategy. Call it before the entry is restarted.
 enum msc_status msc_given_set_aside(struct msc_setup *setup, size_t entry);
 
 #endif

@@ -22,7 +22,7 @@ enum msc_status msc_header_config_make(cJSON **out, const struct msc_config *c,
 
 // ---- Read -------------------------------------------------------------------------------------
 
-// A dry run starts no agent, so code is refused only if reading the configuration loads it.
+// A dry run starts no agent, so it refuses code only if reading the configuration loads that code.
 static enum msc_config_code code_of_record(const struct msc_processor_options *o) {
     return o->allow_plugins             ? MSC_CONFIG_CODE_ALLOWED
            : o->is_node && o->node_path ? MSC_CONFIG_CODE_ALLOWED
@@ -71,7 +71,7 @@ enum msc_status msc_header_config_open(struct msc_config **out, const char *path
     stored = msc_json_get(msc_record_header(record), "config");
     if (!cJSON_IsObject(stored)) {
         status = MSC_FAIL(MSC_E_UNSUPPORTED,
-                          "%s: its header holds no configuration: it was not made by mscgym search",
+                          "%s: its header holds no configuration; it was not made by mscgym search",
                           path);
         goto out;
     }
@@ -100,7 +100,7 @@ out:
 
 // ---- Compared ---------------------------------------------------------------------------------
 
-// The environment or agent in the configuration of a record's header, which has one entry.
+// The environment or agent of the only entry in a record's configuration.
 static cJSON *find_member(const cJSON *config, const struct msc_config_entry *e, const char *key) {
     const cJSON *object = e->strategy_file ? msc_json_get(config, e->section) : config;
     const cJSON *list = msc_json_get(object, "gym");
@@ -125,7 +125,8 @@ static enum msc_status complete_envs(const struct msc_config_entry *e, const cJS
     return MSC_OK;
 }
 
-// Gives the entry the environment as the record has it. Call it if the two are equal.
+// Replaces the entry's environment by the environment in the record, which may be written
+// differently. Call this only if the two environments are equal.
 static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) {
     cJSON *env = cJSON_Duplicate(find_env(old, e), true);
     MSC_TRY(MSC_ALLOCATED(env));

@@ -46,7 +46,7 @@ enum msc_status msc_log_file_open(struct msc_log_file **out, const char *path,
                                   enum msc_log_level level, const struct msc_log *next) {
     struct msc_log_file *file = msc_alloc_zero(1, sizeof *file);
     MSC_TRY(MSC_ALLOCATED(file));
-    // Does not wait until a pipe has a reader: the search must go on.
+    // O_NONBLOCK: if the path is a pipe, does not wait for a reader, because the search must go on.
     int how = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
     file->descriptor = path ? open(path, how, 0644) : -1;
     if (path && file->descriptor < 0) {

@@ -14,8 +14,8 @@
 struct msc_log_file;
 
 // `path` NULL: no file, lines are only passed on. `next` (may be NULL) is borrowed until close and
-// gets the lines that its own level allows. A pipe without a reader is MSC_E_IO; lines that do not
-// fit in a pipe are lost. *out is owned by the caller.
+// gets the lines that its own level allows. MSC_E_IO: no process reads from the pipe at `path`.
+// Lines that do not fit in a pipe are lost. *out is owned by the caller.
 enum msc_status msc_log_file_open(struct msc_log_file **out, const char *path,
                                   enum msc_log_level level, const struct msc_log *next);
 const struct msc_log *msc_log_file_log(const struct msc_log_file *file);

@@ -141,7 +141,8 @@ void msc_news_measuring(void *payload, const char *what) {
 
 // ---- The end ----------------------------------------------------------------------------------
 
-// Writes every number of an object whose name is not in `said`, in the form ", accuracy 1".
+// Writes each number of `object`, in the form ", accuracy 1", unless `said` has a member of the
+// same name.
 static void news_write_numbers(struct msc_str *out, const cJSON *object, const char *before,
                                const cJSON *said) {
     const cJSON *item = NULL;

@@ -14,7 +14,7 @@ struct serving {
     int output;
     struct msc_arena arena;
     const char *build;
-    struct msc_setup *setup;    // made by the last init message
+    struct msc_setup *setup;    // created on the last init message
     struct msc_session session; // opened in `setup`
     struct msc_processor_options options;
 };

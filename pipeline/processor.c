@@ -23,7 +23,7 @@
 
 struct msc_processor {
     struct msc_setup *setup;
-    struct msc_session session; // open once prepared
+    struct msc_session session; // opened by msc_processor_prepare
 };
 
 // ---- Opening ----------------------------------------------------------------------------------
@@ -114,9 +114,9 @@ enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// True if an earlier worker of this command has already set the old records aside: it has noted
-// that, or has begun a record. A worker started after a crash has the same command line, so
-// --restart must not take effect twice.
+// True if an earlier worker of this command has already set the old records aside: the worker has
+// noted this in its page, or has begun a record. A worker that starts after a crash has the same
+// command line, so --restart must not take effect twice.
 static bool is_set_aside(const struct msc_setup *setup) {
     const struct msc_worker *worker = setup->options.worker;
     return worker && worker->page &&
@@ -135,7 +135,8 @@ static enum msc_status set_aside(struct msc_setup *setup, const char *path) {
     return MSC_OK;
 }
 
-// Sets all records aside at once, before the results that later searches start from change.
+// Sets all records aside at once, before any search changes the results that later searches start
+// from.
 static enum msc_status set_all_aside(struct msc_setup *setup) {
     for (size_t i = setup->first; i < setup->end; i++) {
         const char *path = setup->config->entries[i].record;
@@ -148,7 +149,8 @@ static enum msc_status set_all_aside(struct msc_setup *setup) {
     return MSC_OK;
 }
 
-// The check runs the reference kernels. A search that continues was checked when it began.
+// Checks the backend against the reference kernels if any search is new. A search that continues
+// was checked when it began.
 static enum msc_status run_baseline(struct msc_setup *setup) {
     struct msc_config *c = setup->config;
     bool is_new = false;
@@ -162,8 +164,8 @@ static enum msc_status run_baseline(struct msc_setup *setup) {
                : MSC_OK;
 }
 
-// A dry run has no result of its own, so the result in the entry's record, if any, is what the next
-// search starts from.
+// A dry run has no result of its own, so the next search starts from the result in the entry's
+// record, if there is one.
 static enum msc_status recall_dry(struct msc_setup *setup, size_t i) {
     const struct msc_config_entry *e = &setup->config->entries[i];
     bool has_record = false;

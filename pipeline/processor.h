@@ -49,9 +49,9 @@ struct msc_processor;
 // borrowed until close. *out is owned by the caller.
 enum msc_status msc_processor_open(struct msc_processor **out, const char *path,
                                    const struct msc_processor_options *options);
-// Opens the configuration in the header of a record. MSC_E_STATE: it names a library or program
-// that the options do not allow. A dry run starts no agent, so it refuses only libraries that it
-// would load; a worker without node_path refuses only environments that are code.
+// Opens the configuration in the header of a record. MSC_E_STATE: the header names a library or
+// program that the options do not allow. A dry run starts no agent, so it refuses only libraries
+// that it would load. A worker without node_path refuses only environments that are code.
 enum msc_status msc_processor_open_record(struct msc_processor **out, const char *path,
                                           const struct msc_processor_options *options);
 void msc_processor_close(struct msc_processor *p); // accepts NULL
@@ -63,8 +63,9 @@ enum msc_status msc_processor_run(struct msc_processor *p, struct msc_processor_
 
 // Loads model, dataset and environment of a record's search, without changing any file.
 enum msc_status msc_processor_prepare(struct msc_processor *p);
-struct msc_env *msc_processor_env(const struct msc_processor *p);  // once prepared; borrowed
-const char *msc_processor_numerics(const struct msc_processor *p); // once prepared
+// Call these two after msc_processor_prepare. The results are borrowed.
+struct msc_env *msc_processor_env(const struct msc_processor *p);
+const char *msc_processor_numerics(const struct msc_processor *p);
 const struct msc_graph *msc_processor_graph(const struct msc_processor *p); // NULL without a model
 
 MSC_PUBLIC_END

@@ -28,7 +28,7 @@ struct msc_processor_options {
     bool accept_new_numerics;
     bool warm_start;
     bool retry_failed;
-    bool baseline_greedy; // the same as "baseline": "greedy"
+    bool baseline_greedy; // the same as "baseline": "greedy" in the configuration
     // Records and strategy files; a new search of one entry begins with their points
     // (search/warm.h).
     const char *const *warm_from;
@@ -37,7 +37,7 @@ struct msc_processor_options {
     // NAME.<beside>.jsonl unless `record` names one, and its results are not delivered. NULL: the
     // entry's own agent searches.
     const struct cJSON *agent;
-    const char *beside; // such as "sensitivity"
+    const char *beside; // names the record of `agent`: "sensitivity" for NAME.sensitivity.jsonl
     bool allow_plugins; // for a record: libraries and programs that it names may run
     const char
         *tensorboard; // folder that gets a run for each search (results/tensorboard.h); or NULL
@@ -46,7 +46,7 @@ struct msc_processor_options {
     // "slurm[:PARTITION][:N]": in Slurm jobs. NULL: in this process. The record is the same in each
     // case.
     const char *cluster;
-    // Numerics id of the workers; others are refused. NULL: this process's id.
+    // Numerics id of the workers; workers with another id are refused. NULL: this process's id.
     const char *numerics;
     // An absolute folder, the same on all nodes, with the environment's library or program. It
     // takes the place of the configuration's folder. NULL: environments that are a library or
@@ -55,14 +55,15 @@ struct msc_processor_options {
     // For Slurm: an absolute folder, the same on all nodes, to which each worker's files are
     // copied. NULL: nodes have the files under the same paths as this machine.
     const char *copy_to;
-    bool is_node;               // for a record: this process is a worker that measures its trials
+    bool
+        is_node; // for a record: this process is a worker and measures trials of the record's search
     const char *worker_program; // for local workers: the path of this program
-    const char *node_program;   // for workers elsewhere: the program's path there; NULL: mscgym
+    const char *node_program;   // path of the program on the workers' machines; NULL: mscgym
     const char *device;         // NULL: the configuration's
     const char *isa;            // msc_backend_set_isa; NULL: the best that the processor has
     int n_threads;              // 0: as many as the machine has
     uint64_t memory_bytes;
-    const struct msc_binding *bindings; // override those of the configuration
+    const struct msc_binding *bindings; // override the configuration's bindings
     size_t n_bindings;
     const struct msc_log *log; // gets the lines that the configuration's `verbose` allows
     bool has_log_level;        // `log_level` replaces `verbose`

@@ -18,12 +18,12 @@ struct msc_processor_result {
     bool is_feasible;   // every search has a winner within its bounds
     bool was_cancelled; // stopped on request before the end
     // The search is complete, but its strategy file or model could not be written, or the runtime
-    // refuses the model. The message says why.
+    // refuses the model. export_message says why.
     enum msc_status export_status;
     char export_message[512];
 };
 
-void msc_processor_result_finish(struct msc_processor_result *result); // accepts a zeroed one
+void msc_processor_result_finish(struct msc_processor_result *result); // accepts a zeroed struct
 
 MSC_PUBLIC_END
 

@@ -14,8 +14,8 @@
 
 #define SECONDS_BETWEEN_MODELS 30.0
 
-// True if a later search has begun from this entry: of any section if `by_any`, else one with the
-// same strategy file. Outputs that both would write then belong to the later search.
+// True if a later search has begun: a search of any section if `by_any`, otherwise one with the
+// same strategy file. Outputs that both searches would write then belong to the later search.
 static enum msc_status is_continued(bool *out, const struct msc_config *c,
                                     const struct msc_config_entry *e, bool by_any) {
     *out = false;
@@ -144,7 +144,7 @@ void msc_publisher_take_plan(struct msc_publisher *p, struct cJSON *plan) {
     p->is_model_due = true;
 }
 
-// At the end, the first failure goes into the result.
+// True if the write succeeded. Otherwise stores the failure in the result, if it is the first one.
 static bool is_delivered(struct msc_processor_result *result, enum msc_status status) {
     if (status != MSC_OK && result->export_status == MSC_OK) {
         result->export_status = status;
@@ -158,7 +158,7 @@ void msc_publisher_write(struct msc_publisher *p, const struct msc_record *recor
     if (p->is_strategy_due) {
         p->is_strategy_due = !is_delivered(result, write_strategy(p));
     }
-    if (p->best_edits && p->model_path) { // written again, so that its metadata identify the record
+    if (p->best_edits && p->model_path) { // written again, so that the metadata identify the record
         p->is_model_due = !is_delivered(result, publish_write_model(p, record));
     }
 }

@@ -15,7 +15,7 @@
 struct msc_publisher {
     const struct msc_session *session; // borrowed
     const char *model_path;            // NULL: no model is written
-    bool may_publish;                  // false: a later search has begun from this one
+    bool may_publish;                  // false: nothing to publish, or a later search has begun
     struct cJSON *best_edits;          // edits of the best trial so far, or NULL
     int64_t best_id;                   // -1: none
     bool is_strategy_due;              // best_edits is newer than the strategy file
@@ -29,13 +29,13 @@ enum msc_status msc_publisher_model_path(const char **out, const struct msc_setu
                                          const struct msc_config_entry *e);
 
 enum msc_status msc_publisher_begin(struct msc_publisher *p, const struct msc_session *s);
-void msc_publisher_finish(struct msc_publisher *p); // accepts a zeroed one
+void msc_publisher_finish(struct msc_publisher *p); // accepts a zeroed struct
 
 // For msc_search_callbacks.best; the payload is the publisher. Failures to write are only warnings.
 enum msc_status msc_publisher_take_best(void *payload, const struct msc_trial *trial);
-// Replaces the plan of the best trial and takes ownership of the new one.
+// Replaces the best trial's plan by `plan` and takes ownership of `plan`.
 void msc_publisher_take_plan(struct msc_publisher *p, struct cJSON *plan);
-// Writes the files that are due at the end; the first failure goes into the result. The model's
+// Writes the files that are due at the end, and stores the first failure in the result. The model's
 // metadata identify `record`.
 void msc_publisher_write(struct msc_publisher *p, const struct msc_record *record,
                          struct msc_processor_result *result);

@@ -17,7 +17,7 @@ struct msc_record_plan {
     struct msc_processor *processor;
     struct msc_trial trial;        // the chosen trial of the record
     struct msc_strategy *strategy; // NULL until it is made
-    bool is_delivered;             // the winner, as changed by the stages after the search
+    bool is_delivered;             // true: the winner, as changed by the stages after the search
     const struct msc_log *log;
 };
 
@@ -29,6 +29,6 @@ enum msc_status msc_record_plan_open(struct msc_record_plan *plan, const char *p
 // MSC_E_UNSUPPORTED: the record's environment has no model. MSC_E_STATE: the model's weights have
 // changed.
 enum msc_status msc_record_plan_make(struct msc_record_plan *plan);
-void msc_record_plan_close(struct msc_record_plan *plan); // accepts a zeroed one
+void msc_record_plan_close(struct msc_record_plan *plan); // accepts a zeroed struct
 
 #endif

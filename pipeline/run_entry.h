@@ -1,5 +1,5 @@
-// Runs one entry of a configuration: applies its given strategy, or searches. An entry before the
-// selected ones is only recalled.
+// Runs one entry of a configuration: applies its given strategy, or searches. For an entry before
+// the selected ones, only recalls the result.
 #ifndef MSC_PIPELINE_RUN_ENTRY_H
 #define MSC_PIPELINE_RUN_ENTRY_H
 

@@ -19,9 +19,9 @@ struct run {
     struct msc_setup *setup;
     struct msc_processor_result *result;
     struct msc_stages *stages;
-    struct msc_hash chain;    // of all that the next stage depends on, except that stage's own keys
+    struct msc_hash chain;    // hash of all that the next stage depends on, except its own keys
     struct msc_hash *entries; // [n_entries] hash of the configuration of each search
-    size_t n_recalled;        // the first searches, whose results are in `found`
+    size_t n_recalled;        // results of the first n_recalled searches are in setup->found
     size_t n_done, n_kept;
 };
 
@@ -30,7 +30,8 @@ struct run {
 // Keys of a search's configuration that belong to other stages, or do not affect results.
 static const char *const others[] = {"workspace", "verbose", "log_file", "log_every", "baseline"};
 
-// Call before the model is loaded, which fills in values that the configuration leaves open.
+// Call it before the model is loaded, because loading fills in values that the configuration leaves
+// open.
 static enum msc_status hash_entries(struct run *r) {
     const struct msc_config *c = r->setup->config;
     r->entries = msc_arena_array(&r->setup->arena, c->n_entries + 1, sizeof *r->entries);
@@ -275,7 +276,8 @@ static enum msc_status stage_given(struct run *r, size_t i) {
     return MSC_OK;
 }
 
-// If only the strategy file has changed, and not the record, the user has edited it: renames it.
+// If the strategy file has changed but the record has not, the user has edited the strategy:
+// renames the file.
 static enum msc_status keep_changed(struct run *r, const struct msc_config_entry *e) {
     const char *path = e->strategy_file, *kept = NULL;
     if (!path || !msc_file_exists(path) || !msc_stages_is_changed(r->stages, e->name, path) ||
@@ -359,7 +361,7 @@ static enum msc_status open_tracked(struct msc_model **out, const struct msc_set
     if (dataset.n_states == 0) {
         dataset.options.batch = 1;
     }
-    MSC_TRY(msc_setup_open_model(out, setup, NULL)); // no log: it was logged when first opened
+    MSC_TRY(msc_setup_open_model(out, setup, NULL)); // no log: the first opening was logged
     return msc_model_load_dataset(*out, &dataset);
 }
 

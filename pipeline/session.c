@@ -15,7 +15,8 @@
 // True if the record and its parameters were made under other numerics.
 static bool is_foreign(const struct msc_session *s, const struct msc_record *record) {
     const cJSON *made_by = msc_json_get(msc_record_header(record), "numerics");
-    return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0; // every record has it
+    // Every record has this member.
+    return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0;
 }
 
 // True if the parameters include latencies: measuring them again would give other values.
@@ -24,8 +25,8 @@ static bool is_measured(const struct msc_record *record) {
     return msc_json_get(env, "latency_of") != NULL;
 }
 
-// Fails if the parameters are not those that the record began with. If they were lost and computed
-// again, the wrong ones are removed.
+// Fails if the parameters differ from those that the record began with. If the parameters' file was
+// missing and has now been written again, removes the file.
 static enum msc_status check_parameters(const struct msc_session *s, const char *path,
                                         const struct msc_record *record, bool was_there) {
     static const char key[] = "params_hash";
@@ -51,7 +52,7 @@ static enum msc_status check_parameters(const struct msc_session *s, const char 
     return status;
 }
 
-// Parameters are stored next to the record, so they are computed only once.
+// Sets where the parameters are stored: next to the record, so that they are computed only once.
 static enum msc_status set_parameters(struct msc_env_host *host, const char **prepared_path,
                                       struct msc_session *s, const struct msc_record *record,
                                       enum msc_setup_mode mode) {

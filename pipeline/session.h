@@ -26,7 +26,7 @@ struct msc_session {
 // and goal. Close the session even if this fails.
 enum msc_status msc_session_open(struct msc_session *s, struct msc_setup *setup, size_t entry,
                                  enum msc_setup_mode mode);
-void msc_session_close(struct msc_session *s); // accepts a zeroed one
+void msc_session_close(struct msc_session *s); // accepts a zeroed struct
 
 // Checks whether the samples, and the outputs on them, differ at all. Fills `sameness` and, at each
 // launch, logs warnings.

@@ -68,12 +68,12 @@ enum msc_status msc_session_check_cluster(const struct msc_session *s) {
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
                           "%s: its environment is a library or program, which workers on other "
-                          "machines need too: name its folder on all nodes with --node-path",
+                          "machines need too; name its folder on all nodes with --node-path",
                           s->entry->name);
 }
 
-// Adds the folder of the environment's code and the library's hash. On this machine the folder is
-// the entry's.
+// Adds the folder of the environment's code and the library's hash. For workers on this machine,
+// the folder is the entry's.
 static enum msc_status write_code(struct msc_str *init, struct msc_session *s, bool is_elsewhere) {
     const char *library;
     char *folder;
@@ -110,7 +110,7 @@ static enum msc_status write_init(char **out, struct msc_session *s, int n_threa
     return MSC_ALLOCATED(*out);
 }
 
-// The workers share this machine.
+// Makes the first message for local workers, which share this machine.
 static enum msc_status make_local_init(char **out, struct msc_session *s, int64_t n_workers) {
     const struct msc_model *m = s->setup->model;
     int n_threads = m ? m->n_threads / (int)n_workers : 1;
@@ -118,7 +118,8 @@ static enum msc_status make_local_init(char **out, struct msc_session *s, int64_
                       m ? m->memory_bytes / (uint64_t)n_workers : 0, false);
 }
 
-// By default, each worker uses everything that its job has on a node.
+// Makes the first message for workers on nodes. By default, each worker uses everything that its
+// job has on a node.
 static enum msc_status make_node_init(char **out, struct msc_session *s) {
     return write_init(out, s, s->setup->options.n_threads, s->setup->options.memory_bytes, true);
 }
@@ -186,7 +187,8 @@ static enum msc_status make_start(char **out, struct msc_session *s, const struc
 static enum msc_status open_ray(struct msc_bridge **out, struct msc_session *s,
                                 const struct msc_cluster *c) {
     static const char hint[] = ": is the Python package mscgym_ray installed (docs/cluster.md)?";
-    // The Python that has the package; the script `mscgym` of a wheel sets it.
+    // MSCGYM_PYTHON names the Python that has the package. The script `mscgym` in a Python wheel
+    // sets it.
     const char *python = getenv("MSCGYM_PYTHON");
     const char **argv = msc_arena_array(&s->setup->arena, 5, sizeof *argv);
     char *start;

@@ -6,17 +6,19 @@
 #include "pipeline/delivery_plans.h"
 #include "pipeline/news.h"
 
-// True if plans of the session are to be measured in a runtime and can be.
+// True if the entry wants measurements in a runtime and its plans can be measured in one.
 bool msc_session_has_runtime(const struct msc_session *s);
 // *out is owned by the caller. The delivery reports each step to `news`.
 enum msc_status msc_session_open_delivery(struct msc_delivery **out, const struct msc_session *s,
                                           struct msc_news *news);
-// Starts the runtime. Writes its description to `runtime`, or why it is missing.
+// Starts the runtime. Writes the runtime's description, or why the runtime is missing, to
+// `runtime`.
 enum msc_status msc_session_start_runtime(bool *is_there, struct cJSON *runtime,
                                           const struct msc_session *s, struct msc_delivery *d);
 // Warns if a plan cannot be measured.
 void msc_session_tell_refused(const struct msc_session *s, const struct msc_delivery_plan *plan);
-// Logs the failure of a measurement. Returns MSC_OK, unless it was cancelled or the device is lost.
+// Logs the failure of a measurement. Returns MSC_OK, unless the measurement was cancelled or the
+// device is lost.
 enum msc_status msc_session_settle_measuring(const struct msc_session *s, enum msc_status status);
 // Adds the results to a report. Takes ownership of `runtime`, which is empty if nothing is known.
 enum msc_status msc_session_report_runtime(struct cJSON *report, struct cJSON *runtime,

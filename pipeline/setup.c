@@ -69,7 +69,7 @@ static void apply_options(struct msc_setup *setup) {
     }
 }
 
-// The agent of the options replaces the entry's, and its results are not delivered.
+// Replaces the entry's agent by the agent in the options, whose results are not delivered.
 static enum msc_status set_agent_beside(struct msc_setup *setup) {
     const struct msc_processor_options *o = &setup->options;
     struct msc_config_entry *e = &setup->config->entries[setup->first];

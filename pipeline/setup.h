@@ -20,7 +20,7 @@ enum msc_setup_mode {
     MSC_SETUP_LOOK, // nothing is written
 };
 
-// Open structure; only read it. Entries take over values of their records.
+// Callers may read the members, but not change them. Entries take over values of their records.
 struct msc_setup {
     struct msc_arena arena;
     struct msc_processor_options options;
@@ -28,7 +28,7 @@ struct msc_setup {
     size_t first, end; // entries to run
     struct msc_log_file *log_file;
     const struct msc_log *log;
-    // For progress lines. It leaves out a console that shows progress itself.
+    // Log for progress lines. If the console shows progress itself, the lines go only to the file.
     const struct msc_log *news;
     struct msc_model *model;    // NULL: no entry needs one
     const char *model_output;   // path of the compressed model; NULL: none is written

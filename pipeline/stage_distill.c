@@ -83,7 +83,7 @@ static enum msc_status stage_add_metrics(cJSON *object, const struct stage *s,
                : MSC_OK;
 }
 
-// Why the trial's own plan is delivered instead, or NULL.
+// Why the trial's own plan is delivered instead of the improved one. NULL: the improved plan is.
 static const char *find_objection(const struct stage *s, const struct msc_quantize_distilled *d) {
     char reason[MSC_REASON_BYTES] = "";
     struct msc_outcome outcome = {

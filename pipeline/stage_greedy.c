@@ -85,7 +85,7 @@ enum msc_status msc_stage_greedy(const struct msc_session *s, const struct msc_n
     e.agent = NULL;
     e.agent_said = NULL;
     e.baseline = MSC_CONFIG_BASELINE_UNIFORM;
-    e.race = NULL; // each trial is measured in full
+    e.race = NULL; // the greedy search measures each trial in full
     greedy.entry = &e;
     greedy.record = NULL;
     greedy.race = (struct msc_race){0};
@@ -94,7 +94,8 @@ enum msc_status msc_stage_greedy(const struct msc_session *s, const struct msc_n
     MSC_TRY_OUT(make_agent(&e, setup->config));
     MSC_TRY_OUT(keep_agent(&e));
     MSC_TRY_OUT(msc_base_strategy_copy(setup, &e, s->base, s->entry->record));
-    msc_log(setup->log, MSC_LOG_INFO, "%s: greedy baseline search, %s", e.name, e.record);
+    msc_log(setup->log, MSC_LOG_INFO, "%s: runs the greedy baseline search, record %s", e.name,
+            e.record);
     status = search_greedily(&greedy, &own, result, report, winner);
 out:
     msc_news_close(&own);

@@ -6,7 +6,8 @@
 #include "pipeline/news.h"
 #include "pipeline/processor_result.h"
 
-// Adds its report to the search's as `greedy`. Warns if it has found a better plan than the winner.
+// Adds the report of the greedy search to the search's report as `greedy`. Warns if the greedy
+// search has found a better plan than the winner.
 enum msc_status msc_stage_greedy(const struct msc_session *s, const struct msc_news *news,
                                  struct msc_processor_result *result, struct cJSON *report,
                                  const struct msc_trial *winner);

@@ -292,7 +292,7 @@ static enum msc_status tell_unmeasured(const struct rerank *r) {
     return status;
 }
 
-// If the runtime is missing, uses its results from an earlier launch.
+// If the runtime is missing, uses the results that an earlier launch measured in it.
 static enum msc_status recall_whole(cJSON **out, struct rerank *r) {
     cJSON *old = NULL;
     MSC_TRY(msc_reranked_load(&old, r->record, r->session->setup->log));

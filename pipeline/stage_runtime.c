@@ -24,7 +24,7 @@ static enum msc_status note_winner_refused(cJSON *runtime, const struct msc_deli
     return msc_json_add_text(runtime, "refused", winner->failure);
 }
 
-// Fills `runtime`: its description, or why it is missing.
+// Fills `runtime` with the runtime's description, or with why the runtime is missing.
 static enum msc_status measure_in_runtime(const struct msc_session *s, struct msc_news *news,
                                           cJSON *runtime, struct msc_delivery_plans *list) {
     struct msc_delivery *d = NULL;

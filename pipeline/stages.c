@@ -29,7 +29,7 @@ static enum msc_status stages_begin(struct msc_stages *s) {
     return msc_json_add(s->json, "stages", s->rows);
 }
 
-// False if the file does not hold valid stages; it is then not used.
+// False if the file does not hold valid stages. The caller then ignores the file.
 static bool is_known(struct msc_stages *s) {
     const cJSON *schema = msc_json_get(s->json, "schema");
     s->rows = msc_json_get(s->json, "stages");

@@ -4,9 +4,9 @@
 //         {"stage": "quantize[0]", "key": "<hash>",
 //          "files": [{"path": "q.jsonl", "hash": "<hash>"}], "result": {...}}]}
 //
-// A stage is done as long as its key, the hash of everything it depends on, and the contents of its
+// A stage is done as long as its key (the hash of everything it depends on) and the contents of its
 // files are unchanged. Paths are relative to the workspace. The file is complete or absent, and is
-// written after each stage: a killed run continues with the next stage.
+// written after each stage: if a run is killed, the next run continues with the next stage.
 #ifndef MSC_PIPELINE_STAGES_H
 #define MSC_PIPELINE_STAGES_H
 

@@ -19,18 +19,18 @@
 
 struct msc_subject {
     struct msc_arena arena;
-    const char *model;                   // path; NULL: a strategy file does not name it
+    const char *model;                   // path; NULL: strategy files do not name their model
     const struct msc_strategy *strategy; // NULL: the unmodified model
-    const struct msc_config *config; // configuration that `word` names, or of the record; or NULL
-    struct msc_strategy *own;        // set for a strategy file
-    struct msc_processor *processor; // set for a configuration
-    struct msc_record_plan plan;     // set for a record
+    const struct msc_config *config;     // the named configuration, or the record's; or NULL
+    struct msc_strategy *own;            // set for a strategy file
+    struct msc_processor *processor;     // set for a configuration
+    struct msc_record_plan plan;         // set for a record
 };
 
 // MSC_E_NOT_FOUND, MSC_E_FORMAT and others: the file cannot be read. MSC_E_INVALID: there is no
 // such trial or stage. Close the subject even if this fails.
 enum msc_status msc_subject_open(struct msc_subject *subject, const char *word,
                                  const struct msc_processor_options *options);
-void msc_subject_close(struct msc_subject *subject); // accepts a zeroed one
+void msc_subject_close(struct msc_subject *subject); // accepts a zeroed struct
 
 #endif

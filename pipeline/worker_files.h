@@ -7,7 +7,8 @@
 
 struct msc_bridge;
 
-// Passes these files to a bridge, named by the paths in the record's header, which workers use.
+// Passes these files to a bridge. The files are named by the paths in the record's header, because
+// workers open them by these paths.
 enum msc_status msc_worker_files_name(const struct msc_session *s, struct msc_bridge *bridge);
 
 #endif

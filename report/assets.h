@@ -7,7 +7,7 @@
 
 struct msc_asset {
     const char *text;   // not NUL-terminated
-    size_t n_bytes;     // 0: this build does not have it
+    size_t n_bytes;     // 0: not in this build
     const char *sha256; // base64
 };
 

@@ -24,7 +24,7 @@ struct subject {
     const struct msc_log *log;
     struct msc_arena arena;
     struct msc_record *record;
-    bool has_delivered; // false: nothing was found
+    bool has_delivered; // false: the search found no plan
     struct msc_record_line delivered;
     struct msc_graph *graph; // NULL: not available
     const char *missing;     // why `graph` is NULL
@@ -51,8 +51,8 @@ static enum msc_status make_numbers(cJSON **out, const struct subject *s) {
 
 // ---- The delivered plan -----------------------------------------------------------------------
 
-// A reranked plan's row holds only what was measured for the ranking. The rest is copied from the
-// search's row of the same trial.
+// Adds the delivered plan's row. A reranked plan's row holds only what was measured for the
+// ranking, so the rest is copied from the search's row of the same trial.
 static enum msc_status add_delivered(cJSON *object, const cJSON *numbers) {
     cJSON *row = cJSON_Duplicate(msc_report__find_delivered(numbers), true);
     MSC_TRY(msc_json_add(object, "delivered", row));

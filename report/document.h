@@ -10,7 +10,7 @@
 //     name, path    of the file
 //     numbers       the report (results/report.h) without its lists
 //     delivered     the row of the plan that is delivered: the best reranked trial, or else the
-//                   winner, with everything measured for that trial; null: nothing was found
+//                   winner, with everything measured for that trial; null: there is no such plan
 //     plan          its choices over the network (results/plan_layers.h)
 //     effects       effects of single choices and of pairs (results/effects.h)
 //     trials        figures over the trials (results/trial_figures.h)

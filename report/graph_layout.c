@@ -7,9 +7,9 @@
 struct layout {
     const struct msc_graph *g;
     struct msc_graph_place *nodes;
-    int32_t *order;   // joints, sorted by layer
-    int32_t *offsets; // [n_layers + 1] into `order`
-    double *wanted;   // [n_joints], the preferred column
+    int32_t *order;   // [n_joints], joints sorted by layer
+    int32_t *offsets; // [n_layers + 1], index in `order` of each layer's first joint
+    double *wanted;   // [n_joints], preferred column of each joint
     int32_t n_layers;
 };
 
@@ -28,7 +28,7 @@ static int32_t find_layers(const struct layout *l) {
     return n_layers;
 }
 
-// Moves a source that only feeds deep joints down to the layer just above them.
+// Moves each joint without inputs down to the layer just above its first consumer.
 static void sink_sources(const struct layout *l) {
     for (int32_t i = 0; i < msc_graph_n_joints(l->g); i++) {
         const struct msc_joint *j = msc_graph_joint(l->g, i);
@@ -49,7 +49,7 @@ static void fill_order(const struct layout *l) {
     for (int32_t k = 0; k < l->n_layers; k++) {
         l->offsets[k + 1] += l->offsets[k];
     }
-    for (int32_t i = n - 1; i >= 0; i--) { // turns each layer's end into its beginning
+    for (int32_t i = n - 1; i >= 0; i--) { // moves each layer's offset from end to beginning
         int32_t layer = l->nodes[i].layer;
         l->order[--l->offsets[layer + 1]] = i;
     }

@@ -8,8 +8,8 @@
 //
 // A joint's layer is the length of the longest path from an input. Within a layer, sweeps order
 // joints by the mean position of their neighbours (Sugiyama, Tagawa and Toda, 1981, "Methods for
-// visual understanding of hierarchical system structures"). Then each moves towards that mean as
-// far as there is room.
+// visual understanding of hierarchical system structures"). Then each joint moves towards that mean
+// as far as there is room.
 #ifndef MSC_REPORT_GRAPH_LAYOUT_H
 #define MSC_REPORT_GRAPH_LAYOUT_H
 
@@ -28,8 +28,8 @@ struct msc_graph_layout {
     struct msc_arena arena;
 };
 
-// The graph must be finalized. MSC_E_NOMEM.
+// The graph must be finalized. Fails only with MSC_E_NOMEM.
 enum msc_status msc_graph_layout_make(struct msc_graph_layout *out, const struct msc_graph *g);
-void msc_graph_layout_finish(struct msc_graph_layout *layout); // accepts a zeroed one
+void msc_graph_layout_finish(struct msc_graph_layout *layout); // accepts a zeroed struct
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-// Larger graphs are not drawn: nobody could read them.
+// Graphs with more joints are not drawn, because nobody could read the picture.
 #define MOST_JOINTS 5000
 
 static void write_shape(struct msc_str *out, const struct msc_graph *g, const struct msc_joint *j) {

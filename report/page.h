@@ -14,7 +14,7 @@
 struct cJSON;
 
 struct msc_page_options {
-    // The page is served: its script may request the current page from the server.
+    // True: the page is served, and its script may request the current page from the server.
     bool is_live;
     const char *back; // address of the list of records; NULL: no link
 };

@@ -4,10 +4,10 @@
 #include "base/alloc.h"
 #include "results/differences.h"
 
-// Most differences to list.
+// At most this many differences are listed.
 #define MOST_DIFFERENCES 60
 
-// Writes a cell of text. Its words are not broken on a narrow page.
+// Writes a cell of text. Words are not broken on a narrow page.
 static void write_words(struct msc_str *out, const char *text) {
     msc_str_append(out, "<td class=\"words\">");
     msc_html_text(out, text);

@@ -8,12 +8,12 @@
 #include <math.h>
 
 static inline const char *msc_page__text(const cJSON *object,
-                                         const char *key) { // "" if there is none
+                                         const char *key) { // "" if the member is missing
     const cJSON *item = msc_json_get(object, key);
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 static inline double msc_page__number(const cJSON *object,
-                                      const char *key) { // NaN if there is none
+                                      const char *key) { // NaN if the member is missing
     const cJSON *item = msc_json_get(object, key);
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
@@ -22,8 +22,8 @@ static inline double msc_page__number(const cJSON *object,
 // updated.
 void msc_page__begin(struct msc_str *out, int record, const char *id, const char *heading);
 void msc_page__end(struct msc_str *out);
-// A place for a chart that the script draws. `what` names the chart; `label` describes it for
-// screen readers.
+// Writes a place for a chart that the script draws. `what` names the chart; `label` describes the
+// chart for screen readers.
 void msc_page__chart(struct msc_str *out, const char *what, const char *label);
 
 // Begin a table with column names (NULL-terminated), add cells, end the table. `kinds` has one
@@ -36,18 +36,18 @@ void msc_page__head_cell(struct msc_str *out, const char *text);
 void msc_page__cell(struct msc_str *out, const char *text);
 void msc_page__text_cell(struct msc_str *out, const char *text, bool is_number);
 void msc_page__number_cell(struct msc_str *out, double value); // NaN: empty
-// A cell with a bar of length `share` (0 to 1) before the text.
+// Writes a cell with a bar of length `share` (0 to 1) before the text.
 void msc_page__bar_cell(struct msc_str *out, double share, const char *text);
-// Writes "%.4g", integers without a fraction, NaN as a dash.
+// Writes a number with four significant digits, an integer without a fraction, or NaN as a dash.
 void msc_page__value(struct msc_str *out, double value);
 
-// The reasons for a verdict and the command that exports the plan.
+// Writes the reasons for a verdict and the command that exports the plan.
 void msc_page__reasons(struct msc_str *out, const cJSON *verdict);
-// The table of plans in a record's report.
+// Writes the table of plans in a record's report.
 enum msc_status msc_page__plans(struct msc_str *out, const cJSON *numbers);
-// All sections of one record, beginning with its summary box.
+// Writes all sections of one record, beginning with its summary box.
 enum msc_status msc_page__record(struct msc_str *out, const cJSON *record, int index);
-// A comparison of several records with its verdict.
+// Writes a comparison of several records with its verdict.
 enum msc_status msc_page__compare(struct msc_str *out, const cJSON *records, const cJSON *verdict);
 
 #endif

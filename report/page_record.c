@@ -43,7 +43,7 @@ static void write_tile(struct msc_str *out, const cJSON *record, const char *met
     msc_str_append(out, "</dd></div>\n");
 }
 
-// One tile for each objective, each bounded metric and the accuracy, without repeats.
+// Writes a tile for each objective, each bounded metric and the accuracy, without repeats.
 static void write_tiles(struct msc_str *out, const cJSON *record) {
     enum { MOST = 6 };
     static const char *const lists[] = {"objectives", "bounds"};
@@ -94,7 +94,8 @@ static const char *objective_of(const cJSON *record) {
     return msc_page__text(cJSON_GetArrayItem(objectives, 0), "metric");
 }
 
-// Begins a table that repeats a chart's data. It is open until the script has drawn the chart.
+// Begins a table that repeats a chart's data. The table is unfolded until the script has drawn the
+// chart.
 static void begin_details(struct msc_str *out, const char *what) {
     msc_str_printf(out, "<details class=\"table\" open><summary>%s</summary>\n", what);
 }
@@ -154,7 +155,7 @@ static void write_front(struct msc_str *out, const cJSON *record) {
     const cJSON *front = msc_json_get(trials, "front"), *row = NULL, *item = NULL;
     const cJSON *numbers = msc_json_get(record, "numbers");
     const char *columns[FRONT_COLUMNS + 2] = {"trial"};
-    char kinds[] = " nnnnnnnn"; // FRONT_COLUMNS letters
+    char kinds[] = " nnnnnnnn"; // the trial, then FRONT_COLUMNS numbers
     size_t n = 1;
     cJSON_ArrayForEach(item, msc_json_get(numbers, "objectives")) {
         n = add_column(columns, n, msc_page__text(item, "metric"));

@@ -138,7 +138,7 @@ static void write_metric(struct msc_str *out, const char *column) {
     msc_html_text(out, label + begin);
 }
 
-// A row for each metric and a column for each plan.
+// Writes a table with a row for each metric and a column for each plan.
 static void write_across(struct msc_str *out, const struct msc_report_table *t) {
     size_t width = t->n_columns + 1;
     msc_str_append(

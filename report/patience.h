@@ -23,7 +23,7 @@ struct msc_patience {
 
 void msc_patience_init(struct msc_patience *p, struct msc_patience_wait waits[], size_t n);
 void msc_patience_finish(struct msc_patience *p);
-// NULL if all slots are taken: this connection is not watched.
+// Notes a new connection. NULL: all slots are taken, so this connection has no time limit.
 struct msc_patience_wait *msc_patience_open(struct msc_patience *p, int socket);
 // The request is complete, or its answer was sent: the time limit starts again. `wait` may be NULL.
 void msc_patience_renew(struct msc_patience *p, struct msc_patience_wait *wait);

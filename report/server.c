@@ -19,22 +19,22 @@
 #include <sys/stat.h>
 
 #define TOKEN_BYTES 16
-// Most connections, and the time limit for a silent connection, for sending a request and for
-// receiving the answer.
+// MOST_CONNECTIONS: maximum number of connections. TIMEOUT_S: time limit for a silent connection,
+// for sending a request, and for receiving the answer.
 #define MOST_CONNECTIONS 256
 #define TIMEOUT_S 15
 #define HTTP_PORT 80 // a Host header may leave out this port
-// A page is made again after a pause of at least LEAST_REST_S, and of at least REST_TIMES the time
-// that making it took.
+// A page is made again only after a pause: at least LEAST_REST_S, and at least REST_TIMES as long
+// as it took to make the page.
 #define LEAST_REST_S 1.0
 #define REST_TIMES 20.0
 #define MOST_BESIDE 8
 
-// The last version of a page.
+// A page as it was last made.
 struct page {
-    char *key; // its address: an address in the list, "" or "all"
+    char *key; // the page's address: an address in the list, "" or "all"
     struct MHD_Response *response;
-    struct msc_workspace_stamp stamp; // of the page's files when it was made
+    struct msc_workspace_stamp stamp; // of the files when the page was made
     char failure[256];                // why the last attempt failed; "": it succeeded
     double tried_s, rest_s;
 };
@@ -42,7 +42,7 @@ struct page {
 struct msc_server {
     const char *const *paths;
     size_t n;
-    bool is_of_one; // one record was given; otherwise a page lists the records
+    bool is_of_one; // the paths are one record; otherwise a page lists the records
     char token[2 * TOKEN_BYTES + 1];
     char url[96];
     unsigned port;
@@ -227,7 +227,7 @@ static enum MHD_Result answer_address(struct msc_server *s, struct MHD_Connectio
 
 // ---- Access control --------------------------------------------------------------------------
 
-// Compares in constant time.
+// Compares the token in constant time, so that timing tells nothing about the token.
 static bool is_token(const struct msc_server *s, const char *url) {
     unsigned difference = 0;
     size_t n = sizeof s->token - 1;
@@ -240,7 +240,7 @@ static bool is_token(const struct msc_server *s, const char *url) {
     return difference == 0;
 }
 
-// True for "127.0.0.1:PORT" and "localhost:PORT". A missing port means HTTP's.
+// True for "127.0.0.1:PORT" and "localhost:PORT". A missing port means HTTP's default, 80.
 static bool is_own_host(const struct msc_server *s, const char *value) {
     static const char *const names[] = {"127.0.0.1", "localhost"};
     char port[16];
@@ -315,7 +315,7 @@ static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, 
     (void)upload_size;
     (void)of_request;
     enum MHD_Result result = answer_request(s, connection, url, method);
-    // The time for making the page does not count.
+    // The time for making the page does not count towards the connection's time limit.
     msc_patience_renew(&s->patience, wait_of(connection));
     return result;
 }

@@ -42,6 +42,6 @@ const char *msc_server_url(const struct msc_server *server);
 // Ends connections whose request or answer takes too long. Call it about once a second.
 void msc_server_end_late(struct msc_server *server);
 void msc_server_stop(struct msc_server *server);                // accepts NULL
-void msc_server_versions(msc_version_take take, void *payload); // base/versions.h
+void msc_server_versions(msc_version_take take, void *payload); // see base/versions.h
 
 #endif

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// Depth of subfolders that are searched.
+// Subfolders are searched to this depth.
 #define DEEPEST 2
 #define MOST_RECORDS 2000
 
@@ -110,7 +110,7 @@ static enum msc_status fill_row(cJSON *row, struct listing *l, const char *path,
     return msc_json_add_text(row, "stamp", stamp);
 }
 
-// Running records first, then by path.
+// Orders records of running searches first, then by path.
 static bool comes_before(const cJSON *a, const cJSON *b) {
     bool runs_a = strcmp(row_text(a, "state"), "running") == 0;
     bool runs_b = strcmp(row_text(b, "state"), "running") == 0;

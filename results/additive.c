@@ -11,7 +11,7 @@
 
 // A trial prepared for the fit.
 struct fitted {
-    double value; // smaller is better
+    double value; // of the first objective; smaller is better
     int64_t id;
     const uint32_t *choices;
 };
@@ -22,7 +22,7 @@ struct fit {
     size_t *offsets, *counts;
     struct fitted *trials;           // [n], best first
     double *y, *weights, *residuals; // [n]
-    double *effects, *sums, *masses; // [n_entries]
+    double *effects, *sums, *masses; // [n_entries], all choices of all tasks
     double constant, ridge;
 };
 
@@ -77,7 +77,7 @@ static void weigh(struct fit *f) {
     f->ridge = RIDGE * (double)f->n_tasks / (double)f->n_entries;
 }
 
-// Moves the mean of the residuals into the constant.
+// Moves the weighted mean of the residuals into the constant.
 static void centre(struct fit *f) {
     double mean = 0.0;
     for (size_t i = 0; i < f->n; i++) {

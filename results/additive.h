@@ -5,8 +5,8 @@
 //
 // It is fitted by ridge regression, one task at a time until the effects converge (backfitting:
 // Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009, section 9.1.1).
-// Trials far from the best count for less: with d the distance of a trial's value from the best and
-// m the median distance, a trial's weight is 1 / (d + m / 10)^2.
+// Trials far from the best get small weights. If d is the distance of a trial's value from the best
+// value, and m is the median of these distances, the trial's weight is 1 / (d + m / 10)^2.
 #ifndef MSC_RESULTS_ADDITIVE_H
 #define MSC_RESULTS_ADDITIVE_H
 
@@ -18,15 +18,16 @@
 
 struct msc_additive {
     size_t n_trials;       // trials used for the fit
-    double explained;      // share of the weighted variance, at most 1
+    double explained;      // share of the weighted variance that the model explains, at most 1
     const size_t *offsets; // [n_tasks], index of each task's first choice in the two arrays below
-    const double *effects; // effect of each choice on the first objective, in its own direction
-    const size_t *counts;  // trials that have the choice
+    const double *effects; // effect of each choice on the first objective; not negated if maximised
+    const size_t *counts;  // number of trials that have the choice
     struct msc_arena arena;
 };
 
-// MSC_E_NOMEM. If no trial has a result, n_trials is 0 and the other members are empty.
+// Fails only with MSC_E_NOMEM. If no trial has a result, n_trials is 0 and the other members are
+// empty.
 enum msc_status msc_additive_fit(struct msc_additive *out, const struct msc_record *record);
-void msc_additive_finish(struct msc_additive *fit); // accepts a zeroed one
+void msc_additive_finish(struct msc_additive *fit); // accepts a zeroed struct
 
 #endif

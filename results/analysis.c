@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-// The reference is a baseline or one of this many trials after the baselines.
+// The reference is a baseline or one of the first CANDIDATES trials after the baselines.
 #define CANDIDATES 256
-// Longer records are sampled: about this many trials are compared to count neighbours.
+// In longer records, neighbours are counted in a sample of about this many trials.
 #define COUNTED 20000
 
 // The metric of the first objective, or NaN if the trial lacks it.
@@ -19,7 +19,8 @@ static double value_of(const struct msc_analysis *a, const struct msc_record_lin
     return is_result && line->repeat_of < 0 && isfinite(value) ? value : NAN;
 }
 
-// Counts the tasks in which two trials differ, up to `most` + 1, and lists them in `tasks` [most].
+// Counts the tasks in which two trials differ, up to `most` + 1. Lists the first `most` of these
+// tasks in `tasks`.
 static size_t count_changes(const struct msc_record *record, const struct msc_record_line *a,
                             const struct msc_record_line *b, size_t tasks[], size_t most) {
     const uint32_t *left = a->trial.proposal.choices, *right = b->trial.proposal.choices;
@@ -35,7 +36,7 @@ static size_t count_changes(const struct msc_record *record, const struct msc_re
     return n;
 }
 
-// Counts the trials that differ from a candidate in one task.
+// Counts the trials that differ from the candidate `of` in exactly one task.
 static size_t count_neighbours(const struct msc_analysis *a, const struct msc_record_line *of) {
     size_t n = 0, task, each = 1 + msc_record_n_trials(a->record) / COUNTED;
     for (size_t i = 0; i < msc_record_n_trials(a->record); i += each) {

@@ -11,8 +11,8 @@
 //     (loss of both - loss of the reference)
 //         - sum over the two of (loss of one - loss of the reference)
 //
-// The interaction is 0 if losses add up. Losses are values of the first objective, in its own
-// direction.
+// The interaction is 0 if losses add up. A loss is the value of the first objective, not negated if
+// the objective is maximised.
 //
 //     struct msc_analysis analysis;
 //     MSC_TRY(msc_analysis_make(&analysis, record));
@@ -34,14 +34,14 @@ struct msc_analysis_alone {
     uint32_t choice;
     int64_t id;        // id of the trial
     double value;      // value of the first objective
-    double difference; // from the reference's value
+    double difference; // `value` minus the reference's value
 };
 
 struct msc_analysis_pair {
-    size_t alone[2]; // indices in `alone`
+    size_t alone[2]; // indices of the two choices in msc_analysis.alone
     int64_t id;
     double value;
-    double difference;  // from the reference's value
+    double difference;  // `value` minus the reference's value
     double sum;         // sum of the two single differences
     double interaction; // difference - sum
 };
@@ -52,7 +52,7 @@ struct msc_analysis {
     bool has_reference; // false: no trial has a result yet
     struct msc_record_line reference;
     double reference_value;
-    size_t n_choices; // choices of all tasks, except the reference's
+    size_t n_choices; // number of choices of all tasks, without the reference's choices
     size_t n_alone, alone_capacity;
     struct msc_analysis_alone *alone; // greatest differences first
     size_t n_pairs, pairs_capacity;
@@ -61,15 +61,15 @@ struct msc_analysis {
 };
 
 enum msc_status msc_analysis_make(struct msc_analysis *out, const struct msc_record *record);
-void msc_analysis_finish(struct msc_analysis *analysis); // accepts a zeroed one
+void msc_analysis_finish(struct msc_analysis *analysis); // accepts a zeroed struct
 
-// Writes text for people: at most `most_pairs` pairs, in tables folded to `n_columns` (0: not
-// folded).
+// Writes text for people: at most `most_pairs` pairs, in tables of at most `n_columns` characters a
+// line (0: any width).
 enum msc_status msc_analysis_text(struct msc_str *out, const struct msc_analysis *analysis,
                                   size_t most_pairs, size_t n_columns);
-// CSV as in RFC 4180: a line of names, then a line for each choice and each pair.
+// Writes CSV (RFC 4180): a header line, then a line for each choice and each pair.
 void msc_analysis_csv(struct msc_str *out, const struct msc_analysis *analysis, size_t most_pairs);
-// *out is owned by the caller.
+// Describes the analysis as JSON. *out is owned by the caller.
 enum msc_status msc_analysis_describe(struct cJSON **out, const struct msc_analysis *analysis,
                                       size_t most_pairs);
 

@@ -50,7 +50,7 @@ static enum msc_status make_report(cJSON **out, const struct subject *s, const c
     return MSC_OK;
 }
 
-// The record's configuration, or if it has none, the same members of its header.
+// Copies the record's configuration or, if it has none, the listed members of the record's header.
 static enum msc_status find_compared(cJSON **out, const struct msc_record *record) {
     static const char *const members[] = {"env",  "agent",  "seed",       "parallel",
                                           "race", "budget", "objectives", "bounds"};
@@ -251,7 +251,7 @@ static size_t find_place(const struct msc_record_front *front, double first) {
     return low;
 }
 
-// True if a point is on the joint front, or equal to a point that is.
+// True if the front has a point with the same objectives.
 static bool is_on_front(const struct msc_record_front *front, const struct msc_outcome *outcome) {
     size_t bytes = front->n_objectives * sizeof outcome->objectives[0];
     for (size_t i = find_place(front, outcome->objectives[0]);

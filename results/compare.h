@@ -25,15 +25,15 @@ struct msc_compare_options {
 };
 
 // {
-//   "records"            each record's report (msc_report_create) with the data of the files next
-//                        to it; with several objectives also its front, each point with
-//                        `on_joint_front`
+//   "records"            each record's report (msc_report_create), with data of the files next to
+//                        the record; with several objectives, the report has the record's front,
+//                        and each point of the front has `on_joint_front`
 //   "notes"              texts: what cannot be compared, and why
 //   "differences"        of the configurations (results/differences.h); if a record has none, its
 //                        header's environment, agent and seed are compared
 //   "best_over_trials"   list of {"trials", "values"}: the best after 10, 30, 100, … trials
-//                        (baselines included) and at the end; null: none is feasible, or the record
-//                        is shorter
+//                        (baselines included) and at the end; a value is null if no trial is
+//                        feasible or the record is shorter
 //   "best_over_time"     list of {"seconds", "values"}: the best after fractions of the shortest
 //                        search's time; the last entry is the best at the end and has no "seconds"
 //   "winners"            the winners' choices (results/differences.h); records without a winner
@@ -47,13 +47,13 @@ enum msc_status msc_compare_create(struct cJSON **out, const struct msc_compare_
 struct msc_compare_text_options {
     bool has_front;   // list the joint front
     bool has_all;     // list all tasks, including those whose choices agree
-    size_t n_columns; // width that tables are folded to; 0: not folded
+    size_t n_columns; // greatest width of a table in characters; 0: any width
 };
-// Text for people; records are called A, B, …
+// Writes text for people, in which the records are called A, B, …
 enum msc_status msc_compare_text(struct msc_str *out, const struct cJSON *comparison,
                                  const struct msc_compare_text_options *options);
-// CSV with the columns "part", "key" and one for each record, named by its file. Missing values are
-// empty.
+// Writes CSV with the columns "part", "key" and one for each record, named after the record's file.
+// Missing values are empty.
 void msc_compare_csv(struct msc_str *out, const struct cJSON *comparison);
 
 #endif

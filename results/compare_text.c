@@ -28,7 +28,7 @@ struct page {
     size_t n, n_columns;
 };
 
-// A, B, ... Z, R27, ...
+// Names record `i`: A, B, ... Z, R27, ...
 static void name_record(char name[24], size_t i) {
     if (i < 26) {
         snprintf(name, 24, "%c", (char)('A' + (int)i));
@@ -111,7 +111,7 @@ static void add_texts(struct msc_table *table, const struct page *p, const char 
     }
 }
 
-// The winner is the first row of a record's table.
+// The winner's cell in a column. The winner is the first row of a record's table.
 static const char *winner_cell(const struct msc_report_table *of, const char *column) {
     for (size_t i = 0; i < of->n_columns && of->n_rows > 0; i++) {
         if (strcmp(of->columns[i], column) == 0) {
@@ -320,8 +320,8 @@ static const cJSON *next_on_joint(const cJSON *row) {
     return row;
 }
 
-// One step of merging the fronts, which are sorted by the first objective: the index of the record
-// with the next point, or n at the end.
+// Merges the fronts, which are sorted by the first objective. Returns the index of the record whose
+// point comes next, or n at the end.
 static size_t find_next(const struct page *p, const cJSON *const at[]) {
     size_t best = p->n, i = 0;
     double least = 0.0;

@@ -64,7 +64,7 @@ static enum msc_status add_difference(struct walk *w, const char *key,
 static enum msc_status find_below(struct walk *w, const char *key, const cJSON *const values[],
                                   size_t depth);
 
-// True if an earlier object has the key, which has then been compared already.
+// True if an earlier object has the key, so the key has been compared already.
 static bool was_seen(const cJSON *const values[], size_t i, const char *key) {
     bool was = false;
     for (size_t k = 0; k < i && !was; k++) {
@@ -150,8 +150,8 @@ enum msc_status msc_differences_of_configs(struct cJSON **out, const struct cJSO
 
 // ---- Plans ------------------------------------------------------------------------------------
 
-// Finds a task's choice in a plan. Plans list their tasks in nearly the same order, so the task
-// after the last one found is tried first.
+// Finds a task's choice in a plan. Plans list their tasks in nearly the same order, so the search
+// begins after the task that was found last.
 static const char *find_choice(const cJSON *plan, const cJSON **next, const char *task) {
     const cJSON *item =
         *next && strcmp((*next)->string, task) == 0 ? *next : msc_json_get(plan, task);

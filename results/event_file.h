@@ -8,7 +8,7 @@
 //
 // A TFRecord file (tensorflow/core/lib/io/record_writer.h) is a sequence of
 //
-//     uint64 length          little endian, as all that follows
+//     uint64 length          little endian, like the integers below
 //     uint32 masked CRC-32C of these eight bytes
 //     byte   data[length]    an Event
 //     uint32 masked CRC-32C of the data
@@ -31,12 +31,13 @@ enum msc_status msc_event_file_add(struct msc_event_file *file, const MscTb__Eve
 // Writes the buffer. After MSC_E_IO the file accepts no more events.
 enum msc_status msc_event_file_flush(struct msc_event_file *file);
 void msc_event_file_close(
-    struct msc_event_file *file); // loses what is still buffered; accepts NULL
+    struct msc_event_file *file); // drops events that are still buffered; accepts NULL
 const char *msc_event_file_path(const struct msc_event_file *file);
 
 // Passes every event of a folder's event files to `take`, in the order in which TensorBoard reads
-// them. Damage ends a file, as in TensorBoard. If `take` returns another status than MSC_OK,
-// reading ends. A missing folder has no events.
+// them. Like TensorBoard, skips the rest of a file after a damaged frame. If `take` returns a
+// status other than MSC_OK, reading ends with that status. If the folder is missing, there are no
+// events.
 enum msc_status msc_event_file_read_all(const char *folder,
                                         enum msc_status (*take)(void *payload,
                                                                 const MscTb__Event *event),

@@ -107,7 +107,7 @@ enum msc_status msc_follow_read(struct msc_follow *follow) {
 
 // ---- State ------------------------------------------------------------------------------------
 
-// The part of a budget that is left; NaN: no such budget.
+// The unused part of a budget; NaN: this budget is not limited.
 static double left_of(double budget, double used) {
     return isnan(budget) ? NAN : fmax(0.0, budget - used);
 }

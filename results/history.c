@@ -43,7 +43,7 @@ static void thin_steps(struct msc_history *history) {
 
 static bool is_improvement(const struct msc_history *history, const struct msc_record_line *line) {
     const struct msc_outcome *outcome = &line->trial.outcome;
-    double value = outcome->objectives[0]; // smaller is better
+    double value = outcome->objectives[0]; // negated if maximised: smaller is better
     if (line->is_left_out || outcome->state != MSC_TRIAL_COMPLETE || isnan(value)) {
         return false;
     }
@@ -95,7 +95,7 @@ enum msc_status msc_history_read(struct msc_history *history, const struct msc_r
         }
         if (status == MSC_OK) {
             struct msc_record_line noted = *line;
-            // The record holds all trials that may be the best.
+            // Trials that the record does not hold cannot be the best.
             if (msc_record_holds(record, line->trial.id)) {
                 noted.is_left_out = msc_record_trial(record, (size_t)line->trial.id).is_left_out;
             }

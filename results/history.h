@@ -1,5 +1,5 @@
 // The history of a search in fixed memory, from the lines of its record in order: the best so far,
-// the latest improvements, and downsampled values of all trials that keep their extremes.
+// the latest improvements, and the values of all trials, downsampled with their extremes kept.
 //
 //     struct msc_history history;
 //     MSC_TRY(msc_history_init(&history, goal, 512));
@@ -23,7 +23,7 @@ MSC_PUBLIC_BEGIN
 struct msc_history_step {
     int64_t trial;    // the trial's id
     double elapsed_s; // search time over all launches when the trial's line was written
-    double value;     // value of the first objective, in its own direction
+    double value;     // value of the first objective, not negated if maximised
 };
 
 // The best is looked up by the number of lines or by seconds of search.
@@ -39,7 +39,7 @@ struct msc_history {
     struct msc_history_step *steps;
     size_t n_steps, max_steps;
     size_t n_improvements;
-    struct msc_history_step last[MSC_HISTORY_LAST]; // newest first, complete
+    struct msc_history_step last[MSC_HISTORY_LAST]; // newest first, without gaps
     size_t n_last;
     // The exact best after 10, 30, 100, ... lines; NaN: none was feasible. The first n_marks have
     // been reached.
@@ -49,23 +49,25 @@ struct msc_history {
     double elapsed_s; // search time at the last line
 };
 
-// max_steps: at least 4. MSC_E_NOMEM.
+// max_steps: at least 4. Fails only with MSC_E_NOMEM.
 enum msc_status msc_history_init(struct msc_history *history, const struct msc_goal *goal,
                                  size_t max_steps);
 // Reads all lines of a record's file, even if `record` holds only its best trials. Trials left out
-// of the record are skipped. MSC_E_NOMEM, MSC_E_IO.
+// of the record are skipped. Fails with MSC_E_NOMEM or MSC_E_IO.
 enum msc_status msc_history_read(struct msc_history *history, const struct msc_record *record,
                                  size_t max_steps);
-// Lines must come in order of their ids. True when the line is an improvement.
+// Adds a line; call in order of ids. Returns true if the line is an improvement.
 bool msc_history_add(struct msc_history *history, const struct msc_record_line *line);
-// The best after `x` lines or seconds, in the first objective's own direction; NaN: none yet.
+// The best value of the first objective after `x` lines or seconds, not negated if maximised; NaN:
+// none yet.
 double msc_history_at(const struct msc_history *history, enum msc_history_axis axis, double x);
-// out [n]: the best at the ends of n equal parts of the trials or the time; NaN: none yet.
+// Fills out [n]: the best value at the end of each of n equal parts of the trials or of the time;
+// NaN: none yet.
 void msc_history_sample(double out[], size_t n, const struct msc_history *history,
                         enum msc_history_axis axis);
 // The number of lines at marks[i]: 10, 30, 100, ...
 int64_t msc_history_mark(size_t i);
-void msc_history_finish(struct msc_history *history); // accepts a zeroed one
+void msc_history_finish(struct msc_history *history); // accepts a zeroed struct
 
 // ---- Downsampled values of all trials ----------------------------------------------------------
 
@@ -79,18 +81,19 @@ struct msc_series_part {
     double sum_y;
 };
 
-// Downsamples as it grows: part i has the points with x in [i, i + 1) * width.
+// A series of points (x, y), downsampled as it grows: part i has the points with x in
+// [i, i + 1) * width.
 struct msc_series {
     struct msc_series_part *parts; // [n_parts]
     size_t n_parts, max_parts;
-    double width; // doubled when more than max_parts would be needed
+    double width; // of a part; doubled when more than max_parts would be needed
 };
 
-// `width` > 0 is the initial width; max_parts is at least 2. MSC_E_NOMEM.
+// `width` > 0 is the initial width; max_parts is at least 2. Fails only with MSC_E_NOMEM.
 enum msc_status msc_series_init(struct msc_series *series, size_t max_parts, double width);
-// x >= 0, in any order. NaN is ignored.
+// Adds a point with x >= 0; points may come in any order. NaN is ignored.
 void msc_series_add(struct msc_series *series, double x, double y);
-void msc_series_finish(struct msc_series *series); // accepts a zeroed one
+void msc_series_finish(struct msc_series *series); // accepts a zeroed struct
 
 MSC_PUBLIC_END
 

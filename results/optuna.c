@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-// optuna.storages.journal._storage.JournalOperation
+// Values of optuna.storages.journal._storage.JournalOperation.
 enum operation {
     CREATE_STUDY = 0,
     SET_STUDY_USER_ATTRIBUTE = 2,
@@ -19,10 +19,10 @@ enum operation {
     CREATE_TRIAL = 4,
 };
 
-// optuna.trial.TrialState
+// Values of optuna.trial.TrialState.
 enum trial_state { STATE_COMPLETE = 1, STATE_PRUNED = 2, STATE_FAIL = 3 };
 
-// optuna.study.StudyDirection
+// Values of optuna.study.StudyDirection.
 enum direction { MINIMIZE = 1, MAXIMIZE = 2 };
 
 enum { CHUNK_BYTES = 1 << 20 };
@@ -120,7 +120,8 @@ static void write_distributions(struct journal *j) {
 
 // ---- Trials -----------------------------------------------------------------------------------
 
-// The format of datetime.isoformat, in UTC. null if the record has no start time.
+// Writes a time in UTC, in the format of Python's datetime.isoformat, or null if the record has no
+// start time.
 static void write_time(struct journal *j, const char *key, double elapsed_s) {
     char text[MSC_CLOCK_TEXT_BYTES];
     double seconds = msc_record_begun_s(j->record) + elapsed_s;
@@ -221,8 +222,8 @@ static void write_user_attributes(struct journal *j, const struct msc_record_lin
     msc_str_char(&j->text, '}');
 }
 
-// Violations of the bounds (> 0: exceeded). Optuna needs all constraints of a trial: if one is
-// unknown, none is written.
+// Writes a constraint for each bound: the amount by which it is exceeded, negative if it is met.
+// Optuna needs all constraints of a trial: if one of them is unknown, none is written.
 static void write_constraints(struct journal *j, const struct msc_outcome *outcome) {
     msc_str_append(&j->text, ",\"system_attrs\":{");
     size_t begin = j->text.length;

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Trials of the first phase. The second has as many; each later one has twice as many as the one
-// before.
+// Number of trials in the first phase. The second phase has as many; each later phase has twice as
+// many as the phase before it.
 #define FIRST_PHASE 32
 #define GIVEN "given"
 #define OTHER "other"
@@ -32,8 +32,8 @@ static struct msc_record_line line_at(const struct replay *r, size_t i) {
     return msc_record_trial(r->options->record, i);
 }
 
-// Lets the agent observe a line. Call it after all lines of the round are noted, so that the agent
-// observes the same as during the search.
+// Lets the agent observe a line. Call this after note_line for all lines of the round, so that the
+// agent observes the same as during the search.
 static enum msc_status tell_line(const struct replay *r, size_t i) {
     const struct msc_record_line line = line_at(r, i);
     if (line.is_assembled) {
@@ -52,7 +52,8 @@ static void note_line(struct replay *r, size_t i) {
     msc_race_note(&r->known, msc_record_race(record), msc_record_goal(record), &line);
 }
 
-// Refuses another version of the agent, which may propose other points.
+// Opens the agent. Fails if the record names another version of the agent, since another version
+// may propose other points.
 static enum msc_status open_replayed_agent(struct replay *r) {
     const struct msc_record *record = r->options->record;
     const cJSON *old = msc_json_get(msc_record_header(record), "agent");
@@ -224,7 +225,7 @@ enum msc_status msc_phases_describe(struct cJSON **out, const struct msc_phases_
 
 #define MAX_ORIGINS 16
 
-// Collects the words of all phases, in order of appearance.
+// Collects the names of origins in all phases, in order of appearance.
 static size_t gather_origins(const char *words[MAX_ORIGINS], const cJSON *phases) {
     size_t n = 0;
     const cJSON *phase = NULL, *item = NULL;

@@ -18,7 +18,7 @@ struct msc_str;
 
 struct msc_phases_options {
     const struct msc_record *record;
-    const struct msc_space *space;    // the environment's space: agents use its costs
+    const struct msc_space *space;    // the environment's space, because agents use its costs
     const struct cJSON *agent_config; // as for msc_search_run
     const char *agent_folder;
 };
@@ -29,7 +29,7 @@ struct msc_phases_options {
 // trials of other records, retries) count as "given". Proposals without an origin count as "other".
 // MSC_E_STATE: the record does not replay.
 enum msc_status msc_phases_describe(struct cJSON **out, const struct msc_phases_options *options);
-// A table, folded to `n_columns` (0: not folded).
+// Writes a table of at most `n_columns` characters a line (0: any width).
 enum msc_status msc_phases_text(struct msc_str *out, const struct cJSON *phases, size_t n_columns);
 
 MSC_PUBLIC_END

@@ -32,9 +32,10 @@ struct msc_plan_choice msc_plan_choice_of_density(const char *label);
 // `graph` may be NULL. *out is owned by the caller.
 enum msc_status msc_plan_layers(struct cJSON **out, const struct msc_record *record,
                                 const uint32_t choices[], const struct msc_graph *graph);
-// The id of the tensor that a task is about, or of the joint in *joint. MSC_NO_ID if there is none.
+// Returns the id of the tensor that a task is about. If the task is about a joint, sets *joint to
+// the joint's id. Both are MSC_NO_ID if the graph has no such tensor or joint.
 int32_t msc_plan_find_tensor(int32_t *joint, const struct msc_graph *graph, const char *task);
-// Counts of each label, most frequent first: "9 x 8, 3 x 4 descent affine".
+// Writes how often each label occurs, most frequent first: "9 x 8, 3 x 4 descent affine".
 enum msc_status msc_plan_summary(char **out, struct msc_arena *arena,
                                  const struct msc_record *record, const uint32_t choices[]);
 

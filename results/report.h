@@ -60,7 +60,8 @@ void msc_report_distilled_text(struct msc_str *out, const struct cJSON *distille
 const char *msc_report_label(const char *name);
 // Appends the report as text for people; it ends with a newline.
 enum msc_status msc_report_text(struct msc_str *out, const struct cJSON *report);
-// Like msc_report_text, but the table is folded to `n_columns` (base/table.h); 0: not folded.
+// Like msc_report_text, but no line of the table is longer than `n_columns` (base/table.h); 0: any
+// width.
 enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *report,
                                        size_t n_columns);
 

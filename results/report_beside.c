@@ -41,8 +41,8 @@ enum msc_status msc_report_open_record(struct msc_record **out, struct cJSON **k
     MSC_TRY(msc_record_open_best(&record, path, n_best + MSC_RECHECK_MOST + 1, log));
     enum msc_status status = msc_kept_load(kept, record, log);
     if (status == MSC_OK && has_front && msc_json_get(*kept, "left_out")) {
-        // Trials that only left-out trials dominate now belong to the front, so the record is read
-        // again.
+        // Trials that were dominated only by left-out trials now belong to the front, so the record
+        // is read again.
         msc_record_close(record);
         cJSON_Delete(*kept);
         *kept = NULL;

@@ -9,7 +9,7 @@
 
 // Copies the members of `from` that `to` lacks.
 static enum msc_status add_lacking(cJSON *to, const cJSON *from) {
-    bool are_objects = cJSON_IsObject(to) && cJSON_IsObject(from); // files may hold anything
+    bool are_objects = cJSON_IsObject(to) && cJSON_IsObject(from); // the file may hold any JSON
     for (const cJSON *item = are_objects ? from->child : NULL; item; item = item->next) {
         if (!msc_json_get(to, item->string)) {
             MSC_TRY(msc_json_add(to, item->string, cJSON_Duplicate(item, true)));
@@ -18,7 +18,7 @@ static enum msc_status add_lacking(cJSON *to, const cJSON *from) {
     return MSC_OK;
 }
 
-// Completes a row with another row of the same trial.
+// Copies what a row lacks from another row of the same trial.
 static enum msc_status complete_row(cJSON *row, const cJSON *other) {
     if (!cJSON_Compare(msc_json_get(row, "id"), msc_json_get(other, "id"), true)) {
         return MSC_OK;

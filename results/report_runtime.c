@@ -40,8 +40,8 @@ static struct measured measured_of(const cJSON *row) {
     };
 }
 
-// "the winner", or another plan that is delivered: "trial 8 (first after rerank)", "... with better
-// weights".
+// The words for the delivered plan: "the winner" or "trial 8 (first after rerank)", either of them
+// followed by " with better weights" if its weights were improved.
 struct subject {
     char text[MSC_REPORT_CELL_BYTES + 48];
 };
@@ -116,7 +116,7 @@ double msc_report__loss_margin(double searched_loss, double noise, double eight_
     return fmax(searched_loss * share, LOSS_FLOOR * eight_loss);
 }
 
-// `eight_loss` NaN: there is no uniform plan of 8 bits.
+// `eight_loss` is NaN if there is no uniform plan of 8 bits.
 static void write_loss(struct msc_str *out, const struct measured *winner, double eight_loss,
                        const char *subject, const char *runtime) {
     double margin = msc_report__loss_margin(winner->searched_loss, winner->noise, eight_loss);
@@ -129,8 +129,8 @@ static void write_loss(struct msc_str *out, const struct measured *winner, doubl
     }
 }
 
-// True if the winner has no smaller file, no loss that is lower by more than the noise, and no
-// latency that is lower by the quartiles.
+// True if the winner's file is not smaller, its loss is not lower by more than the noise, and the
+// quartiles of the latency ratios do not show a lower latency.
 static bool is_not_better(const struct measured *winner, const struct measured *eight) {
     struct msc_quartiles ratio;
     double noise = isnan(winner->noise) ? 0.0 : winner->noise;

@@ -16,7 +16,8 @@ struct msc_str;
 //  - it is not better than the uniform plan of 8 bits: its file is no smaller, its loss is not
 //    lower by more than the noise, and the quartiles of the rounds do not show a lower latency;
 //  - it is better than that plan, but its file is not smaller;
-//  - the float model's outputs in the runtime differ by the same margins from those in the search;
+//  - the float model's outputs in the runtime differ from those in the search by more than the same
+//    margins;
 //  - it is slower than the float model by at least 1 %, and the quartiles of the rounds confirm it.
 // Appends nothing if the report has no `runtime`.
 enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report);

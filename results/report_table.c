@@ -225,7 +225,7 @@ enum msc_status msc_report_table_fill(struct msc_report_table *table, const stru
     return MSC_OK;
 }
 
-// "trial 17, was 3", "uniform 8", "uncompressed".
+// Names a reranked plan: "trial 17, was 3", "uniform 8", "uncompressed".
 void msc_report_name_reranked(char name[MSC_REPORT_CELL_BYTES], const struct cJSON *row) {
     const cJSON *rank = msc_json_get(row, "rank");
     char plan[MSC_REPORT_CELL_BYTES];

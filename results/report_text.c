@@ -168,7 +168,7 @@ static void write_counts(struct msc_str *out, const cJSON *report) {
     }
     msc_str_append(out, before[0] == ',' ? ")" : "");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const cJSON *n = msc_json_get(counts, kinds[i]); // missing if there are none
+        const cJSON *n = msc_json_get(counts, kinds[i]); // NULL if there are none
         if (n && n->valuedouble > 0.0) {
             msc_str_printf(out, ", %.0f %s", n->valuedouble, kinds[i]);
         }

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-// Most values of one event: metrics, the best of each objective, the violation.
+// Maximum number of values in one event: metrics, the best of each objective, the violation.
 enum { MAX_VALUES = MSC_MAX_METRICS + MSC_MAX_OBJECTIVES + 1 };
 
 struct msc_tensorboard {
@@ -30,7 +30,7 @@ struct msc_tensorboard {
 struct past_runs {
     const char *identity; // identity of the record that is written now
     bool is_same;         // the last launch in the files wrote this record
-    size_t n_trials;      // trials in the files that no later launch has dropped
+    size_t n_trials;      // trials in the files, without those that later launches dropped
 };
 
 static enum msc_status take_event(void *payload, const MscTb__Event *event) {
@@ -201,7 +201,7 @@ static enum msc_status write_trial(struct msc_tensorboard *board, const struct m
 
 // ---- Opening ----------------------------------------------------------------------------------
 
-// DIR/NAME for PATH/NAME.jsonl.
+// Names the run's folder: DIR/NAME for the record PATH/NAME.jsonl.
 static enum msc_status name_folder(struct msc_tensorboard *board, const char *folder,
                                    const char *record_path) {
     const char *name = msc_path_name(record_path);

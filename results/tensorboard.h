@@ -15,8 +15,8 @@
 //
 // There are two texts: `config` at the beginning and `result` at the end. Each time a run is
 // opened, a new file begins with the first trial that earlier files lack. The beginning is marked
-// (session_log START), so that TensorBoard drops trials that were cut off the record, and trials of
-// another record of this name.
+// (session_log START), so that TensorBoard drops trials that were cut from the record, and trials
+// of another record of the same name.
 #ifndef MSC_RESULTS_TENSORBOARD_H
 #define MSC_RESULTS_TENSORBOARD_H
 

@@ -15,8 +15,8 @@
 struct figures {
     const struct msc_record *record;
     const struct msc_space *space;
-    int objective, cost; // indices of metrics; cost < 0: none
-    int64_t *front;      // [n_front], by cost
+    int objective, cost; // indices of metrics; cost < 0: there is no cost
+    int64_t *front;      // [n_front] ids of trials, sorted by cost
     size_t n_front;
     struct msc_arena arena;
 };
@@ -51,7 +51,7 @@ static enum msc_status push_number(cJSON *list, double value) {
     return msc_json_push(list, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
 }
 
-// Rounds to more digits than a chart can show.
+// Rounds a value, but keeps more digits than a chart can show.
 static double rounded(double value) {
     if (!isfinite(value) || value == 0.0) {
         return value;

@@ -22,7 +22,7 @@ struct cJSON;
 //                                                 objective and cost if there is one objective;
 //                                                 `summary` is the plan in a line
 //                                                 (results/plan_layers.h); long fronts are thinned
-//   "n_front"                                     points of the whole front
+//   "n_front"                                     number of points of the whole front
 //   "points": {"id", "state", "baseline", "metrics": {name: list}}
 //                                                 trials with a result, without repeats; if there
 //                                                 are more than MSC_FIGURE_POINTS, the first in

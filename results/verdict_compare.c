@@ -9,14 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-// Most records and keys that are listed by name.
+// At most this many records, and at most this many keys, are listed by name.
 #define MOST_TOLD 6
-// Most keys of the configurations that are compared.
+// At most this many keys of the configurations are compared.
 #define MOST_KEYS 60
 
 struct comparison {
     const cJSON *records;
-    const cJSON *best;  // record; NULL: no record has a plan to deploy
+    const cJSON *best;  // the record with the best plan; NULL: no record has a plan to deploy
     const char *metric; // first objective of all records
     bool is_maximised;
     cJSON *verdict, *reasons;
@@ -76,7 +76,7 @@ static bool is_better(const struct comparison *c, double value, double than) {
     return !isnan(value) && (isnan(than) || (c->is_maximised ? value > than : value < than));
 }
 
-// The first record wins a tie.
+// Finds the record with the best plan. The first record wins a tie.
 static void find_best(struct comparison *c) {
     const cJSON *record = NULL;
     double best = NAN;

@@ -16,7 +16,7 @@ struct msc_verdict__state {
     bool is_maximised;
     int n_objectives;
     double n_front;   // number of plans on the front
-    bool is_relative; // distill_loss is relative to the mean square of the outputs
+    bool is_relative; // true: distill_loss is relative to the mean square of the outputs
     cJSON *reasons;
     struct msc_str text; // the sentence being written
 };
@@ -28,11 +28,11 @@ double msc_verdict__number(const cJSON *object, const char *key); // NaN: not av
 double msc_verdict__metric(const cJSON *row, const char *metric); // NaN: not available
 bool msc_verdict__is_in_state(const cJSON *row, enum msc_trial_state state);
 
-// "trial 17", "uniform 8".
+// Writes a plan's name: "trial 17", "uniform 8".
 void msc_verdict__write_plan(struct msc_str *out, const cJSON *row);
 // Writes a number with four significant digits; integers get no fraction.
 void msc_verdict__write_number(struct msc_str *out, double value);
-// "size_ratio at most 0.2, macs_ratio at most 0.4"
+// Writes the bounds: "size_ratio at most 0.2, macs_ratio at most 0.4".
 void msc_verdict__write_bounds(struct msc_str *out, const cJSON *report);
 bool msc_verdict__is_broken(const cJSON *report, const cJSON *row); // true if a bound is broken
 // Lists each broken bound: "size_ratio is 0.24, but must be at most 0.2".

@@ -22,7 +22,8 @@
 // outputs' size.
 #define FAR_LOSS 0.1
 
-// "Of the best trials, measured again as exported models, it is first by latency_us."
+// Adds a reason such as "Of the best trials, measured again as exported models, it is first by
+// latency_us."
 static enum msc_status add_rank(struct msc_verdict__state *v) {
     msc_str_append(&v->text,
                    "Of the best trials, measured again as exported models, it is first by ");
@@ -37,8 +38,8 @@ static enum msc_status add_rank(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
-// "It has the least distill_loss, 0.0001, of the 7 trials that meet the bounds (size_ratio at most
-// 0.2)."
+// Adds a reason such as "It has the least distill_loss, 0.0001, of the 7 trials that meet the
+// bounds (size_ratio at most 0.2)."
 static enum msc_status add_standing(struct msc_verdict__state *v) {
     double n = msc_verdict__number(msc_verdict__get(v->report, "counts"), "complete");
     bool has_bounds = cJSON_GetArraySize(msc_verdict__get(v->report, "bounds")) > 0;
@@ -65,7 +66,8 @@ static enum msc_status add_standing(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
-// For several objectives: "The front has 5 plans, which trade distill_loss for size_ratio."
+// For several objectives, adds a reason such as "The front has 5 plans, which trade distill_loss
+// for size_ratio."
 static enum msc_status add_front(struct msc_verdict__state *v) {
     const cJSON *objectives = msc_verdict__get(v->report, "objectives");
     if (v->n_objectives < 2 || !(v->n_front > 1.0)) {
@@ -166,7 +168,7 @@ static enum msc_status add_uniform_plans(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
-// Metrics relative to the uncompressed model, with the words for each.
+// Metrics relative to the uncompressed model, with the words that describe each of them.
 static const struct {
     const char *metric, *words;
 } ratios[] = {
@@ -201,7 +203,7 @@ static enum msc_status add_savings(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
-// True if validation samples, which the search does not use, are possible but were not given.
+// True if a search with a dataset has no validation samples (samples that a search does not use).
 static bool lacks_validation(const struct msc_verdict__state *v) {
     const cJSON *dataset = msc_verdict__get(v->config, "dataset");
     return msc_verdict__get(v->report, "end") && dataset &&

@@ -26,7 +26,7 @@
 struct msc_distiller_job {
     const struct msc_tensor *weight; // must have elements
     const struct msc_slot *slot;     // a use of the weight
-    const struct msc_quant *now;     // in the plan; the result keeps bits and scale layout
+    const struct msc_quant *now; // quantisation in the plan; the result keeps its bits and layout
     const struct msc_moment *moment; // of the weight's inputs under the plan
     const struct msc_target *target; // NULL: none
     const double *ridges;            // [n_ridges], each > 0
@@ -36,7 +36,7 @@ struct msc_distiller_job {
     int n_threads;
 };
 
-// Can the distiller improve a weight with this quantisation? Integers of at most 8 bits.
+// Can the distiller improve a weight with this quantisation? It takes integers of at most 8 bits.
 bool msc_distiller_takes(const struct msc_quant *quant);
 
 // Fills out [n_ridges] with a result for each ridge; each is owned by the caller

@@ -13,8 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Call before anything else: from now on the library does not use its own threads, in the whole
-// process.
+// Stops the library from using threads of its own, for the whole process. Call this first.
 void msc_linear_algebra_begin(void);
 // The library, its version and its kernels: "openblas-0.3.21 Cooperlake".
 const char *msc_linear_algebra_name(char out[], size_t n_bytes);

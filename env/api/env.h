@@ -23,9 +23,9 @@
 MSC_PUBLIC_BEGIN
 
 // The version of the binary interface between the program and an environment in a shared library.
-// MSC_AGENT_ABI is the same for agents. MSC_ENV_ABI covers:
+// MSC_AGENT_ABI is its counterpart for agents. MSC_ENV_ABI covers:
 //   Layout: the definition (msc_env_def), the structs passed to its functions (msc_env_host,
-//     msc_evaluation) with the structs of env/api/space.h and env/api/trial.h in them, msc_param,
+//     msc_evaluation), the structs of env/api/space.h and env/api/trial.h in them, msc_param,
 //     msc_hash, and the values of their enumerations and limits (MSC_MAX_METRICS).
 //   Contract: when each of the definition's functions is called, and who owns what.
 //   Functions: those declared in env/api/ and in the installed headers of base/.
@@ -54,11 +54,13 @@ struct msc_env_host {
     const struct msc_dataset *dataset;    // calibration samples
     const struct msc_dataset *validation; // held-out samples, or NULL
     struct msc_backend *backend;
-    int n_threads;                   // for evaluation; at most those of the backend
+    int n_threads;                   // threads for evaluation; at most as many as the backend has
     uint64_t memory_bytes;           // memory limit of the process (msc_evaluator_options)
-    const struct msc_strategy *base; // edits found by earlier entries, or NULL
-    const char *parameters_path;     // RECORD.params: calibrated parameters to keep, or NULL
-    // The parameters' file must exist, else MSC_E_STATE: the record was made under other numerics.
+    const struct msc_strategy *base; // edits of earlier pipeline entries, or NULL
+    // RECORD.params, the file that keeps calibrated parameters; or NULL
+    const char *parameters_path;
+    // The file at parameters_path must exist, else the environment fails with MSC_E_STATE: the
+    // parameters cannot be computed again with equal results.
     bool parameters_required;
     // The configuration's folder: paths are relative to it, and programs run in it. NULL: the
     // current folder.
@@ -74,7 +76,7 @@ enum {
 };
 
 // What the choices of an environment decide. If a task decides channels or single weights, the
-// labels of its choices are densities. If it decides bits, they are numbers of bits.
+// labels of its choices are densities. If a task decides bits, the labels are numbers of bits.
 enum {
     MSC_ENV_DECIDES_CHANNELS = 1 << 0,
     MSC_ENV_DECIDES_BITS = 1 << 1,
@@ -89,23 +91,23 @@ struct msc_evaluation {
     // Optional: called once for each trial when it is done, in any order, one call at a time.
     void (*finished)(void *payload, size_t index);
     void *payload;
-    // [n], set by the core: the loss above which a trial may be stopped. It is the proposal's
-    // bound, or +inf if bounds do not apply to the goal.
+    // [n], set by the core: the loss above which each trial may be stopped. It is the bound of the
+    // trial's proposal, or +inf if the goal does not allow bounds.
     const double *bounds;
 };
 
-// Batches of an environment whose metrics are means over batches of samples.
+// How an environment whose metrics are means over samples divides its samples into batches.
 struct msc_env_batches {
     size_t n;       // number of batches; 0: trials can only be measured completely
-    size_t n_terms; // doubles per trial for the contributions of its batches
+    size_t n_terms; // terms (doubles) of a trial: the contributions of its batches to sums
     // If n_sums is not 0, terms are [n_sums][n]: each sum has one term for each batch. If n_sums is
-    // 0, only the environment knows their order.
+    // 0, only the environment knows the order of the terms.
     size_t n_sums;
 };
 
 enum msc_part_kind {
-    // The next batches of trials whose earlier parts were evaluated here. The terms of the earlier
-    // parts are filled, and the outcome says how far the trial got.
+    // The next batches of trials whose earlier parts were evaluated in this process. The terms of
+    // the earlier parts are filled, and the outcome has the result so far.
     MSC_PART_NEXT,
     // Batches on their own, for a caller that sums terms elsewhere. Terms of batches before `first`
     // are 0, and a bound applies to the loss of these batches only. A trial that does not reach the
@@ -119,7 +121,7 @@ enum msc_part_kind {
 // Result of a trial that was measured elsewhere.
 struct msc_part_found {
     size_t n_batches;           // leading batches of the part whose terms are known
-    enum msc_trial_cause cause; // why the others are missing; MSC_CAUSE_NONE: none are
+    enum msc_trial_cause cause; // why the other terms are missing; MSC_CAUSE_NONE: none is missing
     const char *reason;
     uint64_t time_us;
     double reuse_ratio;
@@ -134,17 +136,17 @@ struct msc_env_part {
     const struct msc_part_found *found; // [e->n] for MSC_PART_FOLD
 };
 
-// What to measure again for a report.
+// What to measure again for a report, as bits of a set.
 enum {
     MSC_REEVALUATE_VALIDATION = 1 << 0, // metrics on the validation samples
     MSC_REEVALUATE_NOISE = 1 << 1,      // how much rounding noise changes the loss
     MSC_REEVALUATE_ALONE = 1 << 2,      // sum of the losses with one choice applied at a time
     MSC_REEVALUATE_ALL = 7,
-    // Not for reports: "memory_bytes", the least host memory_bytes in which trials can be
-    // evaluated.
+    // Not for reports: adds "memory_bytes", the least memory_bytes of the host with which trials
+    // can be evaluated.
     MSC_REEVALUATE_MEMORY = 1 << 3,
-    // Not for reports: "effort": {"noise", "alone", "validation"}, the cost of the measurements
-    // above, in evaluations of one point without reuse.
+    // Not for reports: adds "effort": {"noise", "alone", "validation"}, the cost of the
+    // measurements above, in evaluations of one point without reuse.
     MSC_REEVALUATE_EFFORT = 1 << 4,
 };
 
@@ -200,8 +202,8 @@ struct msc_env_def {
                                   struct cJSON **out);
     // Optional: hash of everything that results depend on, except the parameters.
     struct msc_hash (*identity)(const struct msc_env *env);
-    // Optional: hash members for the record's header ("graph", "weights", "dataset",
-    // "params_hash").
+    // Optional: adds members with hashes ("graph", "weights", "dataset", "params_hash") to the
+    // record's header.
     enum msc_status (*describe)(const struct msc_env *env, struct cJSON *object);
     // Optional: saves the state that changes during a search as JSON and restores it, for the gym
     // view.

@@ -21,15 +21,16 @@ struct msc_library_form {
     unsigned abi;                             // the only supported value
     size_t name, summary, params, state_size; // offsets of these members
     const struct msc_library_function *functions;
-    const char *const *together; // must be all present or all absent; ends in NULL; may be NULL
+    // names of functions that must be all present or all absent, then NULL; may be NULL
+    const char *const *together;
 };
 
 // Opens the library at `path`, relative to `folder` (NULL: the current one); the system's library
 // path is not searched. *library is owned by the caller (msc_library_close). *definition is the
 // definition that the library exports, valid until msc_library_close; all strings, numbers and
 // pointers in it and in its parameter table were checked. MSC_E_NOT_FOUND: no such file.
-// MSC_E_UNSUPPORTED: another ABI. MSC_E_FORMAT: not a shared library, the symbol is missing, it
-// uses functions that this program lacks, or the definition is invalid.
+// MSC_E_UNSUPPORTED: another ABI. MSC_E_FORMAT: the file is not a shared library, does not export
+// the symbol or uses functions that this program lacks; or the definition is invalid.
 enum msc_status msc_library_open(void **library, const void **definition, const char *path,
                                  const char *folder, const struct msc_library_form *form);
 void msc_library_close(void *library); // accepts NULL

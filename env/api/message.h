@@ -7,7 +7,7 @@
 
 struct msc_str;
 
-// Each appends one value without newline.
+// Each function appends one JSON value without a newline.
 void msc_message_write_choices(struct msc_str *out, const uint32_t values[], size_t n);
 void msc_message_write_space(struct msc_str *out, const struct msc_space *space);
 void msc_message_write_goal(struct msc_str *out, const struct msc_space *space,

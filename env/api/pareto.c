@@ -12,7 +12,7 @@ struct sorting {
     const struct msc_outcome *const *outcomes;
     size_t n_objectives;
     size_t *order;    // feasible outcomes in lexicographic order
-    size_t *previous; // by outcome: the member added to its front before it, or SIZE_MAX
+    size_t *previous; // by outcome: the previous member of its front, or SIZE_MAX
     size_t *last;     // by front: the member added last
 };
 
@@ -76,7 +76,7 @@ void msc_pareto_rank_with(size_t ranks[], size_t scratch[],
     sort_order(&s, n_feasible);
     for (size_t i = 0; i < n_feasible; i++) {
         size_t candidate = s.order[i];
-        // If a front dominates the candidate, so do all fronts before it: bisect.
+        // If a front dominates the candidate, so do all fronts before that front: bisect.
         size_t low = 0;
         size_t high = n_fronts;
         while (low < high) {

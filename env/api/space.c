@@ -38,7 +38,8 @@ double msc_cost_value(const struct msc_cost *cost, const uint32_t choices[]) {
 }
 
 // Multiplies the interval [*low, *high] by [factor_low, factor_high]. If all numbers have the same
-// sign, each end is a single product in the order of msc_cost_value, so that the bits agree.
+// sign, each end is a single product. Its factors are multiplied in the order of msc_cost_value, so
+// the bits are the same.
 static void interval_multiply(double *low, double *high, double factor_low, double factor_high) {
     double a = *low * factor_low;
     double b = *low * factor_high;
@@ -84,8 +85,8 @@ void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
     }
 }
 
-// The end of a factor's range at which a term is extreme: +1 the greatest, -1 the least, 0 if
-// neither is because signs are mixed.
+// Returns +1 if the term is extreme at the greatest values of its factors, -1 if at the least, and
+// 0 if at neither because the signs are mixed.
 static int wanted_end(const struct msc_space *space, const struct msc_cost_term *term,
                       bool want_max) {
     int direction = (term->scale >= 0.0) == want_max ? 1 : -1;
@@ -123,8 +124,9 @@ static bool term_accepts(const struct msc_space *space, const struct msc_cost_te
 
 // The terms of each task; a term that contains a task twice is listed twice.
 struct uses {
-    size_t *ends;  // [n_tasks], end of a task's range in `terms`; the next task's range begins here
-    size_t *terms; // by task, in the cost's order
+    // [n_tasks], end of a task's range in `terms`; the next task's range begins there
+    size_t *ends;
+    size_t *terms; // indices of terms, grouped by task, in the cost's order
 };
 
 static void finish_uses(struct uses *uses) {
@@ -147,7 +149,7 @@ static bool list_uses(struct uses *uses, const struct msc_space *space,
         return false;
     }
     for (size_t t = 0; t < space->n_tasks; t++) {
-        uses->ends[t + 1] += uses->ends[t]; // the begin of the next task's range
+        uses->ends[t + 1] += uses->ends[t]; // the start of the next task's range
     }
     for (size_t i = 0; i < cost->n_terms; i++) {
         for (uint32_t j = 0; j < cost->terms[i].n_factors; j++) {

@@ -1,6 +1,6 @@
 // The search space: an ordered list of tasks, each with a finite list of choices, and the exact
 // costs of every combination. An agent sees nothing else. The space is plain data, owned by the
-// environment and constant from its init to its finish.
+// environment and constant from the environment's init to its finish.
 //
 // A point of the space is `uint32_t choices[n_tasks]`, one choice index for each task.
 //
@@ -26,8 +26,9 @@ struct msc_task {
     const char *name;          // stable and unique, such as "conv1/weight"
     uint32_t n_choices;        // at least 1
     const char *const *labels; // [n_choices], such as "8", "6 mse"
-    // Choice indices from the most expensive to the cheapest: by cost, then by range scale nearest
-    // 1, then by order in the configuration. [n_choices]
+    // Choice indices from the most expensive to the cheapest. Among equal costs, the choice whose
+    // range scale is nearer to 1 comes first; then the order in the configuration decides.
+    // [n_choices]
     const uint32_t *most_expensive_first;
     const double *features; // [n_features], for agents to condition on
     // [n_choices, n_choice_features], features of each choice; NaN: unknown or not applicable.
@@ -54,15 +55,15 @@ struct msc_cost {
 
 struct msc_metric {
     const char *name;  // "distill_loss", "size_bytes", ...
-    const char *unit;  // "bytes", "" for ratios; may be NULL, which is ""
+    const char *unit;  // "bytes", "" for ratios; NULL means ""
     const char *help;  // what it measures, in one line; may be NULL
     bool is_maximised; // greater is better
-    bool is_exact;     // known without a run: an entry of `costs` has this name
+    bool is_exact;     // known without a run: one of the space's `costs` has this name
     bool is_measured;  // measured outside the program: the value may differ next time
 };
 
-// A plan to begin with: a uniform plan with the label of its choice, or another plan whose label
-// begins with "the ".
+// A plan to begin with. If the plan is uniform, its label is the label of the choice that all tasks
+// take. The labels of other plans begin with "the ".
 struct msc_baseline {
     const char *label;
     const uint32_t *choices; // [n_tasks]
@@ -76,7 +77,7 @@ struct msc_space {
     size_t n_choice_features;
     const char *const *choice_feature_names; // [n_choice_features], "bits", "weight_error", ...
     size_t n_metrics;
-    const struct msc_metric *metrics; // order of `msc_outcome.metrics`
+    const struct msc_metric *metrics; // in the order of `msc_outcome.metrics`
     size_t n_costs;
     const struct msc_cost *costs;
     size_t n_baselines;
@@ -92,14 +93,14 @@ double msc_cost_value(const struct msc_cost *cost, const uint32_t choices[]);
 // The least and the greatest value of any point. The result is exact if each task's choices have
 // the same order in all of the task's terms (always true for bits). Otherwise the result is an
 // outer bound and *is_exact is false. If exact, `choices` [n_tasks] (may be NULL) receives a point
-// that attains it.
+// that attains the value.
 double msc_cost_min(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
 double msc_cost_max(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
-// An outer bound on the cost of all points with these first `n_fixed` choices; other choices are
-// not read. The bound narrows as more choices are fixed. If all are fixed, it equals the value up
-// to rounding.
+// An outer bound on the cost of all points that begin with the first `n_fixed` of `choices`; the
+// other choices are not read. The bound narrows as more choices are fixed. If all are fixed, it
+// equals the value up to rounding.
 void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
                     const uint32_t choices[], size_t n_fixed, double *low, double *high);
 // The word to print before a baseline's label: "uniform " or "".

@@ -220,7 +220,7 @@ static enum msc_status check_lists(const struct msc_space *space) {
 
 enum msc_status msc_space_check(const struct msc_space *space) {
     if (!space) {
-        return MSC_FAIL(MSC_E_INVALID, "it has no space");
+        return MSC_FAIL(MSC_E_INVALID, "the space is NULL");
     }
     if (space->n_tasks == 0 || space->n_tasks > UINT32_MAX) {
         return MSC_FAIL(MSC_E_INVALID, "the space has %zu tasks, expected at least 1",

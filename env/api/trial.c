@@ -255,7 +255,7 @@ enum msc_status msc_goal_check(const struct msc_goal *goal, const struct msc_spa
     return MSC_OK;
 }
 
-// 0 feasible, 1 infeasible, 2 can never win.
+// 0: feasible; 1: infeasible; 2: pruned or failed, which can never win.
 static int outcome_class(const struct msc_outcome *outcome) {
     static const int classes[MSC_TRIAL_STATE_COUNT] = {
         [MSC_TRIAL_COMPLETE] = 0,

@@ -23,7 +23,8 @@ MSC_PUBLIC_BEGIN
 struct msc_proposal {
     uint32_t *choices; // [n_tasks], written by the agent in ask; read-only elsewhere
     int64_t parent;    // id of the trial that this one changes, or -1
-    double bound;      // the trial may be stopped if its loss is certain to exceed it; +inf: never
+    // the trial may be stopped if its loss is certain to exceed `bound`; +inf: never
+    double bound;
     // Measure the point even if its exact costs break a bound of the search, because the agent
     // needs the loss. The core clears `probe` before ask and sets it for baselines.
     bool probe;
@@ -48,7 +49,7 @@ static inline bool msc_trial_state_is_result(enum msc_trial_state state) {
 
 enum msc_trial_cause {
     MSC_CAUSE_NONE,
-    MSC_CAUSE_TRIAL,       // the trial itself: NaN, a crash of its own
+    MSC_CAUSE_TRIAL,       // the trial itself, for example NaN or a crash
     MSC_CAUSE_ENVIRONMENT, // memory, device, time limit: may succeed if repeated
 };
 
@@ -60,7 +61,7 @@ enum msc_trial_cause {
 // The result of a trial.
 struct msc_outcome {
     enum msc_trial_state state;
-    enum msc_trial_cause cause; // of a failure
+    enum msc_trial_cause cause; // why a FAILED trial failed
     double *metrics;            // [n_metrics], by index in msc_space.metrics; NaN: not measured
     // Smaller is better: maximised objectives are negated.
     double objectives[MSC_MAX_OBJECTIVES];
@@ -114,8 +115,8 @@ void msc_outcome_fail(struct msc_outcome *outcome, enum msc_trial_cause cause, c
                       ...) MSC_PRINTF(3, 4);
 void msc_outcome_prune(struct msc_outcome *outcome, const char *format, ...) MSC_PRINTF(2, 3);
 
-// Violation = sum over bounds of max(0, overshoot) / |limit| (limit 0: overshoot itself), over the
-// metrics that are not NaN.
+// Violation: the sum over bounds of max(0, overshoot) / |limit|, or of the overshoot itself if the
+// limit is 0. Metrics that are NaN are skipped.
 double msc_goal_violation(const struct msc_goal *goal, const double metrics[]);
 // The violation of a point, computed from its exact costs only.
 double msc_goal_exact_violation(const struct msc_goal *goal, const struct msc_space *space,
@@ -129,7 +130,8 @@ void msc_goal_judge(const struct msc_goal *goal, const struct msc_space *space,
 // evaluated as if they had no bound.
 bool msc_goal_takes_bound(const struct msc_goal *goal, const struct msc_space *space);
 // True for a PRUNED trial that was eliminated early by a race (docs/agents.md), not stopped at its
-// own bound. Its metric is the loss so far; its objective is an estimate of the full loss.
+// own bound. The metric of its objective is the loss so far; the objective itself is an estimate of
+// the full loss.
 bool msc_goal_is_estimate(const struct msc_goal *goal, const struct msc_trial *trial);
 // The outcome that an agent should learn from. For a trial that was eliminated early, the estimate
 // counts as measured, unless a bounded metric was not measured. Otherwise the trial's own outcome
@@ -142,7 +144,8 @@ enum msc_status msc_goal_check(const struct msc_goal *goal, const struct msc_spa
 // Total order for one objective: < 0 if a is better. Feasible trials are first, by objective 0;
 // then infeasible ones, by violation; then pruned and failed ones. Ties are broken by the lower id.
 int msc_trial_compare(const struct msc_trial *a, const struct msc_trial *b);
-// `covers`: a is at least as good as b in all n objectives. `dominates`: it is also better in one.
+// `covers`: a is at least as good as b in all n objectives. `dominates`: a is also better in at
+// least one of them.
 bool msc_outcome_covers(const struct msc_outcome *a, const struct msc_outcome *b, size_t n);
 bool msc_outcome_dominates(const struct msc_outcome *a, const struct msc_outcome *b, size_t n);
 // Fills ranks [n] with the Pareto rank (0 = front) of feasible complete outcomes, and SIZE_MAX for

@@ -246,7 +246,7 @@ static enum msc_status load_channels(void *payload, const struct msc_array_list 
     return msc_pruner_load(channels->pruner, list);
 }
 
-// Creates quantizer, loss and pruner, which share the quantizer's sites, then the edits of both.
+// Creates quantizer, loss and pruner, which share the quantizer's sites; then creates the edits.
 static enum msc_status make_tools(struct msc_env *env, struct msc_combined *j) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_quantize *z = &j->bits;

@@ -24,7 +24,7 @@ struct msc_combined {
 };
 
 extern const struct msc_env_metric msc_combined_metrics[];
-// The environment's `metric`.
+// The function `metric` of the environment's definition.
 const struct msc_metric *msc_combined__metric(size_t index);
 
 // Argument of the `cost` functions of msc_combined_metrics.

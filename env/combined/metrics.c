@@ -1,9 +1,9 @@
-// The metrics of the combined environment. Costs are products of the units that the groups along an
-// axis keep and of bits. A packed weight is not such a product if its last byte is not full, or if
-// the target's file stores few elements in a wider type (graph/packing.h). Each pair of cuts at
-// which such a weight differs from the product gets its own term, so that costs are exact. A weight
-// with channels of more than two groups has no such terms; its size is approximated in proportion
-// to its elements.
+// The metrics of the combined environment. An exact cost is a sum of products of numbers of kept
+// units and of bits. The size of a packed weight is not such a product if its last byte is not
+// full, or if the target's file stores few elements in a wider type (graph/packing.h). Each pair of
+// cuts at which the size differs from the product gets its own term, so that costs are exact. A
+// weight with channels of more than two groups does not get such terms; its size is approximated in
+// proportion to its elements.
 #include "base/alloc.h"
 #include "env/combined/internal.h"
 #include "graph/cost.h"
@@ -19,7 +19,7 @@ struct product {
     struct msc_metric_cost *out;
     const struct msc_combined_costing *c;
     double scale;
-    size_t n; // factors of bits
+    size_t n; // number of factors of bits
     uint32_t tasks[2];
     const double *by_choice[2];
 };
@@ -162,7 +162,8 @@ static double packed_bytes(const struct msc_quantize_inputs *in, const struct ms
                : ceil(n * quant->bits / 8);
 }
 
-// Adds a term for a pair of cuts: the packed bytes minus those in proportion to the elements.
+// Adds a term for a pair of cuts: the packed bytes minus the bytes that are proportional to the
+// elements.
 static enum msc_status add_cut(struct product *p, const struct elements *e, const struct rates *r,
                                const uint32_t cuts[2]) {
     const struct msc_prune_factors *f = &p->c->factors;
@@ -190,7 +191,7 @@ static enum msc_status add_cut(struct product *p, const struct elements *e, cons
         bool is_packed = r->quants[i] && r->quants[i]->type == MSC_DTYPE_NONE;
         double share = r->element[i] * left;
         more[i] = is_packed ? packed_bytes(p->c->in, r->quants[i], left) - share : 0;
-        more[i] = fabs(more[i]) > 1e-6 ? more[i] : 0; // rounding, if the rate is inexact
+        more[i] = fabs(more[i]) > 1e-6 ? more[i] : 0; // treat differences from rounding as 0
         differs = differs || more[i] != 0;
     }
     if (!differs) {
@@ -241,7 +242,7 @@ static enum msc_status add_weight(struct msc_metric_cost *out, const struct msc_
     return add_product(&p, rates.axis >= 0 ? &of : NULL);
 }
 
-// Adds each weight of a site once, found by the slots that read it.
+// Adds the size of each weight that a site quantises, once even if several slots read the weight.
 static enum msc_status add_weights(struct msc_metric_cost *out,
                                    const struct msc_combined_costing *c, bool counted[]) {
     const struct msc_graph *g = c->in->host->graph;
@@ -266,7 +267,7 @@ static enum msc_status add_tensor(struct msc_metric_cost *out, const struct msc_
     return add_product(&p, &of);
 }
 
-// Rounded biases have a scale for each output channel.
+// Adds the scales of rounded biases: one for each output channel.
 static enum msc_status add_bias_steps(struct msc_metric_cost *out,
                                       const struct msc_combined_costing *c) {
     const struct msc_sites *sites = msc_quantizer_sites(c->in->quantizer);
@@ -281,8 +282,8 @@ static enum msc_status add_bias_steps(struct msc_metric_cost *out,
     return MSC_OK;
 }
 
-// Size of the model as written to a file: tensors that are constant only for given lengths do not
-// count.
+// Size of the model as written to a file. Tensors that are constant only for given values of
+// symbolic dimensions are not counted.
 static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_combined_costing *c = of;
     const struct msc_graph *g = c->in->host->graph;

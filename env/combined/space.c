@@ -63,7 +63,8 @@ static enum msc_status join_choice_features(struct msc_task *out, const struct m
     return MSC_OK;
 }
 
-// A group has the name of a weight whose bits are also a task, so its task gets a name of its own.
+// A group has the same name as a weight. If the weight's bits are also a task, the group's task
+// needs another name.
 static enum msc_status name_task(struct msc_task *task, struct msc_arena *arena) {
     task->name = msc_arena_printf(arena, "%s channels", task->name);
     return MSC_ALLOCATED(task->name);

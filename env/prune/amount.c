@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-// An axis of a tensor with channels.
+// An axis of a tensor that has channels of a group.
 struct counted_axis {
     int32_t group;
     int axis;
@@ -22,7 +22,7 @@ struct counted_axis {
 struct msc_prune_counter {
     const struct msc_graph *g;
     const struct msc_channels *channels;
-    int32_t *first; // [n_tensors + 1], begin of each tensor's range in `axes`
+    int32_t *first; // [n_tensors + 1], start of each tensor's range in `axes`
     struct counted_axis *axes;
     int64_t (*dims)[MSC_MAX_DIMS]; // [n_tensors], lengths at n_kept; a symbol counts as 1
     int64_t (*rest)[MSC_MAX_DIMS]; // [n_tensors], the part of the lengths outside all groups
@@ -42,7 +42,8 @@ static enum msc_status list_axes(struct msc_prune_counter *c, struct msc_arena *
     c->axes = msc_arena_array(arena, (size_t)n + 1, sizeof(c->axes[0]));
     c->first = msc_arena_array(arena, (size_t)n_tensors + 2, sizeof(c->first[0]));
     MSC_TRY(MSC_ALLOCATED(c->axes && c->first));
-    // Counts are stored two places ahead; filling below shifts the begins to their final places.
+    // Stores the count of tensor t at first[t + 2], so that filling `axes` shifts the starts into
+    // place.
     for (int32_t g = 0; g < c->channels->n_groups; g++) {
         const struct msc_channel_group *group = &c->channels->groups[g];
         for (int32_t i = 0; i < group->n_axes; i++) {
@@ -288,8 +289,8 @@ static enum msc_status count_bytes(struct msc_prune_amount *out, struct msc_prun
     return check_amount(out, c, whole, "bytes", arena);
 }
 
-// MACs of a joint's product for one sample, by the shapes of the plan. The chunks of a sequence are
-// equal, so the first one is counted for all of them.
+// MACs of a joint's product for one sample, with the shapes of the plan. The chunks of a sequence
+// are equal, so the first one is counted for all of them.
 static double bound_macs(const struct msc_prune_inputs *in, const char *name, int product) {
     const struct msc_graph *g = in->plan->graph;
     struct msc_product products[2];

@@ -24,7 +24,8 @@ struct msc_prune_amount {
 
 struct msc_prune_space {
     struct msc_space space;
-    int32_t *part_of_task;                 // [n_tasks], part of the pruner
+    // [n_tasks], index of the pruner's part that the task decides
+    int32_t *part_of_task;
     double references[MSC_MAX_METRICS];    // the float model's values
     struct msc_prune_amount n_bytes, macs; // bytes of weights; multiply-accumulates for one sample
 };
@@ -72,14 +73,14 @@ struct msc_prune_env {
      .type = MSC_PARAM_BOOL, \
      .number = 1}, \
     {.name = "ridge", \
-     .help = "pull of repaired weights to their old values, relative to the inputs' mean square; less fits closer", \
+     .help = "pull of repaired weights to their old values, relative to the inputs' mean square; smaller values fit closer", \
      .offset = MSC_PRUNE_FIELD(base, ridge), \
      .type = MSC_PARAM_F64, \
      .number = 1e-3, \
      .min = 1e-9, \
      .max = 1e3}, \
     {.name = "rows", \
-     .help = "input positions sampled per weight for second moments; more are more exact and slower", \
+     .help = "input positions sampled per weight for second moments; more positions are more exact but slower", \
      .offset = MSC_PRUNE_FIELD(base, n_rows), \
      .type = MSC_PARAM_I64, \
      .number = 32768, \
@@ -110,7 +111,7 @@ struct msc_prune_env {
 
 extern const struct msc_param msc_prune_env__params[];
 extern const struct msc_env_metric msc_prune_metrics[];
-// The environment's `metric`.
+// The function `metric` of the environment's definition.
 const struct msc_metric *msc_prune_env__metric(size_t index);
 
 struct msc_prune_counter;
@@ -119,8 +120,8 @@ struct msc_prune_counter;
 struct msc_prune_costing {
     const struct msc_pruner *pruner;
     const struct msc_prune_space *space;
-    struct msc_prune_counter *counter;  // of elements; NULL: no weight is sparse
-    const struct msc_whole_cost *whole; // reference of ratios; NULL: the space's own
+    struct msc_prune_counter *counter;  // counts elements; NULL: no weight is sparse
+    const struct msc_whole_cost *whole; // the float model's cost for ratios; NULL: as in `space`
 };
 
 enum msc_status msc_prune_env__complete(cJSON *config);
@@ -143,7 +144,7 @@ struct msc_prune_inputs {
     const struct msc_graph *graph;
     const struct msc_pruner *pruner;
     const struct msc_pruner_options *options;
-    const struct msc_plan *plan; // the outline, with bound shapes
+    const struct msc_plan *plan; // an outline (msc_evaluator_outline) with bound shapes
     double n_samples;            // samples that the plan computes at once
     const struct msc_metrics *metrics;
     const struct msc_whole_cost *whole; // cost of the whole model; NULL: the graph is whole

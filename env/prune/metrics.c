@@ -93,7 +93,7 @@ enum msc_status msc_prune_env__add_amount(struct msc_metric_cost *out,
 
 // ---- Sparse weights ---------------------------------------------------------------------------
 
-// The change of a weight's size by the choices of its task, per element.
+// The change of a weight's size per element, for each choice of its task.
 struct saving {
     struct msc_metric_cost *out;
     const struct msc_prune_factors *factors;

@@ -56,7 +56,7 @@ static int32_t find_dominating(const struct msc_quantizer *q, size_t choice, boo
     return MSC_NO_ID;
 }
 
-// Whether rules allow the choice for any searched tensor of that kind.
+// Whether rules allow the choice for at least one searched tensor of that kind.
 static bool is_open(const struct msc_quantizer *q, size_t choice, bool is_weight) {
     const struct msc_sites *sites = msc_quantizer_sites(q);
     for (int32_t i = 0; i < sites->n_sites; i++) {
@@ -172,7 +172,8 @@ static enum msc_status fill_strategy(struct msc_strategy *s, const struct msc_en
         if (!msc_quantizer_is_included(z->quantizer, i) || choice == MSC_NO_ID) {
             continue;
         }
-        // A float choice removes the edits of earlier strategies.
+        // If the choice is float, `made` stays empty, which removes the edits of earlier
+        // strategies.
         struct msc_strategy_choice made = {.label = ""};
         struct msc_strategy_origin origin;
         made.quant = msc_quantizer_quant(z->quantizer, i, choice);

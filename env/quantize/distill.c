@@ -42,8 +42,8 @@ struct distilling {
     const struct msc_quantize_distill_options *options;
     struct msc_quantize_distilled *out;
     struct msc_dataset *fit_samples, *held_samples;
-    struct msc_distill *fit, *held; // only the evaluator of `fit` is used
-    // These identify other edits by address, so candidates must not move until the end.
+    struct msc_distill *fit, *held; // `fit` is used only for its evaluator
+    // Bias edits identify other edits by address, so candidates must not move until the end.
     struct msc_bias_edits *bias_edits;
     const struct msc_edit **before; // [n_slots], the plan to improve
     struct attempt attempts[N_WAYS];
@@ -384,9 +384,9 @@ static enum msc_status improve_weights(struct distilling *d, struct attempt *a) 
     return measure_loss(&a->loss, d, a->edits);
 }
 
-// Judges candidates by outputs first. Outputs rate each step, so the plan's loss is used only once,
-// at the end. Judging each candidate by the loss overfits the held-back samples a little, so it is
-// done only if the first way does not improve the plan.
+// Judges candidates by outputs first. Then each step depends on outputs only, and the plan's loss
+// is used once, at the end. Judging each candidate by the loss overfits the held-back samples a
+// little, so it is done only if the first way does not improve the plan.
 static enum msc_status improve_plan(struct attempt **best, struct distilling *d,
                                     struct msc_arena *arena) {
     for (int32_t i = 0; i < sites_of(d)->n_sites; i++) {

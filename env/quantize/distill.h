@@ -39,8 +39,8 @@ struct msc_quantize_distilled_weight {
 
 struct msc_quantize_distilled {
     struct msc_strategy *strategy;                 // the improved plan
-    int64_t n_held_back;                           // samples
-    double loss_before, loss_after;                // on the held-back samples
+    int64_t n_held_back;                           // number of held-back samples
+    double loss_before, loss_after;                // distill loss on the held-back samples
     const char *by;                                // how weights were judged: "outputs" or "loss"
     size_t n_weights;                              // weights that could be improved
     struct msc_quantize_distilled_weight *weights; // [n_weights], in topological order

@@ -123,14 +123,14 @@ extern const struct msc_param msc_quantize__params[];
 // Fills the options of the quantizer and of the loss from the parameters.
 enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quantize *z);
 
-// The environment's `complete`.
+// The function `complete` of the environment's definition.
 enum msc_status msc_quantize__complete(cJSON *config);
 
 // Leaves two kinds of sites float: those that the loss does not depend on, if tensors before
 // outputs are compared, and those that are constant on the dataset. The latter are logged.
 enum msc_status msc_quantize__leave_constants(struct msc_quantize *z,
                                               const struct msc_env_host *host);
-// Warns of choices that are not better than another one for the target.
+// Warns of choices that have no advantage over another choice for the target.
 void msc_quantize__tell_dominated(const struct msc_quantize *z, const struct msc_log *log);
 // Fills the edits [n_slots] of sites at a point; biases are left out.
 void msc_quantize__fill_sites(const struct msc_quantize *z, const uint32_t choices[],
@@ -140,8 +140,8 @@ enum msc_status msc_quantize__fill(struct msc_quantize *z, const uint32_t choice
                                    const struct msc_edit *edits[]);
 enum msc_status msc_quantize__fill_alone(struct msc_quantize *z, const uint32_t choices[],
                                          size_t task, const struct msc_edit *edits[]);
-// Creates `bias_edits`, which make the edits of biases that follow from a point. Earlier ones are
-// freed.
+// Creates `bias_edits`, which make the edits of biases that follow from a point. Edits of biases
+// from an earlier call are freed.
 enum msc_status msc_quantize__make_bias_edits(struct msc_env *env, struct msc_quantize *z);
 // Fills `fixed`. Needs the scales.
 enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quantize *z);
@@ -150,11 +150,12 @@ enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quanti
 // `fixed`, `bias_edits` and `parameters`.
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z);
 
-// The quantizer's choice for a site at a point, fixed or searched; or MSC_NO_ID or MSC_FIXED_FLOAT.
+// The quantizer's choice for a site at a point, fixed or searched; MSC_NO_ID or MSC_FIXED_FLOAT if
+// the site stays float.
 int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,
                                      const uint32_t choices[]);
-// The environment's `identity`, `describe` and `finish`, for a state that begins with a struct
-// msc_quantize.
+// The functions `identity`, `describe` and `finish` of a definition whose state begins with a
+// struct msc_quantize.
 struct msc_hash msc_quantize__identity(const struct msc_env *env);
 enum msc_status msc_quantize__describe(const struct msc_env *env, cJSON *object);
 void msc_quantize__finish(struct msc_env *env);

@@ -3,7 +3,7 @@
 // (tools/moment_file.h). If the search is killed, the next launch repeats none of its passes over
 // the samples. The file is removed when RECORD.params is complete.
 //
-//     MSC_TRY(msc_quantize_kept_open(&kept, env, z));                 // NULL: none
+//     MSC_TRY(msc_quantize_kept_open(&kept, env, z));                 // NULL: not kept
 //     MSC_TRY(msc_quantize_kept_take(&is_there, kept, env, z));       // or observe, and
 //     MSC_TRY(msc_quantize_kept_add(&kept, env, z));
 //     msc_array_log_close(kept);
@@ -32,10 +32,11 @@ enum msc_status msc_quantize_kept_load(struct msc_quantize *z, const struct msc_
 // opened, which is logged. MSC_E_NOMEM.
 enum msc_status msc_quantize_kept_open(struct msc_array_log **out, const struct msc_env *env,
                                        const struct msc_quantize *z);
-// Loads scales and reference outputs if the file has them. `kept` may be NULL. MSC_E_NOMEM.
+// Loads scales and reference outputs if RECORD.moments has them. `kept` may be NULL. MSC_E_NOMEM.
 enum msc_status msc_quantize_kept_take(bool *is_there, const struct msc_array_log *kept,
                                        const struct msc_env *env, struct msc_quantize *z);
-// Adds scales and reference outputs. A failure is logged, and *kept is closed. MSC_E_NOMEM.
+// Adds scales and reference outputs to RECORD.moments. A failure is logged, and *kept is closed.
+// MSC_E_NOMEM.
 enum msc_status msc_quantize_kept_add(struct msc_array_log **kept, const struct msc_env *env,
                                       const struct msc_quantize *z);
 // Loads scales, integers and reference outputs of RECORD.prepared. Its latencies are ignored,

@@ -10,7 +10,7 @@
 
 // ---- The table --------------------------------------------------------------------------------
 
-// Reads a number of microseconds; it is a difference and may be negative.
+// Reads a number of microseconds. It may be negative, because some entries are differences.
 static enum msc_status read_number(double *out, const cJSON *item, const char *where) {
     if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) {
         return MSC_FAIL(MSC_E_FORMAT, "latencies: %s is not a number of microseconds", where);
@@ -162,8 +162,8 @@ static enum msc_status add_factor(struct coster *c, size_t *n, uint32_t task,
     return MSC_OK;
 }
 
-// Adds a term that is `scale` if all sites of the set and the site `beside` are bytes. `beside` may
-// be MSC_NO_ID.
+// Adds a term that is `scale` if all sites of the set and the site `beside` (may be MSC_NO_ID) are
+// bytes, else 0.
 static enum msc_status add_if_all(struct coster *c, double scale, const struct msc_site_set *set,
                                   int32_t beside) {
     size_t n = 0;

@@ -3,25 +3,25 @@
 // (RECORD.params).
 //
 // The network is divided into groups (joints without a quantised tensor between them) and sites.
-// Let q(s) = 1 if the choice of site s is integers of at most 8 bits, else 0; an empty product is
-// 1. Then
+// Let q(s) = 1 if the choice of site s is integers of at most 8 bits, else 0. Then
 //
 //     latency = constant
-//             + over groups  float + (integer - float) * P,      P = product of q(s) over the sites
-//                                                                that the group needs to run in
-//                                                                integers
-//             + over sites   quantize * q * (1 - M)              M = product of P of the site's
-//                          makers + dequantize * q * (1 - R)            R = product of P of its
-//                          readers
+//             + sum over groups g:  float(g) + (integer(g) - float(g)) * P(g)
+//             + sum over sites s:   quantize(s) * q(s) * (1 - M(s))
+//                                   + dequantize(s) * q(s) * (1 - R(s))
 //
-// Groups that a target never runs in integers have P = 0. With other quantisations (16 bits, 16-bit
-// floats) a site takes quantize + dequantize and its groups run in floats. All terms are products
-// of tasks' choices, so the metric is exact (env/api/space.h).
+//     P(g)  product of q(s) over the sites s that group g needs to run in integers
+//     M(s)  product of P(g) over the groups g that write site s
+//     R(s)  product of P(g) over the groups g that read site s
 //
-// The table is fitted to profiles (tools/profile.h) of whole models: the float one, the uniform one
-// of bytes, and three mixed plans in which conversions show. In the mixed plans, half of the
-// weights, or the outputs of sums, products and concatenations, are float. The first two models are
-// fitted exactly.
+// An empty product is 1. Groups that a target never runs in integers have P = 0. With other
+// quantisations (16 bits, 16-bit floats) a site takes quantize + dequantize and its groups run in
+// floats. All terms are products of tasks' choices, so the metric is exact (env/api/space.h).
+//
+// The table is fitted to profiles (tools/profile.h) of whole models: the float model, the uniform
+// plan of bytes, and three mixed plans that contain conversions. In the mixed plans, half of the
+// weights, or the outputs of sums, products and concatenations, are float. The table reproduces the
+// first two times exactly.
 #ifndef MSC_ENV_QUANTIZE_LATENCY_H
 #define MSC_ENV_QUANTIZE_LATENCY_H
 
@@ -40,20 +40,21 @@ struct msc_site_set {
 struct msc_latency_network {
     const struct msc_graph *graph;
     const struct msc_sites *sites;
-    int32_t *group_of;           // [n_joints], the first joint of its group
-    int32_t *site_of_slot;       // [n_slots], or MSC_NO_ID
-    int32_t *site_of_tensor;     // [n_tensors], site of an activation, or MSC_NO_ID
-    struct msc_site_set *needed; // [n_joints], by a group's first joint: runs in integers (P)
-    struct msc_site_set *made;   // [n_sites], all groups that write the site run in integers (M)
-    struct msc_site_set *read;   // [n_sites], all groups that read the site run in integers (R)
-    int32_t *maker;              // [n_sites], the first group that writes it, or MSC_NO_ID
-    int32_t *reader;             // [n_sites], the first group that reads it, or MSC_NO_ID
+    int32_t *group_of;       // [n_joints], the first joint of the joint's group
+    int32_t *site_of_slot;   // [n_slots], or MSC_NO_ID
+    int32_t *site_of_tensor; // [n_tensors], site of an activation, or MSC_NO_ID
+    // [n_joints], by a group's first joint: the group runs in integers (P)
+    struct msc_site_set *needed;
+    struct msc_site_set *made; // [n_sites], all groups that write the site run in integers (M)
+    struct msc_site_set *read; // [n_sites], all groups that read the site run in integers (R)
+    int32_t *maker;            // [n_sites], the first group that writes the site, or MSC_NO_ID
+    int32_t *reader;           // [n_sites], the first group that reads the site, or MSC_NO_ID
 };
 
 // Microseconds of one run for one sample.
 struct msc_latency_table {
     const char *text; // the table as JSON, as stored in RECORD.params
-    const char *of;   // "onnxruntime 1.23.0, 1 thread, AMD EPYC 9B45"
+    const char *of;   // what was measured: "onnxruntime 1.23.0, 1 thread, AMD EPYC 9B45"
     double constant_us;
     double *float_us, *integer_us;       // [n_joints], by a group's first joint
     double *quantize_us, *dequantize_us; // [n_sites]
@@ -92,8 +93,8 @@ enum msc_status msc_latency_table_read(struct msc_latency_table *out,
 
 // The `cost` function of latency_us.
 enum msc_status msc_quantize_cost_latency(struct msc_metric_cost *out, const void *of);
-// Searches, without runs, for a plan that has a lower latency than every baseline by this cost.
-// *out is in the arena; NULL if none is found.
+// Searches, without runs, for a plan whose latency by this cost is lower than that of every
+// baseline. *out is in the arena; NULL if none is found.
 enum msc_status msc_quantize_find_quickest(const uint32_t **out, const struct msc_space *space,
                                            const struct msc_cost *cost, struct msc_arena *arena);
 

@@ -203,7 +203,7 @@ static enum msc_status average(struct fit *f, struct conversions *c,
 
 // ---- Fitting ----------------------------------------------------------------------------------
 
-// A plan's latency by the table: conversions, groups in integers, and all else.
+// The parts of a plan's latency by the table: conversions, groups in integers, and the rest.
 struct parts {
     double conversions, integers, floats;
 };

@@ -14,7 +14,7 @@ enum msc_latency_plan {
     MSC_LATENCY_FLOAT,
     MSC_LATENCY_UNIFORM, // all searched sites are bytes
     MSC_LATENCY_EVEN,    // UNIFORM, but every other weight is float
-    MSC_LATENCY_ODD,     // UNIFORM, but the other weights are float
+    MSC_LATENCY_ODD,     // UNIFORM, but the weights that EVEN quantises are float
     MSC_LATENCY_JOINED,  // UNIFORM, but outputs of integer joints without a weight are float
     MSC_LATENCY_PLANS,
 };
@@ -29,9 +29,9 @@ struct msc_latency_source {
     const char *runtime, *version, *processor;
 };
 
-// Lists the first sample by names of inputs, in the model's shapes.
+// Lists the inputs of the first sample by name, in the model's shapes.
 enum msc_status msc_latency__sample(struct msc_array_list *list, const struct msc_env_host *host);
-// Profiles [MSC_LATENCY_PLANS] with the cpu kernels of mscgym.
+// Fills profiles [MSC_LATENCY_PLANS] by running the plans with mscgym's cpu kernels.
 enum msc_status msc_latency__profile_own(struct msc_profile profiles[],
                                          struct msc_latency_source *source,
                                          const struct msc_latency_plans *p,

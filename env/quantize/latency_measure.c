@@ -43,7 +43,7 @@ static bool needs_weight(const struct msc_latency_network *net, int32_t group) {
     return false;
 }
 
-// Whether the site is bytes in the plan.
+// Whether the plan quantises the site to bytes.
 static bool is_on(const struct msc_latency_network *net, enum msc_latency_plan plan, int32_t site,
                   int32_t n_weights_before) {
     bool is_weight = net->sites->sites[site].kind == MSC_SITE_WEIGHT;

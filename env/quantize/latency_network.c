@@ -14,8 +14,8 @@ struct finder {
 
 // ---- Sets of sites ----------------------------------------------------------------------------
 
-// Adds a site to a condition. MSC_NO_ID makes the condition never true, because it then needs
-// something other than a site.
+// Adds a site to a condition. MSC_NO_ID makes the condition never true, because an operand without
+// a site is never bytes.
 static enum msc_status set_add(struct msc_site_set *set, int32_t site, struct msc_arena *arena) {
     int32_t at = set->n;
     set->is_never = set->is_never || site == MSC_NO_ID;
@@ -74,7 +74,7 @@ static bool follows(const struct finder *f, const struct msc_joint *j) {
 }
 
 // The group of a joint. It is the group that writes the joint's first float operand, if this
-// operand has no other consumer and no site. Otherwise it is the joint itself.
+// operand has no other consumer and no site. Otherwise the joint begins a group of its own.
 static int32_t find_group(const struct finder *f, const struct msc_joint *j) {
     const int32_t *readers;
     if (!follows(f, j)) {
@@ -103,7 +103,7 @@ static enum msc_status need_factors(struct finder *f, const struct msc_joint *j,
         bool is_factor = j->operands[k] != MSC_NO_ID && msc_op_role(j->op, k, &role) &&
                          !role.is_attribute && !role.is_bias_slot;
         int32_t site = operand_site(f, j, k);
-        // Without a target, factors without a site do not count.
+        // Without a target, factors that have no site are not needed.
         if (is_factor && (f->target || site != MSC_NO_ID)) {
             MSC_TRY(set_add(set, site, f->arena));
         }

@@ -140,7 +140,7 @@ static enum msc_status own_measure(struct own *o, const struct msc_latency_plans
     int64_t n_runs[MSC_LATENCY_PLANS];
     for (int plan = 0; plan < MSC_LATENCY_PLANS; plan++) {
         double us = 0;
-        MSC_TRY(own_run(o, p->edits[plan], &us)); // warm-up: packs weights
+        MSC_TRY(own_run(o, p->edits[plan], &us)); // warm-up, in which weights are packed
         MSC_TRY(own_run(o, p->edits[plan], &us));
         double n = MSC_LATENCY_TURN_US / us;
         n_runs[plan] = n < 1 ? 1 : n > MSC_LATENCY_MAX_RUNS ? MSC_LATENCY_MAX_RUNS : (int64_t)n;

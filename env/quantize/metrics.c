@@ -54,7 +54,7 @@ static enum msc_status add_weight_size(struct msc_metric_cost *out,
     return msc_metric_add_term(out, 1, 1, &task, &by_choice);
 }
 
-// Adds each weight of a site once, found by the slot that reads it.
+// Adds the size of each weight that a site quantises, once even if several slots read the weight.
 static enum msc_status add_site_sizes(struct msc_metric_cost *out,
                                       const struct msc_quantize_inputs *in,
                                       const struct msc_quantize_space *s, bool counted[]) {
@@ -94,8 +94,8 @@ static double bias_steps_size(const struct msc_quantize_inputs *in) {
     return n_bytes;
 }
 
-// Size of the model as written to a file: tensors that are constant only for given lengths do not
-// count.
+// Size of the model as written to a file. Tensors that are constant only for given values of
+// symbolic dimensions are not counted.
 static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_quantize_costing *c = of;
     const struct msc_graph *g = c->in->host->graph;

@@ -6,7 +6,7 @@
 #include "env/quantize/space.h"
 
 extern const struct msc_env_metric msc_quantize_metrics[];
-// The environment's `metric`.
+// The function `metric` of the environment's definition.
 const struct msc_metric *msc_quantize_metric(size_t index);
 
 // Argument of the `cost` functions of msc_quantize_metrics.

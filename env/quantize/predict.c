@@ -10,7 +10,7 @@
 
 // ---- Rates --------------------------------------------------------------------------------------
 
-// Kinds of work of a joint, by their cost.
+// Kinds of work of a joint; each kind has its own rates.
 enum work {
     WORK_NONE,
     WORK_MOVE,
@@ -22,8 +22,8 @@ enum work {
     WORK_RECURRENT
 };
 
-// Nanoseconds of a call, of a product, of an element that is read or written, and, for windows
-// wider than one element, of each window element at each position of the output.
+// Nanoseconds for each call, each product and each element that is read or written; and, for
+// windows wider than one element, for each window element at each position of the output.
 struct rate {
     double call, product, element, tap;
 };

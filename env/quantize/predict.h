@@ -1,9 +1,9 @@
 // Predicts the latency of plans without measuring: times of joints and conversions follow from
 // fixed rates and are combined like measured latencies (env/quantize/latency.h).
 //
-// The rates were fitted to tables of small networks in ONNX Runtime 1.32 on one thread of a
-// processor with VNNI. They show whether integers pay despite the conversions at the ends of float
-// stretches. They do not predict the time of a run on this machine.
+// The rates were fitted to latency tables of small networks in ONNX Runtime 1.32 on one thread of a
+// processor with VNNI. They show whether integers save time in spite of the conversions at the ends
+// of float stretches. They do not predict the time of a run on this machine.
 #ifndef MSC_ENV_QUANTIZE_PREDICT_H
 #define MSC_ENV_QUANTIZE_PREDICT_H
 

@@ -1,6 +1,6 @@
-// Searches for the plan of least latency by the table, without runs.
+// Searches for the plan whose latency by the table is least, without runs.
 //
-// A single joint in floats or integers costs conversions around it, so changes pay only along
+// A single joint in floats or integers costs conversions around it, so changes save time only along
 // stretches of the network. Tasks are in the network's order. Starting from the best uniform plan,
 // each stretch of tasks gets the choices of another uniform plan if this lowers the latency, until
 // no stretch does.
@@ -18,8 +18,8 @@ enum {
 struct descent {
     const struct msc_space *space;
     const struct msc_cost *cost;
-    size_t *first_term; // [n_tasks + 1], begin of each task's range in `terms`
-    uint32_t *terms;    // terms that have the task as a factor, by task
+    size_t *first_term; // [n_tasks + 1], start of each task's range in `terms`
+    uint32_t *terms;    // by task: the terms that have the task as a factor
     bool *is_counted;   // [n_terms], scratch
     uint32_t *point;    // [n_tasks], the plan so far
     uint32_t *before;   // [n_tasks], choices that a stretch replaces

@@ -36,7 +36,7 @@ static void tell_stage(void *payload, enum msc_quantizer_stage stage, size_t don
     p->stage_s[stage] += stage == p->stage ? now_s - p->now_s : 0;
     p->stage = stage;
     p->now_s = now_s;
-    msc_cancel_beat(p->cancel); // a large weight takes long
+    msc_cancel_beat(p->cancel); // a large weight takes long, so signal progress
     if (now_s - p->told_s < SECONDS_BETWEEN_LINES || done == 0) {
         return;
     }
@@ -95,7 +95,7 @@ static enum msc_status get_latency(struct msc_env *env, struct msc_quantize *z,
         return measure_latency(env, z);
     }
     if (!text || msc_array_dtype(text) != MSC_DTYPE_U8) {
-        return MSC_FAIL(MSC_E_STATE, "it lacks the table of latencies");
+        return MSC_FAIL(MSC_E_STATE, "the file lacks the table of latencies");
     }
     return msc_latency_table_read(&z->latency.table, &z->latency.network, msc_array_data(text),
                                   (size_t)msc_array_n_elements(text), arena);
@@ -127,7 +127,7 @@ static enum msc_status observe(struct msc_env *env, struct msc_quantize *z,
     return msc_quantize_kept_add(kept, env, z);
 }
 
-// Second moments get a quarter of the memory, in addition to the evaluator's.
+// Second moments get a quarter of the memory, in addition to the evaluator's share.
 static enum msc_status calibrate(struct msc_env *env, struct msc_quantize *z) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_array_log *kept = NULL;
@@ -211,7 +211,8 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
     enum msc_status status;
     if (host->parameters_path && msc_file_exists(host->parameters_path)) {
         MSC_TRY_OUT(load_parameters(env, z, host->parameters_path, &found));
-        // The hash covers the parameters in this order, independently of other arrays in the file.
+        // The hash covers the parameters in the order of list_parameters, independently of other
+        // arrays in the file.
         MSC_TRY_OUT(list_parameters(z, &own));
     } else {
         MSC_TRY_OUT(compute_parameters(env, z, &own));

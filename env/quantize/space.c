@@ -18,8 +18,9 @@ static const char *const feature_names[N_FEATURES] = {"position", "log2_elements
 struct choice_list {
     size_t n;
     uint32_t *choices; // [n], the quantizer's choices
-    uint32_t *index;   // [all choices], position of each choice, or of its nearest, in the list
-    double *bits[2];   // [kind][n], bits of weights and of activations
+    // [all choices], position in the list of each choice or of the nearest listed one
+    uint32_t *index;
+    double *bits[2]; // [kind][n], bits of weights and of activations
     const char **labels;
     uint32_t *order; // most expensive first
 };
@@ -29,13 +30,14 @@ struct builder {
     const struct msc_quantizer *q;
     const struct msc_sites *sites;
     const struct msc_plan *plan;
-    double n_samples; // in the plan's batch
+    double n_samples; // samples that the plan computes at once
     struct msc_arena *arena;
     size_t n_choices;
-    struct choice_list all, of_kind[2]; // for tasks with both kinds of sites and with one kind
-    struct choice_list *of_task;        // [n_tasks] if there are rules, else NULL
-    bool *has_kind[2];                  // [kind][n_tasks]
-    struct msc_task *tasks;             // tasks of the space
+    // all: for tasks with both kinds of sites; of_kind: for tasks with one kind
+    struct choice_list all, of_kind[2];
+    struct choice_list *of_task; // [n_tasks] if there are rules, else NULL
+    bool *has_kind[2];           // [kind][n_tasks]
+    struct msc_task *tasks;      // tasks of the space
 };
 
 // ---- Tasks ------------------------------------------------------------------------------------
@@ -165,7 +167,7 @@ static size_t first_same(const struct builder *b, int kind, size_t c) {
                                   : msc_quantizer_first_choice(b->q, (enum msc_site_kind)kind, c);
 }
 
-// The choice of the list with the nearest number of bits; of two equally near ones, the one with
+// The choice of the list with the nearest number of bits; of two equally near choices, the one with
 // more bits.
 static uint32_t nearest_choice(const struct builder *b, const struct choice_list *list, size_t c) {
     double wanted = choice_bits(msc_quantizer_choice(b->q, c));
@@ -273,8 +275,8 @@ static void fill_features(const struct builder *b, int32_t site, double f[N_FEAT
     const struct msc_slot *slot = msc_quantize_bound_slot(b->plan, s->slots[0]);
     const struct msc_graph *g = b->plan->graph;
     const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
-    // A joint of the plan's graph computes these samples together; chunks of a sequence have joints
-    // of their own.
+    // A joint of the plan's graph computes this many samples together; each chunk of a sequence has
+    // its own joints.
     double n_samples = b->n_samples / b->plan->n_parts;
     double macs = 0;
     for (int32_t i = 0; i < s->n_slots; i++) {

@@ -18,7 +18,7 @@ enum { MSC_QUANTIZE_FLOAT_BITS = 32 }; // bits of a float
 struct msc_quantize_inputs {
     const struct msc_env_host *host;
     const struct msc_quantizer *quantizer;
-    const struct msc_plan *plan; // the outline, with bound shapes
+    const struct msc_plan *plan; // an outline (msc_evaluator_outline) with bound shapes
     double n_samples;            // samples that the plan computes at once
     // [n_slots], edits of slots without a task (NULL: float).
     const struct msc_edit *const *fixed;
@@ -59,9 +59,10 @@ static inline int32_t msc_quantize_task_of_slot(const struct msc_quantize_space 
     int32_t site = s->site_of_slot[slot];
     return site == MSC_NO_ID ? MSC_NO_ID : s->task_of_site[site];
 }
-// The slot of the plan's graph for a slot of an included site.
+// The slot of the plan's graph that corresponds to a slot of the model. Its site must be included.
 const struct msc_slot *msc_quantize_bound_slot(const struct msc_plan *plan, int32_t slot);
-// The bits that a choice takes as stored by the target; without a target, the choice's own.
+// The bits per element of a choice as stored by the target; without a target, the choice's own
+// bits.
 double msc_quantize_bits(const struct msc_quantizer *q, size_t choice, bool is_weight);
 
 #endif

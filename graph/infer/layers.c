@@ -1,4 +1,5 @@
-// Recurrent layers, sampling, normalisation, einsum: operators with shapes of their own.
+// Infers the outputs of operators with their own rules for shapes: recurrent layers, sampling,
+// normalisation, einsum.
 #include "graph/infer/infer_internal.h"
 
 #include "graph/einsum.h"
@@ -11,7 +12,7 @@ static int n_gates(enum msc_op op) {
     return op == MSC_OP_LSTM ? 4 : op == MSC_OP_GRU ? 3 : 1;
 }
 
-// Checks that an operand, if present, has these dims.
+// Checks that an operand, if present, has these dimensions.
 static enum msc_status check_dims(const struct msc_infer *call, int operand, int n_dims,
                                   const struct msc_dim dims[]) {
     const struct msc_infer_tensor *t = operand < call->n_operands ? call->operands[operand] : NULL;
@@ -40,7 +41,7 @@ static enum msc_status check_recurrent(const struct msc_infer *call, struct msc_
                                is_both ? "two directions" : "one direction");
     }
     if (!msc_infer__is_number(hidden)) {
-        return MSC_OK; // checked again when bound
+        return MSC_OK; // checked again when the graph is bound
     }
     const struct msc_dim rows = msc_infer__number(n_gates(call->joint->op) * hidden.value);
     const struct msc_dim weights[] = {directions, rows, hidden};
@@ -112,7 +113,7 @@ enum msc_status msc_infer__grid_sample(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-enum { MAX_SAMPLING = 4096 }; // more would take hours
+enum { MAX_SAMPLING = 4096 }; // a larger sampling ratio would take hours
 
 enum msc_status msc_infer__roi_align(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *rois = call->operands[1];
@@ -167,7 +168,8 @@ enum msc_status msc_infer__max_unpool(const struct msc_infer *call) {
     MSC_TRY(msc_infer__ints(strides, call, "strides", n));
     MSC_TRY(msc_infer__ints(padding, call, "pads", 2 * n));
     for (int i = 0; i < n; i++) {
-        // Far above any real network, and small enough that nothing below overflows.
+        // Larger than in any real network, and small enough that the arithmetic below cannot
+        // overflow.
         const int64_t limit = INT32_MAX;
         if (kernel[i] < 1 || kernel[i] > limit || strides[i] < 1 || strides[i] > limit ||
             padding[i] < 0 || padding[i] > limit || padding[n + i] < 0 || padding[n + i] > limit) {
@@ -240,7 +242,7 @@ enum msc_status msc_infer__lrn(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Normalises over the last axes; gamma and beta have their shape.
+// The operator normalises over the last axes; gamma and beta have the shape of these axes.
 enum msc_status msc_infer__layer_norm(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_list axes;

@@ -1,15 +1,15 @@
-// Window functions, Fourier transforms, mel filters, counts of n-grams.
+// Infers the outputs of window functions, Fourier transforms, mel filters and counts of n-grams.
 #include "graph/infer/infer_internal.h"
 
 #include <string.h>
 
-// The type that the attribute names; float32 by default.
+// The type that the attribute output_datatype names; float32 if it is absent.
 static enum msc_dtype named_type(const struct msc_infer *call) {
     enum msc_dtype dtype = msc_dtype_find(msc_infer__text(call, "output_datatype"));
     return dtype == MSC_DTYPE_NONE ? MSC_DTYPE_F32 : dtype;
 }
 
-// The integer value of an operand as a dimension; a new symbol if it is unknown.
+// Reads an operand of one integer as a length. An unknown length becomes a new symbol.
 static enum msc_status count_operand(struct msc_dim *out, const struct msc_infer *call, int operand,
                                      int dim) {
     const struct msc_infer_tensor *t = call->operands[operand];
@@ -40,7 +40,8 @@ enum msc_status msc_infer__mel_weight_matrix(const struct msc_infer *call) {
     return msc_dim_binary(&out->dims[0], call->graph, "Add", out->dims[0], msc_infer__number(1));
 }
 
-// If the spectrum is one-sided, n / 2 + 1 bins; the others mirror them.
+// Number of frequency bins: n, or n / 2 + 1 if the spectrum is one-sided (the other bins mirror
+// these).
 static enum msc_status count_bins(struct msc_dim *out, const struct msc_infer *call,
                                   struct msc_dim n) {
     *out = n;
@@ -92,7 +93,8 @@ enum msc_status msc_infer__stft(const struct msc_infer *call) {
     if (x->n_dims < 2 || x->n_dims > 3 || is_wrong) {
         return msc_infer__fail(call,
                                "signal has %d dimensions, frame_step %d numbers, frame_length %d; "
-                               "expected 2 or 3 dimensions and one positive number each",
+                               "expected 2 or 3 dimensions, and one positive number in "
+                               "frame_step and in frame_length",
                                x->n_dims, step.n, length.n);
     }
     out->dtype = x->dtype;

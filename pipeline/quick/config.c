@@ -44,7 +44,7 @@ static enum msc_status split_names(cJSON *list, const char *text, const char *op
     return MSC_OK;
 }
 
-// Adds the names as a list, or the given JSON; nothing if there are none.
+// Adds the names as a list, or the given JSON. Without names, adds nothing.
 static enum msc_status add_names(cJSON *env, const char *key, const struct msc_quick_names *names,
                                  const char *option) {
     cJSON *list = NULL;
@@ -121,7 +121,7 @@ static enum msc_status add_section(cJSON *config, const struct msc_quick_options
     return add_env(entry, o, effort);
 }
 
-// Checked here so that errors name the options, not keys of a configuration.
+// Checks options here, so that errors name the options and not keys of a configuration.
 static enum msc_status check_options(const struct msc_quick_options *o) {
     const struct msc_target *target = NULL;
     MSC_TRY(o->target ? msc_target_get(&target, o->target, "quantize: --target") : MSC_OK);

@@ -1,4 +1,4 @@
-// Leaves tensors float: the 1, 2, 4, ... tensors that lose most at 8 bits.
+// Leaves tensors float: the 1, 2, 4, ... tensors that cause most of the loss at 8 bits.
 #include "pipeline/quick/quick_internal.h"
 
 #include "env/quantize/losses.h"
@@ -12,7 +12,7 @@
 #define MOST_COST 1.25
 #define LEAST_GAIN 0.005
 
-// A task, and by how much the loss falls if it is left float.
+// A task, and by how much the loss falls if the task is left float.
 struct gain {
     size_t task;
     double value;
@@ -91,8 +91,8 @@ static bool is_affordable(const struct msc_quick *q, const uint32_t point[], boo
     return true;
 }
 
-// Leaves the tasks of greatest gain float, as far as affordable, until `n` are float or none is
-// left.
+// Leaves tasks float, in the order of their gains, greatest first, until `n` tasks are float or no
+// task remains. Skips tasks that are not affordable.
 static void add_floats(const struct msc_quick *q, struct msc_quick_plan *plan, size_t n,
                        const struct gain gains[], bool is_quick) {
     const struct msc_space *space = msc_quick__space(q);
@@ -135,8 +135,8 @@ enum msc_status msc_quick__leave_float(struct msc_quick *q) {
     MSC_TRY(MSC_ALLOCATED(gains));
     enum msc_status status = measure_gains(q, gains);
     status = status == MSC_OK ? add_plans(q, most, gains, false) : status;
-    // Adds plans both with and without the limit on predicted time; if there is a runtime, its
-    // measurements decide later.
+    // Adds plans both with and without the limit on predicted time. If there is a runtime,
+    // measurements in the runtime decide later.
     status =
         status == MSC_OK && !is_asked && q->predictor ? add_plans(q, most, gains, true) : status;
     msc_free(gains);

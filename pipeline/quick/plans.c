@@ -49,7 +49,8 @@ static void fill_costs(struct msc_quick_plan *plan, const struct msc_space *spac
     }
 }
 
-// Stores {"validation": {"distill_loss": ...}}; without held-back samples, sets the metric instead.
+// Stores the loss in `found`: {"validation": {"distill_loss": ...}}. Without held-back samples,
+// stores it in the metric instead.
 static enum msc_status note_loss(struct msc_quick_plan *plan, const struct msc_quick *q) {
     if (!q->setup->model->validation) {
         plan->metrics[msc_space_find_metric(msc_quick__space(q), "distill_loss")] = plan->loss;

@@ -59,8 +59,8 @@ static enum msc_status write_model(const struct msc_quick *q) {
     return status;
 }
 
-// Fails if the runtime refuses the model, unless it also refuses the float model, the last of the
-// plans.
+// Fails if the runtime refuses the first plan, unless it also refuses the last plan, the float
+// model.
 static enum msc_status check_loads(const struct msc_quick *q,
                                    const struct msc_delivery_plan plans[], size_t n) {
     if (!plans[0].is_refused || plans[n - 1].failure) {
@@ -93,7 +93,8 @@ static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
     }
     status = msc_session_settle_measuring(&q->session, status);
     if (status == MSC_OK && is_there) {
-        status = check_loads(q, plans, n); // closing the delivery frees the messages
+        // Must run before the delivery is closed, because closing frees the messages.
+        status = check_loads(q, plans, n);
     }
     msc_delivery_close(d);
     return status;

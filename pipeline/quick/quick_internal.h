@@ -51,7 +51,7 @@ struct msc_quick {
     const struct msc_quick_effort *effort;
     struct msc_setup *setup;
     struct msc_session session;
-    struct msc_news news;                     // never begun, so it only reports measurements
+    struct msc_news news;                     // without msc_news_begin: reports only measurements
     struct msc_quantize_predictor *predictor; // NULL: times cannot be predicted
     struct msc_quick_plan *plans; // [n] in the arena, with room for MSC_QUICK_MOST_PLANS
     size_t n;
@@ -97,16 +97,18 @@ double msc_quick__predict_ratio(const struct msc_quick *q, const uint32_t point[
 void msc_quick__sort_plans(struct msc_quick *q);
 // True if a point is already one of the plans.
 bool msc_quick__is_known(const struct msc_quick *q, const uint32_t point[]);
-// Makes plan i the best one.
+// Moves plan i to the front of the list, as the best plan.
 void msc_quick__put_first(struct msc_quick *q, size_t i);
 
 // floats.c: adds plans like the best one, with tensors left float.
 enum msc_status msc_quick__leave_float(struct msc_quick *q);
 
-// time.c: puts first the best plan that its float tensors do not slow down.
+// time.c: finds the best of the plans that their float tensors do not slow down, and moves it to
+// the front of the list.
 enum msc_status msc_quick__pass_slow(struct msc_quick *q);
 // True if a plan's float tensors do not slow it down too much. `ratio` is the plan's time relative
-// to the float model, `all_bytes` the relative time without float tensors. True for NaN.
+// to the float model; `all_bytes` is the relative time of the plan without float tensors. True if a
+// time is NaN.
 bool msc_quick__is_quick_enough(double ratio, double all_bytes);
 
 // weights.c: adds the best plan again with improved weights, if these lower the loss.

@@ -1,14 +1,14 @@
 // Rejects plans that float tensors slow down. Each end of a float section needs a conversion, so a
-// single float tensor may cost more time than all integers save. The runtime is measured if it is
-// available, otherwise times are predicted.
+// single float tensor may cost more time than integer arithmetic saves. Times are measured in the
+// runtime if it is available; otherwise they are predicted.
 #include "pipeline/delivery.h"
 #include "pipeline/quick/quick_internal.h"
 #include "pipeline/session_runtime.h"
 
 #include <math.h>
 
-// The greatest slowdown by float tensors that is accepted, and the least difference in time that
-// measurements can show.
+// MOST_SLOWER: the greatest accepted slowdown by float tensors. TIME_MARGIN: the least ratio of
+// times that measurements can show.
 #define MOST_SLOWER 1.05
 #define TIME_MARGIN 1.01
 
@@ -20,7 +20,7 @@ bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
 
 // ---- The runtime ------------------------------------------------------------------------------
 
-// Picks the plans to measure: the best one for each number of float tensors, down to none.
+// Picks the plans to measure: the plans from the best one to the first one without float tensors.
 static size_t pick_plans(size_t picked[], const struct msc_quick *q) {
     size_t n = 0;
     for (size_t i = 0; i < q->n && (n == 0 || q->plans[picked[n - 1]].n_float > 0); i++) {

@@ -1,4 +1,4 @@
-// Improves the weights of the best plan by the stage `distill` (env/quantize/distill.h), once.
+// Improves the weights of the best plan once, by the stage `distill` (env/quantize/distill.h).
 #include "pipeline/quick/quick_internal.h"
 
 #include "env/quantize/distill.h"
@@ -15,8 +15,8 @@ static void quick_tell_weight(void *payload, size_t done, size_t n) {
     msc_news_measuring(&q->news, text);
 }
 
-// The loss on the held-back samples or, if there are none, on the others: the same samples as for a
-// plan's loss.
+// The loss on the same samples as a plan's loss: the held-back samples or, if there are none, the
+// calibration samples.
 static double loss_of(const struct msc_quick *q, const struct msc_quantize_distilled *d) {
     const cJSON *loss = msc_json_get(d->validation, "distill_loss");
     int metric = msc_space_find_metric(msc_quick__space(q), "distill_loss");
@@ -38,7 +38,7 @@ static enum msc_status take_distilled(struct msc_quick *q, struct msc_quantize_d
         MSC_TRY(msc_json_add(plan->found, "validation", d->validation));
         d->validation = NULL;
     }
-    msc_quick__put_first(q, q->n - 1); // its loss is lower than the previous best's
+    msc_quick__put_first(q, q->n - 1); // the new plan has the lowest loss
     return MSC_OK;
 }
 

@@ -14,22 +14,23 @@ from pathlib import Path
 
 HEAD = """# ONNX conformance
 
-Results of the backends `cpu` and `vulkan` on ONNX's own backend test data, by operator.
+This page has the results of the backends `cpu` and `vulkan` on ONNX's own backend test data, by
+operator.
 `ninja -C build/release conformance` writes this page and the list of all cases,
 [tests/conformance/cases.md](../tests/conformance/cases.md).
 
 A case passes if all outputs are close enough to the expected ones. Floats may differ by
 1e-7 + 1e-3 |expected|, as in ONNX's own backend test, and bfloat16 by one unit in the last place.
 Integers must be equal. The columns of a version count the cases in scope that pass on both
-backends. If some of them fail, the entry has the form "7 of 8". A dash means that no case is in
-scope.
+backends. If some of them fail, the entry has the form "7 of 8 pass". A dash means that no case is
+in scope.
 
 Notes are about the newest version that has the operator:
 
-- *vulkan falls back to cpu*: in this number of cases, `vulkan` passes the listed operators to the
-  `cpu` backend and copies their inputs and outputs.
-- *joint by joint*: in this number of cases, the reference kernels run some joints one by one:
-  joints whose lengths depend on data, joints without elements, and all joints after them.
+- *vulkan falls back to cpu*: in these cases, `vulkan` passes the listed operators to the `cpu`
+  backend and copies their inputs and outputs.
+- *joint by joint*: in these cases, the reference kernels run some joints one by one: joints whose
+  lengths depend on data, joints without elements, and all joints after them.
 - *out of scope*: features that mscgym does not support, each with the number of cases that test it.
   `float8`, `optional`, `sequence`, `string` and `map` are types.
 """
@@ -56,12 +57,16 @@ def in_scope(cases):
 
 
 def count(cases):
-    """The number that pass on both backends: "8", "7 of 8", or a dash if there are none."""
+    """How many pass on both backends: "8 pass", "7 of 8 pass", or a dash if there are none."""
     scope = in_scope(cases)
     n = sum(all(cell.startswith("pass") for cell in cells) for cells in scope)
     if n < len(scope):
-        return f"{n} of {len(scope)}"
-    return str(n) if n else "–"
+        return f"{n} of {len(scope)} pass"
+    return f"{n} pass" if n else "–"
+
+
+def cases_of(n):
+    return "1 case" if n == 1 else f"{n} cases"
 
 
 def notes(cases):
@@ -71,11 +76,11 @@ def notes(cases):
     found = []
     if elsewhere:
         names = sorted({name for names in elsewhere for name in names.split(", ")})
-        found.append(f"vulkan falls back to cpu in {len(elsewhere)}: {', '.join(names)}")
+        found.append(f"vulkan falls back to cpu in {cases_of(len(elsewhere))}: {', '.join(names)}")
     if n_stepwise:
-        found.append(f"joint by joint: {n_stepwise}")
+        found.append(f"joint by joint in {cases_of(n_stepwise)}")
     if out:
-        found.append(OUT + ", ".join(f"{why} ({n})" for why, n in sorted(out.items())))
+        found.append(OUT + ", ".join(f"{why} ({cases_of(n)})" for why, n in sorted(out.items())))
     return "; ".join(found)
 
 
@@ -85,7 +90,8 @@ def summary(sets):
         cases = [cells for of_op in ops.values() for cells in of_op]
         scope = in_scope(cases)
         passed = [sum(cells[d].startswith("pass") for cells in scope) for d in (0, 1)]
-        lines.append(f"| onnx {version} | {len(cases)} | {len(scope)} | {passed[0]} | {passed[1]} |")
+        lines.append(f"| onnx {version} | {len(cases)} cases | {len(scope)} in scope | {passed[0]} pass | "
+                     f"{passed[1]} pass |")
     lines += ["", "| operator | " + " | ".join(f"onnx {version}" for version in sets) + " | notes |",
               "|---" * (len(sets) + 2) + "|"]
     for op in sorted({op for ops in sets.values() for op in ops}, key=str.lower):

@@ -101,7 +101,7 @@ static void test_env_plugin__misses_parts(void **state) {
 static void test_env_plugin__has_no_space(void **state) {
     (void)state;
     static const char *const faults[] = {"space", "none"};
-    static const char *const messages[] = {"it has no space", "0 tasks"};
+    static const char *const messages[] = {"the space is NULL", "0 tasks"};
     for (size_t i = 0; i < 2; i++) {
         const struct msc_env_def *def = NULL;
         struct msc_env_library *library = NULL;

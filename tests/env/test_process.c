@@ -225,8 +225,9 @@ static void test_env_process__refuses_outcomes(void **state) {
     static const struct {
         const char *answer, *message;
     } cases[] = {
-        {"{\"metrics\":{\"distill_loss\":1}}", "\"trial\": expected the index of a trial, 0 to 1"},
-        {"{\"trial\":2,\"metrics\":{}}", "\"trial\": expected the index of a trial, 0 to 1"},
+        {"{\"metrics\":{\"distill_loss\":1}}",
+         "expected \"trial\" to be the index of a trial, 0 to 1"},
+        {"{\"trial\":2,\"metrics\":{}}", "expected \"trial\" to be the index of a trial, 0 to 1"},
         {"{\"trial\":0}", "trial 0: "},
         {"{\"trial\":0,\"metric\":{}}", "metrics"},
         {"{\"trial\":0,\"metrics\":{\"accuracy\":1}}", "the space has no metric \"accuracy\""},
@@ -347,7 +348,7 @@ static void test_env_process__says_the_same_when_started_again(void **state) {
             ",\"metrics\":[{\"name\":\"other\"}]}'; "
             "read -r b; fi; touch once; " SAY_SPACE "read -r b; exit 1");
     assert_int_equal(evaluate(&f, 2), MSC_E_STATE);
-    assert_message("its answer after a restart differs");
+    assert_message("the answer after a restart differs");
     close_fixture(&f);
     temp_folder_remove(folder);
 }

@@ -222,7 +222,7 @@ static void test_env_quantize_latency__is_kept(void **state) {
     assert_ok(create(&b, CONFIG("")));
     close_env(&b);
     assert_int_equal(create(&b, CONFIG(LATENCY)), MSC_E_STATE);
-    assert_message("does not belong to this configuration: it lacks the table of latencies");
+    assert_message("does not belong to this configuration: the file lacks the table of latencies");
     remove(path);
     b.host.parameters_required = true;
     assert_int_equal(create(&b, CONFIG(LATENCY)), MSC_E_STATE);

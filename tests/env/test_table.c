@@ -264,7 +264,7 @@ static void test_env_table__configuration(void **state) {
         {"{\"file\":\"nothing.json\"}", "nothing.json"},
         {"{\"file\":\"table.json\",\"metrics\":[\"m\"]}", "a JSON table lists its metrics"},
         {"{\"file\":\"rows.csv\",\"metrics\":[]}", "expected a list of 1 to 24"},
-        {"{\"file\":\"rows.csv\",\"metrics\":[1]}", "\"metrics\"[0]"},
+        {"{\"file\":\"rows.csv\",\"metrics\":[1]}", "env.metrics[0]"},
         {"{\"file\":\"rows.csv\",\"metrics\":[\"ms\",\"ms\"]}", "listed twice"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

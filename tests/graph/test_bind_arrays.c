@@ -361,7 +361,7 @@ static void test_graph_bind_arrays__bound_bodies(void **state) {
     msc_graph_destroy(g);
 }
 
-// The branches have different numbers of dimensions; the input `n` decides which is taken.
+// The branches have different numbers of dimensions; the input `n` selects the branch.
 static void test_graph_bind_arrays__load_bound(void **state) {
     (void)state;
     static const char path[] = MSC_TESTS_FOLDER "/graph/files/branches.onnx";

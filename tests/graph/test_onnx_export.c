@@ -426,7 +426,7 @@ static void test_graph_onnx_export__masks_and_replaced(void **state) {
     mask.mask.n = 2;
     unlink(scratch);
     assert_int_equal(msc_onnx_save(g, scratch, &options), MSC_E_INVALID);
-    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit [1,3,2,2]");
+    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit shape [1,3,2,2]");
     assert_false(msc_file_exists(scratch));
     msc_array_release(other);
     msc_sites_finish(&sites);

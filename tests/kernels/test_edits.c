@@ -379,7 +379,7 @@ static void test_kernels_edits__refused(void **state) {
     assert_ok(msc_evaluator_create(&ev, g, data, &wanted, 1, &options));
     msc_edit_seal(&mask);
     assert_int_equal(msc_evaluator_run(ev, &trial, 1, &none, 0), MSC_E_INVALID);
-    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit [1,6,4,4]");
+    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit shape [1,6,4,4]");
     msc_evaluator_destroy(ev);
     msc_dataset_destroy(data);
     msc_backend_close(options.backend);

@@ -254,7 +254,7 @@ def check_arguments(room):
             room.prepare(c_json=tiny_search())
             room.expect_refused(f"an argument, {name}", ["argument 1"], "show", b"r" + wrong + b".jsonl")
             room.expect_refused(f"a value, {name}", ["argument 3"], "search", "c.json", "--entry", wrong)
-            room.expect_refused(f"a command, {name}", ["no command"], b"show" + wrong)
+            room.expect_refused(f"a command, {name}", ["unknown command"], b"show" + wrong)
 
 
 def check_programs(room):

@@ -62,13 +62,13 @@ static void test_records_race__what_is_refused(void **state) {
         {"{\"keep\":0}", "gym[0].race: keep must be more than 0"},
         {"{\"keep\":1}", "gym[0].race: keep must be more than 0"},
         {"{\"keep\":\"half\"}", "gym[0].race: keep must be more than 0"},
-        {"{\"rungs\":[]}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":4}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":[0,1]}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":[2,2]}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":[1.5]}", "gym[0].race: rungs must be at most 8 batch counts"},
+        {"{\"rungs\":[]}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":4}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":[0,1]}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":[2,2]}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":[1.5]}", "gym[0].race: rungs must list at most 8 numbers"},
         {"{\"rungs\":[1,16]}", "in increasing order, fewer than all 16 batches"},
-        {"{\"rungs\":[1,2,3,4,5,6,7,8,9]}", "gym[0].race: rungs must be at most 8 batch counts"},
+        {"{\"rungs\":[1,2,3,4,5,6,7,8,9]}", "gym[0].race: rungs must list at most 8 numbers"},
     };
     struct msc_race race;
     (void)state;

@@ -109,7 +109,7 @@ static void test_tools_quantizer__other_float_types(void **state) {
     assert_ok(msc_graph_set_outputs(g, 1, msc_graph_joint(g, joint)->outputs));
     assert_ok(msc_graph_finalize(g));
     assert_int_equal(quantize_create(&q, g, "{}"), MSC_E_UNSUPPORTED);
-    assert_message("none of the 2 sites is float32, the first is float16");
+    assert_message("none of the 2 sites is float32 (the first is float16)");
     msc_graph_destroy(g);
     msc_array_release(weight);
 }

@@ -333,9 +333,9 @@ static void test_tools_strategy__apply_to_other_model(void **state) {
         {"w1", "", "2 scales for axis 0 of tensor w1", 0, 2},
         {"w1", "", "for axis 4 of tensor w1", 4, 1},
         {"x:0", "", "but joint conv1 supports only one", 1, 3},
-        {"conv3:0", "", "no joint of the model reads as such", -1, 1},
+        {"conv3:0", "", "the model has no matching use", -1, 1},
         {"x:0", "\"joints\":[\"conv1\",\"conv7\"],", "joint conv7", -1, 1},
-        {"x:0", "\"joints\":[\"conv3\"],", "no joint of the model reads as such", -1, 1},
+        {"x:0", "\"joints\":[\"conv3\"],", "the model has no matching use", -1, 1},
     };
     struct fixture f;
     (void)state;
