@@ -393,7 +393,7 @@ static enum msc_status improve_plan(struct attempt **best, struct distilling *d,
         d->n_sites += quant_of(d, d->before, i) != NULL;
     }
     MSC_TRY(measure_loss(&d->out->loss_before, d, d->before));
-    for (int way = 0; way < N_WAYS; way++) {
+    for (int way = 0; way < (d->options->only_outputs ? BY_LOSS : N_WAYS); way++) {
         struct attempt *a = &d->attempts[way];
         MSC_TRY(begin_attempt(d, (enum way)way, arena));
         MSC_TRY(improve_weights(d, a));

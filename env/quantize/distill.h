@@ -26,6 +26,7 @@ struct msc_quantize_distill_options {
     // The most rows of inputs that a weight is fitted to, and the most columns of a weight that is
     // improved. 0: the usual rows; no limit on columns.
     int64_t most_rows, most_columns;
+    bool only_outputs; // do not start again if that does not lower the loss
     // Optional: called before each weight.
     void (*progress)(void *payload, size_t done, size_t n);
     void *payload;
