@@ -7,12 +7,12 @@
 //         length = msc_linear_quant_run(&m, i, n, &scale); // these take scales[scale]
 //     }
 //
-// A format (struct msc_quant_format) defines what a code is: an integer of the array's type, a
-// 4-bit integer in a byte, or an 8-bit float.
+// A format (struct msc_quant_format) defines what a code is: an integer of the array's type, an
+// integer of 4 or 2 bits in a byte, or a float of 8 or 4 bits.
 #ifndef MSC_GRAPH_LINEAR_QUANT_H
 #define MSC_GRAPH_LINEAR_QUANT_H
 
-#include "graph/float8.h"
+#include "graph/narrow_float.h"
 #include "graph/graph.h"
 
 #include <math.h>
@@ -38,25 +38,25 @@ int64_t msc_linear_quant_run(const struct msc_linear_quant *m, int64_t i, int64_
                              int64_t *scale);
 
 struct msc_quant_format {
-    float low, high;                 // smallest and largest code of an integer format
-    const struct msc_float8 *float8; // NULL: codes are integers
-    bool saturates;                  // only for 8-bit floats: clamp numbers that are too large
+    float low, high;                       // smallest and largest code of an integer format
+    const struct msc_narrow_float *narrow; // NULL: codes are integers
+    bool saturates; // only for 8-bit floats: clamp numbers that are too large
 };
 
 // Determines the format from the type of the array and the joint's attributes: `format` ("",
-// "int4", "uint4" or a name of graph/float8.h) and, if present, `saturate`.
+// "int4", "uint4", "int2", "uint2" or a name of graph/narrow_float.h) and, if present, `saturate`.
 void msc_quant_format_init(struct msc_quant_format *out, const struct msc_joint *joint,
                            enum msc_dtype dtype);
 
 static inline float msc_quant_format_value(const struct msc_quant_format *f, int64_t code) {
-    return f->float8 ? msc_float8_decode(f->float8, (uint8_t)code) : (float)code;
+    return f->narrow ? msc_narrow_float_decode(f->narrow, (uint8_t)code) : (float)code;
 }
 
 // Quantises one number. `zero_point` is a value, not a code. NaN becomes the smallest integer.
 static inline int64_t msc_quantize_number(const struct msc_quant_format *f, float x, float scale,
                                           float zero_point) {
-    if (f->float8) {
-        return msc_float8_encode(f->float8, x / scale + zero_point, f->saturates);
+    if (f->narrow) {
+        return msc_narrow_float_encode(f->narrow, x / scale + zero_point, f->saturates);
     }
     float q = rintf(x / scale) + zero_point;
     return (int64_t)(q >= f->low ? (q <= f->high ? q : f->high) : f->low);
@@ -66,7 +66,7 @@ static inline int64_t msc_quantize_number(const struct msc_quant_format *f, floa
 // computed exactly and rounded to a float once.
 static inline float msc_dequantize_number(const struct msc_quant_format *f, int64_t code,
                                           int64_t zero_point, float scale) {
-    float value = f->float8
+    float value = f->narrow
                       ? msc_quant_format_value(f, code) - msc_quant_format_value(f, zero_point)
                       : (float)(code - zero_point);
     return value * scale;

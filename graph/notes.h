@@ -14,7 +14,7 @@ MSC_PUBLIC_BEGIN
 // Versions of ONNX's own operator set that models may use.
 enum {
     MSC_ONNX_OLDEST_OPSET = 1,
-    MSC_ONNX_NEWEST_OPSET = 21,
+    MSC_ONNX_NEWEST_OPSET = 28,
 };
 
 // Strings hold the bytes of the file. In the notes of a graph they are never NULL; "" means absent.

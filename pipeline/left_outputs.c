@@ -33,7 +33,7 @@ static bool is_named(const cJSON *config, const char *record, const cJSON *name,
     return is_it;
 }
 
-// True if the section of a record listed no searches.
+// True if the section of the configuration to which a record belongs listed no searches.
 static bool is_record_plain(const cJSON *section) {
     const cJSON *entry = cJSON_GetArrayItem(msc_json_get(section, "gym"), 0);
     const cJSON *trials = msc_json_get(msc_json_get(entry, "budget"), "trials");

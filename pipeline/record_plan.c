@@ -64,7 +64,7 @@ static enum msc_status check_weights(const struct msc_record_plan *plan) {
     return status;
 }
 
-// The delivered form of the winner, or the plan of the trial's choices.
+// Makes the plan's strategy: the delivered form of the winner, or the choices of the trial.
 static enum msc_status make_strategy(struct msc_record_plan *plan) {
     cJSON *json = NULL;
     if (plan->is_delivered) {

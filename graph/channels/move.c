@@ -431,7 +431,7 @@ bool msc_channels__tile(struct msc_channels_call *c) {
 bool msc_channels__depth_space(struct msc_channels_call *c) {
     const char *mode = msc_joint_attr(c->j, "mode");
     bool is_to_space = c->j->op == MSC_OP_DEPTH_TO_SPACE;
-    bool is_inner = is_to_space && mode != NULL && strcmp(mode, "CRD") == 0;
+    bool is_inner = mode != NULL && strcmp(mode, "CRD") == 0;
     struct msc_axis in = msc_channels__in(c, 0, 1), out = msc_channels__out(c, 0, 1);
     struct msc_axis deep = is_to_space ? in : out, flat = is_to_space ? out : in;
     int64_t n = msc_channels__length(c, flat), n_deep = msc_channels__length(c, deep);

@@ -413,3 +413,17 @@ enum msc_status msc_infer__cast(const struct msc_infer *call) {
     out->n_values = x->n_values;
     return MSC_OK;
 }
+
+enum msc_status msc_infer__bit_cast(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0];
+    const char *name = msc_infer__text(call, "dtype");
+    enum msc_dtype dtype = msc_dtype_find(name);
+    if (dtype == MSC_DTYPE_NONE || msc_dtype_bytes(dtype) != msc_dtype_bytes(x->dtype)) {
+        return msc_infer__fail(call,
+                               "the bits of %s cannot become '%s', expected a type of %zu bits",
+                               msc_dtype_name(x->dtype), name, 8 * msc_dtype_bytes(x->dtype));
+    }
+    msc_infer__copy(&call->outputs[0], x);
+    call->outputs[0].dtype = dtype;
+    return MSC_OK;
+}

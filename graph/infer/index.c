@@ -137,6 +137,45 @@ enum msc_status msc_infer__scatter_nd(const struct msc_infer *call) {
     return msc_infer__same(call);
 }
 
+// The updates are as long as the input along all axes but one, where they may be shorter.
+enum msc_status msc_infer__tensor_scatter(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0], *updates = call->operands[1];
+    const char *mode = msc_infer__text(call, "mode");
+    int axis;
+    if (strcmp(mode, "linear") != 0 && strcmp(mode, "circular") != 0) {
+        return msc_infer__fail(call, "mode is '%s', expected linear or circular", mode);
+    }
+    if (updates->dtype != x->dtype) {
+        return msc_infer__fail(call, "updates are %s, expected %s", msc_dtype_name(updates->dtype),
+                               msc_dtype_name(x->dtype));
+    }
+    MSC_TRY(msc_infer__axis(&axis, call, "axis", x->n_dims));
+    if (axis == 0) {
+        return msc_infer__fail(call, "its axis is that of the batch, expected a later one");
+    }
+    MSC_TRY(msc_infer__require_rank(call, 1, x->n_dims));
+    for (int i = 0; i < x->n_dims; i++) {
+        bool is_less = msc_infer__is_number(x->dims[i]) && msc_infer__is_number(updates->dims[i]) &&
+                       updates->dims[i].value < x->dims[i].value;
+        if (!msc_infer__agree(x->dims[i], updates->dims[i]) && !(i == axis && is_less)) {
+            char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
+            return msc_infer__fail(call, "updates of %s do not fit %s along axis %d",
+                                   msc_infer__shape_text(a, call, updates),
+                                   msc_infer__shape_text(b, call, x), axis);
+        }
+    }
+    if (call->n_operands > 2 && call->operands[2] != NULL) {
+        MSC_TRY(require_integers(call, 2));
+        MSC_TRY(msc_infer__require_rank(call, 2, 1));
+        if (!msc_infer__agree(call->operands[2]->dims[0], x->dims[0])) {
+            return msc_infer__fail(call, "there are %lld indices, expected one for each of %lld",
+                                   (long long)call->operands[2]->dims[0].value,
+                                   (long long)x->dims[0].value);
+        }
+    }
+    return msc_infer__same(call);
+}
+
 // Reads a length from the parameter `key`, a list of one number. An unknown length becomes a new
 // symbol.
 static enum msc_status length_param(struct msc_dim *out, const struct msc_infer *call,

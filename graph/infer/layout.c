@@ -85,6 +85,41 @@ static bool match_group(int *last_in, int *last_out, const struct msc_infer_tens
     return true;
 }
 
+// Groups axes by the point from which both shapes are equal, if products do not match: several
+// input axes become one output axis, or one input axis becomes several output axes.
+static void find_group(int *last_in, int *last_out, const struct msc_infer_tensor *in, int i,
+                       const struct msc_infer_tensor *out, int o) {
+    *last_out = o + 1;
+    for (*last_in = in->n_dims; *last_in > i + 1 && *last_out < out->n_dims; (*last_in)--) {
+        if (is_suffix_equal(out, *last_out, in, *last_in)) {
+            return;
+        }
+    }
+    for (int last = o + 1; i + 1 < in->n_dims && last < out->n_dims; last++) {
+        if (is_suffix_equal(out, last, in, i + 1)) {
+            *last_out = last;
+            return;
+        }
+    }
+}
+
+// An axis was split into the axes [first, last), and the first of them has its letter. If exactly
+// one of them is symbolic, as the batch usually is, that axis gets the letter.
+static void move_letter(char layout[], char letter, const struct msc_infer_tensor *out, int first,
+                        int last) {
+    int symbolic = -1, n = 0;
+    for (int i = first; i < last; i++) {
+        if (!msc_infer__is_number(out->dims[i])) {
+            symbolic = i;
+            n++;
+        }
+    }
+    if (n == 1 && letter != '\0' && layout[first] == letter) {
+        layout[first] = layout[symbolic];
+        layout[symbolic] = letter;
+    }
+}
+
 // True if the ranks are equal and no known lengths differ.
 static bool may_be_same(const struct msc_infer_tensor *in, const struct msc_infer_tensor *out) {
     bool is_same = in->n_dims == out->n_dims;
@@ -129,16 +164,9 @@ void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_in
     char layout[MSC_MAX_DIMS + 4] = "";
     int i = 0, o = 0;
     while (o < out->n_dims) {
-        int last_in, last_out;
+        int last_in, last_out, first = o;
         if (i >= in->n_dims || !match_group(&last_in, &last_out, in, i, out, o)) {
-            // No products match. The group is then this output axis, and all input axes up to the
-            // point after which both shapes are equal.
-            last_in = in->n_dims;
-            last_out = o + 1;
-            while (last_out < out->n_dims && last_in > i + 1 &&
-                   !is_suffix_equal(out, last_out, in, last_in)) {
-                last_in--;
-            }
+            find_group(&last_in, &last_out, in, i, out, o);
         }
         char letter = i < last_in ? group_letter(in, i, last_in) : '\0';
         if (letter == '\0' || strchr(layout, letter) != NULL) {
@@ -150,6 +178,9 @@ void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_in
         }
         for (o++; o < last_out; o++) {
             add_new_letter(layout, in, out->dims[o]);
+        }
+        if (last_in == i + 1) {
+            move_letter(layout, letter, out, first, last_out);
         }
         i = last_in;
     }

@@ -52,6 +52,24 @@ static enum msc_status count_bins(struct msc_dim *out, const struct msc_infer *c
     return msc_dim_binary(out, call->graph, "Add", *out, msc_infer__number(1));
 }
 
+// The inverse of a one-sided transform gives real numbers, 2 * (n - 1) of them by default.
+static bool is_real_inverse(const struct msc_infer *call) {
+    return msc_infer__bool(call, "inverse") && msc_infer__bool(call, "onesided");
+}
+
+static enum msc_status count_transformed(struct msc_dim *out, const struct msc_infer *call,
+                                         struct msc_dim n, bool is_given) {
+    if (!is_real_inverse(call)) {
+        return count_bins(out, call, n);
+    }
+    *out = n;
+    if (is_given) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_dim_binary(out, call->graph, "Sub", n, msc_infer__number(1)));
+    return msc_dim_binary(out, call->graph, "Mul", *out, msc_infer__number(2));
+}
+
 enum msc_status msc_infer__dft(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
@@ -63,7 +81,7 @@ enum msc_status msc_infer__dft(const struct msc_infer *call) {
     if (x->n_dims < 2) {
         return msc_infer__fail(call, "the signal has %d dimensions, expected 2 or more", x->n_dims);
     }
-    out->dims[x->n_dims - 1] = msc_infer__number(2);
+    out->dims[x->n_dims - 1] = msc_infer__number(is_real_inverse(call) ? 1 : 2);
     if (axes.state != MSC_INFER_KNOWN || axes.n != 1 || !msc_infer__is_number(axes.values[0])) {
         for (int i = 0; i + 1 < x->n_dims; i++) {
             MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
@@ -75,8 +93,8 @@ enum msc_status msc_infer__dft(const struct msc_infer *call) {
     if (length.state == MSC_INFER_UNKNOWN) {
         return msc_infer__fresh(&out->dims[axis], call, 0, axis);
     }
-    n = length.state == MSC_INFER_KNOWN && length.n == 1 ? length.values[0] : n;
-    return count_bins(&out->dims[axis], call, n);
+    bool is_given = length.state == MSC_INFER_KNOWN && length.n == 1;
+    return count_transformed(&out->dims[axis], call, is_given ? length.values[0] : n, is_given);
 }
 
 enum msc_status msc_infer__stft(const struct msc_infer *call) {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// The toy environment with one function replaced, which the subject of the check opens.
+// The environment that the checked subject opens: the toy with one function replaced.
 static struct msc_env_def faulty;
 static size_t n_evaluated;
 

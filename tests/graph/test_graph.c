@@ -2,7 +2,7 @@
 // values follow from the small graphs of graph_samples.h.
 #include "tests/graph/graph_samples.h"
 
-// Compares the names of the joints with these ids with `expected`, such as "a,b".
+// Compares the names of the joints `ids` with `expected`, such as "a,b".
 static void check_joints(const struct msc_graph *g, const int32_t ids[], int32_t n,
                          const char *expected) {
     struct msc_str text = {0};

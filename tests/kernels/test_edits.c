@@ -265,7 +265,8 @@ static void check(const struct joint *j, int index, const float values[]) {
     }
 }
 
-// Runs a weight's replacement given as chosen integers; the results must be the same.
+// Evaluates a replaced weight whose integers are given instead of computed by the evaluator. The
+// results must be the same.
 static void run_chosen(struct pool *p, const struct joint *j, struct msc_evaluator *ev,
                        const struct msc_sink *sink, const struct found *f) {
     struct msc_quant quant = quant_of(p, j, true);

@@ -183,8 +183,8 @@ static void write_sequence(const struct fixture *f, int64_t n, int64_t assembled
     msc_record_close(record);
 }
 
-// The canonical text omits an assembled plan and renumbers the trials. A record that is read
-// marks the plan, and only a plan at its end counts against the budget.
+// The canonical text omits an assembled plan and renumbers the trials. Reading a record marks its
+// assembled plans. Only a plan at the end of the record counts against the budget.
 static void test_records_record_header__canonical_sequence(void **state) {
     const struct fixture *f = *state;
     struct msc_str texts[2] = {{0}};

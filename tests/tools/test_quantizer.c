@@ -219,7 +219,8 @@ static void test_tools_quantizer__calibrate(void **state) {
     assert_true(told.done == told.all && told.all == 6);
     assert_true(told.n_seen == told.n_to_see && told.n_seen > 0);
     check_scales(q);
-    // Two threads give the same bits. Other batch sizes observe the same values.
+    // Two threads give the same parameters, bit by bit. With other batch sizes, the observed values
+    // are the same.
     quantize_case_open(&other, 2, 4);
     assert_ok(quantize_create(&again, other.g, CHOICES));
     assert_ok(msc_quantizer_calibrate(again, other.ev, NULL, NULL));
@@ -351,7 +352,7 @@ static float scale_with(const char *site, float value, bool *is_left) {
     return scale;
 }
 
-// NaN is ignored: the range of x is that of its other elements. A site with infinities has no
+// NaN is ignored: only the other elements of x determine its range. A site with infinities has no
 // scale and is left float.
 static void test_tools_quantizer__not_finite(void **state) {
     static const int64_t dims[4] = {2, 2, 6, 6};

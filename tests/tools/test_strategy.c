@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// x is read by conv1 and conv2; the relu of conv1 by conv3.
+// conv1 and conv2 read x, and conv3 reads the relu after conv1.
 static struct msc_graph *make_graph(void) {
     struct msc_graph *g;
     assert_ok(msc_graph_create(&g, "main"));
@@ -285,7 +285,7 @@ static void test_tools_strategy__float_takes_away(void **state) {
     assert_null(edit_at(&f, f.strategy, "conv1", 0));
     assert_same(edit_at(&f, f.strategy, "conv2", 0), &x);
     assert_int_equal(msc_strategy_n_edits(f.strategy), 3);
-    // The only use of a tensor, a weight, and a whole tensor become float.
+    // Everything becomes float: the only use of relu:0, the weight w1, and all uses of x:0.
     set(&f, &f.by_use, "relu:0-c-conv3", NULL);
     set(&f, &f.by_tensor, "w1", NULL);
     set(&f, &f.by_tensor, "x:0", NULL);
