@@ -16,7 +16,7 @@
 
 struct quantize_values {
     struct msc_cli_common common;
-    const char *model, *inputs, *labels, *output, *target, *sites;
+    const char *model, *inputs, *labels, *output, *target, *sites, *effort;
     int64_t n_float;
     struct msc_cli_list loss_tensors, outputs, exclude;
     int64_t batch;
@@ -60,6 +60,14 @@ static const struct msc_cli_option options[] = {
      .names = "onnxruntime|onnxruntime_avx2|openvino|tensorrt|tflite|generic",
      .help = "runtime that will run the model (default: onnxruntime)",
      .offset = QUANTIZE(target)},
+    {.name = "effort",
+     .argument = "LEVEL",
+     .type = MSC_CLI_TEXT,
+     .names = "fast|default|best",
+     .help =
+         "how much time to spend: ranges and biases only (fast), the methods that gain most for "
+         "their time (default), or all of them (best)",
+     .offset = QUANTIZE(effort)},
     {.name = "sites",
      .argument = "WHICH",
      .type = MSC_CLI_TEXT,
@@ -232,9 +240,11 @@ static void write_slower(struct msc_str *out, const cJSON *report, const cJSON *
 // Writes the loss of the float model in the runtime, for comparison with the plans.
 static void write_float(struct msc_str *out, const cJSON *report, const cJSON *best) {
     static const char *const here[4] = {"metrics", "distill_loss"};
+    static const char *const held_back[4] = {"examined", "validation", "distill_loss"};
     static const char *const there[4] = {"examined", "runtime", "distill_loss"};
     const cJSON *loss = find_number(msc_json_get(report, "reference"), there);
     const cJSON *searched = find_number(best, here);
+    searched = searched ? searched : find_number(best, held_back);
     const char *name = quantize_text(msc_json_get(report, "runtime"), "name");
     if (!loss || !searched) {
         return;
@@ -311,6 +321,7 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
                                   .output = v->output,
                                   .target = v->target,
                                   .sites = v->sites,
+                                  .effort = v->effort,
                                   .n_float = v->n_float,
                                   .loss_tensors = {v->loss_tensors.items, v->loss_tensors.n},
                                   .outputs = {v->outputs.items, v->outputs.n},
@@ -349,8 +360,8 @@ const struct msc_cli_command msc_cmd_quantize = {
     .description =
         "Tries a few ranges and roundings for all weights and for all activations, and keeps the "
         "plan with the least loss on a held-out fifth of the samples. If worthwhile, the tensors "
-        "that lose most at 8 bits stay float. Then adjusts the weights to the quantised inputs. If "
-        "the "
+        "that lose most at 8 bits stay float. With --effort best, then adjusts the weights to the "
+        "quantised inputs. With --effort fast, only finds ranges and corrects biases. If the "
         "target's runtime is installed, the table also shows its result. Only the output file is "
         "written. NAMES and PATTERNS are separated by commas or are a JSON list; these options may "
         "be repeated. `mscgym graph MODEL` prints the names.",

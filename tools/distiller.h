@@ -15,7 +15,7 @@
 // 2504.02692, solves the same target column by column.)
 //
 //     MSC_TRY(msc_moments_measure(&moment, &n_done, &slot, 1, ev, &under_the_plan));
-//     MSC_TRY(msc_distiller_improve(&quant, &(struct msc_distiller_job){ ... }));
+//     MSC_TRY(msc_distiller_improve(&quant, &(struct msc_distiller_job){ ... })); // one ridge
 //     ... struct msc_edit edit = msc_edit_quantize(quant); ...
 //     msc_quant_finish(&quant);
 #ifndef MSC_TOOLS_DISTILLER_H
@@ -30,22 +30,26 @@ struct msc_distiller_job {
     const struct msc_quant *now; // quantisation in the plan; the result keeps its bits and layout
     const struct msc_moment *moment; // of the weight's inputs under the plan
     const struct msc_target *target; // NULL: none
-    double ridge;                    // > 0
-    bool has_shifts; // can the joint's bias take shifts (msc_bias_edits_take_shifts)?
+    const double *ridges;            // [n_ridges], each > 0
+    size_t n_ridges;
+    bool fits_ranges; // scales are the ranges of the new rows, not fitted to the output error
+    bool has_shifts;  // can the joint's bias take shifts (msc_bias_edits_take_shifts)?
     int n_threads;
 };
 
 // Can the distiller improve a weight with this quantisation? It takes integers of at most 8 bits.
 bool msc_distiller_takes(const struct msc_quant *quant);
 
-// *out is owned by the caller (msc_quant_finish), sealed, with integers. MSC_E_INVALID: the
+// Fills out [n_ridges] with a result for each ridge; each is owned by the caller
+// (msc_quant_finish), sealed, with integers. Nothing is owned after an error. MSC_E_INVALID: the
 // moments are not finite, so there is no solution; MSC_E_NOMEM. The result does not depend on the
 // number of threads.
-enum msc_status msc_distiller_improve(struct msc_quant *out, const struct msc_distiller_job *job);
+enum msc_status msc_distiller_improve(struct msc_quant out[], const struct msc_distiller_job *job);
 
-// The output error of the weight quantised as `now`, relative to the float model, on the samples of
-// the moment. It is the mean square, summed over rows, minus a constant that does not depend on the
-// quantised weights.
-enum msc_status msc_distiller_error(double *out, const struct msc_distiller_job *job);
+// For each of n quantisations of the weight, the output error against the float model on the
+// samples of the moment: the mean square, summed over rows, minus a constant that no weights can
+// change. Reads the weight, the slot, the moment and the number of threads of the job.
+enum msc_status msc_distiller_errors(double out[], const struct msc_distiller_job *job,
+                                     const struct msc_quant *const quants[], size_t n);
 
 #endif

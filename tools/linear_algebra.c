@@ -1,5 +1,7 @@
 #include "tools/linear_algebra.h"
 
+#include "base/platform.h"
+
 #include <cblas.h>
 #include <lapacke.h>
 #include <stdio.h>
@@ -50,6 +52,24 @@ void msc_product_f32(float out[], const float a[], const float b[], int64_t m, i
                 (int)n, 0, out, (int)n);
 }
 
+void msc_product_rows_f32(float out[], const float a[], int64_t stride, const float b[], int64_t m,
+                          int64_t k, int64_t n) {
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a,
+                (int)stride, b, (int)n, 0, out, (int)stride);
+}
+
+MSC_SIMD void msc_add_scaled(double out[], const double x[], double scale, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] += scale * x[i];
+    }
+}
+
+MSC_SIMD void msc_add_scaled_f32(double out[], const float x[], double scale, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] += scale * (double)x[i];
+    }
+}
+
 void msc_product_f64(double out[], const double a[], const double b[], int64_t m, int64_t k,
                      int64_t n) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a, (int)k, b,
@@ -73,8 +93,8 @@ void msc_subtract_gram_f64(double out[], const double x[], int64_t m, int64_t n)
                 (int)n);
 }
 
-void msc_add_gram_f32(float out[], const float x[], int64_t m, int64_t n) {
-    cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, (int)n, (int)m, 1, x, (int)n, 1, out,
+void msc_add_gram_f32(float out[], const float x[], int64_t stride, int64_t m, int64_t n) {
+    cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, (int)n, (int)m, 1, x, (int)stride, 1, out,
                 (int)n);
 }
 
@@ -85,20 +105,6 @@ void msc_add_cross_f32(float out[], const float a[], const float b[], int64_t m,
 
 static enum msc_status not_definite(void) {
     return MSC_FAIL(MSC_E_INVALID, "a matrix of second moments is not positive definite");
-}
-
-// LAPACK is column-major, so its lower triangle is our upper triangle.
-enum msc_status msc_cholesky_of_inverse(double a[], int64_t n) {
-    lapack_int order = (lapack_int)n;
-    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', order, a, order) != 0 ||
-        LAPACKE_dpotri(LAPACK_COL_MAJOR, 'L', order, a, order) != 0 ||
-        LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', order, a, order) != 0) {
-        return not_definite();
-    }
-    for (int64_t i = 1; i < n; i++) {
-        memset(a + i * n, 0, (size_t)i * sizeof(a[0]));
-    }
-    return MSC_OK;
 }
 
 enum msc_status msc_cholesky_f64(double a[], int64_t n) {

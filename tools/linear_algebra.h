@@ -34,20 +34,22 @@ void msc_subtract_cross_f64(double out[], const double a[], const double b[], in
                             int64_t n);
 // out [n, n] -= x' x, with x [m, n]; changes only the upper triangle of out
 void msc_subtract_gram_f64(double out[], const double x[], int64_t m, int64_t n);
+// As msc_product_f32, with rows of `out` and of `a` a stride apart
+void msc_product_rows_f32(float out[], const float a[], int64_t stride, const float b[], int64_t m,
+                          int64_t k, int64_t n);
+// out [n] += x [n] scale
+void msc_add_scaled(double out[], const double x[], double scale, int64_t n);
+void msc_add_scaled_f32(double out[], const float x[], double scale, int64_t n);
 // out [m, n] = a [m, k] b [k, n]
 void msc_product_f64(double out[], const double a[], const double b[], int64_t m, int64_t k,
                      int64_t n);
-// out [n, n] += x' x, with x [m, n]; changes only the upper triangle of out
-void msc_add_gram_f32(float out[], const float x[], int64_t m, int64_t n);
+// out [n, n] += x' x, with rows x [m, n] a stride apart; changes only the upper triangle of out
+void msc_add_gram_f32(float out[], const float x[], int64_t stride, int64_t m, int64_t n);
 // out [n, n] += a' b, with a and b [m, n]
 void msc_add_cross_f32(float out[], const float a[], const float b[], int64_t m, int64_t n);
 
-// Replaces symmetric a [n, n] by the upper factor u of its inverse, a^-1 = u' u, with zeros below
-// the diagonal. Reads only the upper triangle of `a`. MSC_E_INVALID: `a` is not positive definite.
-enum msc_status msc_cholesky_of_inverse(double a[], int64_t n);
-// msc_invert_f64 replaces symmetric a [n, n] by its inverse. msc_cholesky_f64 replaces it by its
-// lower factor l, a = l l'; the elements above the diagonal remain unchanged. MSC_E_INVALID as
-// above.
+// Replaces symmetric a [n, n] by its inverse, or by its lower factor l, a = l l'. The factor leaves
+// the elements above the diagonal unchanged. MSC_E_INVALID: `a` is not positive definite.
 enum msc_status msc_invert_f64(double a[], int64_t n);
 enum msc_status msc_cholesky_f64(double a[], int64_t n);
 // Replaces b [n, n_columns] by l^-1 b, for a lower factor l.

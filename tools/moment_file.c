@@ -79,6 +79,7 @@ static bool find_shape(struct msc_moment *m, const struct msc_array *triangles,
     int64_t groups = msc_array_dim(means, 0), n = msc_array_dim(means, 1);
     m->n_groups = groups;
     m->n_columns = n;
+    m->block_columns = n;
     return groups > 0 && n > 0 && n <= n_elements && n_elements % n == 0 &&
            n_elements / n % groups == 0 && msc_array_dim(triangles, 0) == groups &&
            msc_array_dim(triangles, 1) == n * (n + 1) / 2;

@@ -2,7 +2,7 @@
 // summed in float32, and these sums in float64. The result depends on the rows and their order,
 // but not on how many are added per call.
 //
-//     MSC_TRY(msc_moment_sums_init(&s, n_groups, n_columns, false));
+//     MSC_TRY(msc_moment_sums_init(&s, n_groups, n_columns, n_columns, false));
 //     msc_moment_sums_add(&s, rows, NULL, n_rows);
 //     MSC_TRY(msc_moment_sums_end(&moment, &s));
 //     msc_moment_sums_finish(&s);
@@ -16,21 +16,25 @@ enum { MSC_MOMENT_X, MSC_MOMENT_F, MSC_MOMENT_SIDES };
 
 struct msc_moment_sums {
     int64_t n_groups, n_columns, n_rows;
-    int64_t n_in_chunk;              // rows whose products are not yet summed
-    float *chunk[MSC_MOMENT_SIDES];  // [n_groups, rows, n_columns]
-    float *products;                 // [n_columns, n_columns] of one chunk
-    double *sums;                    // [n_groups] upper triangles of X'X, row by row
-    double *cross;                   // [n_groups, n_columns, n_columns] F'X; NULL without a plan
-    double *means[MSC_MOMENT_SIDES]; // [n_groups, n_columns]; before msc_moment_sums_end, sums
-                                     // instead of means
+    int64_t block_columns;          // as in struct msc_moment, but never 0
+    int64_t n_in_chunk;             // rows whose products are not yet summed
+    float *chunk[MSC_MOMENT_SIDES]; // [n_groups, rows, n_columns]; NULL for only means
+    float *products;                // of one block and chunk; NULL for only means
+    double *sums;  // [n_groups, blocks] upper triangles of X'X, row by row; or NULL
+    double *cross; // [n_groups, n_columns, n_columns] F'X; NULL without a plan
+    double *means[MSC_MOMENT_SIDES]; // [n_groups, n_columns] sums until msc_moment_sums_end
 };
 
-// Memory of one accumulator.
-uint64_t msc_moment_sums_bytes(int64_t n_groups, int64_t n_columns, bool has_cross);
+// Memory of one accumulator. The cross products of a plan need a single block.
+uint64_t msc_moment_sums_bytes(int64_t n_groups, int64_t n_columns, int64_t block_columns,
+                               bool has_cross);
 // May fail with MSC_E_NOMEM; finish `s` even then.
 enum msc_status msc_moment_sums_init(struct msc_moment_sums *s, int64_t n_groups, int64_t n_columns,
-                                     bool has_cross);
-// Adds the rows x and f, each [n_groups, n_rows, n_columns]; f is NULL without a plan.
+                                     int64_t block_columns, bool has_cross);
+// Without products: the moment gets only means. MSC_E_NOMEM as above.
+enum msc_status msc_moment_sums_init_means(struct msc_moment_sums *s, int64_t n_groups,
+                                           int64_t n_columns);
+// x and f [n_groups, n_rows, n_columns]; f NULL without a plan.
 void msc_moment_sums_add(struct msc_moment_sums *s, const float x[], const float f[],
                          int64_t n_rows);
 // Sets *out to the moment of all rows, owned by the caller (msc_moment_finish). May fail with

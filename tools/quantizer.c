@@ -121,6 +121,9 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
     MSC_TRY(msc_sites_find(&q->sites, q->graph, &scheme));
     size_t n_sites = (size_t)q->sites.n_sites;
     q->n_choices = o->n_choices;
+    q->moment_rows = o->moment_rows;
+    q->moment_columns = o->moment_columns;
+    q->least_rows = o->least_rows;
     q->choices = msc_arena_array(&q->arena, o->n_choices + 1, sizeof(q->choices[0]));
     q->included = msc_arena_array(&q->arena, n_sites + 1, sizeof(bool));
     q->left = msc_arena_array(&q->arena, n_sites + 1, sizeof(bool));

@@ -11,6 +11,8 @@ struct msc_quantizer {
     struct msc_sites sites;
     enum msc_site_group group;
     size_t n_choices;
+    int64_t moment_rows, moment_columns; // as in the options
+    double least_rows;
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
     bool has_lowest;        // weights with observer `hessian` may use the lowest integer

@@ -16,6 +16,9 @@ enum { N_SCHEME_KEYS = sizeof(scheme_keys) / sizeof(scheme_keys[0]) };
 
 enum { MIN_BITS = 2, MAX_BITS = 16 };
 
+static const char *const moment_keys[] = {"rows", "columns", "least"};
+enum { N_MOMENT_KEYS = sizeof(moment_keys) / sizeof(moment_keys[0]) };
+
 static const char *const group_names[] = {"tensor", "site", "joint"};
 
 #define DEFAULT_PERCENTILE 99.99
@@ -156,8 +159,9 @@ static enum msc_status read_correction(struct msc_choice *c, const cJSON *object
     }
     MSC_TRY(msc_json_get_text(&name, object, "correct", where));
     if (!msc_correction_find(&c->correction, name)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: unknown correction \"%s\": expected none or affine",
-                        where, name);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: unknown correction \"%s\": expected none, affine or bias", where,
+                        name);
     }
     return c->bits <= 8 || c->correction == MSC_CORRECTION_NONE
                ? MSC_OK
@@ -422,6 +426,23 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
     return MSC_OK;
 }
 
+// Reads "moments": {"rows": 4096, "columns": 1024, "least": 0.5}.
+static enum msc_status read_moments(struct msc_quantizer_options *out, const cJSON *config) {
+    const cJSON *object;
+    double rows = 0, columns = 0;
+    if (!msc_json_get(config, "moments")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_object(&object, config, "moments", "env"));
+    MSC_TRY(msc_json_check_keys(object, moment_keys, N_MOMENT_KEYS, "env.moments"));
+    MSC_TRY(get_optional_double(&rows, object, "rows", 1, 1e9, "env.moments"));
+    MSC_TRY(get_optional_double(&columns, object, "columns", 16, 1e9, "env.moments"));
+    MSC_TRY(get_optional_double(&out->least_rows, object, "least", 0, 1e9, "env.moments"));
+    out->moment_rows = (int64_t)rows;
+    out->moment_columns = (int64_t)columns;
+    return MSC_OK;
+}
+
 static enum msc_status read_options(struct msc_quantizer_options *out, const cJSON *config,
                                     const char *target, struct msc_arena *arena) {
     *out = (struct msc_quantizer_options){0};
@@ -442,6 +463,7 @@ static enum msc_status read_options(struct msc_quantizer_options *out, const cJS
                                    "env", arena));
     }
     MSC_TRY(read_fixed(out, config, arena));
+    MSC_TRY(read_moments(out, config));
     return msc_quantizer__read_rules(out, config, arena);
 }
 

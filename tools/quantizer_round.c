@@ -8,6 +8,8 @@
 
 #define DESCENT_PASSES 4
 #define REFITS 2
+// Rows sampled for means: their error by sampling is far below the shift of a channel by 8 bits.
+#define ROWS_FOR_MEANS 4096
 
 // A weight to round, with the second moment of its inputs.
 struct rounded_weight {
@@ -18,8 +20,8 @@ struct rounded_weight {
     // Moments for rounding rows. Index 0: plain second moments; 1: centred ones, for choices whose
     // shifts correct the mean.
     struct rounded_by {
-        const float *h;                 // NULL: no choice needs it yet
-        struct msc_gptq_order **orders; // [n_groups]; NULL: no choice needs them yet
+        const float *h;                 // NULL: no choice needs it
+        struct msc_gptq_order **orders; // [n_groups, blocks]; NULL: no choice needs them
     } by[2];
     int n_threads;
 };
@@ -39,10 +41,16 @@ static bool needs_moments(const struct msc_quantizer *q, size_t choice) {
             c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE);
 }
 
-// Does the choice store integers? It must if rounding to nearest under the final scales would give
-// other integers. This is also the case after a gain, which changes the scales.
+// True if means of the inputs are enough.
+static bool needs_only_means(const struct msc_choice *c) {
+    return c->observers[MSC_SITE_WEIGHT] != MSC_OBSERVER_HESSIAN &&
+           c->rounding == MSC_ROUNDING_NEAREST && c->correction == MSC_CORRECTION_BIAS;
+}
+
+// True if the choice stores integers, because rounding to nearest under the final scale would not
+// give the same ones. After a gain it would not either.
 static bool has_integers(const struct msc_choice *c) {
-    return c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE;
+    return c->rounding != MSC_ROUNDING_NEAREST || c->correction == MSC_CORRECTION_AFFINE;
 }
 
 // ---- One choice -------------------------------------------------------------------------------
@@ -53,7 +61,7 @@ static bool is_corrected(const struct msc_choice *choice, const struct msc_quant
 }
 
 static enum msc_status round_rows(const struct rounded_choice *c, struct msc_rounding_rows *rows,
-                                  const struct msc_gptq_order *order) {
+                                  struct msc_gptq_order *const orders[]) {
     if (c->choice->observers[MSC_SITE_WEIGHT] == MSC_OBSERVER_HESSIAN && c->rounded.form.n > 1) {
         MSC_TRY(msc_rounding_fit(rows));
         for (int64_t i = 0; i < rows->n_rows * c->rounded.n_blocks; i++) {
@@ -64,46 +72,56 @@ static enum msc_status round_rows(const struct rounded_choice *c, struct msc_rou
         msc_rounding_nearest(rows);
         return MSC_OK;
     }
-    MSC_TRY(msc_rounding_gptq(rows, order));
-    return c->choice->rounding == MSC_ROUNDING_DESCENT ? msc_rounding_descend(rows, DESCENT_PASSES)
-                                                       : MSC_OK;
+    MSC_TRY(msc_rounding_gptq(rows, orders));
+    bool descends_later = is_corrected(c->choice, &c->rounded.form); // with gains
+    return c->choice->rounding == MSC_ROUNDING_DESCENT && !descends_later
+               ? msc_rounding_descend(rows, DESCENT_PASSES)
+               : MSC_OK;
+}
+
+// Does the weight's quantisation correct means by a shift?
+static bool is_shifted(const struct msc_choice *choice, const struct msc_quant *form) {
+    return choice->correction == MSC_CORRECTION_BIAS || is_corrected(choice, form);
 }
 
 // Fits a gain and a shift per row; descent alternates with the gain, since a gain changes the
 // scale.
 static enum msc_status correct_rows(const struct rounded_choice *c, struct msc_rounding_rows *rows,
                                     float shifts[], const double means[]) {
-    bool is_descent = c->choice->rounding == MSC_ROUNDING_DESCENT;
-    for (int i = 0; is_descent && i < REFITS; i++) {
-        MSC_TRY(msc_rounding_fit_affine(NULL, rows, means));
-        MSC_TRY(msc_rounding_descend(rows, DESCENT_PASSES));
-    }
-    return msc_rounding_fit_affine(shifts, rows, means);
+    return c->choice->rounding == MSC_ROUNDING_DESCENT
+               ? msc_rounding_descend_affine(shifts, rows, means, DESCENT_PASSES, REFITS)
+               : msc_rounding_fit_affine(shifts, rows, means);
 }
 
 static enum msc_status round_some(void *payload, struct msc_rounding_rows *rows, int64_t group,
                                   int64_t first) {
     const struct rounded_choice *c = payload;
     float *shifts = c->rounded.shifts;
-    MSC_TRY(round_rows(c, rows, c->by->orders ? c->by->orders[group] : NULL));
-    return is_corrected(c->choice, &c->rounded.form)
-               ? correct_rows(c, rows, shifts ? shifts + first : NULL,
-                              c->w->moment.means + group * rows->n_columns)
-               : MSC_OK;
+    int64_t n_blocks = c->w->rows.n_orders / c->w->rows.n_groups;
+    MSC_TRY(round_rows(c, rows, c->by->orders ? c->by->orders + group * n_blocks : NULL));
+    const double *means = c->w->moment.means + group * rows->n_columns;
+    if (is_corrected(c->choice, &c->rounded.form)) {
+        return correct_rows(c, rows, shifts ? shifts + first : NULL, means);
+    }
+    return shifts ? msc_rounding_fit_shifts(shifts + first, rows, means) : MSC_OK;
 }
 
-// Clears columns that are constant: centring leaves only rounding noise in them.
-static void forget_constants(float h[], const struct msc_moment *m) {
-    int64_t n = m->n_columns;
-    for (int64_t i = 0; i < m->n_groups * n; i++) {
-        float *of_group = h + i / n * n * n;
-        int64_t column = i % n;
-        if (of_group[column * n + column] > 1e-5F * m->h[i * n + column]) {
-            continue;
+// Clears columns that are constant: after centring only rounding noise is left of them.
+static void forget_constants(float centred[], const struct msc_moment *m) {
+    int64_t n = m->n_columns, block = m->block_columns > 0 ? m->block_columns : n;
+    const float *h = m->h;
+    for (int64_t i = 0; i < m->n_groups * n;) {
+        int64_t left = n - i % n, width = left < block ? left : block;
+        for (int64_t column = 0; column < width; column++) {
+            bool is_constant =
+                !(centred[column * width + column] > 1e-5F * h[column * width + column]);
+            for (int64_t k = 0; is_constant && k < width; k++) {
+                centred[column * width + k] = centred[k * width + column] = 0;
+            }
         }
-        for (int64_t k = 0; k < n; k++) {
-            of_group[column * n + k] = of_group[k * n + column] = 0;
-        }
+        h += width * width;
+        centred += width * width;
+        i += width;
     }
 }
 
@@ -113,7 +131,7 @@ static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool 
     struct rounded_by *by = &w->by[has_shifts];
     const struct msc_moment *m = &w->moment;
     if (!by->h && has_shifts) {
-        size_t n = (size_t)(m->n_groups * m->n_columns * m->n_columns);
+        size_t n = (size_t)(m->n_groups * msc_moment_n_products(m->n_columns, m->block_columns));
         float *centred = msc_arena_array(arena, n + 1, sizeof(centred[0]));
         MSC_TRY(MSC_ALLOCATED(centred));
         msc_moment_centre(centred, m->h, m->means, m->means, m);
@@ -127,17 +145,32 @@ static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool 
                : msc_weight_rows_factor(&by->orders, &w->rows, by->h, w->n_threads);
 }
 
-// Rounds the weight, starting from the scales that the observer found. *out is owned by the caller.
+// The choice, or what of it needs only means if there are no products: rounding to nearest, and a
+// shift in place of another correction.
+static struct msc_choice choice_for(const struct rounded_weight *w, int32_t choice) {
+    struct msc_choice c = w->q->choices[choice];
+    if (!w->moment.h) {
+        c.observers[MSC_SITE_WEIGHT] = MSC_OBSERVER_MINMAX;
+        c.rounding = MSC_ROUNDING_NEAREST;
+        c.correction = c.correction == MSC_CORRECTION_NONE ? c.correction : MSC_CORRECTION_BIAS;
+    }
+    return c;
+}
+
+// Starts from the scales of `now`, which the observer found. *out is owned by the caller.
 static enum msc_status round_choice(struct msc_quant *out, struct rounded_weight *w, int32_t choice,
                                     const struct msc_quant *now, struct msc_arena *of_weight) {
     const struct msc_quantizer *q = w->q;
-    struct rounded_choice c = {.w = w, .choice = &q->choices[choice]};
+    const struct msc_choice by = choice_for(w, choice);
+    struct rounded_choice c = {.w = w, .choice = &by};
     struct msc_observation observation = msc_quantizer__observation(q, w->site, choice);
-    bool has_shifts = is_corrected(c.choice, now) &&
+    bool has_shifts = is_shifted(c.choice, now) &&
                       msc_bias_edits_take_shifts(q->graph, &q->sites, w->site, w->rows.n_rows);
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(round_by(w, has_shifts, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
+    if (w->moment.h && !needs_only_means(c.choice)) {
+        MSC_TRY_OUT(round_by(w, has_shifts, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
+    }
     c.by = &w->by[has_shifts];
     MSC_TRY_OUT(
         msc_rounded_rows_init(&c.rounded, &w->rows, now, observation.scheme, has_shifts, &arena));
@@ -170,7 +203,7 @@ static enum msc_status round_choices(struct rounded_weight *w, struct msc_quanti
 
 static void rounded_weight_finish(struct rounded_weight *w) {
     for (int i = 0; i < 2; i++) {
-        msc_gptq_orders_destroy(w->by[i].orders, w->moment.n_groups);
+        msc_gptq_orders_destroy(w->by[i].orders, w->rows.n_orders);
     }
 }
 
@@ -255,6 +288,7 @@ struct rounding {
     int32_t *slots, *sites;     // [n] slot and site of each use
     struct msc_moment *moments; // [n], each held from measurement until rounding
     size_t n, n_measured, n_rounded;
+    bool only_means; // no choice needs more
 };
 
 static enum msc_status list_uses(struct rounding *r, struct msc_arena *arena) {
@@ -321,6 +355,12 @@ static enum msc_status measure_moments(struct rounding *r) {
     struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
     size_t n_done = 0, first = r->n_measured;
     o.n_threads = msc_evaluator_n_threads(r->ev);
+    o.only_means = r->only_means;
+    o.most_columns = r->q->moment_columns;
+    o.least_rows = r->q->least_rows;
+    o.n_rows = r->only_means           ? ROWS_FOR_MEANS
+               : r->q->moment_rows > 0 ? r->q->moment_rows
+                                       : o.n_rows;
     o.memory_bytes = r->options->memory_bytes > 0 ? r->options->memory_bytes : o.memory_bytes;
     o.progress = tell_measured;
     o.payload = r;
@@ -339,7 +379,7 @@ static enum msc_status measure_moments(struct rounding *r) {
 static enum msc_status round_next(struct rounding *r, size_t end) {
     size_t first = r->n_rounded;
     struct msc_moment *sum = &r->moments[first];
-    bool has_all = sum->h != NULL;
+    bool has_all = sum->means != NULL;
     for (size_t i = first + 1; i < end; i++) {
         has_all = has_all && msc_moment_add(sum, &r->moments[i]);
     }
@@ -386,8 +426,15 @@ static enum msc_status round_weights(struct rounding *r) {
 enum msc_status msc_quantizer_round(struct msc_quantizer *q, struct msc_evaluator *ev,
                                     const struct msc_quantizer_rounding *options) {
     struct msc_arena arena = {0};
-    struct rounding r = {.q = q, .ev = ev, .options = options, .kept = options->kept};
+    struct rounding r = {.q = q, .ev = ev, .options = options, .only_means = true};
     enum msc_status status = MSC_OK;
+    for (size_t i = 0; i < q->n_choices; i++) {
+        r.only_means = r.only_means && (!needs_moments(q, i) || needs_only_means(&q->choices[i]));
+    }
+    // Means are quick to measure, and the cache holds whole moments of the usual rows.
+    bool is_usual =
+        !r.only_means && q->moment_rows == 0 && q->moment_columns == 0 && q->least_rows == 0;
+    r.kept = is_usual ? options->kept : NULL;
     if (msc_quantizer_has_rounding(q)) {
         MSC_TRY_OUT(list_uses(&r, &arena));
         MSC_TRY_OUT(round_weights(&r));

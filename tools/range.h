@@ -47,6 +47,7 @@ bool msc_rounding_find(enum msc_rounding *out, const char *name);
 enum msc_correction {
     MSC_CORRECTION_NONE,
     MSC_CORRECTION_AFFINE, // a gain and a shift per output channel (tools/rounding.h)
+    MSC_CORRECTION_BIAS,   // only the shift
     MSC_CORRECTION_COUNT,
 };
 const char *msc_correction_name(enum msc_correction correction);

@@ -38,8 +38,11 @@
 // Open structure; the caller owns everything.
 struct msc_rounding_rows {
     int64_t n_rows, n_columns;
-    const float *weights;     // [n_rows, n_columns], finite
-    const float *h;           // [n_columns, n_columns], symmetric, positive semidefinite
+    const float *weights; // [n_rows, n_columns], finite
+    // Symmetric, positive semidefinite blocks of H, along its diagonal, one after another. The last
+    // block may have fewer columns. Everything outside the blocks is 0.
+    const float *h;
+    int64_t block_columns;    // 0: one block has all columns
     struct msc_scheme scheme; // for weights
     int64_t group_size;       // columns that share a scale; 0: all columns of a row
     float *scales;            // [n_rows, n_groups], n_groups = ceil(n_columns / group_size)
@@ -53,15 +56,23 @@ struct msc_rounding_rows {
 // best ranges are evaluated. Groups are fitted independently, each by its own block of H.
 enum msc_status msc_rounding_fit(struct msc_rounding_rows *rows);
 #define MSC_ROUNDING_RANGES 80
+// Fills scales and zero points with the range of each row or group. Does not read H.
+void msc_rounding_fit_ranges(struct msc_rounding_rows *rows);
 
 // These functions fill `integers` for the current scales. msc_rounding_descend starts from the
 // current integers.
 void msc_rounding_nearest(struct msc_rounding_rows *rows);
 struct msc_gptq_order;
+// `orders` has one for each block.
 enum msc_status msc_rounding_gptq(struct msc_rounding_rows *rows,
-                                  const struct msc_gptq_order *order);
+                                  struct msc_gptq_order *const orders[]);
 // Makes at most n_passes over all columns; stops when nothing changes.
 enum msc_status msc_rounding_descend(struct msc_rounding_rows *rows, int n_passes);
+
+// Descends, and fits gains (msc_rounding_fit_affine) and descends again n_refits times. Then fits
+// gains and, unless shifts is NULL, shifts. Needs few products with H.
+enum msc_status msc_rounding_descend_affine(float shifts[], struct msc_rounding_rows *rows,
+                                            const double means[], int n_passes, int n_refits);
 
 // Sets errors [n_rows] to the current errors of the rows.
 enum msc_status msc_rounding_errors(double errors[], const struct msc_rounding_rows *rows);
@@ -72,9 +83,13 @@ enum msc_status msc_rounding_errors(double errors[], const struct msc_rounding_r
 enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows *rows,
                                         const double means[]);
 
-// Prepares H [n, n] for GPTQ: the order of columns, and the upper Cholesky factor of the inverse
-// of H + damping * (mean of its diagonal) * I in that order. Columns whose inputs are always zero
-// (diagonal 0) get a diagonal of 1. *out is owned by the caller. MSC_E_INVALID: H is not positive
+// Fills shifts [n_rows] that correct only the means of the outputs. Does not read H.
+enum msc_status msc_rounding_fit_shifts(float shifts[], const struct msc_rounding_rows *rows,
+                                        const double means[]);
+
+// Prepares a block H [n, n] for GPTQ: the order of columns, and the factor L of
+// H + damping * (mean of its diagonal) * I = L' L in that order. Columns whose inputs are always
+// zero (diagonal 0) count as 1. *out is owned by the caller. MSC_E_INVALID: H is not positive
 // semidefinite.
 enum msc_status msc_gptq_order_create(struct msc_gptq_order **out, const float h[], int64_t n,
                                       double damping);

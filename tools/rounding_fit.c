@@ -70,12 +70,25 @@ static void try_ranges(struct fit *f) {
     }
 }
 
+// Copies the rows and columns of H from `begin` on; what is outside its blocks is 0.
+static void gather_h(struct fit *f, int64_t begin) {
+    const struct msc_rounding_rows *r = f->rows;
+    int64_t block = msc_rounding__block(r);
+    memset(f->h, 0, (size_t)(f->n * f->n) * sizeof(float));
+    for (int64_t k = 0; k < f->n; k++) {
+        int64_t first = (begin + k) / block * block;
+        int64_t width = r->n_columns - first < block ? r->n_columns - first : block;
+        int64_t from = first > begin ? first : begin;
+        int64_t end = first + width < begin + f->n ? first + width : begin + f->n;
+        const float *h = r->h + first * block + (begin + k - first) * width;
+        memcpy(f->h + k * f->n + from - begin, h + from - first,
+               (size_t)(end - from) * sizeof(float));
+    }
+}
+
 static void gather_group(struct fit *f, int64_t begin) {
     const struct msc_rounding_rows *r = f->rows;
-    for (int64_t k = 0; k < f->n; k++) {
-        memcpy(f->h + k * f->n, r->h + (begin + k) * r->n_columns + begin,
-               (size_t)f->n * sizeof(float));
-    }
+    gather_h(f, begin);
     for (int64_t i = 0; i < r->n_rows; i++) {
         float *w = f->w + i * f->n;
         memcpy(w, r->weights + i * r->n_columns + begin, (size_t)f->n * sizeof(float));
@@ -193,6 +206,11 @@ static void fit_group(struct fit *f) {
 
 // ---- Gain and shift ---------------------------------------------------------------------------
 
+double msc_rounding__gain(double covariance, double variance) {
+    double gain = variance > 0 ? covariance / variance : 1;
+    return gain < 0.5 ? 0.5 : gain > 2 ? 2 : gain;
+}
+
 enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows *r,
                                         const double means[]) {
     int64_t n = r->n_columns, n_groups = msc_rounding__n_groups(r);
@@ -200,13 +218,12 @@ enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows
     MSC_TRY(MSC_ALLOCATED(rounded));
     float *moved = rounded + r->n_rows * n;
     msc_rounding__dequantize(rounded, r);
-    msc_product_f32(moved, rounded, r->h, r->n_rows, n, n);
+    msc_rounding__product(moved, rounded, r);
     for (int64_t i = 0; i < r->n_rows; i++) {
         const float *w = r->weights + i * n, *q = rounded + i * n;
         double covariance = msc_dot(w, moved + i * n, n);
         double variance = msc_dot(q, moved + i * n, n);
-        double gain = variance > 0 ? covariance / variance : 1;
-        gain = gain < 0.5 ? 0.5 : gain > 2 ? 2 : gain;
+        double gain = msc_rounding__gain(covariance, variance);
         for (int64_t g = 0; g < n_groups; g++) {
             r->scales[i * n_groups + g] *= (float)gain;
         }
@@ -218,7 +235,35 @@ enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows
     return MSC_OK;
 }
 
+enum msc_status msc_rounding_fit_shifts(float shifts[], const struct msc_rounding_rows *r,
+                                        const double means[]) {
+    int64_t n = r->n_columns;
+    float *rounded = msc_alloc((size_t)(r->n_rows * n) * sizeof(rounded[0]) + 1);
+    MSC_TRY(MSC_ALLOCATED(rounded));
+    msc_rounding__dequantize(rounded, r);
+    for (int64_t i = 0; i < r->n_rows; i++) {
+        shifts[i] = (float)(msc_dot_means(r->weights + i * n, means, n) -
+                            msc_dot_means(rounded + i * n, means, n));
+    }
+    msc_free(rounded);
+    return MSC_OK;
+}
+
 // ---- Scales -----------------------------------------------------------------------------------
+
+void msc_rounding_fit_ranges(struct msc_rounding_rows *r) {
+    int64_t size = msc_rounding__group_columns(r), n_groups = msc_rounding__n_groups(r);
+    for (int64_t i = 0; i < r->n_rows * n_groups; i++) {
+        int64_t first = i % n_groups * size, end = first + size;
+        const float *w = r->weights + i / n_groups * r->n_columns;
+        struct msc_range range = {0, 0};
+        for (int64_t k = first; k < end && k < r->n_columns; k++) {
+            range.low = w[k] < range.low ? w[k] : range.low;
+            range.high = w[k] > range.high ? w[k] : range.high;
+        }
+        msc_scheme_fit(&r->scheme, range, &r->scales[i], &r->zero_points[i]);
+    }
+}
 
 enum msc_status msc_rounding_fit(struct msc_rounding_rows *r) {
     struct msc_arena arena = {0};

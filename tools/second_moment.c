@@ -20,11 +20,11 @@ enum { TRIAL, FLOAT_TRIAL };
 struct use {
     int32_t weight_slot, input_slot; // input_slot MSC_NO_ID: no moment
     int64_t n_groups, n_columns;
-    int64_t *count; // [n_places] rows taken from the place
-    // For each trial [n_places]: rows [n_groups, count, n_columns] that are not yet added, or NULL.
-    float **waiting[2];
-    size_t turn;    // the next place whose rows are added
-    bool is_adding; // a thread is adding to the sums
+    int64_t *count;     // [n_places] rows taken from the place
+    float **waiting[2]; // [n_places] of each trial: rows [n_groups, count, n_columns], or NULL
+    size_t turn;        // next place to add
+    bool is_adding;     // a thread is adding to the sums
+    bool only_means;
     struct msc_moment_sums sums;
 };
 
@@ -298,9 +298,30 @@ static enum msc_status gather_slot(void *payload, size_t trial, size_t batch, in
     return MSC_OK;
 }
 
+static bool wants_slot(void *payload, int32_t slot) {
+    const struct gathering *g = payload;
+    return g->use_of_slot[slot] != MSC_NO_ID;
+}
+
 // ---- Measuring --------------------------------------------------------------------------------
 
-// Memory of a use. It includes waiting rows of as many places as there are threads.
+// Columns per block: as few blocks as the limit allows, of equal size.
+static int64_t block_of(const struct gathering *g, const struct use *u) {
+    int64_t most = g->options->most_columns > 0 ? g->options->most_columns : u->n_columns;
+    int64_t n_blocks = (u->n_columns + most - 1) / most;
+    return (u->n_columns + n_blocks - 1) / n_blocks;
+}
+
+static bool has_only_means(const struct gathering *g, const struct use *u) {
+    int64_t n_rows = 0;
+    for (size_t p = 0; p < g->n_places; p++) {
+        n_rows += u->count[p];
+    }
+    return g->options->only_means ||
+           (double)n_rows < g->options->least_rows * (double)block_of(g, u);
+}
+
+// Memory of a use, with waiting rows of as many places as there are threads.
 static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     int64_t most = 0;
     for (size_t p = 0; p < g->n_places; p++) {
@@ -308,8 +329,10 @@ static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     }
     uint64_t n_elements = (uint64_t)(u->n_groups * most * u->n_columns);
     uint64_t n_waiting = n_trials(g) * (uint64_t)msc_evaluator_n_threads(g->ev);
-    return msc_moment_sums_bytes(u->n_groups, u->n_columns, n_trials(g) > 1) +
-           n_waiting * n_elements * sizeof(float);
+    uint64_t of_sums = u->only_means ? (uint64_t)(u->n_groups * u->n_columns) * sizeof(double)
+                                     : msc_moment_sums_bytes(u->n_groups, u->n_columns,
+                                                             block_of(g, u), n_trials(g) > 1);
+    return of_sums + n_waiting * n_elements * sizeof(float);
 }
 
 // Counts places, and the uses that fit in memory.
@@ -335,6 +358,7 @@ static enum msc_status plan_gathering(struct gathering *g, const int32_t slots[]
             continue;
         }
         MSC_TRY(count_rows(g, u));
+        u->only_means = has_only_means(g, u);
         n_bytes += u->input_slot != MSC_NO_ID ? bytes_of(g, u) : 0;
         if (g->n_uses > 0 && n_bytes > g->options->memory_bytes) {
             break;
@@ -351,7 +375,9 @@ static enum msc_status use_begin(struct use *u, struct gathering *g) {
     for (size_t p = 0; p < g->n_places; p++) {
         g->n_all += u->count[p] > 0;
     }
-    return msc_moment_sums_init(&u->sums, u->n_groups, u->n_columns, n_trials(g) > 1);
+    return u->only_means ? msc_moment_sums_init_means(&u->sums, u->n_groups, u->n_columns)
+                         : msc_moment_sums_init(&u->sums, u->n_groups, u->n_columns, block_of(g, u),
+                                                n_trials(g) > 1);
 }
 
 static void use_finish(struct use *u, size_t n_places) {
@@ -380,7 +406,7 @@ static enum msc_status gathering_run(struct gathering *g) {
             has_any = true;
         }
     }
-    struct msc_sink sink = {.slot = gather_slot, .payload = g};
+    struct msc_sink sink = {.slot = gather_slot, .wants_slot = wants_slot, .payload = g};
     struct msc_eval_trial trials[2] = {{.edits = g->options->edits}};
     if (has_any) {
         MSC_TRY(msc_evaluator_run(g->ev, trials, n_trials(g), &sink, 0));

@@ -29,9 +29,14 @@
 struct msc_moment {
     int64_t n_groups, n_columns;
     int64_t n_rows; // rows sampled
-    float *h;       // [n_groups, n_columns, n_columns], symmetric
-    double *means;  // [n_groups, n_columns] means of the columns
-    // Set only under a plan (else NULL): F' X / n, with the float model's rows F.
+    // Columns per block, 0 or n_columns for one block. Only products of columns of the same block
+    // are measured; the last block may have fewer columns.
+    int64_t block_columns;
+    // [n_groups, blocks of n_columns x n_columns, one after another, each symmetric]; see
+    // msc_moment_n_products
+    float *h;
+    double *means; // [n_groups, n_columns] means of the columns
+    // Under a plan, else NULL: F' X / n of the float model's rows F.
     float *cross;        // [n_groups, n_columns, n_columns], by columns of F, then of X
     double *float_means; // [n_groups, n_columns] means of F
 };
@@ -42,6 +47,12 @@ struct msc_moment_options {
     uint64_t seed;
     uint64_t memory_bytes; // limit, not counting the evaluator's; one use is always measured
     int n_threads;
+    // For the float model: columns are divided into blocks of equal size, of at most this many
+    // columns. 0: no limit.
+    int64_t most_columns;
+    // For the float model: a use with fewer rows per column of a block gets only means.
+    double least_rows;
+    bool only_means; // for the float model: moments get only `means`, and h is NULL
     // The plan: edits [n_slots] of the evaluator; edits of inputs must be quantisations. NULL:
     // the float model.
     const struct msc_edit *const *edits;
@@ -60,11 +71,14 @@ struct msc_moment_options {
 enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
                                     const int32_t slots[], size_t n, struct msc_evaluator *ev,
                                     const struct msc_moment_options *options);
+// The number of products of a group with n_columns in blocks, and the number of blocks.
+int64_t msc_moment_n_products(int64_t n_columns, int64_t block_columns);
+int64_t msc_moment_n_blocks(int64_t n_columns, int64_t block_columns);
 // Combines the moments of two uses of one weight, weighted by their rows. False, without effect,
 // if their groups or columns differ or one has no moments.
 bool msc_moment_add(struct msc_moment *sum, const struct msc_moment *m);
-// Centres products of columns [n_groups, n_columns, n_columns] around the columns' means a and b.
-// The result is the part of the products that no bias can correct.
+// Centres products of columns, in the blocks of the moment, around the means a and b, which
+// leaves the part that no bias can correct.
 void msc_moment_centre(float out[], const float products[], const double a[], const double b[],
                        const struct msc_moment *m);
 void msc_moment_finish(struct msc_moment *m); // accepts zeros

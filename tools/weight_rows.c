@@ -25,6 +25,8 @@ enum msc_status msc_weight_rows_init(struct msc_weight_rows *w, const struct msc
                                   .n_groups = moment->n_groups,
                                   .n_rows = n / moment->n_columns,
                                   .n_columns = moment->n_columns};
+    w->block_columns = moment->block_columns > 0 ? moment->block_columns : w->n_columns;
+    w->n_orders = w->n_groups * msc_moment_n_blocks(w->n_columns, w->block_columns);
     w->values = msc_arena_array(arena, (size_t)n + 1, sizeof(w->values[0]));
     MSC_TRY(MSC_ALLOCATED(w->values));
     for (int64_t r = 0; r < w->n_rows; r++) {
@@ -118,12 +120,11 @@ enum msc_status msc_rounded_rows_give(struct msc_quant *out, const struct msc_ro
 
 // ---- In parallel ------------------------------------------------------------------------------
 
-static enum msc_status factor_group(struct msc_gptq_order **out, const struct msc_weight_rows *w,
-                                    const float h[]) {
+static enum msc_status factor_block(struct msc_gptq_order **out, const float h[], int64_t n) {
     enum msc_status status = MSC_E_INVALID;
     for (double damping = LEAST_DAMPING; status == MSC_E_INVALID && damping <= MOST_DAMPING;
          damping *= 10) {
-        status = msc_gptq_order_create(out, h, w->n_columns, damping);
+        status = msc_gptq_order_create(out, h, n, damping);
     }
     return status;
 }
@@ -138,17 +139,19 @@ void msc_gptq_orders_destroy(struct msc_gptq_order **orders, int64_t n) {
 enum msc_status msc_weight_rows_factor(struct msc_gptq_order ***out,
                                        const struct msc_weight_rows *w, const float h[],
                                        int n_threads) {
-    struct msc_gptq_order **orders = msc_alloc_zero((size_t)w->n_groups + 1, sizeof(orders[0]));
-    int64_t n = w->n_columns;
+    struct msc_gptq_order **orders = msc_alloc_zero((size_t)w->n_orders + 1, sizeof(orders[0]));
+    int64_t n = w->n_columns, block = w->block_columns, n_blocks = w->n_orders / w->n_groups;
+    int64_t of_group = msc_moment_n_products(n, block);
     int worst = MSC_OK;
     MSC_TRY(MSC_ALLOCATED(orders));
 #pragma omp parallel for num_threads(n_threads) schedule(dynamic) reduction(min : worst)
-    for (int64_t g = 0; g < w->n_groups; g++) {
-        int status = factor_group(&orders[g], w, h + g * n * n);
+    for (int64_t i = 0; i < w->n_orders; i++) {
+        int64_t first = i % n_blocks * block, width = n - first < block ? n - first : block;
+        int status = factor_block(&orders[i], h + i / n_blocks * of_group + first * block, width);
         worst = status < worst ? status : worst;
     }
     if (worst != MSC_OK) {
-        msc_gptq_orders_destroy(orders, w->n_groups);
+        msc_gptq_orders_destroy(orders, w->n_orders);
         return worst == MSC_E_INVALID
                    ? MSC_FAIL(
                          MSC_E_INVALID,
@@ -174,7 +177,8 @@ enum msc_status msc_weight_rows_each(const struct msc_rounded_rows *r, const flo
             .n_rows = left < MSC_ROUNDING_ROWS ? left : MSC_ROUNDING_ROWS,
             .n_columns = n,
             .weights = w->values + first * n,
-            .h = h + group * n * n,
+            .h = h ? h + group * msc_moment_n_products(n, w->block_columns) : NULL,
+            .block_columns = w->block_columns,
             .scheme = r->scheme,
             .group_size = r->form.group_size,
             .scales = r->scales + first * r->n_blocks,

@@ -8,7 +8,7 @@
 //     MSC_TRY(msc_weight_rows_factor(&orders, &rows, h, n_threads));
 //     MSC_TRY(msc_weight_rows_each(&rounded, h, n_threads, round_some, payload));
 //     MSC_TRY(msc_rounded_rows_give(&quant, &rounded, true));
-//     msc_gptq_orders_destroy(orders, rows.n_groups);
+//     msc_gptq_orders_destroy(orders, rows.n_orders);
 #ifndef MSC_TOOLS_WEIGHT_ROWS_H
 #define MSC_TOOLS_WEIGHT_ROWS_H
 
@@ -21,7 +21,9 @@ struct msc_weight_rows {
     const struct msc_array *array; // the weight
     bool is_input_first;           // the weight is [columns, rows]
     int64_t n_groups, n_rows, n_columns;
-    float *values; // [n_rows, n_columns], in the arena
+    int64_t block_columns; // of the moment's blocks
+    int64_t n_orders;      // groups and blocks
+    float *values;         // [n_rows, n_columns], in the arena
 };
 
 // Integers of all rows. Open structure; its pointers are in the arena.
@@ -54,17 +56,16 @@ enum msc_status msc_rounded_rows_init(struct msc_rounded_rows *out,
 enum msc_status msc_rounded_rows_give(struct msc_quant *out, const struct msc_rounded_rows *r,
                                       bool has_integers);
 
-// Prepares GPTQ for each group's h [n_groups, n_columns, n_columns]; *out [n_groups] is owned by
-// the caller. Damping is 0.01 of the mean of the diagonal, as in the paper. It is multiplied by
-// ten, up to ten times, until h is definite. MSC_E_INVALID: h is not definite even then;
-// MSC_E_NOMEM.
+// Prepares GPTQ for the blocks of each group's h; *out [n_orders], groups first, is owned by the
+// caller. Damping is 0.01 of the mean of the diagonal, as in the paper, multiplied by ten up
+// to ten times until h is definite. MSC_E_INVALID: h never is; MSC_E_NOMEM.
 enum msc_status msc_weight_rows_factor(struct msc_gptq_order ***out,
                                        const struct msc_weight_rows *w, const float h[],
                                        int n_threads);
 void msc_gptq_orders_destroy(struct msc_gptq_order **orders, int64_t n); // accepts NULL
 
 // Calls `work` in parallel, for up to MSC_ROUNDING_ROWS rows of one group per call, from row
-// `first` on. Returns the status of a call that failed, without a message, because messages are
+// `first` on; h may be NULL. Returns the status of a call that failed, without a message, because messages are
 // local to their thread.
 typedef enum msc_status (*msc_weight_rows_work)(void *payload, struct msc_rounding_rows *rows,
                                                 int64_t group, int64_t first);

@@ -393,7 +393,7 @@ const struct msc_env_def msc_env_combined = {
     MSC_TRIAL_RUNS_DEFINITION,
     .name = "joint",
     .summary = "channels to keep, and bits of the remaining weights and activations, in one space",
-    .version = 1,
+    .version = 2,
     .decides = MSC_ENV_DECIDES_CHANNELS | MSC_ENV_DECIDES_BITS,
     .state_size = sizeof(struct msc_combined),
     .params = combined_params,

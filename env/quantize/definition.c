@@ -244,7 +244,7 @@ const struct msc_env_def msc_env_quantize = {
     MSC_TRIAL_RUNS_DEFINITION,
     .name = "quantize",
     .summary = "bits and ranges of weights and activations, by distill loss",
-    .version = 1,
+    .version = 2,
     .decides = MSC_ENV_DECIDES_BITS,
     .state_size = sizeof(struct msc_quantize),
     .params = msc_quantize__params,

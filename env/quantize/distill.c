@@ -135,7 +135,14 @@ static void distilling_finish(struct distilling *d) {
 
 // ---- One weight -------------------------------------------------------------------------------
 
-// The quantisation that a plan gives a site. NULL if the site is not a weight that can be improved.
+// Has a weight more columns than are improved? Its rows are along the channel axis.
+static bool is_too_long(const struct distilling *d, const struct msc_site *s) {
+    const struct msc_tensor *t = msc_graph_tensor(msc_env_host(d->env)->graph, s->tensor);
+    return d->options->most_columns > 0 && s->channel_axis >= 0 &&
+           msc_tensor_n_elements(t) > d->options->most_columns * t->dims[s->channel_axis];
+}
+
+// The quantisation of a site in a plan if it is a weight that can be improved; else NULL.
 static const struct msc_quant *quant_of(const struct distilling *d,
                                         const struct msc_edit *const edits[], int32_t site) {
     const struct msc_site *s = &sites_of(d)->sites[site];
@@ -143,7 +150,7 @@ static const struct msc_quant *quant_of(const struct distilling *d,
         return NULL;
     }
     const struct msc_quant *quant = msc_edit_quant(edits[s->slots[0]]);
-    return msc_distiller_takes(quant) ? quant : NULL;
+    return msc_distiller_takes(quant) && !is_too_long(d, s) ? quant : NULL;
 }
 
 // Measures the second moment of a weight's inputs on some samples, under the current plan. *out is
@@ -157,6 +164,7 @@ static enum msc_status measure_moment(struct msc_moment *out, const struct disti
     bool has_all = true;
     o.n_threads = msc_evaluator_n_threads(ev);
     o.edits = a->edits;
+    o.n_rows = d->options->most_rows > 0 ? d->options->most_rows : o.n_rows;
     *out = (struct msc_moment){.h = NULL};
     for (int32_t i = 0; has_all && i < s->n_slots; i++) {
         struct msc_moment m = {0};
@@ -235,10 +243,16 @@ static enum msc_status make_candidates(const struct distilling *d, const struct 
                                        int32_t site, const struct msc_moment *moment) {
     struct msc_distiller_job job = job_of(d, site, moment);
     job.now = quant_of(d, a->edits, site);
+    struct msc_quant found[MSC_QUANTIZE_MOST_RIDGES];
+    job.ridges = d->options->ridges;
+    job.n_ridges = d->options->n_ridges;
+    job.fits_ranges = d->options->fits_ranges;
+    MSC_TRY(msc_distiller_improve(found, &job));
+    for (size_t i = 0; i < d->options->n_ridges; i++) {
+        candidate_of(d, a, site, i)->quant = found[i];
+    }
     for (size_t i = 0; i < d->options->n_ridges; i++) {
         struct candidate *c = candidate_of(d, a, site, i);
-        job.ridge = d->options->ridges[i];
-        MSC_TRY(msc_distiller_improve(&c->quant, &job));
         MSC_TRY(widen_candidate(c, d, a, site));
         c->edit = msc_edit_quantize(c->quant);
     }
@@ -292,13 +306,18 @@ static enum msc_status judge_by_outputs(double *now, double values[], const stru
                                         const struct attempt *a, int32_t site) {
     struct msc_moment moment;
     MSC_TRY(measure_moment(&moment, d, a, d->held, site));
-    struct msc_distiller_job job = job_of(d, site, &moment);
-    job.now = quant_of(d, a->edits, site);
-    enum msc_status status = msc_distiller_error(now, &job);
-    for (size_t i = 0; status == MSC_OK && i < d->options->n_ridges; i++) {
-        job.now = &candidate_of(d, a, site, i)->quant;
-        status = msc_distiller_error(&values[i], &job);
+    const struct msc_distiller_job job = job_of(d, site, &moment);
+    const struct msc_quant *quants[MSC_QUANTIZE_MOST_RIDGES + 1] = {quant_of(d, a->edits, site)};
+    double errors[MSC_QUANTIZE_MOST_RIDGES + 1] = {0};
+    size_t n = d->options->n_ridges;
+    for (size_t i = 0; i < n; i++) {
+        quants[i + 1] = &candidate_of(d, a, site, i)->quant;
     }
+    enum msc_status status = msc_distiller_errors(errors, &job, quants, n + 1);
+    for (size_t i = 0; status == MSC_OK && i < n; i++) {
+        values[i] = errors[i + 1];
+    }
+    *now = errors[0];
     msc_moment_finish(&moment);
     return status;
 }
@@ -374,7 +393,7 @@ static enum msc_status improve_plan(struct attempt **best, struct distilling *d,
         d->n_sites += quant_of(d, d->before, i) != NULL;
     }
     MSC_TRY(measure_loss(&d->out->loss_before, d, d->before));
-    for (int way = 0; way < N_WAYS; way++) {
+    for (int way = 0; way < (d->options->only_outputs ? BY_LOSS : N_WAYS); way++) {
         struct attempt *a = &d->attempts[way];
         MSC_TRY(begin_attempt(d, (enum way)way, arena));
         MSC_TRY(improve_weights(d, a));

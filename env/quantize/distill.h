@@ -22,6 +22,11 @@ struct msc_quantize_distill_options {
     double held_back; // fraction of the calibration samples, 0 < held_back < 1
     size_t n_ridges;  // ridges to try for each weight
     double ridges[MSC_QUANTIZE_MOST_RIDGES];
+    bool fits_ranges; // tools/distiller.h
+    // The most rows of inputs that a weight is fitted to, and the most columns of a weight that is
+    // improved. 0: the usual rows; no limit on columns.
+    int64_t most_rows, most_columns;
+    bool only_outputs; // do not start again if that does not lower the loss
     // Optional: called before each weight.
     void (*progress)(void *payload, size_t done, size_t n);
     void *payload;

@@ -26,7 +26,7 @@ struct msc_quantize {
     struct msc_loss_options loss;
     const char *target, *sites, *group;
     const cJSON *choices, *observers, *weights, *activations, *include, *exclude, *fix, *rules,
-        *outputs;
+        *outputs, *moments;
     const cJSON *asked_command;
 
     struct msc_command command;           // from asked_command
@@ -108,6 +108,12 @@ struct msc_quantize {
      .help = "tensors at the end of the part to search: they are compared unless loss_tensors is " \
              "given, and tensors that they do not depend on stay float", \
      .offset = MSC_QUANTIZE_FIELD(base, outputs), \
+     .type = MSC_PARAM_OBJECT}, \
+    {.name = "moments", \
+     .help = "{rows, columns, least} of second moments for rounding: the most rows to sample " \
+             "(default: 16384), the most columns per block (no limit), and the least rows per " \
+             "column, with fewer only means are corrected (0)", \
+     .offset = MSC_QUANTIZE_FIELD(base, moments), \
      .type = MSC_PARAM_OBJECT}
 // clang-format on
 

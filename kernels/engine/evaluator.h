@@ -106,6 +106,9 @@ struct msc_sink {
     // some index have been given. If true, the trial gets no further batches, and its `end` is
     // called at the end of the run.
     bool (*is_over)(void *payload, size_t trial);
+    // Optional, for sinks with `slot`: is the value of this slot wanted? Others may be given too. If
+    // there is no `batch`, only what these values need is computed. NULL: all slots.
+    bool (*wants_slot)(void *payload, int32_t slot);
     void *payload;
 };
 

@@ -7,7 +7,13 @@ int32_t msc_schedule__target_value(const struct msc_schedule *s, const struct ms
     const struct msc_sink *sink = s->job.sink;
     if (i >= s->n_live_out) {
         int32_t slot = i - s->n_live_out;
-        return slot < plan->sites.n_slots ? plan->slot_values[slot] : MSC_NO_ID;
+        bool is_there = slot < plan->sites.n_slots;
+        bool is_wanted = is_there && (!sink->wants_slot ||
+                                      sink->wants_slot(sink->payload, plan->slot_ids[slot]));
+        return is_wanted ? plan->slot_values[slot] : MSC_NO_ID;
+    }
+    if (sink->wants_slot && !sink->batch && !plan->has_remainder_slots) {
+        return MSC_NO_ID;
     }
     bool is_asked = i < plan->n_wanted || plan->wants_remainder || sink->slot;
     return is_asked && i < plan->n_live_out ? plan->live_out[i] : MSC_NO_ID;

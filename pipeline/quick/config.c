@@ -7,15 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-// The choices of the space, in the order of enum msc_quick_choice. If a choice names no observer,
-// activations get the range of least squared error. Weights then get the range that suits the
-// choice's rounding method or, without a rounding method, the range of their values.
-static const char choices[] =
-    "[{\"bits\": 8}, {\"bits\": 8, \"rounding\": \"descent\"},"
-    " {\"bits\": 8, \"rounding\": \"descent\", \"correct\": \"affine\"},"
-    " {\"bits\": 8, \"observer\": \"minmax\"}, {\"bits\": 8, \"observer\": \"percentile\"},"
-    " {\"float\": true}]";
-
 #define HELD_BACK 0.2
 
 // ---- Names ------------------------------------------------------------------------------------
@@ -75,10 +66,12 @@ static enum msc_status add_names(cJSON *env, const char *key, const struct msc_q
 
 // ---- The configuration ------------------------------------------------------------------------
 
-static enum msc_status add_env(cJSON *entry, const struct msc_quick_options *o) {
+static enum msc_status add_env(cJSON *entry, const struct msc_quick_options *o,
+                               const struct msc_quick_effort *effort) {
     cJSON *env = cJSON_CreateObject();
     MSC_TRY(msc_json_add(entry, "env", env));
-    MSC_TRY(msc_json_add(env, "choices", cJSON_Parse(choices)));
+    MSC_TRY(msc_json_add(env, "choices", cJSON_Parse(effort->choices)));
+    MSC_TRY(effort->moments ? msc_json_add(env, "moments", cJSON_Parse(effort->moments)) : MSC_OK);
     MSC_TRY(o->sites ? msc_json_add_text(env, "sites", o->sites) : MSC_OK);
     MSC_TRY(add_names(env, "loss_tensors", &o->loss_tensors, "--loss-tensors"));
     MSC_TRY(add_names(env, "outputs", &o->outputs, "--outputs"));
@@ -116,7 +109,8 @@ static enum msc_status add_dataset(cJSON *config, const struct msc_quick_options
     return msc_json_add_number(dataset, "validation", HELD_BACK);
 }
 
-static enum msc_status add_section(cJSON *config, const struct msc_quick_options *o) {
+static enum msc_status add_section(cJSON *config, const struct msc_quick_options *o,
+                                   const struct msc_quick_effort *effort) {
     cJSON *section = cJSON_CreateObject();
     MSC_TRY(msc_json_add(config, "quantize", section));
     MSC_TRY(o->target ? msc_json_add_text(section, "target", o->target) : MSC_OK);
@@ -124,8 +118,8 @@ static enum msc_status add_section(cJSON *config, const struct msc_quick_options
     MSC_TRY(msc_json_add(section, "gym", gym));
     cJSON *entry = cJSON_CreateObject();
     MSC_TRY(msc_json_push(gym, entry));
-    MSC_TRY(msc_json_add_bool(entry, "distill", true));
-    return add_env(entry, o);
+    MSC_TRY(effort->improves ? msc_json_add_bool(entry, "distill", true) : MSC_OK);
+    return add_env(entry, o, effort);
 }
 
 // Checks options here, so that errors name the options and not keys of a configuration.
@@ -139,20 +133,22 @@ static enum msc_status check_options(const struct msc_quick_options *o) {
                           o->sites);
 }
 
-static enum msc_status fill_config(cJSON *config, const struct msc_quick_options *o) {
+static enum msc_status fill_config(cJSON *config, const struct msc_quick_options *o,
+                                   const struct msc_quick_effort *effort) {
     MSC_TRY(check_options(o));
     MSC_TRY(add_dataset(config, o));
     MSC_TRY(msc_json_add_text(config, "model", o->model));
     MSC_TRY(msc_json_add_text(config, "verbose", "warning"));
     MSC_TRY(add_check(config, o->atol));
-    return add_section(config, o);
+    return add_section(config, o, effort);
 }
 
 enum msc_status msc_quick__make_config(struct msc_config **out,
-                                       const struct msc_quick_options *options) {
+                                       const struct msc_quick_options *options,
+                                       const struct msc_quick_effort *effort) {
     cJSON *json = cJSON_CreateObject();
     enum msc_status status =
-        json ? fill_config(json, options) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        json ? fill_config(json, options, effort) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         cJSON_Delete(json);
         return status;

@@ -6,12 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#define N_OF(array) (sizeof(array) / sizeof(array)[0])
-
-static const enum msc_quick_choice of_activations[] = {MSC_QUICK_NEAREST, MSC_QUICK_MINMAX,
-                                                       MSC_QUICK_PERCENTILE};
-static const enum msc_quick_choice of_weights[] = {MSC_QUICK_DESCENT, MSC_QUICK_AFFINE};
-
 static bool is_weight(const struct msc_space *space, size_t task) {
     for (size_t f = 0; f < space->n_features; f++) {
         if (strcmp(space->feature_names[f], "is_weight") == 0) {
@@ -22,11 +16,10 @@ static bool is_weight(const struct msc_space *space, size_t task) {
 }
 
 // Adds a plan with one choice for weights and one for activations, unless it is already listed.
-static enum msc_status add_pair(struct msc_quick *q, enum msc_quick_choice weights,
-                                enum msc_quick_choice activations) {
+static enum msc_status add_pair(struct msc_quick *q, size_t weights, size_t activations) {
     const struct msc_space *space = msc_quick__space(q);
     const struct msc_quick_plan like = {.weights = weights, .activations = activations};
-    const enum msc_quick_choice of[] = {activations, weights};
+    const size_t of[] = {activations, weights};
     struct msc_quick_plan *plan = NULL;
     MSC_TRY(msc_quick__begin_plan(&plan, q, &like));
     for (size_t t = 0; t < space->n_tasks; t++) {
@@ -37,16 +30,16 @@ static enum msc_status add_pair(struct msc_quick *q, enum msc_quick_choice weigh
 }
 
 static enum msc_status try_pairs(struct msc_quick *q) {
+    const struct msc_quick_effort *e = q->effort;
     msc_news_measuring(&q->news, "8-bit plans");
-    for (size_t i = 0; i < N_OF(of_activations); i++) {
-        MSC_TRY(add_pair(q, MSC_QUICK_NEAREST, of_activations[i]));
+    for (size_t i = 0; i < e->n_activations; i++) {
+        MSC_TRY(add_pair(q, e->weights[0], e->activations[i]));
     }
     MSC_TRY(msc_quick__measure_plans(q, 0));
     msc_quick__sort_plans(q);
-    size_t n_before = q->n;
-    enum msc_quick_choice best = q->plans[0].activations;
-    for (size_t i = 0; i < N_OF(of_weights); i++) {
-        MSC_TRY(add_pair(q, of_weights[i], best));
+    size_t n_before = q->n, best = q->plans[0].activations;
+    for (size_t i = 1; i < e->n_weights; i++) {
+        MSC_TRY(add_pair(q, e->weights[i], best));
     }
     MSC_TRY(msc_quick__measure_plans(q, n_before));
     msc_quick__sort_plans(q);
@@ -66,5 +59,5 @@ enum msc_status msc_quick__find_plans(struct msc_quick *q) {
     MSC_TRY(msc_quick__measure_plans(q, n_before));
     msc_quick__sort_plans(q);
     MSC_TRY(msc_quick__pass_slow(q));
-    return msc_quick__improve_weights(q);
+    return q->effort->improves ? msc_quick__improve_weights(q) : MSC_OK;
 }

@@ -12,10 +12,6 @@
 #define MOST_COST 1.25
 #define LEAST_GAIN 0.005
 
-// Gains are measured on only this many samples, which is enough to find the tensors that cause most
-// of the loss. The plans are then compared on the held-back samples.
-enum { N_GAIN_SAMPLES = 16 };
-
 // A task, and by how much the loss falls if the task is left float.
 struct gain {
     size_t task;
@@ -28,8 +24,8 @@ static int compare_gains(const void *a, const void *b) {
                                 : (x->task > y->task) - (x->task < y->task);
 }
 
-static void set_float(const struct msc_space *space, uint32_t point[], size_t task) {
-    point[task] = space->baselines[MSC_QUICK_FLOAT].choices[task];
+static void set_float(const struct msc_quick *q, uint32_t point[], size_t task) {
+    point[task] = msc_quick__space(q)->baselines[q->effort->of_float].choices[task];
 }
 
 static void tell_gain(void *payload, size_t n_done, size_t n) {
@@ -39,11 +35,13 @@ static void tell_gain(void *payload, size_t n_done, size_t n) {
     msc_news_measuring(&q->news, text);
 }
 
-// Measures the best plan, and the same plan with each of the tasks float.
+// Measures the best plan, and the same plan with each of the tasks float. A few samples are enough
+// to find the tensors that cause most of the loss. The plans are then compared on the held-back
+// samples.
 static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
     const struct msc_space *space = msc_quick__space(q);
     const struct msc_quantize_losses_of some = {.samples = MSC_QUANTIZE_CALIBRATION,
-                                                .n_most = N_GAIN_SAMPLES,
+                                                .n_most = q->effort->n_gain_samples,
                                                 .done = tell_gain,
                                                 .payload = q};
     size_t n = space->n_tasks + 1;
@@ -56,7 +54,7 @@ static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
         uint32_t *point = choices + i * n;
         memcpy(point, q->plans[0].choices, space->n_tasks * sizeof point[0]);
         if (i > 0) {
-            set_float(space, point, i - 1);
+            set_float(q, point, i - 1);
         }
         points[i] = point;
     }
@@ -101,7 +99,7 @@ static void add_floats(const struct msc_quick *q, struct msc_quick_plan *plan, s
     for (size_t i = 0; i < space->n_tasks && plan->n_float < n && gains[i].value > LEAST_GAIN;
          i++) {
         uint32_t before = plan->choices[gains[i].task];
-        set_float(space, plan->choices, gains[i].task);
+        set_float(q, plan->choices, gains[i].task);
         if (is_affordable(q, plan->choices, is_quick)) {
             plan->n_float++;
         } else {
@@ -128,7 +126,8 @@ static enum msc_status add_plans(struct msc_quick *q, size_t most, const struct 
 enum msc_status msc_quick__leave_float(struct msc_quick *q) {
     size_t n_tasks = msc_quick__space(q)->n_tasks;
     bool is_asked = q->options->n_float >= 0;
-    size_t most = is_asked ? (size_t)q->options->n_float : n_tasks / 10;
+    size_t usual = q->effort->leaves_float ? n_tasks / 10 : 0;
+    size_t most = is_asked ? (size_t)q->options->n_float : usual;
     if (most == 0) {
         return MSC_OK;
     }

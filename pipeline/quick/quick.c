@@ -15,7 +15,7 @@
 static enum msc_status open_setup(struct msc_quick *q) {
     struct msc_config *config = NULL;
     struct msc_processor_options o = q->options->host;
-    MSC_TRY(msc_quick__make_config(&config, q->options));
+    MSC_TRY(msc_quick__make_config(&config, q->options, q->effort));
     o.is_dry_run = true; // together with `restart`: ignores any existing record
     o.restart = true;
     return msc_setup_create(&q->setup, config, &o);
@@ -36,7 +36,7 @@ out:
 static struct msc_quick_plan *find_plain(const struct msc_quick *q) {
     for (size_t i = 1; i < q->n; i++) {
         struct msc_quick_plan *plan = &q->plans[i];
-        if (msc_quick__is_plain(plan) && plan->loss < INFINITY) {
+        if (msc_quick__is_plain(q, plan) && plan->loss < INFINITY) {
             return plan;
         }
     }
@@ -124,21 +124,30 @@ static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
 
 // ---- Metrics of the plans that are shown ------------------------------------------------------
 
-// Measures all metrics, on the calibration samples and on the held-back samples.
-static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *plan) {
+static enum msc_status measure_on_all(struct msc_quick *q, struct msc_quick_plan *plan) {
     struct msc_trial trial, *list[] = {&trial};
     const struct msc_evaluation e = {.trials = list, .n = 1};
-    cJSON *found = NULL;
     MSC_TRY(msc_trial_init(&trial, &q->arena, msc_quick__space(q)));
     trial.id = 0;
     memcpy(trial.proposal.choices, plan->choices,
            msc_quick__space(q)->n_tasks * sizeof plan->choices[0]);
     MSC_TRY(msc_env_evaluate(q->session.env, &q->session.goal, &e));
+    memcpy(plan->metrics, trial.outcome.metrics,
+           msc_quick__space(q)->n_metrics * sizeof plan->metrics[0]);
+    return MSC_OK;
+}
+
+// Measures all metrics on the held-back samples and, if the effort is great enough, also on the
+// calibration samples. Without labels the loss on the held-back samples is known already.
+static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *plan) {
+    cJSON *found = NULL;
+    MSC_TRY(q->effort->examines ? measure_on_all(q, plan) : MSC_OK);
+    if (!q->effort->examines && !q->options->labels) {
+        return MSC_OK;
+    }
     MSC_TRY(msc_env_reevaluate(q->session.env, plan->choices, MSC_REEVALUATE_VALIDATION, &found));
     cJSON_Delete(plan->found);
     plan->found = found;
-    memcpy(plan->metrics, trial.outcome.metrics,
-           msc_quick__space(q)->n_metrics * sizeof plan->metrics[0]);
     return msc_quick__check_stop(q);
 }
 
@@ -172,7 +181,7 @@ static enum msc_status add_reference(cJSON *report, const struct msc_quick *q) {
     return add_metrics(reference, msc_env_space(q->session.env), metrics);
 }
 
-static const char *label_of(const struct msc_quick *q, enum msc_quick_choice choice) {
+static const char *label_of(const struct msc_quick *q, size_t choice) {
     return msc_env_space(q->session.env)->baselines[choice].label;
 }
 
@@ -188,7 +197,7 @@ static enum msc_status report_plans(cJSON *report, struct msc_quick *q) {
         MSC_TRY(msc_json_add_text(row, "activations", label_of(q, plan->activations)));
         MSC_TRY(msc_json_add_number(row, "float", (double)plan->n_float));
         MSC_TRY(msc_json_add_number(row, "improved", (double)plan->n_improved));
-        MSC_TRY(msc_json_add_bool(row, "plain", msc_quick__is_plain(plan)));
+        MSC_TRY(msc_json_add_bool(row, "plain", msc_quick__is_plain(q, plan)));
         MSC_TRY(isnan(plan->ratio) ? MSC_OK
                                    : msc_json_add_number(row, "predicted_ratio", plan->ratio));
         MSC_TRY(add_metrics(row, msc_env_space(q->session.env), plan->metrics));
@@ -200,6 +209,7 @@ static enum msc_status report_plans(cJSON *report, struct msc_quick *q) {
 
 static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
     const struct msc_model *m = q->setup->model;
+    MSC_TRY(msc_json_add_text(report, "effort", q->effort->name));
     MSC_TRY(msc_json_add_text(report, "target", q->session.entry->target));
     MSC_TRY(msc_json_add_number(report, "samples", (double)msc_dataset_n_samples(m->dataset)));
     MSC_TRY(msc_json_add_number(
@@ -220,7 +230,17 @@ static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
 
 // ---- Quantising -------------------------------------------------------------------------------
 
+// Compares the backend with the reference kernels on one sample, or on a batch of the size that the
+// user gave.
+static enum msc_status check_backend(const struct msc_quick *q) {
+    const struct msc_config *c = q->setup->config;
+    struct msc_config_dataset first = c->dataset;
+    first.options.batch = q->options->batch > 0 ? first.options.batch : 1;
+    return msc_model_check(q->setup->model, &first, c->atol, c->rtol);
+}
+
 static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
+    MSC_TRY(msc_quick__find_effort(&q->effort, q->options->effort));
     MSC_TRY(open_setup(q));
     MSC_TRY(claim_output(q));
     MSC_TRY(msc_setup_load(q->setup, MSC_SETUP_LOOK));
@@ -229,8 +249,7 @@ static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     q->news.session = &q->session;
     MSC_TRY(msc_session_look_at_samples(&q->session));
     MSC_TRY(msc_quick__check_stop(q));
-    const struct msc_config *c = q->setup->config;
-    MSC_TRY(msc_model_check(q->setup->model, &c->dataset, c->atol, c->rtol));
+    MSC_TRY(check_backend(q));
     MSC_TRY(msc_quick__find_plans(q));
     MSC_TRY(examine_plans(q));
     MSC_TRY(write_model(q));

@@ -28,7 +28,8 @@ struct msc_quick_options {
     const char *output; // the ONNX file to write
     const char *target; // NULL: the default
     const char *sites;  // NULL: all that the target requantises
-    int64_t n_float;    // maximum number of tensors left float; < 0: a tenth of all
+    const char *effort; // fast, default or best; NULL: default
+    int64_t n_float;    // most tensors that may be left float; < 0: a tenth of all
     // As in a configuration: tensors to compare (default: "auto" of `env.loss_tensors`), tensors
     // after which nothing is quantised, and patterns of tensors that stay float. A string that
     // begins with [ or { is JSON, as in a configuration; otherwise commas separate several names.
@@ -42,7 +43,7 @@ struct msc_quick_options {
 
 // *out is owned by the caller. It has
 //
-//     "target", "samples", "held_back"
+//     "effort", "target", "samples", "held_back"
 //     "model"      the written file
 //     "sameness"   as in a search's report (docs/record.md), if there is something to report
 //     "plans"      the best first, with
@@ -50,8 +51,9 @@ struct msc_quick_options {
 //         "float"                    number of tensors left float
 //         "improved"                 number of weights that the stage `distill` improved
 //         "plain"                    true: ranges of all values, rounded to nearest
-//         "metrics", "examined"      as in a search's report; complete for the best and the plain
-//                                    plan, otherwise only costs and the loss on held-back samples
+//         "metrics", "examined"      as in a search's report: costs, and the loss on held-back
+//                                    samples. The best and the plain plan have all metrics on
+//                                    these samples, and at effort best also on the others.
 //     "reference"  the uncompressed model
 //     "metadata"   number of entries of the model's metadata that the file keeps, unless 0
 //     "runtime"    if the target has one

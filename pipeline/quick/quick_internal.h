@@ -7,21 +7,34 @@
 #include "pipeline/quick/quick.h"
 #include "tools/strategy.h"
 
-// The choices of plans, in the order of the environment.
-enum msc_quick_choice {
-    MSC_QUICK_NEAREST,
-    MSC_QUICK_DESCENT,
-    MSC_QUICK_AFFINE,
-    MSC_QUICK_MINMAX,
-    MSC_QUICK_PERCENTILE,
-    MSC_QUICK_FLOAT,
+#define MSC_QUICK_MOST_TRIES 4
+#define MSC_QUICK_NO_CHOICE SIZE_MAX
+
+// What an effort does (effort.c). Choices are indices of `choices`.
+struct msc_quick_effort {
+    const char *name;
+    const char *choices; // a JSON list, as in a configuration
+    const char *moments; // a JSON object, as in a configuration; NULL: the default
+    size_t of_float;     // the choice that leaves a tensor float
+    // The choices of the plain plan: ranges of all values, rounded to nearest.
+    // MSC_QUICK_NO_CHOICE: it is not measured.
+    size_t plain_weights, plain_activations;
+    // Tried for all activations, together with the first choice of weights; then the others are
+    // tried for all weights, together with the best of these.
+    size_t activations[MSC_QUICK_MOST_TRIES], n_activations;
+    size_t weights[MSC_QUICK_MOST_TRIES], n_weights;
+    int64_t n_gain_samples;                  // for the loss that each tensor causes at 8 bits
+    bool leaves_float;                       // even if no number of float tensors is asked for
+    bool improves;                           // weights of the best plan, by the stage `distill`
+    int64_t improved_rows, improved_columns; // limits of that stage (env/quantize/distill.h)
+    bool examines; // measures the best plan and the plain one on all samples
 };
 
 // Enough for the pairs of choices, the doublings of float tensors, and improved weights.
 #define MSC_QUICK_MOST_PLANS 80
 
 struct msc_quick_plan {
-    enum msc_quick_choice weights, activations;
+    size_t weights, activations;     // choices
     size_t n_float;                  // tasks left float
     uint32_t *choices;               // [n_tasks] in the arena
     double loss;                     // loss on the held-back samples; +inf: unknown
@@ -35,6 +48,7 @@ struct msc_quick_plan {
 struct msc_quick {
     struct msc_arena arena;
     const struct msc_quick_options *options;
+    const struct msc_quick_effort *effort;
     struct msc_setup *setup;
     struct msc_session session;
     struct msc_news news;                     // without msc_news_begin: reports only measurements
@@ -47,19 +61,25 @@ struct msc_quick {
 enum msc_status msc_quick__check_stop(const struct msc_quick *q);
 
 // True if ranges cover all values, values are rounded to nearest, and nothing is float.
-static inline bool msc_quick__is_plain(const struct msc_quick_plan *plan) {
-    return plan->weights == MSC_QUICK_NEAREST && plan->activations == MSC_QUICK_MINMAX &&
-           plan->n_float == 0 && !plan->strategy;
+static inline bool msc_quick__is_plain(const struct msc_quick *q,
+                                       const struct msc_quick_plan *plan) {
+    return plan->weights == q->effort->plain_weights &&
+           plan->activations == q->effort->plain_activations && plan->n_float == 0 &&
+           !plan->strategy;
 }
 
 static inline const struct msc_space *msc_quick__space(const struct msc_quick *q) {
     return msc_env_space(q->session.env);
 }
 
+// effort.c: the effort of a name, or the default one for NULL. MSC_E_INVALID: there is none.
+enum msc_status msc_quick__find_effort(const struct msc_quick_effort **out, const char *name);
+
 // config.c: makes a configuration from the options; once the model is loaded, checks that it has
 // the tensors that the options name.
 enum msc_status msc_quick__make_config(struct msc_config **out,
-                                       const struct msc_quick_options *options);
+                                       const struct msc_quick_options *options,
+                                       const struct msc_quick_effort *effort);
 enum msc_status msc_quick__check_names(const struct msc_quick *q);
 
 // find.c: fills `plans`, the best first, with their losses.

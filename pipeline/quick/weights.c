@@ -46,6 +46,10 @@ enum msc_status msc_quick__improve_weights(struct msc_quick *q) {
     struct msc_quantize_distill_options o;
     struct msc_quantize_distilled d = {.strategy = NULL};
     msc_stage_distill_options(&o, q->session.entry);
+    o.fits_ranges = true; // at 8 bits the range of the values suits every method
+    o.only_outputs = true;
+    o.most_rows = q->effort->improved_rows;
+    o.most_columns = q->effort->improved_columns;
     o.progress = quick_tell_weight;
     o.payload = q;
     enum msc_status status = msc_quantize_distill(&d, q->session.env, q->plans[0].choices, &o);

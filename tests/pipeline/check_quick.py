@@ -74,7 +74,7 @@ def main():
     losses = {}
     for n in (0, 4):
         with tempfile.TemporaryDirectory() as folder:
-            path, report = quantize(mscgym, folder, "--float", str(n))
+            path, report = quantize(mscgym, folder, "--float", str(n), "--effort", "best")
             best = report["plans"][0]
             said = best["examined"]["runtime"]["validation"]["distill_loss"]
             found = loss(path, held_back)
@@ -88,6 +88,15 @@ def main():
                       best["examined"]["validation"]["distill_loss"] for plan in report["plans"]
                       if plan["float"] == best["float"]), "the best loses least")
             losses[n] = loss(path, unseen)
+    for effort in ("fast", "default"):
+        with tempfile.TemporaryDirectory() as folder:
+            path, report = quantize(mscgym, folder, "--effort", effort)
+            check(report["effort"] == effort, "the effort")
+            losses[effort] = loss(path, unseen)
+            check(losses[effort] < others,
+                  f"{effort}: less is lost than by quantize_static, {losses[effort]} and {others}")
+    check(losses["default"] < losses["fast"], f"the default loses less than fast, {losses}")
+    check(losses[0] < losses["fast"], f"best loses less than fast, {losses}")
     check(losses[0] < others, f"less is lost than by quantize_static, {losses[0]} and {others}")
     check(best["float"] > 0 and losses[4] < losses[0], f"tensors left float pay, {losses}")
 

@@ -80,7 +80,8 @@ static void improve(struct msc_quant *q, const struct weight_case *c, double rid
                                           .slot = &c->slot,
                                           .now = &c->now,
                                           .moment = &c->moment,
-                                          .ridge = ridge,
+                                          .ridges = &ridge,
+                                          .n_ridges = 1,
                                           .has_shifts = c->has_shifts,
                                           .n_threads = n_threads};
     assert_ok(msc_distiller_improve(q, &job));
@@ -189,8 +190,9 @@ static void check_error(struct weight_case *c, const struct msc_quant *q, const 
     c->means[1] = 0.25;
     c->float_means[1] = 0.5;
     const struct msc_distiller_job job = {
-        .weight = &c->tensor, .slot = &c->slot, .now = &with_shift, .moment = &c->moment};
-    assert_ok(msc_distiller_error(&error, &job));
+        .weight = &c->tensor, .slot = &c->slot, .moment = &c->moment, .n_threads = 1};
+    const struct msc_quant *quants[] = {&with_shift};
+    assert_ok(msc_distiller_errors(&error, &job, quants, 1));
     assert_true(fabs(error - expected) < 1e-5);
     msc_array_release(shifts);
 }
@@ -242,11 +244,13 @@ static void test_tools_distiller__degenerate(void **state) {
     msc_array_release(improved);
     msc_quant_finish(&q);
     c.h[0] = INFINITY;
+    const double ridge = 0.5;
     const struct msc_distiller_job job = {.weight = &c.tensor,
                                           .slot = &c.slot,
                                           .now = &c.now,
                                           .moment = &c.moment,
-                                          .ridge = 0.5,
+                                          .ridges = &ridge,
+                                          .n_ridges = 1,
                                           .n_threads = 1};
     assert_int_equal(msc_distiller_improve(&q, &job), MSC_E_INVALID);
     msc_array_release(c.w);

@@ -52,7 +52,10 @@ static void measure(double out[2], const struct msc_array *x, const struct msc_a
         double off = msc_array_get_double(q->shifts, channel);
         for (int k = 0; k < COLUMNS; k++) {
             int64_t at = channel * COLUMNS + k;
-            double rounded = msc_array_get_double(q->integers, at) * (double)q->scales[channel];
+            double step = (double)q->scales[channel], element = msc_array_get_double(w, at);
+            double integer =
+                q->integers ? msc_array_get_double(q->integers, at) : rint(element / step);
+            double rounded = integer * step;
             off += (rounded - msc_array_get_double(w, at)) *
                    input_of(x, i / (WINDOWS * WINDOWS), i % (WINDOWS * WINDOWS), k);
         }
@@ -96,9 +99,42 @@ static void test_tools_quantizer_affine__inputs_with_a_mean(void **state) {
     msc_array_release(w);
 }
 
+// A shift alone makes the mean outputs equal. It is all that is left of a choice if the moments of a
+// weight would have too few rows.
+static void check_shifts(const char *env) {
+    struct msc_array *x = quantize_array(4, DIMS(QUANTIZE_SAMPLES, 2, SIDE, SIDE), 11);
+    struct msc_array *w = quantize_array(4, DIMS(CHANNELS, 2, 3, 3), 21);
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    quantize_case_open_graph_with(&c, make_conv(w), "generic", x);
+    assert_ok(quantize_create(&q, c.g, env));
+    assert_ok(msc_quantizer_calibrate(q, c.ev, NULL, NULL));
+    const struct msc_quant *quant =
+        msc_quantizer_quant(q, msc_sites_find_name(msc_quantizer_sites(q), "w"), 0);
+    assert_null(quant->integers);
+    assert_non_null(quant->shifts);
+    for (int i = 0; i < CHANNELS; i++) {
+        double off[2];
+        measure(off, x, w, quant, i);
+        assert_true(fabs(off[0]) < 1e-4);
+    }
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+    msc_array_release(x);
+    msc_array_release(w);
+}
+
+static void test_tools_quantizer_affine__shifts(void **state) {
+    (void)state;
+    check_shifts("{\"choices\":[{\"bits\":4,\"correct\":\"bias\"}]}");
+    check_shifts("{\"choices\":[{\"bits\":4,\"rounding\":\"descent\",\"correct\":\"affine\"}],"
+                 "\"moments\":{\"least\":1000}}");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_quantizer_affine__inputs_with_a_mean),
+        cmocka_unit_test(test_tools_quantizer_affine__shifts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,7 +137,7 @@ static void assert_integers(const struct problem *p, const int8_t expected[]) {
 static void round_gptq(struct problem *p) {
     struct msc_gptq_order *order;
     assert_ok(msc_gptq_order_create(&order, p->h, COLUMNS, 0.01));
-    assert_ok(msc_rounding_gptq(&p->rows, order));
+    assert_ok(msc_rounding_gptq(&p->rows, &order));
     msc_gptq_order_destroy(order);
 }
 
@@ -311,6 +311,92 @@ static void test_tools_rounding__affine(void **state) {
     }
 }
 
+// Shifts alone make the mean outputs equal.
+static void test_tools_rounding__shifts(void **state) {
+    struct problem p;
+    float found[ROWS];
+    (void)state;
+    set_up(&p);
+    fill_moment(p.h, p.means, 0.7);
+    msc_rounding_nearest(&p.rows);
+    assert_ok(msc_rounding_fit_shifts(found, &p.rows, p.means));
+    for (int r = 0; r < ROWS; r++) {
+        double off = (double)found[r];
+        for (int k = 0; k < COLUMNS; k++) {
+            int i = r * COLUMNS + k;
+            off += p.means[k] * ((double)p.scales[r] * p.integers[i] - (double)p.w[i]);
+        }
+        assert_true(fabs(off) < 1e-5);
+    }
+}
+
+// Descent with gains gives what its steps give one after another.
+static void test_tools_rounding__descent_affine(void **state) {
+    struct problem p, steps;
+    float found[ROWS], expected[ROWS];
+    (void)state;
+    set_up(&p);
+    fill_moment(p.h, p.means, 0.7);
+    centre(&p);
+    round_gptq(&p);
+    steps = p;
+    steps.rows.weights = steps.w;
+    steps.rows.h = steps.h;
+    steps.rows.scales = steps.scales;
+    steps.rows.zero_points = steps.zero_points;
+    steps.rows.integers = steps.integers;
+    assert_ok(msc_rounding_descend_affine(found, &p.rows, p.means, 4, 1));
+    assert_ok(msc_rounding_descend(&steps.rows, 4));
+    assert_ok(msc_rounding_fit_affine(NULL, &steps.rows, p.means));
+    assert_ok(msc_rounding_descend(&steps.rows, 4));
+    assert_ok(msc_rounding_fit_affine(expected, &steps.rows, p.means));
+    for (int r = 0; r < ROWS; r++) {
+        assert_true(fabs((double)p.scales[r] / (double)steps.scales[r] - 1) < 1e-5);
+        assert_true(fabs((double)found[r] - (double)expected[r]) < 1e-4);
+    }
+    assert_memory_equal(p.integers, steps.integers, sizeof(p.integers));
+}
+
+// Blocks of H give what the whole H gives with zeros between the blocks; the last one is narrower.
+static void test_tools_rounding__blocks(void **state) {
+    enum { BLOCK = 32 };
+    struct problem whole, blocks;
+    struct msc_gptq_order *orders[3];
+    double errors[ROWS];
+    (void)state;
+    set_up(&whole);
+    set_up(&blocks);
+    float *to = blocks.h;
+    for (int a = 0; a < COLUMNS; a++) {
+        for (int b = 0; b < COLUMNS; b++) {
+            float *h = &whole.h[a * COLUMNS + b];
+            *h = a / BLOCK == b / BLOCK ? *h : 0;
+            if (a / BLOCK == b / BLOCK) {
+                *to++ = *h;
+            }
+        }
+    }
+    blocks.rows.block_columns = BLOCK;
+    for (int i = 0; i < 3; i++) {
+        int64_t n = i < 2 ? BLOCK : COLUMNS - 2 * BLOCK;
+        assert_ok(
+            msc_gptq_order_create(&orders[i], blocks.h + (ptrdiff_t)i * BLOCK * BLOCK, n, 0.01));
+    }
+    assert_ok(msc_rounding_gptq(&blocks.rows, orders));
+    memcpy(whole.integers, blocks.integers, sizeof(whole.integers));
+    assert_ok(msc_rounding_errors(errors, &whole.rows));
+    assert_errors(&blocks, errors);
+    assert_ok(msc_rounding_descend(&whole.rows, 50));
+    assert_ok(msc_rounding_descend(&blocks.rows, 50));
+    assert_memory_equal(blocks.integers, whole.integers, sizeof(whole.integers));
+    assert_ok(msc_rounding_fit(&whole.rows));
+    assert_ok(msc_rounding_fit(&blocks.rows));
+    assert_memory_equal(blocks.scales, whole.scales, ROWS * sizeof(whole.scales[0]));
+    for (int i = 0; i < 3; i++) {
+        msc_gptq_order_destroy(orders[i]);
+    }
+}
+
 // A matrix that is not a second moment of any inputs is refused.
 static void test_tools_rounding__not_a_moment(void **state) {
     struct problem p;
@@ -331,6 +417,9 @@ int main(void) {
         cmocka_unit_test(test_tools_rounding__groups),
         cmocka_unit_test(test_tools_rounding__zero_points),
         cmocka_unit_test(test_tools_rounding__affine),
+        cmocka_unit_test(test_tools_rounding__shifts),
+        cmocka_unit_test(test_tools_rounding__descent_affine),
+        cmocka_unit_test(test_tools_rounding__blocks),
         cmocka_unit_test(test_tools_rounding__not_a_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -351,12 +351,54 @@ static void test_tools_second_moment__memory(void **state) {
     quantize_case_close(&c);
 }
 
+// Moments in blocks are the blocks of the whole moments; only means are the same means.
+static void check_parts(const struct layer *l) {
+    struct layer_case c;
+    struct msc_moment whole = {0}, blocks = {0}, means = {0}, few = {0};
+    struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
+    size_t n_done;
+    open_layer(&c, l, 1, BATCH);
+    const int32_t slot = 1;
+    assert_ok(msc_moments_measure(&whole, &n_done, &slot, 1, c.ev, &o));
+    o.most_columns = 4;
+    assert_ok(msc_moments_measure(&blocks, &n_done, &slot, 1, c.ev, &o));
+    o.least_rows = 1e6;
+    assert_ok(msc_moments_measure(&few, &n_done, &slot, 1, c.ev, &o));
+    o = (struct msc_moment_options)MSC_MOMENT_OPTIONS_INIT;
+    o.only_means = true;
+    assert_ok(msc_moments_measure(&means, &n_done, &slot, 1, c.ev, &o));
+    int64_t n = whole.n_columns, n_all = whole.n_groups * n, block = blocks.block_columns;
+    const float *h = blocks.h;
+    assert_true(block <= 4 && !means.h && !few.h);
+    for (int64_t i = 0; i < n_all; i++) {
+        assert_true(means.means[i] == whole.means[i] && few.means[i] == whole.means[i]);
+        int64_t first = i % n / block * block;
+        for (int64_t k = first; k < first + block && k < n; k++) {
+            assert_near((double)*h++, (double)whole.h[i * n + k], 1);
+        }
+    }
+    assert_int_equal(h - blocks.h, whole.n_groups * msc_moment_n_products(n, block));
+    msc_moment_finish(&whole);
+    msc_moment_finish(&blocks);
+    msc_moment_finish(&means);
+    msc_moment_finish(&few);
+    close_layer(&c);
+}
+
+static void test_tools_second_moment__parts(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++) {
+        check_parts(&layers[i]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_second_moment__of_outputs),
         cmocka_unit_test(test_tools_second_moment__under_a_plan),
         cmocka_unit_test(test_tools_second_moment__rows),
         cmocka_unit_test(test_tools_second_moment__memory),
+        cmocka_unit_test(test_tools_second_moment__parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ jq -c '[.target, .samples, .held_back, .model, (.plans | length),
     (.plans | map([.weights, .activations]) | unique | length), ([.plans[] | select(.plain)] | length),
     ([.plans[].examined.validation.distill_loss] | . == sort), (.reference | keys)]' <(sed '$d' report.json)
 # A search with the best plan's choice for all tensors reports the same losses, if it has that choice.
-small --target generic --float 0 --json >report.json
+small --target generic --float 0 --effort best --json >report.json
 jq -r '.plans[] | select(.plain) |
     .metrics.distill_loss, .examined.validation.distill_loss' <(sed '$d' report.json) >here.txt
 tiny a
@@ -31,6 +31,27 @@ for n in 0 1 4; do
     jq -c "[([.plans[].float] | max) <= $n, ([.plans[] | select(.float > 0 and .plain)] | length)]" <(sed '$d' report.json)
 done
 
+echo "- efforts"
+loss() { # of the plan that a jq filter selects
+    jq "[.plans[] | select($1)][0].examined.validation.distill_loss" <(sed '$d' report.json)
+}
+small --json --float 0 --target generic --effort best >report.json
+plain=$(loss .plain)
+best=$(loss true)
+for effort in fast default best; do
+    small --json --float 0 --target generic --effort $effort >report.json
+    jq -n -c --arg effort $effort --argjson report "$(sed '$d' report.json)" --argjson loss "$(loss true)" \
+        --argjson plain "$plain" --argjson best "$best" \
+        '[$effort, $report.effort == $effort, ($report.plans | length) > 1, $loss <= 1.1 * $plain, $best <= 1.1 * $loss,
+            ($report.plans[0].metrics | has("distill_loss"))]'
+done
+small --labels "$FILES/labels.npy" --effort fast | sed -n 's/   */  /g; /held_back.accuracy/p'
+for threads in 1 2; do
+    small --threads $threads --effort default --json >report.json
+    mv small.onnx $threads.onnx
+done
+cmp 1.onnx 2.onnx && rm 1.onnx 2.onnx
+
 echo "- without its runtime"
 MSCGYM_RUNTIME=no/runtime small | grep 'runtime\|exit' | sed 's/: .*mscgym-runtime/: mscgym-runtime/'
 small --target tensorrt | grep -c runtime
@@ -43,6 +64,7 @@ try mscgym quantize "$FILES/tiny.onnx" --inputs none.npz -o b.onnx
 try mscgym quantize none.onnx --inputs "$FILES/inputs.npz" -o b.onnx
 try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o b.onnx --target cuda
 try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o b.onnx --sites some
+try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o b.onnx --effort most
 try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o b.onnx --float few
 cp "$FILES/tiny.onnx" own.onnx
 try mscgym quantize own.onnx --inputs "$FILES/inputs.npz" -o own.onnx
