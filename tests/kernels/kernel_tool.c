@@ -11,6 +11,7 @@
 // the outputs of the backend `cpu`. Each row prints a JSON line: "row", "name", "op",
 // "attributes", "operands", "bound" and "is_measured". A measured model prints the median
 // processor time of a run in microseconds; it is imported like any model, so joints may be fused.
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"
@@ -120,9 +121,13 @@ static enum msc_status prepare(struct run *r, struct msc_backend *backend) {
 }
 
 static enum msc_status evaluate(struct run *r, const struct msc_sink *sink, unsigned flags) {
-    static const struct msc_edit *const no_edits[KERNEL_MAX_OPERANDS + MAX_OUTPUTS];
+    size_t n_slots = (size_t)msc_evaluator_sites(r->ev)->n_slots + 1;
+    const struct msc_edit **no_edits = msc_alloc_zero(n_slots, sizeof(no_edits[0]));
+    MSC_TRY(MSC_ALLOCATED(no_edits));
     struct msc_eval_trial trial = {.edits = no_edits};
-    MSC_TRY(msc_evaluator_run(r->ev, &trial, 1, sink, flags));
+    enum msc_status status = msc_evaluator_run(r->ev, &trial, 1, sink, flags);
+    msc_free(no_edits);
+    MSC_TRY(status);
     return trial.status == MSC_OK ? MSC_OK : msc_status_restore(trial.status, trial.message);
 }
 
