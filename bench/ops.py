@@ -41,7 +41,7 @@ def peer_us(peer, feeds):
     peer.run(None, feeds)
     times = []
     end = time.process_time() + SECONDS
-    while not times or time.process_time() < end:
+    while len(times) < 5 or time.process_time() < end:
         start = time.process_time()
         peer.run(None, feeds)
         times.append(time.process_time() - start)
