@@ -114,11 +114,12 @@ static void reference_reduce_add_row(struct accumulators *acc, enum msc_op op,
     union msc_reference_chunk buffer;
     for (int64_t i = 0; i < w->length; i += MSC_REFERENCE_CHUNK) {
         int64_t n = w->length - i < MSC_REFERENCE_CHUNK ? w->length - i : MSC_REFERENCE_CHUNK;
-        (void)msc_reference__load_chunk(&buffer, x, w->offsets[1] + i, 1, n, acc->kind);
+        const void *numbers =
+            msc_reference__load_chunk(&buffer, x, w->offsets[1] + i, 1, n, acc->kind);
         if (acc->kind == MSC_REFERENCE_DOUBLE) {
-            add_double(op, acc->real + to + i * step, step, buffer.real, n);
+            add_double(op, acc->real + to + i * step, step, numbers, n);
         } else {
-            add_int(op, acc->integer + to + i * step, step, buffer.integer, n);
+            add_int(op, acc->integer + to + i * step, step, numbers, n);
         }
     }
 }

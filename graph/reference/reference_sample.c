@@ -46,22 +46,6 @@ static double pad_coordinate(const struct grid *g, double x, int64_t length) {
     return x;
 }
 
-// The value of one element. Outside the tensor, the padding mode determines the value.
-static double element_at(const struct grid *g, int64_t base, const int64_t at[3]) {
-    for (int a = 0; a < g->n_axes; a++) {
-        int64_t i = at[a];
-        if (i < 0 || i >= g->lengths[a]) {
-            if (g->padding == PAD_ZEROS) {
-                return 0;
-            }
-            i = (int64_t)pad_coordinate(g, (double)i, g->lengths[a]);
-            i = i < 0 ? 0 : i >= g->lengths[a] ? g->lengths[a] - 1 : i;
-        }
-        base += i * g->strides[a];
-    }
-    return msc_reference__get_double_at(g->x, base);
-}
-
 // Computes the weights of the taps along one axis, whose first element is *first. Returns the
 // number of taps.
 static int axis_taps(double weights[4], int64_t *first, enum method method, double x) {
@@ -86,20 +70,80 @@ static int axis_taps(double weights[4], int64_t *first, enum method method, doub
     return 4;
 }
 
-static double sample(const struct grid *g, int64_t base, const double x[3]) {
-    double weights[3][4] = {{1}, {1}, {1}}, sum = 0;
+// The elements that a point reads, with their weights. They are the same for all channels.
+struct point {
+    int n;
+    double weights[64];
+    int64_t offsets[64]; // -1: outside, which is 0
+};
+
+// The offset of an element in its channel; -1 for zeros outside the tensor.
+static int64_t element_offset(const struct grid *g, const int64_t at[3]) {
+    int64_t offset = 0;
+    for (int a = 0; a < g->n_axes; a++) {
+        int64_t i = at[a];
+        if (i < 0 || i >= g->lengths[a]) {
+            if (g->padding == PAD_ZEROS) {
+                return -1;
+            }
+            i = (int64_t)pad_coordinate(g, (double)i, g->lengths[a]);
+            i = i < 0 ? 0 : i >= g->lengths[a] ? g->lengths[a] - 1 : i;
+        }
+        offset += i * g->strides[a];
+    }
+    return offset;
+}
+
+static void point_init(struct point *p, const struct grid *g, const double x[3]) {
+    double weights[3][4] = {{1}, {1}, {1}};
     int64_t first[3] = {0, 0, 0};
     int n[3] = {1, 1, 1};
     for (int a = 0; a < g->n_axes; a++) {
         n[a] = axis_taps(weights[a], &first[a], g->method, x[a]);
     }
-    for (int i = 0; i < n[0] * n[1] * n[2]; i++) {
+    p->n = n[0] * n[1] * n[2];
+    for (int i = 0; i < p->n; i++) {
         int k[3] = {i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]};
         int64_t at[3] = {first[0] + k[0], first[1] + k[1], first[2] + k[2]};
-        double weight = weights[0][k[0]] * weights[1][k[1]] * weights[2][k[2]];
-        sum += weight * element_at(g, base, at);
+        p->weights[i] = weights[0][k[0]] * weights[1][k[1]] * weights[2][k[2]];
+        p->offsets[i] = element_offset(g, at);
+    }
+}
+
+static double sample(const struct grid *g, int64_t base, const struct point *p) {
+    const float *floats = g->x->dtype == MSC_DTYPE_F32 ? g->x->data : NULL;
+    double sum = 0;
+    for (int i = 0; i < p->n; i++) {
+        int64_t at = p->offsets[i];
+        double value = at < 0   ? 0
+                       : floats ? (double)floats[base + at]
+                                : msc_reference__get_double_at(g->x, base + at);
+        sum += p->weights[i] * value;
     }
     return sum;
+}
+
+// Linear interpolation over 2 axes of float32, in all channels. `from` and `to` are elements of the
+// first channel.
+static void sample_four(float *to, int64_t to_step, const float *from, int64_t from_step,
+                        int64_t channels, const struct point *p) {
+    double weights[4];
+    int64_t offsets[4];
+    for (int i = 0; i < 4; i++) {
+        weights[i] = p->offsets[i] < 0 ? 0 : p->weights[i];
+        offsets[i] = p->offsets[i] < 0 ? 0 : p->offsets[i];
+    }
+    // An element with the weight 0 may be infinite, so it is replaced, too.
+    for (int64_t c = 0; c < channels; c++) {
+        double sum = 0;
+        for (int i = 0; i < 4; i++) {
+            double value = (double)from[offsets[i]];
+            sum += weights[i] * (p->offsets[i] < 0 ? 0 : value);
+        }
+        *to = (float)sum;
+        to += to_step;
+        from += from_step;
+    }
 }
 
 static enum msc_status reference_sample_grid_init(struct grid *g,
@@ -147,9 +191,16 @@ enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call
             x[a] = g.method == CUBIC ? x[a] : pad_coordinate(&g, x[a], g.lengths[a]);
             x[a] = msc_reference__within_reach(x[a]);
         }
+        struct point point;
+        point_init(&point, &g, x);
+        if (point.n == 4 && msc_reference__is_f32(call)) {
+            sample_four((float *)g.out->data + batch * channels * points + i % points, points,
+                        (const float *)g.x->data + batch * channels * area, area, channels, &point);
+            continue;
+        }
         for (int64_t c = 0; c < channels; c++) {
             msc_reference__set_double_at(g.out, (batch * channels + c) * points + i % points,
-                                         sample(&g, (batch * channels + c) * area, x));
+                                         sample(&g, (batch * channels + c) * area, &point));
         }
     }
     return MSC_OK;
