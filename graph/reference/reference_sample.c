@@ -1,6 +1,8 @@
 // Sampling between elements: grid sampling in 1 to 3 dimensions, RoiAlign, and MaxUnpool.
 #include "graph/reference/reference_internal.h"
 
+#include "base/alloc.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -123,22 +125,14 @@ static double sample(const struct grid *g, int64_t base, const struct point *p) 
     return sum;
 }
 
-// Linear interpolation over 2 axes of float32, in all channels. `from` and `to` are elements of the
-// first channel.
+// Four elements of float32, in all channels. `from` and `to` are elements of the first channel.
 static void sample_four(float *to, int64_t to_step, const float *from, int64_t from_step,
                         int64_t channels, const struct point *p) {
-    double weights[4];
-    int64_t offsets[4];
-    for (int i = 0; i < 4; i++) {
-        weights[i] = p->offsets[i] < 0 ? 0 : p->weights[i];
-        offsets[i] = p->offsets[i] < 0 ? 0 : p->offsets[i];
-    }
-    // An element with the weight 0 may be infinite, so it is replaced, too.
     for (int64_t c = 0; c < channels; c++) {
         double sum = 0;
         for (int i = 0; i < 4; i++) {
-            double value = (double)from[offsets[i]];
-            sum += weights[i] * (p->offsets[i] < 0 ? 0 : value);
+            double value = p->offsets[i] < 0 ? 0 : (double)from[p->offsets[i]];
+            sum += p->weights[i] * value;
         }
         *to = (float)sum;
         to += to_step;
@@ -229,12 +223,18 @@ struct span {
 // more samples than this, almost none of them are on the image.
 #define MOST_SAMPLES 0x1p22
 
-// Bilinear sample. Within one element outside the image, the nearest edge element is used. In mode
-// max, the result is the largest of the four weighted neighbours, as ONNX defines it.
-static double roi_sample(const struct roi *r, int64_t base, double y, double x) {
+// A bilinear sample: the offsets and weights of its four neighbours, the same for all channels.
+struct neighbours {
+    int64_t offsets[4];
+    double weights[4];
+};
+
+// Finds the neighbours. Within one element outside the image, the nearest edge element is used.
+// False if the sample is farther outside, or NaN; it is then 0.
+static bool roi_neighbours(struct neighbours *out, const struct roi *r, double y, double x) {
     int64_t height = r->x->dims[2], width = r->x->dims[3];
     if (!(y >= -1 && y <= (double)height && x >= -1 && x <= (double)width)) {
-        return 0; // also if the coordinates are NaN
+        return false;
     }
     double at[2] = {y < 0 ? 0 : y, x < 0 ? 0 : x}, t[2];
     int64_t low[2], high[2], lengths[2] = {height, width};
@@ -248,11 +248,22 @@ static double roi_sample(const struct roi *r, int64_t base, double y, double x) 
         }
         t[a] = at[a] - (double)low[a];
     }
-    double sum = 0, max = -INFINITY;
     for (int i = 0; i < 4; i++) {
         int64_t row = i / 2 ? high[0] : low[0], column = i % 2 ? high[1] : low[1];
-        double weight = (i / 2 ? t[0] : 1 - t[0]) * (i % 2 ? t[1] : 1 - t[1]);
-        double value = weight * msc_reference__get_double_at(r->x, base + row * width + column);
+        out->weights[i] = (i / 2 ? t[0] : 1 - t[0]) * (i % 2 ? t[1] : 1 - t[1]);
+        out->offsets[i] = row * width + column;
+    }
+    return true;
+}
+
+// In mode max, the result is the largest of the four weighted neighbours, as ONNX defines it.
+static double roi_sample(const struct roi *r, int64_t base, const struct neighbours *n) {
+    const float *floats = r->x->dtype == MSC_DTYPE_F32 ? r->x->data : NULL;
+    double sum = 0, max = -INFINITY;
+    for (int i = 0; i < 4; i++) {
+        int64_t at = base + n->offsets[i];
+        double value =
+            n->weights[i] * (floats ? (double)floats[at] : msc_reference__get_double_at(r->x, at));
         sum += value;
         max = value > max ? value : max;
     }
@@ -279,21 +290,49 @@ static double roi_place(const struct span *s, int64_t i) {
     return s->edge + ((double)i + 0.5) * s->size / s->count;
 }
 
-static double roi_bin(const struct roi *r, int64_t base, int64_t row, int64_t column) {
-    if (!(r->counts[0] > 0 && r->counts[1] > 0)) {
-        return 0;
-    }
+// The sums and maxima of one bin in all channels.
+struct bins {
+    double *sums, *maxima; // [channels]
+    int64_t channels, area;
+};
+
+static void roi_bin(const struct bins *bins, const struct roi *r, int64_t base, int64_t row,
+                    int64_t column) {
     struct span down = roi_span(r, 0, row), across = roi_span(r, 1, column);
-    double sum = 0, max = down.is_all && across.is_all ? -INFINITY : 0;
+    double first = down.is_all && across.is_all ? -INFINITY : 0;
+    for (int64_t c = 0; c < bins->channels; c++) {
+        bins->sums[c] = 0;
+        bins->maxima[c] = first;
+    }
     for (int64_t i = down.first; i < down.end; i++) {
         double y = roi_place(&down, i);
         for (int64_t k = across.first; k < across.end; k++) {
-            double value = roi_sample(r, base, y, roi_place(&across, k));
-            sum += value;
-            max = value > max ? value : max;
+            struct neighbours n = {{0}, {0}};
+            bool is_near = roi_neighbours(&n, r, y, roi_place(&across, k));
+            for (int64_t c = 0; c < bins->channels; c++) {
+                double value = is_near ? roi_sample(r, base + c * bins->area, &n) : 0;
+                bins->sums[c] += value;
+                bins->maxima[c] = value > bins->maxima[c] ? value : bins->maxima[c];
+            }
         }
     }
-    return r->is_max ? max : sum / (r->counts[0] * r->counts[1]);
+}
+
+// Pools region `region` of the outputs.
+static void roi_region(const struct bins *bins, const struct roi *r, int64_t base,
+                       const struct msc_view *out, int64_t region) {
+    int64_t n_bins = out->dims[2] * out->dims[3];
+    bool has_samples = r->counts[0] > 0 && r->counts[1] > 0;
+    for (int64_t i = 0; i < n_bins; i++) {
+        if (has_samples) {
+            roi_bin(bins, r, base, i / out->dims[3], i % out->dims[3]);
+        }
+        for (int64_t c = 0; c < bins->channels; c++) {
+            double mean = has_samples ? bins->sums[c] / (r->counts[0] * r->counts[1]) : 0;
+            double value = has_samples && r->is_max ? bins->maxima[c] : mean;
+            msc_reference__set_double_at(out, (region * bins->channels + c) * n_bins + i, value);
+        }
+    }
 }
 
 static void place_roi(struct roi *r, const struct msc_view *rois, int64_t i,
@@ -324,25 +363,26 @@ enum msc_status msc_reference__roi_align(const struct msc_reference_call *call) 
     bool is_half =
         strcmp(msc_reference__get_text(call, "coordinate_transformation_mode"), "half_pixel") == 0;
     r.shift = is_half ? 0.5 : 0;
-    int64_t channels = out->dims[1], area = r.x->dims[2] * r.x->dims[3];
-    for (int64_t i = 0; i < out->dims[0]; i++) {
+    struct bins bins = {.channels = out->dims[1], .area = r.x->dims[2] * r.x->dims[3]};
+    enum msc_status status = MSC_OK;
+    bins.sums = msc_alloc_zero(2 * (size_t)bins.channels + 1, sizeof(bins.sums[0]));
+    MSC_TRY(MSC_ALLOCATED(bins.sums));
+    bins.maxima = bins.sums + bins.channels;
+    for (int64_t i = 0; status == MSC_OK && i < out->dims[0]; i++) {
         place_roi(&r, rois, i, out);
         int64_t batch = msc_reference__get_i64_at(&call->operands[2], i);
         if (batch < 0 || batch >= r.x->dims[0]) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "joint %s: region %lld has batch index %lld, which is out of range for "
-                            "%lld batches",
-                            call->joint->name, (long long)i, (long long)batch,
-                            (long long)r.x->dims[0]);
-        }
-        for (int64_t k = 0; k < channels * out->dims[2] * out->dims[3]; k++) {
-            int64_t column = k % out->dims[3], row = k / out->dims[3] % out->dims[2];
-            int64_t c = k / (out->dims[2] * out->dims[3]);
-            msc_reference__set_double_at(out, i * channels * out->dims[2] * out->dims[3] + k,
-                                         roi_bin(&r, (batch * channels + c) * area, row, column));
+            status = MSC_FAIL(
+                MSC_E_INVALID,
+                "joint %s: region %lld has batch index %lld, which is out of range for "
+                "%lld batches",
+                call->joint->name, (long long)i, (long long)batch, (long long)r.x->dims[0]);
+        } else {
+            roi_region(&bins, &r, batch * bins.channels * bins.area, out, i);
         }
     }
-    return MSC_OK;
+    msc_free(bins.sums);
+    return status;
 }
 
 // ---- MaxUnpool --------------------------------------------------------------------------------
