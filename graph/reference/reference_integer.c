@@ -227,11 +227,12 @@ static bool is_byte(enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_U8 || dtype == MSC_DTYPE_I8;
 }
 
-// Memory for products of bytes: both operands without zero points, and sums of a row.
+// Memory for products of bytes: both operands without zero points, and sums.
 struct byte_product {
     float *a;      // [m, k]
     float *b;      // [panels of MSC_DOT_WIDTH columns][k, MSC_DOT_WIDTH]
-    int32_t *sums; // [n]
+    float *part;   // [m, MSC_DOT_WIDTH] sums of EXACT_TERMS terms
+    int32_t *sums; // [m, n]
     float *zeros;  // [n] zero points of b
 };
 
@@ -311,29 +312,34 @@ static bool store_byte_row(const struct msc_reference_call *call, int64_t to, co
     return isfinite(scale);
 }
 
+MSC_SIMD static void add_sums(int32_t *restrict sums, const float *restrict part, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)(int32_t)part[i]);
+    }
+}
+
 // Like reference_integer_multiply; the sums are exact integers, so they are the same.
 static void multiply_bytes(const struct byte_product *w, const struct msc_reference_call *call,
                            const struct matrices *s, const int64_t firsts[3],
                            const struct places *p) {
     load_bytes(w, call, s, firsts, p);
-    for (int64_t i = 0; i < s->m; i++) {
-        memset(w->sums, 0, (size_t)s->n * sizeof(w->sums[0]));
-        for (int64_t j = 0; j < s->n; j += MSC_DOT_WIDTH) {
-            int64_t columns = s->n - j < MSC_DOT_WIDTH ? s->n - j : MSC_DOT_WIDTH;
-            const float *panel = w->b + j * s->k;
-            for (int64_t k = 0; k < s->k; k += EXACT_TERMS) {
-                float part[MSC_DOT_WIDTH];
-                int64_t n = s->k - k < EXACT_TERMS ? s->k - k : EXACT_TERMS;
-                msc_reference__dot_tile(part, w->a + i * s->k + k, 1, panel + k * MSC_DOT_WIDTH, n);
-                for (int64_t c = 0; c < columns; c++) {
-                    w->sums[j + c] =
-                        (int32_t)((uint32_t)w->sums[j + c] + (uint32_t)(int32_t)part[c]);
-                }
+    memset(w->sums, 0, (size_t)(s->m * s->n) * sizeof(w->sums[0]));
+    for (int64_t j = 0; j < s->n; j += MSC_DOT_WIDTH) {
+        int64_t columns = s->n - j < MSC_DOT_WIDTH ? s->n - j : MSC_DOT_WIDTH;
+        for (int64_t k = 0; k < s->k; k += EXACT_TERMS) {
+            const float *tile = w->b + j * s->k + k * MSC_DOT_WIDTH;
+            int64_t n = s->k - k < EXACT_TERMS ? s->k - k : EXACT_TERMS;
+            msc_reference__dot_tiles(w->part, w->a + k, s->k, 1, s->m, tile, n);
+            for (int64_t i = 0; i < s->m; i++) {
+                add_sums(w->sums + i * s->n + j, w->part + i * MSC_DOT_WIDTH, columns);
             }
         }
-        bool is_stored = store_byte_row(call, firsts[0] + i * s->n, w->sums, s->n);
+    }
+    for (int64_t i = 0; i < s->m; i++) {
+        const int32_t *row = w->sums + i * s->n;
+        bool is_stored = store_byte_row(call, firsts[0] + i * s->n, row, s->n);
         for (int64_t j = 0; !is_stored && j < s->n; j++) {
-            struct sums sums = {0, w->sums[j]};
+            struct sums sums = {0, row[j]};
             store_product(call, firsts[0] + i * s->n + j, sums, i, j);
         }
     }
@@ -346,11 +352,13 @@ static enum msc_status create_byte_product(struct byte_product *w, const struct 
     size_t n_a = (size_t)(s->m * s->k), n = (size_t)s->n;
     size_t n_panels = (n + MSC_DOT_WIDTH - 1) / MSC_DOT_WIDTH;
     size_t n_b = n_panels * (size_t)s->k * MSC_DOT_WIDTH;
-    w->a = msc_alloc_zero(n_a + n_b + 2 * n, sizeof(float));
+    size_t n_part = (size_t)s->m * MSC_DOT_WIDTH;
+    w->a = msc_alloc_zero(n_a + n_b + n + n_part + (size_t)s->m * n, sizeof(float));
     MSC_TRY(MSC_ALLOCATED(w->a));
     w->b = w->a + n_a;
     w->zeros = w->b + n_b;
-    w->sums = (int32_t *)(void *)(w->zeros + n);
+    w->part = w->zeros + n;
+    w->sums = (int32_t *)(void *)(w->part + n_part);
     return MSC_OK;
 }
 
