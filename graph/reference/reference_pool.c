@@ -111,96 +111,104 @@ static void pool_channel(const struct pool *p, int64_t in_base, int64_t out_base
 
 // ---- Rows of float32 --------------------------------------------------------------------------
 
-// The taps of each output position along the last axis.
-struct taps {
-    int64_t begin, end, first, padded;
+// Along the last axis: the output positions that tap k reads input for, and how many taps each
+// output position has.
+struct columns {
+    int64_t *begin, *end;      // [kernel]
+    int64_t *count, *on_input; // [out] taps on input or padding, taps on input
 };
 
-// row = the greatest of row and x, or their sum.
-MSC_SIMD static void add_row(float *restrict row, const float *restrict x, int64_t n, bool is_max) {
+// out[i] = the greatest of out[i] and x[i * step], or their sum.
+MSC_SIMD static void take_tap(float *restrict out, const float *restrict x, int64_t step, int64_t n,
+                              bool is_max) {
     if (is_max) {
         for (int64_t i = 0; i < n; i++) {
-            float greater = x[i] > row[i] ? x[i] : row[i];
-            row[i] = x[i] != x[i] ? x[i] : greater;
+            float value = x[i * step];
+            float greater = value > out[i] ? value : out[i];
+            out[i] = value != value ? value : greater;
+        }
+    } else if (step == 2) {
+        for (int64_t i = 0; i < n; i++) {
+            out[i] += x[i * 2];
         }
     } else {
         for (int64_t i = 0; i < n; i++) {
-            row[i] += x[i];
+            out[i] += x[i * step];
         }
     }
 }
 
-// One output row. `row` holds, for each column of the input, the sum or maximum over the window's
-// other axes, which have `count` taps on input, and `padded` on input or padding.
-MSC_SIMD static void pool_columns(const struct pool *p, float *restrict out,
-                                  const float *restrict row, const struct taps taps[],
-                                  int64_t count, int64_t padded) {
+// The output row at positions `at` of the first two axes: tap by tap, in the order of pool_window.
+static void pool_row(const struct pool *p, float *out, const float *x, const int64_t at[2],
+                     const struct columns *c) {
     const struct msc_window *w = &p->window;
-    bool is_max = p->is_max;
+    int64_t begin[2], end[2], first[2], count = 1, padded = 1;
+    for (int a = 0; a < 2; a++) {
+        first[a] = at[a] * w->step[a] - w->pad_begin[a];
+        tap_range(&begin[a], &end[a], first[a], w->dilation[a], w->kernel[a], w->in[a]);
+        count *= end[a] > begin[a] ? end[a] - begin[a] : 0;
+        padded *= padded_taps(w, a, first[a]);
+    }
     for (int64_t i = 0; i < w->out[2]; i++) {
-        const struct taps *t = &taps[i];
-        float result = is_max ? -INFINITY : 0.0f;
-        for (int64_t k = t->begin; k < t->end; k++) {
-            float value = row[t->first + k * w->dilation[2]];
-            float greater = value > result ? value : result;
-            greater = value != value ? value : greater;
-            result = is_max ? greater : result + value;
-        }
-        int64_t n = t->end > t->begin ? t->end - t->begin : 0;
-        int64_t divisor = p->counts_padding ? padded * t->padded : count * n;
-        out[i * w->out_strides[2]] = is_max ? result : result / (float)divisor;
+        out[i] = p->is_max ? -INFINITY : 0.0f;
     }
-}
-
-static void pool_rows(const struct pool *p, int64_t in_base, int64_t out_base, float *row,
-                      const struct taps taps[]) {
-    const struct msc_window *w = &p->window;
-    const float *x = (const float *)p->x->data + in_base;
-    float *out = (float *)p->out->data + out_base;
-    for (int64_t o = 0; o < w->out[0] * w->out[1]; o++) {
-        int64_t at[2] = {o / w->out[1], o % w->out[1]}, begin[2], end[2], first[2];
-        int64_t count = 1, padded = 1;
-        for (int a = 0; a < 2; a++) {
-            first[a] = at[a] * w->step[a] - w->pad_begin[a];
-            tap_range(&begin[a], &end[a], first[a], w->dilation[a], w->kernel[a], w->in[a]);
-            count *= end[a] > begin[a] ? end[a] - begin[a] : 0;
-            padded *= padded_taps(w, a, first[a]);
-        }
-        for (int64_t i = 0; i < w->in[2]; i++) {
-            row[i] = p->is_max ? -INFINITY : 0.0f;
-        }
-        for (int64_t i = begin[0]; i < end[0]; i++) {
-            for (int64_t j = begin[1]; j < end[1]; j++) {
-                add_row(row,
-                        x + (first[0] + i * w->dilation[0]) * w->in_strides[0] +
-                            (first[1] + j * w->dilation[1]) * w->in_strides[1],
-                        w->in[2], p->is_max);
+    for (int64_t i = begin[0]; i < end[0]; i++) {
+        for (int64_t j = begin[1]; j < end[1]; j++) {
+            const float *row = x + (first[0] + i * w->dilation[0]) * w->in_strides[0] +
+                               (first[1] + j * w->dilation[1]) * w->in_strides[1];
+            for (int64_t k = 0; k < w->kernel[2]; k++) {
+                int64_t from = c->begin[k] * w->step[2] - w->pad_begin[2] + k * w->dilation[2];
+                if (c->begin[k] < c->end[k]) {
+                    take_tap(out + c->begin[k], row + from, w->step[2], c->end[k] - c->begin[k],
+                             p->is_max);
+                }
             }
         }
-        pool_columns(p, out + at[0] * w->out_strides[0] + at[1] * w->out_strides[1], row, taps,
-                     count, padded);
+    }
+    for (int64_t i = 0; i < w->out[2] && !p->is_max; i++) {
+        out[i] /= (float)(p->counts_padding ? padded * c->count[i] : count * c->on_input[i]);
     }
 }
 
-// Pools whose input rows are contiguous float32. Memory is a row and the taps of the last axis.
+static void columns_init(struct columns *c, const struct msc_window *w, int64_t *memory) {
+    c->begin = memory;
+    c->end = c->begin + w->kernel[2];
+    c->count = c->end + w->kernel[2];
+    c->on_input = c->count + w->out[2];
+    for (int64_t k = 0; k < w->kernel[2]; k++) {
+        int64_t shift = k * w->dilation[2] - w->pad_begin[2], step = w->step[2];
+        int64_t below = shift < 0 ? (-shift + step - 1) / step : 0;
+        int64_t inside = shift < w->in[2] ? (w->in[2] - 1 - shift) / step + 1 : 0;
+        c->begin[k] = below;
+        c->end[k] = inside < w->out[2] ? inside : w->out[2];
+    }
+    for (int64_t i = 0; i < w->out[2]; i++) {
+        int64_t first = i * w->step[2] - w->pad_begin[2], begin, end;
+        tap_range(&begin, &end, first, w->dilation[2], w->kernel[2], w->in[2]);
+        c->on_input[i] = end > begin ? end - begin : 0;
+        c->count[i] = padded_taps(w, 2, first);
+    }
+}
+
+// Pools of float32 whose rows are contiguous.
 static enum msc_status pool_floats(const struct pool *p) {
     const struct msc_window *w = &p->window;
-    size_t n_out = (size_t)w->out[2] + 1, n_in = (size_t)w->in[2] + 1;
-    struct taps *taps = msc_alloc(n_out * sizeof(taps[0]) + n_in * sizeof(float));
-    MSC_TRY(MSC_ALLOCATED(taps));
-    for (int64_t i = 0; i < w->out[2]; i++) {
-        struct taps *t = &taps[i];
-        t->first = i * w->step[2] - w->pad_begin[2];
-        tap_range(&t->begin, &t->end, t->first, w->dilation[2], w->kernel[2], w->in[2]);
-        t->padded = padded_taps(w, 2, t->first);
-    }
+    struct columns columns;
+    int64_t *memory = msc_alloc_zero(2 * (size_t)(w->kernel[2] + w->out[2]) + 1, sizeof(memory[0]));
+    MSC_TRY(MSC_ALLOCATED(memory));
+    columns_init(&columns, w, memory);
     for (int64_t i = 0; i < w->n_batches * w->in_channels; i++) {
         int64_t b = i / w->in_channels, c = i % w->in_channels;
-        pool_rows(p, b * w->in_batch_stride + c * w->in_channel_stride,
-                  b * w->out_batch_stride + c * w->out_channel_stride, (float *)(taps + n_out),
-                  taps);
+        const float *x =
+            (const float *)p->x->data + b * w->in_batch_stride + c * w->in_channel_stride;
+        float *out = (float *)p->out->data + b * w->out_batch_stride + c * w->out_channel_stride;
+        for (int64_t o = 0; o < w->out[0] * w->out[1]; o++) {
+            int64_t at[2] = {o / w->out[1], o % w->out[1]};
+            pool_row(p, out + at[0] * w->out_strides[0] + at[1] * w->out_strides[1], x, at,
+                     &columns);
+        }
     }
-    msc_free(taps);
+    msc_free(memory);
     return MSC_OK;
 }
 
@@ -229,7 +237,8 @@ enum msc_status msc_reference__pool(const struct msc_reference_call *call) {
     MSC_TRY(msc_reference__window_init(&p.window, call, msc_reference__get_text(call, "layout"),
                                        kernel, n));
     const struct msc_window *w = &p.window;
-    if (p.x->dtype == MSC_DTYPE_F32 && p.p == 0 && !p.indices && w->in_strides[2] == 1) {
+    if (p.x->dtype == MSC_DTYPE_F32 && p.p == 0 && !p.indices && w->in_strides[2] == 1 &&
+        w->out_strides[2] == 1) {
         return pool_floats(&p);
     }
     for (int64_t b = 0; b < w->n_batches; b++) {

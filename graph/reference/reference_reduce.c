@@ -5,6 +5,29 @@
 
 #include <math.h>
 
+enum { LANES = 16 };
+
+// The product of n elements, in lanes that are multiplied in the end.
+MSC_INLINE float product_of(const float x[], int64_t n) {
+    float lanes[LANES], product = 1;
+    int64_t i = 0;
+    for (int k = 0; k < LANES; k++) {
+        lanes[k] = 1;
+    }
+    for (; i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++) {
+            lanes[k] *= x[i + k];
+        }
+    }
+    for (int k = 0; k < LANES; k++) {
+        product *= lanes[k];
+    }
+    for (; i < n; i++) {
+        product *= x[i];
+    }
+    return product;
+}
+
 // Accumulates n elements of the input. If `step` is 0, all go to one accumulator; if it is 1, each
 // element has its own.
 MSC_SIMD static void add_float(enum msc_op op, float acc[], int64_t step, const float x[],
@@ -23,6 +46,10 @@ MSC_SIMD static void add_float(enum msc_op op, float acc[], int64_t step, const 
         }
         break;
     case MSC_OP_PROD:
+        if (step == 0) {
+            acc[0] *= product_of(x, n);
+            break;
+        }
         for (int64_t i = 0; i < n; i++) {
             acc[i * step] *= x[i];
         }
