@@ -50,18 +50,32 @@ static void places_init(struct places *p, const struct msc_reference_call *call,
     msc_reference__walk_add(&p->walk, strides);
 }
 
+// Sets n places. False if an index is out of range.
+MSC_SIMD static bool find_row(struct places *p, const int64_t indices[], int64_t first, int64_t n) {
+    int64_t length = p->length, step = p->step, stride = p->walk.steps[1], n_wrong = 0;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t at = indices[k] < 0 ? indices[k] + length : indices[k];
+        n_wrong += (at < 0) | (at >= length);
+        p->row[k] = first + k * stride + at * step;
+    }
+    return n_wrong == 0;
+}
+
 // Finds the places of elements i ... i + n - 1 of the current row.
 static enum msc_status places_find(struct places *p, int64_t i, int64_t n) {
     const struct msc_walk *w = &p->walk;
     union msc_reference_chunk buffer;
     const int64_t *indices = msc_reference__load_chunk(
         &buffer, p->indices, w->offsets[0] + i * w->steps[0], w->steps[0], n, MSC_REFERENCE_INT);
-    for (int64_t k = 0; k < n; k++) {
-        int64_t at = 0;
-        MSC_TRY(check_index(&at, p->call, indices[k], p->length, p->axis));
-        p->row[k] = w->offsets[1] + (i + k) * w->steps[1] + at * p->step;
+    if (find_row(p, indices, w->offsets[1] + i * w->steps[1], n)) {
+        return MSC_OK;
     }
-    return MSC_OK;
+    enum msc_status status = MSC_OK;
+    for (int64_t k = 0; status == MSC_OK && k < n; k++) {
+        int64_t at;
+        status = check_index(&at, p->call, indices[k], p->length, p->axis);
+    }
+    return status;
 }
 
 MSC_INLINE void gather_row(char *to, const char *from, const int64_t places[], int64_t n,
