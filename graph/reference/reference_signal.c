@@ -44,10 +44,17 @@ struct line {
     const struct msc_view *v;
     int64_t first, stride, n;
     bool is_complex; // the imaginary part follows each real part
+    int64_t
+        mirrored; // element i of the later half is the conjugate of element mirrored - i; 0: none
 };
 
 static void get_complex(double out[2], const struct line *l, int64_t i) {
     out[0] = out[1] = 0;
+    if (2 * i > l->mirrored && l->mirrored > 0) {
+        get_complex(out, l, l->mirrored - i);
+        out[1] = -out[1];
+        return;
+    }
     if (i < l->n) {
         out[0] = msc_reference__get_double_at(l->v, l->first + i * l->stride);
         out[1] =
@@ -131,20 +138,23 @@ static void transform_line(const struct transform *t, const struct line *l,
     }
 }
 
+// Stores real parts and, if `width` is 2, imaginary parts.
 static void store_bins(const struct transform *t, const struct msc_view *out, int64_t first,
-                       int64_t stride, int64_t n_bins) {
+                       int64_t stride, int64_t n_bins, int width) {
     for (int64_t k = 0; k < n_bins; k++) {
-        msc_reference__set_double_at(out, first + k * stride, t->out[2 * k]);
-        msc_reference__set_double_at(out, first + k * stride + 1, t->out[2 * k + 1]);
+        for (int part = 0; part < width; part++) {
+            msc_reference__set_double_at(out, first + k * stride + part, t->out[2 * k + part]);
+        }
     }
 }
 
 enum msc_status msc_reference__dft(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
-    bool is_inverse;
+    bool is_inverse, is_half;
     int64_t axes[1] = {1}, lengths[1];
     int n_axes, n_lengths;
     MSC_TRY(msc_reference__get_bool(&is_inverse, call, "inverse"));
+    MSC_TRY(msc_reference__get_bool(&is_half, call, "onesided"));
     MSC_TRY(msc_reference__param_ints(axes, &n_axes, call, "axis", "axis", 1));
     MSC_TRY(msc_reference__param_ints(lengths, &n_lengths, call, "dft_length", "dft_length", 1));
     int axis = (int)(axes[0] < 0 ? axes[0] + x->n_dims : axes[0]);
@@ -152,24 +162,27 @@ enum msc_status msc_reference__dft(const struct msc_reference_call *call) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %d is out of range for %d dimensions",
                         call->joint->name, axis, x->n_dims);
     }
-    int64_t n = n_lengths == 1 ? lengths[0] : x->dims[axis];
+    bool is_real = is_inverse && is_half;
+    int64_t width = is_real ? 1 : 2, n = is_real ? out->dims[axis] : x->dims[axis];
+    n = n_lengths == 1 ? lengths[0] : n;
     int64_t x_strides[MSC_MAX_DIMS], out_strides[MSC_MAX_DIMS];
     msc_reference__strides(x_strides, x->n_dims, x->dims);
     msc_reference__strides(out_strides, out->n_dims, out->dims);
     struct transform t;
     MSC_TRY(transform_init(&t, n, is_inverse));
-    int64_t count = msc_view_n_elements(out) / 2;
+    int64_t count = msc_view_n_elements(out) / width;
     for (int64_t i = 0; i < count; i++) {
-        struct line l = {x, 0, x_strides[axis], x->dims[axis], x->dims[x->n_dims - 1] == 2};
-        if (2 * i / out_strides[axis] % out->dims[axis] != 0) {
+        struct line l = {
+            x, 0, x_strides[axis], x->dims[axis], x->dims[x->n_dims - 1] == 2, is_real ? n : 0};
+        if (width * i / out_strides[axis] % out->dims[axis] != 0) {
             continue; // the transform of bin 0 gives all bins
         }
         for (int d = 0; d < x->n_dims - 1; d++) {
-            int64_t at = 2 * i / out_strides[d] % out->dims[d];
+            int64_t at = width * i / out_strides[d] % out->dims[d];
             l.first += d == axis ? 0 : at * x_strides[d];
         }
         transform_line(&t, &l, NULL);
-        store_bins(&t, out, 2 * i, out_strides[axis], out->dims[axis]);
+        store_bins(&t, out, width * i, out_strides[axis], out->dims[axis], (int)width);
     }
     transform_finish(&t);
     return MSC_OK;
@@ -190,9 +203,10 @@ enum msc_status msc_reference__stft(const struct msc_reference_call *call) {
     MSC_TRY(transform_init(&t, n, false));
     for (int64_t i = 0; n_step == 1 && bins > 0 && i < out->dims[0] * frames; i++) {
         int64_t batch = i / frames, frame = i % frames;
-        struct line l = {x, (batch * x->dims[1] + frame * step[0]) * width, width, n, is_complex};
+        struct line l = {x, (batch * x->dims[1] + frame * step[0]) * width, width, n, is_complex,
+                         0};
         transform_line(&t, &l, window);
-        store_bins(&t, out, 2 * i * bins, 2, bins);
+        store_bins(&t, out, 2 * i * bins, 2, bins, 2);
     }
     transform_finish(&t);
     return MSC_OK;
