@@ -1,6 +1,11 @@
 #include "data/dtype.h"
 
 #include "base/float_bits.h"
+#include "base/platform.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
 
 #include <assert.h>
 #include <string.h>
@@ -52,47 +57,73 @@ bool msc_dtype_is_integer(enum msc_dtype dtype) {
     return row_of(dtype)->is_integer;
 }
 
-float msc_f16_to_f32(uint16_t bits) {
+// Without branches, so that loops are vectorised.
+MSC_INLINE float one_f16_to_f32(uint16_t bits) {
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
-    uint32_t exponent = (bits >> 10) & 0x1fu;
-    uint32_t fraction = bits & 0x3ffu;
-    if (exponent == 0) {
-        float value = (float)fraction * 0x1p-24f;
-        return sign ? -value : value;
-    }
-    if (exponent == 31) {
-        return msc_float_of_bits(sign | 0x7f800000u | fraction << 13);
-    }
-    return msc_float_of_bits(sign | (exponent + 127 - 15) << 23 | fraction << 13);
+    uint32_t magnitude = bits & 0x7fffu;
+    // The exponent field counts from another bias: 112 more. Subnormal numbers are exact, too.
+    uint32_t value = msc_float_bits(msc_float_of_bits(magnitude << 13) * 0x1p112f);
+    return msc_float_of_bits(sign | value | (magnitude >= 0x7c00u ? 0x7f800000u : 0u));
 }
 
-uint16_t msc_f32_to_f16(float value) {
+MSC_INLINE uint16_t one_f32_to_f16(float value) {
     uint32_t bits = msc_float_bits(value);
     uint32_t sign = bits >> 16 & 0x8000u;
     uint32_t magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) {
-        return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
+    uint32_t rebiased = magnitude - ((127u - 15u) << 23);
+    uint32_t half = (rebiased + 0xfffu + (rebiased >> 13 & 1u)) >> 13;
+    // Below 2^-14, the smallest normal half, the sum with 0.5 has the step of subnormal halves.
+    uint32_t small = msc_float_bits(msc_float_of_bits(magnitude) + 0.5f) - 0x3f000000u;
+    half = magnitude < 0x38800000u ? small : half;
+    // 65520 is halfway between 65504, the largest half, and the next step.
+    half = magnitude >= 0x477ff000u ? 0x7c00u : half;
+    half = magnitude > 0x7f800000u ? 0x7e00u | (magnitude >> 13 & 0x3ffu) : half;
+    return (uint16_t)(sign | half);
+}
+
+float msc_f16_to_f32(uint16_t bits) {
+    return one_f16_to_f32(bits);
+}
+
+uint16_t msc_f32_to_f16(float value) {
+    return one_f32_to_f16(value);
+}
+
+MSC_SIMD static void f16_to_f32_clones(float *restrict out, const uint16_t *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = one_f16_to_f32(x[i]);
     }
-    // 65520 is halfway between 65504, the largest half, and the next step
-    if (magnitude >= 0x477ff000u) {
-        return (uint16_t)(sign | 0x7c00u);
+}
+
+void msc_f16_to_f32_run(float out[], const uint16_t x[], int64_t n) {
+    f16_to_f32_clones(out, x, n);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+// The processor's conversion gives the same bits.
+__attribute__((target("avx,f16c"))) static int64_t f32_to_f16_native(uint16_t out[],
+                                                                     const float x[], int64_t n) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT);
+        _mm_storeu_si128((__m128i *)(void *)(out + i), halves);
     }
-    if (magnitude >= 0x38800000u) { // 2^-14, the smallest normal half
-        uint32_t rebiased = magnitude - ((127u - 15u) << 23);
-        return (uint16_t)(sign | (rebiased + 0xfffu + (rebiased >> 13 & 1u)) >> 13);
+    return i;
+}
+#endif
+
+MSC_SIMD static void f32_to_f16_clones(uint16_t *restrict out, const float *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = one_f32_to_f16(x[i]);
     }
-    if (magnitude <= 0x33000000u) { // 2^-25, half of the smallest subnormal, rounds to even: zero
-        return (uint16_t)sign;
-    }
-    uint32_t shift = 126u - (magnitude >> 23);
-    uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
-    uint32_t quotient = significand >> shift;
-    uint32_t rest = significand & ((1u << shift) - 1u);
-    uint32_t half = 1u << (shift - 1u);
-    if (rest > half || (rest == half && (quotient & 1u))) {
-        quotient++;
-    }
-    return (uint16_t)(sign | quotient);
+}
+
+void msc_f32_to_f16_run(uint16_t out[], const float x[], int64_t n) {
+    int64_t at = 0;
+#if defined(__x86_64__) && defined(__GNUC__)
+    at = __builtin_cpu_supports("f16c") ? f32_to_f16_native(out, x, n) : 0;
+#endif
+    f32_to_f16_clones(out + at, x + at, n - at);
 }
 
 float msc_bf16_to_f32(uint16_t bits) {

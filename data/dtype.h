@@ -36,6 +36,9 @@ bool msc_dtype_is_integer(enum msc_dtype dtype); // signed and unsigned; not boo
 
 float msc_f16_to_f32(uint16_t bits);
 uint16_t msc_f32_to_f16(float value); // round half to even
+// The same for arrays of n elements; vectorised.
+void msc_f16_to_f32_run(float out[], const uint16_t x[], int64_t n);
+void msc_f32_to_f16_run(uint16_t out[], const float x[], int64_t n);
 float msc_bf16_to_f32(uint16_t bits);
 uint16_t msc_f32_to_bf16(float value);
 // The same for n elements, several times as fast. `dtype` is MSC_DTYPE_F16 or MSC_DTYPE_BF16.

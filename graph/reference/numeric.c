@@ -14,7 +14,7 @@
 
 // mantissa * 2^n for n in [-252, 254]. The power is applied as two factors, each a normal number.
 // Only the second multiplication can round, and only to a denormal result.
-static inline float scale_by_power(float mantissa, uint32_t n) {
+MSC_INLINE float scale_by_power(float mantissa, uint32_t n) {
     uint32_t half = (uint32_t)((int32_t)n >> 1);
     float first = msc_float_of_bits((half + 127u) << 23);
     float second = msc_float_of_bits((n - half + 127u) << 23);
@@ -84,7 +84,7 @@ static inline float sigmoid_one(float x) {
 }
 
 // Splits a positive finite x into m * 2^*e with m in [sqrt(0.5), sqrt(2)).
-static inline float split_exponent(float x, float *e) {
+MSC_INLINE float split_exponent(float x, float *e) {
     bool is_denormal = x < 1.17549435e-38f;
     uint32_t bits = msc_float_bits(is_denormal ? x * 8388608.0f : x);
     // 0x3f3504f3 is sqrt(0.5). The exponent field of the difference counts powers of two above
@@ -177,6 +177,17 @@ void msc_erf_run(float out[], const float x[], int64_t n) {
     erf_clones(out, x, n);
 }
 
+MSC_SIMD static void log_clones(float out[], const float x[], int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = log_one(x[i]);
+    }
+}
+
+void msc_log_run(float out[], const float x[], int64_t n) {
+    log_clones(out, x, n);
+}
+
 // The unevaluated sum high + low with |low| at most half a unit of high: about 48 bits (T. J.
 // Dekker, 1971). The exponent y * log2(x) can reach 150, and its absolute error becomes the
 // relative error of the result. With a single float, eight bits of the result would be lost.
@@ -185,19 +196,19 @@ struct pair {
     float low;
 };
 
-static inline struct pair pair_sum(float a, float b) {
+MSC_INLINE struct pair pair_sum(float a, float b) {
     float s = a + b;
     float from_b = s - a;
     return (struct pair){s, (a - (s - from_b)) + (b - from_b)};
 }
 
 // Like pair_sum, for |a| >= |b|.
-static inline struct pair pair_normal(float a, float b) {
+MSC_INLINE struct pair pair_normal(float a, float b) {
     float s = a + b;
     return (struct pair){s, b - (s - a)};
 }
 
-static inline struct pair pair_product(float a, float b) {
+MSC_INLINE struct pair pair_product(float a, float b) {
     float p = a * b;
     float big_a = a * 4097.0f;
     float big_b = b * 4097.0f;
@@ -208,13 +219,13 @@ static inline struct pair pair_product(float a, float b) {
     return (struct pair){p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
 }
 
-static inline struct pair pair_multiply(struct pair a, struct pair b) {
+MSC_INLINE struct pair pair_multiply(struct pair a, struct pair b) {
     struct pair p = pair_product(a.high, b.high);
     return pair_normal(p.high, p.low + (a.high * b.low + a.low * b.high));
 }
 
 // log2 of a positive finite x: e + 2 / ln 2 * atanh(s) with s = (m - 1) / (m + 1).
-static struct pair log2_pair(float x) {
+MSC_INLINE struct pair log2_pair(float x) {
     static const struct pair third = {3.33333343e-1f, -9.93410776e-9f};
     static const struct pair two_over_ln2 = {2.88539004f, 4.05191811e-8f};
     float e;
@@ -237,7 +248,7 @@ static struct pair log2_pair(float x) {
 }
 
 // x^y for positive finite x and finite y.
-static float pow_positive(float x, float y) {
+MSC_INLINE float pow_positive(float x, float y) {
     // log2(x) is 0 or at least 2^-24 in magnitude, so a larger |y| overflows or underflows in any
     // case. The bound also keeps pair_product, which multiplies by 4097, from overflowing.
     y = y > 1e12f ? 1e12f : y;
@@ -245,11 +256,11 @@ static float pow_positive(float x, float y) {
     struct pair l = log2_pair(x);
     struct pair product = pair_product(l.high, y);
     float low = product.low + l.low * y;
-    if (product.high > 200.0f || product.high < -200.0f) {
-        return product.high > 0.0f ? INFINITY : 0.0f;
-    }
-    float shifted = product.high + ROUNDER;
-    float r = (product.high - (shifted - ROUNDER)) + low;
+    bool is_beyond = product.high > 200.0f || product.high < -200.0f;
+    float beyond = product.high > 0.0f ? INFINITY : 0.0f;
+    float high = is_beyond ? 0.0f : product.high;
+    float shifted = high + ROUNDER;
+    float r = (high - (shifted - ROUNDER)) + (is_beyond ? 0.0f : low);
     float p = 1.4324839e-5f;
     p = p * r + 1.5452136e-4f;
     p = p * r + 1.3337962e-3f;
@@ -257,7 +268,8 @@ static float pow_positive(float x, float y) {
     p = p * r + 5.550405e-2f;
     p = p * r + 2.402265e-1f;
     p = p * r + 6.931472e-1f;
-    return scale_by_power(p * r + 1.0f, msc_float_bits(shifted) - ROUNDER_BITS);
+    float result = scale_by_power(p * r + 1.0f, msc_float_bits(shifted) - ROUNDER_BITS);
+    return is_beyond ? beyond : result;
 }
 
 float msc_powf(float x, float y) {
@@ -290,4 +302,39 @@ float msc_powf(float x, float y) {
         result = pow_positive(a, y);
     }
     return signbit(x) && is_odd ? -result : result;
+}
+
+// Is x^y the result of pow_positive? The other cases of msc_powf are exceptions.
+MSC_INLINE bool is_plain_power(float x, float y) {
+    bool is_plain_x = x > 0.0f && x < INFINITY && x != 1.0f;
+    bool is_short = y == 0.0f || y == 0.5f || y == 1.0f || y == 2.0f || y == 3.0f;
+    return is_plain_x && fabsf(y) < INFINITY && !is_short;
+}
+
+enum { POWER_BLOCK = 256 };
+
+// Computes up to POWER_BLOCK powers as if all were plain; returns the number of those that are not.
+MSC_SIMD static int power_clones(float out[], const float x[], const float y[], int n) {
+    int n_exceptions = 0;
+#pragma omp simd reduction(+ : n_exceptions)
+    for (int i = 0; i < n; i++) {
+        bool is_plain = is_plain_power(x[i], y[i]);
+        n_exceptions += is_plain ? 0 : 1;
+        out[i] = pow_positive(is_plain ? x[i] : 1.0f, is_plain ? y[i] : 1.0f);
+    }
+    return n_exceptions;
+}
+
+void msc_pow_run(float out[], const float x[], const float y[], int64_t n) {
+    float block[POWER_BLOCK];
+    for (int64_t at = 0; at < n; at += POWER_BLOCK) {
+        int count = n - at < POWER_BLOCK ? (int)(n - at) : POWER_BLOCK;
+        int n_exceptions = power_clones(block, x + at, y + at, count);
+        for (int i = 0; n_exceptions > 0 && i < count; i++) {
+            if (!is_plain_power(x[at + i], y[at + i])) {
+                block[i] = msc_powf(x[at + i], y[at + i]);
+            }
+        }
+        memcpy(out + at, block, (size_t)count * sizeof(float));
+    }
 }

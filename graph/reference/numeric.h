@@ -21,5 +21,7 @@ void msc_exp_run(float out[], const float x[], int64_t n);
 void msc_sigmoid_run(float out[], const float x[], int64_t n);
 void msc_tanh_run(float out[], const float x[], int64_t n);
 void msc_erf_run(float out[], const float x[], int64_t n);
+void msc_log_run(float out[], const float x[], int64_t n);
+void msc_pow_run(float out[], const float x[], const float y[], int64_t n); // out may equal y, too
 
 #endif

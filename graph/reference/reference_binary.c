@@ -6,6 +6,36 @@
 #include <math.h>
 #include <string.h>
 
+// Is fmod(a, b) the remainder of an exact quotient below 2^29 in double?
+static inline bool is_plain_mod(float a, float b) {
+    double quotient_limit = 536870912.0 * fabs((double)b);
+    return fabs((double)a) < quotient_limit && fabsf(b) < INFINITY;
+}
+
+static inline float plain_mod(float a, float b) {
+    double x = fabs((double)a), y = fabs((double)b);
+    double rest = x - floor(x / y) * y; // exact; below 0 if the quotient was rounded up
+    rest = rest < 0 ? rest + y : rest;
+    return copysignf((float)rest, a);
+}
+
+MSC_SIMD static void run_mod(float *out, const float *a, const float *b, int64_t n) {
+    int64_t n_plain = 0;
+    for (int64_t i = 0; i < n; i++) {
+        n_plain += is_plain_mod(a[i], b[i]);
+    }
+    if (n_plain < n) {
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = fmodf(a[i], b[i]);
+        }
+        return;
+    }
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = plain_mod(a[i], b[i]);
+    }
+}
+
 // The remainder of a / b with the sign of b, also if it is 0. Exact, except for the addition.
 static float floor_modf(float a, float b) {
     float rest = fmodf(a, b);
@@ -57,9 +87,7 @@ MSC_SIMD static void run_float(enum msc_op op, float out[], const float a[], con
         }
         break;
     case MSC_OP_MOD: // exact in any precision
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = fmodf(a[i], b[i]);
-        }
+        run_mod(out, a, b, n);
         break;
     case MSC_OP_FLOOR_MOD:
         for (int64_t i = 0; i < n; i++) {
@@ -67,9 +95,7 @@ MSC_SIMD static void run_float(enum msc_op op, float out[], const float a[], con
         }
         break;
     default: // power
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = msc_powf(a[i], b[i]);
-        }
+        msc_pow_run(out, a, b, n);
         break;
     }
 }
@@ -170,6 +196,31 @@ static int64_t one_int(enum msc_op op, int64_t a, int64_t b) {
     }
 }
 
+// The most common operations on integers, vectorised. False for the others.
+MSC_SIMD static bool run_integers(enum msc_op op, int64_t *restrict out, const int64_t *a,
+                                  const int64_t *b, int64_t n) {
+#define EACH(expression)                                                                           \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        out[i] = (int64_t)(expression);                                                            \
+    }                                                                                              \
+    return true
+    switch (op) {
+    case MSC_OP_ADD:
+        EACH((uint64_t)a[i] + (uint64_t)b[i]);
+    case MSC_OP_SUBTRACT:
+        EACH((uint64_t)a[i] - (uint64_t)b[i]);
+    case MSC_OP_MULTIPLY:
+        EACH((uint64_t)a[i] * (uint64_t)b[i]);
+    case MSC_OP_MAXIMUM:
+        EACH(a[i] > b[i] ? a[i] : b[i]);
+    case MSC_OP_MINIMUM:
+        EACH(a[i] < b[i] ? a[i] : b[i]);
+    default:
+        return false;
+    }
+#undef EACH
+}
+
 static void run_kind(enum msc_op op, void *out, const void *a, const void *b, int64_t n,
                      enum msc_reference_kind kind) {
     switch (kind) {
@@ -182,6 +233,9 @@ static void run_kind(enum msc_op op, void *out, const void *a, const void *b, in
         }
         break;
     case MSC_REFERENCE_INT:
+        if (run_integers(op, out, a, b, n)) {
+            break;
+        }
         for (int64_t i = 0; i < n; i++) {
             ((int64_t *)out)[i] = one_int(op, ((const int64_t *)a)[i], ((const int64_t *)b)[i]);
         }
@@ -189,7 +243,7 @@ static void run_kind(enum msc_op op, void *out, const void *a, const void *b, in
     }
 }
 
-// Compares n elements of the operands' kind; results are the integers 0 and 1.
+// Compares n elements of the operands' kind; results are the bytes 0 and 1.
 #define COMPARE(operator)                                                                          \
     do {                                                                                           \
         for (int64_t i = 0; i < n && kind == MSC_REFERENCE_F32; i++) {                             \
@@ -203,8 +257,8 @@ static void run_kind(enum msc_op op, void *out, const void *a, const void *b, in
         }                                                                                          \
     } while (0)
 
-MSC_SIMD static void run_compare(enum msc_op op, int64_t out[], const void *a, const void *b,
-                                 int64_t n, enum msc_reference_kind kind) {
+MSC_SIMD static void run_compare(enum msc_op op, uint8_t *restrict out, const void *a,
+                                 const void *b, int64_t n, enum msc_reference_kind kind) {
     switch (op) {
     case MSC_OP_EQUAL:
         COMPARE(==);
@@ -226,12 +280,92 @@ MSC_SIMD static void run_compare(enum msc_op op, int64_t out[], const void *a, c
 
 #undef COMPARE
 
+// Logical and bit operations on rows of adjacent bytes. Bools are 0 or 1, so both are the same.
+// False for other rows.
+MSC_SIMD static bool run_bytes(enum msc_op op, uint8_t *restrict out, const uint8_t *restrict a,
+                               const uint8_t *restrict b, int64_t n) {
+    switch (op) {
+    case MSC_OP_LOGICAL_AND:
+    case MSC_OP_BITWISE_AND:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] & b[i];
+        }
+        return true;
+    case MSC_OP_LOGICAL_OR:
+    case MSC_OP_BITWISE_OR:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] | b[i];
+        }
+        return true;
+    case MSC_OP_LOGICAL_XOR:
+    case MSC_OP_BITWISE_XOR:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] ^ b[i];
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+// Rows of int32 in int32; the low bits of sums and products are those of int64. One operand may be
+// a repeated number. False for other operations.
+MSC_SIMD static bool run_int32(enum msc_op op, int32_t *restrict out, const int32_t *restrict a,
+                               const int32_t *restrict b, int64_t n, bool is_number) {
+#define EACH(expression)                                                                           \
+    for (int64_t i = 0; i < n && !is_number; i++) {                                                \
+        int32_t x = a[i], y = b[i];                                                                \
+        out[i] = (int32_t)(expression);                                                            \
+    }                                                                                              \
+    for (int64_t i = 0; i < n && is_number; i++) {                                                 \
+        int32_t x = a[i], y = b[0];                                                                \
+        out[i] = (int32_t)(expression);                                                            \
+    }                                                                                              \
+    return true
+    switch (op) {
+    case MSC_OP_ADD:
+        EACH((uint32_t)x + (uint32_t)y);
+    case MSC_OP_SUBTRACT:
+        EACH((uint32_t)x - (uint32_t)y);
+    case MSC_OP_MULTIPLY:
+        EACH((uint32_t)x * (uint32_t)y);
+    case MSC_OP_MAXIMUM:
+        EACH(x > y ? x : y);
+    case MSC_OP_MINIMUM:
+        EACH(x < y ? x : y);
+    default:
+        return false;
+    }
+#undef EACH
+}
+
+// Runs a row of one of the loops above. False if it has none.
+static bool run_whole_row(enum msc_op op, const struct msc_view *out, const struct msc_view *a,
+                          const struct msc_view *b, const struct msc_walk *w) {
+    int64_t to = w->offsets[0], x = w->offsets[1], y = w->offsets[2];
+    if (w->steps[1] != 1 || a->dtype != b->dtype) {
+        return false;
+    }
+    if (msc_dtype_bytes(a->dtype) == 1 && w->steps[2] == 1) {
+        return run_bytes(op, (uint8_t *)out->data + to, (const uint8_t *)a->data + x,
+                         (const uint8_t *)b->data + y, w->length);
+    }
+    if (a->dtype == MSC_DTYPE_I32 && out->dtype == MSC_DTYPE_I32 && w->steps[2] <= 1 && a != out) {
+        return run_int32(op, (int32_t *)out->data + to, (const int32_t *)a->data + x,
+                         (const int32_t *)b->data + y, w->length, w->steps[2] == 0);
+    }
+    return false;
+}
+
 // Computes a row in chunks that fit the buffers.
 static void run_row(enum msc_op op, const struct msc_view *out, const struct msc_view *a,
                     const struct msc_view *b, const struct msc_walk *w,
                     enum msc_reference_kind kind) {
     union msc_reference_chunk from_a, from_b, to;
     bool is_compare = msc_op_is_comparison(op);
+    if (run_whole_row(op, out, a, b, w)) {
+        return;
+    }
     for (int64_t i = 0; i < w->length; i += MSC_REFERENCE_CHUNK) {
         int64_t n = w->length - i < MSC_REFERENCE_CHUNK ? w->length - i : MSC_REFERENCE_CHUNK;
         const void *x = msc_reference__load_chunk(&from_a, a, w->offsets[1] + i * w->steps[1],
@@ -239,12 +373,11 @@ static void run_row(enum msc_op op, const struct msc_view *out, const struct msc
         const void *y = msc_reference__load_chunk(&from_b, b, w->offsets[2] + i * w->steps[2],
                                                   w->steps[2], n, kind);
         if (is_compare) {
-            run_compare(op, to.integer, x, y, n, kind);
-        } else {
-            run_kind(op, &to, x, y, n, kind);
+            run_compare(op, (uint8_t *)out->data + w->offsets[0] + i, x, y, n, kind);
+            continue;
         }
-        msc_reference__store_chunk(out, w->offsets[0] + i, &to, n,
-                                   is_compare ? MSC_REFERENCE_INT : kind);
+        run_kind(op, &to, x, y, n, kind);
+        msc_reference__store_chunk(out, w->offsets[0] + i, &to, n, kind);
     }
 }
 

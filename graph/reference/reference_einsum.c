@@ -77,6 +77,107 @@ static enum msc_status product_init(struct product *p, const struct msc_referenc
     return MSC_OK;
 }
 
+// ---- Two operands of float32 ------------------------------------------------------------------
+
+// The axes as those of a stack of matrix products: axes of the output that both operands have
+// (batch), only the first (rows) or only the second (columns), and summed axes.
+enum axis_kind { BATCH, ROW, COLUMN, SUMMED };
+
+static enum axis_kind kind_of(const struct product *p, int axis) {
+    if (axis >= p->e.n_output_axes) {
+        return SUMMED;
+    }
+    return p->strides[0][axis] == 0 ? COLUMN : p->strides[1][axis] == 0 ? ROW : BATCH;
+}
+
+// The offsets of all positions along the axes of one kind, in the operands and in the output.
+struct positions {
+    int64_t n;
+    int64_t *offsets[3]; // [n]
+};
+
+static enum msc_status positions_init(struct positions *out, struct msc_arena *arena,
+                                      const struct product *p, enum axis_kind kind,
+                                      const int64_t out_strides[]) {
+    out->n = 1;
+    for (int a = 0; a < p->e.n_axes; a++) {
+        out->n *= kind_of(p, a) == kind ? p->lengths[a] : 1;
+    }
+    for (int v = 0; v < 3; v++) {
+        out->offsets[v] = msc_arena_array(arena, (size_t)out->n + 1, sizeof(int64_t));
+        MSC_TRY(MSC_ALLOCATED(out->offsets[v]));
+    }
+    for (int64_t i = 0; i < out->n; i++) {
+        int64_t rest = i;
+        for (int a = p->e.n_axes - 1; a >= 0; a--) {
+            if (kind_of(p, a) == kind) {
+                int64_t at = rest % p->lengths[a];
+                rest /= p->lengths[a];
+                for (int v = 0; v < 2; v++) {
+                    out->offsets[v][i] += at * p->strides[v][a];
+                }
+                out->offsets[2][i] += a < p->e.n_output_axes ? at * out_strides[a] : 0;
+            }
+        }
+    }
+    return MSC_OK;
+}
+
+// Multiplies tile by tile of columns; sums are added in the order of the summed axes.
+static void multiply_positions(float *out, const float *a, const float *b,
+                               const struct positions by_kind[4], float *row, float *tile) {
+    const struct positions *rows = &by_kind[ROW], *columns = &by_kind[COLUMN];
+    const struct positions *summed = &by_kind[SUMMED];
+    for (int64_t first = 0; first < columns->n; first += MSC_DOT_WIDTH) {
+        int64_t n = columns->n - first < MSC_DOT_WIDTH ? columns->n - first : MSC_DOT_WIDTH;
+        const int64_t *from = columns->offsets[1] + first, *to = columns->offsets[2] + first;
+        for (int64_t k = 0; k < summed->n; k++) {
+            for (int64_t j = 0; j < n; j++) {
+                tile[k * MSC_DOT_WIDTH + j] = b[summed->offsets[1][k] + from[j]];
+            }
+        }
+        for (int64_t i = 0; i < rows->n; i++) {
+            float sums[MSC_DOT_WIDTH];
+            for (int64_t k = 0; k < summed->n; k++) {
+                row[k] = a[summed->offsets[0][k] + rows->offsets[0][i]];
+            }
+            msc_reference__dot_tile(sums, row, 1, tile, summed->n);
+            for (int64_t j = 0; j < n; j++) {
+                out[rows->offsets[2][i] + to[j]] = sums[j];
+            }
+        }
+    }
+}
+
+static enum msc_status einsum_of_two(const struct msc_reference_call *call,
+                                     const struct product *p) {
+    const struct msc_view *out = &call->outputs[0];
+    struct positions by_kind[4] = {{0}};
+    struct msc_arena arena = {0};
+    int64_t out_strides[MSC_MAX_DIMS];
+    enum msc_status status = MSC_OK;
+    float *memory = NULL;
+    msc_reference__strides(out_strides, out->n_dims, out->dims);
+    for (int kind = 0; status == MSC_OK && kind < 4; kind++) {
+        status = positions_init(&by_kind[kind], &arena, p, (enum axis_kind)kind, out_strides);
+    }
+    if (status == MSC_OK) {
+        size_t n = (size_t)by_kind[SUMMED].n + 1;
+        memory = msc_alloc_zero(n * (MSC_DOT_WIDTH + 1), sizeof(float));
+        status = MSC_ALLOCATED(memory);
+    }
+    const struct positions *batches = &by_kind[BATCH];
+    for (int64_t i = 0; status == MSC_OK && i < batches->n; i++) {
+        multiply_positions((float *)out->data + batches->offsets[2][i],
+                           (const float *)call->operands[0].data + batches->offsets[0][i],
+                           (const float *)call->operands[1].data + batches->offsets[1][i], by_kind,
+                           memory + (size_t)by_kind[SUMMED].n * MSC_DOT_WIDTH, memory);
+    }
+    msc_free(memory);
+    msc_arena_finish(&arena);
+    return status;
+}
+
 enum msc_status msc_reference__einsum(const struct msc_reference_call *call) {
     const struct msc_view *out = &call->outputs[0];
     struct product p;
@@ -84,6 +185,9 @@ enum msc_status msc_reference__einsum(const struct msc_reference_call *call) {
     int64_t n = msc_view_n_elements(out), n_summed = 1;
     for (int a = p.e.n_output_axes; a < p.e.n_axes; a++) {
         n_summed *= p.lengths[a];
+    }
+    if (call->n_operands == 2 && msc_reference__is_f32(call) && n > 0 && n_summed > 0) {
+        return einsum_of_two(call, &p);
     }
     for (int64_t i = 0; i < n; i++) {
         int64_t at[MSC_EINSUM_AXES] = {0}, rest = i, integer = 0;

@@ -1,6 +1,8 @@
 // Gather, scatter and one-hot: operators that select or place elements by indices.
 #include "graph/reference/reference_internal.h"
 
+#include "base/platform.h"
+
 #include <string.h>
 
 static enum msc_status check_index(int64_t *out, const struct msc_reference_call *call,
@@ -24,31 +26,89 @@ static void copy_elements(const struct msc_view *to, int64_t at, const struct ms
     }
 }
 
-// Offset in `x` that element i of `indices` selects: the position of i, with the index in place of
-// the coordinate along `axis`.
-static enum msc_status element_place(int64_t *out, const struct msc_reference_call *call,
-                                     const struct msc_view *x, const struct msc_view *indices,
-                                     int axis, int64_t i) {
-    int64_t strides[MSC_MAX_DIMS], rest = i, place = 0, at = 0;
+// A walk over the elements of `indices`, row by row. An element selects the place in `x` with its
+// own position, except that the index replaces the coordinate along `axis`.
+struct places {
+    const struct msc_reference_call *call;
+    const struct msc_view *indices;
+    int axis;
+    int64_t length, step;             // of x along `axis`
+    struct msc_walk walk;             // views: indices, x without `axis`
+    int64_t row[MSC_REFERENCE_CHUNK]; // places of elements of the current row
+};
+
+static void places_init(struct places *p, const struct msc_reference_call *call,
+                        const struct msc_view *x, const struct msc_view *indices, int axis) {
+    int64_t strides[MSC_MAX_DIMS];
+    *p = (struct places){.call = call, .indices = indices, .axis = axis, .length = x->dims[axis]};
+    msc_reference__walk_init(&p->walk, indices->n_dims, indices->dims);
+    msc_reference__strides(strides, indices->n_dims, indices->dims);
+    msc_reference__walk_add(&p->walk, strides);
     msc_reference__strides(strides, x->n_dims, x->dims);
-    for (int d = x->n_dims - 1; d >= 0; d--) {
-        place += d == axis ? 0 : rest % indices->dims[d] * strides[d];
-        rest /= indices->dims[d];
+    p->step = strides[axis];
+    strides[axis] = 0;
+    msc_reference__walk_add(&p->walk, strides);
+}
+
+// Sets n places. False if an index is out of range.
+MSC_SIMD static bool find_row(struct places *p, const int64_t indices[], int64_t first, int64_t n) {
+    int64_t length = p->length, step = p->step, stride = p->walk.steps[1], n_wrong = 0;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t at = indices[k] < 0 ? indices[k] + length : indices[k];
+        n_wrong += (at < 0) | (at >= length);
+        p->row[k] = first + k * stride + at * step;
     }
-    MSC_TRY(check_index(&at, call, msc_reference__get_i64_at(indices, i), x->dims[axis], axis));
-    *out = place + at * strides[axis];
-    return MSC_OK;
+    return n_wrong == 0;
+}
+
+// Finds the places of elements i ... i + n - 1 of the current row.
+static enum msc_status places_find(struct places *p, int64_t i, int64_t n) {
+    const struct msc_walk *w = &p->walk;
+    union msc_reference_chunk buffer;
+    const int64_t *indices = msc_reference__load_chunk(
+        &buffer, p->indices, w->offsets[0] + i * w->steps[0], w->steps[0], n, MSC_REFERENCE_INT);
+    if (find_row(p, indices, w->offsets[1] + i * w->steps[1], n)) {
+        return MSC_OK;
+    }
+    enum msc_status status = MSC_OK;
+    for (int64_t k = 0; status == MSC_OK && k < n; k++) {
+        int64_t at;
+        status = check_index(&at, p->call, indices[k], p->length, p->axis);
+    }
+    return status;
+}
+
+MSC_INLINE void gather_row(char *to, const char *from, const int64_t places[], int64_t n,
+                           size_t bytes) {
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(to + (size_t)i * bytes, from + (size_t)places[i] * bytes, bytes);
+    }
+}
+
+static void gather_places(const struct msc_view *out, int64_t first, const struct msc_view *x,
+                          const int64_t places[], int64_t n) {
+    size_t bytes = msc_dtype_bytes(x->dtype);
+    char *to = (char *)out->data + (size_t)first * bytes;
+    if (bytes == 4) { // most tensors have 4-byte elements
+        gather_row(to, x->data, places, n, 4);
+    } else {
+        gather_row(to, x->data, places, n, bytes);
+    }
 }
 
 enum msc_status msc_reference__gather_elements(const struct msc_reference_call *call) {
-    const struct msc_view *x = &call->operands[0], *indices = &call->operands[1];
+    const struct msc_view *x = &call->operands[0];
+    struct places p;
     int axis;
     MSC_TRY(msc_reference__get_axis(&axis, call, "axis", x->n_dims));
-    int64_t n = msc_view_n_elements(indices);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t place;
-        MSC_TRY(element_place(&place, call, x, indices, axis, i));
-        copy_elements(&call->outputs[0], i, x, place, 1);
+    places_init(&p, call, x, &call->operands[1], axis);
+    struct msc_walk *w = &p.walk;
+    for (bool more = msc_reference__walk_first(w); more; more = msc_reference__walk_next(w)) {
+        for (int64_t i = 0; i < w->length; i += MSC_REFERENCE_CHUNK) {
+            int64_t n = w->length - i < MSC_REFERENCE_CHUNK ? w->length - i : MSC_REFERENCE_CHUNK;
+            MSC_TRY(places_find(&p, i, n));
+            gather_places(&call->outputs[0], w->offsets[0] + i, x, p.row, n);
+        }
     }
     return MSC_OK;
 }
@@ -106,15 +166,22 @@ static void place_elements(const struct msc_view *out, int64_t at, const struct 
 enum msc_status msc_reference__scatter_elements(const struct msc_reference_call *call) {
     const struct msc_view *indices = &call->operands[1], *out = &call->outputs[0];
     enum reduction reduction = REPLACE;
+    struct places p;
     int axis;
     MSC_TRY(msc_reference__get_axis(&axis, call, "axis", out->n_dims));
     MSC_TRY(read_reduction(&reduction, call));
     MSC_TRY(msc_reference__copy(call));
-    int64_t n = msc_view_n_elements(indices);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t place;
-        MSC_TRY(element_place(&place, call, out, indices, axis, i));
-        place_elements(out, place, &call->operands[2], i, 1, reduction);
+    places_init(&p, call, out, indices, axis);
+    struct msc_walk *w = &p.walk;
+    for (bool more = msc_reference__walk_first(w); more; more = msc_reference__walk_next(w)) {
+        for (int64_t i = 0; i < w->length; i += MSC_REFERENCE_CHUNK) {
+            int64_t n = w->length - i < MSC_REFERENCE_CHUNK ? w->length - i : MSC_REFERENCE_CHUNK;
+            MSC_TRY(places_find(&p, i, n));
+            for (int64_t k = 0; k < n; k++) {
+                place_elements(out, p.row[k], &call->operands[2], w->offsets[0] + i + k, 1,
+                               reduction);
+            }
+        }
     }
     return MSC_OK;
 }
@@ -221,12 +288,18 @@ enum msc_status msc_reference__one_hot(const struct msc_reference_call *call) {
     MSC_TRY(msc_reference__get_axis(&axis, call, "axis", out->n_dims));
     int64_t depth = out->dims[axis];
     int64_t inner = msc_dims_product(out->n_dims - axis - 1, out->dims + axis + 1);
-    int64_t n = msc_view_n_elements(out);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t outer = i / (depth * inner), at = i / inner % depth;
-        int64_t index = msc_reference__get_i64_at(indices, outer * inner + i % inner);
+    int64_t n = msc_view_n_elements(out), n_indices = msc_view_n_elements(indices);
+    // The off values: one element, then copies of what is there, twice as many each time.
+    for (int64_t have = 0; have<n; have += have> 0 ? have : 1) {
+        const struct msc_view *from = have > 0 ? out : values;
+        copy_elements(out, have, from, 0, have == 0 ? 1 : n - have < have ? n - have : have);
+    }
+    for (int64_t i = 0; i < n_indices && n > 0; i++) {
+        int64_t index = msc_reference__get_i64_at(indices, i);
         index = index < 0 ? index + depth : index;
-        copy_elements(out, i, values, index == at, 1);
+        if (index >= 0 && index < depth) {
+            copy_elements(out, (i / inner * depth + index) * inner + i % inner, values, 1, 1);
+        }
     }
     return MSC_OK;
 }

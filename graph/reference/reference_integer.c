@@ -3,7 +3,11 @@
 // in double.
 #include "graph/reference/reference_internal.h"
 
+#include "base/alloc.h"
+#include "base/platform.h"
+
 #include <math.h>
+#include <string.h>
 
 // The zero point of element i. The operand has one zero point per element or a single one; it may
 // be absent, which means 0.
@@ -214,22 +218,175 @@ static void reference_integer_multiply(const struct msc_reference_call *call,
     }
 }
 
+// ---- Products of bytes ------------------------------------------------------------------------
+
+// Terms of a sum that float32 holds exactly: each is below 2^16, as zero points are bytes, too.
+enum { EXACT_TERMS = 256 };
+
+static bool is_byte(enum msc_dtype dtype) {
+    return dtype == MSC_DTYPE_U8 || dtype == MSC_DTYPE_I8;
+}
+
+// Memory for products of bytes: both operands without zero points, and sums.
+struct byte_product {
+    float *a;      // [m, k]
+    float *b;      // [panels of MSC_DOT_WIDTH columns][k, MSC_DOT_WIDTH]
+    float *part;   // [m, MSC_DOT_WIDTH] sums of EXACT_TERMS terms
+    int32_t *sums; // [m, n]
+    float *zeros;  // [n] zero points of b
+};
+
+// out = x - zeros; `is_single`: all have the zero point zeros[0].
+MSC_SIMD static void load_row(float *restrict out, const struct msc_view *v, int64_t first,
+                              int64_t n, const float *restrict zeros, bool is_single) {
+    const uint8_t *u8 = (const uint8_t *)v->data + first;
+    const int8_t *i8 = (const int8_t *)v->data + first;
+    if (v->dtype == MSC_DTYPE_U8) {
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = u8[i];
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = i8[i];
+        }
+    }
+    float zero = zeros[0];
+    if (is_single) {
+        for (int64_t i = 0; i < n; i++) {
+            out[i] -= zero;
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            out[i] -= zeros[i];
+        }
+    }
+}
+
+static void load_bytes(const struct byte_product *w, const struct msc_reference_call *call,
+                       const struct matrices *s, const int64_t firsts[3], const struct places *p) {
+    const struct msc_view *a = &call->operands[0], *b = &call->operands[p->weight];
+    for (int64_t i = 0; i < s->m; i++) {
+        float zero = (float)zero_of(call, p->x_zero, i);
+        load_row(w->a + i * s->k, a, firsts[1] + i * s->k, s->k, &zero, true);
+    }
+    for (int64_t j = 0; j < s->n; j++) {
+        w->zeros[j] = (float)zero_of(call, p->w_zero, j);
+    }
+    for (int64_t j = 0; j < s->n; j += MSC_DOT_WIDTH) {
+        int64_t columns = s->n - j < MSC_DOT_WIDTH ? s->n - j : MSC_DOT_WIDTH;
+        for (int64_t k = 0; k < s->k; k++) {
+            load_row(w->b + j * s->k + k * MSC_DOT_WIDTH, b, firsts[2] + k * s->n + j, columns,
+                     w->zeros + j, false);
+        }
+    }
+}
+
+// round(sum * scale) + zero point, half to even, limited to low ... high, as the low byte. The
+// float32 numbers are those of store_quantized.
+MSC_SIMD static void store_bytes(uint8_t *restrict out, const int32_t *restrict sums, int64_t n,
+                                 float scale, float zero, float low, float high) {
+    for (int64_t i = 0; i < n; i++) {
+        float y = rintf((float)sums[i] * scale);
+        y = y < low - zero ? low - zero : y;
+        y = y > high - zero ? high - zero : y;
+        out[i] = (uint8_t)(int32_t)(y + zero);
+    }
+}
+
+// Stores a row of sums of bytes. False if the joint does not give bytes with one scale.
+static bool store_byte_row(const struct msc_reference_call *call, int64_t to, const int32_t sums[],
+                           int64_t n) {
+    const struct msc_view *out = &call->outputs[0];
+    if (call->joint->op != MSC_OP_QLINEAR_MATMUL || !is_byte(out->dtype) ||
+        msc_view_n_elements(&call->operands[1]) != 1 ||
+        msc_view_n_elements(&call->operands[4]) != 1) {
+        return false;
+    }
+    float scale = scale_of(&call->operands[1], 0) * scale_of(&call->operands[4], 0) /
+                  scale_of(&call->operands[6], 0);
+    bool is_signed = out->dtype == MSC_DTYPE_I8;
+    if (isfinite(scale)) {
+        store_bytes((uint8_t *)out->data + to, sums, n, scale, (float)zero_of(call, 7, 0),
+                    is_signed ? -128.0f : 0.0f, is_signed ? 127.0f : 255.0f);
+    }
+    return isfinite(scale);
+}
+
+MSC_SIMD static void add_sums(int32_t *restrict sums, const float *restrict part, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)(int32_t)part[i]);
+    }
+}
+
+// Like reference_integer_multiply; the sums are exact integers, so they are the same.
+static void multiply_bytes(const struct byte_product *w, const struct msc_reference_call *call,
+                           const struct matrices *s, const int64_t firsts[3],
+                           const struct places *p) {
+    load_bytes(w, call, s, firsts, p);
+    memset(w->sums, 0, (size_t)(s->m * s->n) * sizeof(w->sums[0]));
+    for (int64_t j = 0; j < s->n; j += MSC_DOT_WIDTH) {
+        int64_t columns = s->n - j < MSC_DOT_WIDTH ? s->n - j : MSC_DOT_WIDTH;
+        for (int64_t k = 0; k < s->k; k += EXACT_TERMS) {
+            const float *tile = w->b + j * s->k + k * MSC_DOT_WIDTH;
+            int64_t n = s->k - k < EXACT_TERMS ? s->k - k : EXACT_TERMS;
+            msc_reference__dot_tiles(w->part, w->a + k, s->k, 1, s->m, tile, n);
+            for (int64_t i = 0; i < s->m; i++) {
+                add_sums(w->sums + i * s->n + j, w->part + i * MSC_DOT_WIDTH, columns);
+            }
+        }
+    }
+    for (int64_t i = 0; i < s->m; i++) {
+        const int32_t *row = w->sums + i * s->n;
+        bool is_stored = store_byte_row(call, firsts[0] + i * s->n, row, s->n);
+        for (int64_t j = 0; !is_stored && j < s->n; j++) {
+            struct sums sums = {0, row[j]};
+            store_product(call, firsts[0] + i * s->n + j, sums, i, j);
+        }
+    }
+}
+
+// Sums of more terms may not fit int32.
+enum { MOST_TERMS = 1 << 15 };
+
+static enum msc_status create_byte_product(struct byte_product *w, const struct matrices *s) {
+    size_t n_a = (size_t)(s->m * s->k), n = (size_t)s->n;
+    size_t n_panels = (n + MSC_DOT_WIDTH - 1) / MSC_DOT_WIDTH;
+    size_t n_b = n_panels * (size_t)s->k * MSC_DOT_WIDTH;
+    size_t n_part = (size_t)s->m * MSC_DOT_WIDTH;
+    w->a = msc_alloc_zero(n_a + n_b + n + n_part + (size_t)s->m * n, sizeof(float));
+    MSC_TRY(MSC_ALLOCATED(w->a));
+    w->b = w->a + n_a;
+    w->zeros = w->b + n_b;
+    w->part = w->zeros + n;
+    w->sums = (int32_t *)(void *)(w->part + n_part);
+    return MSC_OK;
+}
+
 static enum msc_status run_matmul(const struct msc_reference_call *call, const struct places *p) {
     struct matrices s;
     matrices_init(&s, &call->outputs[0], &call->operands[0], &call->operands[p->weight]);
     struct msc_walk *w = &s.walk;
+    struct byte_product bytes = {0};
     if (s.m == 0 || s.n == 0) {
         return MSC_OK;
     }
+    bool are_bytes = is_byte(call->operands[0].dtype) && s.k <= MOST_TERMS &&
+                     is_byte(call->operands[p->weight].dtype);
+    MSC_TRY(are_bytes ? create_byte_product(&bytes, &s) : MSC_OK);
     for (bool more = msc_reference__walk_first(w); more; more = msc_reference__walk_next(w)) {
         for (int64_t i = 0; i < w->length; i++) {
             int64_t firsts[3];
             for (int v = 0; v < 3; v++) {
                 firsts[v] = w->offsets[v] + i * w->steps[v];
             }
-            reference_integer_multiply(call, &s, firsts, p);
+            if (are_bytes) {
+                multiply_bytes(&bytes, call, &s, firsts, p);
+            } else {
+                reference_integer_multiply(call, &s, firsts, p);
+            }
         }
     }
+    msc_free(bytes.a);
     return MSC_OK;
 }
 

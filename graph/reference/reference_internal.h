@@ -185,6 +185,10 @@ int64_t msc_reference__conv_source(const struct msc_conv *c, int a, int64_t o, i
 #define MSC_DOT_WIDTH 64
 void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t step,
                              const float tile[], int64_t depth);
+// The same for several rows of `a`, which are `a_row` apart; each sum is added in the same order.
+// Rows of `out` are MSC_DOT_WIDTH apart.
+void msc_reference__dot_tiles(float out[], const float a[], int64_t a_row, int64_t step,
+                              int64_t n_rows, const float tile[], int64_t depth);
 
 // The kernels named in ops.def (graph/reference/reference_<family>.c), and functions that they
 // share.

@@ -23,6 +23,48 @@ void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t 
     dot_tile_clones(out, a, step, tile, depth);
 }
 
+enum { LANES = 16, VECTORS = MSC_DOT_WIDTH / LANES, TOGETHER = 4 };
+// Lanes in memory of any alignment, so that sums of several rows stay in registers.
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef float lanes_at
+    __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
+
+// The number of rows is a compile-time constant.
+MSC_INLINE void dot_rows(float out[], const float a[], int64_t a_row, int64_t step,
+                         const float tile[], int64_t depth, int rows) {
+    lanes sums[TOGETHER][VECTORS] = {{{0}}};
+    for (int64_t k = 0; k < depth; k++) {
+        const lanes_at *w = (const lanes_at *)(const void *)(tile + k * MSC_DOT_WIDTH);
+        for (int r = 0; r < rows; r++) {
+            for (int v = 0; v < VECTORS; v++) {
+                sums[r][v] += a[r * a_row + k * step] * w[v];
+            }
+        }
+    }
+    for (int r = 0; r < rows; r++) {
+        lanes_at *to = (lanes_at *)(void *)(out + r * MSC_DOT_WIDTH);
+        for (int v = 0; v < VECTORS; v++) {
+            to[v] = sums[r][v];
+        }
+    }
+}
+
+MSC_SIMD static void dot_tiles_clones(float out[], const float a[], int64_t a_row, int64_t step,
+                                      int64_t n_rows, const float tile[], int64_t depth) {
+    int64_t i = 0;
+    for (; i + TOGETHER <= n_rows; i += TOGETHER) {
+        dot_rows(out + i * MSC_DOT_WIDTH, a + i * a_row, a_row, step, tile, depth, TOGETHER);
+    }
+    for (; i < n_rows; i++) {
+        dot_rows(out + i * MSC_DOT_WIDTH, a + i * a_row, a_row, step, tile, depth, 1);
+    }
+}
+
+void msc_reference__dot_tiles(float out[], const float a[], int64_t a_row, int64_t step,
+                              int64_t n_rows, const float tile[], int64_t depth) {
+    dot_tiles_clones(out, a, a_row, step, n_rows, tile, depth);
+}
+
 // out[i, j] = sum over k of a[i, k] * b[k, j]. `out` is dense; a and b have strides in elements.
 struct product {
     int64_t m, n, k;
@@ -41,10 +83,15 @@ static void reference_linear_multiply(const struct product *p, float out[], cons
                 row[j] = j < n ? b[k * p->b_row + (first + j) * p->b_column] : 0.0f;
             }
         }
-        for (int64_t i = 0; i < p->m; i++) {
-            float sums[MSC_DOT_WIDTH];
-            msc_reference__dot_tile(sums, a + i * p->a_row, p->a_column, tile, p->k);
-            memcpy(out + i * p->n + first, sums, (size_t)n * sizeof(float));
+        for (int64_t i = 0; i < p->m; i += TOGETHER) {
+            float sums[TOGETHER * MSC_DOT_WIDTH];
+            int64_t rows = p->m - i < TOGETHER ? p->m - i : TOGETHER;
+            msc_reference__dot_tiles(sums, a + i * p->a_row, p->a_row, p->a_column, rows, tile,
+                                     p->k);
+            for (int64_t r = 0; r < rows; r++) {
+                memcpy(out + (i + r) * p->n + first, sums + r * MSC_DOT_WIDTH,
+                       (size_t)n * sizeof(float));
+            }
         }
     }
 }
@@ -197,16 +244,18 @@ enum msc_status msc_reference__gemm(const struct msc_reference_call *call) {
     reference_linear_multiply(&p, y, a->data, b->data, tile);
     msc_free_aligned(tile);
 
-    bool has_c = msc_reference__has(call, 2);
-    int64_t strides[2] = {0, 0};
-    if (has_c) {
-        msc_reference__broadcast_strides(strides, &call->operands[2], 2, out->dims);
+    if (!msc_reference__has(call, 2)) {
+        for (int64_t i = 0; i < p.m * p.n; i++) {
+            y[i] *= alpha;
+        }
+        return MSC_OK;
     }
-    for (int64_t i = 0; i < p.m * p.n; i++) {
-        y[i] *= alpha;
-        if (has_c) {
-            const float *c = call->operands[2].data;
-            y[i] += beta * c[i / p.n * strides[0] + i % p.n * strides[1]];
+    int64_t strides[2] = {0, 0};
+    msc_reference__broadcast_strides(strides, &call->operands[2], 2, out->dims);
+    for (int64_t i = 0; i < p.m; i++) {
+        const float *c = (const float *)call->operands[2].data + i * strides[0];
+        for (int64_t j = 0; j < p.n; j++) {
+            y[i * p.n + j] = y[i * p.n + j] * alpha + beta * c[j * strides[1]];
         }
     }
     return MSC_OK;

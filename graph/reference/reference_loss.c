@@ -1,6 +1,7 @@
 // Hardmax and negative log-likelihood.
 #include "graph/reference/reference_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 // Sets the first maximum of each line along the axis to 1, and all other elements to 0.
@@ -11,14 +12,24 @@ enum msc_status msc_reference__hardmax(const struct msc_reference_call *call) {
     int64_t n = x->dims[axis];
     int64_t inner = msc_dims_product(x->n_dims - axis - 1, x->dims + axis + 1);
     int64_t lines = msc_dims_product(axis, x->dims) * inner;
+    union msc_reference_chunk buffer;
+    memset(out->data, 0, msc_view_n_bytes(out));
     for (int64_t l = 0; l < lines; l++) {
         int64_t first = l / inner * n * inner + l % inner, best = 0;
-        for (int64_t i = 1; i < n; i++) {
-            double value = msc_reference__get_double_at(x, first + i * inner);
-            best = value > msc_reference__get_double_at(x, first + best * inner) ? i : best;
+        double greatest = NAN;
+        for (int64_t i = 0; i < n; i += MSC_REFERENCE_CHUNK) {
+            int64_t count = n - i < MSC_REFERENCE_CHUNK ? n - i : MSC_REFERENCE_CHUNK;
+            const double *numbers = msc_reference__load_chunk(&buffer, x, first + i * inner, inner,
+                                                              count, MSC_REFERENCE_DOUBLE);
+            for (int64_t k = 0; k < count; k++) {
+                if (numbers[k] > greatest || i + k == 0) {
+                    greatest = numbers[k];
+                    best = i + k;
+                }
+            }
         }
-        for (int64_t i = 0; i < n; i++) {
-            msc_reference__set_double_at(out, first + i * inner, i == best);
+        if (n > 0) {
+            msc_reference__set_double_at(out, first + best * inner, 1);
         }
     }
     return MSC_OK;

@@ -1,5 +1,9 @@
-// Unary functions that networks rarely use. Every type is computed in double and rounded once.
+// Unary functions that networks rarely use. Every type is computed in double and rounded once. For
+// float32 and float16, the functions are those of numeric_real.h.
 #include "graph/reference/reference_internal.h"
+
+#include "base/platform.h"
+#include "graph/reference/numeric_real.h"
 
 #include <math.h>
 
@@ -93,16 +97,146 @@ static enum msc_status math_init(struct math *m, const struct msc_reference_call
     return MSC_OK;
 }
 
+// ---- Chunks -----------------------------------------------------------------------------------
+
+MSC_SIMD static void run_formula(const struct math *m, double *restrict out,
+                                 const double *restrict x, int64_t n) {
+    struct math local = *m;
+    switch (m->op) {
+    case MSC_OP_SOFTSIGN:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = x[i] / (1 + fabs(x[i]));
+        }
+        break;
+    case MSC_OP_THRESHOLDED_RELU:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = x[i] > local.alpha ? x[i] : 0;
+        }
+        break;
+    case MSC_OP_SHRINK:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = shrink(&local, x[i]);
+        }
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = sign(x[i]);
+        }
+        break;
+    }
+}
+
+// out = x > 0 ? factor * x : factor * alpha * expm1(x / divisor)
+MSC_SIMD static void run_exponential(double *restrict out, const double *restrict x, int64_t n,
+                                     double factor, double alpha, double divisor) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = x[i] / divisor;
+    }
+    msc_real_expm1_run(out, out, n);
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = factor * (x[i] > 0 ? x[i] : alpha * out[i]);
+    }
+}
+
+static bool has_large_angle(const double x[], int64_t n) {
+    bool is_large = false;
+    for (int64_t i = 0; i < n; i++) {
+        is_large = is_large || !(fabs(x[i]) <= MSC_REAL_MOST_ANGLE);
+    }
+    return is_large;
+}
+
+// The function of operators that have a vectorised one; NULL for others.
+static void (*vectorised(enum msc_op op))(double[], const double[], int64_t) {
+    switch (op) {
+    case MSC_OP_SIN:
+        return msc_real_sin_run;
+    case MSC_OP_COS:
+        return msc_real_cos_run;
+    case MSC_OP_TAN:
+        return msc_real_tan_run;
+    case MSC_OP_ASIN:
+        return msc_real_asin_run;
+    case MSC_OP_ACOS:
+        return msc_real_acos_run;
+    case MSC_OP_ATAN:
+        return msc_real_atan_run;
+    case MSC_OP_SINH:
+        return msc_real_sinh_run;
+    case MSC_OP_COSH:
+        return msc_real_cosh_run;
+    case MSC_OP_SOFTPLUS:
+        return msc_real_softplus_run;
+    case MSC_OP_MISH:
+        return msc_real_mish_run;
+    default:
+        return NULL;
+    }
+}
+
+// Computes numbers whose results are rounded to float32 or less.
+static void run_rounded(const struct math *m, double out[], const double x[], int64_t n) {
+    bool is_angle = m->op == MSC_OP_SIN || m->op == MSC_OP_COS || m->op == MSC_OP_TAN;
+    if (vectorised(m->op) && !(is_angle && has_large_angle(x, n))) {
+        vectorised(m->op)(out, x, n);
+        return;
+    }
+    switch (m->op) {
+    case MSC_OP_SELU:
+        run_exponential(out, x, n, m->beta, m->alpha, 1);
+        break;
+    case MSC_OP_CELU:
+        run_exponential(out, x, n, 1, m->alpha, m->alpha);
+        break;
+    case MSC_OP_SOFTSIGN:
+    case MSC_OP_THRESHOLDED_RELU:
+    case MSC_OP_SHRINK:
+    case MSC_OP_SIGN:
+        run_formula(m, out, x, n);
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = reference_math_one(m, x[i]);
+        }
+        break;
+    }
+}
+
 enum msc_status msc_reference__math(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
+    bool is_exact = x->dtype != MSC_DTYPE_F32 && x->dtype != MSC_DTYPE_F16;
     struct math m;
     MSC_TRY(math_init(&m, call));
     int64_t n = msc_view_n_elements(x);
-    for (int64_t i = 0; i < n; i++) {
-        msc_reference__set_double_at(&call->outputs[0], i,
-                                     reference_math_one(&m, msc_reference__get_double_at(x, i)));
+    union msc_reference_chunk from, to;
+    for (int64_t i = 0; i < n; i += MSC_REFERENCE_CHUNK) {
+        int64_t count = n - i < MSC_REFERENCE_CHUNK ? n - i : MSC_REFERENCE_CHUNK;
+        const double *numbers =
+            msc_reference__load_chunk(&from, x, i, 1, count, MSC_REFERENCE_DOUBLE);
+        for (int64_t k = 0; is_exact && k < count; k++) {
+            to.real[k] = reference_math_one(&m, numbers[k]);
+        }
+        if (!is_exact) {
+            run_rounded(&m, to.real, numbers, count);
+        }
+        msc_reference__store_chunk(&call->outputs[0], i, to.real, count, MSC_REFERENCE_DOUBLE);
     }
     return MSC_OK;
+}
+
+MSC_SIMD static void test_nan(int64_t *restrict out, const double *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = x[i] != x[i];
+    }
+}
+
+MSC_SIMD static void test_infinite(int64_t *restrict out, const double *restrict x, int64_t n,
+                                   bool low, bool high) {
+    double least = low ? -INFINITY : INFINITY, greatest = high ? INFINITY : -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        bool is_low = x[i] == least, is_high = x[i] == greatest;
+        out[i] = (is_low && low) || (is_high && high);
+    }
 }
 
 // Tests of single elements (isinf, isnan), with bool results.
@@ -114,18 +248,38 @@ enum msc_status msc_reference__test(const struct msc_reference_call *call) {
         MSC_TRY(msc_reference__get_bool(&high, call, "detect_positive"));
     }
     int64_t n = msc_view_n_elements(x);
-    for (int64_t i = 0; i < n; i++) {
-        double value = msc_reference__get_double_at(x, i);
-        bool answer = is_inf ? isinf(value) && (value > 0 ? high : low) : isnan(value);
-        msc_reference__set_i64_at(&call->outputs[0], i, answer);
+    union msc_reference_chunk from;
+    int64_t answers[MSC_REFERENCE_CHUNK];
+    for (int64_t i = 0; i < n; i += MSC_REFERENCE_CHUNK) {
+        int64_t count = n - i < MSC_REFERENCE_CHUNK ? n - i : MSC_REFERENCE_CHUNK;
+        const double *numbers =
+            msc_reference__load_chunk(&from, x, i, 1, count, MSC_REFERENCE_DOUBLE);
+        if (is_inf) {
+            test_infinite(answers, numbers, count, low, high);
+        } else {
+            test_nan(answers, numbers, count);
+        }
+        msc_reference__store_chunk(&call->outputs[0], i, answers, count, MSC_REFERENCE_INT);
     }
     return MSC_OK;
+}
+
+MSC_SIMD static void run_not(uint8_t *restrict out, const uint8_t *restrict x, int64_t n,
+                             bool is_logical) {
+    uint8_t flip = is_logical ? 1 : 0xff;
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = x[i] ^ flip;
+    }
 }
 
 enum msc_status msc_reference__not(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     bool is_logical = call->joint->op == MSC_OP_LOGICAL_NOT;
     int64_t n = msc_view_n_elements(x);
+    if (msc_dtype_bytes(x->dtype) == 1) {
+        run_not(call->outputs[0].data, x->data, n, is_logical);
+        return MSC_OK;
+    }
     for (int64_t i = 0; i < n; i++) {
         int64_t value = msc_reference__get_i64_at(x, i);
         msc_reference__set_i64_at(&call->outputs[0], i, is_logical ? value == 0 : ~value);

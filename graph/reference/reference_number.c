@@ -1,6 +1,8 @@
 // Reads and writes elements of any type as numbers, one by one and in chunks.
 #include "graph/reference/reference_internal.h"
 
+#include "base/platform.h"
+
 #include <string.h>
 
 double msc_reference__get_double_at(const struct msc_view *v, int64_t i) {
@@ -140,74 +142,193 @@ enum msc_reference_kind msc_reference__kind(enum msc_dtype dtype) {
     return msc_dtype_is_float(dtype) ? MSC_REFERENCE_DOUBLE : MSC_REFERENCE_INT;
 }
 
+// Loops over n elements that are `stride` apart. The cases of adjacent elements and of one repeated
+// element are vectorised.
+#define EACH(type, assignment)                                                                     \
+    do {                                                                                           \
+        const type *x = (const type *)v->data + offset;                                            \
+        if (stride == 1) {                                                                         \
+            for (int64_t i = 0, k = 0; i < n; i++, k++) {                                          \
+                assignment;                                                                        \
+            }                                                                                      \
+        } else if (stride == 0) {                                                                  \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const int64_t k = 0;                                                               \
+                assignment;                                                                        \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (int64_t i = 0, k = 0; i < n; i++, k += stride) {                                  \
+                assignment;                                                                        \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
 // Loads elements of integer types, with one loop for each type. False for any other type.
-static bool load_integers(int64_t out[], const struct msc_view *v, int64_t offset, int64_t stride,
-                          int64_t n) {
-#define LOAD(type)                                                                                 \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-        out[i] = (int64_t)((const type *)v->data + offset)[i * stride];                            \
-    }                                                                                              \
-    return true
+MSC_SIMD static bool load_integers(int64_t *restrict out, const struct msc_view *v, int64_t offset,
+                                   int64_t stride, int64_t n) {
     switch (v->dtype) {
     case MSC_DTYPE_BOOL:
     case MSC_DTYPE_U8:
-        LOAD(uint8_t);
+        EACH(uint8_t, out[i] = x[k]);
+        return true;
     case MSC_DTYPE_I8:
-        LOAD(int8_t);
+        EACH(int8_t, out[i] = x[k]);
+        return true;
     case MSC_DTYPE_I32:
-        LOAD(int32_t);
+        EACH(int32_t, out[i] = x[k]);
+        return true;
     case MSC_DTYPE_I64:
     case MSC_DTYPE_U64:
-        LOAD(int64_t);
+        EACH(int64_t, out[i] = x[k]);
+        return true;
     default:
         return false;
     }
-#undef LOAD
 }
 
-static bool store_whole(const struct msc_view *v, int64_t offset, const int64_t numbers[],
-                        int64_t n) {
+// Loads elements of types whose numbers are all float32 numbers. False for any other type.
+MSC_SIMD static bool load_floats(float *restrict out, const struct msc_view *v, int64_t offset,
+                                 int64_t stride, int64_t n) {
+    switch (v->dtype) {
+    case MSC_DTYPE_F32:
+        EACH(float, out[i] = x[k]);
+        return true;
+    case MSC_DTYPE_BOOL:
+    case MSC_DTYPE_U8:
+        EACH(uint8_t, out[i] = x[k]);
+        return true;
+    case MSC_DTYPE_I8:
+        EACH(int8_t, out[i] = x[k]);
+        return true;
+    case MSC_DTYPE_F16:
+        if (stride == 1) {
+            msc_f16_to_f32_run(out, (const uint16_t *)v->data + offset, n);
+        }
+        return stride == 1;
+    default:
+        return false;
+    }
+}
+
+// Loads elements as double. False for types that networks rarely use.
+MSC_SIMD static bool load_reals(double *restrict out, const struct msc_view *v, int64_t offset,
+                                int64_t stride, int64_t n) {
+    float halves[MSC_REFERENCE_CHUNK];
+    switch (v->dtype) {
+    case MSC_DTYPE_F32:
+        EACH(float, out[i] = (double)x[k]);
+        return true;
+    case MSC_DTYPE_F64:
+        EACH(double, out[i] = x[k]);
+        return true;
+    case MSC_DTYPE_F16:
+        if (stride != 1) {
+            return false;
+        }
+        msc_f16_to_f32_run(halves, (const uint16_t *)v->data + offset, n);
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = (double)halves[i];
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+#undef EACH
+
+// Stores n numbers as elements of a type; `value` computes element i.
 #define STORE(type, value)                                                                         \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-        ((type *)v->data + offset)[i] = (type)(value);                                             \
-    }                                                                                              \
-    return true
+    do {                                                                                           \
+        type *to = (type *)v->data + offset;                                                       \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            to[i] = (type)(value);                                                                 \
+        }                                                                                          \
+    } while (0)
+
+MSC_SIMD static bool store_integers(const struct msc_view *v, int64_t offset,
+                                    const int64_t *restrict numbers, int64_t n) {
     switch (v->dtype) {
     case MSC_DTYPE_BOOL:
         STORE(uint8_t, numbers[i] != 0);
+        return true;
     case MSC_DTYPE_I8:
     case MSC_DTYPE_U8:
         STORE(uint8_t, numbers[i]);
+        return true;
     case MSC_DTYPE_I32:
     case MSC_DTYPE_U32:
         STORE(uint32_t, numbers[i]);
+        return true;
     case MSC_DTYPE_I64:
     case MSC_DTYPE_U64:
         STORE(int64_t, numbers[i]);
+        return true;
     case MSC_DTYPE_F32:
         STORE(float, numbers[i]);
+        return true;
     default:
         return false;
     }
-#undef STORE
 }
+
+MSC_SIMD static bool store_reals(const struct msc_view *v, int64_t offset,
+                                 const double *restrict numbers, int64_t n) {
+    float floats[MSC_REFERENCE_CHUNK];
+    switch (v->dtype) {
+    case MSC_DTYPE_F32:
+        STORE(float, numbers[i]);
+        return true;
+    case MSC_DTYPE_F64:
+        STORE(double, numbers[i]);
+        return true;
+    case MSC_DTYPE_BOOL:
+        STORE(uint8_t, numbers[i] != 0);
+        return true;
+    case MSC_DTYPE_I64:
+        STORE(int64_t, truncate_to_range(numbers[i], INT64_MIN, INT64_MAX));
+        return true;
+    case MSC_DTYPE_I32:
+        STORE(int32_t, truncate_to_range(numbers[i], INT32_MIN, INT32_MAX));
+        return true;
+    case MSC_DTYPE_F16:
+        for (int64_t i = 0; i < n; i++) {
+            floats[i] = (float)numbers[i];
+        }
+        msc_f32_to_f16_run((uint16_t *)v->data + offset, floats, n);
+        return true;
+    default:
+        return false;
+    }
+}
+
+#undef STORE
 
 const void *msc_reference__load_chunk(union msc_reference_chunk *buffer, const struct msc_view *v,
                                       int64_t offset, int64_t stride, int64_t n,
                                       enum msc_reference_kind kind) {
-    bool is_f32 = v->dtype == MSC_DTYPE_F32;
-    const float *x = (const float *)v->data + (is_f32 ? offset : 0);
-    if (kind == MSC_REFERENCE_F32 && is_f32 && stride == 1) {
-        return x;
+    static const enum msc_dtype same[] = {
+        [MSC_REFERENCE_F32] = MSC_DTYPE_F32,
+        [MSC_REFERENCE_DOUBLE] = MSC_DTYPE_F64,
+        [MSC_REFERENCE_INT] = MSC_DTYPE_I64,
+    };
+    if (v->dtype == same[kind] && stride == 1) {
+        return (const char *)v->data + (size_t)offset * msc_dtype_bytes(v->dtype);
+    }
+    if (kind == MSC_REFERENCE_F32 && load_floats(buffer->f32, v, offset, stride, n)) {
+        return buffer;
     }
     if (kind == MSC_REFERENCE_INT && load_integers(buffer->integer, v, offset, stride, n)) {
+        return buffer;
+    }
+    if (kind == MSC_REFERENCE_DOUBLE && load_reals(buffer->real, v, offset, stride, n)) {
         return buffer;
     }
     for (int64_t i = 0; i < n; i++) {
         int64_t at = offset + i * stride;
         switch (kind) {
         case MSC_REFERENCE_F32:
-            buffer->f32[i] = is_f32 ? x[i * stride] : (float)msc_reference__get_double_at(v, at);
+            buffer->f32[i] = (float)msc_reference__get_double_at(v, at);
             break;
         case MSC_REFERENCE_DOUBLE:
             buffer->real[i] = msc_reference__get_double_at(v, at);
@@ -226,7 +347,14 @@ void msc_reference__store_chunk(const struct msc_view *v, int64_t offset, const 
         memcpy((float *)v->data + offset, numbers, (size_t)n * sizeof(float));
         return;
     }
-    if (kind == MSC_REFERENCE_INT && store_whole(v, offset, numbers, n)) {
+    if (kind == MSC_REFERENCE_F32 && v->dtype == MSC_DTYPE_F16) {
+        msc_f32_to_f16_run((uint16_t *)v->data + offset, numbers, n);
+        return;
+    }
+    if (kind == MSC_REFERENCE_INT && store_integers(v, offset, numbers, n)) {
+        return;
+    }
+    if (kind == MSC_REFERENCE_DOUBLE && store_reals(v, offset, numbers, n)) {
         return;
     }
     for (int64_t i = 0; i < n; i++) {

@@ -1,5 +1,8 @@
-// Cumulative sums and products, reversed sequences, triangles, depth to space, and generators such as Range.
+// Cumulative sums and products, reversed sequences, triangles, depth to space, and generators such
+// as Range.
 #include "graph/reference/reference_internal.h"
+
+#include "base/platform.h"
 
 #include <string.h>
 
@@ -28,6 +31,31 @@ static void sum_line(const struct msc_view *out, const struct msc_view *x, int64
     }
 }
 
+// `inner` neighbouring lines of float32, side by side. Each partial sum is rounded to float32.
+MSC_SIMD static void sum_floats(float *restrict out, const float *restrict x, int64_t step,
+                                int64_t n, int64_t inner, bool is_exclusive) {
+    if (inner == 1) {
+        float sum = 0;
+        for (int64_t i = 0; i < n; i++) {
+            float before = sum;
+            sum += x[i * step];
+            out[i * step] = is_exclusive ? before : sum;
+        }
+        return;
+    }
+    for (int64_t k = 0; k < inner && n > 0; k++) {
+        out[k] = is_exclusive ? 0.0f : 0.0f + x[k]; // 0 for -0
+    }
+    for (int64_t i = 1; i < n; i++) {
+        const float *before = out + (i - 1) * step, *from = x + (is_exclusive ? i - 1 : i) * step;
+        float *to = out + i * step;
+#pragma omp simd
+        for (int64_t k = 0; k < inner; k++) {
+            to[k] = before[k] + from[k];
+        }
+    }
+}
+
 enum msc_status msc_reference__cumsum(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     int64_t axis[1] = {0};
@@ -42,12 +70,21 @@ enum msc_status msc_reference__cumsum(const struct msc_reference_call *call) {
                         call->joint->name, x->n_dims);
     }
     struct msc_reference_lines lines = msc_reference__lines(x, (int)at);
-    for (int64_t l = 0; l < lines.n; l++) {
+    int64_t block = lines.length * lines.inner;
+    int64_t begin = is_reverse ? block - lines.inner : 0;
+    bool is_product = call->joint->op == MSC_OP_CUMPROD;
+    bool are_sums = x->dtype == MSC_DTYPE_F32 && !is_product;
+    for (int64_t o = 0; are_sums && o < lines.outer; o++) {
+        sum_floats((float *)call->outputs[0].data + o * block + begin,
+                   (const float *)x->data + o * block + begin,
+                   is_reverse ? -lines.inner : lines.inner, lines.length, lines.inner,
+                   is_exclusive);
+    }
+    for (int64_t l = 0; !are_sums && l < lines.n; l++) {
         int64_t first = msc_reference__line_first(&lines, l);
         int64_t last = first + (lines.length - 1) * lines.inner;
         sum_line(&call->outputs[0], x, is_reverse ? last : first,
-                 is_reverse ? -lines.inner : lines.inner, lines.length, is_exclusive,
-                 call->joint->op == MSC_OP_CUMPROD);
+                 is_reverse ? -lines.inner : lines.inner, lines.length, is_exclusive, is_product);
     }
     return MSC_OK;
 }
@@ -61,16 +98,19 @@ enum msc_status msc_reference__reverse_sequence(const struct msc_reference_call 
     MSC_TRY(msc_reference__get_axis(&batch_axis, call, "batch_axis", x->n_dims));
     MSC_TRY(msc_reference__get_axis(&time_axis, call, "time_axis", x->n_dims));
     int64_t strides[MSC_MAX_DIMS], n = msc_view_n_elements(x);
-    size_t bytes = msc_dtype_bytes(x->dtype);
     msc_reference__strides(strides, x->n_dims, x->dims);
-    for (int64_t i = 0; i < n; i++) {
+    // Elements behind both axes move together.
+    int last = batch_axis > time_axis ? batch_axis : time_axis;
+    int64_t block = strides[last];
+    size_t bytes = msc_dtype_bytes(x->dtype);
+    for (int64_t i = 0; i < n; i += block) {
         int64_t time = i / strides[time_axis] % x->dims[time_axis];
         int64_t batch = i / strides[batch_axis] % x->dims[batch_axis];
         int64_t length = msc_reference__get_i64_at(lengths, batch);
         length = length < 0 ? 0 : length > x->dims[time_axis] ? x->dims[time_axis] : length;
         int64_t from = time < length ? i + (length - 1 - 2 * time) * strides[time_axis] : i;
         memcpy((char *)call->outputs[0].data + (size_t)i * bytes,
-               (const char *)x->data + (size_t)from * bytes, bytes);
+               (const char *)x->data + (size_t)from * bytes, (size_t)block * bytes);
     }
     return MSC_OK;
 }
@@ -86,12 +126,14 @@ enum msc_status msc_reference__triangle(const struct msc_reference_call *call) {
     int64_t n = msc_view_n_elements(x);
     size_t bytes = msc_dtype_bytes(x->dtype);
     int64_t columns = x->dims[x->n_dims - 1], rows = x->dims[x->n_dims - 2];
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = i / columns % rows, column = i % columns;
-        bool stays = is_upper ? column - row >= k[0] : column - row <= k[0];
-        if (!stays) {
-            memset((char *)call->outputs[0].data + (size_t)i * bytes, 0, bytes);
-        }
+    for (int64_t i = 0; i < n; i += columns) {
+        int64_t row = i / columns % rows;
+        // The first column that stays (upper) or that is cleared (lower).
+        double edge = (double)row + (double)k[0] + (is_upper ? 0 : 1); // k may be any int64
+        int64_t at = edge < 0 ? 0 : edge > (double)columns ? columns : (int64_t)edge;
+        int64_t first = is_upper ? 0 : at, end = is_upper ? at : columns;
+        memset((char *)call->outputs[0].data + (size_t)(i + first) * bytes, 0,
+               (size_t)(end - first) * bytes);
     }
     return MSC_OK;
 }

@@ -55,16 +55,38 @@ struct pad {
     size_t bytes;
 };
 
+// Fills a row of the last axis. `from` is as for fill_axis.
+static void fill_row(const struct pad *p, int64_t from, char *to) {
+    int axis = p->out->n_dims - 1;
+    int64_t begin = p->begins[axis], length = p->x->dims[axis], n = p->out->dims[axis];
+    // Elements first ... end - 1 of the row are inside the input.
+    int64_t first = begin > 0 ? (begin < n ? begin : n) : 0;
+    int64_t end = begin + length < n ? begin + length : n;
+    end = from < 0 || end < first ? first : end;
+    const char *row = (const char *)p->x->data + (size_t)(from < 0 ? 0 : from) * p->bytes;
+    for (int64_t i = 0; i < n; i++) {
+        if (i == first && end > first) {
+            memcpy(to + (size_t)i * p->bytes, row + (size_t)(i - begin) * p->bytes,
+                   (size_t)(end - first) * p->bytes);
+            i = end - 1;
+            continue;
+        }
+        int64_t at = from < 0 ? -1 : p->source(i - begin, length);
+        memcpy(to + (size_t)i * p->bytes, at < 0 ? p->constant : row + (size_t)at * p->bytes,
+               p->bytes);
+    }
+}
+
 // Fills the output's axes from `axis` on, at *to. `from` is the input offset of the outer axes, or
 // -1 if their position is in constant padding.
 static void fill_axis(const struct pad *p, int axis, int64_t from, char **to) {
-    if (axis == p->out->n_dims) {
-        const char *element = p->constant;
-        if (from >= 0) {
-            element = (const char *)p->x->data + (size_t)from * p->bytes;
-        }
-        memcpy(*to, element, p->bytes);
-        *to += p->bytes;
+    if (axis == p->out->n_dims) { // a scalar
+        memcpy(*to, p->x->data, p->bytes);
+        return;
+    }
+    if (axis == p->out->n_dims - 1) {
+        fill_row(p, from, *to);
+        *to += (size_t)p->out->dims[axis] * p->bytes;
         return;
     }
     for (int64_t i = 0; i < p->out->dims[axis]; i++) {

@@ -1,5 +1,8 @@
 #include "graph/reference/reference_internal.h"
 
+#include "base/alloc.h"
+#include "base/platform.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -106,6 +109,143 @@ static void pool_channel(const struct pool *p, int64_t in_base, int64_t out_base
     }
 }
 
+// ---- Rows of float32 --------------------------------------------------------------------------
+
+// Along the last axis: the output positions that tap k reads input for, and how many taps each
+// output position has.
+struct columns {
+    int64_t *begin, *end;      // [kernel]
+    int64_t *count, *on_input; // [out] taps on input or padding, taps on input
+    float *greatest;           // [in] memory for the maxima of input rows
+};
+
+// out[i] = the greatest of out[i] and x[i * step], or their sum.
+MSC_INLINE void take_tap(float *restrict out, const float *restrict x, int64_t step, int64_t n,
+                         bool is_max) {
+    if (is_max) {
+        for (int64_t i = 0; i < n; i++) {
+            float value = x[i * step];
+            float greater = value > out[i] ? value : out[i];
+            out[i] = value != value ? value : greater;
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            out[i] += x[i * step];
+        }
+    }
+}
+
+// The taps of an output position along one of the first two axes.
+struct taps {
+    int64_t begin, end, first;
+    int64_t count, padded; // taps on input, taps on input or padding
+};
+
+// Takes all taps of the last axis from an input row.
+MSC_INLINE void take_columns(const struct pool *p, float *restrict out, const float *row,
+                             const struct columns *c) {
+    const struct msc_window *w = &p->window;
+    for (int64_t k = 0; k < w->kernel[2]; k++) {
+        int64_t n = c->end[k] - c->begin[k];
+        int64_t from = c->begin[k] * w->step[2] - w->pad_begin[2] + k * w->dilation[2];
+        if (w->step[2] == 2) { // the most common step, known to the compiler
+            take_tap(out + c->begin[k], row + from, 2, n, p->is_max);
+        } else {
+            take_tap(out + c->begin[k], row + from, w->step[2], n, p->is_max);
+        }
+    }
+}
+
+// The output row at one position of the first two axes. Sums are added tap by tap, in the order of
+// pool_window. The order of maxima does not matter: the greatest of the input rows is taken first.
+MSC_SIMD static void pool_row(const struct pool *p, float *restrict out, const float *x,
+                              const struct taps *down, const struct taps *across,
+                              const struct columns *c) {
+    const struct msc_window *w = &p->window;
+    int64_t count = down->count * across->count, padded = down->padded * across->padded;
+    for (int64_t i = 0; i < w->in[2] && p->is_max; i++) {
+        c->greatest[i] = -INFINITY;
+    }
+    for (int64_t i = 0; i < w->out[2]; i++) {
+        out[i] = p->is_max ? -INFINITY : 0.0f;
+    }
+    for (int64_t i = down->begin; i < down->end; i++) {
+        for (int64_t j = across->begin; j < across->end; j++) {
+            const float *row = x + (down->first + i * w->dilation[0]) * w->in_strides[0] +
+                               (across->first + j * w->dilation[1]) * w->in_strides[1];
+            if (p->is_max) {
+                take_tap(c->greatest, row, 1, w->in[2], true);
+            } else {
+                take_columns(p, out, row, c);
+            }
+        }
+    }
+    if (p->is_max) {
+        take_columns(p, out, c->greatest, c);
+        return;
+    }
+    for (int64_t i = 0; i < w->out[2]; i++) {
+        out[i] /= (float)(p->counts_padding ? padded * c->count[i] : count * c->on_input[i]);
+    }
+}
+
+static void columns_init(struct columns *c, const struct msc_window *w, int64_t *memory) {
+    c->begin = memory;
+    c->end = c->begin + w->kernel[2];
+    c->count = c->end + w->kernel[2];
+    c->on_input = c->count + w->out[2];
+    c->greatest = (float *)(void *)(c->on_input + w->out[2]);
+    for (int64_t k = 0; k < w->kernel[2]; k++) {
+        int64_t shift = k * w->dilation[2] - w->pad_begin[2], step = w->step[2];
+        int64_t below = shift < 0 ? (-shift + step - 1) / step : 0;
+        int64_t inside = shift < w->in[2] ? (w->in[2] - 1 - shift) / step + 1 : 0;
+        c->begin[k] = below;
+        c->end[k] = inside < w->out[2] ? inside : w->out[2];
+    }
+    for (int64_t i = 0; i < w->out[2]; i++) {
+        int64_t first = i * w->step[2] - w->pad_begin[2], begin, end;
+        tap_range(&begin, &end, first, w->dilation[2], w->kernel[2], w->in[2]);
+        c->on_input[i] = end > begin ? end - begin : 0;
+        c->count[i] = padded_taps(w, 2, first);
+    }
+}
+
+static void taps_init(struct taps taps[], const struct msc_window *w, int a) {
+    for (int64_t i = 0; i < w->out[a]; i++) {
+        struct taps *t = &taps[i];
+        t->first = i * w->step[a] - w->pad_begin[a];
+        tap_range(&t->begin, &t->end, t->first, w->dilation[a], w->kernel[a], w->in[a]);
+        t->count = t->end > t->begin ? t->end - t->begin : 0;
+        t->padded = padded_taps(w, a, t->first);
+    }
+}
+
+// Pools of float32 whose rows are contiguous.
+static enum msc_status pool_floats(const struct pool *p) {
+    const struct msc_window *w = &p->window;
+    struct columns columns;
+    size_t n_taps = (size_t)(w->out[0] + w->out[1]);
+    size_t n_columns = (size_t)(2 * (w->kernel[2] + w->out[2]) + w->in[2]);
+    struct taps *taps = msc_alloc_zero(n_taps + n_columns + 1, sizeof(taps[0]));
+    MSC_TRY(MSC_ALLOCATED(taps));
+    taps_init(taps, w, 0);
+    taps_init(taps + w->out[0], w, 1);
+    columns_init(&columns, w, (int64_t *)(taps + n_taps));
+    for (int64_t i = 0; i < w->n_batches * w->in_channels; i++) {
+        int64_t b = i / w->in_channels, c = i % w->in_channels;
+        const float *x =
+            (const float *)p->x->data + b * w->in_batch_stride + c * w->in_channel_stride;
+        float *out = (float *)p->out->data + b * w->out_batch_stride + c * w->out_channel_stride;
+        for (int64_t o = 0; o < w->out[0] * w->out[1]; o++) {
+            int64_t y = o / w->out[1], z = o % w->out[1];
+            pool_row(p, out + y * w->out_strides[0] + z * w->out_strides[1], x, &taps[y],
+                     &taps[w->out[0] + z], &columns);
+        }
+    }
+    msc_free(taps);
+    return MSC_OK;
+}
+
 static bool is_max_pool(enum msc_op op) {
     return op == MSC_OP_MAX_POOL1D || op == MSC_OP_MAX_POOL2D || op == MSC_OP_MAX_POOL3D ||
            op == MSC_OP_MAX_POOL_INDICES;
@@ -131,6 +271,10 @@ enum msc_status msc_reference__pool(const struct msc_reference_call *call) {
     MSC_TRY(msc_reference__window_init(&p.window, call, msc_reference__get_text(call, "layout"),
                                        kernel, n));
     const struct msc_window *w = &p.window;
+    if (p.x->dtype == MSC_DTYPE_F32 && p.p == 0 && !p.indices && w->in_strides[2] == 1 &&
+        w->out_strides[2] == 1) {
+        return pool_floats(&p);
+    }
     for (int64_t b = 0; b < w->n_batches; b++) {
         for (int64_t c = 0; c < w->in_channels; c++) {
             pool_channel(&p, b * w->in_batch_stride + c * w->in_channel_stride,

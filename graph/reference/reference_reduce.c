@@ -5,6 +5,29 @@
 
 #include <math.h>
 
+enum { LANES = 16 };
+
+// The product of n elements, in lanes that are multiplied in the end.
+MSC_INLINE float product_of(const float x[], int64_t n) {
+    float lanes[LANES], product = 1;
+    int64_t i = 0;
+    for (int k = 0; k < LANES; k++) {
+        lanes[k] = 1;
+    }
+    for (; i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++) {
+            lanes[k] *= x[i + k];
+        }
+    }
+    for (int k = 0; k < LANES; k++) {
+        product *= lanes[k];
+    }
+    for (; i < n; i++) {
+        product *= x[i];
+    }
+    return product;
+}
+
 // Accumulates n elements of the input. If `step` is 0, all go to one accumulator; if it is 1, each
 // element has its own.
 MSC_SIMD static void add_float(enum msc_op op, float acc[], int64_t step, const float x[],
@@ -23,6 +46,10 @@ MSC_SIMD static void add_float(enum msc_op op, float acc[], int64_t step, const 
         }
         break;
     case MSC_OP_PROD:
+        if (step == 0) {
+            acc[0] *= product_of(x, n);
+            break;
+        }
         for (int64_t i = 0; i < n; i++) {
             acc[i * step] *= x[i];
         }
@@ -128,11 +155,12 @@ static void reference_reduce_add_row(struct accumulators *acc, enum msc_op op,
     union msc_reference_chunk buffer;
     for (int64_t i = 0; i < w->length; i += MSC_REFERENCE_CHUNK) {
         int64_t n = w->length - i < MSC_REFERENCE_CHUNK ? w->length - i : MSC_REFERENCE_CHUNK;
-        (void)msc_reference__load_chunk(&buffer, x, w->offsets[1] + i, 1, n, acc->kind);
+        const void *numbers =
+            msc_reference__load_chunk(&buffer, x, w->offsets[1] + i, 1, n, acc->kind);
         if (acc->kind == MSC_REFERENCE_DOUBLE) {
-            add_double(op, acc->real + to + i * step, step, buffer.real, n);
+            add_double(op, acc->real + to + i * step, step, numbers, n);
         } else {
-            add_int(op, acc->integer + to + i * step, step, buffer.integer, n);
+            add_int(op, acc->integer + to + i * step, step, numbers, n);
         }
     }
 }

@@ -1,6 +1,8 @@
 // Sampling between elements: grid sampling in 1 to 3 dimensions, RoiAlign, and MaxUnpool.
 #include "graph/reference/reference_internal.h"
 
+#include "base/alloc.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -46,22 +48,6 @@ static double pad_coordinate(const struct grid *g, double x, int64_t length) {
     return x;
 }
 
-// The value of one element. Outside the tensor, the padding mode determines the value.
-static double element_at(const struct grid *g, int64_t base, const int64_t at[3]) {
-    for (int a = 0; a < g->n_axes; a++) {
-        int64_t i = at[a];
-        if (i < 0 || i >= g->lengths[a]) {
-            if (g->padding == PAD_ZEROS) {
-                return 0;
-            }
-            i = (int64_t)pad_coordinate(g, (double)i, g->lengths[a]);
-            i = i < 0 ? 0 : i >= g->lengths[a] ? g->lengths[a] - 1 : i;
-        }
-        base += i * g->strides[a];
-    }
-    return msc_reference__get_double_at(g->x, base);
-}
-
 // Computes the weights of the taps along one axis, whose first element is *first. Returns the
 // number of taps.
 static int axis_taps(double weights[4], int64_t *first, enum method method, double x) {
@@ -86,20 +72,72 @@ static int axis_taps(double weights[4], int64_t *first, enum method method, doub
     return 4;
 }
 
-static double sample(const struct grid *g, int64_t base, const double x[3]) {
-    double weights[3][4] = {{1}, {1}, {1}}, sum = 0;
+// The elements that a point reads, with their weights. They are the same for all channels.
+struct point {
+    int n;
+    double weights[64];
+    int64_t offsets[64]; // -1: outside, which is 0
+};
+
+// The offset of an element in its channel; -1 for zeros outside the tensor.
+static int64_t element_offset(const struct grid *g, const int64_t at[3]) {
+    int64_t offset = 0;
+    for (int a = 0; a < g->n_axes; a++) {
+        int64_t i = at[a];
+        if (i < 0 || i >= g->lengths[a]) {
+            if (g->padding == PAD_ZEROS) {
+                return -1;
+            }
+            i = (int64_t)pad_coordinate(g, (double)i, g->lengths[a]);
+            i = i < 0 ? 0 : i >= g->lengths[a] ? g->lengths[a] - 1 : i;
+        }
+        offset += i * g->strides[a];
+    }
+    return offset;
+}
+
+static void point_init(struct point *p, const struct grid *g, const double x[3]) {
+    double weights[3][4] = {{1}, {1}, {1}};
     int64_t first[3] = {0, 0, 0};
     int n[3] = {1, 1, 1};
     for (int a = 0; a < g->n_axes; a++) {
         n[a] = axis_taps(weights[a], &first[a], g->method, x[a]);
     }
-    for (int i = 0; i < n[0] * n[1] * n[2]; i++) {
+    p->n = n[0] * n[1] * n[2];
+    for (int i = 0; i < p->n; i++) {
         int k[3] = {i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]};
         int64_t at[3] = {first[0] + k[0], first[1] + k[1], first[2] + k[2]};
-        double weight = weights[0][k[0]] * weights[1][k[1]] * weights[2][k[2]];
-        sum += weight * element_at(g, base, at);
+        p->weights[i] = weights[0][k[0]] * weights[1][k[1]] * weights[2][k[2]];
+        p->offsets[i] = element_offset(g, at);
+    }
+}
+
+static double sample(const struct grid *g, int64_t base, const struct point *p) {
+    const float *floats = g->x->dtype == MSC_DTYPE_F32 ? g->x->data : NULL;
+    double sum = 0;
+    for (int i = 0; i < p->n; i++) {
+        int64_t at = p->offsets[i];
+        double value = at < 0   ? 0
+                       : floats ? (double)floats[base + at]
+                                : msc_reference__get_double_at(g->x, base + at);
+        sum += p->weights[i] * value;
     }
     return sum;
+}
+
+// Four elements of float32, in all channels. `from` and `to` are elements of the first channel.
+static void sample_four(float *to, int64_t to_step, const float *from, int64_t from_step,
+                        int64_t channels, const struct point *p) {
+    for (int64_t c = 0; c < channels; c++) {
+        double sum = 0;
+        for (int i = 0; i < 4; i++) {
+            double value = p->offsets[i] < 0 ? 0 : (double)from[p->offsets[i]];
+            sum += p->weights[i] * value;
+        }
+        *to = (float)sum;
+        to += to_step;
+        from += from_step;
+    }
 }
 
 static enum msc_status reference_sample_grid_init(struct grid *g,
@@ -147,9 +185,16 @@ enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call
             x[a] = g.method == CUBIC ? x[a] : pad_coordinate(&g, x[a], g.lengths[a]);
             x[a] = msc_reference__within_reach(x[a]);
         }
+        struct point point;
+        point_init(&point, &g, x);
+        if (point.n == 4 && msc_reference__is_f32(call)) {
+            sample_four((float *)g.out->data + batch * channels * points + i % points, points,
+                        (const float *)g.x->data + batch * channels * area, area, channels, &point);
+            continue;
+        }
         for (int64_t c = 0; c < channels; c++) {
             msc_reference__set_double_at(g.out, (batch * channels + c) * points + i % points,
-                                         sample(&g, (batch * channels + c) * area, x));
+                                         sample(&g, (batch * channels + c) * area, &point));
         }
     }
     return MSC_OK;
@@ -178,12 +223,18 @@ struct span {
 // more samples than this, almost none of them are on the image.
 #define MOST_SAMPLES 0x1p22
 
-// Bilinear sample. Within one element outside the image, the nearest edge element is used. In mode
-// max, the result is the largest of the four weighted neighbours, as ONNX defines it.
-static double roi_sample(const struct roi *r, int64_t base, double y, double x) {
+// A bilinear sample: the offsets and weights of its four neighbours, the same for all channels.
+struct neighbours {
+    int64_t offsets[4];
+    double weights[4];
+};
+
+// Finds the neighbours. Within one element outside the image, the nearest edge element is used.
+// False if the sample is farther outside, or NaN; it is then 0.
+static bool roi_neighbours(struct neighbours *out, const struct roi *r, double y, double x) {
     int64_t height = r->x->dims[2], width = r->x->dims[3];
     if (!(y >= -1 && y <= (double)height && x >= -1 && x <= (double)width)) {
-        return 0; // also if the coordinates are NaN
+        return false;
     }
     double at[2] = {y < 0 ? 0 : y, x < 0 ? 0 : x}, t[2];
     int64_t low[2], high[2], lengths[2] = {height, width};
@@ -197,11 +248,22 @@ static double roi_sample(const struct roi *r, int64_t base, double y, double x) 
         }
         t[a] = at[a] - (double)low[a];
     }
-    double sum = 0, max = -INFINITY;
     for (int i = 0; i < 4; i++) {
         int64_t row = i / 2 ? high[0] : low[0], column = i % 2 ? high[1] : low[1];
-        double weight = (i / 2 ? t[0] : 1 - t[0]) * (i % 2 ? t[1] : 1 - t[1]);
-        double value = weight * msc_reference__get_double_at(r->x, base + row * width + column);
+        out->weights[i] = (i / 2 ? t[0] : 1 - t[0]) * (i % 2 ? t[1] : 1 - t[1]);
+        out->offsets[i] = row * width + column;
+    }
+    return true;
+}
+
+// In mode max, the result is the largest of the four weighted neighbours, as ONNX defines it.
+static double roi_sample(const struct roi *r, int64_t base, const struct neighbours *n) {
+    const float *floats = r->x->dtype == MSC_DTYPE_F32 ? r->x->data : NULL;
+    double sum = 0, max = -INFINITY;
+    for (int i = 0; i < 4; i++) {
+        int64_t at = base + n->offsets[i];
+        double value =
+            n->weights[i] * (floats ? (double)floats[at] : msc_reference__get_double_at(r->x, at));
         sum += value;
         max = value > max ? value : max;
     }
@@ -228,21 +290,49 @@ static double roi_place(const struct span *s, int64_t i) {
     return s->edge + ((double)i + 0.5) * s->size / s->count;
 }
 
-static double roi_bin(const struct roi *r, int64_t base, int64_t row, int64_t column) {
-    if (!(r->counts[0] > 0 && r->counts[1] > 0)) {
-        return 0;
-    }
+// The sums and maxima of one bin in all channels.
+struct bins {
+    double *sums, *maxima; // [channels]
+    int64_t channels, area;
+};
+
+static void roi_bin(const struct bins *bins, const struct roi *r, int64_t base, int64_t row,
+                    int64_t column) {
     struct span down = roi_span(r, 0, row), across = roi_span(r, 1, column);
-    double sum = 0, max = down.is_all && across.is_all ? -INFINITY : 0;
+    double first = down.is_all && across.is_all ? -INFINITY : 0;
+    for (int64_t c = 0; c < bins->channels; c++) {
+        bins->sums[c] = 0;
+        bins->maxima[c] = first;
+    }
     for (int64_t i = down.first; i < down.end; i++) {
         double y = roi_place(&down, i);
         for (int64_t k = across.first; k < across.end; k++) {
-            double value = roi_sample(r, base, y, roi_place(&across, k));
-            sum += value;
-            max = value > max ? value : max;
+            struct neighbours n = {{0}, {0}};
+            bool is_near = roi_neighbours(&n, r, y, roi_place(&across, k));
+            for (int64_t c = 0; c < bins->channels; c++) {
+                double value = is_near ? roi_sample(r, base + c * bins->area, &n) : 0;
+                bins->sums[c] += value;
+                bins->maxima[c] = value > bins->maxima[c] ? value : bins->maxima[c];
+            }
         }
     }
-    return r->is_max ? max : sum / (r->counts[0] * r->counts[1]);
+}
+
+// Pools region `region` of the outputs.
+static void roi_region(const struct bins *bins, const struct roi *r, int64_t base,
+                       const struct msc_view *out, int64_t region) {
+    int64_t n_bins = out->dims[2] * out->dims[3];
+    bool has_samples = r->counts[0] > 0 && r->counts[1] > 0;
+    for (int64_t i = 0; i < n_bins; i++) {
+        if (has_samples) {
+            roi_bin(bins, r, base, i / out->dims[3], i % out->dims[3]);
+        }
+        for (int64_t c = 0; c < bins->channels; c++) {
+            double mean = has_samples ? bins->sums[c] / (r->counts[0] * r->counts[1]) : 0;
+            double value = has_samples && r->is_max ? bins->maxima[c] : mean;
+            msc_reference__set_double_at(out, (region * bins->channels + c) * n_bins + i, value);
+        }
+    }
 }
 
 static void place_roi(struct roi *r, const struct msc_view *rois, int64_t i,
@@ -273,25 +363,26 @@ enum msc_status msc_reference__roi_align(const struct msc_reference_call *call) 
     bool is_half =
         strcmp(msc_reference__get_text(call, "coordinate_transformation_mode"), "half_pixel") == 0;
     r.shift = is_half ? 0.5 : 0;
-    int64_t channels = out->dims[1], area = r.x->dims[2] * r.x->dims[3];
-    for (int64_t i = 0; i < out->dims[0]; i++) {
+    struct bins bins = {.channels = out->dims[1], .area = r.x->dims[2] * r.x->dims[3]};
+    enum msc_status status = MSC_OK;
+    bins.sums = msc_alloc_zero(2 * (size_t)bins.channels + 1, sizeof(bins.sums[0]));
+    MSC_TRY(MSC_ALLOCATED(bins.sums));
+    bins.maxima = bins.sums + bins.channels;
+    for (int64_t i = 0; status == MSC_OK && i < out->dims[0]; i++) {
         place_roi(&r, rois, i, out);
         int64_t batch = msc_reference__get_i64_at(&call->operands[2], i);
         if (batch < 0 || batch >= r.x->dims[0]) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "joint %s: region %lld has batch index %lld, which is out of range for "
-                            "%lld batches",
-                            call->joint->name, (long long)i, (long long)batch,
-                            (long long)r.x->dims[0]);
-        }
-        for (int64_t k = 0; k < channels * out->dims[2] * out->dims[3]; k++) {
-            int64_t column = k % out->dims[3], row = k / out->dims[3] % out->dims[2];
-            int64_t c = k / (out->dims[2] * out->dims[3]);
-            msc_reference__set_double_at(out, i * channels * out->dims[2] * out->dims[3] + k,
-                                         roi_bin(&r, (batch * channels + c) * area, row, column));
+            status = MSC_FAIL(
+                MSC_E_INVALID,
+                "joint %s: region %lld has batch index %lld, which is out of range for "
+                "%lld batches",
+                call->joint->name, (long long)i, (long long)batch, (long long)r.x->dims[0]);
+        } else {
+            roi_region(&bins, &r, batch * bins.channels * bins.area, out, i);
         }
     }
-    return MSC_OK;
+    msc_free(bins.sums);
+    return status;
 }
 
 // ---- MaxUnpool --------------------------------------------------------------------------------

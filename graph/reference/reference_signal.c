@@ -62,21 +62,89 @@ static void get_complex(double out[2], const struct line *l, int64_t i) {
     }
 }
 
-// Element k of a transform of length n, weighted by `window` (NULL: all 1).
-static void reference_signal_transform(double out[2], const struct line *l, int64_t k, int64_t n,
-                                       bool is_inverse, const struct msc_view *window) {
-    out[0] = out[1] = 0;
-    for (int64_t i = 0; i < n; i++) {
-        double x[2], angle = two_pi * (double)(i * k % n) / (double)n;
-        double weight = window ? msc_reference__get_double_at(window, i) : 1;
-        get_complex(x, l, i);
-        double c = cos(angle) * weight, s = (is_inverse ? sin(angle) : -sin(angle)) * weight;
-        out[0] += x[0] * c - x[1] * s;
-        out[1] += x[0] * s + x[1] * c;
+// A transform of n numbers: by halves while the length is even, then by its definition.
+struct transform {
+    int64_t n;
+    double *roots; // [n][2]: cos and sin of 2 pi k / n; the sine is negative unless inverse
+    double *in;    // [n][2]
+    double *out;   // [n][2]
+    bool is_inverse;
+};
+
+static void transform_finish(struct transform *t) {
+    msc_free(t->roots);
+}
+
+static enum msc_status transform_init(struct transform *t, int64_t n, bool is_inverse) {
+    size_t count = 2 * (size_t)(n > 0 ? n : 0);
+    *t = (struct transform){.n = n, .is_inverse = is_inverse};
+    t->roots = msc_alloc_zero(3 * count + 1, sizeof(double));
+    MSC_TRY(MSC_ALLOCATED(t->roots));
+    t->in = t->roots + count;
+    t->out = t->in + count;
+    for (int64_t k = 0; k < n; k++) {
+        double angle = two_pi * (double)k / (double)n;
+        t->roots[2 * k] = cos(angle);
+        t->roots[2 * k + 1] = is_inverse ? sin(angle) : -sin(angle);
     }
-    if (is_inverse) {
-        out[0] /= (double)n;
-        out[1] /= (double)n;
+    return MSC_OK;
+}
+
+// Transforms every `step`-th number of x, n numbers in total, to out[0 ... n - 1].
+static void transform_part(const struct transform *t, double *out, const double *x, int64_t n,
+                           int64_t step) {
+    if (n % 2 != 0) {
+        for (int64_t k = 0; k < n; k++) {
+            double real = 0, imaginary = 0;
+            for (int64_t i = 0; i < n; i++) {
+                const double *at = x + 2 * i * step, *root = t->roots + 2 * (i * k % n * step);
+                real += at[0] * root[0] - at[1] * root[1];
+                imaginary += at[0] * root[1] + at[1] * root[0];
+            }
+            out[2 * k] = real;
+            out[2 * k + 1] = imaginary;
+        }
+        return;
+    }
+    int64_t half = n / 2;
+    transform_part(t, out, x, half, 2 * step);
+    transform_part(t, out + n, x + 2 * step, half, 2 * step);
+    for (int64_t k = 0; k < half; k++) {
+        double *even = out + 2 * k, *odd = out + n + 2 * k;
+        const double *root = t->roots + 2 * k * step;
+        double real = odd[0] * root[0] - odd[1] * root[1];
+        double imaginary = odd[0] * root[1] + odd[1] * root[0];
+        odd[0] = even[0] - real;
+        odd[1] = even[1] - imaginary;
+        even[0] += real;
+        even[1] += imaginary;
+    }
+}
+
+// Transforms a line, weighted by `window` (NULL: all 1), to t->out.
+static void transform_line(const struct transform *t, const struct line *l,
+                           const struct msc_view *window) {
+    for (int64_t i = 0; i < t->n; i++) {
+        double weight = window ? msc_reference__get_double_at(window, i) : 1;
+        get_complex(t->in + 2 * i, l, i);
+        t->in[2 * i] *= weight;
+        t->in[2 * i + 1] *= weight;
+    }
+    if (t->n > 0) {
+        transform_part(t, t->out, t->in, t->n, 1);
+    }
+    for (int64_t i = 0; t->is_inverse && i < 2 * t->n; i++) {
+        t->out[i] /= (double)t->n;
+    }
+}
+
+// Stores real parts and, if `width` is 2, imaginary parts.
+static void store_bins(const struct transform *t, const struct msc_view *out, int64_t first,
+                       int64_t stride, int64_t n_bins, int width) {
+    for (int64_t k = 0; k < n_bins; k++) {
+        for (int part = 0; part < width; part++) {
+            msc_reference__set_double_at(out, first + k * stride + part, t->out[2 * k + part]);
+        }
     }
 }
 
@@ -100,21 +168,23 @@ enum msc_status msc_reference__dft(const struct msc_reference_call *call) {
     int64_t x_strides[MSC_MAX_DIMS], out_strides[MSC_MAX_DIMS];
     msc_reference__strides(x_strides, x->n_dims, x->dims);
     msc_reference__strides(out_strides, out->n_dims, out->dims);
+    struct transform t;
+    MSC_TRY(transform_init(&t, n, is_inverse));
     int64_t count = msc_view_n_elements(out) / width;
     for (int64_t i = 0; i < count; i++) {
-        double y[2];
         struct line l = {
             x, 0, x_strides[axis], x->dims[axis], x->dims[x->n_dims - 1] == 2, is_real ? n : 0};
+        if (width * i / out_strides[axis] % out->dims[axis] != 0) {
+            continue; // the transform of bin 0 gives all bins
+        }
         for (int d = 0; d < x->n_dims - 1; d++) {
             int64_t at = width * i / out_strides[d] % out->dims[d];
             l.first += d == axis ? 0 : at * x_strides[d];
         }
-        reference_signal_transform(y, &l, width * i / out_strides[axis] % out->dims[axis], n,
-                                   is_inverse, NULL);
-        for (int64_t k = 0; k < width; k++) {
-            msc_reference__set_double_at(out, width * i + k, y[k]);
-        }
+        transform_line(&t, &l, NULL);
+        store_bins(&t, out, width * i, out_strides[axis], out->dims[axis], (int)width);
     }
+    transform_finish(&t);
     return MSC_OK;
 }
 
@@ -129,15 +199,16 @@ enum msc_status msc_reference__stft(const struct msc_reference_call *call) {
     bool is_complex = x->n_dims == 3 && x->dims[2] == 2;
     int64_t width = is_complex ? 2 : 1, frames = out->dims[1], bins = out->dims[2];
     int64_t n = n_length == 1 ? length[0] : window ? window->dims[0] : (bins - 1) * 2;
-    for (int64_t i = 0; n_step == 1 && i < out->dims[0] * frames * bins; i++) {
-        int64_t batch = i / (frames * bins), frame = i / bins % frames;
-        int64_t first = (batch * x->dims[1] + frame * step[0]) * width;
-        struct line l = {x, first, width, n, is_complex, 0};
-        double y[2];
-        reference_signal_transform(y, &l, i % bins, n, false, window);
-        msc_reference__set_double_at(out, 2 * i, y[0]);
-        msc_reference__set_double_at(out, 2 * i + 1, y[1]);
+    struct transform t;
+    MSC_TRY(transform_init(&t, n, false));
+    for (int64_t i = 0; n_step == 1 && bins > 0 && i < out->dims[0] * frames; i++) {
+        int64_t batch = i / frames, frame = i % frames;
+        struct line l = {x, (batch * x->dims[1] + frame * step[0]) * width, width, n, is_complex,
+                         0};
+        transform_line(&t, &l, window);
+        store_bins(&t, out, 2 * i * bins, 2, bins, 2);
     }
+    transform_finish(&t);
     return MSC_OK;
 }
 

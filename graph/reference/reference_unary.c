@@ -63,9 +63,7 @@ MSC_SIMD static void run_float_formula(const struct unary *u, float out[], const
         }
         break;
     case MSC_OP_LOG:
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = msc_logf(x[i]);
-        }
+        msc_log_run(out, x, n);
         break;
     default:
         gelu_float(u, out, x, n);
@@ -303,6 +301,11 @@ enum msc_status msc_reference__unary(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
+static bool fits_f32(enum msc_dtype dtype) {
+    return dtype == MSC_DTYPE_F32 || dtype == MSC_DTYPE_F16 || dtype == MSC_DTYPE_BOOL ||
+           dtype == MSC_DTYPE_U8 || dtype == MSC_DTYPE_I8;
+}
+
 enum msc_status msc_reference__cast(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     const struct msc_view *y = &call->outputs[0];
@@ -314,9 +317,12 @@ enum msc_status msc_reference__cast(const struct msc_reference_call *call) {
     }
     MSC_TRY(msc_reference__check_u64(call));
     // Floats are converted through double, so that integer results are truncated from the exact
-    // value.
+    // value; between types whose numbers are all float32 numbers, float32 does.
     enum msc_reference_kind kind =
         msc_dtype_is_float(x->dtype) ? MSC_REFERENCE_DOUBLE : MSC_REFERENCE_INT;
+    if (fits_f32(x->dtype) && msc_dtype_is_float(y->dtype) && fits_f32(y->dtype)) {
+        kind = MSC_REFERENCE_F32;
+    }
     int64_t n = msc_view_n_elements(x);
     union msc_reference_chunk buffer;
     for (int64_t i = 0; i < n; i += MSC_REFERENCE_CHUNK) {

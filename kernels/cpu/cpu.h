@@ -17,7 +17,7 @@
 #include "kernels/lowering/lowering.h"
 
 // To be increased whenever a change to a kernel of the cpu backend changes a bit of some result.
-#define MSC_CPU_KERNELS_VERSION 1
+#define MSC_CPU_KERNELS_VERSION 2
 
 // The assumed size of a core's second-level cache. Steps are divided into chunks that fit it. It is
 // a constant, not the machine's cache size, because the division of a step may change bits of its
@@ -107,6 +107,7 @@ extern const struct msc_cpu_family msc_cpu_concat;
 extern const struct msc_cpu_family msc_cpu_split;
 extern const struct msc_cpu_family msc_cpu_slice;
 extern const struct msc_cpu_family msc_cpu_pad;
+extern const struct msc_cpu_family msc_cpu_recurrent; // steps of MSC_FAMILY_REFERENCE
 extern const struct msc_cpu_family msc_cpu_reference;
 
 // cpu_quant.c: converts activations that are integers with one scale and zero point. Writes, as

@@ -1,4 +1,5 @@
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_recurrent.h"
 
 #include "kernels/lowering/families.h"
 
@@ -27,5 +28,9 @@ static const struct msc_cpu_family *const families[MSC_FAMILY_COUNT] = {
 
 const struct msc_cpu_family *msc_cpu_family_of(const struct msc_graph *g,
                                                const struct msc_step *step) {
-    return families[msc_family_of_step(g, step)];
+    enum msc_family family = msc_family_of_step(g, step);
+    if (family == MSC_FAMILY_REFERENCE && msc_cpu_recurrent_accepts(g, step->joints[0].joint)) {
+        return &msc_cpu_recurrent;
+    }
+    return families[family];
 }

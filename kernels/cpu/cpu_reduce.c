@@ -4,6 +4,7 @@
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
+#include <string.h>
 
 // Dims of the input in memory order; adjacent dims are joined if both are kept or both reduced.
 // `out` strides are 0 for reduced dims.
@@ -107,7 +108,7 @@ static const struct {
 };
 
 // Sums whole vectors in four independent accumulators.
-MSC_SIMD static void sum_lanes(float lanes[LANES], const float x[], int64_t n) {
+MSC_INLINE void sum_lanes(float lanes[LANES], const float x[], int64_t n) {
     float more[3][LANES] = {{0}};
     int64_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
@@ -118,33 +119,100 @@ MSC_SIMD static void sum_lanes(float lanes[LANES], const float x[], int64_t n) {
             more[2][k] += x[i + 3 * LANES + k];
         }
     }
-    for (; i < n; i += LANES) {
-        for (int k = 0; k < LANES && i + k < n; k++) {
+    for (; i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++) {
             lanes[k] += x[i + k];
         }
+    }
+    for (int k = 0; k < LANES && i + k < n; k++) {
+        lanes[k] += x[i + k];
     }
     for (int k = 0; k < LANES; k++) {
         lanes[k] += more[0][k] + (more[1][k] + more[2][k]);
     }
 }
 
-// Reduces a row and combines the result with *out.
-static void reduce_row(enum msc_reduction_kind kind, float *out, const float x[], int64_t n) {
-    float lanes[LANES];
-    for (int k = 0; k < LANES; k++) {
-        lanes[k] = rows[kind].first;
+MSC_INLINE float combine(enum msc_reduction_kind kind, float a, float b) {
+    switch (kind) {
+    case MSC_REDUCTION_SUM:
+        return a + b;
+    case MSC_REDUCTION_MAX:
+        a = b > a ? b : a;
+        return b != b ? b : a;
+    default:
+        a = b < a ? b : a;
+        return b != b ? b : a;
     }
-    if (kind == MSC_REDUCTION_SUM) {
-        sum_lanes(lanes, x, n);
-    } else {
-        for (int64_t i = 0; i < n; i += LANES) {
-            rows[kind].run(lanes, x + i, n - i < LANES ? n - i : LANES);
+}
+
+// The lanes of a row's maximum or minimum.
+MSC_INLINE void select_lanes(enum msc_reduction_kind kind, float *restrict lanes,
+                             const float *restrict x, int64_t n) {
+    if (n < LANES) {
+        memcpy(lanes, x, (size_t)n * sizeof(lanes[0]));
+        return;
+    }
+    float wide[4 * LANES];
+    int64_t i = 0;
+    for (int k = 0; k < 4 * LANES && n >= 4 * LANES; k++) {
+        wide[k] = rows[kind].first;
+    }
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+#pragma omp simd
+        for (int k = 0; k < 4 * LANES; k++) {
+            wide[k] = combine(kind, wide[k], x[i + k]);
         }
     }
-    for (int half = LANES / 2; half > 0; half /= 2) {
-        rows[kind].run(lanes, lanes + half, half);
+    for (; i < n; i += LANES) {
+        const float *next = x + (i + LANES <= n ? i : n - LANES); // may overlap the lanes before
+#pragma omp simd
+        for (int k = 0; k < LANES; k++) {
+            lanes[k] = combine(kind, lanes[k], next[k]);
+        }
     }
-    rows[kind].run(out, lanes, 1);
+    for (int k = 0; k < 4 * LANES && n >= 4 * LANES; k++) {
+        lanes[k % LANES] = combine(kind, lanes[k % LANES], wide[k]);
+    }
+}
+
+// Reduces n_rows rows of n elements; row i is combined with out[i * step]. The kind is a
+// compile-time constant.
+MSC_INLINE void reduce_each(enum msc_reduction_kind kind, float *out, int64_t step, const float x[],
+                            int64_t n_rows, int64_t n) {
+    for (int64_t r = 0; r < n_rows; r++) {
+        const float *row = x + r * n;
+        float lanes[LANES];
+        for (int k = 0; k < LANES; k++) {
+            lanes[k] = rows[kind].first;
+        }
+        if (kind == MSC_REDUCTION_SUM) {
+            sum_lanes(lanes, row, n);
+        } else {
+            select_lanes(kind, lanes, row, n);
+        }
+        for (int half = LANES / 2; half > 0; half /= 2) {
+#pragma omp simd
+            for (int k = 0; k < half; k++) {
+                lanes[k] = combine(kind, lanes[k], lanes[k + half]);
+            }
+        }
+        out[r * step] = combine(kind, out[r * step], lanes[0]);
+    }
+}
+
+MSC_SIMD static void reduce_rows(enum msc_reduction_kind kind, float *out, int64_t step,
+                                 const float x[], int64_t n_rows, int64_t n) {
+    switch (kind) {
+    case MSC_REDUCTION_SUM:
+        reduce_each(MSC_REDUCTION_SUM, out, step, x, n_rows, n);
+        break;
+    case MSC_REDUCTION_MAX:
+        reduce_each(MSC_REDUCTION_MAX, out, step, x, n_rows, n);
+        break;
+    case MSC_REDUCTION_MIN:
+        reduce_each(MSC_REDUCTION_MIN, out, step, x, n_rows, n);
+        break;
+    }
 }
 
 static enum msc_status cpu_reduce_run(void *kernel, struct msc_cpu_backend *b,
@@ -155,19 +223,24 @@ static enum msc_status cpu_reduce_run(void *kernel, struct msc_cpu_backend *b,
     const float *x = call->inputs[0].data;
     float *out = call->outputs[0].data;
     int last = k->n_dims - 1;
+    // Rows that are reduced are taken together with the dim before them.
+    bool has_rows = k->out[last] == 0;
+    int64_t n_rows = has_rows && last > 0 ? k->dims[last - 1] : 1;
+    int outer = has_rows && last > 0 ? last - 1 : last;
     int64_t index[MSC_MAX_DIMS] = {0};
     int64_t to = 0;
     for (int64_t i = 0; i < k->n_out; i++) {
         out[i] = rows[k->kind].first;
     }
     for (int d = 0; d >= 0;) {
-        if (k->out[last] == 0) {
-            reduce_row(k->kind, out + to, x, k->dims[last]);
+        if (has_rows) {
+            reduce_rows(k->kind, out + to, outer < last ? k->out[outer] : 0, x, n_rows,
+                        k->dims[last]);
         } else {
             rows[k->kind].run(out + to, x, k->dims[last]);
         }
-        x += k->dims[last];
-        for (d = last - 1; d >= 0; d--) {
+        x += n_rows * k->dims[last];
+        for (d = outer - 1; d >= 0; d--) {
             to += k->out[d];
             if (++index[d] < k->dims[d]) {
                 break;

@@ -12,6 +12,8 @@ struct kernel {
     int64_t in_rows, in_cols, out_rows, out_cols;
     struct msc_resize_taps *taps;
     const struct msc_resize_taps *by_axis[MSC_MAX_DIMS];
+    int32_t *columns;    // [out_cols] if every column is a copy of this input column
+    bool is_doubled;     // out_cols is 2 * in_cols, and column i is a copy of column i / 2
     int64_t slots;       // resized rows kept at a time: as many as an output row needs
     bool copies;         // every output element is a copy of an input element
     bool blends_columns; // every output column blends two input columns
@@ -43,6 +45,7 @@ static void cpu_resize_release(void *kernel) {
     struct kernel *k = kernel;
     if (k) {
         msc_free(k->taps);
+        msc_free(k->columns);
         msc_free(k);
     }
 }
@@ -61,8 +64,10 @@ static enum msc_status cpu_resize_prepare(void **out, struct msc_cpu_backend *b,
         cpu_resize_release(k);
         return status;
     }
-    k->batch = x->dims[0];
-    k->channels = x->dims[1];
+    // In NCHW, each channel is an image of its own.
+    bool is_last = plan->values[step->outputs[0]].layout == MSC_LAYOUT_NHWC;
+    k->batch = is_last ? x->dims[0] : x->dims[0] * x->dims[1];
+    k->channels = is_last ? x->dims[1] : 1;
     k->in_rows = x->dims[2];
     k->in_cols = x->dims[3];
     k->out_rows = y->dims[2];
@@ -75,6 +80,16 @@ static enum msc_status cpu_resize_prepare(void **out, struct msc_cpu_backend *b,
     for (int64_t i = 0; i < k->out_cols; i++) {
         k->copies = k->copies && k->by_axis[3][i].n == 1;
         k->blends_columns = k->blends_columns && k->by_axis[3][i].n == 2;
+    }
+    k->columns = msc_alloc((size_t)k->out_cols * sizeof(k->columns[0]));
+    if (!k->columns) {
+        cpu_resize_release(k);
+        return MSC_ALLOCATED(NULL);
+    }
+    k->is_doubled = k->out_cols == 2 * k->in_cols;
+    for (int64_t i = 0; i < k->out_cols; i++) {
+        k->columns[i] = (int32_t)k->by_axis[3][i].at[0];
+        k->is_doubled = k->is_doubled && k->columns[i] == i / 2;
     }
     *out = k;
     return MSC_OK;
@@ -186,6 +201,20 @@ static void make_row(const struct kernel *k, float out[], const float image[], s
     }
 }
 
+// Copies a row of positions; the size of a position is a compile-time constant.
+MSC_INLINE void copy_row(const struct kernel *k, char *to, const char *row, size_t position) {
+    for (int64_t x = 0; x < k->out_cols; x++) {
+        memcpy(to + (size_t)x * position, row + (size_t)k->columns[x] * position, position);
+    }
+}
+
+// out = {x[0], x[0], x[1], x[1], ...}, the most common resize.
+MSC_SIMD static void double_row(uint64_t *restrict out, const uint32_t *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (uint64_t)x[i] << 32 | x[i];
+    }
+}
+
 // Copies elements of any size from their nearest neighbours.
 static void copy_image(const struct kernel *k, char *out, const char *image, size_t bytes) {
     size_t position = (size_t)k->channels * bytes, row = position * (size_t)k->out_cols;
@@ -196,10 +225,13 @@ static void copy_image(const struct kernel *k, char *out, const char *image, siz
             memcpy(to, to - row, row);
             continue;
         }
-        for (int64_t x = 0; x < k->out_cols; x++) {
-            memcpy(to + (size_t)x * position,
-                   image + (size_t)(from * k->in_cols + k->by_axis[3][x].at[0]) * position,
-                   position);
+        const char *in = image + (size_t)(from * k->in_cols) * position;
+        if (position == sizeof(float) && k->is_doubled && (uintptr_t)to % sizeof(uint64_t) == 0) {
+            double_row((uint64_t *)(void *)to, (const uint32_t *)(const void *)in, k->in_cols);
+        } else if (position == sizeof(float)) {
+            copy_row(k, to, in, sizeof(float));
+        } else {
+            copy_row(k, to, in, position);
         }
     }
 }

@@ -61,9 +61,7 @@ MSC_SIMD static void run_each(enum msc_ewise_op op, float *out, const float *con
 
 static void run_power(float *out, const float *const x[], const float p[2], int64_t n) {
     (void)p;
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = msc_powf(x[0][i], x[1][i]);
-    }
+    msc_pow_run(out, x[0], x[1], n);
 }
 
 MSC_SIMD static void run_finish_f32(float *out, const float *const x[], const float p[2],
@@ -111,9 +109,7 @@ static void run_exp(float *out, const float *const x[], const float p[2], int64_
 
 static void run_log(float *out, const float *const x[], const float p[2], int64_t n) {
     (void)p;
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = msc_logf(x[0][i]);
-    }
+    msc_log_run(out, x[0], n);
 }
 
 static void run_copy(float *out, const float *const x[], const float p[2], int64_t n) {

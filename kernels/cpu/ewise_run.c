@@ -52,6 +52,14 @@ MSC_INLINE void broadcast_row(char *out, const char *in, int64_t n, int64_t stri
         memcpy(out, in, (size_t)n * bytes);
         return;
     }
+    if (stride == 0) { // the element in a variable: the compiler then sees that it stays the same
+        uint32_t element = 0;
+        memcpy(&element, in, bytes);
+        for (int64_t i = 0; i < n; i++) {
+            memcpy(out + (size_t)i * bytes, &element, bytes);
+        }
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         memcpy(out + (size_t)i * bytes, in + i * stride * (int64_t)bytes, bytes);
     }

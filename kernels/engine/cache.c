@@ -69,7 +69,7 @@ static void free_entry(struct msc_cache *cache, struct msc_entry *entry) {
     }
     *at = entry->next;
     cache->n_entries--;
-    for (int32_t i = 0; i < entry->n_outputs; i++) {
+    for (int32_t i = 0; i < entry->n_outputs && !entry->is_borrowed; i++) {
         msc_pool_give(&cache->pool, entry->outputs[i].data, entry->outputs[i].n_bytes);
     }
     if (entry->weights) {
@@ -146,12 +146,26 @@ static void *cache_take_memory(struct msc_cache *cache, size_t n_bytes) {
     return memory ? memory : msc_pool_take(&cache->pool, n_bytes, true);
 }
 
+static enum msc_status insert_entry(struct msc_entry **out, struct msc_cache *cache,
+                                    struct msc_entry *e) {
+    e->pins = 1;
+    if (cache->n_entries >= cache->n_buckets) {
+        grow_buckets(cache);
+    }
+    struct msc_entry **bucket = bucket_of(cache, e->key);
+    e->next = *bucket;
+    *bucket = e;
+    cache->n_entries++;
+    count_pinned(cache, entry_bytes(e));
+    *out = e;
+    return MSC_OK;
+}
+
 enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, struct msc_hash key,
                               int32_t n_outputs, const size_t n_bytes[]) {
     struct msc_entry *e = msc_alloc_zero(1, sizeof(*e) + (size_t)n_outputs * sizeof(e->outputs[0]));
     MSC_TRY(MSC_ALLOCATED(e));
     e->key = key;
-    e->pins = 1;
     e->n_outputs = n_outputs;
     for (int32_t i = 0; i < n_outputs; i++) {
         e->outputs[i].n_bytes = n_bytes[i];
@@ -165,16 +179,18 @@ enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, s
                             n_bytes[i]);
         }
     }
-    if (cache->n_entries >= cache->n_buckets) {
-        grow_buckets(cache);
-    }
-    struct msc_entry **bucket = bucket_of(cache, key);
-    e->next = *bucket;
-    *bucket = e;
-    cache->n_entries++;
-    count_pinned(cache, entry_bytes(e));
-    *out = e;
-    return MSC_OK;
+    return insert_entry(out, cache, e);
+}
+
+enum msc_status msc_cache_add_borrowed(struct msc_entry **out, struct msc_cache *cache,
+                                       struct msc_hash key, void *data) {
+    struct msc_entry *e = msc_alloc_zero(1, sizeof(*e) + sizeof(e->outputs[0]));
+    MSC_TRY(MSC_ALLOCATED(e));
+    e->key = key;
+    e->n_outputs = 1;
+    e->outputs[0].data = data;
+    e->is_borrowed = true;
+    return insert_entry(out, cache, e);
 }
 
 void msc_cache_pin(struct msc_entry *entry, int32_t pins) {

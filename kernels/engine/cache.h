@@ -15,6 +15,7 @@ struct msc_entry {
     struct msc_hash key;
     int32_t pins;
     bool was_found;                  // found again: evicted after entries not found again
+    bool is_borrowed;                // the memory of the output belongs to somebody else
     bool is_brief;                   // freed when its last pin is dropped, unless found again
     uint64_t last_use;               // time of the last use, counted in trials
     struct msc_entry *newer, *older; // neighbours in the list of unpinned entries
@@ -53,6 +54,9 @@ struct msc_entry *msc_cache_find(struct msc_cache *cache, struct msc_hash key);
 // if that is not enough, exceeds the limit. MSC_E_NOMEM: the backend has no memory left.
 enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, struct msc_hash key,
                               int32_t n_outputs, const size_t n_bytes[]);
+// Like msc_cache_add, with one output whose memory the caller owns. It counts as no bytes.
+enum msc_status msc_cache_add_borrowed(struct msc_entry **out, struct msc_cache *cache,
+                                       struct msc_hash key, void *data);
 void msc_cache_pin(struct msc_entry *entry, int32_t pins);
 void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry);
 // Is there still memory for entries that may never be found again?

@@ -117,6 +117,9 @@ static enum msc_status upload_input(struct msc_schedule *s, const struct msc_nod
     struct msc_backend *b = s->options.backend;
     size_t input = (size_t)msc_schedule__expr(s, node)->index;
     const struct msc_array *a = msc_dataset_batch(s->options.dataset, (size_t)node->batch, input);
+    if (node->entry->is_borrowed) {
+        return MSC_OK;
+    }
     return b->def->upload(b, node->entry->outputs[0].data, msc_array_data(a), msc_array_n_bytes(a));
 }
 

@@ -27,6 +27,16 @@ static size_t output_bytes(const struct msc_schedule *s, const struct msc_node *
         msc_dataset_batch(s->options.dataset, (size_t)node->batch, (size_t)expr->index));
 }
 
+// The samples of an input node, if steps can read them where they are: the backend uses host
+// memory, and they are aligned to 64 bytes like the memory of values. Otherwise NULL.
+static void *samples_in_place(const struct msc_schedule *s, const struct msc_node *node) {
+    const struct msc_array *samples = msc_dataset_batch(s->options.dataset, (size_t)node->batch,
+                                                        (size_t)msc_schedule__expr(s, node)->index);
+    void *data = (void *)(uintptr_t)msc_array_data(samples);
+    bool is_aligned = (uintptr_t)data % 64 == 0;
+    return s->options.backend->def->memory_is_host && is_aligned ? data : NULL;
+}
+
 static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *node) {
     const struct msc_expr *expr = msc_schedule__expr(s, node);
     struct msc_hash key = msc_schedule__key(expr, node->batch);
@@ -35,6 +45,10 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
     int32_t n = 1;
     if (expr->kind == MSC_EXPR_WEIGHTS) { // the backend allocates packed weights
         return msc_cache_add(&node->entry, s->options.cache, key, 0, NULL);
+    }
+    void *samples = expr->kind == MSC_EXPR_INPUT ? samples_in_place(s, node) : NULL;
+    if (samples) {
+        return msc_cache_add_borrowed(&node->entry, s->options.cache, key, samples);
     }
     if (expr->kind == MSC_EXPR_STEP) {
         n = s->plans[node->plan].plan->steps[expr->index].n_outputs;

@@ -64,7 +64,9 @@ static bool family_conv_is_pointwise(const struct msc_gemm_desc *d) {
 bool msc_gemm_describe_window(struct msc_gemm_spec *out, const struct msc_joint *joint,
                               const struct msc_tensor *x, const struct msc_tensor *w,
                               const struct msc_tensor *y) {
-    bool is_transposed = joint->op == MSC_OP_CONV2D_TRANSPOSE;
+    bool is_transposed = joint->op == MSC_OP_CONV1D_TRANSPOSE ||
+                         joint->op == MSC_OP_CONV2D_TRANSPOSE ||
+                         joint->op == MSC_OP_CONV3D_TRANSPOSE;
     int64_t groups;
     if (x->n_dims < 3 || x->n_dims > 5 || w->n_dims != x->n_dims ||
         !has_known_layouts(joint, x->n_dims - 2, is_transposed) ||

@@ -1,4 +1,4 @@
-// Resizing rows and columns in NHWC.
+// Resizing rows and columns in NHWC; copies of nearest elements also in NCHW.
 #include "kernels/lowering/families_internal.h"
 
 #include <string.h>
@@ -25,6 +25,13 @@ static bool family_resize_accepts(const struct msc_graph *g, const struct msc_jo
 
 static void family_resize_layouts(const struct msc_graph *g, const struct msc_step *step,
                                   const enum msc_layout coming[], struct msc_step_layouts *out) {
+    const struct msc_joint *joint = step->joints[0].joint;
+    const char *method = msc_joint_attr(joint, "method");
+    bool is_nearest = method && strcmp(method, "nearest_neighbor") == 0;
+    if (is_nearest && coming[step->joints[0].operands[0].index] == MSC_LAYOUT_NCHW) {
+        msc_lowering_keep_layout(g, step, coming, out);
+        return;
+    }
     msc_lowering_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
     out->outputs = MSC_LAYOUT_NHWC;
 }

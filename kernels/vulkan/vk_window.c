@@ -168,13 +168,14 @@ static enum msc_status resize_init(struct kernel *k, struct msc_vk_backend *b,
     const struct msc_joint *joint = step->joints[0].joint;
     const char *layout = msc_joint_attr(joint, "layout");
     struct taps *taps = NULL;
-    if (x->n_dims != 4 || !is_last(x) || !is_last(y) || x->dims[0] != y->dims[0] ||
+    if (x->n_dims != 4 || x->layout != y->layout || x->dims[0] != y->dims[0] ||
         x->dims[1] != y->dims[1] || !layout || strcmp(layout, "NCHW") != 0) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it", joint->name);
     }
     MSC_TRY(find_taps(&taps, plan, step));
-    const uint32_t numbers[5] = {(uint32_t)x->dims[1], (uint32_t)x->dims[2], (uint32_t)x->dims[3],
-                                 (uint32_t)y->dims[2], (uint32_t)y->dims[3]};
+    // In NCHW, each channel is an image of its own.
+    const uint32_t numbers[5] = {is_last(x) ? (uint32_t)x->dims[1] : 1, (uint32_t)x->dims[2],
+                                 (uint32_t)x->dims[3], (uint32_t)y->dims[2], (uint32_t)y->dims[3]};
     memcpy(k->numbers, numbers, sizeof(numbers));
     k->n_numbers = 5;
     k->turns = 4 * (4 + 1);

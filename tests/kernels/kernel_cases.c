@@ -17,6 +17,7 @@ const struct kernel_case kernel_cases[] = {
 #define CASE(op, attributes, operands, bound, readers)                                             \
     NAMED("", op, attributes, operands, bound, readers)
 #include "tests/kernels/kernel_cases.def"
+#include "tests/kernels/ops_cases.def"
 #undef CASE
 #undef NAMED
 };
@@ -146,6 +147,8 @@ enum msc_status kernel_add_joint(int32_t *joint, struct msc_graph *g, enum msc_o
                                   .attrs = attrs.rows};
     if (op == MSC_OP_SPLIT || op == MSC_OP_DYNAMIC_QUANTIZE) {
         spec.n_outputs = 3;
+    } else if (op == MSC_OP_TOPK) {
+        spec.n_outputs = 2;
     }
     return msc_graph_add_joint(joint, g, &spec);
 }
@@ -165,20 +168,27 @@ static enum msc_status make_array(struct msc_array **out, const struct kernel_bu
     return MSC_OK;
 }
 
-static enum msc_status add_weight(int32_t *tensor, const struct kernel_builder *b,
-                                  const struct kernel_operand *o) {
-    struct msc_array *floats, *data;
-    char name[24];
+// Like make_array, in the operand's type.
+static enum msc_status make_typed_array(struct msc_array **out, const struct kernel_builder *b,
+                                        const struct kernel_operand *o) {
+    struct msc_array *floats;
     MSC_TRY(make_array(&floats, b, o));
     float *x = msc_array_data(floats);
     for (int64_t i = 0; o->dtype != MSC_DTYPE_F32 && i < msc_array_n_elements(floats); i++) {
         x[i] = msc_dtype_is_float(o->dtype) ? x[i] : rintf(x[i]);
     }
-    enum msc_status status = msc_array_convert(&data, floats, o->dtype);
+    enum msc_status status = msc_array_convert(out, floats, o->dtype);
     msc_array_release(floats);
-    MSC_TRY(status);
+    return status;
+}
+
+static enum msc_status add_weight(int32_t *tensor, const struct kernel_builder *b,
+                                  const struct kernel_operand *o) {
+    struct msc_array *data;
+    char name[24];
+    MSC_TRY(make_typed_array(&data, b, o));
     snprintf(name, sizeof(name), "w%d", (int)msc_graph_n_tensors(b->graph));
-    status = msc_graph_add_weight(tensor, b->graph, name, NULL, o->layout, data);
+    enum msc_status status = msc_graph_add_weight(tensor, b->graph, name, NULL, o->layout, data);
     msc_array_release(data);
     return status;
 }
@@ -196,13 +206,13 @@ static enum msc_status add_constant(int32_t *x, const struct kernel_builder *b,
 static enum msc_status add_input(int32_t *x, struct kernel_builder *b,
                                  const struct kernel_operand *o) {
     char name[16], attribute[32];
+    enum msc_dtype dtype = b->is_typed ? o->dtype : MSC_DTYPE_F32;
     struct msc_array *data;
     snprintf(name, sizeof(name), "x%d", b->n_inputs);
-    MSC_TRY(
-        msc_graph_add_input(x, b->graph, name, name, MSC_DTYPE_F32, o->layout, o->n_dims, o->dims));
-    MSC_TRY(make_array(&data, b, o));
+    MSC_TRY(msc_graph_add_input(x, b->graph, name, name, dtype, o->layout, o->n_dims, o->dims));
+    MSC_TRY(b->is_typed ? make_typed_array(&data, b, o) : make_array(&data, b, o));
     b->inputs[b->n_inputs++] = data;
-    if (o->dtype != MSC_DTYPE_F32) {
+    if (o->dtype != dtype) {
         if (!msc_dtype_is_float(o->dtype)) {
             MSC_TRY(add_unary(x, b->graph, MSC_OP_ROUND, ""));
         }

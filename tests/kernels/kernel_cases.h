@@ -1,4 +1,4 @@
-// The table of kernel cases (kernel_cases.def), and graphs built from its rows.
+// The table of kernel cases (kernel_cases.def and ops_cases.def), and graphs built from its rows.
 //
 //     const struct kernel_case *k = NULL;
 //     while ((k = kernel_case_next(k, "softmax"))) {
@@ -67,7 +67,8 @@ struct kernel_builder {
     bool is_last;      // all computed inputs with 4 dims have channels-last layout
     bool is_constant;  // all inputs except the first are constants
     bool has_no_pools; // the word `last` of a row has no effect
-    // Elements of the graph's inputs, always float32; the caller releases them.
+    bool is_typed;     // inputs have the operands' types, instead of float32 and a cast
+    // Elements of the graph's inputs, float32 unless is_typed; the caller releases them.
     struct msc_array *inputs[KERNEL_MAX_OPERANDS];
     int n_inputs;
 };

@@ -1,17 +1,23 @@
-// Writes rows of the table of kernel cases for ONNX Runtime, for tests/long/check_kernels.py.
+// Writes rows of the table of kernel cases for ONNX Runtime, for tests/long/check_kernels.py and
+// bench/ops.py.
 //
-//     kernel_tool FOLDER           writes all rows without the reader `not_ort`
-//     kernel_tool FOLDER --time N  writes row N and measures it on one thread
+//     kernel_tool FOLDER                    writes all rows without the reader `not_ort`
+//     kernel_tool FOLDER --row N            writes row N
+//     kernel_tool --list                    writes nothing
+//     kernel_tool --time MODEL.onnx [X.npy ...]
+//                                           measures a model with these inputs on one thread
 //
-// For each row, FOLDER/N.onnx is the model, FOLDER/N.x0.npy, ... are its random inputs, and
-// FOLDER/N.y0.npy, ... are the outputs of the backend `cpu`. Each row prints a JSON line: "row",
-// "name", "op", "attributes", "operands", "bound", "is_measured" and, if measured, "us", the median
-// processor time of a run.
+// A row becomes FOLDER/N.onnx; its random inputs FOLDER/N.x0.npy, ...; and FOLDER/N.y0.npy, ...,
+// the outputs of the backend `cpu`. Each row prints a JSON line: "row", "name", "op",
+// "attributes", "operands", "bound" and "is_measured". A measured model prints the median
+// processor time of a run in microseconds; it is imported like any model, so joints may be fused.
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "data/npy.h"
+#include "graph/onnx/load.h"
 #include "graph/onnx/onnx.h"
 #include "kernels/engine/backends.h"
 #include "kernels/engine/evaluator.h"
@@ -23,7 +29,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_OUTPUTS = 3, MAX_RUNS = 1000 };
+enum { MAX_OUTPUTS = 3, MIN_RUNS = 5, MAX_RUNS = 1000 };
 
 struct run {
     const struct kernel_case *row;
@@ -34,7 +40,6 @@ struct run {
     size_t n_outputs;
     struct msc_dataset *data;
     struct msc_evaluator *ev;
-    double us; // 0: not measured
 };
 
 // Writes the path "FOLDER/N.SUFFIX".
@@ -84,6 +89,7 @@ static enum msc_status build(struct run *r) {
     r->builder.fill = fill;
     r->builder.payload = r;
     r->builder.has_no_pools = true;
+    r->builder.is_typed = kernel_case_has_reader(r->row, "ops");
     MSC_TRY(kernel_case_build(&id, &r->builder, r->row));
     const struct msc_joint *joint = msc_graph_joint(g, id);
     MSC_TRY(msc_graph_set_outputs(g, joint->n_outputs, joint->outputs));
@@ -92,23 +98,22 @@ static enum msc_status build(struct run *r) {
     return msc_onnx_save(g, path, NULL);
 }
 
+// Makes the evaluator of r->builder's graph and inputs.
 static enum msc_status prepare(struct run *r, struct msc_backend *backend) {
     struct msc_input_spec specs[KERNEL_MAX_OPERANDS] = {{0}};
     struct msc_evaluator_options options = MSC_EVALUATOR_OPTIONS_INIT;
-    MSC_TRY(build(r));
     struct msc_graph *g = r->builder.graph;
     for (int i = 0; i < r->builder.n_inputs; i++) {
         const struct msc_array *x = r->builder.inputs[i];
         specs[i].name = msc_graph_tensor(g, msc_graph_input(g, i))->alias;
-        specs[i].dtype = MSC_DTYPE_F32;
+        specs[i].dtype = msc_array_dtype(x);
         specs[i].n_dims = msc_array_n_dims(x);
         memcpy(specs[i].dims, msc_array_dims(x), (size_t)specs[i].n_dims * sizeof(int64_t));
-        MSC_TRY(save_array(r, 'x', i, x));
     }
     MSC_TRY(msc_dataset_create_whole(&r->data, specs,
                                      (const struct msc_array *const *)r->builder.inputs,
                                      (size_t)r->builder.n_inputs));
-    for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
+    for (int32_t i = 0; i < msc_graph_n_outputs(g) && i < MAX_OUTPUTS; i++) {
         r->outputs[r->n_outputs++] = msc_graph_output(g, i);
     }
     options.backend = backend;
@@ -116,9 +121,13 @@ static enum msc_status prepare(struct run *r, struct msc_backend *backend) {
 }
 
 static enum msc_status evaluate(struct run *r, const struct msc_sink *sink, unsigned flags) {
-    static const struct msc_edit *const no_edits[KERNEL_MAX_OPERANDS + MAX_OUTPUTS];
+    size_t n_slots = (size_t)msc_evaluator_sites(r->ev)->n_slots + 1;
+    const struct msc_edit **no_edits = msc_alloc_zero(n_slots, sizeof(no_edits[0]));
+    MSC_TRY(MSC_ALLOCATED(no_edits));
     struct msc_eval_trial trial = {.edits = no_edits};
-    MSC_TRY(msc_evaluator_run(r->ev, &trial, 1, sink, flags));
+    enum msc_status status = msc_evaluator_run(r->ev, &trial, 1, sink, flags);
+    msc_free(no_edits);
+    MSC_TRY(status);
     return trial.status == MSC_OK ? MSC_OK : msc_status_restore(trial.status, trial.message);
 }
 
@@ -143,20 +152,25 @@ static double process_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// Measures the median time of a run, over a fifth of a second or MAX_RUNS runs.
-static enum msc_status measure(struct run *r) {
+// The median over runs that take a tenth of a second in total, within MIN_RUNS ... MAX_RUNS.
+static enum msc_status measure(double *out, struct run *r) {
     static double us[MAX_RUNS];
     const struct msc_sink sink = {.batch = ignore_outputs};
-    double end = process_seconds() + 0.2;
+    MSC_TRY(evaluate(r, &sink, MSC_EVAL_FRESH)); // packs weights
+    double end = process_seconds() + 0.1;
     int n = 0;
-    while (n < MAX_RUNS && (n == 0 || process_seconds() < end)) {
+    while (n < MAX_RUNS && (n < MIN_RUNS || process_seconds() < end)) {
         double start = process_seconds();
         MSC_TRY(evaluate(r, &sink, MSC_EVAL_FRESH));
         us[n++] = (process_seconds() - start) * 1e6;
     }
     qsort(us, (size_t)n, sizeof(us[0]), compare_doubles);
-    r->us = us[n / 2];
+    *out = us[n / 2];
     return MSC_OK;
+}
+
+static bool is_measured(const struct kernel_case *k) {
+    return kernel_case_has_reader(k, "bench") || kernel_case_has_reader(k, "ops");
 }
 
 static enum msc_status add_members(cJSON *line, const struct run *r) {
@@ -167,8 +181,7 @@ static enum msc_status add_members(cJSON *line, const struct run *r) {
     MSC_TRY(msc_json_add_text(line, "attributes", k->attributes));
     MSC_TRY(msc_json_add_text(line, "operands", k->operands));
     MSC_TRY(msc_json_add_number(line, "bound", k->bound));
-    MSC_TRY(msc_json_add_bool(line, "is_measured", kernel_case_has_reader(k, "bench")));
-    return r->us > 0 ? msc_json_add_number(line, "us", r->us) : MSC_OK;
+    return msc_json_add_bool(line, "is_measured", is_measured(k));
 }
 
 static enum msc_status print_line(const struct run *r) {
@@ -187,32 +200,65 @@ static enum msc_status print_line(const struct run *r) {
     return status;
 }
 
+static void run_finish(struct run *r) {
+    msc_evaluator_destroy(r->ev);
+    msc_dataset_destroy(r->data);
+    for (int i = 0; i < r->builder.n_inputs; i++) {
+        msc_array_release(r->builder.inputs[i]);
+    }
+    msc_graph_destroy(r->builder.graph);
+}
+
 static enum msc_status run_row(const struct kernel_case *row, const char *folder,
-                               struct msc_backend *backend, bool is_timed) {
+                               struct msc_backend *backend) {
     struct run r = {.row = row, .folder = folder};
     const struct msc_sink sink = {.batch = save_outputs, .payload = &r};
     enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(build(&r));
+    for (int i = 0; i < r.builder.n_inputs; i++) {
+        MSC_TRY_OUT(save_array(&r, 'x', i, r.builder.inputs[i]));
+    }
     MSC_TRY_OUT(prepare(&r, backend));
     MSC_TRY_OUT(evaluate(&r, &sink, 0));
-    if (is_timed) {
-        MSC_TRY_OUT(measure(&r));
-    }
     MSC_TRY_OUT(print_line(&r));
 out:
-    msc_evaluator_destroy(r.ev);
-    msc_dataset_destroy(r.data);
-    for (int i = 0; i < r.builder.n_inputs; i++) {
-        msc_array_release(r.builder.inputs[i]);
-    }
-    msc_graph_destroy(r.builder.graph);
+    run_finish(&r);
     return status == MSC_OK ? MSC_OK
                             : msc_status_prefix(status, "row %zu, %s", (size_t)(row - kernel_cases),
                                                 row->operands);
 }
 
-static enum msc_status run_rows(const char *folder, const char *only) {
-    struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
-    struct msc_backend *backend;
+static enum msc_status time_model(struct msc_backend *backend, const char *path,
+                                  char *const inputs[], int n_inputs) {
+    struct run r = {0};
+    double us = 0;
+    enum msc_status status = MSC_OK;
+    MSC_TRY(msc_graph_load(&r.builder.graph, path));
+    if (n_inputs != msc_graph_n_inputs(r.builder.graph) || n_inputs > KERNEL_MAX_OPERANDS) {
+        status = MSC_FAIL(MSC_E_INVALID, "%s: %d inputs are given, expected %d (at most %d)", path,
+                          n_inputs, (int)msc_graph_n_inputs(r.builder.graph), KERNEL_MAX_OPERANDS);
+    }
+    for (int i = 0; status == MSC_OK && i < n_inputs; i++) {
+        status = msc_npy_load(&r.builder.inputs[i], inputs[i]);
+        r.builder.n_inputs += status == MSC_OK;
+    }
+    MSC_TRY_OUT(status);
+    MSC_TRY_OUT(prepare(&r, backend));
+    MSC_TRY_OUT(measure(&us, &r));
+    printf("%.3f\n", us);
+out:
+    run_finish(&r);
+    return status;
+}
+
+static enum msc_status list_rows(void) {
+    for (size_t i = 0; i < kernel_n_cases; i++) {
+        MSC_TRY(print_line(&(struct run){.row = &kernel_cases[i]}));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status run_rows(struct msc_backend *backend, const char *folder, const char *only) {
     size_t chosen = only ? strtoul(only, NULL, 10) : 0;
     enum msc_status status = MSC_OK;
     if (chosen >= kernel_n_cases) {
@@ -220,27 +266,41 @@ static enum msc_status run_rows(const char *folder, const char *only) {
                         kernel_n_cases);
     }
     MSC_TRY(msc_file_make_folders(folder));
-    MSC_TRY(msc_backend_open(&backend, "cpu", &options));
     if (only) {
-        status = run_row(&kernel_cases[chosen], folder, backend, true);
+        return run_row(&kernel_cases[chosen], folder, backend);
     }
-    for (size_t i = 0; !only && status == MSC_OK && i < kernel_n_cases; i++) {
+    for (size_t i = 0; status == MSC_OK && i < kernel_n_cases; i++) {
         if (!kernel_case_has_reader(&kernel_cases[i], "not_ort")) {
-            status = run_row(&kernel_cases[i], folder, backend, false);
+            status = run_row(&kernel_cases[i], folder, backend);
         }
     }
-    msc_backend_close(backend);
     return status;
 }
 
+static enum msc_status run_command(struct msc_backend *backend, int n, char *const words[]) {
+    if (n >= 2 && strcmp(words[0], "--time") == 0) {
+        return time_model(backend, words[1], words + 2, n - 2);
+    }
+    if (n == 1 && strcmp(words[0], "--list") == 0) {
+        return list_rows();
+    }
+    if (n == 1 || (n == 3 && strcmp(words[1], "--row") == 0)) {
+        return run_rows(backend, words[0], n == 3 ? words[2] : NULL);
+    }
+    return MSC_FAIL(MSC_E_INVALID,
+                    "usage: kernel_tool FOLDER [--row N] | --list | --time MODEL.onnx [X.npy ...]");
+}
+
 int main(int argc, char **argv) {
-    if (argc != 2 && !(argc == 4 && strcmp(argv[2], "--time") == 0)) {
-        fprintf(stderr, "usage: kernel_tool FOLDER [--time ROW]\n");
-        return 2;
+    struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_backend *backend = NULL;
+    enum msc_status status = msc_backend_open(&backend, "cpu", &options);
+    if (status == MSC_OK) {
+        status = run_command(backend, argc - 1, argv + 1);
     }
-    if (run_rows(argv[1], argc == 4 ? argv[3] : NULL) != MSC_OK) {
+    if (status != MSC_OK) {
         fprintf(stderr, "kernel_tool: %s\n", msc_status_message());
-        return 1;
     }
-    return 0;
+    msc_backend_close(backend);
+    return status == MSC_OK ? 0 : 1;
 }

@@ -4,7 +4,7 @@
 #include "tests/msc_test.h"
 
 static const char *const readers[] = {
-    "bench", "bench_device", "ceiling", "not_ort",
+    "bench", "bench_device", "ceiling", "not_ort", "ops",
     // readers in test_cpu_conv.c, test_cpu_chunks.c and test_cpu_nan.c
     "conv", "unreached", "bands", "windows", "columns", "wide_columns", "by_channel", "large_sums",
     "large_sums_by_channel", "fuses", "threads", "chunks", "nan",
@@ -55,7 +55,7 @@ static void test_kernels_kernel_cases__names(void **state) {
         const struct kernel_case *k = &kernel_cases[i];
         bool is_measured = kernel_case_has_reader(k, "bench") ||
                            kernel_case_has_reader(k, "bench_device") ||
-                           kernel_case_has_reader(k, "ceiling");
+                           kernel_case_has_reader(k, "ceiling") || kernel_case_has_reader(k, "ops");
         assert_int_equal(is_measured, k->name[0] != '\0');
         for (size_t j = 0; j < i && k->name[0] != '\0'; j++) {
             assert_string_not_equal(k->name, kernel_cases[j].name);

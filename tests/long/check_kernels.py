@@ -1,25 +1,20 @@
 #!/usr/bin/env python3
 """Compares the kernel cases of tests/kernels/kernel_cases.def with ONNX Runtime.
 
-    check_kernels.py KERNEL_TOOL                     outputs
-    check_kernels.py KERNEL_TOOL --time [NAME ...]   times of the rows that bench_kernels measures
+    check_kernels.py KERNEL_TOOL
 
 Each row is exported as a model of one operator, with random inputs. Integer outputs must equal ONNX
 Runtime's, except that one element in a thousand may differ by one, because it rounds some quotients
 differently. Float outputs must have NaN and infinities in the same places; elsewhere the squared
-error must be at most LIMITS times the squared result. Times are processor times of one thread, so
-that other programs do not count: medians of five rounds in which both programs run alternately. A
-ratio above 1 means that mscgym is faster. NAME is a prefix of names. Exits with 77 if onnxruntime
-or numpy is missing.
+error must be at most LIMITS times the squared result. Exits with 77 if onnxruntime or numpy is
+missing. bench/ops.py compares times.
 """
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 try:
     import numpy
@@ -29,8 +24,6 @@ except ImportError as error:
     sys.exit(77)
 
 LIMITS = {numpy.dtype("float32"): 1e-9, numpy.dtype("float16"): 1e-5}
-ROUNDS = 5
-SECONDS = 0.2  # processor time of a round
 
 
 def session(path):
@@ -56,8 +49,6 @@ def open_row(folder, row):
              for i, x in enumerate(peer.get_inputs())}
     return peer, feeds
 
-
-# ---- Outputs -------------------------------------------------------------------------------------
 
 def difference(ours, theirs):
     """The reason why two outputs do not agree, or None."""
@@ -105,45 +96,12 @@ def check(tool, folder):
     return 1 if n_wrong else 0
 
 
-# ---- Times ---------------------------------------------------------------------------------------
-
-def peer_us(folder, row):
-    peer, feeds = open_row(folder, row)
-    peer.run(None, feeds)
-    times = []
-    end = time.process_time() + SECONDS
-    while time.process_time() < end:
-        start = time.process_time()
-        peer.run(None, feeds)
-        times.append(time.process_time() - start)
-    return statistics.median(times) * 1e6
-
-
-def measure(tool, folder, names):
-    print("| case | ours us | onnxruntime us | ratio |\n|---|---|---|---|")
-    for row in run_tool(tool, folder):
-        if not row["is_measured"] or not row["name"].startswith(tuple(names)):
-            continue
-        pairs = []
-        for _ in range(ROUNDS):
-            timed, = run_tool(tool, folder, "--time", str(row["row"]))
-            pairs.append((timed["us"], peer_us(folder, row)))
-        ours, theirs = (statistics.median(column) for column in zip(*pairs))
-        ratio = statistics.median(b / a for a, b in pairs)
-        print(f"| {row['name']} | {ours:.1f} | {theirs:.1f} | {ratio:.2f} |", flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tool")
-    parser.add_argument("--time", nargs="*", metavar="NAME")
-    options = parser.parse_args()
-    tool = os.path.abspath(options.tool)
+    tool = os.path.abspath(parser.parse_args().tool)
     with tempfile.TemporaryDirectory() as folder:
-        if options.time is None:
-            return check(tool, folder)
-        measure(tool, folder, options.time or [""])
-    return 0
+        return check(tool, folder)
 
 
 sys.exit(main())
