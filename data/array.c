@@ -146,8 +146,8 @@ static enum msc_status array_create(struct msc_array **out, enum msc_dtype dtype
     return MSC_OK;
 }
 
-static enum msc_status create_unset(struct msc_array **out, enum msc_dtype dtype, int n_dims,
-                                    const int64_t dims[]) {
+enum msc_status msc_array_create_unset(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                       const int64_t dims[]) {
     return array_create(out, dtype, n_dims, dims, NULL);
 }
 
@@ -184,7 +184,7 @@ enum msc_status msc_array_create(struct msc_array **out, enum msc_dtype dtype, i
 
 enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                       const int64_t dims[], const void *data) {
-    MSC_TRY(create_unset(out, dtype, n_dims, dims));
+    MSC_TRY(msc_array_create_unset(out, dtype, n_dims, dims));
     struct msc_array *array = *out;
     if (data) {
         memcpy(array->data, data, array->n_bytes);
@@ -199,7 +199,7 @@ enum msc_status msc_array_convert(struct msc_array **out, const struct msc_array
     if (dtype == array->dtype) {
         return msc_array_create_from(out, dtype, array->n_dims, array->dims, msc_array_data(array));
     }
-    MSC_TRY(create_unset(out, dtype, array->n_dims, array->dims));
+    MSC_TRY(msc_array_create_unset(out, dtype, array->n_dims, array->dims));
     const void *from = msc_array_data(array);
     for (int64_t i = 0; i < array->n_elements; i++) {
         msc_number__store((*out)->data, dtype, i, msc_number__load(from, array->dtype, i));

@@ -23,6 +23,9 @@ struct msc_array;
 // are more than MSC_MAX_DIMS dims, a dim is negative, or the size overflows.
 enum msc_status msc_array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                  const int64_t dims[]);
+// Creates an array whose elements the caller sets.
+enum msc_status msc_array_create_unset(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                       const int64_t dims[]);
 // Creates an array with a copy of `data` (NULL: zeros).
 enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                       const int64_t dims[], const void *data);
