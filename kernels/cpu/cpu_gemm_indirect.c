@@ -84,29 +84,6 @@ bool msc_cpu_gemm_indirect_read_beyond(const struct msc_cpu_gemm *k) {
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-// Transposes a matrix of 1-byte or 4-byte elements by tiles, whose lines stay in the cache.
-static void transpose(char *out, const char *in, int64_t n_rows, int64_t n_columns,
-                      int64_t element) {
-    enum { TILE = 32 };
-    for (int64_t row = 0; row < n_rows; row += TILE) {
-        int64_t end_row = n_rows - row < TILE ? n_rows : row + TILE;
-        for (int64_t column = 0; column < n_columns; column += TILE) {
-            int64_t end_column = n_columns - column < TILE ? n_columns : column + TILE;
-            for (int64_t c = column; c < end_column; c++) {
-                for (int64_t r = row; r < end_row; r++) {
-                    const char *from = in + (r * n_columns + c) * element;
-                    char *to = out + (c * n_rows + r) * element;
-                    if (element == sizeof(float)) {
-                        memcpy(to, from, sizeof(float));
-                    } else {
-                        *to = *from;
-                    }
-                }
-            }
-        }
-    }
-}
-
 // Puts the weights of each output channel in the order of the elements of a window.
 static void order_weights(char *out, const char *in, const struct msc_gemm_desc *d,
                           int64_t element) {
@@ -114,10 +91,6 @@ static void order_weights(char *out, const char *in, const struct msc_gemm_desc 
     int64_t area = count_runs(&s) * s.depth / s.per_position;
     int64_t channel = d->is_input_first ? 1 : s.per_position * area;
     int64_t position = d->is_input_first ? d->out_channels : area;
-    if (d->is_input_first && area == 1) {
-        transpose(out, in, s.per_position, d->out_channels, element);
-        return;
-    }
     for (int64_t c = 0; c < d->out_channels; c++) {
         for (int64_t a = 0; a < area; a++) {
             for (int64_t i = 0; i < s.per_position; i++, out += element) {
@@ -127,6 +100,11 @@ static void order_weights(char *out, const char *in, const struct msc_gemm_desc 
     }
 }
 
+// True if the weights are [inputs][outputs], which some products pack as they are.
+static bool has_rows(const struct msc_gemm_desc *d, const struct shape *s, int64_t n_runs) {
+    return d->is_input_first && n_runs == 1 && s->depth == s->per_position;
+}
+
 enum msc_status msc_cpu_gemm_pack_indirect(void **out, const struct msc_cpu_gemm *k,
                                            enum msc_cpu_gemm_unit unit, const void *weights) {
     const struct msc_simd_product *product = msc_cpu_gemm_product(k, unit);
@@ -134,8 +112,13 @@ enum msc_status msc_cpu_gemm_pack_indirect(void **out, const struct msc_cpu_gemm
     struct shape s = cpu_gemm_indirect_shape_of(d);
     int64_t element = cpu_gemm_indirect_element_bytes(unit), depth = s.depth * element,
             n_runs = count_runs(&s);
-    void *ordered = msc_alloc_aligned((size_t)(msc_array_n_elements(k->weight) * element));
     void *packed = msc_alloc_aligned(product->packed_bytes(d->out_channels, n_runs, depth));
+    if (packed && product->pack_rows && has_rows(d, &s, n_runs)) {
+        product->pack_rows(packed, weights, d->out_channels, s.depth, element);
+        *out = packed;
+        return MSC_OK;
+    }
+    void *ordered = msc_alloc_aligned((size_t)(msc_array_n_elements(k->weight) * element));
     if (!ordered || !packed) {
         msc_free_aligned(ordered);
         msc_free_aligned(packed);
