@@ -1,5 +1,5 @@
-// Tests whether a plug-in keeps its contract: rules for every agent (agents/agent.h) and every
-// environment (env/api/env.h), checked one by one.
+// Tests whether a plug-in keeps its contract. There are rules for every agent (agents/agent.h) and
+// for every environment (env/api/env.h), each checked by itself.
 //
 //     for (const struct msc_check_rule *rule = msc_check_agent_rules; rule->name; rule++) {
 //         status = rule->check(&subject);   // MSC_OK: kept

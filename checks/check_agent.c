@@ -1,4 +1,4 @@
-// Rules for every agent. They run it in the environment `toy`, in rounds as a search does.
+// Rules for every agent. They run the agent in the environment `toy`, in rounds as a search does.
 #include "base/json.h"
 #include "checks/check.h"
 
@@ -14,8 +14,8 @@ struct check_run {
     bool tell_baselines, tell_twice;
     // Optional: changes an outcome before the agent observes it.
     void (*disturb)(int64_t id, const struct msc_space *space, struct msc_outcome *outcome);
-    // Optional: the first n_replayed outcomes are taken from here, and the proposals must equal the
-    // replayed ones.
+    // Optional: an earlier run. The first n_replayed outcomes are taken from it, and the proposals
+    // must equal its proposals.
     const struct check_trace *replayed;
     size_t n_replayed;
 };
@@ -25,8 +25,8 @@ struct check_trace {
     struct msc_arena arena;
     struct check_entry *entries; // [n], trials after the baselines
     size_t n, capacity, n_baselines, n_tasks;
-    bool is_over;     // the agent had nothing left to propose
-    bool is_feasible; // some trial was complete
+    bool is_over;     // did the agent end, with nothing left to propose?
+    bool is_feasible; // was any trial complete?
 };
 
 struct check_entry {
@@ -118,8 +118,8 @@ static enum msc_status evaluate_entry(struct check_runner *r, size_t index) {
     if (index >= replayed->n ||
         !is_same(&entry->trial.proposal, &old->trial.proposal, r->trace->n_tasks)) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "seed %llu, rounds of %zu: after the same results it proposes another "
-                        "point as trial %lld",
+                        "seed %llu, rounds of %zu: after the same results, the agent proposes "
+                        "another point as trial %lld",
                         (unsigned long long)r->run->seed, r->run->round,
                         (long long)entry->trial.id);
     }
@@ -167,7 +167,7 @@ static enum msc_status runner_open(struct check_runner *r) {
     return msc_agent_open(&r->agent, run->subject->config, space, &r->goal, run->seed, &agent_host);
 }
 
-// The caller finishes the trace, also after a failure.
+// Runs the agent and records its trials. The caller finishes the trace, also after a failure.
 static enum msc_status trace_make(struct check_trace *trace, const struct check_run *run) {
     struct check_runner r = {.run = run, .trace = trace};
     enum msc_status status = MSC_OK;
@@ -200,7 +200,8 @@ static enum msc_status check_init(const void *subject) {
     return MSC_OK;
 }
 
-// msc_agent_ask itself checks that choices are in range.
+// Runs the agent in several toy environments. msc_agent_ask itself checks that choices are in
+// range.
 static enum msc_status check_proposals(const void *subject) {
     static const char *const envs[] = {small_toy, bounded_toy, pareto_toy, single_toy};
     for (size_t i = 0; i < 8; i++) {
@@ -255,8 +256,8 @@ static enum msc_status check_seed(const void *subject) {
     return status;
 }
 
-// Does what a resumed search does: asks a new agent again and answers from the earlier run, up to
-// the middle of a round.
+// Does what a resumed search does: asks a new agent for the same proposals, and answers from the
+// earlier run up to the middle of a round.
 static enum msc_status check_replay(const void *subject) {
     static const size_t rounds[] = {1, 3, 8, 64};
     for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {
@@ -350,10 +351,11 @@ static enum msc_status check_entries_left(const struct check_trace *trace) {
         bool is_true =
             entry->left.n >= n && (!trace->is_over || !entry->left.is_exact || entry->left.n == n);
         if (entry->is_first && !is_true) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "before trial %lld it reports %s%g trials left, but %g followed",
-                            (long long)entry->trial.id, entry->left.is_exact ? "" : "at most ",
-                            entry->left.n, n);
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "before trial %lld, the agent reports %s%g trials left, but %g followed",
+                (long long)entry->trial.id, entry->left.is_exact ? "" : "at most ", entry->left.n,
+                n);
         }
     }
     return MSC_OK;

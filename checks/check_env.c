@@ -55,7 +55,8 @@ static enum msc_status draw_trials(struct check_set *set) {
     return MSC_OK;
 }
 
-// The goal is the first metric. The caller closes the set, also after a failure.
+// Opens an environment with the trials of a check. The goal is the first metric. The caller closes
+// the set, also after a failure.
 static enum msc_status set_open(struct check_set *set, const struct msc_check_env *subject) {
     memset(set, 0, sizeof *set);
     set->subject = subject;
@@ -86,7 +87,7 @@ static enum msc_status try_rule(enum msc_status (*rule)(struct check_set *a, str
 
 // ---- Rules ------------------------------------------------------------------------------------
 
-// msc_env_create itself checks that the space is valid.
+// Checks the order of choices by cost; msc_env_create itself checks that the space is valid.
 static enum msc_status rule_space(struct check_set *a, struct check_set *b) {
     const struct msc_space *space = msc_env_space(a->env);
     double reference[MSC_MAX_METRICS];
@@ -105,8 +106,8 @@ static enum msc_status rule_space(struct check_set *a, struct check_set *b) {
         double least = msc_cost_value(&space->costs[i], cheap);
         if (most < least) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "the plan of the choices ordered as most expensive has %s %g, less "
-                            "than the plan of the cheapest, %g",
+                            "the plan of all choices that are listed as most expensive has %s %g, "
+                            "less than the plan of all cheapest choices, %g",
                             space->costs[i].metric, most, least);
         }
     }
@@ -149,8 +150,8 @@ static enum msc_status compare_outcomes(const struct check_set *set, const struc
     return MSC_OK;
 }
 
-// Results depend only on choices, not on the other trials, their order or earlier trials. Resume
-// and verify rely on this.
+// Checks that results depend only on choices, and not on the other trials, their order or earlier
+// trials. Resume and verify rely on this.
 static enum msc_status rule_choices(struct check_set *together, struct check_set *alone) {
     MSC_TRY(evaluate(together, 0, together->n));
     for (size_t i = alone->n; i-- > 0;) {
@@ -215,8 +216,8 @@ static enum msc_status check_bounded(const struct msc_trial *bounded, double los
     return MSC_OK;
 }
 
-// A trial may only be stopped if its loss exceeds the bound. Tries three bounds: half the loss,
-// just below the loss, and the loss itself.
+// Checks that a trial is stopped only if its loss exceeds the bound. Tries three bounds: half the
+// loss, just below the loss, and the loss itself.
 static enum msc_status rule_bounds(struct check_set *a, struct check_set *b) {
     static const double parts[] = {0.5, 0.999, 1.0};
     if (!msc_goal_takes_bound(&a->goal, msc_env_space(a->env))) {

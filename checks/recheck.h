@@ -1,4 +1,4 @@
-// Evaluates the winner of a record again, to find out whether its line is damaged.
+// Evaluates the winner of a record again, to find out whether its line in the record is damaged.
 //
 // Under the numerics id that the line was measured with, every metric must have equal bits. A line
 // that differs is left out (msc_record_leave_out), and the next best trial is checked. Under
@@ -13,8 +13,8 @@
 
 struct cJSON;
 
-// If this many lines in a row differ, the cause is not damage: the machine or the environment gives
-// different results each time.
+// If this many consecutive lines differ, damage is an unlikely cause: the machine or the
+// environment gives different results each time.
 #define MSC_RECHECK_MOST 8
 
 struct msc_recheck_options {

@@ -17,7 +17,7 @@
 
 #define BATCH 64
 #define DEFAULT_NOISE_RATIO 1e-3
-// Random stream that samples lines.
+// The random stream for drawing sample lines.
 #define SAMPLE_STREAM 0x766572696679
 
 const char *msc_verify_verdict_name(enum msc_verify_verdict verdict) {
@@ -107,8 +107,9 @@ static enum msc_status choose_lines(struct msc_verify_result *result,
     for (size_t i = 0; i < n; i++) {
         ids[i] = o->ids ? o->ids[i] : (int64_t)i;
         if (ids[i] < 0 || ids[i] >= (int64_t)n_trials) {
-            status = MSC_FAIL(MSC_E_INVALID, "%s: trial %lld does not exist: the record has %zu",
-                              msc_record_path(o->record), (long long)ids[i], n_trials);
+            status =
+                MSC_FAIL(MSC_E_INVALID, "%s: trial %lld does not exist: the record has %zu trials",
+                         msc_record_path(o->record), (long long)ids[i], n_trials);
             goto out;
         }
     }
@@ -135,7 +136,8 @@ out:
     return status;
 }
 
-// The line that was evaluated: this one, or if it is a repeat, the line that it repeats.
+// The line that was evaluated: the trial's own line or, if it is a repeat, the line that it
+// repeats.
 static struct msc_record_line origin_line(const struct msc_record *record, int64_t id) {
     const struct msc_record_line line = msc_record_trial(record, (size_t)id);
     size_t origin = (size_t)(line.repeat_of >= 0 ? line.repeat_of : id);
@@ -187,7 +189,8 @@ static bool is_near_ratio(double a, double b, double ratio) {
     return fabs(a - b) <= ratio * fmax(fabs(a), fabs(b));
 }
 
-// Under other numerics, a trial whose loss is close to its bound may stop a batch earlier or later.
+// True if a trial's loss is so close to its bound that, under other numerics, the trial may stop a
+// batch earlier or later.
 static bool may_stop_elsewhere(const struct msc_verify_options *o, int64_t id, double noise_ratio,
                                const struct msc_outcome *found) {
     const struct msc_outcome recorded = msc_record_trial(o->record, (size_t)id).trial.outcome;

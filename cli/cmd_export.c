@@ -108,8 +108,8 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-// Prints the metrics of the exported plan, and the change of its loss that rounding alone may
-// cause.
+// Prints the metrics of the exported plan, and how much differences in rounding may change its
+// loss.
 static enum msc_status print_reevaluated(struct msc_env *env, const struct msc_trial *trial) {
     cJSON *json = NULL;
     unsigned what = MSC_REEVALUATE_VALIDATION | MSC_REEVALUATE_NOISE;
@@ -155,7 +155,8 @@ out:
     return status;
 }
 
-// Bound inputs decide branches. Symbols remain symbolic in the file, as in the export of a record.
+// Inputs that are bound decide which branches the model has. In the exported file, symbols remain
+// symbolic, as in the export of a record.
 static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_call *call,
                                   const struct export_values *v,
                                   const struct msc_array_list *weights) {
@@ -172,7 +173,8 @@ static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_c
     return MSC_OK;
 }
 
-// An integer input of a model with branches, which may decide one of them; NULL if there is none.
+// Finds the input that probably decides a branch: the first integer or boolean input of one
+// element. NULL: there is none, or the model has no branches.
 static const char *deciding_input(const struct msc_graph *g) {
     bool has_branches = false;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {

@@ -194,7 +194,8 @@ static enum msc_status has_sites(bool *out, const struct msc_joint *j) {
     return MSC_OK;
 }
 
-// The sites of a branch are known only if the input that decides it is bound.
+// Logs which branches have sites that are not listed, and the inputs to bind so that they are
+// known.
 static enum msc_status tell_branches(const struct msc_graph *g, const struct msc_cli_call *call) {
     const char *const *names;
     size_t n;

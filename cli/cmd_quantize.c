@@ -213,7 +213,8 @@ static void write_metadata(struct msc_str *out, const cJSON *n) {
 #define SLOWER_MARGIN 1.01
 #define PREDICTED_MARGIN 1.05
 
-// Warns if the model is slower in its runtime, as measured there or else as predicted.
+// Warns if the model is slower in its runtime: by the measured time or, without one, by the
+// predicted time.
 static void write_slower(struct msc_str *out, const cJSON *report, const cJSON *best) {
     static const char *const measured[4] = {"examined", "runtime", "latency_ratio"};
     static const char *const predicted[4] = {"predicted_ratio"};

@@ -242,8 +242,8 @@ static enum msc_status track_open_subjects(struct msc_subject subjects[2],
     return MSC_OK;
 }
 
-// The second side takes what it lacks from the first. A single argument with a strategy is compared
-// with its uncompressed model.
+// If the second side lacks a model or a strategy, takes it from the first side. If there is only
+// one argument and it has a strategy, compares the compressed model with the uncompressed one.
 static enum msc_status complete_sides(struct msc_subject subjects[2],
                                       const struct track_values *v) {
     if (!v->other && !subjects[1].strategy && !v->strategy) {

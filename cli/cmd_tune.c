@@ -16,7 +16,8 @@ struct tune_values {
 #define TUNE(member) offsetof(struct tune_values, member)
 #define DEFAULT_SECONDS 60.0
 
-// The command does not set uses_models, because only --device of those options has an effect here.
+// The command does not set uses_models: of the options that this would add, only --device has an
+// effect here.
 static const struct msc_cli_option options[] = {
     {.name = "device",
      .argument = "NAME",

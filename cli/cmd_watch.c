@@ -108,7 +108,7 @@ static enum msc_status show_once(struct msc_follow *follow, const struct watch_v
     return status;
 }
 
-// Cuts a text to at most one line fewer than the terminal has. Returns the number of lines kept.
+// Cuts a text so that it has fewer lines than the terminal. Returns the number of lines kept.
 static size_t fit_lines(struct msc_str *text) {
     struct winsize size = {0};
     size_t n = 0;

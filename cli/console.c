@@ -15,7 +15,7 @@
 #define SECONDS_BETWEEN_LINES 0.2
 #define CLEAR_LINE "\r\033[K"
 
-// One write for a line, so that lines of several threads and processes do not mix.
+// Writes a line with one write, so that lines of several threads and processes do not mix.
 static void console_write(struct msc_str *text) {
     if (msc_str_status(text) == MSC_OK && text->length > 0) {
         ssize_t n = write(STDERR_FILENO, text->data, text->length);

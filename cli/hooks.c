@@ -34,7 +34,7 @@ struct msc_hooks {
     // Used only by the thread that searches.
     struct msc_str record; // path of the search's record
     int64_t told_id;       // the last best trial reported
-    // Shared with the thread, under the lock.
+    // Shared with the thread that runs the programs, under the lock.
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t moved;

@@ -1,9 +1,10 @@
-// Runs the user's programs (--on-improve, --on-end) when a search finds a better trial and when it
-// ends. They run without a shell; their environment variables describe the event (man mscgym).
+// Runs the user's programs (--on-improve, --on-end) when a search finds a better trial and when the
+// search ends. The programs run without a shell; their environment variables describe the event
+// (man mscgym).
 //
-// They run one at a time, in a thread of their own. If several improvements arrive while one runs,
-// only the newest is kept. A program that fails or takes longer than MSC_HOOK_SECONDS causes a
-// warning. It cannot stop the search, which waits for programs only at its end.
+// The programs run one at a time, in a thread of their own. If several improvements arrive while a
+// program runs, only the newest is kept. A program that fails or takes longer than MSC_HOOK_SECONDS
+// causes a warning, but cannot stop the search. The search waits for programs only when it ends.
 #ifndef MSC_CLI_HOOKS_H
 #define MSC_CLI_HOOKS_H
 

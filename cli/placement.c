@@ -27,8 +27,8 @@ struct totals {
         int32_t n_steps;
         double macs;
     } devices[MAX_DEVICES]; // the first is the backend's own
-    int32_t n_remainder; // number of joints whose lengths depend on data, or that read such joints
-    int32_t n_copies;    // number of copies of values between devices
+    int32_t n_remainder;    // number of joints whose lengths depend on data, and of their consumers
+    int32_t n_copies;       // number of copies of values between devices
     uint64_t copied_bytes;
 };
 

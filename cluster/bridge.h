@@ -1,5 +1,5 @@
 // Connects a coordinator with its workers: starts them, carries lines in both directions, and
-// notices when one is gone. A bridge does not interpret the lines (cluster/pool.h does).
+// notices when a worker is gone. A bridge does not interpret the lines (cluster/pool.h does).
 //
 //     struct msc_bridge *bridge;
 //     const struct msc_bridge_local_options options = {.argv = argv, .n_workers = 2};
@@ -26,7 +26,7 @@ struct msc_bridge;
 enum msc_bridge_event_kind {
     MSC_BRIDGE_NOTHING, // no event within the timeout
     MSC_BRIDGE_UP,      // a worker has started: lines can be sent to it
-    MSC_BRIDGE_DOWN,    // ended, or did not start; `text`: why. Its number is not reused
+    MSC_BRIDGE_DOWN,    // a worker ended or did not start; `text`: why. Its number is not reused
     MSC_BRIDGE_LINE,    // `text` is a line from the worker
     MSC_BRIDGE_NOTE,    // `text` is a message for people, not about one worker
 };
@@ -42,11 +42,11 @@ struct msc_bridge_event {
 struct msc_bridge_def {
     enum msc_status (*send)(struct msc_bridge *bridge, int32_t worker, const char *line,
                             size_t length);
-    // Optional. By default nothing is done: the bridge learns from the lines sent to the worker
-    // that it is ready.
+    // Optional. Without it, nothing is done: lines sent to a worker show the bridge that the worker
+    // is ready.
     void (*ready)(struct msc_bridge *bridge, int32_t worker);
     void (*drop)(struct msc_bridge *bridge, int32_t worker, bool for_good);
-    // Optional. By default nothing is done: workers see the same files as this process.
+    // Optional. Without it, nothing is done: workers see the same files as this process.
     enum msc_status (*file)(struct msc_bridge *bridge, const char *path, bool is_head);
     enum msc_status (*next)(struct msc_bridge *bridge, struct msc_bridge_event *event,
                             double timeout_s);
@@ -68,7 +68,7 @@ static inline void msc_bridge_ready(struct msc_bridge *bridge, int32_t worker) {
         bridge->def->ready(bridge, worker);
     }
 }
-// Ends a worker; no more events come from it. Another one replaces it unless `for_good`.
+// Ends a worker; no more events come from it. Another worker replaces it, unless `for_good`.
 static inline void msc_bridge_drop(struct msc_bridge *bridge, int32_t worker, bool for_good) {
     bridge->def->drop(bridge, worker, for_good);
 }
@@ -90,23 +90,23 @@ static inline void msc_bridge_close(struct msc_bridge *bridge) { // accepts NULL
 }
 
 // Workers that are children of this process: n_workers processes of the program `argv` (`mscgym
-// worker`). A worker that ends is started again, unless three in a row ended or were dropped before
-// they were ready, or could not be started. Raises the limit on open files if the workers' pipes
-// need it.
+// worker`). A worker that ends is started again, unless three in a row failed: they could not be
+// started, or they ended or were dropped before they were ready. Raises the limit on open files if
+// the workers' pipes need it.
 struct msc_bridge_local_options {
     const char *const *argv; // NULL-terminated; all texts here are borrowed until close
     size_t n_workers;
-    // `argv` submits a job that may queue for long. A worker then counts as up after its first
-    // line. The worker's number is appended to its job's name, argv[name_at].
+    // `argv` submits a job that may wait in a queue for long. A worker then counts as up after its
+    // first line. The worker's number is appended to its job's name, argv[name_at].
     bool are_jobs;
     size_t name_at;
     const char *job_name; // prefix of all job names
-    // Optional: called before the first job and after the last.
+    // Optional: `begin` is called before the first job, and `end` after the last.
     enum msc_status (*begin)(void *payload);
     void (*end)(void *payload);
     void *payload;
-    // A command that ends all jobs whose names begin with its last word, which replaces the NULL.
-    // It is used for jobs of an earlier coordinator and for a worker's job whose program did not
+    // A command that ends all jobs whose names begin with its last word; this word replaces the
+    // NULL. It ends jobs of an earlier coordinator, and the job of a worker whose program did not
     // end by itself.
     const char *const *end_jobs;
     const char *hint; // added to the error if the program is not found; or NULL
@@ -116,7 +116,8 @@ enum msc_status msc_bridge_open_local(struct msc_bridge **out,
 // Workers that the program `argv` starts elsewhere, such as `python3 -m mscgym_ray`. It first
 // receives `requests` (a NULL-terminated array of JSON lines), and then speaks the protocol of
 // docs/cluster.md. `name` and `hint` are for messages and are borrowed until close; the hint is
-// added if the program ends without output. Errors that it reports, and its end, give MSC_E_STATE.
+// added if the program ends without output. msc_bridge_next returns MSC_E_STATE if the program
+// reports an error or ends.
 enum msc_status msc_bridge_open_program(struct msc_bridge **out, const char *const argv[],
                                         const char *const requests[], const char *name,
                                         const char *hint);

@@ -22,24 +22,24 @@
 struct place {
     struct msc_process *process; // NULL: none
     int32_t worker;
-    bool is_told; // MSC_BRIDGE_UP was reported for this worker
+    bool is_told; // was MSC_BRIDGE_UP reported for this worker?
     bool is_given_up;
     bool is_ready;
     int n_failed;       // workers in a row that were never ready
-    double start_s;     // earliest next start
-    struct msc_str out; // output that is not yet written
+    double start_s;     // earliest time of the next start
+    struct msc_str out; // lines that are not yet written
     size_t n_written;
 };
 
 struct local {
     struct msc_bridge bridge;
     struct msc_bridge_local_options options;
-    bool is_begun; // jobs of an earlier coordinator were ended
+    bool is_begun; // were jobs of an earlier coordinator ended?
     size_t n;
     struct place *places;         // [n]
     struct pollfd *polled;        // [2 * n]
     struct msc_process **stopped; // [n]
-    int32_t n_workers;            // started so far
+    int32_t n_workers;            // workers started so far
     size_t turn;                  // the slot to read from next
     char why[384];                // why the last worker ended
     bool is_missing;              // the last worker ended because its program was not found
@@ -76,7 +76,7 @@ static bool replace_word(const char **out, const char *const words[], size_t at,
     return at <= n && !words[n];
 }
 
-// Ends jobs whose names begin with `name`. Jobs that cannot be ended now will end by themselves
+// Ends jobs whose names begin with `name`. Jobs that this fails to end will end by themselves
 // later.
 static void end_jobs(const struct local *l, const char *name) {
     static const char *const nothing_more[] = {NULL};
@@ -140,7 +140,7 @@ static void count_end(struct place *place) {
     place->is_given_up = place->is_given_up || place->n_failed >= MAX_FAILED;
 }
 
-// The program has ended, or could not be started.
+// Handles a program that has ended or could not be started.
 static void note_end(struct local *l, struct place *place, struct msc_bridge_event *event) {
     const char *name = l->options.job_name;
     if (l->options.are_jobs && place->process) {
@@ -164,7 +164,7 @@ static enum msc_status start_worker(struct local *l, struct place *place) {
                                : msc_process_start(&place->process, l->options.argv, NULL);
 }
 
-// Starts workers that are due. True: one could not be started.
+// Starts workers that are due. True if a worker could not be started, as `event` says.
 static bool start_due(struct local *l, struct msc_bridge_event *event, double *until_s) {
     for (size_t i = 0; i < l->n; i++) {
         struct place *place = &l->places[i];
@@ -235,7 +235,7 @@ static bool tell_up(struct place *place, struct msc_bridge_event *event) {
     return true;
 }
 
-// Takes one event from what has already arrived. Slots take turns.
+// Takes one event from output that has already arrived. Slots take turns.
 static bool take_event(struct local *l, struct msc_bridge_event *event) {
     for (size_t k = 0; k < l->n; k++) {
         struct place *place = &l->places[(l->turn + k) % l->n];
@@ -252,7 +252,8 @@ static bool take_event(struct local *l, struct msc_bridge_event *event) {
             return true;
         }
         if (event->text) {
-            // The first line of a job is a beat, which contains no name.
+            // The first line of a job is a beat. It does not name the worker, so the event has no
+            // text.
             if (!place->is_told) {
                 event->text = NULL;
                 event->length = 0;
@@ -313,7 +314,8 @@ static enum msc_status local_next(struct msc_bridge *bridge, struct msc_bridge_e
     }
 }
 
-// Stops all workers at once: a user who asked twice should not wait for each in turn.
+// Stops all workers at once: a user who has requested a stop twice should not wait for one worker
+// after another.
 static void stop_workers(struct local *l) {
     for (size_t i = 0; i < l->n; i++) {
         l->stopped[i] = l->places[i].process;

@@ -16,13 +16,13 @@
 struct program {
     struct msc_bridge bridge;
     struct msc_process *process;
-    const char *name; // name of the program in messages
+    const char *name; // the program's name in messages
     const char *hint; // added to the message if the program ends without output
     bool has_spoken;
-    int32_t n_workers;  // started so far
-    struct msc_str out; // output that is not yet written
+    int32_t n_workers;  // workers started so far
+    struct msc_str out; // lines that are not yet written
     size_t n_written;
-    cJSON *message; // source of the last event
+    cJSON *message; // the message that the last event's texts are in
 };
 
 static enum msc_status flush(struct program *p) {
@@ -93,7 +93,7 @@ static bool read_event(struct program *p, struct msc_bridge_event *event, const 
                           key) != MSC_OK) {
         return false;
     }
-    // Numbers are never reused: they count up.
+    // Workers' numbers increase and are never reused.
     bool is_new = worker >= p->n_workers && worker < INT32_MAX;
     if (strcmp(key, "up") == 0 ? !is_new : worker < 0 || worker >= p->n_workers) {
         return false;

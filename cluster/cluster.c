@@ -18,7 +18,7 @@ static bool read_count(int64_t *n, const char *text) {
     return msc_parse_i64(n, text) && *n >= 1 && *n <= MAX_WORKERS;
 }
 
-// Reads what follows "ray:": HOST:PORT or auto, then perhaps :N.
+// Reads the text after "ray:": HOST:PORT or auto, optionally with :N.
 static bool read_ray(struct msc_cluster *c, char *text) {
     char *rest = strchr(text, ':');
     bool is_auto = strncmp(text, "auto", 4) == 0 && (text[4] == '\0' || text[4] == ':');
@@ -37,7 +37,7 @@ static bool read_ray(struct msc_cluster *c, char *text) {
     return read_count(&c->n, rest + 1);
 }
 
-// Reads what follows "slurm:": nothing, N, PARTITION, or PARTITION:N.
+// Reads the text after "slurm:": nothing, N, PARTITION, or PARTITION:N.
 static bool read_slurm(struct msc_cluster *c, char *text) {
     char *last = strchr(text, ':');
     bool is_partition = text[0] < '0' || text[0] > '9' || last;

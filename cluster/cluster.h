@@ -18,7 +18,7 @@ struct msc_cluster {
     enum msc_cluster_kind kind;
     const char *address;   // address of Ray: HOST:PORT or auto
     const char *partition; // partition of Slurm; NULL: the default one
-    int64_t n;             // workers; 0: all of Ray's, or one for each node of Slurm
+    int64_t n;             // number of workers; 0: all of Ray's, or one per node of Slurm
 };
 
 // "local:N", "ray:HOST:PORT[:N]", "ray:auto[:N]", "slurm[:PARTITION][:N]". Text is in the arena.

@@ -10,7 +10,7 @@
 struct msc_arena;
 
 // Sets *out to the device to open: the first GPU of the list, or `device` itself if it is not a GPU
-// or if no variable is set. The text belongs to the arena or is static. MSC_E_DEVICE: `device`
+// or if no variable is set. The text is `device`, in the arena, or static. MSC_E_DEVICE: `device`
 // requires a GPU but the list is empty, or the GPU cannot be identified.
 enum msc_status msc_given_device(const char **out, struct msc_arena *arena, const char *device,
                                  const struct msc_cancel *cancel);

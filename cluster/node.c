@@ -19,13 +19,13 @@
 
 struct msc_node {
     struct msc_node_options options;
-    struct msc_str held; // input not yet handled
-    size_t begin;        // beginning of the next line in `held`
+    struct msc_str held; // input that is not yet handled
+    size_t begin;        // offset of the next line in `held`
     struct msc_node_subject subject;
     bool is_open;
     bool is_unheard;        // the coordinator no longer reads answers
     struct msc_arena arena; // memory of one request
-    // Of the current request:
+    // Data of the current request:
     struct msc_trial **trials;
     double *bounds;
     double **terms;
@@ -40,7 +40,7 @@ static bool lock_output(int descriptor, short type, bool waits) {
     do {
         result = fcntl(descriptor, waits ? F_SETLKW : F_SETLK, &lock);
     } while (result != 0 && errno == EINTR);
-    // A pipe without lock support has only one writer.
+    // Without lock support, the pipe has only one writer and needs no lock.
     return result == 0 || (errno != EAGAIN && errno != EACCES);
 }
 
@@ -161,7 +161,7 @@ static enum msc_status check_protocol(const cJSON *request) {
     return protocol == MSC_NODE_PROTOCOL
                ? MSC_OK
                : MSC_FAIL(MSC_E_UNSUPPORTED,
-                          "init requests protocol %lld, this worker has %d: install the same "
+                          "init requests protocol %lld, but this worker has %d; install the same "
                           "mscgym on all machines",
                           (long long)protocol, MSC_NODE_PROTOCOL);
 }
@@ -230,7 +230,7 @@ static enum msc_status read_trials(struct msc_node *node, const cJSON *request) 
     return MSC_OK;
 }
 
-// A NaN payload that no sum of batches has: it marks terms that were not computed.
+// Marks terms that were not computed: a NaN with a payload that no sum of batches has.
 static double unmeasured(void) {
     static const uint64_t bits = 0x7ff8006d73636779;
     double value;
@@ -284,7 +284,7 @@ static enum msc_status write_outcomes(struct msc_str *out, const struct msc_node
         msc_str_clear(&values);
         if (range->n > 0) {
             write_part(&values, &sent.n_batches, node, i, range);
-            // The trial reached the end of the part.
+            // If the trial reached the end of the part, the part is complete.
             sent.state = sent.n_batches == range->n ? MSC_TRIAL_COMPLETE : sent.state;
         } else {
             msc_node_write_doubles(&values, o->metrics, space->n_metrics);
@@ -346,7 +346,7 @@ static enum msc_status evaluate_part(struct msc_node *node, const cJSON *object)
     if (first < 0 || n < 0 || range.first > b.n || range.n > b.n - range.first ||
         (n > 0 && b.n_sums == 0)) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "part: first batch %lld, %lld batches, but there are only %zu",
+                        "part: first is %lld and n is %lld, but there are only %zu batches",
                         (long long)first, (long long)n, b.n);
     }
     enum msc_status status = measure_range(node, id, &range);
@@ -391,7 +391,7 @@ enum msc_status msc_node_tell_crash(struct msc_node *node) {
     if (death == MSC_WORKER_DEATH_NONE) {
         return MSC_OK;
     }
-    // The newline ends a line that the previous worker may have begun.
+    // The newline ends a line that the previous worker may have left incomplete.
     msc_str_printf(&line, "\n{\"crashed\":%lld,\"how\":\"%s\",\"signal\":%d}", (long long)part,
                    names[death], signal_number);
     return answer(node, &line);
@@ -403,7 +403,7 @@ static enum msc_status take_request(struct msc_node *node, const cJSON *request)
     if (strcmp(name, "init") == 0) {
         return begin(node, request);
     }
-    // Before init, a request may be meant for the previous worker.
+    // A request before init is for the previous worker, so it is ignored.
     if (!node->is_open) {
         return MSC_OK;
     }
@@ -419,7 +419,7 @@ enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t le
     if (status == MSC_OK) {
         status = take_request(node, request);
     } else if (!node->is_open) {
-        status = MSC_OK; // the rest of a line that the previous worker had begun to read
+        status = MSC_OK; // the rest of a line that the previous worker read in part
     }
     cJSON_Delete(request);
     msc_arena_finish(&node->arena);

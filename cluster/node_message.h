@@ -11,17 +11,17 @@ struct msc_str;
 
 // Writes each double's bits as 16 hexadecimal digits, most significant first.
 void msc_node_write_doubles(struct msc_str *out, const double values[], size_t n);
-// False: the text is not n such doubles.
+// Reads n doubles that msc_node_write_doubles wrote; false if the text has another form.
 bool msc_node_read_doubles(double values[], size_t n, const char *text);
 
-// Batches of a request; n 0: the whole trial at once.
+// The batches of a part; n 0: the whole trial at once.
 struct msc_node_range {
     size_t first, n;
 };
 
 // {"method":"evaluate","parts":[{"id":7,"first":0,"n":4},…],
 //  "trials":[{"id":3,"choices":[…],"bound":0.5},…]}
-// `ids` [n_parts] are chosen by the caller. n 0: the whole trial.
+// The caller chooses ids [n_parts]. n 0: the whole trial.
 void msc_node_write_evaluate(struct msc_str *out, const struct msc_space *space,
                              const uint64_t ids[], const struct msc_node_range parts[],
                              size_t n_parts, struct msc_trial *const trials[],
@@ -41,9 +41,9 @@ void msc_node_write_outcome(struct msc_str *out, int64_t id, const struct msc_no
 enum msc_status msc_node_read_outcome(struct msc_node_outcome *out, int64_t *id,
                                       const cJSON *object);
 
-// Hash of the results of one plan on the first batch: the first uniform plan, or without one the
-// plan of all first choices. Machines with different hashes compute different results. `text`
-// [MSC_HASH_TEXT_BYTES].
+// Writes to text [MSC_HASH_TEXT_BYTES] the hash of the results of one plan on the first batch: the
+// first uniform plan or, if there is none, the plan of all first choices. Machines with different
+// hashes compute different results.
 enum msc_status msc_node_canary(char *text, struct msc_env *env);
 
 #endif

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #define POLL_S 0.1
-// Waits this long for other workers that are starting, once the first is ready.
+// Once one worker is ready, the first evaluation waits this long for workers that are starting.
 #define GATHER_S 20.0
 
 static enum msc_status pool_measure(void *payload, const struct msc_evaluation *e,
@@ -73,7 +73,8 @@ struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool) {
 
 // ---- One evaluation ---------------------------------------------------------------------------
 
-// Measurements in flight are finished first, unless the stop is immediate.
+// Checks for a request to stop. Measurements in flight are finished first, unless the stop is
+// immediate.
 static enum msc_status check_stop(const struct msc_pool *pool, bool is_measuring) {
     return msc_cancel_reached(pool->options.cancel, is_measuring ? 2 : 1)
                ? MSC_FAIL(MSC_E_CANCELLED, "stopped on request")
@@ -120,9 +121,9 @@ static size_t n_asked(const struct msc_pool *pool) {
     return pool->n_workers - msc_pool__n_ready(pool);
 }
 
-// Waits for workers: before the first evaluation for all that are starting, later for one.
+// Waits for workers: before the first evaluation for all workers that are starting, later for one.
 static enum msc_status gather(struct msc_pool *pool) {
-    MSC_TRY(msc_pool__pump(pool, 0.0)); // lines that arrived since the last evaluation
+    MSC_TRY(msc_pool__pump(pool, 0.0)); // handles lines that arrived since the last evaluation
     double nobody_s = pool->now_s;      // last time without a ready worker
     for (;;) {
         size_t n_ready = msc_pool__n_ready(pool);

@@ -1,6 +1,7 @@
 // The coordinator's side of a search on several machines: splits measurements among workers and
-// combines their answers. Agent, record, exact costs, bounds and the judgement of trials remain in
-// this process. Sums are added in the same order as on one machine, so the record is the same.
+// combines their answers. The agent, the record, exact costs and bounds remain in this process,
+// which also decides whether trials are feasible or failed. Sums are added in the same order as on
+// one machine, so the record is the same as on one machine.
 //
 //     MSC_TRY(msc_pool_open(&pool, &options));       // the pool now owns options.bridge
 //     msc_env_set_elsewhere(env, msc_pool_elsewhere(pool));
@@ -16,9 +17,9 @@
 //
 // Workers come and go. The parts of a lost worker are sent to another. A part that takes three
 // times as long as expected is also sent to a second worker, and the first answer counts. Random
-// parts are measured twice, more of them for a new worker. If two workers differ in any bit, the
-// search stops. A trial is reported (msc_pool_take_deaths) only after a crash that the worker's
-// parent saw, or after the third loss. The caller then runs the trial alone.
+// parts are measured twice, more of them for a new worker. If the results of two workers differ in
+// any bit, the search stops. A trial is reported (msc_pool_take_deaths) only after a crash that the
+// worker's parent saw, or after its third worker was lost. The caller then runs the trial alone.
 #ifndef MSC_CLUSTER_POOL_H
 #define MSC_CLUSTER_POOL_H
 
@@ -32,10 +33,10 @@ struct msc_pool_options {
     struct msc_env *env;       // borrowed
     struct msc_bridge *bridge; // owned by the pool, also on failure
     const char *init; // members of the init request after method and protocol: "\"threads\":2"
-    const char *program, *build; // of this program; workers must have equal ones
+    const char *program, *build; // version and build of this program; workers must have the same
     const char *numerics;        // numerics id required of all workers
-    // This process does not measure under `numerics`: the reference results for a known trial come
-    // from the first worker.
+    // This process does not compute under `numerics`, so the first worker gives the reference
+    // results for a known trial.
     bool is_foreign;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
@@ -60,33 +61,33 @@ struct msc_pool_death {
     enum msc_worker_death death; // MSC_WORKER_DEATH_NONE: unknown cause
     int signal_number;
 };
-// Copies at most `capacity` deaths and forgets all. Returns their number.
+// Copies at most `capacity` deaths, returns their number, and clears the list.
 size_t msc_pool_take_deaths(struct msc_pool *pool, struct msc_pool_death deaths[], size_t capacity);
 
-// Figures for people.
+// Numbers to show to the user.
 struct msc_pool_figures {
     size_t n_up;      // workers that measure now
     size_t n_joined;  // workers that were ever ready
     size_t n_lost;    // workers lost so far
-    size_t n_refused; // workers that computed other results, or could not compute
+    size_t n_refused; // workers with other results, or that could not compute
     size_t n_retried; // parts that were sent again
 };
 struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool);
 
 // The costs of a round in addition to the measurements.
 struct msc_pool_costs {
-    double trial_s, worker_s; // time of the coordinator for each trial and for each worker
+    double trial_s, worker_s; // the coordinator's time per trial and per worker
     double message_s;         // time to carry requests and answers
-    double start_s;           // time until workers are ready, once
-    size_t most;              // most workers; 0: any number
+    double start_s;           // time until workers are ready; needed once
+    size_t most;              // maximum number of workers; 0: no maximum
 };
-// The largest number of workers, each as fast as this machine, that measure for at least 70 % of
-// their time. A round that takes `round_s` on one machine takes T(N) = d * round_s / N + h(N) on N
-// workers. h is the sum of these costs. d is the growth of the work when trials are split and share
-// less (d = 1 while N <= n_batches). Returns 0 if two workers would not be worthwhile, or if the
-// rest of the search (`left_s`, +inf: no known end) would end no sooner. *worth_s is the time of
-// such a round, or of one with two workers if none are worthwhile. docs/cluster.md has the
-// measurements.
+// The largest number of workers, each as fast as this machine, such that they measure for at least
+// 70 % of the time. A round that takes `round_s` on one machine takes T(N) = d * round_s / N + h(N)
+// on N workers. h is the sum of these costs. d is the factor by which the work grows because split
+// trials share less (d = 1 while N <= n_batches). Returns 0 if two workers would not be worthwhile,
+// or if the rest of the search (`left_s`, +inf: no known end) would end no sooner. *worth_s is the
+// time of a round with this number of workers, or with two workers if the result is 0.
+// docs/cluster.md has the measurements.
 size_t msc_pool_worth(double *worth_s, const struct msc_pool_costs *costs, double round_s,
                       double left_s, size_t n_trials, size_t n_batches);
 

@@ -1,4 +1,4 @@
-// Finds workers of a pool and holders of its parts.
+// Finds the workers of a pool and the holders of its parts.
 #include "cluster/pool_internal.h"
 
 struct msc_pool_holder *msc_pool__find_holder(struct msc_pool_shard *shard, int32_t number) {

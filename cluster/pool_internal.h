@@ -18,14 +18,14 @@ struct msc_pool_worker {
     int32_t number;
     enum msc_pool_worker_state state;
     char name[160];    // "host 123" or "host 123 of job 45", for example
-    bool has_joined;   // the worker was ready at least once
-    bool is_new;       // the worker's arrival is yet to be reported
-    double heard_s;    // time of its last line
-    double busy_s;     // time of its last report that it is measuring
-    double answered_s; // time of its last answer
-    size_t n_open;     // parts assigned to it
-    uint64_t n_parts;  // parts that were ever assigned to it, without copies of others' parts
-    int64_t since;     // the first trial that it may have measured a part of
+    bool has_joined;   // was the worker ever ready?
+    bool is_new;       // is the worker's arrival yet to be reported?
+    double heard_s;    // time of the worker's last line
+    double busy_s;     // time of the worker's last report that it is measuring
+    double answered_s; // time of the worker's last answer
+    size_t n_open;     // parts assigned to the worker now
+    uint64_t n_parts;  // parts assigned to the worker so far, without copies of others' parts
+    int64_t since;     // id of the first trial that the worker may have measured
 };
 
 // A worker that a part is assigned to.
@@ -41,7 +41,7 @@ struct msc_pool_shard {
     struct msc_node_range range;  // n 0: whole trials
     size_t first_trial, n_trials; // indices into the job's order
     bool is_unbounded;
-    struct msc_pool_holder holders[2]; // the second worker has a copy
+    struct msc_pool_holder holders[2]; // holders[1] has a copy of the part
     int n_lost;
     bool is_done; // answered, or no longer needed
     // A check repeats a piece of shard `of` on worker `checker`; worker `checked` measured it
@@ -52,7 +52,7 @@ struct msc_pool_shard {
     int32_t checked, checker;
 };
 
-// Why a worker did not measure a batch of a trial and all later ones.
+// Why a worker stopped before a batch of a trial.
 struct msc_pool_stop {
     enum msc_trial_cause cause; // MSC_CAUSE_NONE: the trial's bound
     int32_t by;
@@ -63,7 +63,7 @@ struct msc_pool_stop {
 struct msc_pool_trial {
     bool is_done;
     int32_t by;       // the worker that measured a whole trial
-    bool has_rest;    // another worker measures the rest without the bound
+    bool has_rest;    // is the rest being measured without the bound?
     double reuse_sum; // sum over batches
     uint64_t time_us;
 };
@@ -80,7 +80,8 @@ struct msc_pool_job {
     double **terms;                // [n]
     uint8_t *is_there;             // [n][batches.n]
     int32_t *by;                   // [n][batches.n]: the worker that measured each batch
-    // [n][batches.n], NULL: no stop. A batch that another worker measured takes precedence.
+    // [n][batches.n]: why a worker stopped before the batch; NULL: it did not. If another worker
+    // measured the batch, its result counts.
     const struct msc_pool_stop **stops;
     size_t n_open;
     struct msc_pool_shard *shards;
@@ -96,7 +97,7 @@ struct msc_pool {
     struct msc_pool_worker *workers;
     size_t n_workers, workers_capacity;
     struct msc_pool_job *job; // NULL: no evaluation runs
-    bool has_news;            // parts or workers have changed: parts may have to be sent
+    bool has_news;            // have parts or workers changed, so that parts may have to be sent?
     uint64_t next_shard;
     uint64_t secret;   // random, so that workers cannot tell which parts are checked
     double unit_s[64]; // seconds for one trial and one batch, of the latest parts
@@ -108,12 +109,12 @@ struct msc_pool {
     // counts: workers must not seem late because this process was busy or stopped.
     double now_s;
     double clock_s;     // the clock at the last event
-    double looked_s;    // when workers were last looked after
-    double copied_s;    // when late parts were last looked for
+    double looked_s;    // time of the last check of the workers
+    double copied_s;    // time of the last search for late parts
     double said_s;      // time of the last warning that no worker is ready
     char absence[256];  // why the last worker failed to start
     char refusal[1024]; // why the last refused worker was refused
-    char loss[600];     // why the last dropped worker was dropped, until another becomes ready
+    char loss[600];     // why the last dropped worker was dropped; "" once another is ready
     struct msc_str message;
 };
 
@@ -130,7 +131,7 @@ size_t msc_pool__n_ready(const struct msc_pool *pool);
 // pool_plan.c
 // Sorts the job's trials, makes its shards, and assigns each to a worker.
 enum msc_status msc_pool__plan(struct msc_pool *pool);
-// The share of a worker's parts that is checked, given its number of parts so far.
+// The share of a worker's parts that are checked, given its number of parts so far.
 double msc_pool__check_share(uint64_t n_parts);
 enum msc_status msc_pool__add_shard(struct msc_pool *pool, const struct msc_pool_shard *shard);
 
@@ -138,7 +139,7 @@ enum msc_status msc_pool__add_shard(struct msc_pool *pool, const struct msc_pool
 // Handles a worker's answer.
 enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_worker *worker,
                                       const cJSON *answer);
-// Gives up the trials of a shard, which were in flight when a worker died.
+// Gives up the trials of a shard that was in flight when a worker died.
 enum msc_status msc_pool__give_up(struct msc_pool *pool, size_t index, bool was_alone,
                                   enum msc_worker_death death, int signal_number);
 
@@ -148,12 +149,13 @@ void msc_pool__give(struct msc_pool_holder *holder, struct msc_pool_worker *work
 // Notes the time of a part when its holder has answered.
 void msc_pool__note_time(struct msc_pool *pool, const struct msc_pool_worker *worker,
                          const struct msc_pool_shard *shard, const struct msc_pool_holder *holder);
-// Sends assigned shards, assigns free ones, and sends copies of late ones.
+// Sends assigned shards, assigns unassigned shards, and sends copies of late shards.
 enum msc_status msc_pool__send(struct msc_pool *pool);
 
 // pool_work.c
 void msc_pool__say_who_joined(struct msc_pool *pool);
-// Waits for the next event, handles all events that have arrived, then looks after the workers.
+// Waits for the next event, handles all events that have arrived, then drops workers that are gone
+// or mute.
 enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s);
 
 #endif

@@ -27,7 +27,8 @@ static void close_trial(struct msc_pool_job *job, size_t i) {
     job->n_open--;
 }
 
-// Computes a trial's outcome from its first `n_there` batches. `stop` NULL: all batches are there.
+// Computes a trial's outcome from its first `n_there` batches. `stop` NULL: these are all its
+// batches.
 static enum msc_status fold_trial(struct msc_pool *pool, size_t i, size_t n_there,
                                   const struct msc_pool_stop *stop) {
     struct msc_pool_job *job = pool->job;
@@ -60,8 +61,8 @@ static bool is_over(const struct msc_pool *pool, size_t i, size_t batch) {
     return msc_env_partial_loss(pool->options.env, job->terms[i], batch) > job->e->bounds[i];
 }
 
-// A worker stopped at a bound that the sum of all batches does not exceed (losses below zero):
-// measures the rest without a bound.
+// Has the rest of a trial measured without a bound. Needed if a worker stopped at a bound that the
+// sum of all batches does not exceed, because some losses are negative.
 static enum msc_status ask_for_rest(struct msc_pool *pool, size_t i, size_t batch) {
     struct msc_pool_job *job = pool->job;
     struct msc_pool_shard shard = {.range = {batch, job->end - batch},
@@ -76,7 +77,7 @@ static enum msc_status ask_for_rest(struct msc_pool *pool, size_t i, size_t batc
     return msc_pool__add_shard(pool, &shard);
 }
 
-// Ends a trial if its batches suffice.
+// Ends a trial if the batches measured so far suffice.
 static enum msc_status settle(struct msc_pool *pool, size_t i) {
     struct msc_pool_job *job = pool->job;
     const uint8_t *is_there = job->is_there + i * job->batches.n;
@@ -102,7 +103,7 @@ static enum msc_status fail_answer(const struct msc_pool_worker *worker) {
                     worker->name, msc_status_message());
 }
 
-// `other`: the worker that measured the trial before.
+// `other`: the number of the worker that measured the trial first.
 static enum msc_status fail_difference(struct msc_pool *pool, const struct msc_pool_worker *worker,
                                        int32_t other, int64_t trial) {
     const struct msc_pool_worker *first = msc_pool__find_worker(pool, other);
@@ -136,8 +137,8 @@ static enum msc_status note_stop(int32_t *other, struct msc_pool_job *job, size_
     return MSC_OK;
 }
 
-// Stores a trial's batches. If a batch is already there and differs, *other is the worker that
-// measured it.
+// Stores a trial's batches. If a batch differs from a result that is already there, sets *other to
+// the worker that measured it.
 static enum msc_status take_batches(int32_t *other, struct msc_pool_job *job, size_t i,
                                     const struct msc_pool_shard *shard, int32_t worker,
                                     const struct msc_node_outcome *o) {
@@ -269,8 +270,8 @@ static enum msc_status settle_shard(struct msc_pool *pool, size_t first, size_t 
     return MSC_OK;
 }
 
-// Sends the checks of a shard that worker `by` answered. `by` NULL: the shard was given up, so its
-// checks are dropped.
+// Assigns the waiting checks of a shard that worker `by` answered. `by` NULL: the shard was given
+// up, so its checks are dropped.
 static void release_checks(struct msc_pool *pool, const struct msc_pool_shard *shard,
                            const struct msc_pool_worker *by) {
     struct msc_pool_job *job = pool->job;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 // A worker's first ALL_CHECKED parts are all checked. After that the share falls with the number of
-// its parts, down to LEAST_SHARE. A check measures one of CHECKED_PIECES pieces of a part again.
+// its parts, down to LEAST_SHARE. A check measures one of a part's CHECKED_PIECES pieces again.
 #define ALL_CHECKED 64.0
 #define LEAST_SHARE 0.01
 #define CHECKED_PIECES 8
@@ -42,7 +42,8 @@ static enum msc_status sort_trials(struct msc_pool_job *job, size_t n_tasks) {
     return MSC_OK;
 }
 
-// A trial's cost given the one before it: the number of tasks from the first one that differs.
+// The cost of a trial after the trial before it: the number of tasks from the first task whose
+// choice differs, plus 1.
 static size_t cost_of(const struct msc_pool_job *job, size_t place, size_t n_tasks) {
     const uint32_t *own = job->e->trials[job->order[place]]->proposal.choices;
     size_t t = 0;
@@ -87,7 +88,7 @@ enum msc_status msc_pool__add_shard(struct msc_pool *pool, const struct msc_pool
     return MSC_OK;
 }
 
-// The affinity of a worker to a piece of work: a hash of both.
+// The affinity of a worker to a piece of work: a hash of the two.
 static uint64_t affinity(const struct msc_pool_worker *worker, size_t batch, size_t piece) {
     struct msc_hash h = msc_hash_bytes("msc_pool", 8);
     h = msc_hash_add_u64(h, (uint64_t)worker->number);
@@ -174,7 +175,8 @@ double msc_pool__check_share(uint64_t n_parts) {
     return share > 1.0 ? 1.0 : share < LEAST_SHARE ? LEAST_SHARE : share;
 }
 
-// Chooses another worker, by affinity too, so that every worker checks others and is checked.
+// Chooses the checker of a shard, also by affinity, so that every worker checks others and is
+// checked.
 static struct msc_pool_worker *choose_checker(struct msc_pool *pool,
                                               const struct msc_pool_shard *shard) {
     struct msc_pool_worker *best = NULL;

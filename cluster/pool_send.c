@@ -38,7 +38,7 @@ struct due {
     struct msc_pool_holder *holder;
 };
 
-// Sends parts [n] with the same trials for the same worker in one message.
+// Sends n parts for the same worker, with the same trials, in one message.
 static enum msc_status send_parts(struct msc_pool *pool, const struct due due[], size_t n) {
     struct msc_pool_job *job = pool->job;
     const struct msc_pool_shard *first = due[0].shard;
@@ -78,7 +78,7 @@ void msc_pool__give(struct msc_pool_holder *holder, struct msc_pool_worker *work
     worker->n_open++;
 }
 
-// The worker with the fewest parts, among workers that do not have this part.
+// The worker with the fewest parts, among those that do not have this part.
 static struct msc_pool_worker *least_busy(struct msc_pool *pool, struct msc_pool_shard *shard) {
     struct msc_pool_worker *best = NULL;
     for (size_t i = 0; i < pool->n_workers; i++) {
@@ -172,7 +172,8 @@ static double units_of(const struct msc_pool_shard *shard) {
     return (double)(shard->n_trials * (shard->range.n > 0 ? shard->range.n : 1));
 }
 
-// Seconds since the worker could start on this part: since it was sent, or since the last answer.
+// Seconds since the worker could start on this part: since the part was sent, or since the worker's
+// last answer if that is later.
 static double waited_s(const struct msc_pool *pool, const struct msc_pool_worker *worker,
                        const struct msc_pool_holder *holder) {
     double begin_s = worker->answered_s > holder->sent_s ? worker->answered_s : holder->sent_s;
@@ -185,7 +186,8 @@ void msc_pool__note_time(struct msc_pool *pool, const struct msc_pool_worker *wo
     pool->unit_s[pool->n_units++ % n] = waited_s(pool, worker, holder) / units_of(shard);
 }
 
-// If `unit_s` is unknown, true only if the worker is silent.
+// Is the part late? `unit_s` is the median time of one trial on one batch; if it is unknown, only a
+// part of a silent worker is late.
 static bool is_late(struct msc_pool *pool, const struct msc_pool_shard *shard, double unit_s) {
     const struct msc_pool_holder *holder = &shard->holders[0];
     const struct msc_pool_worker *worker = msc_pool__find_worker(pool, holder->worker);

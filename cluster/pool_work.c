@@ -20,8 +20,8 @@
 
 // ---- Changes of workers ------------------------------------------------------------------------
 
-// Removes a worker from a part; the holder of a copy replaces it. True: the part's answer from this
-// worker is lost.
+// Removes a worker from a part; the holder of a copy replaces it. Returns true if this loses an
+// answer that the worker was to send.
 static bool leave_part(struct msc_pool_shard *shard, int32_t number) {
     static const struct msc_pool_holder nobody = {.worker = MSC_POOL_NOBODY};
     struct msc_pool_holder *own = msc_pool__find_holder(shard, number);
@@ -35,7 +35,8 @@ static bool leave_part(struct msc_pool_shard *shard, int32_t number) {
     return is_lost;
 }
 
-// Makes a worker's parts available to others. `is_blamed`: the parts may have caused its loss.
+// Makes a worker's parts available to others. `is_blamed`: may the parts have caused the worker's
+// loss?
 static enum msc_status take_parts_back(struct msc_pool *pool, int32_t number, bool is_blamed) {
     struct msc_pool_job *job = pool->job;
     pool->has_news = true;
@@ -44,14 +45,14 @@ static enum msc_status take_parts_back(struct msc_pool *pool, int32_t number, bo
         if (!leave_part(shard, number)) {
             continue;
         }
-        if (shard->is_check) { // another part may be checked instead
+        if (shard->is_check) { // a lost check is dropped: others will follow
             shard->is_done = true;
             continue;
         }
         bool is_alone = job->e->n == 1, has_copy = shard->holders[0].worker != MSC_POOL_NOBODY;
         shard->n_lost += is_blamed;
         pool->figures.n_retried += !has_copy;
-        // A trial that ran alone is not sent again: the caller decides.
+        // A trial that ran alone is not sent again: the caller decides what to do.
         if (is_blamed && !has_copy && (is_alone || shard->n_lost >= MAX_LOST)) {
             MSC_TRY(msc_pool__give_up(pool, i, is_alone, MSC_WORKER_DEATH_NONE, 0));
         }
@@ -96,7 +97,7 @@ static enum msc_status drop_worker(struct msc_pool *pool, int32_t number, const 
     return lose_worker(pool, number, why);
 }
 
-// Drops a worker that computes other results, or cannot compute.
+// Drops a worker that has other results or cannot compute.
 static enum msc_status refuse_worker(struct msc_pool *pool, int32_t number, const char *why) {
     struct msc_pool_worker *worker = msc_pool__find_worker(pool, number);
     char count[64] = "";
@@ -111,7 +112,7 @@ static enum msc_status refuse_worker(struct msc_pool *pool, int32_t number, cons
     return take_parts_back(pool, number, false);
 }
 
-// `where` comes from the bridge and names the worker until its hello; "": unknown.
+// `where` is the bridge's name for the worker, used until its hello; "": unknown.
 static enum msc_status add_worker(struct msc_pool *pool, int32_t number, const char *where) {
     struct msc_str shown = {0};
     MSC_TRY(msc_grow(&pool->workers, &pool->workers_capacity, pool->n_workers + 1,
@@ -165,7 +166,7 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
         const char *said = text_of(hello, rows[i].key);
         if (rows[i].own[0] && strcmp(said, rows[i].own) != 0) {
             char why[800];
-            // Long enough for whole ids, so that the user can look for them.
+            // Ids are written in full, so that the user can search for them.
             snprintf(why, sizeof why, "%s (%s \"%.320s\", %s \"%.320s\")", rows[i].what,
                      rows[i].key, said, o->is_foreign ? "wanted" : "here", rows[i].own);
             return refuse_worker(pool, worker->number, why);
@@ -249,7 +250,7 @@ static enum msc_status take_message(struct msc_pool *pool, struct msc_pool_worke
     }
     enum msc_status status = worker->state == MSC_POOL_READY
                                  ? msc_pool__take_answer(pool, worker, message)
-                                 : MSC_OK; // an answer to a request to its predecessor
+                                 : MSC_OK; // the answer is to a request from before init
     if (status == MSC_E_FORMAT) {
         char why[256];
         snprintf(why, sizeof why, "%s", msc_status_message());
@@ -285,7 +286,7 @@ static void look_at_clock(struct msc_pool *pool) {
     pool->clock_s = clock_s;
 }
 
-// Logs the workers that joined: at the start all, later the new ones.
+// Logs the workers that have joined since the last call.
 void msc_pool__say_who_joined(struct msc_pool *pool) {
     struct msc_str names = {0};
     size_t n = 0;
@@ -344,8 +345,8 @@ static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *w
     return false;
 }
 
-// Drops at most one worker at a time: ending it may take seconds, and the others' lines must be
-// read in between.
+// Drops at most one worker per call: ending it may take seconds, and the other workers' lines must
+// be read in between.
 static enum msc_status look_after_workers(struct msc_pool *pool) {
     if (pool->now_s - pool->looked_s < LOOK_EVERY_S) {
         return MSC_OK;

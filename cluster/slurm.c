@@ -30,7 +30,7 @@ static enum msc_status name_jobs(const char **out, const struct msc_slurm_option
 
 static const char *const end_slurm_jobs[] = {"sh", "-c", msc_slurm_script, "sh", "end", NULL};
 
-// Ends the error message if a program of Slurm is not found.
+// The end of the error message if a program of Slurm is not found.
 static const char no_slurm[] =
     ": workers under Slurm need srun on this machine, and with --copy-to also salloc and sbcast: "
     "install them (Debian: slurm-client), or search on a machine that has them; --cluster local:N "
@@ -63,7 +63,7 @@ static enum msc_status count_nodes(int64_t *out, const struct msc_slurm_options 
                               partition ? partition : "");
 }
 
-// With --copy-to: the archive of the search's files.
+// The archive of the search's files, used with --copy-to.
 struct copied {
     const struct msc_slurm_options *options;
     struct msc_scratch scratch;
@@ -127,7 +127,7 @@ static void tell_allocation(const struct msc_slurm_options *o, int64_t n_workers
     int64_t n_cpus = number_of("SLURM_CPUS_ON_NODE", 0);
     int64_t n_nodes = number_of("SLURM_JOB_NUM_NODES", 1);
     int64_t n_own = o->n_threads > 0 ? o->n_threads : 1;
-    if (!job || n_cpus == 0 || o->copy_to) { // salloc requests separate jobs
+    if (!job || n_cpus == 0 || o->copy_to) { // with --copy-to, salloc requests separate jobs
         return;
     }
     int64_t n_beside = n_nodes * (n_cpus / n_own);
@@ -139,7 +139,8 @@ static void tell_allocation(const struct msc_slurm_options *o, int64_t n_workers
             (long long)n_workers);
 }
 
-// Each worker is a job of one node. A job that waits in the queue keeps its place.
+// Each worker is a job on one node. A job that waits in the queue is not dropped, so it keeps its
+// place.
 enum msc_status msc_slurm_open(struct msc_bridge **out, const struct msc_slurm_options *o) {
     const char **argv = msc_arena_array(o->arena, 32, sizeof *argv);
     struct copied *copied = msc_arena_array(o->arena, 1, sizeof *copied);

@@ -10,9 +10,9 @@ struct msc_bridge;
 
 struct msc_slurm_options {
     const char *record;    // record of the search; jobs are named after it
-    const char *program;   // the path of mscgym on the nodes
+    const char *program;   // path of mscgym on the nodes
     const char *partition; // NULL: Slurm's default
-    int64_t n_workers;     // 0: one for each node that is up
+    int64_t n_workers;     // 0: one per node that is up
     int n_threads;         // threads of a worker; 0: each worker has its own node
     uint64_t memory_bytes; // memory of a worker; 0: Slurm's default
     bool needs_gpu;

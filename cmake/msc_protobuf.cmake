@@ -29,12 +29,3 @@ function(msc_add_proto target proto)
     set_property(GLOBAL APPEND PROPERTY MSC_LIBRARIES ${target})
     set_property(GLOBAL APPEND PROPERTY MSC_OUTSIDE_LIBRARIES protobuf-c)
 endfunction()
-
-# msc_add_onnx_proto(target): does the same for Debian's onnx.proto.
-function(msc_add_onnx_proto target)
-    find_file(MSC_ONNX_PROTO onnx/onnx.proto PATHS /usr/include /usr/local/include)
-    if(NOT MSC_ONNX_PROTO)
-        message(FATAL_ERROR "ONNX needs libonnx-dev")
-    endif()
-    msc_add_proto(${target} "${MSC_ONNX_PROTO}")
-endfunction()

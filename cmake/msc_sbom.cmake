@@ -123,14 +123,6 @@ endif()
 msc_sbom_version(version "${MSC_STB_INCLUDE_DIR}/stb/stb_image.h" "stb_image - v([0-9.]+)")
 msc_sbom_add(stb_image CONTAINS "MIT OR Unlicense" "https://github.com/nothings/stb" "${version}")
 
-# The schema from which the reader of ONNX is generated. The only version in it is that of the IR.
-msc_sbom_version(version "${MSC_ONNX_PROTO}" " IR_VERSION = 0x0*([0-9A-Fa-f]+)")
-if(version)
-    math(EXPR version "0x${version}")
-    set(version "IR ${version}")
-endif()
-msc_sbom_add(onnx.proto GENERATED_FROM Apache-2.0 "https://github.com/onnx/onnx" "${version}")
-
 if(MSC_WITH_VULKAN)
     msc_sbom_version(version "${Vulkan_INCLUDE_DIR}/vulkan/vulkan_core.h"
         "VK_HEADER_VERSION_COMPLETE VK_MAKE_API_VERSION\\(0, ${number}, " "VK_HEADER_VERSION_COMPLETE VK_MAKE_API_VERSION\\(0, [0-9]+, ${number}"

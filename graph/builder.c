@@ -51,7 +51,8 @@ enum msc_status msc_builder_constant(struct msc_value **out, struct msc_builder 
     return MSC_OK;
 }
 
-// The operator's hint with the next number that is not reserved; NULL: out of memory.
+// A default name for a joint: the operator's hint plus the next number that gives a name that is
+// not reserved. NULL if out of memory.
 static const char *hinted_name(struct msc_builder *b, enum msc_op op) {
     const char *hint = msc_op_info(op)->hint;
     for (;;) {
@@ -63,8 +64,9 @@ static const char *hinted_name(struct msc_builder *b, enum msc_op op) {
     }
 }
 
-// The wanted name if no joint has it and no weight has the name of the joint's first output; else
-// the first hinted name that meets both conditions. NULL: out of memory.
+// A name for a joint that is not yet in use, neither by a joint nor, with ":0" appended, by a
+// tensor (the joint's first output). Prefers the wanted name over hinted ones. NULL if out of
+// memory.
 static const char *joint_name(struct msc_builder *b, const char *wanted, enum msc_op op) {
     const char *name = wanted != NULL && wanted[0] != '\0' ? wanted : hinted_name(b, op);
     for (;;) {
@@ -80,8 +82,8 @@ static const char *joint_name(struct msc_builder *b, const char *wanted, enum ms
     }
 }
 
-// True if the value of joint "node" is called "node:0", as by TensorFlow's exporters. MSC
-// reserves this name for the joint's output, so the weight is then called "node".
+// True if a value is called "node:0" and its joint "node", as TensorFlow's exporters write. MSC
+// reserves "node:0" for the joint's output, so a weight made from the value is called "node".
 static bool is_called_as_output(const struct msc_value *v) {
     size_t n = v->joint_name == NULL ? 0 : strlen(v->joint_name);
     return n > 0 && strncmp(v->name, v->joint_name, n) == 0 && strcmp(v->name + n, ":0") == 0;
@@ -103,8 +105,7 @@ static const char *weight_name(struct msc_builder *b, const struct msc_value *v)
     return name;
 }
 
-// The weight that another value with the same name, elements and layout has become; else
-// MSC_NO_ID.
+// An existing weight with the value's name, elements and layout; MSC_NO_ID if there is none.
 static int32_t find_weight(const struct msc_builder *b, const struct msc_value *v,
                            const char *layout) {
     int32_t id = msc_graph__live_tensor(b->graph, builder_wanted_name(v));
@@ -117,7 +118,8 @@ static int32_t find_weight(const struct msc_builder *b, const struct msc_value *
     return is_same ? id : MSC_NO_ID;
 }
 
-// Sets *is_shared if the weight can be read with this layout. A weight without a layout takes it.
+// Sets *is_shared to true if the weight can be read with `layout`. A weight without a layout is
+// given `layout`.
 static enum msc_status share_weight(bool *is_shared, struct msc_builder *b, int32_t weight,
                                     const char *layout) {
     struct msc_tensor *t = &b->graph->tensors[weight]->tensor;
@@ -221,7 +223,7 @@ static int64_t axis_length(const struct assembly *a) {
     return x->constant != NULL ? msc_array_dim(x->constant, (int)axis) : t->dims[axis];
 }
 
-// Converts the sizes of parts to cut points.
+// Converts the sizes of the parts of an axis to the positions where the axis is cut.
 static enum msc_status cut_points(const char **out, const struct assembly *a,
                                   const struct msc_array *sizes) {
     int n = (int)msc_array_n_elements(sizes);
@@ -265,7 +267,7 @@ static const char *floats_text(struct msc_builder *b, const struct msc_array *ar
     return values == NULL ? NULL : msc_builder_floats(b, values, n);
 }
 
-// "" if the bound is infinite or absent.
+// Text of a bound; "" if the bound is infinite or absent.
 static const char *float_text(struct msc_builder *b, const struct msc_array *array) {
     if (msc_array_n_elements(array) != 1) {
         return "";
@@ -311,7 +313,7 @@ static enum msc_status add_attribute(struct assembly *a, const struct msc_op_rol
     return MSC_OK;
 }
 
-// The axis letters that the role itself defines.
+// The axis letters that the role defines for a weight without a layout.
 static const char *role_layout(const struct assembly *a, const struct msc_op_role *role) {
     if (role->length == 6 && strncmp(role->name, "weight", 6) == 0) {
         const char *layout = find_attr(a, "kernel_layout");
@@ -330,8 +332,8 @@ static enum msc_status add_weight(struct assembly *a, const struct msc_op_role *
     return make_weight(&weight->tensor, a->b, v, layout);
 }
 
-// Attributes hold floats. An integer or double bound that does not fit in a float remains an
-// operand.
+// True if the constant can become an attribute. Attributes hold floats: an integer or double that
+// does not fit in a float remains an operand.
 static bool fits_attribute(const struct assembly *a, const struct msc_op_role *role,
                            const struct msc_value *v) {
     char key[32];
@@ -341,8 +343,8 @@ static bool fits_attribute(const struct assembly *a, const struct msc_op_role *r
            msc_array_fits_float(v->constant, 0);
 }
 
-// Deals one operand to a weight, an attribute or an input. Positions that get nothing are filled
-// with MSC_NO_ID.
+// Makes one operand a weight, an attribute or an input of the joint. The input of an absent operand
+// is MSC_NO_ID.
 static enum msc_status builder_deal(struct assembly *a, const struct msc_op_role *role,
                                     struct msc_value *v) {
     bool is_input = strncmp(role->name, "input", (size_t)role->length) == 0;
@@ -364,7 +366,7 @@ static enum msc_status builder_deal(struct assembly *a, const struct msc_op_role
 static enum msc_status builder_assemble(struct assembly *a) {
     const struct msc_builder_joint *from = a->from;
     size_t n = (size_t)from->n_operands;
-    // Every operand may add one attribute, and broadcasting two more.
+    // Each operand may add one attribute; broadcasting may add two more.
     a->attrs = msc_arena_array(&a->b->arena, (size_t)from->n_attrs + n + 2, sizeof(a->attrs[0]));
     a->inputs = msc_arena_array(&a->b->arena, n, sizeof(a->inputs[0]));
     a->weights = msc_arena_array(&a->b->arena, n, sizeof(a->weights[0]));
@@ -389,8 +391,8 @@ static enum msc_status builder_assemble(struct assembly *a) {
     return MSC_OK;
 }
 
-// Records which operands already have a tensor, so that `constant` joints made since can be
-// removed if the joint is folded.
+// Records which operands already have a tensor. If the joint is folded, the `constant` joints made
+// for the other operands are removed.
 struct marks {
     int32_t hint;
     bool *had_tensor;
@@ -422,7 +424,8 @@ static enum msc_status remove_new_constants(struct msc_builder *b, const struct 
     return MSC_OK;
 }
 
-// Makes the joint's outputs constants. Takes ownership of `arrays` [n_outputs].
+// Replaces a joint by constants: its outputs [n_outputs] become constants that hold `arrays`, and
+// the joint is removed.
 static enum msc_status builder_fold(struct msc_value *outputs[], struct msc_builder *b,
                                     int32_t joint, struct msc_array *arrays[]) {
     const struct msc_joint *j = &b->graph->joints[joint]->joint;
@@ -460,7 +463,8 @@ static enum msc_status make_outputs(struct msc_value *outputs[], bool *is_folded
     return status;
 }
 
-// Records that a matrix is a transpose, so that consumers can read the original.
+// If the joint transposes a constant matrix, records that matrix, so that consumers can read it
+// instead.
 static void mark_turned(struct msc_value *output, const struct msc_builder_joint *joint,
                         const struct msc_joint *j) {
     int64_t axes[MSC_MAX_DIMS];

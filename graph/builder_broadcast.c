@@ -1,8 +1,9 @@
-// Expands parameters that are given for some axes to all axes: kernels and backends read one
-// value for every axis of the input.
+// Expands parameters that are given for only some axes to all axes of the input. Kernels and
+// backends expect one value for each axis.
 //
-// Pad: widths for `axes`, 0 for other axes. Resize: scales for `axes`, 1 for other axes; sizes
-// for `axes`, the input's length for other axes; and the sizes that keep the aspect ratio.
+// The parameters are given for the axes in `axes`. For other axes, the width of a pad is 0, the
+// scale of a resize is 1, and the size of a resize is the input's length. If a resize keeps the
+// aspect ratio, its sizes and scales are computed here.
 #include "graph/builder_internal.h"
 #include "graph/op_attrs.h"
 
@@ -11,12 +12,12 @@
 
 struct broadcast {
     struct msc_builder *b;
-    struct msc_attr *attrs; // room for two more
+    struct msc_attr *attrs; // with room for two more attributes
     int32_t *n_attrs;
     int rank;
     int64_t dims[MSC_MAX_DIMS]; // -1: symbolic
     int n_axes;
-    int axes[MSC_MAX_DIMS]; // not negative
+    int axes[MSC_MAX_DIMS]; // [n_axes] counted from the front
 };
 
 static int find_attr(const struct broadcast *s, const char *key) {
@@ -98,7 +99,7 @@ static enum msc_status broadcast_pad(struct broadcast *s) {
     return set_attr(s, "pad_width", msc_builder_ints(s->b, widths, 2 * s->rank));
 }
 
-// Reads a list of floats for the axes; *is_there is false if there is none.
+// Reads an attribute with `per_axis` floats for each axis; *is_there is false if it is absent.
 static enum msc_status read_floats(float out[], bool *is_there, const struct broadcast *s,
                                    const char *key, int per_axis) {
     int n = msc_attr_read_floats(out, 2 * MSC_MAX_DIMS, attr_text(s, key));
@@ -129,7 +130,8 @@ static enum msc_status broadcast_floats(struct broadcast *s, const char *key, in
     return set_attr(s, key, msc_builder_floats(s->b, all, per_axis * s->rank));
 }
 
-// Uses one scale for all axes, so that no axis (or not every axis) becomes longer than requested.
+// Scales all axes by one factor: if is_smaller, the largest that makes no axis longer than
+// requested; else the smallest that makes no axis shorter.
 static enum msc_status keep_aspect(struct broadcast *s, int64_t sizes[], bool is_smaller) {
     float scale = 0, scales[MSC_MAX_DIMS];
     for (int i = 0; i < s->n_axes; i++) {
@@ -173,7 +175,7 @@ static enum msc_status broadcast_sizes(bool *done, struct broadcast *s) {
     for (int d = 0; d < s->rank; d++) {
         *done = *done && sizes[d] >= 0;
     }
-    if (!*done) { // lengths of the input are still unknown
+    if (!*done) { // a length of the input is still unknown
         return MSC_OK;
     }
     if (policy[0] != '\0') {

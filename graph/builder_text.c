@@ -1,4 +1,4 @@
-// Text of attributes in the builder's arena.
+// Writes values of attributes as text in the builder's arena.
 #include "base/str.h"
 #include "graph/builder_internal.h"
 #include "graph/op_attrs.h"

@@ -1,31 +1,33 @@
 // Coupled channels: the units that pruning can remove.
 //
 // Every axis of every tensor (weight or activation) has indices. Removing one index requires
-// removing others: removing a filter of a convolution also removes its bias element, its elements
-// in later normalisations, the same channel of every tensor that is added to the output, and the
-// columns of the weights that read it. A unit is such an equivalence class of (tensor, axis,
-// index). It is the smallest thing that can be pruned: a channel, an attention head, a hidden
-// unit of a recurrent layer. An index that belongs to no unit is frozen: indices of the network's
-// inputs and outputs, of axes that a normalisation or softmax sums over, and of everything
-// without a rule. A group consists of units that have equally many indices on the same axes. One
-// pruning decision is made for each group.
+// removing others. For example, if a filter of a convolution is removed, so are its bias element,
+// its elements in later normalisations, the same channel of every tensor that is added to the
+// output, and the columns of the weights that read this channel. A unit is a class of indices
+// (tensor, axis, index) that can only be removed together. It is the smallest thing that can be
+// pruned: a channel, an attention head, a hidden unit of a recurrent layer. An index that belongs
+// to no unit is frozen. This applies to the network's inputs and outputs, to axes that a
+// normalisation or softmax sums over, and to all joints whose coupling is unknown. A group consists
+// of units that have equally many indices on the same axes. One pruning decision is made for each
+// group.
 //
 // Classes are found by union-find over all joints. The `channels` column of graph/ops.def names
 // the rule of each operator. If an axis is split into factors (attention heads) or a convolution
 // has groups, one of two things can remain free:
-//   - Factors: the outermost factor of an axis [heads, size] that nothing else freezes. If that is
-//     `heads`, whole heads are removed, with their products and softmax, and kernels support the
-//     remaining sizes. Some reshapes merge axes and split others at once ([samples, heads, size]
-//     from [samples, both] to [samples and heads, size]); the factors of both sides apply.
+//   - Factors: the outermost factor of an axis [heads, size] that no rule freezes. If it is
+//     `heads`, whole heads are removed, with their products and softmax. Some reshapes merge axes
+//     and split others at once ([samples, heads, size] from [samples, both] to [samples and heads,
+//     size]); then the factors of input and output count.
 //   - Groups: whole groups of a convolution, with all that they read and write; a depthwise
-//     convolution has groups of one channel. If the groups are frozen, one position in all groups.
+//     convolution has groups of one channel. If whole groups are frozen, the same position in all
+//     groups.
 // Channel shuffles only change the order and couple nothing else. 1-D parameters (biases, shifts)
-// that several joints share do not couple these joints: each reads the elements that remain for
-// it.
+// that several joints share do not couple these joints: each joint reads its own remaining
+// elements.
 //
-// An axis whose length is a symbol has no indices here. An axis whose length is a symbol times a
-// number n (the heads of all samples of a batch) has n indices: index i stands for all positions
-// that equal i modulo n.
+// An axis whose length is a symbol has no indices. An axis whose length is a symbol times a number
+// n (such as the heads of all samples of a batch) has n indices: index i means all positions that
+// equal i modulo n.
 //
 // The design follows MSC's weight graph ("main" weights produce channels, others "follow"), but
 // couples single indices. Groups of coupled parameters are described in G. Fang et al., DepGraph:
@@ -45,11 +47,11 @@
 
 MSC_PUBLIC_BEGIN
 
-// How a weight uses the units along one of its axes. A weight with neither role follows (a bias,
-// the parameters of a normalisation).
+// How a weight uses the units along one of its axes. A weight with neither role follows other
+// weights (a bias, the parameters of a normalisation).
 enum msc_channel_role {
-    MSC_CHANNEL_MAKES = 1, // the units are its outputs
-    MSC_CHANNEL_READS = 2, // it sums over the units
+    MSC_CHANNEL_MAKES = 1, // the weight produces the units
+    MSC_CHANNEL_READS = 2, // the weight's joint sums over the units
 };
 
 struct msc_channel_axis {
@@ -67,19 +69,20 @@ struct msc_channel_group {
     const struct msc_channel_axis *axes; // ordered by tensor, then axis
 };
 
-// A joint that sums over units: the slot it reads them from, and the axis in the slot's tensor.
+// A slot from which a joint reads units to sum over them, and their axis in the slot's tensor.
 struct msc_channel_read {
     int32_t slot;
     int axis;
 };
 
-// An operand that is not pruned itself: the joint reads only those of its elements whose indices
-// remain on an axis of another tensor. Two cases: parameters that several joints share (exporters
-// store equal ones once), and the initial state of a recurrent layer if it is an input.
+// An operand that is not pruned. Instead, the joint reads only some of its elements: those whose
+// indices remain on an axis of another tensor. Such operands are parameters that several joints
+// share (exporters store equal parameters once), and initial states of recurrent layers that are
+// inputs.
 struct msc_channel_follower {
     int32_t joint, tensor;
     int axis;
-    // The joint reads the operand's elements whose indices remain on axis of_axis of of_tensor.
+    // The other tensor and its axis: an element is read if its index remains on this axis.
     int32_t of_tensor;
     int of_axis;
 };
@@ -87,7 +90,7 @@ struct msc_channel_follower {
 struct msc_channels {
     int32_t n_units;
     int32_t n_groups;
-    const struct msc_channel_group *groups; // ordered by first index, as are the units
+    const struct msc_channel_group *groups; // in the order of their first index, like the units
     int32_t n_reads;
     const struct msc_channel_read *reads;
     int32_t n_followers;
@@ -105,18 +108,18 @@ struct msc_channels {
 // *out is owned by the caller.
 enum msc_status msc_channels_find(struct msc_channels *out, const struct msc_graph *g,
                                   const struct msc_sites *sites);
-void msc_channels_finish(struct msc_channels *channels); // accepts zeroed
+void msc_channels_finish(struct msc_channels *channels); // accepts a zeroed struct
 
-// The unit of an index, or MSC_NO_ID.
+// The unit of an index, or MSC_NO_ID if the index is frozen.
 int32_t msc_channels_unit(const struct msc_channels *c, int32_t tensor, int axis, int64_t index);
-// Counts the indices that remain among the first `end` of an axis when units with is_gone
+// Counts how many of the first `end` indices of an axis remain after the units marked in is_gone
 // [n_units] are removed.
 int64_t msc_channels_count(const struct msc_channels *c, int32_t tensor, int axis, int64_t end,
                            const bool is_gone[]);
 // MSC_E_INVALID if a group would lose all its units; the message names the group.
 enum msc_status msc_channels_check(const struct msc_channels *c, const bool is_gone[]);
 
-// Cost of the network without the units that are marked in is_gone: elements of weights, and
+// Cost of the network after the units marked in is_gone are removed: elements of weights, and
 // multiply-accumulates (graph/cost.h). A symbolic length counts as 1.
 struct msc_channel_cost {
     double parameters, macs;
@@ -124,14 +127,14 @@ struct msc_channel_cost {
 enum msc_status msc_channels_cost(struct msc_channel_cost *out, const struct msc_channels *c,
                                   const struct msc_graph *g, const bool is_gone[]);
 
-// Edits that make the network compute what it would compute without the units. Each joint that
-// sums over a removed unit reads 0 for it, from its weight if that is constant, else from its
-// input. So values that earlier joints add for the unit (a bias, a shift, the 1/2 of a sigmoid)
-// have no effect. Remaining channels keep their values; values of masked channels are
-// unspecified.
+// Edits that make the network compute what it would compute without the removed units. Each joint
+// that sums over a removed unit reads zeros for the unit: from its weight if the weight is
+// constant, else from its input. So values that earlier joints add to the unit (a bias, a shift,
+// the 1/2 of a sigmoid) have no effect. Remaining channels keep their values; values of masked
+// channels are unspecified.
 struct msc_channel_masks {
     int32_t n;
-    const int32_t *slots;                // [n], once each
+    const int32_t *slots;                // [n] each slot once
     struct msc_edit *masks;              // [n], sealed; other edits may follow them
     const struct msc_edit *const *edits; // [n_slots], NULL if nothing is masked
     void *storage;
@@ -140,7 +143,7 @@ struct msc_channel_masks {
 enum msc_status msc_channels_mask(struct msc_channel_masks *out, const struct msc_channels *c,
                                   const struct msc_graph *g, const struct msc_sites *sites,
                                   const bool is_gone[]);
-void msc_channel_masks_finish(struct msc_channel_masks *masks); // accepts zeroed
+void msc_channel_masks_finish(struct msc_channel_masks *masks); // accepts a zeroed struct
 
 MSC_PUBLIC_END
 

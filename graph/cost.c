@@ -1,6 +1,6 @@
 #include "graph/cost.h"
 
-// A tensor's shape, or the shape that replaces it.
+// The shape to compute costs with: the tensor's own or one that the caller gives.
 struct shape {
     int n_dims;
     const int64_t *dims;
@@ -15,14 +15,14 @@ static struct shape shape_of(const struct msc_graph *g, const int64_t (*dims)[MS
 static double dim_product(struct shape t, int first, int end) {
     double product = 1;
     for (int i = first; i < end; i++) {
-        product *= t.dims[i] < 0 ? 0 : (double)t.dims[i]; // the length is unknown
+        product *= t.dims[i] < 0 ? 0 : (double)t.dims[i]; // an unknown length counts as 0
     }
     return product;
 }
 
 // Each output element of a convolution reads every input channel of its group at every kernel
-// position, which is the size of the weight without its output channels. For a transposed
-// convolution, exchange input and output.
+// position. The number of these reads is the size of the weight divided by its output channels. For
+// a transposed convolution, input and output change places.
 static double conv_macs(const struct msc_graph *g, const struct msc_joint *j,
                         const int64_t (*dims)[MSC_MAX_DIMS]) {
     struct shape w = shape_of(g, dims, j->operands[1]);

@@ -6,15 +6,15 @@
 
 MSC_PUBLIC_BEGIN
 
-// A product that a joint sums. An operand is -1 if it is computed inside the joint: the state of
-// a recurrent layer.
+// A multiplication of two operands, as in a matrix product. An operand is -1 if it is computed
+// inside the joint (the state of a recurrent layer).
 struct msc_product {
     double macs;
     int32_t operands[2];
 };
 
-// The products of convolutions, linear layers, matrix products and recurrent layers. Returns
-// their number, 0 for other joints. A length that depends on data counts as 0.
+// Lists the products of a convolution, linear layer, matrix product or recurrent layer. Returns
+// their number; 0 for other joints. A length that depends on data counts as 0.
 int msc_joint_products(struct msc_product out[2], const struct msc_graph *g,
                        const struct msc_joint *j);
 // Like msc_joint_products, but with the lengths in `dims` [n_tensors], by tensor id.

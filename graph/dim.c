@@ -1,9 +1,8 @@
 // Arithmetic on dimensions that are numbers or symbolic expressions.
 //
-// Expressions are simplified when they are made: a chain of additions of numbers becomes one
-// addition; a chain of multiplications or of divisions by numbers becomes one. So the length
-// after fifty strided convolutions is a short expression, and equal lengths usually have equal
-// prims.
+// Expressions are simplified when they are made. Successive additions of numbers are merged into
+// one, and so are successive multiplications and successive divisions. So the length after fifty
+// strided convolutions is a short expression, and equal lengths usually have the same prim.
 #include "graph/graph_internal.h"
 #include "graph/infer.h"
 
@@ -50,7 +49,7 @@ static int64_t floor_div(int64_t a, int64_t b) {
     return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
-// False if the result overflows or divides by zero.
+// False if the operation overflows or divides by zero.
 static bool dim_compute(int64_t *out, enum dim_op op, int64_t a, int64_t b) {
     bool divides = op == DIM_FLOOR_DIV || op == DIM_CEIL_DIV || op == DIM_FLOOR_MOD;
     if (divides && (b == 0 || (a == INT64_MIN && b == -1))) {
@@ -88,7 +87,7 @@ static enum msc_status dim_fail(const struct msc_graph *g, const char *what) {
     return MSC_FAIL(MSC_E_INVALID, "graph '%s': a dimension %s", g->name, what);
 }
 
-// The value of an "Int" prim; false for any other.
+// Reads the value of an "Int" prim; false for any other prim.
 static bool int_value(int64_t *out, const struct msc_graph *g, int32_t prim) {
     const struct msc_prim *p = g->prims[prim];
     if (strcmp(p->optype, "Int") != 0 || p->n_attrs != 1) {
@@ -117,8 +116,8 @@ static enum msc_status dim_make(struct msc_dim *out, struct msc_graph *g, enum d
     return msc_graph__add_prim(&out->prim, g, NULL, dim_op_names[op], 2, parents, 0, NULL);
 }
 
-// Splits `d` into a base and the number that `op` applies to it: x+3 -> x, 3. For any other
-// expression the base is `d` and the number is `neutral`.
+// Splits an expression `base op number`, for example x + 3, into `base` and *amount. For any other
+// expression, the base is `d` and *amount is `neutral`.
 static void dim_split(struct msc_dim *base, int64_t *amount, const struct msc_graph *g,
                       struct msc_dim d, enum dim_op op, int64_t neutral) {
     *base = d;
@@ -143,7 +142,7 @@ static enum msc_status add_number(struct msc_dim *out, struct msc_graph *g, stru
     int64_t before, total;
     dim_split(&base, &before, g, a, DIM_ADD, 0);
     if (__builtin_add_overflow(before, b, &total) || total == INT64_MIN) {
-        return dim_fail(g, "does not fit 64 bits");
+        return dim_fail(g, "does not fit in 64 bits");
     }
     if (total == 0) {
         *out = base;
@@ -163,7 +162,7 @@ static enum msc_status multiply_number(struct msc_dim *out, struct msc_graph *g,
     }
     dim_split(&base, &before, g, a, DIM_MUL, 1);
     if (__builtin_mul_overflow(before, b, &total)) {
-        return dim_fail(g, "does not fit 64 bits");
+        return dim_fail(g, "does not fit in 64 bits");
     }
     if (total == 1) {
         *out = base;
@@ -185,7 +184,7 @@ static enum msc_status divide_number(struct msc_dim *out, struct msc_graph *g, s
     }
     dim_split(&base, &before, g, a, DIM_MUL, 1);
     if (before == INT64_MIN && b == -1) {
-        return dim_fail(g, "does not fit 64 bits");
+        return dim_fail(g, "does not fit in 64 bits");
     }
     if (before % b == 0) {
         return multiply_number(out, g, base, before / b);
@@ -202,7 +201,7 @@ static enum msc_status divide_number(struct msc_dim *out, struct msc_graph *g, s
     return dim_make(out, g, DIM_FLOOR_DIV, a, dim_number(b));
 }
 
-// Divides a product by its factor `b`; false if `b` is not a factor.
+// Divides the product `a` by its factor `b`; false if `b` is not a factor of `a`.
 static bool cancel_factor(struct msc_dim *out, const struct msc_graph *g, struct msc_dim a,
                           struct msc_dim b) {
     const struct msc_prim *p = g->prims[a.prim];
@@ -225,7 +224,7 @@ static enum msc_status with_number(struct msc_dim *out, struct msc_graph *g, enu
     case DIM_ADD:
         return add_number(out, g, a, b);
     case DIM_SUB:
-        return b == INT64_MIN ? dim_fail(g, "does not fit 64 bits") : add_number(out, g, a, -b);
+        return b == INT64_MIN ? dim_fail(g, "does not fit in 64 bits") : add_number(out, g, a, -b);
     case DIM_MUL:
         return multiply_number(out, g, a, b);
     case DIM_FLOOR_DIV:
@@ -297,7 +296,7 @@ enum msc_status msc_dim_binary(struct msc_dim *out, struct msc_graph *g, const c
     return is_number(a) ? dim_make(out, g, op, a, b) : between_symbols(out, g, op, a, b);
 }
 
-// The value of one prim from its parents' values; false if a parent is unknown.
+// Computes a prim from the values of its parents; false if one of these values is unknown.
 static bool evaluate_prim(int64_t *out, const struct msc_graph *g, int32_t prim,
                           const int64_t values[], const bool known[]) {
     const struct msc_prim *p = g->prims[prim];
@@ -319,7 +318,7 @@ int64_t msc_dim_evaluate(const struct msc_graph *g, struct msc_dim dim, const in
     if (g->prims[dim.prim]->n_parents == 0 && symbols[dim.prim] >= 0) {
         return symbols[dim.prim];
     }
-    // Parents have smaller ids than their children, so one ascending pass suffices.
+    // Parents have smaller ids than their children, so one pass in ascending order suffices.
     size_t n = (size_t)dim.prim + 1;
     int64_t *values = msc_alloc_zero(n, sizeof(values[0]));
     bool *known = msc_alloc_zero(n, sizeof(known[0]));

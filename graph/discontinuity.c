@@ -8,14 +8,14 @@ enum { NOT_ASKED, WANTED, DONE };
 
 // ---- Discontinuities of operators -------------------------------------------------------------
 
-// Which outputs make a step when floats that are read change slightly.
+// The outputs of a joint that may jump when its float inputs change slightly.
 enum steps { STEPS_NONE, STEPS_INTEGERS, STEPS_ALL };
 
 // One function for each name in the `discontinuity` column of ops.def.
 typedef enum msc_status (*discontinuity_fn)(enum steps *out, const struct msc_joint *j);
 
-// The operator is continuous, or reads no floats, or its steps are those of a quantisation, which
-// are as small as the scale. Overflow to infinity does not count as a step either.
+// For operators that are continuous, read no floats, or quantise (steps as small as the scale are
+// ignored). Overflow to infinity does not count as a step either.
 static enum msc_status discontinuity_none(enum steps *out, const struct msc_joint *j) {
     (void)j;
     *out = STEPS_NONE;
@@ -35,14 +35,14 @@ static enum msc_status discontinuity_integers(enum steps *out, const struct msc_
     return MSC_OK;
 }
 
-// Steps between the elements of a grid, if `mode` selects the nearest element.
+// The output jumps from one grid element to the next if `mode` selects the nearest element.
 static enum msc_status discontinuity_nearest(enum steps *out, const struct msc_joint *j) {
     const char *mode = msc_joint_attr(j, "mode");
     *out = mode && strcmp(mode, "nearest") == 0 ? STEPS_ALL : STEPS_NONE;
     return MSC_OK;
 }
 
-// Steps from 0 to alpha.
+// The output jumps between 0 and alpha, unless alpha is 0.
 static enum msc_status discontinuity_threshold(enum steps *out, const struct msc_joint *j) {
     float alpha = 0.0f;
     msc_joint_attr_float(j, "alpha", &alpha);
@@ -50,7 +50,7 @@ static enum msc_status discontinuity_threshold(enum steps *out, const struct msc
     return MSC_OK;
 }
 
-// Steps from 0 to lambd - bias.
+// The output jumps between 0 and lambd - bias, unless lambd equals bias.
 static enum msc_status discontinuity_shrink(enum steps *out, const struct msc_joint *j) {
     float bias = 0.0f, lambd = 0.0f;
     msc_joint_attr_float(j, "bias", &bias);
@@ -59,8 +59,8 @@ static enum msc_status discontinuity_shrink(enum steps *out, const struct msc_jo
     return MSC_OK;
 }
 
-// Control flow: all outputs may make a step if any output of a body does, because a body may
-// compute a condition or a state that decides everything.
+// Control flow: if any output of a body may jump, all outputs may, because a body may compute the
+// condition or state that all outputs depend on.
 static enum msc_status discontinuity_bodies(enum steps *out, const struct msc_joint *j) {
     *out = STEPS_NONE;
     for (int32_t i = 0; i < j->n_graphs && *out == STEPS_NONE; i++) {
@@ -169,8 +169,8 @@ const char *msc_discontinuity_name(const struct msc_discontinuity *s, int32_t te
     return msc_graph_find_tensor(s->model, name) != MSC_NO_ID ? name : NULL;
 }
 
-// True if the tensor can be compared for each sample, and has a name. Inputs are excluded: they
-// are the same in each trial.
+// True if the tensor is suitable for comparison: float32, dependent on inputs, not downstream of a
+// discontinuous joint, and named. Inputs are excluded because they are equal in all trials.
 static bool is_steady(const struct msc_discontinuity *s, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(s->g, tensor);
     return t->dtype == MSC_DTYPE_F32 && s->varies[tensor] && s->behind[tensor] == MSC_NO_ID &&
@@ -178,8 +178,8 @@ static bool is_steady(const struct msc_discontinuity *s, int32_t tensor) {
            (s->g == s->model || msc_tensor_n_elements(t) >= 0) && msc_discontinuity_name(s, tensor);
 }
 
-// Follows a steady tensor upstream to the whole tensor that it is a part of, while that is
-// steady.
+// The largest steady tensor (see is_steady) that the steady tensor `tensor` is a part of; possibly
+// `tensor` itself.
 static int32_t whole_of(const struct msc_discontinuity *s, int32_t tensor) {
     for (;;) {
         const struct msc_joint *j = msc_graph_joint(s->g, msc_graph_tensor(s->g, tensor)->producer);
@@ -203,8 +203,8 @@ static void add_found(struct msc_discontinuity *s, int32_t tensor) {
     }
 }
 
-// Adds a wanted tensor to `found` if it is steady; otherwise marks the inputs of its joint as
-// wanted.
+// Adds a wanted tensor to `found` if it is steady (see is_steady). Otherwise marks the inputs of
+// its producer `j` as wanted.
 static void take_wanted(struct msc_discontinuity *s, const struct msc_joint *j, int32_t tensor) {
     if (is_steady(s, tensor)) {
         add_found(s, whole_of(s, tensor));

@@ -1,7 +1,8 @@
-// Finds results that are discontinuous: those downstream of joints that turn the smallest change
-// of an input into a step (comparisons, rounding, argmax: a column of ops.def), and those whose
-// lengths depend on data. Two computations that differ only by rounding may differ arbitrarily
-// there, so tensors upstream of such joints are compared instead.
+// Finds discontinuous results. A result is discontinuous if its length depends on data, or if it is
+// downstream of a joint that turns the smallest change of an input into a step (comparisons,
+// rounding, argmax: see the column `discontinuity` of ops.def). Computations that differ only by
+// rounding may give quite different results there, so tensors upstream of such joints are compared
+// instead.
 //
 //     struct msc_discontinuity *d;
 //     MSC_TRY(msc_discontinuity_create(&d, model, bound));
@@ -15,13 +16,14 @@
 #include "graph/graph.h"
 
 struct msc_discontinuity {
-    const struct msc_graph *model; // the network, whose tensors can be named
-    const struct msc_graph *g;     // `model`, or a copy made for given shapes; ids refer to `g`
+    const struct msc_graph *model; // the network as loaded; names of tensors come from it
+    // `model`, or a copy of it bound to given shapes; all ids are ids of `g`
+    const struct msc_graph *g;
     size_t n_found;
-    int32_t *found; // tensors, once each, in the order found
-    // For each tensor.
-    bool *varies;    // true if it depends on the values of inputs
-    int32_t *behind; // the nearest discontinuous joint upstream, or MSC_NO_ID
+    int32_t *found; // ids of the tensors found, each once, in the order found
+    // The following arrays are [n_tensors].
+    bool *varies;    // true if the tensor depends on the values of inputs
+    int32_t *behind; // a discontinuous joint upstream of the tensor, or MSC_NO_ID
     uint8_t *asked;  // state of the search for tensors to compare
 };
 
@@ -30,16 +32,16 @@ enum msc_status msc_discontinuity_create(struct msc_discontinuity **out,
                                          const struct msc_graph *model, const struct msc_graph *g);
 void msc_discontinuity_destroy(struct msc_discontinuity *d); // accepts NULL
 
-// The nearest joint upstream of a tensor that makes a step when the values of inputs change
-// slightly; MSC_NO_ID if there is none. Shape arithmetic does not depend on the values of inputs.
+// A joint upstream of the tensor whose outputs may jump when the values of inputs change slightly;
+// MSC_NO_ID if there is none. Joints that read only shapes do not depend on the values of inputs.
 int32_t msc_discontinuity_above(const struct msc_discontinuity *d, int32_t tensor);
 // Adds to `found` the tensors to compare in place of `tensor`, possibly `tensor` itself. On each
-// path upstream, adds the nearest tensor that is float32, depends on inputs, has a name, has a
-// known number of elements (if `g` was made for given shapes), and is not downstream of a
-// discontinuous joint. If the tensor is a part of another such tensor, adds that whole tensor
-// instead.
+// path upstream, adds the nearest suitable tensor. A tensor is suitable if it is float32, depends
+// on inputs, has a name, has a known number of elements (if `g` was bound to given shapes), and is
+// not downstream of a discontinuous joint. If it is a part of a larger suitable tensor, adds the
+// larger tensor instead.
 void msc_discontinuity_collect(struct msc_discontinuity *d, int32_t tensor);
-// The tensor's name in the network's file. Never NULL for tensors found.
+// The tensor's name in the network's file; NULL if it has none. Tensors in `found` have one.
 const char *msc_discontinuity_name(const struct msc_discontinuity *d, int32_t tensor);
 
 #endif

@@ -22,8 +22,7 @@ static struct msc_hash hash_mask(const struct msc_channel_mask *m) {
     return h;
 }
 
-// A quantisation without further edits has the hash of its quant, which records and models
-// contain.
+// The hash of a single quantisation is quant.hash, because records and models contain that hash.
 void msc_edit_seal(struct msc_edit *e) {
     switch (e->kind) {
     case MSC_EDIT_QUANTIZE:
@@ -91,9 +90,9 @@ static enum msc_status check_mask(const struct msc_channel_mask *m, const struct
     char text[MSC_DIMS_TEXT_BYTES];
     bool has_axis = m->axis >= 0 && m->axis < t->n_dims;
     if (!has_axis || (t->dims[m->axis] >= 0 && t->dims[m->axis] != m->n)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "tensor %s: a mask of %d channels along axis %d does not fit %s", t->name,
-                        (int)m->n, (int)m->axis, msc_dims_format(text, t->n_dims, t->dims));
+        return MSC_FAIL(
+            MSC_E_INVALID, "tensor %s: a mask of %d channels along axis %d does not fit shape %s",
+            t->name, (int)m->n, (int)m->axis, msc_dims_format(text, t->n_dims, t->dims));
     }
     return MSC_OK;
 }
@@ -102,8 +101,8 @@ static enum msc_status check_rounding(const struct msc_bias_rounding *r,
                                       const struct msc_tensor *t) {
     int64_t length = t->n_dims > 0 ? t->dims[t->n_dims - 1] : 1;
     if (r->n != 1 && r->n != length) {
-        return MSC_FAIL(MSC_E_INVALID, "bias %s: %d steps, expected 1 or %lld", t->name, (int)r->n,
-                        (long long)length);
+        return MSC_FAIL(MSC_E_INVALID, "bias %s: found %d rounding steps, expected 1 or %lld",
+                        t->name, (int)r->n, (long long)length);
     }
     for (int32_t c = 0; c < r->n; c++) {
         if (!(r->steps[c] > 0) || isinf(r->steps[c])) {
@@ -125,14 +124,15 @@ static enum msc_status check_elements(const struct msc_array *a, const struct ms
     const int64_t *dims = msc_array_dims(a);
     if (msc_array_dtype(a) != t->dtype || n_dims != t->n_dims ||
         memcmp(dims, t->dims, (size_t)n_dims * sizeof(dims[0])) != 0) {
-        return MSC_FAIL(MSC_E_INVALID, "tensor %s: replaced by %s%s, expected %s%s", t->name,
-                        msc_dtype_name(msc_array_dtype(a)), msc_dims_format(found, n_dims, dims),
-                        msc_dtype_name(t->dtype), msc_dims_format(expected, t->n_dims, t->dims));
+        return MSC_FAIL(MSC_E_INVALID, "tensor %s: its new elements are %s%s, expected %s%s",
+                        t->name, msc_dtype_name(msc_array_dtype(a)),
+                        msc_dims_format(found, n_dims, dims), msc_dtype_name(t->dtype),
+                        msc_dims_format(expected, t->n_dims, t->dims));
     }
     return MSC_OK;
 }
 
-// Only the number of integers is checked here; their range is checked where they are made.
+// Checks only the number of chosen integers. Their range is checked when they are made.
 static enum msc_status check_quant(const struct msc_quant *q, const struct msc_slot *slot,
                                    const struct msc_tensor *t) {
     int64_t n = q->integers ? msc_array_n_elements(q->integers) : 0;
@@ -182,7 +182,7 @@ enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph 
             return MSC_FAIL(MSC_E_INVALID, "tensor %s is %s, which cannot be %s", t->name,
                             places[slot->kind], kinds[e->kind].name);
         }
-        // Several masks may follow each other; only channels that all of them keep remain.
+        // Several masks may follow each other. A channel remains only if all of them keep it.
         int step = e->next != NULL ? kinds[e->next->kind].turn - kinds[e->kind].turn : 1;
         if (step < 0 || (step == 0 && e->kind != MSC_EDIT_KEEP_CHANNELS)) {
             return MSC_FAIL(
@@ -192,9 +192,10 @@ enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph 
                 t->name, kinds[e->kind].name, kinds[e->next->kind].name);
         }
         if (e->next != NULL && e->next->kind == MSC_EDIT_QUANTIZE && e->next->quant.integers) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "tensor %s is %s, but its integers have already been chosen", t->name,
-                            kinds[e->kind].name);
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "tensor %s is %s, but the integers of its quantisation are already chosen", t->name,
+                kinds[e->kind].name);
         }
         if (e->kind != MSC_EDIT_QUANTIZE && t->dtype != MSC_DTYPE_F32) {
             return MSC_FAIL(MSC_E_INVALID, "tensor %s is %s: only float32 can be %s", t->name,
@@ -212,7 +213,7 @@ int32_t msc_bias_round(float bias, float step) {
     if (isnan(q)) {
         return 0;
     }
-    // 2^31 is representable in float32, the largest int32 is not.
+    // Compares with 2^31 because float32 cannot represent INT32_MAX.
     return q >= 0x1p31f ? INT32_MAX : q <= -0x1p31f ? INT32_MIN : (int32_t)q;
 }
 
@@ -237,7 +238,7 @@ static enum msc_status mask_array(struct msc_array **out, const struct msc_array
     const int64_t *dims = msc_array_dims(x);
     char text[MSC_DIMS_TEXT_BYTES];
     if (mask->axis >= n_dims || dims[mask->axis] != mask->n) {
-        return MSC_FAIL(MSC_E_INVALID, "a mask of %d channels along axis %d does not fit %s",
+        return MSC_FAIL(MSC_E_INVALID, "a mask of %d channels along axis %d does not fit shape %s",
                         (int)mask->n, (int)mask->axis, msc_dims_format(text, n_dims, dims));
     }
     MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, n_dims, dims));

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Symbols are letters and, from N_LETTERS on, the axes of "...", counted from the last.
+// A symbol is a letter or an axis of "...". The axes of "..." are numbered from the last axis,
+// starting at N_LETTERS.
 enum { N_LETTERS = 128, N_SYMBOLS = N_LETTERS + MSC_MAX_DIMS };
 
 struct parse {
@@ -26,7 +27,7 @@ static const char *parse_term(int symbols[], int *n, int most, const char **text
         }
         if (*at == '.') {
             if (strncmp(at, "...", 3) != 0 || n_hidden < 0 || *n + n_hidden > most) {
-                return "has '...' that fits no axes";
+                return "has an invalid '...'";
             }
             for (int i = n_hidden - 1; i >= 0; i--) {
                 symbols[(*n)++] = N_LETTERS + i;
@@ -35,14 +36,14 @@ static const char *parse_term(int symbols[], int *n, int most, const char **text
         } else if (isalpha((unsigned char)*at) && *n < most) {
             symbols[(*n)++] = (unsigned char)*at;
         } else {
-            return isalpha((unsigned char)*at) ? "names too many axes" : "has an unknown sign";
+            return isalpha((unsigned char)*at) ? "names too many axes" : "has an unknown character";
         }
     }
     *text = at;
     return NULL;
 }
 
-// Counts the letters of a term; the operand's other axes are those of "...".
+// Counts the letters of a term. Its "..." covers the operand's other axes.
 static int count_letters(const char *text) {
     int n = 0;
     for (; *text != '\0' && *text != ',' && *text != '-'; text++) {

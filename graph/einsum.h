@@ -1,5 +1,5 @@
-// Equations of Einsum: "bij,bjk->bik". Axes are numbered: first the axes of the output, in its
-// order, then those that are summed over.
+// Parses equations of Einsum such as "bij,bjk->bik". Axes are numbered: first the axes of the
+// output, in the output's order, then the axes that are summed over.
 //
 //     struct msc_einsum e;
 //     const char *error = msc_einsum_parse(&e, "ij,jk->ik", 2, (const int[]){2, 2});
@@ -14,11 +14,11 @@
 
 struct msc_einsum {
     int n_axes, n_output_axes;
-    int axes[MSC_EINSUM_OPERANDS][MSC_MAX_DIMS]; // axis number of each dimension
+    int axes[MSC_EINSUM_OPERANDS][MSC_MAX_DIMS]; // axis number of each dimension of an operand
 };
 
-// Returns NULL, or what is wrong with the equation. Without "->", the output has the axes of
-// "..." followed by the letters that occur once, in alphabetical order.
+// Returns NULL, or a text that says what is wrong with the equation. Without "->", the output has
+// the axes of "...", followed by the letters that occur once, in alphabetical order.
 const char *msc_einsum_parse(struct msc_einsum *out, const char *equation, int n_operands,
                              const int ranks[]);
 

@@ -1,11 +1,12 @@
 // MSCGraph: a network as a DAG of joints (operations) and tensors (edges and weights).
 //
 // A joint has ordered activation inputs, weights by role ("weight", "bias", ...) and text
-// attributes. A tensor is an activation "joint:index", or a weight under its own name. Tensors,
-// joints and prims are referred to by id. An id is an index that remains valid until
-// msc_graph_finalize removes what is dead. Shapes are outermost first, in the axis order that
-// `layout` names ("NCHW": dims[1] are channels). -1 is a symbolic dimension, whose expression is
-// in the tensor's prims. Weights keep the model's own shape and orientation ("OIHW", "OI", "IO").
+// attributes. A tensor is an activation, called "joint:index", or a weight with a name of its own.
+// Tensors, joints and prims (symbolic lengths) are referred to by id. Ids are indices; they are
+// valid until msc_graph_finalize renumbers them. Shapes are outermost first; `layout` names their
+// axes ("NCHW": dims[1] is the number of channels). A dimension of -1 is symbolic; its expression
+// is in the tensor's prims. Weights keep the shape and orientation that they have in the model file
+// ("OIHW", "OI", "IO").
 //
 //     struct msc_graph *g;
 //     MSC_TRY(msc_graph_create(&g, "main"));
@@ -38,7 +39,7 @@ struct msc_array_list;
 
 #define MSC_NO_ID (-1)
 
-// Plain data, read through the getters below; the graph owns all text, which is never NULL.
+// A tensor as plain data. The graph owns all strings, which are never NULL.
 struct msc_tensor {
     const char *name;   // "conv2d:0", or a weight's name
     const char *alias;  // the model's own name of the value; "" if it has none
@@ -46,9 +47,9 @@ struct msc_tensor {
     enum msc_dtype dtype;
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];   // -1: symbolic
-    int32_t prims[MSC_MAX_DIMS];  // prim id of each dim, MSC_NO_ID if it is a number
+    int32_t prims[MSC_MAX_DIMS];  // prim id of each dimension; MSC_NO_ID if it is a number
     int32_t producer;             // joint id; MSC_NO_ID for a weight
-    int32_t output;               // which output of the producer; MSC_NO_ID for a weight
+    int32_t output;               // index among the producer's outputs; MSC_NO_ID for a weight
     const struct msc_array *data; // a weight's elements; NULL for activations
 };
 
@@ -64,10 +65,10 @@ struct msc_attr {
 
 struct msc_joint {
     const char *name;
-    const char *shared_ref; // earlier joint that first holds one of the weights, or ""
+    const char *shared_ref; // name of the first joint that has one of these weights, or ""
     const char *scope;      // components joined with '.'; default: "" or "block"
     enum msc_op op;
-    int32_t id; // its index in topological order once finalized
+    int32_t id; // index in the graph; in topological order once finalized
     int32_t n_inputs;
     const int32_t *inputs; // tensor ids
     int32_t n_outputs;
@@ -80,9 +81,9 @@ struct msc_joint {
     const int32_t *parents; // joint ids, each once, in order of first use
     int32_t n_children;
     const int32_t *children;
-    // Bodies of control flow: the branches `then` and `else`, or the one body of a loop. A tensor
-    // that a body reads from the enclosing graph is an operand of the joint and an input of the
-    // body after its own inputs. For a fused joint: the joints that it replaces.
+    // For control flow: the branches `then` and `else`, or the one body of a loop. If a body reads
+    // tensors of the enclosing graph, these are operands of the joint, and inputs of the body that
+    // follow the body's own inputs. For a fused joint: a graph of the joints that it replaces.
     int32_t n_graphs;
     const struct msc_graph *const *graphs;
     // All operands in the order of the operator's roles, inputs and weights together; MSC_NO_ID
@@ -91,7 +92,7 @@ struct msc_joint {
     const int32_t *operands;
 };
 
-struct msc_prim {     // a symbolic dimension, or an expression of symbolic dimensions
+struct msc_prim {     // a symbolic dimension, or an expression of such dimensions
     const char *name; // "bz", "MUL_2"
     // "shape", "Int", "Add", "Sub", "Mul", "FloorDiv", "FloorMod", "Max", "Min"
     const char *optype;
@@ -108,11 +109,11 @@ struct msc_weight_spec {
 
 struct msc_joint_spec {
     enum msc_op op;
-    const char *name; // if NULL or already taken: the operator's hint, made unique with _1, _2, ...
+    const char *name; // if NULL or taken, the operator's hint is used, made unique with _1, _2, ...
     const char *scope; // NULL: "block"
     int32_t n_inputs;
-    // Assigned in order to the roles that are not given as weights or attributes. MSC_NO_ID omits
-    // an optional operand.
+    // Inputs are assigned in order to the roles that are not given as weights or attributes.
+    // MSC_NO_ID omits an optional operand.
     const int32_t *inputs;
     int32_t n_weights;
     const struct msc_weight_spec *weights;
@@ -121,21 +122,22 @@ struct msc_joint_spec {
     int32_t n_outputs;            // 0 means 1
     const char *const *aliases;   // [n_outputs], or NULL
     int32_t n_graphs;
-    const struct msc_graph *const *graphs; // finalized bodies, retained
+    const struct msc_graph *const *graphs; // finalized bodies; the graph retains them
 };
 
-// Building. Each add function checks the operands and infers types, shapes and layouts of the
-// outputs. MSC_E_INVALID names the joint and the mismatch.
+// Building. The functions check their arguments; msc_graph_add_joint also infers the types, shapes
+// and layouts of the outputs. MSC_E_INVALID names the joint and the mismatch.
 enum msc_status msc_graph_create(struct msc_graph **out, const char *name);
 void msc_graph_destroy(struct msc_graph *g); // accepts NULL; drops one reference
-// One more reference to a finalized graph; safe from several threads. Returns `g`.
+// Adds a reference to a finalized graph and returns `g`. May be called from several threads.
 struct msc_graph *msc_graph_retain(const struct msc_graph *g);
 // Returns the existing symbol if the name is already in use.
 enum msc_status msc_graph_add_symbol(int32_t *prim, struct msc_graph *g, const char *name);
 enum msc_status msc_graph_add_input(int32_t *tensor, struct msc_graph *g, const char *name,
                                     const char *alias, enum msc_dtype dtype, const char *layout,
                                     int n_dims, const int64_t dims[]);
-// Like msc_graph_add_input, with a prim for every dim that is -1 (MSC_NO_ID for the others).
+// Like msc_graph_add_input, but with a prim for each dimension that is -1 (MSC_NO_ID for the
+// others).
 enum msc_status msc_graph_add_symbolic_input(int32_t *tensor, struct msc_graph *g, const char *name,
                                              const char *alias, enum msc_dtype dtype,
                                              const char *layout, int n_dims, const int64_t dims[],
@@ -149,26 +151,26 @@ enum msc_status msc_graph_add_joint(int32_t *joint, struct msc_graph *g,
 enum msc_status msc_graph_set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
 enum msc_status msc_graph_set_alias(struct msc_graph *g, int32_t tensor, const char *alias);
 
-// Rewriting, between two calls of msc_graph_finalize. Consumers of `from` (and graph outputs)
-// read `to` instead, except the joint that produces `to`. If `from` is a graph output, `to` takes
-// its alias. Types and known dimensions must agree.
+// Rewriting, between two calls of msc_graph_finalize. Replaces `from` by `to` in the graph's
+// outputs and in all consumers of `from`, except the joint that produces `to`. If `from` is a graph
+// output, `to` takes over the alias of `from`. Types and known dimensions must agree.
 enum msc_status msc_graph_replace_tensor(struct msc_graph *g, int32_t from, int32_t to);
-// The outputs of a removed joint must have no consumer left when the graph is finalized.
+// When the graph is finalized, no joint may still read an output of the removed joint.
 enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint);
 enum msc_status msc_graph_set_weight_data(struct msc_graph *g, int32_t tensor,
                                           const struct msc_array *data);
-// Removes dead joints, and weights and prims that nothing reads (inputs remain); sorts
-// topologically (stable), renumbers, and rebuilds parents, children and consumers. Call it before
-// any query of parents, children or consumers. MSC_E_INVALID if joints form a cycle or read a
-// removed joint.
+// Removes joints, weights and prims that no output depends on (inputs remain). Sorts joints
+// topologically (stable), renumbers all ids, and rebuilds parents, children and consumers, which
+// can only be queried after this call. MSC_E_INVALID if joints form a cycle or read a removed
+// joint.
 enum msc_status msc_graph_finalize(struct msc_graph *g);
-// A copy of a finalized graph that shares the weights' elements.
+// Copies a finalized graph. The copy shares the elements of the weights.
 enum msc_status msc_graph_clone(struct msc_graph **out, const struct msc_graph *g);
 
-// A graph that contains only this joint, with the joint's outputs as its outputs. Operands that
-// determine lengths become constants, other activations become inputs. `arrays` [n_operands] are
-// the operands' elements (NULL if absent). Lengths that are only known by computing remain
-// symbols. *out is owned by the caller.
+// Makes a graph that contains only this joint and has the joint's outputs as its outputs. `arrays`
+// [n_operands] holds the operands' elements (NULL if an operand is absent). Operands that determine
+// lengths become constants; other activations become inputs. Lengths that are known only after
+// computing the joint remain symbols. *out is owned by the caller.
 enum msc_status msc_graph_isolate(struct msc_graph **out, const struct msc_graph *g, int32_t joint,
                                   const struct msc_array *const arrays[]);
 
@@ -186,21 +188,22 @@ int32_t msc_graph_n_inputs(const struct msc_graph *g);
 int32_t msc_graph_input(const struct msc_graph *g, int32_t i);
 int32_t msc_graph_n_outputs(const struct msc_graph *g);
 int32_t msc_graph_output(const struct msc_graph *g, int32_t i);
-// MSC_NO_ID if not found. A tensor's own name takes precedence over an alias.
+// Find an id by name; MSC_NO_ID if there is none. The name of a tensor takes precedence over the
+// alias of another tensor.
 int32_t msc_graph_find_joint(const struct msc_graph *g, const char *name);
 int32_t msc_graph_find_tensor(const struct msc_graph *g, const char *name_or_alias);
 int32_t msc_graph_find_prim(const struct msc_graph *g, const char *name);
-// Joints that read this tensor (for a weight: that hold it), in topological order.
+// Lists the joints that read this tensor, in topological order, and returns their number.
 int32_t msc_graph_consumers(const struct msc_graph *g, int32_t tensor, const int32_t **joints);
-// The joint that produces the tensor; for a weight, the first joint that holds it.
+// The joint that produces the tensor; for a weight, the first joint that reads it.
 int32_t msc_graph_producer(const struct msc_graph *g, int32_t tensor);
 // The weight that gives the tensor its elements: the tensor itself, or the weight of the
 // `constant` joint that produces it. MSC_NO_ID if the elements are not known before the graph
 // runs.
 int32_t msc_graph_weight_of(const struct msc_graph *g, int32_t tensor);
 bool msc_graph_is_output(const struct msc_graph *g, int32_t tensor);
-bool msc_graph_is_bound(const struct msc_graph *g); // no symbolic dims
-// Producers of inputs and of outputs, each once.
+bool msc_graph_is_bound(const struct msc_graph *g); // true if no dimension is symbolic
+// The producers of the graph's inputs (entries) and of its outputs (exits), each once.
 int32_t msc_graph_entries(const struct msc_graph *g, const int32_t **joints);
 int32_t msc_graph_exits(const struct msc_graph *g, const int32_t **joints);
 
@@ -212,58 +215,61 @@ int64_t msc_tensor_dim(const struct msc_tensor *t, int axis); // a negative axis
 bool msc_tensor_equal(const struct msc_graph *g, const struct msc_tensor *a,
                       const struct msc_graph *h, const struct msc_tensor *b);
 
-// Joints. Ids by position; a negative position counts from the end.
+// Joints. `i` is the position in the joint's list; a negative `i` counts from the end.
 int32_t msc_joint_input(const struct msc_joint *j, int32_t i);  // tensor id
 int32_t msc_joint_output(const struct msc_joint *j, int32_t i); // tensor id
 int32_t msc_joint_parent(const struct msc_joint *j, int32_t i); // joint id
 int32_t msc_joint_child(const struct msc_joint *j, int32_t i);  // joint id
-// Attribute getters return false if the key is absent or its value does not have that form.
+// Attribute getters return false if the key is absent or its value cannot be read as this type.
 const char *msc_joint_attr(const struct msc_joint *j, const char *key); // NULL if absent
 bool msc_joint_attr_i64(const struct msc_joint *j, const char *key, int64_t *out);
 bool msc_joint_attr_float(const struct msc_joint *j, const char *key, float *out);
 bool msc_joint_attr_bool(const struct msc_joint *j, const char *key, bool *out);
-// Reads at most `max` numbers of a list ("1,2"). Returns the length of the list, or -1.
+// Reads at most `max` numbers of a list ("1,2"). Returns the length of the list, or -1 if the key
+// is absent or its value is not a list.
 int msc_joint_attr_list(const struct msc_joint *j, const char *key, int64_t out[], int max);
 int msc_joint_attr_floats(const struct msc_joint *j, const char *key, float out[], int max);
 int32_t msc_joint_weight(const struct msc_joint *j, const char *role); // tensor id or MSC_NO_ID
 // Position of the first operand with this role ("weight"), or -1 if it is absent.
 int msc_joint_operand(const struct msc_joint *j, const char *role);
 
-// Compares structure: names, types, shapes, attributes, wiring and, if requested, weight data.
+// True if names, types, shapes, attributes, connections and, if requested, weights' elements are
+// equal.
 bool msc_graph_equal(const struct msc_graph *a, const struct msc_graph *b, bool with_data);
-struct msc_hash msc_graph_hash(const struct msc_graph *g);         // structure without weight data
-struct msc_hash msc_graph_weights_hash(const struct msc_graph *g); // names and elements
+// covers everything except weights' elements
+struct msc_hash msc_graph_hash(const struct msc_graph *g);
+struct msc_hash msc_graph_weights_hash(const struct msc_graph *g); // names and elements of weights
 
-// Text forms (graph/print.c, graph/json_write.c, graph/prototxt.c), byte for byte those of MSC
-// except that attributes are sorted by key. The printed form is safe to show whatever the names
-// contain (base/shown.h).
+// Text forms (graph/print.c, graph/json_write.c, graph/prototxt.c). They equal MSC's byte for byte,
+// except that attributes are sorted by key. The printed form is safe to show on a terminal,
+// whatever the names contain (base/shown.h).
 void msc_graph_print(const struct msc_graph *g, struct msc_str *out);
 void msc_joint_print(const struct msc_graph *g, int32_t joint, struct msc_str *out);
 void msc_tensor_print(const struct msc_graph *g, int32_t tensor, struct msc_str *out);
 void msc_graph_write_json(const struct msc_graph *g, struct msc_str *out);
 void msc_graph_write_prototxt(const struct msc_graph *g, struct msc_str *out);
-// Counts by operator, inputs and outputs: {"inputs": [...], "outputs": [...], "nodes": {"total": n,
-// ...}}. *out is owned by the caller.
+// Describes inputs and outputs, and counts joints by operator: {"inputs": [...], "outputs": [...],
+// "nodes": {"total": n, ...}}. *out is owned by the caller.
 enum msc_status msc_graph_inspect(const struct msc_graph *g, struct cJSON **out);
-// Reads the JSON form. `weights` (may be NULL) provides the elements by name. *out is owned by
-// the caller.
+// Reads the JSON form. `weights` (may be NULL) holds the weights' elements by name. `name` is the
+// name that error messages give to the text. *out is owned by the caller.
 enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
                                     const char *name, const struct msc_array_list *weights);
 
-// The name of a symbol and the length it is bound to (graph/passes/bind.h).
+// A symbol and the length that it is bound to (graph/passes/bind.h).
 struct msc_binding {
     const char *symbol;
     int64_t value;
 };
-// The symbol that counts samples: the leading length of the first input whose leading length is a
-// symbol; MSC_NO_ID if there is none.
+// The symbol for the number of samples: the first symbolic length among the first dimensions of the
+// inputs. MSC_NO_ID if there is none.
 int32_t msc_graph_sample_symbol(const struct msc_graph *g);
-// Names that can be bound: symbols that are lengths of inputs, and inputs that hold one integer.
-// Borrowed from the graph; the list is in the arena.
+// Lists the names that can be bound: symbols that are lengths of inputs, and inputs that hold one
+// integer. The list is in the arena; the graph owns the names.
 enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const struct msc_graph *g,
                                     struct msc_arena *arena);
-// Returns MSC_E_INVALID, because `symbol` cannot be bound. The message begins with `place`,
-// suggests a similar name and lists all names.
+// Returns MSC_E_INVALID with a message that `symbol` cannot be bound. The message begins with
+// `place`, suggests a similar name and lists all names.
 enum msc_status msc_graph_fail_binding(const struct msc_graph *g, const char *place,
                                        const char *symbol);
 // Writes PATH.json and PATH.safetensors.

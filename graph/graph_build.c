@@ -1,4 +1,4 @@
-// Adds what has no operands: inputs, weights, outputs.
+// Adds inputs, weights and outputs to a graph.
 #include "graph/graph_internal.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ enum msc_status msc_graph_add_input(int32_t *tensor, struct msc_graph *g, const 
     return msc_graph_add_symbolic_input(tensor, g, name, alias, dtype, layout, n_dims, dims, prims);
 }
 
-// Records the first input dimension whose length is this symbol.
+// If the symbol has no source yet, records the input dimension that defines it.
 static enum msc_status set_symbol_source(struct msc_graph *g, int32_t prim, const char *input,
                                          int dim) {
     struct msc_prim *p = g->prims[prim];

@@ -46,12 +46,12 @@ void msc_graph_destroy(struct msc_graph *g) {
     msc_free(g);
 }
 
-// More than any machine can hold. Below these limits, sums and small multiples of lengths, and
-// byte counts, fit in 64 bits.
+// Limits larger than any machine can hold. Within them, byte counts and the sums and small
+// multiples of lengths fit in 64 bits.
 #define MAX_LENGTH ((int64_t)1 << 40)
 #define MAX_ELEMENTS ((int64_t)1 << 48)
 
-// Symbols and lengths of 0 count as 1, so that strides fit as well.
+// Counts symbolic lengths and lengths of 0 as 1, so that strides fit in 64 bits, too.
 static enum msc_status check_size(const struct msc_tensor *t) {
     int64_t n_elements = 1;
     for (int i = 0; i < t->n_dims; i++) {

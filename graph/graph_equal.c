@@ -1,5 +1,5 @@
-// Equality and content hashes. Both use names, types, shapes, attributes and wiring. Ids depend
-// only on the structure, so they are compared directly.
+// Equality and content hashes of graphs. Both cover names, types, shapes, attributes and
+// connections. Ids depend only on the structure, so they are compared directly.
 #include "graph/graph_internal.h"
 
 #include <string.h>

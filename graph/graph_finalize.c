@@ -1,14 +1,15 @@
-// Finalizing: removes what is dead, sorts and renumbers the rest, and links the joints.
+// Finalizes a graph: removes dead joints, tensors and prims, sorts and renumbers the others, and
+// links each joint to its parents and children.
 //
-// Tensors are numbered by joint: first its weights that no earlier joint holds, then its outputs.
-// So ids depend only on the structure, and finalizing a finalized graph changes nothing.
+// Tensors are numbered joint by joint: first the joint's weights that no earlier joint has, then
+// its outputs. So ids depend only on the structure, and finalizing a graph twice changes nothing.
 #include "graph/graph_internal.h"
 
 #include <string.h>
 
 enum visit { VISIT_NOT, VISIT_OPEN, VISIT_DONE };
 
-// Scratch of one finalize; everything is in `arena`.
+// Working memory while a graph is finalized. All arrays are in `arena`.
 struct finalize {
     struct msc_graph *g;
     struct msc_arena arena;
@@ -20,7 +21,7 @@ struct finalize {
     int32_t n_order;
     int32_t *tensor_order; // [n_tensors] old ids in the new order
     int32_t n_tensor_order;
-    int32_t *new_tensor; // [n_tensors] old id to new id, or MSC_NO_ID
+    int32_t *new_tensor; // [n_tensors] new id of each old id, or MSC_NO_ID
     int32_t *new_joint;  // [n_joints]
     int32_t *new_prim;   // [n_prims]
     int32_t *seen;       // [max(n_joints, n_tensors)] the last joint that reached this item
@@ -47,7 +48,8 @@ static enum msc_status make_scratch(struct finalize *f) {
                                                      : MSC_OK;
 }
 
-// Looks at the joint's next operand; *next is the joint to visit first, or MSC_NO_ID.
+// Looks at the joint's next operand. *next is the operand's producer if it must be visited first,
+// else MSC_NO_ID.
 static enum msc_status look_at_operand(int32_t *next, struct finalize *f, int32_t joint) {
     const struct msc_graph *g = f->g;
     const struct msc_graph_joint *j = g->joints[joint];
@@ -57,8 +59,9 @@ static enum msc_status look_at_operand(int32_t *next, struct finalize *f, int32_
         return MSC_OK;
     }
     if (g->tensors[tensor]->is_dead) {
-        return MSC_FAIL(MSC_E_INVALID, "graph '%s': joint '%s' reads '%s', whose joint was removed",
-                        g->name, j->joint.name, g->tensors[tensor]->tensor.name);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "graph '%s': joint '%s' reads '%s', whose producer was removed", g->name,
+                        j->joint.name, g->tensors[tensor]->tensor.name);
     }
     int32_t producer = g->tensors[tensor]->tensor.producer;
     if (f->visits[producer] == VISIT_OPEN) {
@@ -72,7 +75,8 @@ static enum msc_status look_at_operand(int32_t *next, struct finalize *f, int32_
     return MSC_OK;
 }
 
-// Visits depth first from one joint and appends producers before consumers to f->order.
+// Appends `root` and all joints upstream of it to f->order, producers before consumers, by
+// depth-first search.
 static enum msc_status graph_finalize_visit(struct finalize *f, int32_t root) {
     int32_t depth = 0;
     if (f->visits[root] != VISIT_NOT) {
@@ -100,8 +104,8 @@ static enum msc_status graph_finalize_visit(struct finalize *f, int32_t root) {
     return MSC_OK;
 }
 
-// First visits from the outputs, to see which joints are needed. Then visits every needed joint
-// in the present order, so that an order that is already topological does not change.
+// First walks upstream from the outputs to find the joints that are needed. Then visits these
+// joints in their present order, so that an order that is already topological does not change.
 static enum msc_status order_joints(struct finalize *f) {
     struct msc_graph *g = f->g;
     if (g->n_outputs == 0) {
@@ -149,8 +153,8 @@ static void order_tensors(struct finalize *f) {
     }
 }
 
-// Prims keep their order. Parents come before children, so one backward pass finds all that are
-// used.
+// Keeps the order of prims. Parents come before children, so one backward pass finds all used
+// prims.
 static void renumber_prims(struct finalize *f) {
     struct msc_graph *g = f->g;
     for (int32_t i = 0; i < f->n_tensor_order; i++) {
@@ -317,7 +321,7 @@ static enum msc_status link_parents(struct finalize *f) {
     return MSC_OK;
 }
 
-// Children in topological order: the merged consumers of all outputs.
+// Lists the children of each joint in topological order: the consumers of all its outputs.
 static enum msc_status link_children(struct finalize *f) {
     struct msc_graph *g = f->g;
     int32_t *next_slot = f->positions;

@@ -1,12 +1,12 @@
 // Internals of struct msc_graph, shared by graph/*.c. Only graph/ includes this header.
 //
-// All data of a graph is in its arena until the graph is destroyed, so pointers into it remain
-// valid while the graph is built and rewritten. Only ids change, when the graph is finalized.
+// All data of a graph is in the graph's arena until the graph is destroyed, so pointers to it
+// remain valid while the graph is built and rewritten. Only ids change when the graph is finalized.
 //
-// To make a changed copy (binding, passes): create a graph; add symbols, inputs, weights and
-// joints through graph.h with the old names, aliases and scopes, in topological order; then
-// finalize. To replace a joint by another of the same name: remove the old one, add the new one,
-// replace the tensors of the old one, finalize.
+// To make a changed copy, as binding and other passes do: create a graph; add symbols, inputs,
+// weights and joints through graph.h with the old names, aliases and scopes, in topological order;
+// finalize. To replace a joint by another of the same name: remove the old joint, add the new one,
+// replace the outputs of the old by those of the new (msc_graph_replace_tensor), finalize.
 #ifndef MSC_GRAPH_GRAPH_INTERNAL_H
 #define MSC_GRAPH_GRAPH_INTERNAL_H
 
@@ -15,10 +15,11 @@
 #include "graph/infer.h"
 #include "graph/notes.h"
 
-// Maps text to id. Keys are borrowed. A key may be added again with another id; the latest wins.
+// Maps names to ids. Keys are borrowed. A key may be added again with another id, which replaces
+// the earlier id.
 struct msc_graph_names {
     struct msc_graph_name {
-        const char *key; // NULL: free
+        const char *key; // NULL: the entry is free
         int32_t id;
     } * entries;
     size_t capacity; // a power of two, or 0
@@ -31,7 +32,7 @@ void msc_graph__names_finish(struct msc_graph_names *names);
 struct msc_graph_tensor {
     struct msc_tensor tensor; // first member, so that msc_graph_tensor can return its address
     bool is_dead;
-    // Contents of a small integer tensor, as inference tracks them; n_values is -1 if unknown.
+    // The elements of a small integer tensor, if inference knows them; else n_values is -1.
     int32_t n_values;
     struct msc_dim *values;
     int32_t n_consumers; // set by finalize
@@ -39,7 +40,7 @@ struct msc_graph_tensor {
 };
 
 struct msc_graph_joint {
-    struct msc_joint joint; // first member
+    struct msc_joint joint; // first member, so that msc_graph_joint can return its address
     bool is_dead;
     // The same arrays as in `joint`, but writable; inputs and weights have room for n_operands.
     int32_t *operands;
@@ -69,40 +70,40 @@ struct msc_graph {
     const int32_t *entries, *exits; // joint ids; in the arena, set by finalize
     int32_t n_entries, n_exits;
     struct msc_graph_names joint_names, tensor_names, aliases, prim_names;
-    struct msc_graph_notes notes; // texts in the arena
+    struct msc_graph_notes notes; // its texts are in the arena
     bool is_final;
     int n_references;          // references beyond the first; changed atomically
-    struct msc_graph **bodies; // bodies of all joints, including dead ones; one reference each
+    struct msc_graph **bodies; // bodies of all joints, including dead ones; a reference to each
     size_t n_bodies, bodies_capacity;
 };
 
-// Returns MSC_E_INVALID, because `symbol` is not one of the names that can be bound. `place` may
-// be NULL.
+// Returns MSC_E_INVALID with a message that `symbol` is not one of the `names` that can be bound.
+// The message begins with `place` unless it is NULL.
 enum msc_status msc_graph__fail_binding(const char *place, const char *symbol,
                                         const char *const names[], size_t n);
 
-// Adds a prim, or finds the one with equal operator, parents and attributes. If `name` is NULL, a
-// name is made from the operator: "MUL_2". MSC_E_INVALID if a different prim has the name.
-// Attributes must be sorted by key. Symbols ("shape") are distinguished only by name.
+// Adds a prim, unless one with the same operator, parents and attributes exists; *out is that prim.
+// Symbols ("shape") are distinguished only by name. If `name` is NULL, a name such as "MUL_2" is
+// made from the operator. Attributes must be sorted by key. MSC_E_INVALID if a different prim has
+// the name.
 enum msc_status msc_graph__add_prim(int32_t *out, struct msc_graph *g, const char *name,
                                     const char *optype, int n_parents, const int32_t parents[],
                                     int n_attrs, const struct msc_attr attrs[]);
 
-// Fills the members of a tensor that inference reads.
+// Describes a tensor for inference.
 void msc_graph__infer_tensor(struct msc_infer_tensor *out, const struct msc_graph *g,
                              int32_t tensor);
 
-// Adds a tensor and copies its text; checks its shape and that the name is free. Does not retain
+// Adds a tensor and copies its strings. Checks its shape and that its name is free. Does not retain
 // its data.
 enum msc_status msc_graph__add_tensor(int32_t *out, struct msc_graph *g,
                                       const struct msc_tensor *tensor);
-// Makes a joint without operands: a unique name, attributes completed with defaults, arrays for
-// `n_operands` operands and `n_outputs` outputs. It is not part of the graph yet.
+// Makes a joint with a unique name, attributes completed with defaults, and empty arrays for
+// `n_operands` operands and `n_outputs` outputs. The joint is not part of the graph yet.
 enum msc_status msc_graph__new_joint(struct msc_graph_joint **out, struct msc_graph *g,
                                      const struct msc_joint_spec *spec, int n_operands,
                                      int n_outputs);
-// Number of operand positions: one for each role; a repeated role counts once for each of its
-// inputs.
+// Number of operands: one for each role, and one for each input of a repeated role.
 int msc_graph__count_operands(const struct msc_joint_spec *spec);
 // Fills the operands of a new joint, and drops attributes whose parameter is given as an input.
 enum msc_status msc_graph__deal_operands(struct msc_graph_joint *joint, struct msc_graph *g,
@@ -110,15 +111,15 @@ enum msc_status msc_graph__deal_operands(struct msc_graph_joint *joint, struct m
 // The attribute whose key is the `length` characters at `key`, or NULL.
 const struct msc_attr *msc_graph__find_attr(const struct msc_attr attrs[], int32_t n,
                                             const char *key, size_t length);
-// True if the parameter's attribute has text. If the attribute of an optional parameter is empty,
-// the next input may provide the parameter.
+// True if the parameter is given as an attribute. An optional parameter whose attribute is empty is
+// not; the next input may provide it.
 bool msc_graph__is_given_as_attr(const struct msc_attr attrs[], int32_t n,
                                  const struct msc_op_role *role);
 enum msc_status msc_graph__push_joint(struct msc_graph *g, struct msc_graph_joint *joint);
-// Rebuilds inputs and weights of a joint from its operands.
+// Rebuilds the lists of a joint's inputs and weights from its operands.
 void msc_graph__refresh_joint(const struct msc_graph *g, struct msc_graph_joint *joint);
-// Like msc_graph_add_joint, but if `declared` [n_outputs] is not NULL, it describes the outputs,
-// which are then not inferred.
+// Like msc_graph_add_joint, but if `declared` [n_outputs] is not NULL, takes the outputs' types and
+// shapes from it instead of inferring them.
 enum msc_status msc_graph__add_joint(int32_t *out, struct msc_graph *g,
                                      const struct msc_joint_spec *spec,
                                      const struct msc_infer_tensor *declared);
@@ -127,17 +128,18 @@ enum msc_status msc_graph__add_empty_weight(int32_t *out, struct msc_graph *g,
                                             const struct msc_tensor *tensor);
 // Like msc_graph_set_outputs, but without default aliases.
 enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
-// The scope that is not printed: "" for inputs and constants, else "block".
+// The default scope, which is not printed: "" for inputs and constants, else "block".
 const char *msc_graph__default_scope(enum msc_op op);
-// Prototxt: a quoted text with C escapes, and a line `KEY: "TEXT"`.
+// Append to a prototxt text: `text` in quotes with C escapes; a line `KEY: "TEXT"`.
 void msc_graph__prototxt_text(struct msc_str *out, const char *text);
 void msc_graph__prototxt_line(struct msc_str *out, const char *indent, const char *key,
                               const char *text);
-// Prefix of the names of a body's weights in the weights file, such as "if_1/then/". It extends
-// `prefix`, the prefix of the enclosing graph. NULL if memory is short.
+// The prefix of the names that a body's weights have in the weights file, such as "if_1/then/". It
+// begins with `prefix`, the prefix of the enclosing graph. NULL if out of memory.
 const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
                                    const char *joint, int32_t which);
-// The live joint of this name, or MSC_NO_ID. Tensors are found by name only, not by alias.
+// The joint or tensor with this name, unless it is dead; else MSC_NO_ID. Tensors are found by name
+// only, not by alias.
 int32_t msc_graph__live_joint(const struct msc_graph *g, const char *name);
 int32_t msc_graph__live_tensor(const struct msc_graph *g, const char *name);
 

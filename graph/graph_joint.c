@@ -1,4 +1,4 @@
-// Adds a joint: its name, its attributes, and inference of its outputs.
+// Adds a joint: chooses its name, completes its attributes and infers its outputs.
 #include "graph/graph_internal.h"
 #include "graph/op_attrs.h"
 
@@ -139,14 +139,13 @@ void msc_graph__refresh_joint(const struct msc_graph *g, struct msc_graph_joint 
     }
 }
 
-// Reads the elements of a small weight of integers.
+// Reads the elements of a small weight of integers or booleans, so that inference can use them.
 static void read_values(struct msc_infer_tensor *out) {
     bool is_whole = msc_dtype_is_integer(out->dtype) || out->dtype == MSC_DTYPE_BOOL;
     int64_t n = msc_array_n_elements(out->data);
     for (int64_t i = 0; is_whole && n <= MSC_INFER_MAX_VALUES && i < n; i++) {
         int64_t value = msc_array_get_i64(out->data, i);
-        if (out->dtype == MSC_DTYPE_U64 &&
-            value == INT64_MAX) { // the element may be larger than INT64_MAX
+        if (out->dtype == MSC_DTYPE_U64 && value == INT64_MAX) { // may be a clamped larger element
             return;
         }
         out->values[i] = (struct msc_dim){value, MSC_NO_ID};
@@ -229,7 +228,8 @@ static enum msc_status add_output(struct msc_graph *g, struct msc_graph_joint *j
     return MSC_OK;
 }
 
-// A failure leaves outputs without a joint; they are marked dead so that no query finds them.
+// On failure, marks the outputs already added as dead, so that no query finds outputs without a
+// joint.
 static enum msc_status add_outputs(struct msc_graph *g, struct msc_graph_joint *j,
                                    const struct msc_joint_spec *spec,
                                    const struct msc_infer_tensor outputs[]) {

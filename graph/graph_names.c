@@ -1,4 +1,4 @@
-// Hash table with open addressing from text to id, for joints, tensors, aliases and prims.
+// Hash table with open addressing that maps the names of joints, tensors, aliases or prims to ids.
 #include "graph/graph_internal.h"
 
 #include <string.h>

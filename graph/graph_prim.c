@@ -33,7 +33,7 @@ static int32_t find_same(const struct msc_graph *g, const char *optype, int n_pa
     return MSC_NO_ID;
 }
 
-// "MUL_2": the operator and the number of prims so far, counted up while that is taken.
+// A name such as "MUL_2": the operator and the number of prims, increased until the name is free.
 static char *make_name(struct msc_graph *g, const char *optype) {
     for (int32_t n = g->n_prims;; n++) {
         char *name = msc_arena_printf(&g->arena, "%s_%d", optype, n);

@@ -35,7 +35,7 @@ const struct msc_prim *msc_graph_prim(const struct msc_graph *g, int32_t id) {
     return g->prims[id];
 }
 
-// A negative `i` counts from the end.
+// Returns ids[i]; a negative `i` counts from the end.
 static int32_t graph_query_pick(const int32_t ids[], int32_t n, int32_t i) {
     i = i < 0 ? i + n : i;
     assert(i >= 0 && i < n);
@@ -100,7 +100,7 @@ int32_t msc_graph_find_tensor(const struct msc_graph *g, const char *name) {
     if (!g->tensors[id]->is_dead && strcmp(g->tensors[id]->tensor.alias, name) == 0) {
         return id;
     }
-    // The alias moved to another tensor after it was added to the table.
+    // The tensor in the table no longer has this alias, so look for another tensor that has it.
     for (id = 0; id < g->n_tensors; id++) {
         if (!g->tensors[id]->is_dead && strcmp(g->tensors[id]->tensor.alias, name) == 0) {
             return id;

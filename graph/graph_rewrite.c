@@ -1,4 +1,4 @@
-// Changes a graph: replaces tensors, removes joints, copies.
+// Changes graphs (replaces tensors, removes joints) and copies them.
 #include "graph/graph_internal.h"
 
 #include <assert.h>
@@ -7,7 +7,8 @@
 static enum msc_status check_replacement(const struct msc_tensor *from,
                                          const struct msc_tensor *to) {
     if ((from->producer == MSC_NO_ID) != (to->producer == MSC_NO_ID)) {
-        return MSC_FAIL(MSC_E_INVALID, "tensor '%s' cannot replace '%s': one is a weight", to->name,
+        return MSC_FAIL(MSC_E_INVALID,
+                        "tensor '%s' cannot replace '%s': only one of them is a weight", to->name,
                         from->name);
     }
     bool fits = from->dtype == to->dtype && from->n_dims == to->n_dims;
@@ -24,7 +25,8 @@ static enum msc_status check_replacement(const struct msc_tensor *from,
     return MSC_OK;
 }
 
-// The new output takes over the model's own name, unless it is itself an input or an output.
+// Replaces output `from` by `to`. `to` takes over the alias, unless it is an input or already an
+// output.
 static enum msc_status replace_output(struct msc_graph *g, int32_t from, int32_t to) {
     bool was_output = false, is_output = false;
     for (int32_t i = 0; i < g->n_outputs; i++) {
@@ -134,7 +136,8 @@ static enum msc_status clone_joint(struct msc_graph *copy, const struct msc_grap
         to->weights[i].role = msc_arena_strdup(&copy->arena, j->weights[i].role);
         MSC_TRY(MSC_ALLOCATED(to->weights[i].role));
     }
-    // The default of a parameter that is given as an input must not be added again.
+    // Copies the attributes instead of completing them: a parameter that is given as an input must
+    // not get its default attribute.
     to->joint.n_attrs = 0;
     struct msc_attr *attrs = (struct msc_attr *)to->joint.attrs;
     for (int32_t i = 0; i < j->joint.n_attrs; i++) {

@@ -1,4 +1,4 @@
-// Writes the JSON form and the weights to disk.
+// Writes a graph's JSON form and its weights to disk.
 #include "graph/graph_internal.h"
 
 #include "base/file.h"

@@ -1,13 +1,14 @@
-// Shape inference: computes type, shape and layout of a joint's outputs from its operands and,
-// for small integer tensors, the contents. A table names the function for each operator.
+// Shape inference: computes the type, shape and layout of a joint's outputs from its operands and,
+// for small integer tensors, also the elements. The column `infer` of ops.def names the function
+// for each operator.
 //
-// A dimension is a number or a prim (symbolic expression). Contents of integer tensors of up to
-// MSC_INFER_MAX_VALUES elements are tracked through shape arithmetic (shape_of, take, concat,
-// slices, +-*/ ...). So the result of a Reshape whose shape comes from Shape nodes is known,
-// possibly symbolically.
+// A dimension is a number or a prim (symbolic expression). The elements of small integer tensors
+// (up to MSC_INFER_MAX_VALUES elements) are tracked through shape arithmetic (shape_of, take,
+// concat, slices, +-*/ ...). So the output shape of a Reshape that reads its shape from Shape nodes
+// is known, possibly symbolically.
 //
-// msc_graph_add_joint uses this while a graph is built. msc_graph_bind* uses it and folds
-// whatever becomes constant.
+// msc_graph_add_joint infers while a graph is built. msc_graph_bind* infers again and folds all
+// that becomes constant.
 #ifndef MSC_GRAPH_INFER_H
 #define MSC_GRAPH_INFER_H
 
@@ -25,39 +26,40 @@ struct msc_infer_tensor {
     int n_dims;
     struct msc_dim dims[MSC_MAX_DIMS];
     char layout[MSC_MAX_DIMS + 4]; // axis letters; "" if unknown
-    int n_values;                  // -1: contents unknown
+    int n_values;                  // -1: elements unknown
     struct msc_dim values[MSC_INFER_MAX_VALUES];
     const struct msc_array *data; // elements of a weight or constant, else NULL
 };
 
 struct msc_infer {
-    struct msc_graph *graph;       // receives new prims
-    const struct msc_joint *joint; // op, name, attrs (with defaults); do not read its wiring
+    struct msc_graph *graph;       // graph that new prims are added to
+    const struct msc_joint *joint; // only op, name and attrs (with defaults) may be read
     int n_operands;
-    const struct msc_infer_tensor *const *operands; // NULL: absent
+    const struct msc_infer_tensor *const *operands; // NULL: the operand is absent
     int n_outputs;
-    struct msc_infer_tensor *outputs; // zeroed with n_values = -1, to be filled
+    struct msc_infer_tensor *outputs; // to be filled; on entry zero, but n_values = -1
 };
 
-// MSC_E_INVALID names the joint, the operand and the mismatch.
+// Infers the outputs of one joint. MSC_E_INVALID names the joint, the operand and the mismatch.
 enum msc_status msc_infer(const struct msc_infer *call);
 
-// One axis of a slice, in numbers. *begin is the given start on entry and the first element on
-// return; *count is the number of elements taken. `stride` is not 0.
+// Normalises one axis of a slice whose bounds are numbers. On entry, *begin is the given start; on
+// return, it is the index of the first element, and *count is the number of elements. `stride` must
+// not be 0.
 void msc_infer_slice_range(int64_t *begin, int64_t *count, int64_t length, int64_t end,
                            int64_t stride);
 
-// Layout of a transposed tensor: out[i] = in[axes[i]].
+// Computes the layout of a transposed tensor: out[i] = in[axes[i]].
 void msc_infer_permute_layout(char out[MSC_MAX_DIMS + 4], const char *in, const int64_t axes[],
                               int n);
 
-// Arithmetic on dimensions. Numbers fold, equal expressions share one prim, and x*1, x+0 and
-// (x*a)/a simplify. `optype`: "Add", "Sub", "Mul", "FloorDiv", "CeilDiv" (expressed by FloorDiv),
-// "FloorMod", "Max", "Min".
+// Arithmetic on dimensions. Numbers are computed, equal expressions share one prim, and x*1, x+0
+// and (x*a)/a are simplified. `optype` is "Add", "Sub", "Mul", "FloorDiv", "CeilDiv" (which is
+// expressed by FloorDiv), "FloorMod", "Max" or "Min".
 enum msc_status msc_dim_binary(struct msc_dim *out, struct msc_graph *g, const char *optype,
                                struct msc_dim a, struct msc_dim b);
-// The dimension for given values of symbols (by prim id; -1 if unknown). Returns -1 if a symbol
-// that it depends on is unknown.
+// Computes a dimension from the values of symbols. `symbols` is indexed by prim id; -1 means
+// unknown. Returns -1 if the dimension depends on an unknown symbol.
 int64_t msc_dim_evaluate(const struct msc_graph *g, struct msc_dim dim, const int64_t symbols[]);
 
 #endif

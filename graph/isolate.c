@@ -1,5 +1,4 @@
-// Makes a graph of one joint with given operands, to infer its outputs when all its operands are
-// known.
+// Makes a graph that contains one joint, with given arrays as its operands, to infer its outputs.
 #include "graph/builder_internal.h"
 
 struct isolate {
@@ -7,7 +6,8 @@ struct isolate {
     struct msc_builder builder;
 };
 
-// A parameter or shaping operand becomes a constant, any other an input of the graph.
+// Weights, parameters and operands that determine the shape become constants. Other operands become
+// inputs of the graph.
 static enum msc_status make_operand(struct msc_value **out, struct isolate *s,
                                     const struct msc_joint *j, int32_t i,
                                     const struct msc_array *array) {

@@ -1,11 +1,12 @@
-// Reads the JSON form. Parents come before their children; unknown keys are ignored. If weights
-// are given, every joint is inferred again and must agree with the file. Without weights, the
-// shapes in the file are used unchecked: such a graph cannot be computed anyway.
+// Reads a graph's JSON form. Parents must come before their children; unknown keys are ignored. If
+// weights are given, the outputs of every joint are inferred and must agree with the file. Without
+// weights, the shapes in the file are used unchecked, because such a graph cannot be computed
+// anyway.
 #include "graph/json_reader.h"
 
 #include <string.h>
 
-// "file.json: nodes[3]" for error texts.
+// The place that error messages name, for example "file.json: nodes[3]".
 static enum msc_status json_read_place(const char **out, struct msc_graph_reader *r,
                                        const char *list, int index) {
     *out = msc_arena_printf(&r->scratch, "%s: %s[%d]", r->name, list, index);
@@ -80,7 +81,7 @@ static enum msc_status read_prims(struct msc_graph_reader *r, const cJSON *root)
     return MSC_OK;
 }
 
-// Tensor ids of a list of names.
+// Reads a list of tensor names as ids.
 static enum msc_status read_names(int32_t **out, int32_t *n, struct msc_graph_reader *r,
                                   const cJSON *root, const char *key) {
     const cJSON *list, *item;
@@ -101,7 +102,7 @@ static enum msc_status read_names(int32_t **out, int32_t *n, struct msc_graph_re
     return MSC_OK;
 }
 
-// Inputs keep the file's order; they must be exactly the input nodes.
+// Orders the inputs as the file lists them. The list must contain each input node once.
 static enum msc_status order_inputs(struct msc_graph_reader *r, const cJSON *root) {
     int32_t *inputs;
     int32_t n;

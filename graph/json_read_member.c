@@ -1,4 +1,4 @@
-// Reads members of objects that may be absent.
+// Reads optional members of JSON objects.
 #include "graph/json_reader.h"
 
 enum msc_status msc_graph__read_text(const char **out, const cJSON *object, const char *key,

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// The file's description of a tensor.
+// A tensor as the file describes it.
 struct entry {
     const char *name;
     const char *alias;
@@ -31,7 +31,7 @@ static enum msc_status read_shape(struct entry *entry, const cJSON *object, cons
     return MSC_OK;
 }
 
-// Reads the prims of the dimensions that are -1.
+// Reads the prims of symbolic dimensions, whose length is -1.
 static enum msc_status read_dim_prims(struct entry *entry, const struct msc_graph_reader *r,
                                       const cJSON *object, const char *where) {
     const cJSON *list;
@@ -265,7 +265,8 @@ static enum msc_status add_input(struct msc_graph_reader *r, const struct node *
                                         t.n_dims, t.dims, t.prims);
 }
 
-// The layout and the symbols come from the file: they may be more specific than those inferred.
+// Takes the layout and the symbols from the file, because they may be more specific than the
+// inferred ones.
 static enum msc_status check_output(struct msc_graph_reader *r, struct msc_tensor *t,
                                     const struct node *node, int32_t index) {
     const struct entry *entry = &node->outputs[index];

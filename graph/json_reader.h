@@ -1,7 +1,7 @@
-// Shared by the files that read the JSON form.
+// State and functions shared by the files that read a graph's JSON form.
 //
-// The two files json_read.c (graphs) and json_read_node.c (nodes) call each other, because a node
-// may have bodies, which are graphs. Both use json_read_member.c.
+// json_read.c (graphs) and json_read_node.c (nodes) call each other, because a node may have
+// bodies, which are graphs. Both use json_read_member.c.
 #ifndef MSC_GRAPH_JSON_READER_H
 #define MSC_GRAPH_JSON_READER_H
 
@@ -14,18 +14,19 @@ struct msc_graph_reader {
     struct msc_arena scratch;
     const char *name;                     // name of the file, for error messages
     const struct msc_array_list *weights; // NULL: no elements are available
-    const char *prefix;                   // of the names of a body's weights in `weights`
+    // prefix of the names of this graph's weights in `weights`
+    const char *prefix;
 };
 
-// Read a member that may be absent; the result is then "" or NULL.
+// Read an optional member. If it is absent, the result is "" or NULL.
 enum msc_status msc_graph__read_text(const char **out, const cJSON *object, const char *key,
                                      const char *where);
 enum msc_status msc_graph__read_array(const cJSON **out, const cJSON *object, const char *key,
                                       const char *where);
-// The text of a list's element; `key` names the list.
+// Reads an element of a list as text. `key` is the key of the list.
 enum msc_status msc_graph__read_element(const char **out, const cJSON *element, const char *key,
                                         const char *where);
-// Reads the member "attrs" into the reader's scratch memory.
+// Reads the member "attrs" of a node into the reader's scratch memory.
 enum msc_status msc_graph__read_attrs(struct msc_attr **out, int32_t *n, struct msc_graph_reader *r,
                                       const cJSON *object, const char *where);
 // Reads body `which` of the joint `name`, whose operator is `op`. *out is owned by the caller.

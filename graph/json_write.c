@@ -1,6 +1,6 @@
-// Writes the JSON form. Line breaks are those of MSC's writer: each member and element is on its
-// own line, with ", " before the break. Lists of numbers and maps of at most one entry are on one
-// line.
+// Writes a graph's JSON form. Line breaks are those of MSC's writer: each member and element is on
+// its own line, and ", " comes before the line break. Lists of numbers and maps of at most one
+// entry are on one line.
 #include "graph/graph_internal.h"
 
 #include "base/json.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define MAX_DEPTH 64 // bodies in bodies
+#define MAX_DEPTH 64 // for nested bodies of control flow
 
 struct writer {
     struct msc_str *out;
@@ -122,8 +122,8 @@ static void write_tensor(struct writer *w, const struct msc_graph *g, int32_t te
     json_write_end(w, '}');
 }
 
-// A reader assigns inputs to roles in order, so an absent operand before a present one is written
-// as an empty name.
+// Readers assign inputs to roles in order, so an absent operand that precedes another is written as
+// an empty name.
 static void inputs_member(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
     json_write_key(w, "inputs");
     json_write_begin(w, '[', true);
@@ -245,7 +245,7 @@ static void pairs_member(struct writer *w, const char *name, const struct msc_at
     }
 }
 
-// MSC does not write these members, and its reader ignores them.
+// Writes the notes. They are an extension: MSC does not write them, and its reader ignores them.
 static void write_notes(struct writer *w, const struct msc_graph *g) {
     const struct msc_graph_notes *notes = &g->notes;
     json_write_key(w, "notes");

@@ -33,7 +33,7 @@ enum msc_status msc_linear_quant_init(struct msc_linear_quant *out, const struct
     out->length = dims[axis];
     out->inner = msc_dims_product(n_dims - (int)axis - 1, dims + axis + 1);
     block = block > dims[axis] && dims[axis] > 0 ? dims[axis]
-                                                 : block; // a longer block is the whole axis
+                                                 : block; // a longer block covers the whole axis
     out->block = block;
     out->n_blocks = is_blocked ? dims[axis] / block + (dims[axis] % block != 0) : dims[axis];
     bool fits = is_blocked || n_scale_dims == 1;
@@ -65,13 +65,14 @@ void msc_quant_format_init(struct msc_quant_format *out, const struct msc_joint 
                            enum msc_dtype dtype) {
     const char *name = msc_joint_attr(joint, "format");
     bool is_signed = dtype == MSC_DTYPE_I8 || dtype == MSC_DTYPE_I16;
-    bool is_narrow = name && (strcmp(name, "int4") == 0 || strcmp(name, "uint4") == 0);
-    int64_t width = is_narrow ? 4 : 8 * (int64_t)msc_dtype_bytes(dtype);
+    bool has_4 = name && (strcmp(name, "int4") == 0 || strcmp(name, "uint4") == 0);
+    bool has_2 = name && (strcmp(name, "int2") == 0 || strcmp(name, "uint2") == 0);
+    int64_t width = has_4 ? 4 : has_2 ? 2 : 8 * (int64_t)msc_dtype_bytes(dtype);
     int64_t half = (int64_t)1 << (width - 1);
     *out = (struct msc_quant_format){
         .low = is_signed ? (float)-half : 0,
         .high = (float)(is_signed ? half - 1 : 2 * half - 1),
-        .float8 = name ? msc_float8_find(name) : NULL,
+        .narrow = name ? msc_narrow_float_find(name) : NULL,
         .saturates = true,
     };
     msc_joint_attr_bool(joint, "saturate", &out->saturates);

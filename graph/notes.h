@@ -1,6 +1,6 @@
-// Notes: what a model's file says about the model in addition to the network, such as class
-// names, a sample rate or a licence. Notes never change what is computed. A graph keeps its notes
-// when another graph is made from it (binding, pruning, ...), and exports write them.
+// Notes: information in a model file that is not part of the network, such as class names, a sample
+// rate or a licence. Notes never change what is computed. A graph made from another (by binding,
+// pruning, ...) has the same notes, and exports write them.
 //
 //     const struct msc_graph_notes *notes = msc_graph_notes(graph);
 //     for (size_t i = 0; i < notes->n_metadata; i++) { ... notes->metadata[i].key ... }
@@ -14,23 +14,23 @@ MSC_PUBLIC_BEGIN
 // Versions of ONNX's own operator set that models may use.
 enum {
     MSC_ONNX_OLDEST_OPSET = 1,
-    MSC_ONNX_NEWEST_OPSET = 21,
+    MSC_ONNX_NEWEST_OPSET = 28,
 };
 
-// Texts are never NULL if the graph has notes; "" means absent. They are the bytes in the file.
+// Strings hold the bytes of the file. In the notes of a graph they are never NULL; "" means absent.
 struct msc_graph_notes {
-    int64_t opset;         // version of ONNX's own operators; 0: unknown
+    int64_t opset;         // version of ONNX's own operator set; 0: unknown
     int64_t model_version; // 0: absent
     const char *doc, *graph_doc, *domain;
     size_t n_metadata;
-    const struct msc_attr *metadata; // in the file's order, each key once
+    const struct msc_attr *metadata; // in the order of the file; each key once
     size_t n_input_docs, n_output_docs;
-    const struct msc_attr *input_docs, *output_docs; // keyed by tensor name, each once
+    const struct msc_attr *input_docs, *output_docs; // keys are names of tensors; each key once
 };
 
 const struct msc_graph_notes *msc_graph_notes(const struct msc_graph *g); // borrowed, never NULL
-// Replaces the notes by a copy of these. If a key occurs more than once, the last value is kept,
-// as in ONNX Runtime.
+// Replaces the graph's notes by a copy of `notes`. If a key occurs more than once, the last value
+// is kept, as in ONNX Runtime.
 enum msc_status msc_graph_set_notes(struct msc_graph *g, const struct msc_graph_notes *notes);
 // True if any note is set.
 bool msc_graph_has_notes(const struct msc_graph *g);

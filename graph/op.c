@@ -12,7 +12,7 @@ static const struct msc_op_info infos[MSC_OP_COUNT] = {
 #undef MSC_OP
 };
 
-// For ONNX operators that are newer than opset 13.
+// First opset of an ONNX operator that is newer than opset 13; else 0.
 static const int opsets[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)
 #define MSC_OPSET(id, opset) [MSC_OP_##id] = opset,
@@ -20,7 +20,7 @@ static const int opsets[MSC_OP_COUNT] = {
 #undef MSC_OP
 };
 
-// For operators with more than one output.
+// Largest number of outputs; 0 means 1.
 static const int most_outputs[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)
 #define MSC_OUTPUTS(id, n) [MSC_OP_##id] = n,
@@ -62,7 +62,7 @@ bool msc_op_find(enum msc_op *out, const char *name) {
     return false;
 }
 
-// Splits the word at `text` into a name and marks.
+// Splits a word of the `roles` column into a name and marks.
 static struct msc_op_role parse_role(const char *text, size_t length) {
     struct msc_op_role role = {.name = text};
     while (length > 0 && strchr("?*=!+#~", text[length - 1]) != NULL) {
@@ -106,7 +106,7 @@ bool msc_op_is_parameter(enum msc_op op, const char *key) {
     return false;
 }
 
-// The families of ops.def are contiguous, so a kind is a range.
+// Operators of one family are contiguous in ops.def, so a family is a range of ids.
 bool msc_op_is_conv(enum msc_op op) {
     return op >= MSC_OP_CONV1D && op <= MSC_OP_CONV3D_BIAS;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The rows of one operator are contiguous.
+// The rows of each operator are contiguous.
 static const struct msc_op_attr rows[] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)
 #define MSC_ATTR_ROW(id, key, type, value, onnx, onnx_value)                                       \
@@ -77,8 +77,8 @@ bool msc_attr_read_float(float *out, const char *value) {
     if (read_infinity(out, value)) {
         return true;
     }
-    // Rounding to double and then to float could be off by one unit; strtof rounds once. Its
-    // dependence on the locale does no harm, because the check above reads the same text.
+    // strtof rounds once; rounding to double and then to float could be off by one unit. If the
+    // locale makes strtof stop early, the double is used.
     double wide;
     if (!msc_parse_double(&wide, value)) {
         return false;
@@ -98,7 +98,7 @@ bool msc_attr_read_bool(bool *out, const char *value) {
     return true;
 }
 
-enum { ELEMENT_BYTES = 64 }; // no number of a list is longer
+enum { ELEMENT_BYTES = 64 }; // longest number in a list, with its final 0
 
 typedef bool (*read_element_fn)(void *out, const char *element);
 
@@ -106,7 +106,7 @@ static bool read_int_element(void *out, const char *element) {
     return msc_parse_i64(out, element);
 }
 
-// Elements of lists (scales and regions of a resize) are finite.
+// Rejects infinities: all lists of floats (scales and regions of a resize) are finite.
 static bool read_float_element(void *out, const char *element) {
     float number;
     if (!msc_attr_read_float(&number, element) || isinf(number)) {

@@ -1,9 +1,9 @@
-// Attributes of operators: the keys of each operator, their forms and defaults, and the text
-// encoding of values.
+// Attributes of operators: the keys of each operator, with their types and defaults, and the
+// encoding of values as text.
 //
-// Every attribute is text, encoded as in MSC: integers in decimal; booleans "0" and "1"; lists
-// joined with commas ("1,1"; one element "2,"; empty ""); floats in the shortest form that reads
-// back to the same float; "" for none. A list can also be read from "2", without the comma.
+// Values are encoded as in MSC: integers in decimal; booleans as "0" and "1"; floats in the
+// shortest form that reads back as the same float; lists with commas ("1,1"; one element: "2,";
+// empty: ""); no value as "". A list of one element can also be read without its comma ("2").
 //
 //     struct msc_str text = {0};
 //     msc_attr_write_ints(&text, strides, 2);                       // "2,2"
@@ -31,8 +31,8 @@ enum msc_attr_type {
     MSC_ATTR_INTS,
     MSC_ATTR_FLOATS,
     MSC_ATTR_TEXT,
-    MSC_ATTR_TEXTS, // separated by commas
-    MSC_ATTR_DTYPE, // the name of a type; a number in ONNX
+    MSC_ATTR_TEXTS, // texts separated by commas
+    MSC_ATTR_DTYPE, // name of an element type, which ONNX encodes as a number
 };
 
 #define MSC_ATTR_LEFT_OUT "?"
@@ -41,28 +41,29 @@ struct msc_op_attr {
     enum msc_op op;
     const char *key;
     enum msc_attr_type type;
-    const char *value;      // the default; NULL: required; MSC_ATTR_LEFT_OUT: present only if given
-    const char *onnx;       // its name in ONNX; "": ONNX has no equivalent
-    const char *onnx_value; // value of a missing attribute in ONNX; NULL: the same default
+    const char *value;      // default; NULL: required; MSC_ATTR_LEFT_OUT: absent unless given
+    const char *onnx;       // the attribute's name in ONNX; "" if ONNX has no equivalent
+    const char *onnx_value; // ONNX's default; NULL: the same as `value`
 };
 
 // The operator's rows, sorted by key; *n is their number. Static data.
 const struct msc_op_attr *msc_op_attrs(enum msc_op op, int *n);
-// The row of one key, or NULL.
+// The operator's row with this key, or NULL.
 const struct msc_op_attr *msc_op_attr_find(enum msc_op op, const char *key);
-// True if `value` has this form; "" is always valid.
+// True if `value` encodes a value of this type; "" is always valid.
 bool msc_attr_is_valid(enum msc_attr_type type, const char *value);
-const char *msc_attr_type_name(enum msc_attr_type type); // "a whole number", ...
+const char *msc_attr_type_name(enum msc_attr_type type); // for messages: "a whole number", ...
 
 void msc_attr_write_ints(struct msc_str *out, const int64_t values[], size_t n);
 void msc_attr_write_floats(struct msc_str *out, const float values[], size_t n);
 
-// Readers of one value's text; false (or -1) if it is "" or does not have that form.
+// Decode a value. They return false (for lists: -1) if the text does not encode a value of the
+// type.
 bool msc_attr_read_int(int64_t *out, const char *value);
 // Also reads "inf" and "-inf", which lists cannot contain.
 bool msc_attr_read_float(float *out, const char *value);
 bool msc_attr_read_bool(bool *out, const char *value);
-// Reads at most `max` elements. Returns the length of the list (0 for ""), or -1.
+// Read at most `max` elements. Return the length of the list (0 for ""), or -1.
 int msc_attr_read_ints(int64_t out[], int max, const char *value);
 int msc_attr_read_floats(float out[], int max, const char *value);
 

@@ -2,8 +2,8 @@
 
 #include <stdbool.h>
 
-// Approximate size of the unpacking nodes of one weight with a name of 20 characters: the nodes
-// for each part of 4, 2 and 1 bits, and the final nodes.
+// Approximate bytes of the nodes that unpack one weight with a name of 20 characters: the nodes for
+// each part of 4, 2 or 1 bits, and the final nodes.
 enum { PART_BYTES = 170, LAST_BYTES = 40 };
 
 static int64_t node_bytes(int32_t bits) {
@@ -15,7 +15,7 @@ static int32_t type_bits(int32_t bits) {
     return bits <= 4 ? 4 : bits <= 8 ? 8 : 16;
 }
 
-// Bytes of packed integers. Four integers take a whole number of 4-bit units; the last four are
+// Bytes of n packed integers. Every four integers take `bits` units of 4 bits; the last four are
 // padded.
 static int64_t parts_bytes(int64_t n, int32_t bits) {
     return ((n + 3) / 4 * bits + 1) / 2;

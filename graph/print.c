@@ -58,7 +58,7 @@ static void print_tensors(const struct msc_graph *g, const int32_t tensors[], in
     }
 }
 
-// The form has a space after the last attribute.
+// The format has a space after each attribute, including the last.
 static void print_attrs(const struct msc_attr attrs[], int32_t n, struct msc_str *out) {
     if (n == 0) {
         return;

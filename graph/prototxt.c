@@ -1,5 +1,5 @@
-// Writes the prototxt form, for viewers of Caffe networks: one layer for each joint. All entries
-// of layer_param are treated as attributes and sorted by key.
+// Writes a graph in the prototxt form that viewers of Caffe networks read: one layer for each
+// joint. All entries of layer_param are sorted by key.
 #include "graph/graph_internal.h"
 
 #include "base/shown.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// One entry of layer_param. Text is quoted, a number is not.
+// One entry of layer_param. Texts are quoted; numbers are not.
 struct entry {
     const char *key;
     const char *text; // NULL: the value is `number`
@@ -68,7 +68,7 @@ static void prototxt_collect(struct entries *e, const struct msc_graph *g,
     }
 }
 
-// Writes a quoted text with C escapes.
+// Writes a text in quotes, with C escapes.
 void msc_graph__prototxt_text(struct msc_str *out, const char *text) {
     msc_str_char(out, '"');
     for (const char *c = text; *c != '\0'; c++) {

@@ -8,23 +8,23 @@
 #include <stddef.h>
 #include <string.h>
 
-// All steps after the division are exact in float32: q and the zero point have at most 16 bits,
-// and anything beyond is clamped. NaN passes all comparisons, so fake quantisation returns it.
+// All operations after the division are exact in float32: q and the zero point have at most 16
+// bits, and larger values are clamped. NaN is not clamped, so fake quantisation returns NaN.
 static inline float quant_code(float x, float scale, float zero_point, float low, float high) {
     float q = rintf(x / scale) + zero_point;
     q = q < low ? low : q;
     return q > high ? high : q;
 }
 
-// Rounds away the low `n` bits of a finite float32, to nearest, half to even. A carry runs into
-// the exponent, which is correct.
+// Rounds a finite float32 to a multiple of 2^n units in the last place (to nearest, ties to even).
+// A carry increments the exponent, which is correct.
 static inline uint32_t drop_bits(uint32_t bits, int n) {
     uint32_t last = bits >> n & 1;
     return (bits + ((1u << (n - 1)) - 1) + last) >> n << n;
 }
 
-// The nearest float16. Float16 numbers below 2^-14 are 2^-24 apart; both products are exact
-// there.
+// The nearest finite float16. Float16 numbers below 2^-14 are spaced by 2^-24; in this range both
+// multiplications are exact.
 static inline float round_to_f16(float x) {
     const float most = MSC_F16_MAX;
     float normal = msc_float_of_bits(drop_bits(msc_float_bits(x), 13));
@@ -159,7 +159,7 @@ void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct m
     }
 }
 
-// Quantises one row with a scale for each element.
+// Quantises one row in which each element has its own scale.
 MSC_SIMD static void quantize_row(int32_t out[], const float x[], int64_t n, const float scales[],
                                   const int32_t zero_points[], int32_t low, int32_t high) {
     for (int64_t i = 0; i < n; i++) {
@@ -235,7 +235,8 @@ void msc_quantize_channels(void *out, enum msc_dtype dtype, const float x[], int
     }
 }
 
-// Signed bytes are shifted up by 128, and so are the zero points.
+// `flip` is 0x80 for signed bytes, else 0. Flipping the sign bit of a signed byte adds 128 and
+// makes it unsigned; the 128 is then subtracted.
 MSC_SIMD static void dequantize_row(float out[], const uint8_t q[], int64_t n, uint8_t flip,
                                     const float scales[], const int32_t zero_points[]) {
     for (int64_t i = 0; i < n; i++) {
@@ -279,7 +280,7 @@ static void split_channels(struct msc_quant_split *s, const struct msc_quant *q,
     s->length = dims[q->axis];
     s->size = 1;
     s->block_step = 1;
-    if (s->inner == 1) { // rows in which each element has the next scale
+    if (s->inner == 1) { // rows in which each element has its own scale
         s->inner = s->length;
         s->length = 1;
         s->block_step = 0;
@@ -339,7 +340,7 @@ static enum msc_status split_array(struct msc_quant_split *out, const struct msc
 // A contiguous piece of an array, with one scale or with consecutive scales.
 struct piece {
     int64_t at, n;
-    int64_t scale; // index of its first scale
+    int64_t scale; // index of the scale of the first element
 };
 
 static void fake_quantize_piece(const struct piece *p, const struct msc_quant_split *s,
@@ -374,7 +375,7 @@ static void for_pieces(const struct msc_quant_split *s, const struct msc_quant *
     for (int64_t o = 0; o < s->outer; o++) {
         for (int64_t begin = 0; begin < s->length; begin += s->size) {
             int64_t count = s->length - begin < s->size ? s->length - begin : s->size;
-            // One run if the block has one scale, else row by row.
+            // A block with a single scale is one piece; otherwise each of its rows is a piece.
             int64_t rows = s->inner_step == 0 ? 1 : count;
             struct piece p = {.at = (o * s->length + begin) * s->inner,
                               .n = count * s->inner / rows,
@@ -393,10 +394,10 @@ enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n) {
         return MSC_OK;
     }
     if (msc_array_dtype(q->integers) != dtype || msc_array_n_elements(q->integers) != n) {
-        return MSC_FAIL(MSC_E_INVALID, "%lld chosen integers of %s, expected %lld of %s",
-                        (long long)msc_array_n_elements(q->integers),
-                        msc_dtype_name(msc_array_dtype(q->integers)), (long long)n,
-                        msc_dtype_name(dtype));
+        return MSC_FAIL(
+            MSC_E_INVALID, "found %lld chosen integers of type %s, expected %lld of type %s",
+            (long long)msc_array_n_elements(q->integers),
+            msc_dtype_name(msc_array_dtype(q->integers)), (long long)n, msc_dtype_name(dtype));
     }
     for (int64_t i = 0; i < n; i++) {
         int64_t integer = msc_array_get_i64(q->integers, i);
@@ -408,7 +409,7 @@ enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n) {
     return MSC_OK;
 }
 
-// Dequantises a piece of the chosen integers.
+// Dequantises a piece of `q->integers`, the integers already chosen for the weight.
 static void dequantize_chosen_piece(const struct piece *p, const struct msc_quant_split *s,
                                     const struct msc_quant *q, const float x[], void *out) {
     const uint8_t *bytes = (const uint8_t *)msc_array_data(q->integers) + p->at;

@@ -6,8 +6,8 @@
 struct finder {
     const struct msc_graph *g;
     const struct msc_target *target;
-    int32_t *parent;  // [n_tensors] union-find; the root has the lowest id
-    bool *is_inside;  // [n_tensors] inside a tail
+    int32_t *parent;  // [n_tensors] union-find; a class's lowest tensor id is its root
+    bool *is_inside;  // [n_tensors] true inside a tail, where tensors are not requantised
     bool *is_integer; // [n_tensors] produced or read by a joint that computes in integer arithmetic
 };
 
@@ -28,7 +28,7 @@ static void join(struct finder *f, int32_t a, int32_t b) {
     f->parent[x > y ? x : y] = x > y ? y : x;
 }
 
-// True if the joint moves the elements of this operand. Other operands are parameters.
+// True if the joint moves the elements of this operand; false if the operand is a parameter.
 static bool is_moved(const struct msc_joint *j, int32_t operand) {
     struct msc_op_role role;
     return operand == 0 || (msc_op_role(j->op, operand, &role) && role.is_repeated);
@@ -79,7 +79,8 @@ enum msc_status msc_graph__find_requantised(int32_t class_of[], const struct msc
     f.parent = msc_arena_array(scratch, n + 1, sizeof(f.parent[0]));
     f.is_inside = msc_arena_array(scratch, n + 1, sizeof(bool));
     f.is_integer = msc_arena_array(scratch, n + 1, sizeof(bool));
-    bool *is_live = msc_arena_array(scratch, n + 1, sizeof(bool)); // [n_tensors] valid at roots
+    // [n_tensors] for a root: its class is requantised
+    bool *is_live = msc_arena_array(scratch, n + 1, sizeof(bool));
     MSC_TRY(MSC_ALLOCATED(f.parent && f.is_inside && f.is_integer && is_live));
     for (size_t t = 0; t < n; t++) {
         f.parent[t] = (int32_t)t;

@@ -1,5 +1,5 @@
-// The tensors that a target requantises, i.e. that pass as integers from one joint to the next,
-// grouped into classes that share one scale.
+// Finds the tensors that a target requantises, which means that they are integers from producer to
+// consumer, and groups them into classes that share one scale.
 #ifndef MSC_GRAPH_REQUANTISED_H
 #define MSC_GRAPH_REQUANTISED_H
 
@@ -7,9 +7,9 @@
 
 struct msc_arena;
 
-// Fills class_of [n_tensors] with the first tensor of each tensor's class. MSC_NO_ID if the
-// tensor does not pass as integers: it is inside a fused joint, or the joints on both sides are
-// float.
+// Sets class_of [n_tensors] to the first tensor of each tensor's class. For a tensor that is not
+// requantised, sets MSC_NO_ID: the tensor is inside a fused joint, or its producer and its
+// consumers compute in float.
 enum msc_status msc_graph__find_requantised(int32_t class_of[], const struct msc_graph *g,
                                             const struct msc_target *target,
                                             struct msc_arena *scratch);

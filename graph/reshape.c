@@ -7,7 +7,7 @@
 
 // ---- Symbols ----------------------------------------------------------------------------------
 
-// Splits a product of something and a number; false for any other expression.
+// Splits a product of an expression (*rest) and a number above 1; false for any other expression.
 static bool split_product(int64_t *number, int32_t *rest, const struct msc_graph *g, int32_t prim) {
     const struct msc_prim *p = msc_graph_prim(g, prim);
     if (strcmp(p->optype, "Mul") != 0 || p->n_parents != 2) {
@@ -32,12 +32,13 @@ int64_t msc_reshape_period(const struct msc_graph *g, const struct msc_tensor *t
 
 // ---- Blocks -----------------------------------------------------------------------------------
 
-// The parts of a shape that are longer than 1.
+// The factors of a shape's lengths, without factors of 1. A length that is a symbol times a number
+// gives two parts.
 struct parts {
     int n;
     struct msc_reshape_part part[MSC_RESHAPE_PARTS];
     struct {
-        int64_t number; // -1: a symbol
+        int64_t number; // -1: symbolic
         int32_t prim;
     } length[MSC_RESHAPE_PARTS];
 };
@@ -72,8 +73,8 @@ static bool is_same(const struct parts *a, int i, const struct parts *b, int k) 
            (a->length[i].number >= 0 || a->length[i].prim != MSC_NO_ID);
 }
 
-// Finds the fewest parts i, i + step, ... of x and o, o + step, ... of y whose products are the
-// same number. False if a symbol or the end is reached first.
+// Finds the fewest parts i, i + step, ... of x and o, o + step, ... of y whose products are equal.
+// False if a symbolic part or the last part is reached before that.
 static bool match(int *n_in, int *n_out, const struct parts *x, int i, int in_left,
                   const struct parts *y, int o, int out_left, int step) {
     int64_t in = 1, out = 1;
@@ -107,7 +108,8 @@ static void set_block(struct msc_reshape_block *b, const struct parts *x, int in
     memcpy(b->out, y->part + out, (size_t)n_out * sizeof(b->out[0]));
 }
 
-// Matches from the left as far as possible, then from the right; the rest is one block.
+// Matches blocks from the left until that fails, then from the right; the parts in between are one
+// block.
 int msc_reshape_blocks(struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1],
                        const struct msc_graph *g, const struct msc_tensor *x,
                        const struct msc_tensor *y) {
@@ -139,8 +141,9 @@ static int axis_beside(const struct msc_joint *j, const struct msc_tensor *x,
     return axis >= 0 && axis < x->n_dims ? axis : -1;
 }
 
-// Writes a symbolic length: a copy of the input's length at that position if they are equal, else
-// -1, which is inferred.
+// Writes a symbolic length to a shape. If the input has the same length at that position, writes
+// the code that copies it (0 for a reshape, 1 for a broadcast), else -1 (inferred). False if this
+// would be a second -1.
 static bool write_symbol(int64_t *out, bool *has_rest, const struct msc_joint *j,
                          const struct msc_tensor *x, const struct msc_tensor *y, int i) {
     int axis = axis_beside(j, x, y, i);
@@ -181,8 +184,9 @@ int msc_reshape_shape(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
     return y->n_dims - first;
 }
 
-// Known lengths replace elements. Symbols are kept, because the operand already gives them. A
-// symbol times a number becomes -1, which the reshape infers.
+// Known lengths replace the elements of the shape operand. A symbolic element is kept, because the
+// operand computes it. An element that is a symbol times a number becomes -1, which the reshape
+// infers.
 int msc_reshape_elements(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
                          const struct msc_joint *j, const int64_t dims[]) {
     const struct msc_tensor *y = msc_graph_tensor(g, j->outputs[0]);

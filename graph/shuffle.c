@@ -31,8 +31,8 @@ static bool has_same_shape(const struct msc_tensor *a, const struct msc_tensor *
     return is_same;
 }
 
-// For each axis of the inner tensor, the axis of the outer tensor that it is a factor of; -1 if
-// its length is 1. False if axes are merged, or their relation is unknown.
+// Finds, for each axis of `inner`, the axis of `outer` that it is a factor of (-1 if its length is
+// 1). False if an axis of `inner` merges axes of `outer`, or their relation is unknown.
 static bool find_owners(int owners[MSC_MAX_DIMS], const struct msc_graph *g,
                         const struct msc_tensor *outer, const struct msc_tensor *inner) {
     struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1];
@@ -47,7 +47,7 @@ static bool find_owners(int owners[MSC_MAX_DIMS], const struct msc_graph *g,
         for (int k = 0; k < blocks[b].n_out; k++) {
             int axis = blocks[b].out[k].axis;
             if (owners[axis] >= 0) {
-                return false; // its parts belong to different axes
+                return false; // parts of this axis come from two axes of `outer`
             }
             owners[axis] = blocks[b].in[0].axis;
         }
@@ -55,7 +55,8 @@ static bool find_owners(int owners[MSC_MAX_DIMS], const struct msc_graph *g,
     return true;
 }
 
-// Reads the factors of `axis` and their order in the output. *is_turned: the order changes.
+// Reads the factors of `axis` and their order in the output. *is_turned is true if the order
+// changes.
 static void read_factors(struct msc_shuffle *s, bool *is_turned, const struct msc_tensor *parts,
                          const int owners[], const int64_t axes[], int axis) {
     int position[MSC_MAX_DIMS] = {0};

@@ -8,14 +8,16 @@
 struct finder {
     const struct msc_graph *g;
     const struct msc_target *target;
-    int32_t *class_of; // [n_tensors] classes that the target requantises; NULL without a target
+    // [n_tensors] classes of tensors that share a scale (graph/requantised.h); NULL without a
+    // target
+    int32_t *class_of;
 };
 
 static bool is_recurrent(enum msc_op op) {
     return op == MSC_OP_RNN || op == MSC_OP_GRU || op == MSC_OP_LSTM;
 }
 
-// The axis that rows of a table are taken along, or -1.
+// The axis along which `take` selects rows of a table; -1 if it is out of range.
 static int table_axis(const struct msc_joint *j, const struct msc_tensor *table) {
     int64_t axis = 0;
     (void)msc_joint_attr_i64(j, "axis", &axis);
@@ -23,16 +25,18 @@ static int table_axis(const struct msc_joint *j, const struct msc_tensor *table)
     return axis >= 0 && axis < table->n_dims ? (int)axis : -1;
 }
 
-// A product of two constants is itself constant, so quantising its operands gains nothing.
+// True for a matrix product of two constants. It is itself constant, so quantising its operands
+// gains nothing.
 static bool is_constant_product(const struct msc_graph *g, const struct msc_joint *j) {
     return (j->op == MSC_OP_MATMUL || j->op == MSC_OP_GEMM) &&
            msc_graph_weight_of(g, j->operands[0]) != MSC_NO_ID &&
            msc_graph_weight_of(g, j->operands[1]) != MSC_NO_ID;
 }
 
-// Weights of recurrent layers are [directions, gates * hidden, in]; tables have a row for each
-// index. In a transposed convolution with groups, axis O of the weight has only the channels of
-// one group. Its scales would have to vary along I as well, so such a weight has a single scale.
+// The channel axis of a weight, or -1. Recurrent weights are [directions, gates * hidden, in]. A
+// table's rows are its channels. If a transposed convolution has groups, axis O of its weight holds
+// only the channels of one group. Scales would have to vary along axis I as well, so the weight has
+// a single scale.
 static int32_t site_channel_axis(const struct msc_joint *j, const struct msc_tensor *weight) {
     int64_t groups = 1;
     if (is_recurrent(j->op)) {
@@ -48,8 +52,8 @@ static int32_t site_channel_axis(const struct msc_joint *j, const struct msc_ten
     return msc_tensor_axis(weight, 'O');
 }
 
-// For an activation, the channel axis of a depthwise convolution's input. A tensor that a target
-// requantises has a single scale.
+// The channel axis of an activation, or -1. Only the input of a depthwise convolution has one, and
+// only without a target, because targets requantise with a single scale.
 static int32_t activation_channel_axis(const struct finder *f, const struct msc_joint *j,
                                        int32_t operand) {
     const struct msc_graph *g = f->g;
@@ -62,8 +66,8 @@ static int32_t activation_channel_axis(const struct finder *f, const struct msc_
     return is_depthwise ? 1 : -1;
 }
 
-// If the output channels come first, all axes after them are summed over; if they come after axis
-// 0, only axis 0 is. Factors of matrix products have no layout.
+// Sets the slot's group axes: the axes of the weight that the joint sums over. These are all axes
+// after axis O if O is axis 0, else only axis 0. Operands of matrix products have no axis O.
 static void find_group(struct msc_slot *slot, const struct msc_joint *j,
                        const struct msc_tensor *weight) {
     int out = msc_tensor_axis(weight, 'O');
@@ -84,7 +88,7 @@ static void find_group(struct msc_slot *slot, const struct msc_joint *j,
     }
 }
 
-// An output that repeats an input equals that input, so it is not a slot.
+// True if the joint only passes an input of the graph to an output. Such an output is not a slot.
 static bool is_repeated_input(const struct msc_graph *g, const struct msc_joint *j) {
     if (j->op != MSC_OP_IDENTITY || !msc_graph_is_output(g, j->outputs[0])) {
         return false;
@@ -93,7 +97,8 @@ static bool is_repeated_input(const struct msc_graph *g, const struct msc_joint 
     return producer != MSC_NO_ID && msc_graph_joint(g, producer)->op == MSC_OP_INPUT;
 }
 
-// True if the operand is a slot. A target decides for activations, else the operator table does.
+// True if the operand is a slot. If there is a target, it decides for activations. The operator
+// table decides in all other cases.
 static bool is_slot(const struct finder *f, const struct msc_joint *j,
                     const struct msc_op_role *role, int32_t tensor, bool is_weight) {
     if (f->class_of != NULL && !is_weight) {
@@ -175,7 +180,7 @@ static int32_t list_slots(struct msc_slot *slots, const struct finder *f, make_s
     return n;
 }
 
-// Like list_slots, for outputs of the graph.
+// Like list_slots, but for outputs of the graph.
 static int32_t list_outputs(struct msc_slot *slots, const struct finder *f) {
     int32_t n = 0;
     for (int32_t i = 0; f->class_of != NULL && i < msc_graph_n_outputs(f->g); i++) {
@@ -197,8 +202,8 @@ static int32_t list_outputs(struct msc_slot *slots, const struct finder *f) {
     return n;
 }
 
-// True if both slots belong to one site. All uses of a tensor by one joint do, because sites are
-// named after tensor and joint.
+// True if both slots belong to one site. If a joint reads a tensor more than once, all these uses
+// belong to one site, because sites are named after tensor and joint.
 static bool is_same_site(const struct finder *f, const struct msc_slot *a, const struct msc_slot *b,
                          bool by_use) {
     if (f->class_of != NULL && a->kind == MSC_SITE_ACTIVATION && b->kind == a->kind) {
@@ -249,7 +254,7 @@ static enum msc_status group_slots(struct msc_sites *sites, const struct finder 
             is_taken[k] = true;
             *indices++ = k;
             site->n_slots++;
-            // If the uses have different channel axes, the site has none.
+            // If the slots have different channel axes, the site has no channel axis.
             site->channel_axis = slot->channel_axis == site->channel_axis ? site->channel_axis : -1;
         }
     }
@@ -318,14 +323,14 @@ int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name) {
     return MSC_NO_ID;
 }
 
-// Binary search among the slots low ... end - 1.
+// Finds a slot by binary search among the slots low ... end - 1.
 static int32_t find_between(const struct msc_sites *sites, int32_t joint, int32_t operand,
                             int32_t low, int32_t end) {
     int32_t high = end;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         const struct msc_slot *slot = &sites->slots[middle];
-        // MSC_NO_ID, the joint of outputs, comes last.
+        // As unsigned numbers, slots of outputs, whose joint is MSC_NO_ID, come last.
         uint32_t here = (uint32_t)slot->joint, wanted = (uint32_t)joint;
         bool is_before = here < wanted || (here == wanted && slot->operand < operand);
         low = is_before ? middle + 1 : low;

@@ -1,16 +1,15 @@
-// Sites: the places of a graph that quantisation can act on, each named and numbered once. Slots:
-// the places that edits apply to.
+// Sites and slots of a graph. A site is a tensor with its uses, for which one quantisation is
+// chosen. Sites have names and numbers. A slot is a place that an edit applies to.
 //
 // A slot is one use of a tensor: an operand of a joint that the operator table marks as
-// quantisable, or the bias of such a joint. These operands are quantisable: the activation and
-// the weight of convolutions, linear layers and matrix products, the input and both weights of
-// recurrent layers, and embedding tables. A site is the unit of one choice: a weight with all its
-// uses, or an activation with all its quantisable uses (if grouped by use, one use of an
-// activation). Biases belong to no site.
+// quantisable, or the bias of such a joint. Quantisable operands are the activation and the weight
+// of convolutions, linear layers and matrix products, the input and both weights of recurrent
+// layers, and embedding tables. A site is a weight with all its uses, or an activation with all its
+// quantisable uses (if grouped by use, one use of an activation). Biases belong to no site.
 //
-// For a target that requantises (graph/target.h), every use of a tensor that passes as integers
-// is a slot: operands of any joint, and outputs of the graph. A site is then all tensors that
-// share one scale: a tensor and those that its elements are moved to.
+// For a target that requantises (graph/target.h), every use of a requantised tensor is a slot:
+// operands of any joint, and outputs of the graph. A site then consists of all tensors that share
+// one scale: a tensor and the tensors that its elements are moved to.
 #ifndef MSC_GRAPH_SITE_H
 #define MSC_GRAPH_SITE_H
 
@@ -21,64 +20,66 @@ MSC_PUBLIC_BEGIN
 enum msc_site_kind {
     MSC_SITE_WEIGHT,
     MSC_SITE_ACTIVATION,
-    MSC_SITE_BIAS, // only slots have this kind
+    MSC_SITE_BIAS, // a kind of slot; no site has it
 };
 #define MSC_SITE_KINDS 3
 
 struct msc_slot {
     int32_t joint;   // joint id; MSC_NO_ID if the slot is an output of the graph
-    int32_t operand; // position in msc_joint.operands, or among the outputs
-    // The operand's tensor, or the weight held by the `constant` joint that produces it.
+    int32_t operand; // position among the joint's operands or the graph's outputs
+    // The operand's tensor, or the weight of the `constant` joint that produces it.
     int32_t tensor;
     enum msc_site_kind kind;
-    // Weights: axis of the output channels in the tensor's own shape; for recurrent layers, of
-    // the gate rows; for tables, of the rows. -1 if the layout names none, or for a transposed
-    // convolution with groups (which has one scale). Activations: 1 if a depthwise convolution
-    // with constant weights reads it, so that every sum has only one channel; -1 otherwise and if
-    // a target requantises. Biases: their last axis.
+    // Axis for per-channel scales; -1: only one scale is possible. Weights: the axis of the output
+    // channels; in recurrent layers, of the gate rows; in tables, of the rows. It is -1 if the
+    // layout does not name it, and in transposed convolutions with groups. Activations: 1 if a
+    // depthwise convolution with a constant weight reads the tensor and no target requantises; else
+    // -1. Biases: the last axis.
     int32_t channel_axis;
-    // Weights: the axes that outputs sum over, along which groups of elements are formed:
-    // `group_axes` axes from `group_axis` on, merged into one. -1 and 0 for others.
+    // Weights: the `group_axes` axes from `group_axis` on, which the joint sums over. Groups of
+    // elements with one scale are formed along these axes, merged into one. Other kinds: -1 and 0.
     int32_t group_axis, group_axes;
 };
 
 struct msc_site {
-    const char *name; // the tensor's name; "<tensor>-c-<joint>" when grouped by use
+    const char *name; // the tensor's name; "<tensor>-c-<joint>" for an activation grouped by use
     enum msc_site_kind kind;
     int32_t tensor;
-    int32_t channel_axis;           // the axis of all its slots, or -1 if they differ
-    int32_t group_axis, group_axes; // those of its first slot
+    int32_t channel_axis;           // channel axis of all its slots; -1 if they differ
+    int32_t group_axis, group_axes; // group axes of its first slot
     int32_t n_slots;
     const int32_t *slots; // indices into msc_sites.slots
 };
 
-// Which uses are slots, and how slots are grouped into sites.
+// Decides which uses are slots, and how slots are grouped into sites.
 struct msc_site_scheme {
-    bool by_use; // each joint that uses an activation has its own site; not with a target
-    // A target that requantises. For any other, and for NULL, the operator table decides.
+    bool by_use; // a site for each joint that reads an activation; not with a target
+    // If the target is NULL or does not requantise, the operator table decides.
     const struct msc_target *target;
 };
 
 struct msc_sites {
     struct msc_site_scheme scheme;
     int32_t n_slots;
-    // In topological order of joints, then operand order, then outputs of the graph. The
-    // n_site_slots slots that belong to sites come first, then biases.
+    // First come the n_site_slots slots that belong to sites, then the slots of biases. Both parts
+    // are in the order of joints, then of operands. Slots of the graph's outputs follow those of
+    // joints.
     struct msc_slot *slots;
     int32_t n_site_slots;
     int32_t n_sites;
-    struct msc_site *sites; // ordered by their first slot
+    struct msc_site *sites; // in the order of their first slots
     void *storage;
 };
 
-// `scheme` NULL: all zero. Joints that contain graphs have no sites inside, so split the graph
-// first (msc_graph_split). *out is owned by the caller. Binding a graph keeps joint names, not
-// ids; bound copies have the same slots in the same order.
+// Finds the sites and slots of a graph; `scheme` NULL means all zero. Graphs inside joints are not
+// searched, so split the graph first (msc_graph_split). A bound copy of a graph has other ids, but
+// the same slots in the same order. *out is owned by the caller.
 enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g,
                                const struct msc_site_scheme *scheme);
-void msc_sites_finish(struct msc_sites *sites);                               // accepts zeroed
+// accepts a zeroed struct
+void msc_sites_finish(struct msc_sites *sites);
 int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name); // index, or MSC_NO_ID
-// Index of the slot of (joint, operand), or MSC_NO_ID.
+// Index of the slot with this joint and operand, or MSC_NO_ID.
 int32_t msc_sites_find_slot(const struct msc_sites *sites, int32_t joint, int32_t operand);
 
 MSC_PUBLIC_END

@@ -1,5 +1,5 @@
-// Names that can be bound: symbols that are lengths of inputs, and inputs of one integer, which
-// may decide a branch.
+// Lists the names that can be bound to numbers: symbolic lengths of inputs, and inputs of one
+// integer, which may select a branch.
 #include "graph/graph_internal.h"
 
 #include "base/str.h"

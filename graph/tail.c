@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-// Reads the bounds of a joint that saturates; false if a bound is computed at run time.
+// Reads the bounds of a joint that clips; false if a bound is computed at run time.
 static bool read_limits(double *low, double *high, const struct msc_graph *g,
                         const struct msc_joint *j) {
     float value;
@@ -25,7 +25,7 @@ static bool read_limits(double *low, double *high, const struct msc_graph *g,
     return true;
 }
 
-// Appends a joint to the tail.
+// Adds a joint at the end of the tail.
 static void add_joint(struct msc_tail *tail, const struct msc_graph *g, const struct msc_joint *j) {
     struct msc_affine a;
     double low, high;

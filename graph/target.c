@@ -10,8 +10,8 @@ enum { MIN_BITS = 2, MAX_BITS = 16 };
 enum { COLUMN_ONNXRUNTIME, COLUMN_OPENVINO, COLUMN_TENSORRT, COLUMN_TFLITE, N_COLUMNS };
 
 static const struct msc_target targets[] = {
-    // int8 weights, unsigned activations with a zero point. Between floats also 4-bit and grouped
-    // weights.
+    // int8 weights and unsigned activations with a zero point. Weights of joints that read and
+    // write floats may also have 4 bits or be grouped.
     {.name = "onnxruntime",
      .column = COLUMN_ONNXRUNTIME,
      .runtime = "onnxruntime",
@@ -23,10 +23,10 @@ static const struct msc_target targets[] = {
      .rounds_biases = true,
      .pairs_moves = true,
      .requantises = true},
-    // ONNX Runtime on machines without VNNI. Its kernels there sum two products of a signed and
-    // an unsigned byte in 16 bits, which saturates for 8-bit weights. Products of unsigned bytes
-    // are summed in 32 bits, and signed 7-bit weights do not saturate (measured with version 1.32
-    // on an emulated Haswell).
+    // ONNX Runtime on machines without VNNI. There, its kernels add two products of a signed and an
+    // unsigned byte in 16 bits. This saturates for 8-bit weights but not for signed 7-bit weights.
+    // Products of unsigned bytes are summed in 32 bits (measured with version 1.32 on an emulated
+    // Haswell).
     {.name = "onnxruntime_avx2",
      .column = COLUMN_ONNXRUNTIME,
      .runtime = "onnxruntime",
@@ -39,8 +39,8 @@ static const struct msc_target targets[] = {
      .rounds_biases = true,
      .pairs_moves = true,
      .requantises = true},
-    // Low-precision transformations: u8 or i8 activations, i8 weights without a zero point. Fewer
-    // bits are possible only for weights of float joints.
+    // OpenVINO's low-precision transformations: uint8 or int8 activations, int8 weights without a
+    // zero point. Fewer bits are possible only for weights of joints that compute in float.
     {.name = "openvino",
      .column = COLUMN_OPENVINO,
      .runtime = "openvino",
@@ -50,7 +50,8 @@ static const struct msc_target targets[] = {
      .narrow_weights = true,
      .takes = "8 bits and symmetric weights",
      .requantises = true},
-    // Signed int8 without zero points. int4 is possible only for weights of float joints.
+    // Signed int8 without zero points. int4 is possible only for weights of joints that compute in
+    // float.
     {.name = "tensorrt",
      .column = COLUMN_TENSORRT,
      .min_bits = 8,
@@ -62,8 +63,8 @@ static const struct msc_target targets[] = {
      .takes = "8 bits, symmetric weights per channel and symmetric activations",
      .pairs_moves = true,
      .requantises = true},
-    // The 8-bit specification: int8 activations with a zero point, weights in [-127, 127] without
-    // a zero point.
+    // TensorFlow Lite's 8-bit specification: int8 activations with a zero point, and weights in
+    // [-127, 127] without a zero point.
     {.name = "tflite",
      .column = COLUMN_TFLITE,
      .min_bits = 8,
@@ -74,10 +75,10 @@ static const struct msc_target targets[] = {
      .rounds_biases = true,
      .pairs_moves = true,
      .requantises = true},
-    // No specific runtime: exactly what a search chooses is exported.
+    // No specific runtime: exports exactly what a search chooses.
     {.name = "generic",
      .alias = "onnx",
-     .column = COLUMN_ONNXRUNTIME, // used only for meanings of operators
+     .column = COLUMN_ONNXRUNTIME, // used only to look up the meanings of operators
      .min_bits = MIN_BITS,
      .max_bits = MAX_BITS,
      .takes_groups = true,
@@ -98,7 +99,7 @@ static const unsigned char roles[MSC_OP_COUNT][N_COLUMNS] = {
 #undef MSC_TARGET_MEANING
 };
 
-// The last column is ONNX's specification.
+// One row for each question, one column for each target. The last column is ONNX's specification.
 static const unsigned char meanings[MSC_TARGET_QUESTION_COUNT][N_COLUMNS + 1] = {
 #define MSC_TARGET_ROW(op, onnxruntime, openvino, tensorrt, tflite)
 #define MSC_TARGET_MEANING(question, text, onnxruntime, openvino, tensorrt, tflite)                \
@@ -141,7 +142,7 @@ enum msc_status msc_target_get(const struct msc_target **out, const char *name, 
         msc_str_item(&known, targets[i].name);
     }
     enum msc_status status =
-        MSC_FAIL(MSC_E_INVALID, "%s: unknown target \"%s\": expected one of %s", where, name,
+        MSC_FAIL(MSC_E_INVALID, "%s: unknown target \"%s\", expected one of %s", where, name,
                  msc_str_text(&known));
     msc_str_finish(&known);
     return status;
@@ -191,7 +192,7 @@ static bool is_over_image(const struct msc_joint *j) {
     return (axes[0] == 2 && axes[1] == 3) || (axes[0] == 3 && axes[1] == 2);
 }
 
-// A constant can be padded as a byte only if it is 0.
+// True if the pad can write bytes. A pad with a constant can do so only if the constant is 0.
 static bool pads_bytes(const struct msc_joint *j) {
     const char *mode = msc_joint_attr(j, "pad_mode");
     bool is_constant = mode == NULL || strcmp(mode, "constant") == 0;
@@ -220,8 +221,8 @@ static bool reads_images(const struct msc_graph *g, const struct msc_joint *j) {
     return x->n_dims == IMAGE_DIMS && x->dims[1] > 0;
 }
 
-// True if the joint has an integer kernel of a target with forms, possibly through a node
-// pattern.
+// True if a target with forms has an integer kernel for the joint, possibly after rewriting it as
+// other nodes.
 static bool has_form(const struct msc_graph *g, const struct msc_joint *j) {
     switch (j->op) {
     case MSC_OP_AVG_POOL2D:
@@ -247,8 +248,8 @@ static enum msc_target_role in_table(const struct msc_target *t, const struct ms
 static const struct msc_joint *find_root(const struct msc_target *t, const struct msc_graph *g,
                                          const struct msc_joint *j, int n_before);
 
-// The joint upstream of any tail that ends in `tensor`; NULL if a tensor on the way has more than
-// one consumer.
+// The joint whose result reaches `tensor`, possibly through a tail; NULL if a tensor on the way has
+// more than one consumer.
 static const struct msc_joint *root_behind(const struct msc_target *t, const struct msc_graph *g,
                                            int32_t tensor, int n_before) {
     for (; n_before < MSC_TAIL_MOST_JOINTS && msc_graph__is_between(g, tensor); n_before++) {
@@ -262,8 +263,8 @@ static const struct msc_joint *root_behind(const struct msc_target *t, const str
     return NULL;
 }
 
-// The joint whose tail contains the affine joint `j`; NULL if there is none. A factor must be
-// positive, and a summand needs a joint with a bias.
+// The joint whose tail contains the affine joint `j`; NULL if there is none. The factor must be
+// positive, and a summand can only be added to a joint with a bias.
 static const struct msc_joint *find_root(const struct msc_target *t, const struct msc_graph *g,
                                          const struct msc_joint *j, int n_before) {
     struct msc_affine a;
@@ -278,8 +279,8 @@ static const struct msc_joint *find_root(const struct msc_target *t, const struc
     return is_integer && (!is_sum || msc_op_is_conv(root->op)) ? root : NULL;
 }
 
-// True if the tensor is an input of the model, or such an input after joints that only move it.
-// Sums and products of it with a scalar remain float.
+// True if the tensor is an input of the model, possibly moved by other joints. Sums and products of
+// such a tensor and a scalar remain float.
 static bool is_moved_input(const struct msc_target *t, const struct msc_graph *g, int32_t tensor) {
     const struct msc_joint *j = msc_graph_joint(g, msc_graph_producer(g, tensor));
     while (in_table(t, j) == MSC_TARGET_MOVES && j->operands[0] != MSC_NO_ID &&
@@ -301,7 +302,8 @@ static enum msc_target_role role_of_sum(const struct msc_target *t, const struct
     return is_float ? MSC_TARGET_FLOAT : in_table(t, j);
 }
 
-// The role in the table, unless the target does not requantise or has no kernel for the joint.
+// The joint's role in the table; MSC_TARGET_FLOAT if the target does not requantise, or has no
+// integer kernel for the joint.
 static enum msc_target_role row_of(const struct msc_target *t, const struct msc_graph *g,
                                    const struct msc_joint *j) {
     if (!t->requantises || (t->has_forms && !has_form(g, j))) {
@@ -322,7 +324,8 @@ static enum msc_target_role row_of(const struct msc_target *t, const struct msc_
     }
 }
 
-// Limit for following sums of sums upstream; joints beyond it have no effect.
+// Maximum number of sums that are followed upstream from a sum; sums beyond this limit count as
+// integer.
 enum { MOST_FOLLOWED = 6 };
 
 static bool passes_on(enum msc_target_role role) {
@@ -332,7 +335,8 @@ static bool passes_on(enum msc_target_role role) {
 static bool reads_integers(const struct msc_target *t, const struct msc_graph *g,
                            const struct msc_joint *j, int n_followed);
 
-// Inputs of the model count as integers, because they have the type that their consumers read.
+// True if the tensor's producer can write it as integers. Inputs of the model can be integers,
+// because they take the type that their consumers read.
 static bool is_written_as_integers(const struct msc_target *t, const struct msc_graph *g,
                                    int32_t tensor, int n_followed) {
     const struct msc_joint *j;
@@ -351,7 +355,7 @@ static bool is_written_as_integers(const struct msc_target *t, const struct msc_
     return reads_integers(t, g, j, n_followed + 1);
 }
 
-// True if all operands of the joint are written as integers. A scalar constant is ignored.
+// True if all operands of the joint, except a scalar constant, are written as integers.
 static bool reads_integers(const struct msc_target *t, const struct msc_graph *g,
                            const struct msc_joint *j, int n_followed) {
     struct msc_affine a = {.activation = MSC_NO_ID};

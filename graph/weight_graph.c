@@ -8,22 +8,22 @@ struct builder {
     const struct msc_graph *g;
     struct msc_weight_graph *out;
     struct msc_arena *arena;
-    int32_t *node_of_weight; // [n_tensors] or MSC_NO_ID
-    int32_t *made_by; // [n_joints] node of the joint's output; MSC_NO_ID: look further upstream
-    bool *is_seen;    // [n_joints] in the current walk
-    int32_t *waiting; // [n_joints] joints whose parents are still to be visited
-    int32_t *leader;  // leader of a node's friends, by union-find
+    int32_t *node_of_weight; // [n_tensors] node of each weight, or MSC_NO_ID
+    int32_t *made_by;        // [n_joints] node of the joint's output; MSC_NO_ID if it has none
+    bool *is_seen;           // [n_joints] joints that the current walk has visited
+    int32_t *waiting;        // [n_joints] joints whose parents are still to be visited
+    int32_t *leader;         // [n_nodes] union-find: the node that leads each node's friends
 };
 
 // ---- Kinds of joints --------------------------------------------------------------------------
 
-// True if the weight of the operator produces channels.
+// True if the operator's weight is a main node, which produces channels.
 static bool is_main(enum msc_op op) {
     return msc_op_is_conv(op) || op == MSC_OP_CONV1D_TRANSPOSE || op == MSC_OP_CONV2D_TRANSPOSE ||
            op == MSC_OP_LINEAR || op == MSC_OP_LINEAR_BIAS || op == MSC_OP_CONSTANT;
 }
 
-// The strategy of the node that the operator's output becomes; NULL if the output is not a node.
+// The strategy of the node made for the operator's output; NULL if its output is not a node.
 static const char *relation_of(enum msc_op op) {
     switch (op) {
     case MSC_OP_CONCAT:
@@ -88,7 +88,7 @@ static void add_sorted(int32_t list[], int32_t *n, int32_t node) {
     (*n)++;
 }
 
-// Walks upstream from a joint to the nearest nodes.
+// Lists the nearest nodes upstream of a joint.
 static void walk_up(int32_t parents[], int32_t *n, struct builder *b, const struct msc_joint *j) {
     int32_t n_waiting = 0;
     for (;;) {
@@ -158,7 +158,8 @@ static enum msc_status add_joint(struct builder *b, const struct msc_joint *j, i
         .tensor = j->outputs[0], .type = "output", .strategy = relation};
     MSC_TRY(add_node(&b->made_by[j->id], b, &model, parents, n_parents));
     if (!joins && n_parents > 1) {
-        b->leader[b->made_by[j->id]] = find_leader(b, parents[0]); // same channels
+        // the output has the channels of its parents
+        b->leader[b->made_by[j->id]] = find_leader(b, parents[0]);
     }
     return MSC_OK;
 }
@@ -203,7 +204,7 @@ static enum msc_status build(struct builder *b, struct msc_arena *work) {
     for (size_t i = 0; i < n_joints; i++) {
         const struct msc_joint *j = msc_graph_joint(b->g, (int32_t)i);
         MSC_TRY(add_joint(b, j, parents));
-        // A weight that an earlier joint already reads also produces the channels of this joint.
+        // A weight shared with an earlier joint also produces the channels of this joint.
         for (int32_t k = 0; is_main(j->op) && k < j->n_weights; k++) {
             if (is_main_role(j->weights[k].role)) {
                 b->made_by[i] = b->node_of_weight[j->weights[k].tensor];

@@ -1,5 +1,5 @@
-// MSC's weight graph: the weights of a network and their relations, as pruning sees them: which
-// weights produce channels, which follow, and which must keep the same channels.
+// MSC's weight graph: the weights of a network and their relations for pruning. It shows which
+// weights produce channels, which follow other weights, and which must keep the same channels.
 //
 // A node is a weight, or the output of a joint that relates weights:
 //
@@ -8,10 +8,9 @@
 //     passby         the output of an addition, product or reshape
 //     multi_inputs   the output of a concatenation: the channels of its parents, one after another
 //
-// The parents of a node are the nearest such nodes upstream; a main node reads their output.
-// Nodes that share a consumer other than a concatenation are friends: they lose the same
-// channels, and friends of friends are friends. This is an outline in MSC's forms;
-// graph/channels.h has the exact coupling of indices.
+// The parents of a node are the nearest nodes upstream. Nodes that share a consumer other than a
+// concatenation are friends, and so are friends of friends: they lose the same channels. The weight
+// graph is an overview in MSC's text forms; graph/channels.h has the exact coupling of indices.
 //
 //     struct msc_weight_graph w;
 //     MSC_TRY(msc_weight_graph_build(&w, g));
@@ -24,13 +23,13 @@
 
 struct msc_weight_node {
     int32_t tensor;
-    const char *type;     // "weight", "bias", ... as its joint names it, or "output"
+    const char *type;     // a weight's role ("weight", "bias", ...), or "output"
     const char *producer; // operator of a main node, else NULL
-    const char *strategy; // one of the kinds above
+    const char *strategy; // one of the kinds above: "main", ...
     int32_t n_parents;
-    int32_t *parents; // indices of nodes, each once, ascending
+    int32_t *parents; // indices of the parent nodes, each once, ascending
     int32_t n_friends;
-    int32_t *friends; // includes this node; the first one leads; n_friends is 0 if there are none
+    int32_t *friends; // indices of friends, including this node; n_friends is 0 if it has none
 };
 
 struct msc_weight_graph {
@@ -41,9 +40,9 @@ struct msc_weight_graph {
 
 // The graph is borrowed. *out is owned by the caller. MSC_E_NOMEM.
 enum msc_status msc_weight_graph_build(struct msc_weight_graph *out, const struct msc_graph *g);
-void msc_weight_graph_finish(struct msc_weight_graph *w); // accepts zeroed
+void msc_weight_graph_finish(struct msc_weight_graph *w); // accepts a zeroed struct
 
-// Text forms, as for graphs (graph/graph.h).
+// Text forms like those of graphs (graph/graph.h).
 void msc_weight_graph_print(const struct msc_weight_graph *w, const struct msc_graph *g,
                             struct msc_str *out);
 void msc_weight_graph_write_prototxt(const struct msc_weight_graph *w, const struct msc_graph *g,

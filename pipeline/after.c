@@ -179,7 +179,7 @@ enum msc_status msc_after_search(struct msc_session *s, struct msc_publisher *pu
     bool is_complete = has_best && line.trial.outcome.state == MSC_TRIAL_COMPLETE;
     if (!s->entry->is_delivered || !is_complete) {
         if (s->entry->is_delivered) {
-            // A cancelled search may still find a winner when it continues.
+            // Counts as feasible if it was cancelled: it may still find a winner when it continues.
             result->is_feasible = result->was_cancelled;
         }
         msc_news_end(news, report, found);

@@ -1,5 +1,5 @@
-// Runs what follows a search: its report, the delivery of the winner, and the stages that the entry
-// wants. A table in after.c lists these steps in order.
+// Runs the steps that follow a search: its report, the delivery of the winner, and the stages that
+// the entry requests. A table in after.c lists these steps in order.
 #ifndef MSC_PIPELINE_AFTER_H
 #define MSC_PIPELINE_AFTER_H
 

@@ -12,8 +12,8 @@
 enum msc_status msc_base_strategy_open(struct msc_strategy **out, struct msc_setup *setup,
                                        struct msc_config_entry *e, const struct msc_record *record,
                                        enum msc_setup_mode mode);
-// If the entry's base is the base file of record `from`, copies that file for the entry's own
-// record.
+// If the entry's base is the base file of record `from`, saves the strategy as the base file of the
+// entry's own record.
 enum msc_status msc_base_strategy_copy(struct msc_setup *setup, struct msc_config_entry *e,
                                        const struct msc_strategy *base, const char *from);
 

@@ -1,5 +1,5 @@
-// Writes a search for TensorBoard, if requested. A failed write is only a warning, since the record
-// has everything.
+// Writes a search for TensorBoard, if requested. A failed write only causes a warning, because the
+// record has all data.
 #ifndef MSC_PIPELINE_BOARD_H
 #define MSC_PIPELINE_BOARD_H
 

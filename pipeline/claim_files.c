@@ -24,7 +24,7 @@ static enum msc_status claim_record(struct msc_file_set *files, const char *what
     return MSC_OK;
 }
 
-// Searches of one section share a strategy file: true for the first of them.
+// True if entry i is the first search with its strategy file. All searches of a section share one.
 static bool is_first_of_strategy(const struct msc_config *c, size_t i) {
     for (size_t k = 0; k < i; k++) {
         const char *other = c->entries[k].strategy_file;

@@ -4,8 +4,8 @@
 
 #include "pipeline/setup.h"
 
-// Also sets setup->model_output. MSC_E_INVALID names the two uses of the same file, or an existing
-// file of another kind that an output would replace.
+// Checks the files, and sets setup->model_output. MSC_E_INVALID names the two uses of the same
+// file, or an existing file of another kind that an output would replace.
 enum msc_status msc_claim_files(struct msc_setup *setup);
 
 #endif

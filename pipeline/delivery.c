@@ -146,7 +146,7 @@ static void fill_job(struct msc_runtime_job *job, const struct msc_delivery *d,
     job->inputs = samples->paths[0];
 }
 
-// The object `runtime` in the plan's results; created if missing.
+// Finds the object `runtime` in the plan's results, or creates it.
 static enum msc_status runtime_object(cJSON **out, struct msc_delivery_plan *plan) {
     *out = msc_json_get(plan->found, "runtime");
     if (*out) {
@@ -289,7 +289,7 @@ static bool is_of_file(enum msc_status status) {
     return status == MSC_E_NOT_FOUND || status == MSC_E_INVALID || status == MSC_E_UNSUPPORTED;
 }
 
-// Runs all samples in the runtime and collects the outputs in their order.
+// Runs all samples in the runtime and collects the outputs in the order of the samples.
 static enum msc_status run_samples(struct msc_array_list *outputs, struct msc_delivery *d,
                                    const struct msc_delivery_plan *plan,
                                    const struct msc_runtime_samples *samples) {
@@ -326,7 +326,7 @@ static enum msc_status judge_samples(cJSON *object, struct msc_delivery *d,
             status == MSC_E_INVALID ? MSC_FAIL(MSC_E_FORMAT, "%s", msc_status_message()) : status;
     }
     msc_array_list_finish(&outputs);
-    if (status == MSC_E_UNSUPPORTED) { // the same for every plan, so none is measured
+    if (status == MSC_E_UNSUPPORTED) { // every plan fails like this, so no plan is measured
         msc_log(d->options.log, MSC_LOG_WARNING, "the loss in %s is not measured: %s",
                 d->runtime_name, msc_status_message());
         d->calibration.n = 0;

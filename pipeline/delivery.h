@@ -57,7 +57,7 @@ void msc_delivery_close(struct msc_delivery *d); // accepts NULL
 
 // Starts the runtime and writes the samples for it. *missing (borrowed) tells why the runtime is
 // not available and what to do about it; NULL: it is available. Other failures of the runtime
-// return MSC_E_IO and others.
+// return an error status, such as MSC_E_IO.
 enum msc_status msc_delivery_start(struct msc_delivery *d, const char **missing);
 // Describes a started runtime: {"name", "version", "processor", "threads", "rounds"}.
 enum msc_status msc_delivery_describe(const struct msc_delivery *d, struct cJSON *object);

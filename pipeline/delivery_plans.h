@@ -20,9 +20,9 @@ struct msc_delivery_plans {
     size_t n;
 };
 
-// Lists the trials `ids` in their order, then the first uniform plans that are not among them, then
-// the float model. `list` must be zeroed. The record must remain open, because its lines hold the
-// choices.
+// Lists the trials `ids` in their order, then up to 8 uniform plans that are not among these
+// trials, then the float model. `list` must be zeroed. The record must remain open, because its
+// lines hold the choices.
 enum msc_status msc_delivery_plans_init(struct msc_delivery_plans *list,
                                         const struct msc_record *record, const int64_t ids[],
                                         size_t n_ids);

@@ -78,7 +78,7 @@ enum msc_status msc_given_set_aside(struct msc_setup *setup, size_t entry) {
     bool is_given = false;
     enum msc_status status = find_given(&is_given, e);
     if (status != MSC_OK && status != MSC_E_NOMEM && status != MSC_E_IO) {
-        is_given = true; // the file is damaged, so it may be a given strategy
+        is_given = true; // a file that cannot be read counts as given, so that it is not lost
         status = MSC_OK;
     }
     if (status != MSC_OK || !is_given) {

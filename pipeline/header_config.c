@@ -31,7 +31,7 @@ static enum msc_config_code code_of_record(const struct msc_processor_options *o
                                         : MSC_CONFIG_CODE_REFUSED;
 }
 
-// Replaces the folder of each entry.
+// Sets the folder of each entry to `folder`.
 static enum msc_status move_folders(cJSON *config, const char *folder) {
     for (cJSON *item = config->child; item; item = item->next) {
         cJSON *list = strcmp(item->string, "gym") == 0 ? item : msc_json_get(item, "gym");
@@ -100,7 +100,7 @@ out:
 
 // ---- Compared ---------------------------------------------------------------------------------
 
-// The environment or agent of the only entry in a record's configuration.
+// Finds the member `key` of the only entry in a record's configuration: its environment or agent.
 static cJSON *find_member(const cJSON *config, const struct msc_config_entry *e, const char *key) {
     const cJSON *object = e->strategy_file ? msc_json_get(config, e->section) : config;
     const cJSON *list = msc_json_get(object, "gym");
@@ -125,7 +125,8 @@ static enum msc_status complete_envs(const struct msc_config_entry *e, const cJS
     return MSC_OK;
 }
 
-// Replaces the entry's environment by the record's form of it. Call it only if both are equal.
+// Replaces the entry's environment by the environment in the record, which may be written
+// differently. Call this only if the two environments are equal.
 static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) {
     cJSON *env = cJSON_Duplicate(find_env(old, e), true);
     MSC_TRY(MSC_ALLOCATED(env));

@@ -12,15 +12,15 @@
 enum msc_status msc_header_config_make(struct cJSON **out, const struct msc_config *config,
                                        const struct msc_config_entry *e);
 
-// Reads the configuration back. Its only entry names the record by its original path. Of the
-// options, only those about code are used: which code may run, and where the code is. *out is owned
-// by the caller. MSC_E_UNSUPPORTED: the header has no configuration.
+// Reads the configuration back. Its only entry names the record by its original path. Only two
+// kinds of options are used: which code may run, and where the code is. *out is owned by the
+// caller. MSC_E_UNSUPPORTED: the header has no configuration.
 enum msc_status msc_header_config_open(struct msc_config **out, const char *path,
                                        const struct msc_processor_options *options);
 
 // Compares the configuration of an entry with the record's, before anything is computed. The entry
-// takes the record's defaults. If the environments are equal, it also takes the environment as the
-// record has it. The error names the key that differs.
+// takes the record's defaults. If the environments are equal, the entry also takes the record's
+// form of the environment. The error names the key that differs.
 enum msc_status msc_header_config_check(struct msc_config *config, struct msc_config_entry *e,
                                         const struct msc_record *record);
 // Gives the entry the agent in `config`, the configuration of a record: the whole agent if the

@@ -18,7 +18,7 @@ static bool is_same_file(const char *a, const char *b) {
     return is_same;
 }
 
-// True if `path` is the file that a record's configuration calls `name`, in its workspace.
+// True if `path` is the file `name` in the workspace of a record's configuration.
 static bool is_named(const cJSON *config, const char *record, const cJSON *name, const char *path) {
     const cJSON *workspace = msc_json_get(config, "workspace");
     struct msc_arena arena = {0};
@@ -33,14 +33,14 @@ static bool is_named(const cJSON *config, const char *record, const cJSON *name,
     return is_it;
 }
 
-// True if the section of a record listed no searches.
+// True if the section of the configuration to which a record belongs listed no searches.
 static bool is_record_plain(const cJSON *section) {
     const cJSON *entry = cJSON_GetArrayItem(msc_json_get(section, "gym"), 0);
     const cJSON *trials = msc_json_get(msc_json_get(entry, "budget"), "trials");
     return cJSON_IsNumber(trials) && trials->valuedouble == 0;
 }
 
-// True if the record of an entry has written the file.
+// True if the search of an entry has written the file, as its record shows.
 static bool has_left(const struct msc_setup *setup, const struct msc_config_entry *e,
                      enum msc_output kind, const char *path) {
     struct msc_record *record = NULL;

@@ -25,7 +25,7 @@ void msc_news_begin(struct msc_news *n, const struct msc_session *s);
 void msc_news_progress(void *payload, const struct msc_search_progress *progress);
 void msc_news_measuring(void *payload, const char *what);
 void msc_news_best(const struct msc_news *n, const struct msc_trial *trial);
-// Reports why the search ended, and the search's result, as in `report`.
+// Reports why the search ended, and its result, which is taken from `report`.
 void msc_news_end(struct msc_news *n, const struct cJSON *report,
                   const struct msc_search_result *found);
 void msc_news_close(struct msc_news *n); // accepts a zeroed struct

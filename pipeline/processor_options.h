@@ -55,7 +55,7 @@ struct msc_processor_options {
     // For Slurm: an absolute folder, the same on all nodes, to which each worker's files are
     // copied. NULL: nodes have the files under the same paths as this machine.
     const char *copy_to;
-    bool is_node;               // for a record: this process is a worker that measures its trials
+    bool is_node;               // this process is a worker that measures trials of a record
     const char *worker_program; // for local workers: the path of this program
     const char *node_program;   // path of the program on the workers' machines; NULL: mscgym
     const char *device;         // NULL: the configuration's

@@ -13,8 +13,8 @@ bool msc_read_files_has_model(const struct msc_config *config, size_t end);
 // Adds the files that the first `end` entries and the options read.
 enum msc_status msc_read_files_add(struct msc_file_set *files, const struct msc_config *config,
                                    size_t end, const struct msc_processor_options *options);
-// Adds the files that measuring a trial reads, for the configuration of a record; does not add the
-// record itself.
+// Adds the files that are read to measure a trial of a record. `config` is the record's
+// configuration. Does not add the record itself.
 enum msc_status msc_read_files_add_measured(struct msc_file_set *files,
                                             const struct msc_config *config);
 

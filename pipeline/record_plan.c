@@ -40,8 +40,8 @@ enum msc_status msc_record_plan_open(struct msc_record_plan *plan, const char *p
     return msc_processor_open_record(&plan->processor, path, options);
 }
 
-// Fails if the model's weights have changed: the scales next to a record, like a strategy's, fit
-// only the weights that they were found with.
+// Fails if the model's weights have changed: the scales in a strategy or next to a record fit only
+// the weights with which they were found.
 static enum msc_status check_weights(const struct msc_record_plan *plan) {
     static const char key[] = "weights";
     const cJSON *header = msc_record_header(plan->record);
@@ -64,7 +64,7 @@ static enum msc_status check_weights(const struct msc_record_plan *plan) {
     return status;
 }
 
-// The delivered form of the winner, or the plan of the trial's choices.
+// Makes the plan's strategy: the delivered form of the winner, or the choices of the trial.
 static enum msc_status make_strategy(struct msc_record_plan *plan) {
     cJSON *json = NULL;
     if (plan->is_delivered) {

@@ -30,8 +30,8 @@ struct run {
 // Keys of a search's configuration that belong to other stages, or do not affect results.
 static const char *const others[] = {"workspace", "verbose", "log_file", "log_every", "baseline"};
 
-// Call it before the model is loaded, because loading fills in values that the configuration leaves
-// open.
+// Hashes the configuration of each search. Call this before the model is loaded, because loading
+// fills in values that the configuration leaves open.
 static enum msc_status hash_entries(struct run *r) {
     const struct msc_config *c = r->setup->config;
     r->entries = msc_arena_array(&r->setup->arena, c->n_entries + 1, sizeof *r->entries);

@@ -80,8 +80,8 @@ static struct msc_pool_costs costs_of(enum msc_cluster_kind kind) {
         .most = kind == MSC_CLUSTER_LOCAL && n_processors > 0 ? (size_t)n_processors : 0};
 }
 
-// With --cluster: estimates how many workers are worth having, and reports the figures behind the
-// estimate.
+// With --cluster: estimates how many workers are worth having, and reports the figures that the
+// estimate is computed from.
 static enum msc_status estimate_workers(struct msc_str *text, cJSON *object,
                                         const struct msc_session *s, const struct msc_estimate *e) {
     size_t n_trials = s->entry->parallel;

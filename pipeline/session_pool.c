@@ -187,7 +187,8 @@ static enum msc_status make_start(char **out, struct msc_session *s, const struc
 static enum msc_status open_ray(struct msc_bridge **out, struct msc_session *s,
                                 const struct msc_cluster *c) {
     static const char hint[] = ": is the Python package mscgym_ray installed (docs/cluster.md)?";
-    // The Python that has the package. The script `mscgym` in a Python wheel sets this variable.
+    // Names the Python that has the package. The script `mscgym` in a Python wheel sets
+    // MSCGYM_PYTHON.
     const char *python = getenv("MSCGYM_PYTHON");
     const char **argv = msc_arena_array(&s->setup->arena, 5, sizeof *argv);
     char *start;

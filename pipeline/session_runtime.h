@@ -17,7 +17,8 @@ enum msc_status msc_session_start_runtime(bool *is_there, struct cJSON *runtime,
                                           const struct msc_session *s, struct msc_delivery *d);
 // Warns if a plan cannot be measured.
 void msc_session_tell_refused(const struct msc_session *s, const struct msc_delivery_plan *plan);
-// Logs the failure of a measurement. Returns MSC_OK, unless it was cancelled or the device is lost.
+// Logs the failure of a measurement. Returns MSC_OK, unless the measurement was cancelled or the
+// device is lost.
 enum msc_status msc_session_settle_measuring(const struct msc_session *s, enum msc_status status);
 // Adds the results to a report. Takes ownership of `runtime`, which is empty if nothing is known.
 enum msc_status msc_session_report_runtime(struct cJSON *report, struct cJSON *runtime,

@@ -1,4 +1,4 @@
-// The setup of a processor is shared by all searches of a configuration: the configuration with the
+// The part of a processor that all searches of a configuration share: the configuration with the
 // options applied, the log, the model with its samples, and the strategy found so far.
 //
 //     MSC_TRY(msc_setup_create(&setup, config, &options));

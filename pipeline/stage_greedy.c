@@ -49,7 +49,7 @@ static void compare_with_record(const struct msc_session *s, const struct msc_re
     }
 }
 
-// Searches the greedy entry and adds its report to the winner's.
+// Runs the search of the greedy entry. Adds its report to the report of the session's search.
 static enum msc_status search_greedily(const struct msc_session *s, struct msc_news *news,
                                        struct msc_processor_result *result, cJSON *report,
                                        const struct msc_trial *winner) {

@@ -149,8 +149,8 @@ static const cJSON *find_row(const cJSON *old, int64_t id) {
     return NULL;
 }
 
-// Takes over the measurements that still hold: the file size always, results in the runtime if it
-// is the same, and the score if the command is the same.
+// Takes over the measurements that are still valid: the file size always, the results in the
+// runtime if the runtime is the same, and the score if the command is the same.
 static enum msc_status recall_plan(struct msc_delivery_plan *plan, const cJSON *row,
                                    bool same_runtime, bool same_command) {
     const struct {

@@ -161,7 +161,7 @@ const cJSON *msc_stages_find(const struct msc_stages *s, const char *stage, stru
     return msc_json_get(row, "result");
 }
 
-// The file of a row with this path, or NULL.
+// The file with this path among the files of a row, or NULL.
 static const cJSON *find_file(const struct msc_stages *s, const cJSON *row, const char *path) {
     struct msc_arena arena = {0};
     char *name = NULL;

@@ -44,8 +44,8 @@ static enum msc_status kind_of(enum kind *out, const char *path) {
     return status;
 }
 
-// Splits at the last colon: the path, and *behind, the text after the colon. *behind is NULL if the
-// whole word is an existing file or has no colon.
+// Splits the word at its last colon into *path and *behind, the text after the colon. *behind is
+// NULL if the whole word is an existing file or has no colon.
 static enum msc_status split(char **path, const char **behind, struct msc_arena *arena,
                              const char *word) {
     const char *colon = msc_file_exists(word) ? NULL : strrchr(word, ':');

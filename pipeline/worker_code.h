@@ -1,4 +1,4 @@
-// Environments that are a library or a program. Workers need the same file.
+// Environments that are a library or a program. Workers need the same file as the coordinator.
 #ifndef MSC_PIPELINE_WORKER_CODE_H
 #define MSC_PIPELINE_WORKER_CODE_H
 

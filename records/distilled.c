@@ -16,7 +16,7 @@ const struct cJSON *msc_distilled_plan(const struct cJSON *distilled) {
     return msc_json_get(distilled, "plan");
 }
 
-// A report needs all of these numbers; a missing measurement is null.
+// A report needs all of these members; a number that was not measured is null.
 static bool is_complete(const cJSON *distilled) {
     static const char *const numbers[] = {"improved", "held_back", "loss_before", "loss_after"};
     const cJSON *objection = msc_json_get(distilled, "objection");

@@ -1,7 +1,7 @@
 // RECORD.distill.json: the results of the stage `distill` for a record's best plan, with the
 // improved plan. docs/record.md describes its members.
 //
-//     MSC_TRY(msc_distilled_load(&distilled, record, line->trial.id, log)); // NULL: none that fits
+//     MSC_TRY(msc_distilled_load(&distilled, record, line->trial.id, log)); // NULL: no valid file
 //     MSC_TRY(msc_report_add_distilled(report, distilled));
 //
 // The file is written once, when all results are known.
@@ -16,12 +16,12 @@ struct cJSON;
 // Binds `distilled` to the trial's line and writes it atomically.
 enum msc_status msc_distilled_save(const struct msc_record *record, struct cJSON *distilled,
                                    int64_t trial);
-// *out is owned by the caller (cJSON_Delete). It is NULL if there is no file for the current line
-// of this trial. `log` gets a warning if the file is damaged, incomplete, or of another record or
+// *out is owned by the caller (cJSON_Delete). It is NULL if there is no valid file for the trial's
+// current line. `log` gets a warning if the file is damaged, incomplete, or of another record or
 // trial.
 enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *record,
                                    int64_t trial, const struct msc_log *log);
-// The improved plan of `distilled` as strategy JSON, borrowed. NULL: the trial's own plan is
+// The improved plan of `distilled` as strategy JSON, borrowed. NULL if the trial's own plan is
 // delivered.
 const struct cJSON *msc_distilled_plan(const struct cJSON *distilled);
 

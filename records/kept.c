@@ -54,7 +54,7 @@ enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSO
 
 // ---- Loading ----------------------------------------------------------------------------------
 
-// Leaves the lines that `left_out` names out of the record; drops rows that do not fit.
+// Leaves out of the record the lines that `left_out` names. Drops rows that do not fit their lines.
 static enum msc_status kept_leave_out(cJSON *kept, struct msc_record *record) {
     cJSON *next = NULL;
     cJSON *list = msc_json_get(kept, "left_out");
@@ -71,7 +71,7 @@ static enum msc_status kept_leave_out(cJSON *kept, struct msc_record *record) {
     return MSC_OK;
 }
 
-// *fits: all new measurements are about the record's current state.
+// Sets *fits: do all new measurements belong to the record's current state?
 static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct msc_record *record) {
     struct msc_record_line best;
     bool has_best = msc_record_best(&best, record);
@@ -99,8 +99,8 @@ static enum msc_status kept_check(cJSON *kept, struct msc_record *record,
     MSC_TRY(check_rows(&fits, kept, record));
     if (!fits) {
         msc_log(log, MSC_LOG_INFO,
-                "%s%s: ignored, because the search has continued since; its end repeats the "
-                "measurements",
+                "%s%s: ignored, because the search has continued since; the end of the search "
+                "repeats the measurements",
                 msc_record_path(record), kind.ending);
         for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
             cJSON_DeleteItemFromObjectCaseSensitive(kept, measured[i]);

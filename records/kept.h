@@ -3,12 +3,12 @@
 // describes its members.
 //
 //     MSC_TRY(msc_kept_save(record, report));          // after a search
-//     MSC_TRY(msc_kept_load(&kept, record, log));      // later; NULL: none that fits
+//     MSC_TRY(msc_kept_load(&kept, record, log));      // later; NULL: no valid file
 //     MSC_TRY(msc_report_create(&report, &options));   // without an environment
 //     MSC_TRY(msc_kept_add(report, kept));
 //
-// Every number is bound to the record by its identity and to a line by its checksum. Numbers that
-// no longer fit are ignored.
+// The file is bound to the record's identity, and each number to the checksum of a line. Numbers
+// that no longer fit are ignored.
 #ifndef MSC_RECORDS_KEPT_H
 #define MSC_RECORDS_KEPT_H
 
@@ -20,13 +20,13 @@ struct cJSON;
 // Saves the numbers of a report that was made with an environment. The file is replaced atomically.
 enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSON *report);
 
-// *out is owned by the caller (cJSON_Delete), NULL if there are no valid results. `log` gets a
-// warning if the file is damaged or was written for another state of the record; results that are
-// still valid are returned. Lines that were left out when the file was written are left out of the
-// record (msc_record_leave_out). Fails only with MSC_E_NOMEM.
+// *out is owned by the caller (cJSON_Delete). It is NULL if there are no valid results. `log` gets
+// a warning if the file is damaged or was written for another state of the record; results that are
+// still valid are returned. The lines that the file lists as left out are also left out of `record`
+// (msc_record_leave_out). Fails only with MSC_E_NOMEM.
 enum msc_status msc_kept_load(struct cJSON **out, struct msc_record *record,
                               const struct msc_log *log);
-// Leaves the lines that the file names out of the record, without returning any results.
+// Only leaves out of the record the lines that the file lists; returns no results.
 enum msc_status msc_kept_leave_out(struct msc_record *record, const struct msc_log *log);
 
 // Adds kept numbers to a report made without an environment. `kept` may be NULL.

@@ -130,7 +130,7 @@ static enum msc_status check_record(const cJSON *kept, const char *path,
                : MSC_FAIL(MSC_E_STATE, "%s: ignored, because it belongs to another record", path);
 }
 
-// A search can do without an unusable file: logs the error and succeeds. Only MSC_E_NOMEM is
+// A search does not need the file: logs why it is unusable and succeeds. Only MSC_E_NOMEM is
 // returned.
 static enum msc_status pass_over(enum msc_status why, const struct msc_log *log) {
     if (why == MSC_E_STATE) {

@@ -19,15 +19,15 @@ struct msc_kept_kind {
 enum msc_status msc_kept_file_save(const struct msc_kept_kind *kind,
                                    const struct msc_record *record, const cJSON *object);
 // *out is owned by the caller. It is NULL if there is no file. It is also NULL if the file is
-// damaged or belongs to another record; `log` reports this.
+// damaged or belongs to another record; `log` then gets a warning.
 enum msc_status msc_kept_file_load(cJSON **out, const struct msc_kept_kind *kind,
                                    const struct msc_record *record, const struct msc_log *log);
 
 // Adds the `id` of a trial and the `checksum` of its line.
 enum msc_status msc_kept_bind_row(cJSON *row, const struct msc_record *record, int64_t id);
-// *fits: the row's checksum equals the checksum of the current line with the row's id.
+// Sets *fits: does the row's checksum equal that of the current line with the row's id?
 enum msc_status msc_kept_row_fits(bool *fits, const cJSON *row, const struct msc_record *record);
-// Copies a member, if `value` is not NULL.
+// Adds a copy of `value` as a member, unless `value` is NULL.
 enum msc_status msc_kept_add_copy(cJSON *object, const char *key, const cJSON *value);
 
 #endif

@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-// Prior of the statistics: the standard deviation of single-batch factors (FIRST_SPREAD), weighted
-// like FIRST_CHANGES observed changes.
+// Prior of the statistics: the standard deviation of the log factor of a single batch
+// (FIRST_SPREAD), weighted like FIRST_CHANGES observed changes.
 #define FIRST_SPREAD 0.3
 #define FIRST_CHANGES 4
-// Above this standard error of a sum, no trial ends before the last rung: agents learn from the
-// estimate, so it must be precise.
+// If the standard error at a rung is larger than this, no trial ends there, unless it is the last
+// rung. Agents observe the estimated loss, so it must be precise.
 #define ENOUGH 0.25
 // Like ENOUGH, but for trials that cannot win. It is lower because the loss that their choices add
 // to the baseline is a small part of their total loss.
@@ -18,8 +18,8 @@
 
 // ---- Continuing ------------------------------------------------------------------------------
 
-// The number of n trials that continue after a rung; at least 1. If the rung's batches are too
-// few to compare similar trials, only the margin ends trials.
+// The number of n trials that continue after a rung; at least 1. At rungs with too few batches to
+// compare similar trials, all n continue; only the margin ends trials there.
 static size_t count_kept(const struct msc_race *race, size_t rung, size_t n) {
     bool is_share = race->rungs[rung] >= msc_race_halves_from(race);
     return is_share ? (size_t)ceil(race->keep * (double)n) : n;
@@ -49,7 +49,7 @@ double msc_race_error(const struct msc_race *race, const struct msc_race_known *
     return spread * sqrt(variance_share(race, rung));
 }
 
-// The largest loss at a rung that still lets a trial beat the best one.
+// The largest loss at a rung with which a trial may still beat the best trial.
 static double most_sum(const struct msc_race *race, const struct msc_race_known *known,
                        size_t rung) {
     double best = known->has_best ? known->best[rung] : 0.0;
@@ -88,10 +88,10 @@ static size_t list_sums(double out[], const struct msc_race *race, double loss, 
     return line->n_rungs + has_loss;
 }
 
-// Adds the changes of a trial's log factor between rungs, scaled to single batches. Each change is
-// the effect of the batches between two rungs, so successive changes are independent. Trials that
-// break a bound behave unlike the best trial, so their changes, relative to the nearest reference,
-// are kept separately.
+// Adds the squared changes, from rung to rung, of a trial's log factor: the logarithm of its loss
+// relative to the reference. Changes are scaled to single batches. Each change is the effect of the
+// batches between two rungs, so successive changes are independent. Trials that break a bound
+// behave unlike the best trial, so their changes are counted separately.
 static void note_changes(struct msc_race_known *known, const struct msc_race *race,
                          const double sums[], size_t n, const double reference[], bool can_win) {
     for (size_t i = 0; i + 1 < n; i++) {
@@ -105,8 +105,8 @@ static void note_changes(struct msc_race_known *known, const struct msc_race *ra
     }
 }
 
-// The sums of the best trial or of a baseline, whichever is nearest to `sum` at the rung; NULL if
-// there are none.
+// The losses at rungs of the best trial or of a baseline, whichever is nearest to `sum` at this
+// rung; NULL if there are neither.
 static const double *nearest_reference(const struct msc_race_known *known, size_t rung,
                                        double sum) {
     const double *nearest = NULL;
@@ -166,9 +166,9 @@ void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
     note_baseline(known, race, line, sums, n);
 }
 
-// Batches are hard or easy for all trials alike, most of all for similar ones. A sum is therefore
-// extrapolated by the growth of the nearest reference (the best trial or a baseline). Without a
-// reference, the ratio estimate is used (Cochran 1977, chapter 6).
+// Batches are hard or easy for all trials alike, most of all for similar ones. A loss at a rung is
+// therefore multiplied by the growth of the nearest reference (the best trial or a baseline) from
+// this rung to the end. Without a reference, the ratio estimate is used (Cochran 1977, chapter 6).
 static double whole_over_sum(const struct msc_race_known *known, const struct msc_race *race,
                              size_t rung, double sum) {
     const double *reference = nearest_reference(known, rung, sum);

@@ -1,7 +1,7 @@
-// Races: a trial of a round continues only while it is among the best of its round (successive
-// halving: Jamieson & Talwalkar 2016, arXiv 1502.07943) and may still beat the best trial so far. A
-// rung is a number of batches after which the trials of a round are compared by their losses so
-// far; some of them end.
+// Races: a trial continues only while it is among the best of its round (successive halving:
+// Jamieson & Talwalkar 2016, arXiv 1502.07943) and may still beat the best trial so far. A rung is
+// a number of batches after which the trials of a round are compared by their losses so far; some
+// of them end there.
 //
 //     struct msc_race race;
 //     MSC_TRY(msc_race_read(&race, config, n_batches, "quantize[0]"));
@@ -30,11 +30,11 @@ enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, s
 enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *value,
                                      const char *where);
 struct cJSON *msc_race_write(const struct msc_race *race);
-// The number of batches from which on only a share of a round continues, even if more of its trials
-// may still beat the best one.
+// From this number of batches on, only a share of a round continues, even if more of its trials may
+// still beat the best one.
 size_t msc_race_halves_from(const struct msc_race *race);
-// The mean effort of a trial in a round of n, relative to a full measurement, if as many trials
-// continue as allowed. With a margin most trials end sooner, but trials that cannot win end later.
+// The mean effort of a trial in a round of n, relative to a full measurement, if the maximum number
+// of trials continues. With a margin most trials end sooner, but trials that cannot win end later.
 double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches);
 
 #define MSC_RACE_BASELINES 4
@@ -50,8 +50,8 @@ struct msc_race_known {
     // Like `best`, for the first baselines.
     size_t n_baselines;
     double baselines[MSC_RACE_BASELINES][MSC_RACE_MAX_RUNGS + 1];
-    // Changes of a trial's log factor between rungs, scaled to single batches: the sum of their
-    // squares and their number. Index 0: trials that break a bound; 1: trials that do not.
+    // The sum of squares and the number of changes of trials' log factors between rungs, scaled to
+    // single batches. Index 0: trials that break a bound; 1: trials that do not.
     double squares[2];
     size_t n_squares[2];
 };
@@ -59,14 +59,15 @@ struct msc_race_known {
 // Adds a line to the statistics; call in the order of ids.
 void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
                    const struct msc_goal *goal, const struct msc_record_line *line);
-// The standard error of the logarithm of a factor observed at a rung.
+// The standard error of the logarithm of a trial's loss relative to the reference's, observed at a
+// rung.
 double msc_race_error(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       bool can_win);
-// How many of n trials at a rung continue. `sums` is ascending; either all of the trials can win,
-// or none can.
+// The number of trials, of n at a rung, that continue. `sums` [n] are their losses so far,
+// ascending. Either all of these trials can win (can_win), or none can.
 size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       const double sums[], size_t n, bool can_win);
-// The trial as reported to its agent after its round. If it was eliminated early, the objective is
+// The trial as its agent observes it after the round. If it was eliminated early, the objective is
 // an estimate of the full loss (docs/agents.md). `measured` is the line that `line` repeats, or
 // `line` itself.
 struct msc_trial msc_race_told(const struct msc_race_known *known, const struct msc_race *race,

@@ -20,8 +20,8 @@ static enum msc_status read_keep(struct msc_race *out, const cJSON *value, const
     return out->keep > 0.0 && out->keep < 1.0
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: keep must be more than 0 and less than 1: the share of trials that "
-                          "continue after a rung",
+                          "%s: keep must be more than 0 and less than 1; it is the share of trials "
+                          "that continue after a rung",
                           where);
 }
 
@@ -41,8 +41,8 @@ static enum msc_status read_margin(struct msc_race *out, const cJSON *value, dou
 }
 
 // The number of batches whose mean is as precise as the mean of LEAST_BATCHES batches of an
-// infinite set, by the correction for finite populations (Cochran 1977, chapter 4). It is close to
-// LEAST_BATCHES if there are many batches, and close to all of them if there are few.
+// infinite set. It follows from the correction for finite populations (Cochran 1977, chapter 4). It
+// is close to LEAST_BATCHES if there are many batches, and close to all of them if there are few.
 static size_t telling_batches(size_t n_batches) {
     size_t sum = LEAST_BATCHES + n_batches;
     size_t n = (LEAST_BATCHES * n_batches + sum - 1) / sum; // rounded up
@@ -69,8 +69,8 @@ static enum msc_status fail_rungs(size_t n_batches, const char *where) {
         snprintf(most, sizeof most, ", fewer than all %zu batches", n_batches);
     }
     return MSC_FAIL(MSC_E_INVALID,
-                    "%s: rungs must be at most %d batch counts in increasing order%s", where,
-                    MSC_RACE_MAX_RUNGS, most);
+                    "%s: rungs must list at most %d numbers of batches in increasing order%s",
+                    where, MSC_RACE_MAX_RUNGS, most);
 }
 
 static enum msc_status read_rungs(struct msc_race *out, const cJSON *list, size_t n_batches,
@@ -125,7 +125,7 @@ enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, s
                         "lower dataset.batch",
                         where);
     }
-    if (!rungs) { // none by default if the number of batches is unknown
+    if (!rungs) { // no default rungs if the number of batches is unknown
         set_default_rungs(out, n_batches);
         return MSC_OK;
     }

@@ -192,7 +192,7 @@ void msc_record__held(struct msc_record_line *out, const struct msc_record *reco
     msc_record__unpack(out, record->trials[i], id, record->space, &record->goal);
 }
 
-// The index of a trial in `trials`; SIZE_MAX if it is not held.
+// The index of a trial in `trials`; SIZE_MAX if the trial is not held.
 static size_t place_of(const struct msc_record *record, int64_t id) {
     if (id < 0 || (size_t)id >= record->n_trials) {
         return SIZE_MAX;

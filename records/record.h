@@ -9,10 +9,10 @@
 //     msc_record_close(record);
 //
 // A line is valid if it ends in a newline and its checksum matches. A crash during a commit
-// leaves a torn end: a last line without newline, or damaged lines, at most one round of them.
-// Readers skip a torn end; opening for appending moves it to RECORD.cut. Any other invalid line
-// is an error that names its number; msc_record_salvage saves the lines before it. A lock on the
-// open file ensures a single writer. All trials are held in memory, so that queries do not need
+// leaves a torn end: a last line without newline, or damaged lines, at most as many as one round
+// has. Readers skip a torn end; opening for appending moves it to RECORD.cut. Any other invalid
+// line is an error that names its number; msc_record_salvage saves the lines before it. A lock on
+// the open file ensures a single writer. All trials are held in memory, so that queries do not need
 // the file.
 #ifndef MSC_RECORDS_RECORD_H
 #define MSC_RECORDS_RECORD_H
@@ -81,7 +81,7 @@ static inline bool msc_record_is_budgeted(const struct msc_record_line *line) {
            !line->is_assembled;
 }
 
-// From trial `first` on, the numerics differ or an agent was warm-started.
+// A segment: from trial `first` on, the numerics differ or an agent was warm-started.
 struct msc_record_segment {
     int64_t first;
     const char *numerics; // never NULL
@@ -89,15 +89,15 @@ struct msc_record_segment {
 };
 
 enum msc_record_mode {
-    MSC_RECORD_HEADER, // no lock; only the header, as if there were no lines
-    MSC_RECORD_READ,   // no lock; reads the complete lines on disk
+    MSC_RECORD_HEADER, // takes no lock; reads only the header, as if there were no lines
+    MSC_RECORD_READ,   // takes no lock; reads the complete lines on disk
     MSC_RECORD_APPEND, // takes the lock, cuts a torn end
 };
 
 // Writes a new record: the header line, synced, with the lock held. `header` is copied.
-// MSC_E_STATE: a record exists or the lock is held; MSC_E_FORMAT: another kind of file, which is
-// left unchanged. A file that contains only the beginning of a header is overwritten after it was
-// saved in RECORD.cut.
+// MSC_E_STATE: a record exists or the lock is held; MSC_E_FORMAT: there is a file of another kind;
+// it is left unchanged. A file that contains only the beginning of a header is overwritten after it
+// was saved in RECORD.cut.
 enum msc_status msc_record_create(struct msc_record **out, const char *path,
                                   const struct cJSON *header, const struct msc_log *log);
 // MSC_E_NOT_FOUND: no file, or no complete header. MSC_E_STATE: another process holds the lock.
@@ -106,14 +106,15 @@ enum msc_status msc_record_open(struct msc_record **out, const char *path,
                                 enum msc_record_mode mode, const struct msc_log *log);
 // Opens a record for reading, in memory that does not grow with the number of trials. Holds only
 // the n_best best trials, the Pareto front and the uniform plans. The queries of
-// records/record_query.h answer as if all trials were held, but msc_record_top lists at most
-// n_best, fewer if some are left out. msc_record_trial works only for ids that msc_record_holds.
+// records/record_query.h answer as if all trials were held, but msc_record_top lists at most n_best
+// trials, and fewer if some are left out. msc_record_trial works only for ids that
+// msc_record_holds.
 enum msc_status msc_record_open_best(struct msc_record **out, const char *path, size_t n_best,
                                      const struct msc_log *log);
 // Reads all lines without holding them; fails like msc_record_open. *n_bytes is the length of the
 // valid part.
 enum msc_status msc_record_check(uint64_t *n_bytes, const char *path, const struct msc_log *log);
-// *out: the file begins like a record. MSC_E_NOT_FOUND: the file does not exist.
+// Sets *out: does the file begin like a record? MSC_E_NOT_FOUND: the file does not exist.
 enum msc_status msc_record_is_file(bool *out, const char *path);
 // Releases the lock; what was read or appended remains readable. Uncommitted lines are dropped.
 void msc_record_release(struct msc_record *record);
@@ -121,8 +122,8 @@ void msc_record_close(struct msc_record *record); // accepts NULL
 
 // Renames a record to the first free of PATH.1, PATH.2, ..., together with RECORD.params,
 // RECORD.base.json, RECORD.result.json, RECORD.rerank.json, RECORD.distill.json and RECORD.cut, and
-// logs the new name. Removes RECORD.attempt. Holds the lock meanwhile (MSC_E_STATE if another
-// process holds it). *new_path is owned by the caller (msc_free), NULL if there was no file;
+// logs the new name. Removes RECORD.attempt. Holds the lock while it works (MSC_E_STATE if another
+// process holds the lock). *new_path is owned by the caller (msc_free), NULL if there was no file;
 // new_path may be NULL. The path is free when this returns MSC_OK.
 enum msc_status msc_record_set_aside(char **new_path, const char *path, const struct msc_log *log);
 
@@ -137,8 +138,8 @@ enum msc_status msc_record_take_back(const char *path, const char *aside,
 struct msc_record_salvaged {
     size_t n_trials;   // trials saved
     size_t line;       // number of the first line left out, if any
-    size_t n_left_out; // that line and all after it
-    size_t n_sound;    // number of those lines whose own checksum matches
+    size_t n_left_out; // number of lines left out: this line and all after it
+    size_t n_sound;    // number of left-out lines whose checksums match
 };
 // Copies the longest valid beginning of a record (header, then lines with ids from 0 on) to a new
 // file, with RECORD.params and RECORD.base.json, so that the search can continue from the copy.
@@ -157,18 +158,19 @@ enum msc_status msc_record_append_segment(struct msc_record *record, const char 
                                           bool is_warm_start);
 // Writes and syncs the buffered lines. If the path no longer names the file at its previous length
 // (another program removed, renamed or changed it), the whole record is written to PATH.saved.1 (or
-// the next free number) and continues there; the file at the path is left unchanged. This is logged
-// as an error, and msc_record_is_elsewhere reports it. On MSC_E_IO (such as a full disk) the file
-// is cut back to its last complete commit and accepts no more lines.
+// the next free number), and further lines are appended there; the file at the path is left
+// unchanged. This is logged as an error, and msc_record_is_elsewhere reports it. On MSC_E_IO (such
+// as a full disk) the file is cut back to its last complete commit and accepts no more lines.
 enum msc_status msc_record_commit(struct msc_record *record);
 
 // True if the record was moved because its file was taken away; msc_record_path is its new path.
 bool msc_record_is_elsewhere(const struct msc_record *record);
 
-// All borrowed until close.
+// The results of these functions are borrowed until close.
 const char *msc_record_path(const struct msc_record *record);
 const struct cJSON *msc_record_header(const struct msc_record *record);
-const struct msc_space *msc_record_space(const struct msc_record *record); // no costs, no features
+// Without costs and features.
+const struct msc_space *msc_record_space(const struct msc_record *record);
 const struct msc_goal *msc_record_goal(const struct msc_record *record);
 const struct msc_race *msc_record_race(const struct msc_record *record);
 // True if a race eliminated the trial before all batches were evaluated.
@@ -178,19 +180,20 @@ uint32_t msc_record_parallel(const struct msc_record *record); // proposals per 
 size_t msc_record_n_trials(const struct msc_record *record);
 // The line is assembled on each call; its pointers are borrowed.
 struct msc_record_line msc_record_trial(const struct msc_record *record, size_t id);
-double msc_record_elapsed_s(const struct msc_record *record);       // time of the last trial, or 0
-bool msc_record_holds(const struct msc_record *record, int64_t id); // false if there is none
+double msc_record_elapsed_s(const struct msc_record *record);       // search time so far; 0: none
+bool msc_record_holds(const struct msc_record *record, int64_t id); // is the trial in memory?
 // Number of a trial's line in the file, from 1.
 size_t msc_record_line_number(const struct msc_record *record, int64_t id);
 // From now on no query returns the trial as the best one, in a top list or in a front.
 void msc_record_leave_out(struct msc_record *record, int64_t id);
 size_t msc_record_n_segments(const struct msc_record *record); // not counting the header's
 const struct msc_record_segment *msc_record_segment(const struct msc_record *record, size_t i);
-// The numerics id under which a trial was evaluated, or (the next id) will be evaluated.
+// The numerics id under which a trial was evaluated. For the next id: under which it will be
+// evaluated.
 const char *msc_record_numerics(const struct msc_record *record, int64_t id);
 double msc_record_begun_s(const struct msc_record *record);   // seconds since 1970; NaN: unknown
 uint64_t msc_record_n_bytes(const struct msc_record *record); // committed length
-bool msc_record_was_cut(const struct msc_record *record);     // a torn end was found
+bool msc_record_was_cut(const struct msc_record *record);     // was a torn end found?
 
 MSC_PUBLIC_END
 

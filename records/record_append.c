@@ -10,7 +10,7 @@ static void note_committed(struct msc_record *record) {
     msc_str_clear(&record->buffer);
 }
 
-// Takes back a failed write; no further write is attempted.
+// Undoes a failed write; the record accepts no further writes.
 static enum msc_status fail_commit(struct msc_record *record, enum msc_status status) {
     // If truncation fails, the next reader skips the torn end.
     if (ftruncate(record->descriptor, (off_t)record->n_bytes) != 0) {

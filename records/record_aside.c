@@ -43,7 +43,7 @@ static enum msc_status move_companion(struct msc_arena *arena, const char *path,
                : msc_record__fail_system("set the old record aside", from, errno);
 }
 
-// The record is renamed last: while it has its name, an interrupted move can be resumed.
+// The record is renamed last: as long as it has its old name, an interrupted move can be resumed.
 static enum msc_status move_aside(const char **new_path, struct msc_arena *arena,
                                   const char *path) {
     const char *target = NULL;
@@ -110,8 +110,8 @@ static enum msc_status move_back(struct msc_arena *arena, const char *path, cons
     return MSC_OK;
 }
 
-// Counts the lines of the record at the path; *n_asked is the number that counts against a
-// budget.
+// Counts the trials of the record at the path. *n_asked is the number of trials that count against
+// a budget.
 static enum msc_status count_lines(size_t *n_lines, size_t *n_asked, const char *path) {
     struct msc_record *record = NULL;
     struct msc_record_counts counts = {0};

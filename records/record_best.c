@@ -1,5 +1,5 @@
 // A record that holds only its best trials, front and baselines. A first pass over the file chooses
-// these trials. Then each is read, by seeking to a noted offset before it.
+// these trials. A second pass reads each of them, from a noted offset before its line.
 #include "base/heap.h"
 #include "records/record_front.h"
 #include "records/record_internal.h"
@@ -67,7 +67,7 @@ static enum msc_status choose_line(struct chosen *c, const struct msc_record_lin
         }
         return MSC_OK;
     }
-    // best[0], the top of the heap, is its worst trial, which a better one replaces.
+    // best[0], the top of the heap, is the worst of its trials; a better trial replaces it.
     if (c->n_best < c->most_best || msc_trial_compare(&line->trial, &c->best[0]) < 0) {
         candidate = line->trial;
         candidate.proposal.choices = NULL;
@@ -150,7 +150,7 @@ static enum msc_status list_chosen(struct chosen *c) {
     return MSC_OK;
 }
 
-// Reads the chosen lines again, into `record`.
+// Reads the chosen lines, now with all members, into `record`.
 static enum msc_status hold_lines(struct msc_record *record, const struct chosen *c,
                                   struct msc_record_scan *again) {
     const struct msc_record_line *line = NULL;

@@ -30,7 +30,8 @@ static void strip_budgets(cJSON *value) {
     }
 }
 
-// The position of `what` between `at` and `end`, or `end`. Neither text contains NUL.
+// The position of `what` between `at` and `end`; `end` if it is not found. Neither text contains
+// NUL.
 static const char *find(const char *at, const char *end, const char *what) {
     size_t n = strlen(what);
     for (; (size_t)(end - at) >= n; at++) {
@@ -41,7 +42,7 @@ static const char *find(const char *at, const char *end, const char *what) {
     return end;
 }
 
-// The id of a trial if the left-out trials before it are not counted.
+// The id of a trial, not counting left-out trials before it.
 static int64_t id_in_sequence(const struct canonical *c, int64_t id) {
     size_t n = 0;
     while (n < c->n_left_out && c->left_out[n] < id) {
@@ -141,7 +142,7 @@ static enum msc_status write_canonical_header(struct canonical *c, const char *l
     return status;
 }
 
-// Writes the lines up to offset n_good, the end of the valid part.
+// Writes the lines before offset n_good, the end of the valid part.
 static enum msc_status write_canonical_lines(struct canonical *c, struct msc_record_reader *reader,
                                              uint64_t n_good, const char *path) {
     const char *line = NULL;

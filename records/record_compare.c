@@ -1,4 +1,5 @@
-// Checks whether a record has the same configuration as this search, by comparing two JSON trees.
+// Checks whether a record was made with the configuration of this search, by comparing two JSON
+// trees.
 #include "base/json.h"
 #include "base/str.h"
 #include "records/record_header.h"
@@ -33,12 +34,13 @@ static void describe_value(char out[MAX_VALUE_TEXT + 4], const cJSON *value) {
 // A hash cannot be set back like a parameter, so the message suggests likely causes.
 static enum msc_status fail_graph(const struct comparison *c, const char *stored,
                                   const char *wanted) {
-    return MSC_FAIL(MSC_E_STATE,
-                    "%s: it is the record of another search: %s is %s there and %s here: the model "
-                    "differs, or another version of the program read it and folded constants "
-                    "differently (%s there, %s here); restore what differs, name another record, "
-                    "or start afresh with --restart",
-                    c->file, c->path, stored, wanted, c->programs[0], c->programs[1]);
+    return MSC_FAIL(
+        MSC_E_STATE,
+        "%s: it is the record of another search: %s is %s there and %s here; either the model "
+        "differs, or another version of the program read it and folded constants "
+        "differently (%s there, %s here); restore what differs, name another record, "
+        "or start afresh with --restart",
+        c->file, c->path, stored, wanted, c->programs[0], c->programs[1]);
 }
 
 static enum msc_status fail_different(const struct comparison *c, const cJSON *stored,

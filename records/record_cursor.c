@@ -30,7 +30,7 @@ static bool is_number_end(const struct msc_record_cursor *c) {
 }
 
 // Reads eight digits as one number; false if one is not a digit. The first digit is in the lowest
-// byte. Pairs are combined to numbers of two digits, these to four, these to eight.
+// byte. Adjacent digits are combined to numbers of two digits, then of four, then of eight.
 static bool read_eight(uint64_t *out, const char *text) {
     const unsigned char *b = (const unsigned char *)text;
     uint64_t x = b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 |

@@ -11,7 +11,7 @@
 struct msc_record_cursor {
     const char *at;
     const char *end;
-    bool is_good; // all values and texts so far had the expected form
+    bool is_good; // did all values and texts so far have the expected form?
 };
 
 // Moves past a text if it comes next. Inline, because texts are short constants.

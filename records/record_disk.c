@@ -21,7 +21,7 @@ enum msc_status msc_record__fail_system(const char *what, const char *path, int 
                     reason);
 }
 
-// Opens again if the file was renamed while we waited for the lock.
+// Opens the path again if the file was renamed while this process waited for the lock.
 enum msc_status msc_record__open_locked(int *out, const char *path, int flags) {
     for (;;) {
         struct stat held;

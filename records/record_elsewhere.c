@@ -18,7 +18,7 @@ bool msc_record__is_in_place(const struct msc_record *record) {
            (uint64_t)named.st_size == record->n_bytes;
 }
 
-// Writes every known line, whether committed or not.
+// Writes all lines, committed or not.
 static void write_whole(struct msc_str *out, const struct msc_record *record) {
     size_t next = 0;
     msc_str_append(out, record->header_line);
@@ -85,7 +85,7 @@ enum msc_status msc_record__save_elsewhere(struct msc_record *record) {
             "%s: another program removed, renamed or changed the record while it was written; its "
             "%zu trials are now in %s",
             old, record->n_trials, record->saved_path);
-    // Best effort: the search can continue without the copied files, because it can rebuild them.
+    // A failure is not an error: the search can rebuild these files.
     if (msc_record__copy_needed(record->path, record->saved_path) != MSC_OK) {
         msc_log(record->log, MSC_LOG_WARNING, "%s", msc_status_message());
     }

@@ -1,4 +1,4 @@
-// A record of a search and the files next to it, by their names.
+// Names of the files next to a search's record.
 //
 //     path = msc_record_file(&arena, "q.jsonl", MSC_RECORD_FILE_BASE); // "q.jsonl.base.json"
 #ifndef MSC_RECORDS_RECORD_FILES_H
@@ -19,15 +19,15 @@ struct msc_record_file {
     bool is_base;     // written only if the configuration names no strategy to start from
 };
 
-// All kinds; the last row has no ending.
+// All kinds; the last element has no ending.
 extern const struct msc_record_file msc_record_file_kinds[];
 
 // RECORD<ending>, in the arena. NULL: out of memory.
 const char *msc_record_file(struct msc_arena *arena, const char *record, const char *ending);
-// The record of a second search for the same entry of the configuration: NAME.<what>.jsonl for
-// NAME.jsonl. NULL: out of memory.
+// The path of the record of a second search for the same entry of the configuration:
+// NAME.<what>.jsonl for NAME.jsonl. NULL: out of memory.
 const char *msc_record_sibling(struct msc_arena *arena, const char *record, const char *what);
-// *out: the file exists and has the header of a record. Fails if the header is damaged.
+// Sets *out: does the file exist with the header of a record? Fails if the header is damaged.
 enum msc_status msc_record_has_header(bool *out, const char *path);
 
 #endif

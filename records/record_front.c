@@ -38,7 +38,7 @@ enum msc_status msc_record_front_offer(struct msc_record_front *front,
 enum msc_status msc_record_front_settle(struct msc_record_front *front) {
     const size_t n = front->n;
     if (n == front->n_settled) {
-        return MSC_OK; // nothing was offered since the last call
+        return MSC_OK; // nothing was added since the last call
     }
     struct msc_arena arena = {0};
     const struct msc_outcome **outcomes = msc_arena_array(&arena, n + 1, sizeof *outcomes);

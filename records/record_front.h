@@ -11,7 +11,7 @@
 
 MSC_PUBLIC_BEGIN
 
-struct msc_record_front { // zero-initialise, except n_objectives
+struct msc_record_front { // zero-initialise, then set n_objectives
     size_t n_objectives;
     int64_t *ids;
     struct msc_outcome *outcomes; // outcomes of `ids`, without metrics and reason
@@ -21,8 +21,8 @@ struct msc_record_front { // zero-initialise, except n_objectives
 // Offers a line; repeats and lines left out are ignored. May fail with MSC_E_NOMEM.
 enum msc_status msc_record_front_offer(struct msc_record_front *front,
                                        const struct msc_record_line *line);
-// Reduces the ids to the front of everything offered, sorted by the first objective; of equal
-// outcomes the first line is kept. More lines may be offered afterwards.
+// Reduces the ids to the front of everything offered, sorted by the first objective; of lines with
+// equal outcomes, the first is kept. More lines may be offered afterwards.
 enum msc_status msc_record_front_settle(struct msc_record_front *front);
 void msc_record_front_finish(struct msc_record_front *front);
 

@@ -25,7 +25,7 @@ struct msc_record_key { // "name": with quotes, escapes and colon
 
 struct msc_record {
     char *path;
-    int descriptor; // descriptor of the locked file; -1 if reading or released
+    int descriptor; // descriptor of the locked file; -1 if only reading or released
     const struct msc_log *log;
     const char *saved_path; // path of the saved copy after another program touched the file, or
                             // NULL
@@ -45,7 +45,7 @@ struct msc_record {
     const char *numerics; // numerics id from the header
     uint64_t seed;
     uint32_t parallel;
-    struct msc_record_packed **trials; // by id, or if only some are held, in the order of `held`
+    struct msc_record_packed **trials; // by id or, if only some are held, in the order of `held`
     size_t n_trials;
     int64_t *held; // sorted ids if only some trials are held, else NULL
     size_t n_held;
@@ -57,8 +57,8 @@ struct msc_record {
     size_t n_segments;
     size_t n_committed_segments;
     size_t segments_capacity;
-    struct msc_str buffer; // lines not yet written
-    uint64_t n_bytes;      // written and synced
+    struct msc_str buffer; // lines to be written
+    uint64_t n_bytes;      // length that was written and synced
     bool is_broken;        // a write failed
     bool was_cut;
     size_t n_damaged;     // lines whose `measured` is damaged
@@ -88,8 +88,8 @@ void msc_record__write_end(struct msc_str *out, size_t begin);
 
 // True if the checksum matches; *n_body is the length that it covers. `line` has no newline.
 bool msc_record__check_line(size_t *n_body, const char *line, size_t length);
-// True if the line ends correctly and its sum matches; *n_measured is the length that the sum
-// covers.
+// True if the line ends correctly and the sum of `measured` matches; *n_measured is the length that
+// the sum covers.
 bool msc_record__check_end(size_t *n_measured, const char *line, size_t length);
 // Parses a header or segment, without checksum and `measured`. The lists of `warm`, taken from
 // other records, remain text (msc_json_parse_lists). *out is owned by the caller.
@@ -103,8 +103,8 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
 enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,
                                          size_t length);
 
-// Resets a line before it is read. Entries beyond n_rungs are not cleared, because millions of
-// lines are read.
+// Resets a line before it is read. Entries of `rungs` beyond n_rungs are not cleared, to save time
+// for millions of lines.
 static inline void msc_record__begin_line(struct msc_record_line *line) {
     line->trial.id = 0;
     line->trial.proposal = (struct msc_proposal){0};
@@ -125,7 +125,7 @@ void msc_record__unpack(struct msc_record_line *out, struct msc_record_packed *p
                         const struct msc_space *space, const struct msc_goal *goal);
 double *msc_record__elapsed(struct msc_record_packed *packed);
 void msc_record__mark_left_out(struct msc_record_packed *packed);
-// Measured values are written with three decimal places.
+// A measured value in thousandths, because it is written with three decimal places.
 uint64_t msc_record__thousandths(double value);
 // The number of trials held, and the i-th of them.
 size_t msc_record__n_held(const struct msc_record *record);
@@ -163,9 +163,9 @@ void msc_record__forget_uncommitted(struct msc_record *record);
 enum msc_status msc_record__read_header(struct msc_record *record, const char *line, size_t length);
 // Opens the file and reads its header.
 enum msc_status msc_record__open_lines(struct msc_record *record, struct msc_record_reader *reader);
-// Reads on to the next trial, whose id must be n_trials. *out is &record->line, or NULL if no valid
-// line follows (yet). Adds the segments on the way. Sets was_cut, and n_bytes to the length of the
-// valid part. An invalid rest must be a possible torn end of one write.
+// Reads on to the next trial, whose id must be n_trials. *out is &record->line, or NULL if no
+// valid line follows (yet). Adds segments that come before it. Sets was_cut, and n_bytes to the
+// length of the valid part. MSC_E_FORMAT: the invalid rest cannot be the torn end of one write.
 enum msc_status msc_record__next_line(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
 // Like msc_record__next_line, but for a damaged record: accepts any rest.

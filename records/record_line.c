@@ -78,7 +78,7 @@ static void line_write_metrics(struct msc_str *out, const struct msc_record *rec
     msc_str_append(out, before == '{' ? "{}" : "}");
 }
 
-// Three decimal places are precise enough for measured values, and fast to print.
+// Writes a measured value with three decimal places, which is precise enough and fast.
 static void line_write_thousandths(struct msc_str *out, double value) {
     uint64_t n = msc_record__thousandths(value);
     char places[4] = {'.', (char)('0' + n / 100 % 10), (char)('0' + n / 10 % 10),

@@ -10,8 +10,8 @@ static int64_t read_optional_id(struct msc_record_cursor *c, const char *key) {
     return msc_record__accept(c, key) ? msc_record__read_i64(c) : -1;
 }
 
-// Reads single-digit choices (the usual case) with their commas, up to the last task; returns how
-// many.
+// Reads single-digit choices (the usual case) with their commas, up to the last task; returns their
+// number.
 static size_t read_short_choices(struct msc_record_cursor *c, const struct msc_space *space,
                                  uint32_t choices[], size_t first) {
     const char *at = c->at;

@@ -60,9 +60,8 @@ enum msc_status msc_record__open_lines(struct msc_record *record,
     return MSC_OK;
 }
 
-// An invalid rest may be cut only if it can be the torn end of one write: no good line follows,
-// it has no more lines than one write, and it is not everything after the header. `reader` is
-// past its first line.
+// Checks that an invalid rest can be the torn end of one write: it has no good line, no more lines
+// than one write, and does not begin directly after the header. `reader` is past its first line.
 static enum msc_status check_tail(const struct msc_record *record,
                                   struct msc_record_reader *reader) {
     const size_t number = reader->number;
@@ -138,7 +137,7 @@ static enum msc_status next_line(struct msc_record_line **out, struct msc_record
     return MSC_OK;
 }
 
-// Suggests salvage, since the lines before the damage are not lost.
+// Adds the advice to salvage the lines before the damage.
 static enum msc_status fail_damaged(const struct msc_record *record) {
     struct msc_str path = {0};
     msc_shown_append_path(&path, record->path);

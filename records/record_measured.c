@@ -1,5 +1,5 @@
-// Reconstructs times that damaged lines lost. The results of such a line are intact, and its time
-// follows from the lines around it.
+// Reconstructs times that damaged lines lost. The results in such a line are intact, and its time
+// is estimated from the lines around it.
 #include "records/record_internal.h"
 
 #include <math.h>

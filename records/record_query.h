@@ -9,11 +9,11 @@
 MSC_PUBLIC_BEGIN
 
 // The winner in the order of msc_trial_compare: feasible before infeasible, then by the first
-// objective, then by the lower id. False if no trial is complete or infeasible, or if all such
-// trials were left out.
+// objective, then by the lower id. False if there is no such trial: none is complete or infeasible,
+// or all were left out.
 bool msc_record_best(struct msc_record_line *out, const struct msc_record *record);
 
-// Ids [max] of the best `max` trials, best first, without repeats; *n is their number.
+// Fills ids [max] with the best trials, best first, without repeats; *n is their number.
 void msc_record_top(int64_t ids[], size_t *n, size_t max, const struct msc_record *record);
 
 // Ids of the Pareto front among feasible trials, sorted by the first objective. Repeats are
@@ -21,7 +21,8 @@ void msc_record_top(int64_t ids[], size_t *n, size_t max, const struct msc_recor
 // NULL if empty.
 enum msc_status msc_record_front(int64_t **ids, size_t *n, const struct msc_record *record);
 
-// The trial of a baseline, the latest one if it was retried; false before it was evaluated.
+// The trial of a baseline; if the baseline was retried, the last trial. False if it was not yet
+// evaluated.
 bool msc_record_baseline(struct msc_record_line *out, const struct msc_record *record,
                          size_t index);
 
@@ -46,8 +47,8 @@ void msc_record_count_line(struct msc_record_counts *counts, const struct msc_re
 
 // Calls `write` with each line of a record in canonical form: without `measured`, without objects
 // called `budget` in the header, without plans assembled early (ids skip them), and with the
-// checksum of the result. Two equal searches give equal text. `line` has no newline. A torn end
-// is reported as a warning in `log`.
+// checksum of the result. Searches with equal results give equal texts. `line` has no newline. A
+// torn end is reported as a warning in `log`.
 enum msc_status msc_record_canonical(const char *path, const struct msc_log *log,
                                      enum msc_status (*write)(void *payload, const char *line,
                                                               size_t length),

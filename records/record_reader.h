@@ -20,12 +20,12 @@ struct msc_record_reader { // zero-initialise
 
 // MSC_E_NOT_FOUND: the file does not exist.
 enum msc_status msc_record__reader_open(struct msc_record_reader *reader, const char *path);
-// The next complete line, without its newline, borrowed until the next call. NULL if there is
-// none yet; an incomplete line is in buffer[at] to buffer[end].
+// The next complete line, without its newline, borrowed until the next call. NULL if there is no
+// complete line yet; an incomplete line is in bytes [at, end) of the buffer.
 enum msc_status msc_record__reader_next(const char **line, size_t *length,
                                         struct msc_record_reader *reader);
 // Seeks to the line with this number, which begins at the offset.
 void msc_record__reader_seek(struct msc_record_reader *reader, uint64_t offset, size_t number);
-void msc_record__reader_close(struct msc_record_reader *reader); // accepts a zeroed one
+void msc_record__reader_close(struct msc_record_reader *reader); // accepts zeros
 
 #endif

@@ -1,4 +1,4 @@
-// Damaged records: cuts the torn end, and saves what is valid.
+// Handles damaged records: cuts off a torn end, and salvages the valid lines.
 #include "records/record_internal.h"
 
 #include "base/file.h"
@@ -94,7 +94,7 @@ enum msc_status msc_record__copy_needed(const char *path, const char *new_path) 
     return status;
 }
 
-// The record is written last, so that its existence means that everything is there.
+// The record is written last, so that, if it exists, all its files are complete.
 enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *path,
                                    const char *new_path) {
     struct msc_record *record = NULL;

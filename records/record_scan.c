@@ -28,7 +28,8 @@ enum msc_status msc_record_scan_open(struct msc_record_scan **out, const char *p
     return MSC_OK;
 }
 
-// A resumed search cuts a torn end, which removes nothing valid; any other shrinking is an error.
+// A search that resumes cuts off a torn end, which is never read. If the file becomes shorter than
+// the part already read, that is an error.
 static enum msc_status check_length(const struct msc_record_scan *scan) {
     struct stat now;
     return fstat(scan->reader.descriptor, &now) == 0 &&

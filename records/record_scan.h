@@ -34,8 +34,8 @@ enum msc_status msc_record_scan_next(const struct msc_record_line **out,
 const struct msc_record *msc_record_scan_record(const struct msc_record_scan *scan);
 // True if the path still names the file being read; false if the record was set aside, for example.
 bool msc_record_scan_is_named(const struct msc_record_scan *scan);
-// Warns of a torn end and of a damaged `measured`, as msc_record_open does. Call after the last
-// line.
+// Warns of a torn end and of damaged `measured` members, as msc_record_open does. Call after the
+// last line.
 void msc_record_scan_warn(const struct msc_record_scan *scan);
 // The bytes of memory in use.
 size_t msc_record_scan_memory(const struct msc_record_scan *scan);

@@ -1,5 +1,6 @@
 // The end of every line: ,"checksum":"<32 digits>","measured":{...,"sum":"<32 digits>"}} and a
-// newline. Checksum and sum are XXH3-128 hashes of all bytes before their comma.
+// newline. Checksum and sum are each the XXH3-128 hash of all bytes of the line before the comma
+// that precedes them.
 // POSIX does not define memrchr.
 #define _GNU_SOURCE
 

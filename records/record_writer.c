@@ -10,8 +10,8 @@
 #define MOST_DESCRIPTORS 4096
 
 // True if the process has this file open, or if that cannot be determined: only the process's own
-// user may see it. Some file systems list a different device for a lock, so the file is compared
-// through /proc/PID/fd.
+// user may read its open files. Some file systems list a different device for a lock, so the file
+// is compared through /proc/PID/fd.
 static bool may_have_open(long process, const struct stat *file) {
     bool is_told = false;
     for (int i = 0; i < MOST_DESCRIPTORS; i++) {
@@ -42,8 +42,8 @@ static size_t count_threads(long process) {
     return n;
 }
 
-// The start time of a process is field 22, after its name, which may contain anything; in ticks
-// since boot.
+// The start time of a process is field 22, in ticks since boot. It follows the name, which may
+// contain any character.
 static double seconds_run(long process) {
     char text[1024];
     unsigned long long begin = 0;
@@ -67,7 +67,8 @@ static double seconds_run(long process) {
            (double)begin / (double)sysconf(_SC_CLK_TCK);
 }
 
-// A line is "1: FLOCK  ADVISORY  WRITE 1234 00:1b:5678 0 EOF"; a waiting one has "->" after "1:".
+// A line is "1: FLOCK  ADVISORY  WRITE 1234 00:1b:5678 0 EOF"; the line of a waiting process has
+// "->" after "1:".
 static bool read_lock(long *process, unsigned long *inode, const char *line) {
     char mode[16];
     return sscanf(line, "%*d: FLOCK %*s %15s %ld %*x:%*x:%lu", mode, process, inode) == 3 &&

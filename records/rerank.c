@@ -116,7 +116,7 @@ void msc_rerank_sort(struct msc_rerank_by *by, struct msc_rerank_row rows[], siz
     for (size_t i = 0; i < n; i++) {
         by->n_measured += !isnan(rows[i].value);
     }
-    for (size_t i = 1; i < n; i++) { // there are few rows
+    for (size_t i = 1; i < n; i++) { // insertion sort: there are few rows
         struct msc_rerank_row row = rows[i];
         size_t k = i;
         for (; k > 0 && is_before(&row, &rows[k - 1], by); k--) {

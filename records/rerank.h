@@ -1,4 +1,4 @@
-// Orders trials by measurements of their exported models. If there are none, keeps the search's
+// Orders trials by measurements of their exported models. Without measurements, keeps the search's
 // order.
 #ifndef MSC_RECORDS_RERANK_H
 #define MSC_RECORDS_RERANK_H
@@ -14,9 +14,9 @@ struct msc_rerank_row {
     // command); may be NULL.
     const struct cJSON *examined;
     bool has_failed;
-    // Results
+    // Set by msc_rerank_sort:
     double value;     // the order's key; NaN: not measured
-    double violation; // violation of the bounds, as measured
+    double violation; // violation of the bounds, by measured values
 };
 
 struct msc_rerank_by {
@@ -25,13 +25,13 @@ struct msc_rerank_by {
     size_t n_measured; // rows with a value; 0: the search's order is kept
 };
 
-// True for a metric that runtimes measure. The record's numbers for it come from other kernels. If
-// by.name is such a metric without a prefix, no runtime has measured it.
+// True for a metric that runtimes measure. The numbers of such a metric in the record come from
+// other kernels. If by.name is such a metric without a prefix, no runtime has measured it.
 bool msc_rerank_is_of_runtime(const char *metric);
 
 // Sorts rows, which must be in the search's order. If there is a command, its number is the key.
-// Else the key is the first objective. It is measured in the runtime, on the validation samples if
-// there are any, else on the search's samples. If no runtime measures it, the recorded value is
+// Else the key is the first objective. It is the runtime's measurement, on the validation samples
+// if there are any, else on the search's samples. If no runtime measures it, the recorded value is
 // used. Bounds use measurements on the search's samples. Plans that break bounds follow the others,
 // by violation. Plans that failed or lack a needed value come last. Ties keep the search's order.
 void msc_rerank_sort(struct msc_rerank_by *by, struct msc_rerank_row rows[], size_t n,

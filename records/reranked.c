@@ -109,7 +109,7 @@ enum msc_status msc_reranked_n_top(size_t *n, const char *path) {
     return status;
 }
 
-// *fits: the measured trials are the record's best ones.
+// Sets *fits: are the measured trials the record's best trials?
 static enum msc_status check_candidates(bool *fits, const cJSON *reranked,
                                         const struct msc_record *record) {
     const cJSON *plans = msc_json_get(reranked, "plans");
@@ -140,8 +140,8 @@ enum msc_status msc_reranked_load(struct cJSON **out, const struct msc_record *r
     enum msc_status status = check_candidates(&fits, *out, record);
     if (status == MSC_OK && !fits) {
         msc_log(log, MSC_LOG_INFO,
-                "%s%s: ignored, because the search has continued since; its end repeats the "
-                "measurements",
+                "%s%s: ignored, because the search has continued since; the end of the search "
+                "repeats the measurements",
                 msc_record_path(record), kind.ending);
     }
     const cJSON *by = msc_json_get(*out, "by");

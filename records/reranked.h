@@ -1,7 +1,7 @@
 // RECORD.rerank.json: the best trials of a record, ordered by measurements of their exported models
 // (records/rerank.h), with these measurements. docs/record.md describes its members.
 //
-//     MSC_TRY(msc_reranked_load(&reranked, record, log));     // NULL: none that fits
+//     MSC_TRY(msc_reranked_load(&reranked, record, log));     // NULL: no valid file
 //     const struct msc_report_options options = {.record = record, .reranked = reranked};
 //
 // Until all trials are measured, the file has no `by`, and its rows are in the search's order.
@@ -18,8 +18,8 @@ struct cJSON;
 enum msc_status msc_reranked_save(const struct msc_record *record, const struct cJSON *reranked);
 
 // *out is owned by the caller (cJSON_Delete). It is NULL unless there is a complete file for the
-// record's current state: the measured trials are its best ones, without those left out. `log` gets
-// a warning if the file is damaged, or of another record or state.
+// record's current state, in which the measured trials are the best that are not left out. `log`
+// gets a warning if the file is damaged, or of another record or state.
 enum msc_status msc_reranked_load(struct cJSON **out, const struct msc_record *record,
                                   const struct msc_log *log);
 // Like msc_reranked_load, but also accepts an incomplete file, and a file whose trials are no
@@ -39,8 +39,8 @@ void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max, const struct 
 // read.
 enum msc_status msc_reranked_n_top(size_t *n, const char *path);
 
-// The best trial of a record: the first of the reranked trials, or else the winner. *is_there:
-// false if no trial is eligible.
+// The best trial of a record: the first of the reranked trials or, if there are none, the search's
+// winner. *is_there: false if no trial is eligible.
 enum msc_status msc_reranked_winner(bool *is_there, struct msc_record_line *out,
                                     const struct msc_record *record, const struct msc_log *log);
 

@@ -11,7 +11,7 @@
 //     numbers       the report (results/report.h) without its lists
 //     delivered     the row of the plan that is delivered: the best reranked trial, or else the
 //                   winner, with everything measured for that trial; null: there is no such plan
-//     plan          its choices over the network (results/plan_layers.h)
+//     plan          the delivered plan's choices over the network (results/plan_layers.h)
 //     effects       effects of single choices and of pairs (results/effects.h)
 //     trials        figures over the trials (results/trial_figures.h)
 //     graph         the network with the positions of its joints, or `missing`: why there is none
@@ -32,7 +32,7 @@ struct cJSON;
 struct msc_document_options {
     const char *const *paths; // paths of records
     size_t n;
-    const struct msc_log *log; // receives a warning for each thing that is skipped
+    const struct msc_log *log; // receives a warning for each part of a record that is left out
 };
 
 // *out is owned by the caller. Errors are those of msc_record_open.

@@ -49,7 +49,7 @@ static void fill_order(const struct layout *l) {
     for (int32_t k = 0; k < l->n_layers; k++) {
         l->offsets[k + 1] += l->offsets[k];
     }
-    for (int32_t i = n - 1; i >= 0; i--) { // moves each layer's offset from end to beginning
+    for (int32_t i = n - 1; i >= 0; i--) { // moves each offset to the beginning of its layer
         int32_t layer = l->nodes[i].layer;
         l->order[--l->offsets[layer + 1]] = i;
     }

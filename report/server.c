@@ -42,7 +42,7 @@ struct page {
 struct msc_server {
     const char *const *paths;
     size_t n;
-    bool is_of_one; // the paths are one record; otherwise a page lists the records
+    bool is_of_one; // true: there is one path, a record; false: a page lists the records
     char token[2 * TOKEN_BYTES + 1];
     char url[96];
     unsigned port;

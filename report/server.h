@@ -7,12 +7,12 @@
 //     msc_server_stop(server);
 //
 // The server listens on 127.0.0.1. Every path begins with a token of 128 random bits; requests
-// without it are refused. A request must have exactly one Host header, and it must name this
-// server: this prevents access from other sites through a name that resolves to 127.0.0.1 (DNS
+// without the token are refused. A request must have exactly one Host header, which must name this
+// server. This prevents access from other sites through a name that resolves to 127.0.0.1 (DNS
 // rebinding). No part of a URL is used as a file path: a record is requested by the hash of its
-// path in the list. One dedicated thread answers requests. It makes a page again when the record
-// has changed, but first waits 20 times as long as the last attempt took. If a page cannot be made,
-// requests get status 500 until it can.
+// path in the list. One dedicated thread answers requests. When a record has changed, this thread
+// makes the page again, but first waits 20 times as long as the last attempt took. If a page cannot
+// be made, requests get status 500 until an attempt succeeds.
 //
 //     /TOKEN/             the record, if one file was given, else the list
 //     /TOKEN/all          all records that were given, compared

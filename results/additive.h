@@ -1,12 +1,13 @@
 // Estimates the effect of each choice on the objective from all trials of a record. It is useful
-// for records in which few trials differ from each other in only one task. The model is additive:
+// for records with few pairs of trials that differ in only one task. The model is additive:
 //
 //     y(x) = c + sum over tasks of e[task, x_task]
 //
-// It is fitted by ridge regression, one task at a time until the effects converge (backfitting:
-// Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009, section 9.1.1).
-// Trials far from the best get small weights. If d is the distance of a trial's value from the best
-// value, and m is the median of these distances, the trial's weight is 1 / (d + m / 10)^2.
+// The model is fitted by ridge regression, one task at a time until the effects converge
+// (backfitting: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009,
+// section 9.1.1). Trials far from the best trial get small weights. If d is the distance of a
+// trial's value from the best value, and m is the median of these distances, the trial's weight is
+// 1 / (d + m / 10)^2.
 #ifndef MSC_RESULTS_ADDITIVE_H
 #define MSC_RESULTS_ADDITIVE_H
 

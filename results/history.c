@@ -95,7 +95,7 @@ enum msc_status msc_history_read(struct msc_history *history, const struct msc_r
         }
         if (status == MSC_OK) {
             struct msc_record_line noted = *line;
-            // Trials that the record does not hold cannot be the best.
+            // Only trials held in memory can be the best, so only they can be marked as left out.
             if (msc_record_holds(record, line->trial.id)) {
                 noted.is_left_out = msc_record_trial(record, (size_t)line->trial.id).is_left_out;
             }

@@ -1,6 +1,6 @@
 // Explains a report's `sameness`: all samples are the same, all outputs are the same, or the
-// validation samples equal the calibration samples. model/sameness.h finds this; a record's header
-// stores it.
+// validation samples equal the calibration samples. model/sameness.h finds these facts, and a
+// record's header stores them.
 #ifndef MSC_RESULTS_REPORT_SAMENESS_H
 #define MSC_RESULTS_REPORT_SAMENESS_H
 

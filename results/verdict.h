@@ -6,8 +6,8 @@
 // The result is an object with
 //
 //     kind      "deploy": deploy a trial
-//               "uniform": deploy a uniform plan: it is as good as the best trial, or is first in
-//               the runtime
+//               "uniform": deploy a uniform plan, which is as good as the best trial, or is first
+//               in the runtime
 //               "caution": the plan meets the bounds, but in its runtime is no better than
 //               uniform 8
 //               "far": the plan meets the bounds, but its outputs hardly resemble the model's

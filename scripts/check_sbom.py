@@ -26,7 +26,7 @@ LIBRARIES = {
 }
 IDENTIFIER = re.compile(r"SPDXRef-[A-Za-z0-9.-]+$")
 LICENSES = re.compile(r"[A-Za-z0-9.+-]+(?: (?:OR|AND|WITH) [A-Za-z0-9.+-]+)*$")
-RELATIONS = {"DESCRIBES", "DYNAMIC_LINK", "CONTAINS", "GENERATED_FROM", "DEPENDS_ON"}
+RELATIONS = {"DESCRIBES", "DYNAMIC_LINK", "CONTAINS", "DEPENDS_ON"}
 
 
 def check_form(document):

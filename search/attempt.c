@@ -15,15 +15,15 @@
 #include <unistd.h>
 
 #define MAGIC "mscatt1"
-// A round that vanished this often runs its trials one by one. A trial that vanished this often
-// while running alone has failed.
+// A round or trial vanishes if the process ends in an unknown way. A round that vanished this often
+// runs its trials one by one. A trial that vanished this often while running alone has failed.
 #define ROUND_VANISHED_LIMIT 2
 #define TRIAL_VANISHED_LIMIT 3
-// A trial that was killed from outside this often while running alone has failed: one kill may be
-// unrelated.
+// A trial that was killed from outside this often while running alone has failed. A single kill may
+// be unrelated to the trial.
 #define TRIAL_KILLED_LIMIT 2
 // A trial that exceeded its limit, or showed no sign of life, this often while running alone has
-// failed: fewer times may be the machine's fault.
+// failed. Fewer times may be the machine's fault.
 #define TRIAL_STALLED_LIMIT 3
 
 enum fate {
@@ -49,11 +49,11 @@ struct suspect {
     uint8_t padding[3];
 };
 
-// The file's content, in native byte order: it is never moved to another machine.
+// The file's content, in native byte order, because the file is never moved to another machine.
 struct page {
     char magic[8];
     struct msc_hash record_hash;
-    uint32_t n_in_flight; // 0 between evaluations
+    uint32_t n_in_flight; // number of trials in `ids`; 0 between evaluations
     uint32_t flight;      // bits of FLIGHT_*
     int64_t round_first;  // first id of the round that vanished
     uint32_t n_round_vanished;
@@ -65,7 +65,7 @@ struct page {
 
 struct msc_attempt {
     char *path;
-    struct page *page; // mapped, or private memory if there is no file
+    struct page *page; // the mapped file, or private memory if there is no file
     bool is_mapped;
     double trial_seconds;
     bool is_elsewhere;
@@ -96,8 +96,8 @@ static struct page *map_page(const char *path) {
     if (descriptor < 0) {
         return NULL;
     }
-    // Allocates the blocks now: if the disk were full, a later store into a hole would kill the
-    // process.
+    // Allocates the file's blocks now. If the disk were full, a later store into a hole would kill
+    // the process.
     void *page = MAP_FAILED;
     int error = posix_fallocate(descriptor, 0, sizeof(struct page));
     if (error == 0) {
@@ -131,8 +131,8 @@ static struct suspect *add_suspect(struct page *page, int64_t id) {
     return suspect;
 }
 
-// Counts a death of the process while the trial ran alone. False if that was one too many: the
-// trial has failed.
+// Counts a death of the process while the trial ran alone. Returns false if the limit is reached,
+// so that the trial has failed.
 static bool is_forgiven(struct suspect *suspect, enum msc_worker_death death) {
     switch (death) {
     case MSC_WORKER_DEATH_KILLED:
@@ -149,7 +149,8 @@ static bool is_forgiven(struct suspect *suspect, enum msc_worker_death death) {
 }
 
 // Handles a death that the parent saw. A failed trial counts as progress at once, because its line
-// may be written much later: after those of earlier trials, or in a race after the whole round.
+// may be written much later: after the lines of earlier trials or, in a race, after the whole
+// round.
 static void blame_trials(struct msc_attempt *attempt, const int64_t ids[], size_t n, bool was_alone,
                          enum msc_worker_death death, int signal_number) {
     struct page *page = attempt->page;

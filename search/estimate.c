@@ -16,7 +16,7 @@
 #define LINE_BYTES 240
 #define CHOICE_BYTES 2.1
 #define METRIC_BYTES 36
-// For the header and the file system's overhead.
+// Space for the header and the file system's overhead.
 #define SPARE_BYTES 65536
 // Time to write and sync a round's lines on an SSD.
 #define COMMIT_S 2e-3
@@ -33,7 +33,8 @@ static double agent_seconds(const struct msc_estimate_agent *agent, double n) {
                            : agent->plan_s + agent->seconds + more;
 }
 
-// `live`: trials to come, as limited by agent, space and trial budget.
+// Fills in how long the trials in `live` take and how much they write. Agent, space and trial
+// budget already limit them; this applies the time budget.
 static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o,
                       const struct msc_estimate_live *live, const struct msc_estimate_agent *agent,
                       double elapsed_s) {
@@ -89,7 +90,8 @@ static double number_member(const cJSON *object, const char *key) {
     return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
 }
 
-// `whole_s`: time of a trial that shares no work with others.
+// Estimates the time of msc_env_reevaluate. `whole_s` is the time of a trial that shares no work
+// with others.
 static enum msc_status reevaluate_seconds(double *out, struct msc_env *env, double whole_s) {
     const struct msc_space *space = msc_env_space(env);
     uint32_t *point = msc_alloc_zero(space->n_tasks + 1, sizeof *point);
@@ -101,7 +103,7 @@ static enum msc_status reevaluate_seconds(double *out, struct msc_env *env, doub
     if (status == MSC_OK && effort) {
         double n = number_member(effort, "noise") + number_member(effort, "alone") +
                    number_member(effort, "validation") * (1.0 + (double)space->n_baselines);
-        *out = (n + 1.0) * whole_s; // 1 for the uncompressed model
+        *out = (n + 1.0) * whole_s; // 1: the uncompressed model
     }
     cJSON_Delete(object);
     msc_free(point);
@@ -165,8 +167,8 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
 
-// Measures the baselines, or one point if there are none. The first is excluded if there are
-// others, because it touches memory and packs weights for all.
+// Measures the baselines, or one point if there are none. If there are several, the first is
+// excluded, because its time includes touching memory and packing weights for all.
 static enum msc_status measure_baselines(struct msc_estimate *e, const struct msc_search_options *o,
                                          const struct msc_space *space) {
     size_t n = space->n_baselines > 0 ? space->n_baselines : 1;
@@ -215,7 +217,7 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
     MSC_TRY(msc_estimate__ask(&asked, options, 0));
     struct msc_estimate_agent agent;
     MSC_TRY(msc_estimate__probe(&agent, options, asked.left.n));
-    // Baselines are written and take time, too.
+    // The trials to come include the baselines, because nothing was written yet.
     fill_rest(out, options, &asked, &agent, 0.0);
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
@@ -231,7 +233,8 @@ static void write_bytes(struct msc_str *out, double n_bytes) {
 }
 
 enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const char *record_path) {
-    // Without a trial budget, the agent may end long before the limits of time or space.
+    // The size is only checked if there is a trial budget: otherwise the agent may end long before
+    // the limits of time or space.
     double need = estimate->is_counted ? estimate->record_bytes : 0.0;
     if ((double)estimate->free_bytes >= need + SPARE_BYTES) {
         return MSC_OK;

@@ -14,29 +14,29 @@ struct msc_estimate {
     double trial_s;    // time of one trial as part of a round; NaN: unknown
     size_t n_measured; // trials that `trial_s` was measured on
     double n_points;   // points in the space
-    double n_trials;   // trials still to come, by the limit that is reached first; +inf: no limit
+    double n_trials;   // trials to come until the first limit is reached; +inf: no limit
     bool is_exact;     // n_trials is exact; else it is an upper bound
-    bool is_timed;     // the time budget is reached first: n_trials is an estimate
-    bool is_counted;   // the budget is a number of trials
+    bool is_timed;     // the time budget is reached first, so n_trials is an estimate
+    bool is_counted;   // is there a budget of trials?
     double n_plan; // trials until the agent makes its final plan (msc_agent_left); 0: it makes none
-    bool is_agent_counted; // `left_s` includes the agent's own time
+    bool is_agent_counted; // does `left_s` include the agent's own time?
     double agent_s;        // the agent's own time for all these trials
     double left_s;         // time until the end; +inf: no limit, NaN: unknown
     double reevaluate_s;   // time of the measurements for the report; NaN: unknown
     double end_wall_s;     // seconds since 1970, UTC
     uint64_t line_bytes;   // length of one trial's line
-    double record_bytes;   // still to be written; +inf: no limit
+    double record_bytes;   // bytes still to be written; +inf: no limit
     uint64_t free_bytes;   // free space on the record's disk
     size_t n_recorded;     // trials already in the record
-    struct msc_race race;  // between the trials of a round; without rungs there is no race
+    struct msc_race race;  // the race between the trials of a round; without rungs there is none
     size_t n_batches;      // batches of the samples; a rung is a number of batches
 };
 
-// Figures that a running search knows better than its record.
+// Values that a running search knows more exactly than its record.
 struct msc_estimate_live {
     struct msc_agent_left left; // trials to come
-    double effort;              // their cost, in trials of `trial_s`
-    double trial_s;             // NaN: unknown
+    double effort;              // cost of these trials, in units of `trial_s`
+    double trial_s;             // time of one trial; NaN: unknown
     size_t n_measured;
 };
 
@@ -44,7 +44,7 @@ struct msc_estimate_live {
 // evaluated trials, their times are used instead.
 enum msc_status msc_estimate_make(struct msc_estimate *out,
                                   const struct msc_search_options *options);
-// Like msc_estimate_make, for a record that the caller has open. `live` NULL: no search runs.
+// Like msc_estimate_make, but for a record that the caller has open. `live` NULL: no search runs.
 enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct msc_record *record,
                                          const struct msc_search_options *options,
                                          const struct msc_estimate_live *live);

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-// Limits the agent's trials by the space and the budget, after `n_done` proposals.
+// Sets `left` to the agent's trials after `n_done` proposals, limited by the space and the budget.
 static void limit_left(struct msc_estimate_live *out, const struct msc_search_options *o,
                        const struct msc_agent *agent, double n_done) {
     double n_points = msc_space_n_points(msc_env_space(o->env));
@@ -23,7 +23,7 @@ static void limit_left(struct msc_estimate_live *out, const struct msc_search_op
     if (o->budget.trials >= 0) {
         out->left.n = fmin(out->left.n, (double)o->budget.trials - n_done);
     }
-    if (n_points < out->left.n) { // the agent may still skip points
+    if (n_points < out->left.n) { // an upper bound, since the agent may skip points
         out->left.n = n_points;
         out->left.is_exact = false;
     }
@@ -85,7 +85,7 @@ out:
 
 // ---- The agent's own time ----------------------------------------------------------------------
 
-// Longest time for the measurement.
+// The measurement ends after this time.
 #define PROBE_S 0.2
 
 struct probe {
@@ -106,7 +106,7 @@ static bool is_probed(const struct probe *p) {
 }
 
 // Makes up results: costs and losses increase with the index of a choice, with a different factor
-// for each task. Losses grow faster than the sum over tasks.
+// for each task. Losses grow faster than linearly in the sum over tasks.
 static void make_up(struct msc_trial *trial, const struct probe *p) {
     const struct msc_space *space = p->space;
     double sum = 0.0;
@@ -161,7 +161,7 @@ static enum msc_status make_probe(struct probe *p) {
     return MSC_OK;
 }
 
-// Runs one round; *n: number of proposals.
+// Runs one round. Sets *n to the number of proposals.
 static enum msc_status probe_round(struct probe *p, size_t *n) {
     double before_s = p->seconds;
     double begin_s = msc_clock_seconds();

@@ -7,7 +7,7 @@
 // Makes a probe of one of the space's baselines, or of its first point if it has none.
 enum msc_status msc_estimate__baseline(struct msc_trial *trial, struct msc_arena *arena,
                                        const struct msc_space *space, size_t index);
-// Fills `left` and `effort` by asking a fresh agent, for the state after `n_done` proposals.
+// Fills `left` and `effort` from what a new agent reports, for the state after `n_done` proposals.
 enum msc_status msc_estimate__ask(struct msc_estimate_live *out, const struct msc_search_options *o,
                                   size_t n_done);
 // The agent's own time, measured by giving it made-up losses.
@@ -17,8 +17,8 @@ struct msc_estimate_agent {
     double later_s;    // time for each further trial
     double plan_s;     // time to make its final plan
 };
-// Measures a fresh agent over the first `n` trials (+inf: no known end), for a fraction of a second
-// at most.
+// Measures a new agent over the first `n` trials (+inf: no known end), but for at most a fraction
+// of a second.
 enum msc_status msc_estimate__probe(struct msc_estimate_agent *out,
                                     const struct msc_search_options *o, double n);
 

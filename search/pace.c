@@ -2,16 +2,16 @@
 
 #include <math.h>
 
-// Past notes lose half of their weight after this many later units.
+// Earlier notes lose half of their weight after this many further units.
 #define HALF_LIFE 16.0
-// At the beginning the half-life is shorter, because memory is still being touched: this fraction
-// of all units seen.
+// At the beginning the half-life is shorter, because memory is still being touched. It is at most
+// this fraction of all units seen.
 #define HALF_LIFE_PART 0.25
 // An evaluation has at most GROWTH times as many trials as were seen before. A single fast
 // measurement must not decide on a whole round.
 #define GROWTH 4
-// Additional trials run in parallel if they take less than this fraction of their proportional
-// time.
+// If additional trials increase the time by less than this fraction of their share, they run in
+// parallel with the others.
 #define FREE_PART 0.5
 #define MOST ((size_t)1 << 20)
 

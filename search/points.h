@@ -1,5 +1,5 @@
-// Maps each point that was tried to the trial that tried it. A point is settled once the agent has
-// observed a trial of the point that no bound stopped: further trials would add nothing.
+// Maps each point that was tried to its trial. A point is settled once the agent has observed a
+// trial of it that no bound stopped; further trials of the point would add nothing.
 #ifndef MSC_SEARCH_POINTS_H
 #define MSC_SEARCH_POINTS_H
 
@@ -16,10 +16,11 @@ struct msc_points { // initialise with zeros
 
 // Points are identified by 128-bit hashes; choices are not compared.
 struct msc_hash msc_point_hash(const uint32_t choices[], size_t n_tasks);
-int64_t msc_points_find(const struct msc_points *points, struct msc_hash hash); // -1: none
+// The trial of a point; -1: none.
+int64_t msc_points_find(const struct msc_points *points, struct msc_hash hash);
 // Adds a point or replaces its trial. After MSC_E_NOMEM the table is unchanged.
 enum msc_status msc_points_set(struct msc_points *points, struct msc_hash hash, int64_t id);
-// The point must be in the table.
+// Marks a point as settled. It must be in the table.
 void msc_points_settle(struct msc_points *points, struct msc_hash hash);
 void msc_points_finish(struct msc_points *points);
 

@@ -74,8 +74,8 @@ static enum msc_status take_next_recorded(struct msc_search *s) {
     return take_recorded(s, &line);
 }
 
-// True if the trial failed because of the environment. A line that is itself a retry does not
-// count: only the original trial is retried.
+// True if the trial failed because of the environment. False for a line that is itself a retry:
+// only the original trial is retried.
 static bool wants_retry(const struct msc_record_line *line) {
     return msc_search__may_succeed_later(&line->trial.outcome) && line->repeat_of < 0 &&
            line->retry_of < 0 && !line->is_assembled;
@@ -107,7 +107,7 @@ out:
     return status;
 }
 
-// Adds the failed trials to the round as new lines and evaluates them.
+// Adds retries of failed trials to the round, if requested, and evaluates the round.
 static enum msc_status retry_failed(struct msc_search *s) {
     s->is_retried = true;
     MSC_TRY(s->options->retry_failed ? add_retries(s) : MSC_OK);
@@ -135,7 +135,7 @@ static enum msc_status check_replay(const struct msc_search *s, const struct msc
     return MSC_OK;
 }
 
-// Begins this launch's own work, after the end of the replay.
+// Ends the replay and begins this launch's own work.
 static enum msc_status go_live(struct msc_search *s) {
     if (s->is_live) {
         return MSC_OK;
@@ -207,7 +207,7 @@ static enum msc_status run_beginning(struct msc_search *s) {
     return is_replaying(s) ? MSC_OK : msc_search__evaluate(s, NULL);
 }
 
-// Fills a round with points to try before the agent is asked.
+// Fills a round with points of `warm` that are tried before the agent is asked.
 static size_t fill_round_with_tried(struct msc_search *s) {
     size_t n = s->warm.n_tried - s->n_tried;
     n = n < s->options->parallel ? n : s->options->parallel;
@@ -230,7 +230,7 @@ static enum msc_status ask_agent_for_round(struct msc_search *s, size_t *n) {
         if (s->proposals[i].parent >= s->next_id) {
             return MSC_FAIL(
                 MSC_E_INVALID,
-                "the agent names trial %lld as a parent, but there are only %lld trials",
+                "the agent names trial %lld as a parent, but only trials below %lld exist",
                 (long long)s->proposals[i].parent, (long long)s->next_id);
         }
     }
@@ -240,7 +240,8 @@ static enum msc_status ask_agent_for_round(struct msc_search *s, size_t *n) {
     return MSC_OK;
 }
 
-// Replays the record's lines of this round. They answer *n_taken proposals.
+// Replays the record's lines of this round. Sets *n_taken to the number of proposals that they
+// answer.
 static enum msc_status replay_round(struct msc_search *s, size_t n, size_t *n_taken) {
     *n_taken = 0;
     while (*n_taken < n && is_replaying(s)) {
@@ -255,7 +256,8 @@ static enum msc_status replay_round(struct msc_search *s, size_t n, size_t *n_ta
     return MSC_OK;
 }
 
-// *is_cut: the round ended before its last proposal; *end says why.
+// Replays and evaluates a round's n proposals. Sets *is_cut if the round ended before its last
+// proposal; *end says why.
 static enum msc_status run_proposals(struct msc_search *s, size_t n, enum msc_record_warm warm,
                                      bool *is_cut, enum msc_search_end *end) {
     size_t n_taken = 0;
@@ -292,7 +294,7 @@ static enum msc_status run_proposals(struct msc_search *s, size_t n, enum msc_re
     return MSC_OK;
 }
 
-// Runs one round. The agent observes it if it is complete. *is_over: the search ends here.
+// Runs one round. The agent observes it if it is complete. Sets *is_over if the search ends here.
 static enum msc_status run_round(struct msc_search *s, bool *is_over, enum msc_search_end *end) {
     begin_round(s);
     if (is_at_beginning(s)) {
@@ -420,7 +422,7 @@ static enum msc_status begin_segments(struct msc_search *s) {
     return warm_start(s, first);
 }
 
-// Last checks of the record, however the search ended.
+// Makes the last checks of the record, whether the search failed or not.
 static enum msc_status finish_record(struct msc_search *s, enum msc_status status) {
     char message[512];
     snprintf(message, sizeof message, "%s", msc_status_message());

@@ -11,8 +11,8 @@
 // A search is one sequence of trials, determined by configuration, seed and numerics id. It runs in
 // rounds: the agent proposes `parallel` points; they are evaluated, then committed and observed in
 // id order. At any time the record is a prefix of that sequence, independent of timing, threads,
-// kills and budgets; the budget only stops evaluation. To resume, a new agent is asked again, and
-// the record's trials answer its proposals.
+// kills and budgets; the budget only stops evaluation. To resume, a new agent is asked for the same
+// proposals again, and the record's trials answer them.
 //
 // A long round is evaluated in parts of about a minute. Each part is recorded before the next
 // begins, so a stop or a kill loses at most one part.
@@ -28,21 +28,21 @@ MSC_PUBLIC_BEGIN
 
 // Most proposals in one round.
 #define MSC_SEARCH_MAX_PARALLEL 1024
-// After this many repeats in a row, the search ends as exhausted.
+// After this many consecutive repeats, the search ends as exhausted.
 #define MSC_SEARCH_MAX_REPEATS 1000
 
 struct msc_pool;
 struct msc_record_front;
 struct msc_worker;
 
-// What ends a search before its agent does. Checked between rounds; trials and time also within a
-// round.
+// Limits that end a search before its agent does. They are checked between rounds; trials and time
+// are also checked within a round.
 struct msc_budget {
-    int64_t trials; // all trials without baselines and retries; < 0: no limit
+    int64_t trials; // number of trials without baselines and retries; < 0: no limit
     double seconds; // search time over all launches; <= 0: no limit
     bool has_target;
-    // A value of the first objective, not negated even if that is maximised. The search ends when a
-    // feasible trial reaches it.
+    // A value of the first objective, not negated even if the objective is maximised. The search
+    // ends when a feasible trial reaches it.
     double target;
 };
 #define MSC_BUDGET_NONE                                                                            \
@@ -61,11 +61,11 @@ struct msc_search_progress {
     double reuse_ratio;                 // mean over the trials evaluated in this launch
     double trials_per_s;                // recent speed in this launch; NaN: unknown
     double elapsed_s;                   // search time over all launches
-    double n_left;      // trials to come, limited by agent, space and budget.trials; or +inf
+    double n_left;      // trials to come, limited by agent, space and budget.trials; +inf: no limit
     bool is_left_exact; // false: n_left is an upper bound
-    double left_s;      // time of these trials, or until budget.seconds ends; NaN: unknown
-    // With a pool: workers that measure, were lost, or were refused, and parts that were sent
-    // again.
+    double left_s;      // time until these trials are done or budget.seconds ends; NaN: unknown
+    // If there is a pool: workers that measure, that were lost and that were refused, and parts
+    // that were sent again.
     bool has_pool;
     size_t n_workers, n_lost, n_refused, n_retried;
 };
@@ -75,12 +75,12 @@ size_t msc_search_front_size(const struct msc_search_progress *progress);
 
 struct msc_search_callbacks {
     void *payload;
-    // After every commit. In a long round it is called by the evaluating thread, so it must only
+    // Called after every commit. In a long round the evaluating thread calls it, so it must only
     // read.
     void (*progress)(void *payload, const struct msc_search_progress *progress);
-    // The best trial (by the first objective) changed. Called after the evaluation by the thread
-    // that runs the search, so it may ask the environment for the trial's edits. Also called once
-    // if an existing record has a best trial. A status other than MSC_OK ends the search.
+    // Called when the best trial (by the first objective) has changed, and once if an existing
+    // record has a best trial. The thread that runs the search calls it after the evaluation, so it
+    // may ask the environment for the trial's edits. A status other than MSC_OK ends the search.
     enum msc_status (*best)(void *payload, const struct msc_trial *trial);
 };
 
@@ -93,13 +93,13 @@ struct msc_search_options {
     // The record at record_path, opened for appending. The search takes ownership, even on failure.
     // NULL: the search opens it or creates a new one.
     struct msc_record *record;
-    // For the record's header. `config` is the resolved configuration; `hashes` and `more` add
-    // members to the environment's own hashes. All may be NULL.
+    // For the record's header; all may be NULL. `config` is the resolved configuration, `hashes`
+    // adds to the environment's own hashes, and `more` adds members.
     const char *program;
     const char *numerics; // numerics id that trials are measured under
     // Numerics id under which this machine prepared the environment, if trials are measured
-    // elsewhere under another. A new record begins with it, followed by a segment line. NULL: the
-    // same as `numerics`.
+    // elsewhere under another id. A new record begins with this id, followed by a segment line.
+    // NULL: the same as `numerics`.
     const char *own_numerics;
     const struct cJSON *config;
     const struct cJSON *hashes;
@@ -110,12 +110,12 @@ struct msc_search_options {
     const char *const *free_keys; // members of config that may differ on resume
     uint64_t seed;
     uint32_t parallel; // proposals in a round, 1 to MSC_SEARCH_MAX_PARALLEL
-    // The race between trials of a round; NULL or no rungs: none. The environment must evaluate
+    // The race between trials of a round; NULL or no rungs: no race. The environment must evaluate
     // batches separately (msc_env_n_batches), and distill_loss must be the only objective.
     const struct msc_race *race;
     struct msc_budget budget;
     double trial_seconds;     // time limit of one trial, enforced by the supervisor; <= 0: none
-    double quiet_seconds;     // msc_worker_set_quiet; 0: never
+    double quiet_seconds;     // limit for msc_worker_set_quiet; 0: none
     double commit_seconds;    // time between commits in a long round; <= 0: 10
     double part_seconds;      // target time of a part of a long round; <= 0: 60
     bool restart;             // set an existing record aside and begin a new one
@@ -126,7 +126,8 @@ struct msc_search_options {
     const struct msc_log *log;
     const struct msc_cancel *cancel;
     struct msc_worker *worker; // the worker's side of the supervisor's shared page, or NULL
-    // Optional: its workers measure the trials. The record does not depend on it.
+    // Optional: the workers of this pool measure the trials. The record is the same as without a
+    // pool.
     struct msc_pool *pool;
     struct msc_search_callbacks callbacks;
 };
@@ -137,7 +138,7 @@ enum msc_search_end {
     MSC_SEARCH_END_TRIALS,    // budget.trials is used up
     MSC_SEARCH_END_TIME,      // budget.seconds is used up
     MSC_SEARCH_END_TARGET,    // budget.target is reached
-    MSC_SEARCH_END_CANCELLED, // stopped on request; it can be resumed
+    MSC_SEARCH_END_CANCELLED, // stopped on request; the search can be resumed
     MSC_SEARCH_END_COUNT
 };
 const char *msc_search_end_name(enum msc_search_end end); // "agent", "exhausted", "trials", ...
@@ -145,7 +146,7 @@ const char *msc_search_end_text(enum msc_search_end end); // a description for p
 
 struct msc_search_result {
     enum msc_search_end end;
-    bool was_resumed;          // the record already had lines
+    bool was_resumed;          // did the record already have lines?
     size_t n_new;              // lines written in this launch
     size_t n_evaluated;        // lines of this launch that are not repeats of earlier trials
     double elapsed_s;          // search time over all launches
@@ -153,14 +154,14 @@ struct msc_search_result {
     struct msc_record *record; // unlocked and readable: best, front, baselines, counts
 };
 
-// Runs until the budget, the agent or a cancel request ends it. Failed trials do not end it. On an
-// error the record holds everything committed so far and *result is zero. MSC_E_STATE: the record
-// belongs to another search (the message names the field), is locked, or does not replay (the
-// message names the trial). MSC_E_LOST: the device is lost; a new process can open it again and
-// continue the search.
+// Runs until the budget, the agent or a cancel request ends the search. Failed trials do not end
+// it. On an error the record holds everything committed so far and *result is zero. MSC_E_STATE:
+// the record belongs to another search (the message names the field), is locked, or does not replay
+// (the message names the trial). MSC_E_LOST: the device is lost; a new process can open it again
+// and continue the search.
 enum msc_status msc_search_run(struct msc_search_result *result,
                                const struct msc_search_options *options);
-void msc_search_result_finish(struct msc_search_result *result); // accepts a zeroed one
+void msc_search_result_finish(struct msc_search_result *result); // accepts zeros
 
 MSC_PUBLIC_END
 

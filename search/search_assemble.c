@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-// Trials that the budget allows in total.
+// The number of trials that the budget still allows.
 static int64_t trials_left(const struct msc_search *s) {
     int64_t limit = s->options->budget.trials;
     return limit < 0 ? INT64_MAX : limit - (int64_t)s->n_budgeted;
@@ -21,7 +21,7 @@ int64_t msc_search__trials_allowed(const struct msc_search *s, size_t n_open) {
     return is_late ? n - 1 : n;
 }
 
-// True if the record ends with an early plan that is final.
+// True if the record ends with an early plan, unless the plan is to be retried.
 static bool is_assembled(const struct msc_search *s) {
     if (!s->ends_assembled) {
         return false;
@@ -31,12 +31,13 @@ static bool is_assembled(const struct msc_search *s) {
     return !s->options->retry_failed || !msc_search__may_succeed_later(&line.trial.outcome);
 }
 
-// The agent first observes the evaluated part of an incomplete round; it will propose nothing more.
+// Lets the agent make its plan, and evaluates the plan. Before that, the agent observes the
+// evaluated part of an incomplete round, which is safe because it will not be asked again.
 static enum msc_status evaluate_plan(struct msc_search *s) {
     struct msc_proposal plan = {.choices = s->choices};
     MSC_TRY(msc_search__tell(s, s->n_written));
     if (!msc_agent_can_assemble(s->agent)) {
-        return MSC_OK; // the agent could complete its plan with these observations
+        return MSC_OK; // with these observations, the agent could complete its plan
     }
     s->n_items = s->n_extra = s->n_written = s->n_told = 0;
     s->next_id = s->round_first = (int64_t)msc_record_n_trials(s->record);

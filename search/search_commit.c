@@ -36,7 +36,7 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_l
     if (is_budgeted) {
         s->n_repeats_in_row = line->repeat_of >= 0 ? s->n_repeats_in_row + 1 : 0;
     }
-    // An early plan must not affect the sequence.
+    // An early plan must not affect the sequence of proposals, so it settles no point.
     if (line->repeat_of < 0 && !line->is_assembled &&
         (state != MSC_TRIAL_PRUNED || msc_goal_is_estimate(s->goal, &line->trial))) {
         msc_points_settle(&s->points,
@@ -90,7 +90,7 @@ struct msc_agent_left msc_search__left(const struct msc_search *s, double *effor
         left.n = fmin(left.n, (double)s->options->budget.trials - (double)s->n_budgeted -
                                   (double)s->ends_assembled);
     }
-    if (n_points < left.n) { // the agent may still skip points
+    if (n_points < left.n) { // an upper bound, since the agent may skip points
         left.n = n_points;
         left.is_exact = false;
     }
@@ -171,7 +171,7 @@ static enum msc_status commit_finished(struct msc_search *s) {
     while (s->n_written < s->n_items - s->n_extra) {
         struct msc_search_item *item = &s->items[s->n_written];
         if (!item->is_done && item->line.repeat_of >= 0) {
-            copy_outcome(s, item); // the earlier line has its outcome already
+            copy_outcome(s, item); // the line that it repeats already has its outcome
         }
         if (!item->is_done || item->is_racing) {
             break;
@@ -206,7 +206,7 @@ enum msc_status msc_search__check_record(const struct msc_search *s) {
     enum msc_status status =
         MSC_FAIL(MSC_E_IO,
                  "%s: another program removed or changed the record during the search; all %zu "
-                 "trials are in %s: mscgym resume %s continues it",
+                 "trials are in %s; mscgym resume %s continues the search",
                  s->options->record_path, msc_record_n_trials(s->record),
                  msc_record_path(s->record), msc_str_text(&path));
     msc_str_finish(&path);

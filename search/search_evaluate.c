@@ -1,4 +1,4 @@
-// Evaluates the open items of a round: together unless a trial is suspected of crashing, and in
+// Evaluates the open items of a round: together, unless a trial is suspected of crashing, and in
 // parts if the round takes long.
 #include "search/search_internal.h"
 
@@ -40,10 +40,10 @@ static size_t part_size(const struct msc_search *s, bool is_timed) {
 
 // The trials of a round that are collected for one evaluation.
 struct part {
-    size_t n_lines;    // items passed
+    size_t n_lines;    // items that were looked at, collected or not
     size_t n;          // trials collected
     size_t n_measured; // collected trials that are measured
-    size_t n_most;     // most trials to measure
+    size_t n_most;     // maximum of n_measured
 };
 
 static bool is_whole(const struct part *part) {
@@ -64,7 +64,8 @@ static enum msc_status check_search_cancel(const struct msc_search *s) {
                                                : MSC_OK;
 }
 
-// A race goes over its items several times, so they are noted with its last part.
+// Notes the time of n lines. A race evaluates its items several times, so they are noted only with
+// its last part.
 static void note_lines(struct msc_search *s, size_t n) {
     if (msc_search__is_raced(s) && s->part.end < msc_env_n_batches(s->options->env)) {
         return;
@@ -74,8 +75,8 @@ static void note_lines(struct msc_search *s, size_t n) {
     s->paced_ns = now_ns;
 }
 
-// Evaluates the collected trials unless the time is over, and commits if the last commit was a
-// while ago.
+// Evaluates the collected trials, unless the time budget is used up. Commits if the last commit was
+// long enough ago.
 static enum msc_status run_part(struct msc_search *s, struct part *part, bool *is_over) {
     if (part->n == 0) {
         note_lines(s, part->n_lines);
@@ -94,7 +95,7 @@ static enum msc_status run_part(struct msc_search *s, struct part *part, bool *i
     return msc_search__is_commit_due(s) ? msc_search__commit(s, false) : MSC_OK;
 }
 
-// The usual case: no trial is suspected.
+// Evaluates items if no trial is suspected, which is the usual case.
 static enum msc_status evaluate_together(struct msc_search *s, size_t first, bool *is_over) {
     size_t i = first;
     while (i < s->n_items && !is_late(is_over)) {
@@ -110,7 +111,7 @@ static enum msc_status evaluate_together(struct msc_search *s, size_t first, boo
     return MSC_OK;
 }
 
-// Handles a suspected trial: runs it alone, or marks it as failed without running it.
+// Handles a suspected trial: runs it alone or, if it has already failed, marks it as failed.
 static enum msc_status settle_suspect(struct msc_search *s, size_t index,
                                       enum msc_attempt_verdict verdict) {
     struct msc_search_item *item = &s->items[index];
@@ -161,8 +162,8 @@ enum msc_status msc_search__evaluate(struct msc_search *s, bool *is_over) {
     if (status == MSC_OK) {
         return msc_search__commit(s, false);
     }
-    // Keeps what was finished before the failure, unless the record accepts no more lines. Reports
-    // the original failure.
+    // Commits the items that were finished before the failure, unless the record accepts no more
+    // lines. Then returns the original failure.
     snprintf(message, sizeof message, "%s", msc_status_message());
     if (!s->is_commit_failed) {
         MSC_TRY(msc_search__commit(s, false));

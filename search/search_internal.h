@@ -15,9 +15,9 @@
 // One line of the current round: a proposal, a baseline, or a retry of a failed trial.
 struct msc_search_item {
     struct msc_record_line line; // pointers belong to the round or the record
-    bool is_done;                // the outcome is known, in a race up to the next rung
-    bool is_racing;              // may continue in the race, so not written yet
-    double *terms;               // [msc_env_n_terms], in a race
+    bool is_done;                // the outcome is known (in a race: up to the next rung)
+    bool is_racing;              // the trial may continue in the race, so it is not written yet
+    double *terms;               // [msc_env_n_terms]; NULL without a race
     bool is_recorded;            // the line is in the record
 };
 
@@ -41,8 +41,8 @@ struct msc_search {
 
     int64_t next_id;   // id of the next line, read from the record or new
     size_t n_recorded; // lines in the record at the start
-    bool is_live;      // all recorded lines were replayed
-    bool is_retried;   // failed trials were retried, if requested
+    bool is_live;      // were all recorded lines replayed?
+    bool is_retried;   // was the step that retries failed trials done?
 
     // The round. Proposals point into `choices`.
     struct msc_proposal *proposals; // [parallel]
@@ -54,38 +54,38 @@ struct msc_search {
     size_t n_written; // items whose line is in the record or its buffer
     size_t n_told;    // items that the agent has observed
     int64_t round_first;
-    size_t n_extra; // last items, which exceed the budget and only race
+    size_t n_extra; // items at the end that exceed the budget; they only take part in the race
 
     // The race. `part` is the range of batches on which open items are evaluated.
     struct msc_race race;
     struct msc_env_part part;
     size_t n_terms;
-    size_t *places; // [parallel], items to compare
-    double *sums;   // [parallel], their losses
-    // The best known losses at rungs, now and before the round. They do not depend on how much of
-    // the round is recorded.
+    size_t *places; // [parallel], indices of the items to compare
+    double *sums;   // [parallel], losses of these items
+    // Statistics of the race, now and before the round. They do not depend on how much of the round
+    // is recorded.
     struct msc_race_known known, known_before;
 
     // One evaluation.
     struct msc_trial **batch_trials; // [MSC_ATTEMPT_MAX_TRIALS], trials of the items
     size_t *batch_items;             // [MSC_ATTEMPT_MAX_TRIALS], index of the item
-    double **batch_terms;            // [MSC_ATTEMPT_MAX_TRIALS], terms of the item, in a race
+    double **batch_terms;            // [MSC_ATTEMPT_MAX_TRIALS], terms of the item; used in a race
     enum msc_status batch_status;    // status of commits made during the evaluation
     char batch_message[512];
     uint64_t last_commit_ns;
     struct msc_pace pace;
-    struct msc_rate lines;      // time per line of the record, with all work between parts
+    struct msc_rate lines;      // time per line of the record, including the work between parts
     uint64_t paced_ns;          // time of the last note in `lines`
-    int n_environment_failures; // consecutive ones
+    int n_environment_failures; // consecutive trials that failed because of the environment
     bool is_commit_failed;      // the record accepts no more lines
 
     // Results so far.
     int64_t best_id;               // -1: none
     int64_t announced_id;          // the last best trial that the callback received
-    struct msc_record_front front; // kept for several objectives; settled when read
+    struct msc_record_front front; // used with several objectives; settled when read
     int64_t n_repeats_in_row;
     size_t n_budgeted;
-    bool ends_assembled; // the last line is an early plan, not in n_budgeted
+    bool ends_assembled; // is the last line an early plan? n_budgeted does not count it
     size_t n_repeats;
 
     // This launch.
@@ -101,9 +101,9 @@ enum msc_status msc_search__open(struct msc_search *s); // also close it on fail
 void msc_search__close(struct msc_search *s);
 
 // search_item.c
-// Adds an item for the trial s->next_id. A recorded line is used as it is. A new item points to the
-// proposal's choices, which remain valid for the round. It is a repeat if an earlier trial answers
-// the proposal.
+// Adds an item for the trial s->next_id. A recorded line is used unchanged. A new item refers to
+// the proposal's choices, which must remain valid for the round. The item is a repeat if an earlier
+// trial answers the proposal.
 enum msc_status msc_search__add_recorded(struct msc_search *s, const struct msc_record_line *line);
 enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal,
                                     enum msc_record_warm warm);
@@ -115,29 +115,30 @@ enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_rec
 // Adds an item for a plan that the agent assembled from its observations.
 enum msc_status msc_search__add_assembled(struct msc_search *s,
                                           const struct msc_proposal *proposal);
-// Lets the agent observe the round's items before the n-th, except those outside its sequence.
+// Lets the agent observe the round's items before the n-th, except items that are not part of its
+// sequence.
 enum msc_status msc_search__tell(struct msc_search *s, size_t n);
 
 // search_commit.c
 double msc_search__elapsed_s(const struct msc_search *s);
 bool msc_search__is_time_over(const struct msc_search *s);
-// Updates best, front and counts with a recorded line, or with a new one whose item was added.
+// Updates best, front and counts with a recorded line, or with a new line whose item was added.
 enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_line *line);
-// Writes the finished items at the head of the round. `is_inside`: an evaluation is running.
+// Writes the finished items at the beginning of the round. `is_inside`: is an evaluation running?
 enum msc_status msc_search__commit(struct msc_search *s, bool is_inside);
 // MSC_E_IO if the record had to be rewritten to another file, which has all trials.
 enum msc_status msc_search__check_record(const struct msc_search *s);
-// The number of trials to come (`is_exact` false: at most), and their cost in units of recent
-// trials.
+// The number of trials to come (an upper bound unless `is_exact`). Sets *effort to their cost, in
+// units of recent trials.
 struct msc_agent_left msc_search__left(const struct msc_search *s, double *effort);
 enum msc_status msc_search__announce_best(struct msc_search *s);
 
 // search_assemble.c
-// The trials that the budget still allows, minus one that is kept for the agent's early plan, if
-// needed. `n_open`: proposals without a result.
+// The number of trials that the budget still allows, minus one for the agent's early plan if it
+// will be needed. `n_open`: proposals without a result.
 int64_t msc_search__trials_allowed(const struct msc_search *s, size_t n_open);
-// After the search: if the budget ended before the agent could make its plan, lets the agent make
-// it, and evaluates it.
+// Call after the search. If the budget ended before the agent could make its plan, lets the agent
+// make an early plan, and evaluates it.
 enum msc_status msc_search__assemble(struct msc_search *s, enum msc_search_end end);
 
 // search_run.c
@@ -157,8 +158,8 @@ enum msc_status msc_search__run_race(struct msc_search *s, bool *is_over);
 
 // search_evaluate.c
 // Evaluates the round's open items in parts and commits them. MSC_E_CANCELLED if stopped before all
-// were done; finished ones are committed. *is_over: the time budget ended first; NULL: ignore that
-// budget.
+// were done; finished items are committed. Sets *is_over if the time budget ended first; NULL: the
+// time budget is ignored.
 enum msc_status msc_search__evaluate(struct msc_search *s, bool *is_over);
 
 #endif

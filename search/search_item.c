@@ -1,4 +1,4 @@
-// Adds the lines of a round and decides which need an evaluation and which are repeats.
+// Adds lines to a round, and decides which of them need an evaluation and which are repeats.
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-// A trial that was stopped at its bound only answers the same or a tighter bound. Within a round
-// only the requested bounds count, not the results, so that an interrupted round continues
-// identically.
+// Does an earlier trial answer the proposal of `trial`? A trial that was stopped at its bound only
+// answers the same or a tighter bound. Within a round the requested bounds decide this and not the
+// results, so that an interrupted round continues identically.
 static bool does_answer(const struct msc_search *s, int64_t id, const struct msc_trial *trial) {
     bool is_pending = id >= s->round_first;
     const struct msc_record_line line =
@@ -49,7 +49,7 @@ static enum msc_status make_terms(struct msc_search *s, struct msc_search_item *
     return MSC_ALLOCATED(item->terms);
 }
 
-// `line` has no id and no outcome yet.
+// Adds an item for a line that has no id and no outcome yet.
 static enum msc_status add_round_item(struct msc_search *s, const struct msc_record_line *line) {
     struct msc_search_item item = {.line = *line};
     struct msc_trial *trial = &item.line.trial;
@@ -60,7 +60,7 @@ static enum msc_status add_round_item(struct msc_search *s, const struct msc_rec
     item.line.repeat_of = -1;
     if (line->retry_of < 0) {
         int64_t earlier = msc_points_find(&s->points, hash);
-        // Items that only took part in a race have ids that are used again.
+        // Ids from next_id on are of items that only took part in a race; they are used again.
         bool is_answered = earlier >= 0 && earlier < s->next_id && does_answer(s, earlier, trial);
         item.line.repeat_of = is_answered ? earlier : -1;
     }
@@ -102,8 +102,8 @@ enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
 enum msc_status msc_search__add_told(struct msc_search *s, size_t index) {
     const struct msc_warm_point *point = &s->warm.points[index];
     struct msc_record_line line = {.baseline = -1, .warm = MSC_RECORD_WARM_TOLD};
-    // The point may break a bound of this search although its record measured it. Marked as a
-    // probe, it answers proposals that are probes.
+    // The other record has measured the point, but the point may break a bound of this search. Then
+    // it is marked as a probe, so that it answers proposals that are probes.
     line.trial.proposal.probe = msc_goal_exact_violation(s->goal, s->space, point->choices) > 0.0;
     MSC_TRY(add_round_point(s, &line, point->choices));
     struct msc_search_item *item = &s->items[s->n_items - 1];

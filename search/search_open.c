@@ -35,7 +35,7 @@ static enum msc_status add_budget(cJSON *budget, const struct msc_budget *from) 
     return from->has_target ? msc_json_add_number(budget, "target", from->target) : MSC_OK;
 }
 
-// The points to begin with: those in the header of an existing record, or else the options'.
+// The points to begin with, from the header of an existing record or else from the options.
 static const cJSON *find_warm(const struct msc_search *s) {
     return s->record ? msc_json_get(msc_record_header(s->record), "warm") : s->options->warm;
 }
@@ -105,7 +105,7 @@ static enum msc_status make_buffers(struct msc_search *s) {
     return MSC_OK;
 }
 
-// The hash that identifies the record of an attempt file: a header includes its creation time.
+// The hash of the header identifies the record, because a header includes its creation time.
 static enum msc_status open_attempt(struct msc_search *s) {
     const struct msc_search_options *o = s->options;
     struct msc_hash header;

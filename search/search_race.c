@@ -1,10 +1,11 @@
-// Runs a round as a race: its trials are evaluated together up to the next rung. Those that cannot
-// become the best of all, or are not among the best of the round, are eliminated (records/race.h).
-// Elimination depends only on losses at rungs, which the lines of this and earlier rounds store. An
-// interrupted round therefore continues identically, however much of it is recorded.
+// Runs a round as a race: its trials are evaluated together up to the next rung. There, trials that
+// cannot become the best of all, or are not among the best of the round, are eliminated
+// (records/race.h). Elimination depends only on losses at rungs, which the lines of this and
+// earlier rounds store. An interrupted round therefore continues identically, however much of it is
+// recorded.
 //
-// A trial whose exact costs break a bound (a probe) cannot win and must not displace one that can:
-// probes are compared only with each other.
+// A trial whose exact costs break a bound (a probe) cannot win and must not displace a trial that
+// can. Probes are therefore compared only with each other.
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
@@ -48,7 +49,7 @@ static bool is_ahead(const struct msc_search *s, size_t a, size_t b, size_t rung
     return x < y || (x == y && a < b);
 }
 
-// Inserts a place into the sorted list.
+// Inserts the index of an item into the sorted list `places` [n].
 static void insert_place(struct msc_search *s, size_t n, size_t place, size_t rung) {
     while (n > 0 && is_ahead(s, place, s->places[n - 1], rung)) {
         s->places[n] = s->places[n - 1];
@@ -75,7 +76,7 @@ static void compare_at(struct msc_search *s, size_t rung, bool winners) {
     }
 }
 
-// Ends the items that were eliminated at the rung or that ended for another reason.
+// Ends the race for items that did not reach the rung or are eliminated there.
 static void leave_rung(struct msc_search *s, size_t rung) {
     for (size_t i = 0; i < s->n_items; i++) {
         struct msc_search_item *item = &s->items[i];

@@ -1,8 +1,8 @@
 // Calls the environment and handles failures: trials are evaluated together, and then one by one if
-// memory or the device was insufficient. This handles environments that fail as a whole and devices
-// that refuse work. The evaluator (kernels/engine/evaluator.c) reports a lack of memory only after
-// it freed the results that it kept for reuse. A lost device, MSC_E_LOST, ends the search at once:
-// no trial is to blame, and the parent starts another process (supervise/supervise.h).
+// memory or the device was insufficient. That helps if an environment fails as a whole or a device
+// refuses work. The evaluator (kernels/engine/evaluator.c) reports a lack of memory only after it
+// freed the results that it kept for reuse. A lost device, MSC_E_LOST, ends the search at once: no
+// trial is to blame, and the parent starts another process (supervise/supervise.h).
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
@@ -14,8 +14,8 @@
 #include <string.h>
 
 #define DEFAULT_COMMIT_S 10.0
-// After this many trials in a row that failed for lack of memory or a device, the search stops
-// instead of wasting its budget.
+// After more than this many consecutive trials that failed for lack of memory or a device, the
+// search stops instead of wasting its budget.
 #define MAX_ENVIRONMENT_FAILURES 32
 
 bool msc_search__is_commit_due(const struct msc_search *s) {
@@ -89,7 +89,7 @@ static bool is_environments_fault(const struct msc_search *s, enum msc_status st
     return s->batch_status == MSC_OK && (status == MSC_E_NOMEM || status == MSC_E_DEVICE);
 }
 
-// Finds a trial that was evaluated before; false: there is none.
+// Finds a trial that was evaluated before; false if there is none.
 static bool find_witness(struct msc_trial *out, const struct msc_search *s) {
     if (s->best_id >= 0) {
         *out = msc_record_trial(s->record, (size_t)s->best_id).trial;
@@ -104,8 +104,8 @@ static bool find_witness(struct msc_trial *out, const struct msc_search *s) {
     return false;
 }
 
-// A trial did not run for lack of memory or a device. Runs an earlier trial again: if that fails
-// too, the machine is at fault, not the trial.
+// Called if a trial did not run for lack of memory or a device. Runs an earlier trial again; if
+// that fails too, the machine is at fault and not the trial.
 static enum msc_status check_machine(struct msc_search *s) {
     char reason[MSC_REASON_BYTES];
     struct msc_trial witness;
@@ -138,7 +138,8 @@ static enum msc_status try_item_alone(struct msc_search *s, size_t index) {
                                                   : MSC_OK;
 }
 
-// If a trial fails twice while alone and others still run, it has failed, and the search continues.
+// Runs a trial alone, at most twice. If it does not run but an earlier trial still does, it has
+// failed, and the search continues.
 static enum msc_status run_item_alone(struct msc_search *s, size_t index) {
     struct msc_search_item *item = &s->items[index];
     struct msc_trial *trial = &item->line.trial;
@@ -163,8 +164,8 @@ static enum msc_status run_item_alone(struct msc_search *s, size_t index) {
 
 // ---- Trials that died elsewhere ---------------------------------------------------------------
 
-// Blames trials for deaths of the pool's workers, as for deaths of this process. *n: number of
-// deaths.
+// Blames trials for deaths of the pool's workers, as for deaths of this process. Sets *n to the
+// number of deaths.
 static enum msc_status blame_deaths(struct msc_search *s, size_t *n) {
     struct msc_pool_death *deaths = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *deaths);
     MSC_TRY(MSC_ALLOCATED(deaths));
@@ -177,8 +178,8 @@ static enum msc_status blame_deaths(struct msc_search *s, size_t *n) {
     return MSC_OK;
 }
 
-// Runs a suspect alone, repeatedly, until it has a result or has failed. If it fails for another
-// reason, it remains open.
+// Runs a suspect alone, repeatedly, until it has a result or has failed. If it only lacked memory
+// or a device, it remains open.
 static enum msc_status run_suspect(struct msc_search *s, size_t index) {
     struct msc_search_item *item = &s->items[index];
     struct msc_trial *trial = &item->line.trial;

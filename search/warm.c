@@ -64,7 +64,7 @@ static enum msc_status take_file(struct msc_warm_taking *w, struct msc_warm_sour
     return source->n_known > 0 ? tell_source(w, source)
                                : MSC_FAIL(MSC_E_INVALID,
                                           "%s: it has none of the %zu tasks of this search, such "
-                                          "as %s: name a file of the same model",
+                                          "as %s; name a file of the same model",
                                           source->path, n_tasks, w->space->tasks[0].name);
 }
 
@@ -138,8 +138,8 @@ enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_optio
 
 // ---- Resuming -----------------------------------------------------------------------------------
 
-// Passes each element of a list of the member `warm` to `take`. A header that was read holds the
-// list as JSON text.
+// Passes each element of the list `key` in the member `warm` to `take`. In a header that was read
+// from a file, the list is still JSON text.
 static enum msc_status each_of(const cJSON *warm, const char *key, const char *where,
                                enum msc_status (*take)(void *payload, const cJSON *element),
                                void *payload) {

@@ -1,4 +1,4 @@
-// Collects points of earlier records and of strategy files for a new search. Points are matched by
+// Collects points from earlier records and strategy files for a new search. Points are matched by
 // the names of tasks and the labels of choices.
 //
 //     MSC_TRY(msc_warm_collect(&warm, &(struct msc_warm_options){.env = env, .goal = &goal,
@@ -7,13 +7,13 @@
 //
 // Losses are comparable only for the same network, samples and arithmetic. If a record has the same
 // numerics id and the same environment, except for the list of choices, the agent observes its
-// trials with all their metrics. Only the best of these trials is evaluated again; its results must
-// have equal bits. From any other record, the MSC_WARM_BEST best points within the exact bounds of
-// this search are tried first, and from a strategy file its only point. These points are evaluated
-// like an agent's proposals.
+// trials with all their metrics. Only the best of these trials is evaluated again; its new results
+// must be equal bit for bit. From any other record, the MSC_WARM_BEST best points within the exact
+// bounds of this search are tried first. A strategy file gives one point, which is also tried.
+// These points are evaluated like an agent's proposals.
 //
-// A task that the file lacks, or whose label does not exist here, gets its most expensive choice;
-// such a point is only tried. Repeated points and baselines are skipped.
+// If the file lacks a task, or its label for the task does not exist here, the task gets its most
+// expensive choice. Such a point is only tried. Repeated points and baselines are skipped.
 //
 // The header of the new record stores everything that was taken (docs/record.md), so resuming it
 // does not need the files.
@@ -24,7 +24,7 @@
 
 MSC_PUBLIC_BEGIN
 
-// Most points of one file that are tried.
+// Maximum number of points of one file that are tried.
 #define MSC_WARM_BEST 16
 
 struct cJSON;
@@ -35,13 +35,13 @@ struct msc_warm_options {
     const char *numerics;
     const char *const *paths; // records and strategy files, in the order in which they are observed
     size_t n_paths;
-    bool is_dry_run; // evaluate nothing
+    bool is_dry_run; // if true, evaluates nothing
     const struct msc_log *log;
 };
 
-// *out, owned by the caller, is the header's member `warm`, with its points as text (cJSON_Raw).
-// `log` gets one line for each file: what was taken and which tasks it lacks. MSC_E_INVALID: a file
-// has no task of this space, or is neither a record nor a strategy file.
+// Sets *out, owned by the caller, to the header's member `warm`, with its points as text
+// (cJSON_Raw). `log` gets a line per file that says what was taken and which tasks the file lacks.
+// MSC_E_INVALID: a file has no task of this space, or is neither a record nor a strategy file.
 enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_options *options);
 
 // For a search that is resumed: MSC_E_STATE if its record did not begin with these files. `warm` is
@@ -56,7 +56,8 @@ struct msc_warm_point {
 
 struct msc_warm {
     size_t n_told, n_tried;
-    const struct msc_warm_point *points; // [n_told + n_tried], observed ones first
+    // [n_told + n_tried]: points to observe, then points to try.
+    const struct msc_warm_point *points;
 };
 
 // Reads the header's member `warm` (NULL: nothing was taken) for a space, into memory of the arena.

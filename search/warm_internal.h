@@ -14,7 +14,7 @@ struct msc_warm_taking {
     const struct msc_space *space;
     struct msc_arena arena;
     struct msc_points points;   // baselines and points taken so far
-    struct msc_str told, tried; // lists of the member `warm`, not yet closed
+    struct msc_str told, tried; // text of two lists in `warm`, without the closing brackets
 };
 
 // State of one file.
@@ -26,10 +26,10 @@ struct msc_warm_source {
     size_t n_known;     // tasks of this space that the file has
     uint32_t *choices;  // [n_tasks], the current point
     bool *is_known;     // [n_tasks]
-    struct msc_str why; // why its values are not comparable; empty: they are
+    struct msc_str why; // why the file's values are not comparable; empty if they are
 };
 
-// warm_point.c. The index of the task's choice with that label, or -1.
+// warm_point.c. The index of the task's choice with this label, or -1.
 int64_t msc_warm__find_choice(const struct msc_task *task, const char *label);
 // True if the source's point is neither a baseline nor taken already.
 bool msc_warm__is_new(const struct msc_warm_taking *w, const struct msc_warm_source *source);
@@ -38,8 +38,8 @@ bool msc_warm__is_new(const struct msc_warm_taking *w, const struct msc_warm_sou
 enum msc_status msc_warm__take(struct msc_warm_taking *w, struct msc_warm_source *source,
                                const double metrics[]);
 
-// Take the points of a file of each kind. They set `kind`, `hash` and the other members of the
-// source.
+// Take the points of a record or a strategy file, and set `kind`, `hash` and the other members of
+// the source.
 enum msc_status msc_warm__take_record(struct msc_warm_taking *w, struct msc_warm_source *source);
 enum msc_status msc_warm__take_strategy(struct msc_warm_taking *w, struct msc_warm_source *source);
 // The hash that identifies a file in a header.

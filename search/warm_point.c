@@ -1,4 +1,4 @@
-// Takes the points of a file: those that are new are written to the lists of the member `warm`.
+// Takes the points of a file: writes new points to the lists of the member `warm`.
 #include "search/warm_internal.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// Takes points from records: decides whether their values are comparable and which points are
-// taken.
+// Takes points from records: decides whether a record's values are comparable and which of its
+// points are taken.
 #include "search/warm_internal.h"
 
 #include "env/env.h"
@@ -173,7 +173,7 @@ static bool is_tellable(double metrics[], const struct beside *b,
            translate(b, &line->trial) && gather_metrics(metrics, b, &line->trial);
 }
 
-// Evaluates the source's point again. *out: the metrics are equal to the bit.
+// Evaluates the source's point again. Sets *out: are the metrics equal bit for bit?
 static enum msc_status comes_out_again(bool *out, const struct beside *b, int64_t id,
                                        const double metrics[]) {
     const struct msc_space *ours = b->w->space;
@@ -203,7 +203,8 @@ static enum msc_status list_results(int64_t **out, size_t *n, const struct besid
     return MSC_OK;
 }
 
-// Evaluates the best trial with usable values again. If it cannot be reproduced, no value is used.
+// Evaluates the best trial with usable values again. If the trial cannot be reproduced, none of the
+// record's values are used.
 static enum msc_status find_surety(struct beside *b, const int64_t ids[], size_t n) {
     double metrics[MSC_MAX_METRICS];
     for (size_t i = 0; i < n; i++) {

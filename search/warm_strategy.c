@@ -1,11 +1,11 @@
-// Takes points from strategy files: their choices at sites that are tasks here.
+// Takes the point of a strategy file: the file's choices at sites that are tasks here.
 #include "search/warm_internal.h"
 
 #include "tools/strategy.h"
 
 #include <string.h>
 
-// Sets the choice of the task called `name` to the one with `label`.
+// Sets the task called `name` to its choice with `label`.
 static void take_entry(struct msc_warm_taking *w, struct msc_warm_source *source, const cJSON *name,
                        const cJSON *label) {
     for (size_t t = 0; cJSON_IsString(name) && cJSON_IsString(label) && t < w->space->n_tasks;
@@ -22,7 +22,7 @@ static void take_entry(struct msc_warm_taking *w, struct msc_warm_source *source
     }
 }
 
-// Lists in a strategy file, and the member that names an entry's site.
+// Lists in a strategy file, and the members of their entries that are matched with task names.
 static const struct { const char *list, *name; } lists[] = {{"edits", "site"}, {"prune", "group"}};
 
 static void take_strategy_json(struct msc_warm_taking *w, struct msc_warm_source *source,
@@ -63,7 +63,7 @@ enum msc_status msc_warm__take_strategy(struct msc_warm_taking *w, struct msc_wa
     source->kind = "strategy";
     MSC_TRY(load_strategy_json(&json, source->path));
     enum msc_status status = msc_json_hash(&source->hash, json);
-    if (status == MSC_OK) { // checks that the strategy is valid
+    if (status == MSC_OK) { // read only to check that the strategy is valid
         status = msc_strategy_from_json(&strategy, json, source->path);
         msc_strategy_destroy(strategy);
     }

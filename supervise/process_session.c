@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-// Time to end after SIGTERM and again after SIGKILL, and the polling interval.
+// Time that processes get to end after SIGTERM, and again after SIGKILL; and the polling interval.
 #define GRACE_NS 1000000000
 #define POLL_NS 5000000
 
@@ -28,12 +28,12 @@ static bool lives_in_session(pid_t pid, pid_t session) {
         fclose(file);
     }
     text[length] = '\0';
-    const char *name_end = strrchr(text, ')'); // the name may contain any characters
+    const char *name_end = strrchr(text, ')'); // the last ')': the name may contain any characters
     return name_end && sscanf(name_end + 1, " %c %*d %*d %d", &state, &its_session) == 2 &&
            its_session == session && state != 'Z' && state != 'X';
 }
 
-// Signals all processes of a session. False: there are none.
+// Sends a signal to all processes of a session. False: the session has no processes.
 static bool signal_session(pid_t session, int signal_number) {
     bool is_anybody = false;
     DIR *folder = opendir("/proc");

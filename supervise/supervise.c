@@ -32,8 +32,8 @@ extern char **environ;
 #define POLL_NS 100000000
 #define DEFAULT_KILL_AFTER_S 5.0
 #define DEFAULT_LOST_PAUSE_S 1.0
-// `timeout` and shells signal a process and its group: signals within this time count as one
-// request.
+// `timeout` and shells send a signal to a process and also to its group, so signals within this
+// time count as one request.
 #define SAME_REQUEST_NS 50000000
 #define EXIT_NOT_STARTED 127
 
@@ -41,25 +41,25 @@ struct supervisor {
     const struct msc_supervise_options *options;
     struct msc_worker_page *page;
     int page_descriptor;
-    char **environment; // environment variables of the worker
+    char **environment; // the worker's environment variables
     struct msc_arena arena;
-    sigset_t heard;    // the signals waited for
-    sigset_t before;   // mask to restore
-    sigset_t starting; // mask of a worker until its signal handlers are installed
+    sigset_t heard;    // the signals that the parent waits for
+    sigset_t before;   // signal mask to restore at the end
+    sigset_t starting; // signal mask of a worker until its handlers are installed
     struct sigaction child_before;
     pid_t parent;
     pid_t worker;
     int guarded;    // write end of a pipe that the session's guard reads; -1: none
-    int n_requests; // requests to stop that were passed on
+    int n_requests; // requests to stop that were passed to the worker
     uint64_t last_request_ns;
     struct msc_watchdog watchdog;
     uint64_t last_beat_ns;
-    bool was_limit;  // killed at a time limit
-    bool was_quiet;  // killed after no sign of life
-    bool was_forced; // killed after requests to stop
+    bool was_limit;  // the worker was killed at a time limit
+    bool was_quiet;  // the worker was killed after it gave no sign of life
+    bool was_forced; // the worker was killed after requests to stop
 };
 
-// Writes to the log, and to the worker's log file, because the worker may be unable to write there.
+// Writes to the log, and also to the worker's log file, because the worker may be unable to do so.
 static void say_death(const struct supervisor *s, enum msc_log_level level, const char *format, ...)
     MSC_PRINTF(3, 4);
 
@@ -105,8 +105,8 @@ static enum msc_status make_environment(struct supervisor *s) {
     // These variables are read when a program is loaded, so a search cannot set them itself.
     // Waiting OpenMP threads must sleep: on a shared machine spinning is many times slower.
     // Activations use huge pages if possible: touching new small pages costs more than many
-    // kernels. Large blocks are returned to the system when freed, or the memory limit could not be
-    // enforced.
+    // kernels. Large blocks are returned to the system when freed; otherwise the memory limit could
+    // not be enforced.
     static char passive[] = "OMP_WAIT_POLICY=passive";
     static char huge_pages[] =
         "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1048576";
@@ -131,7 +131,8 @@ static void block_signals(struct supervisor *s) {
         sigaddset(&s->heard, SIGHUP);
     }
     sigprocmask(SIG_BLOCK, &s->heard, &s->before);
-    // Requests that arrive while a worker starts are delivered once its handlers are installed.
+    // Requests to stop that arrive while a worker starts are delivered once its handlers are
+    // installed.
     s->starting = s->before;
     sigaddset(&s->starting, SIGINT);
     sigaddset(&s->starting, SIGTERM);
@@ -141,9 +142,9 @@ static void block_signals(struct supervisor *s) {
     sigaction(SIGCHLD, &normal, &s->child_before);
 }
 
-// Between fork and exec: only async-signal-safe calls.
+// Runs between fork and exec, so it makes only async-signal-safe calls.
 static void become_worker(const struct supervisor *s) {
-    setsid(); // identifies all processes that it starts, whatever their group
+    setsid(); // the session identifies all processes that the worker starts
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != s->parent) {
         _exit(EXIT_NOT_STARTED);
     }
@@ -169,13 +170,13 @@ static void guard_worker(const struct supervisor *s, int descriptor) {
         n = read(descriptor, &nothing, 1);
     } while (n < 0 && errno == EINTR);
     pid_t worker = (pid_t)atomic_load(&s->page->worker);
-    if (worker > 0 && n == 0) { // only the end of the pipe means that the parent is gone
+    if (worker > 0 && n == 0) { // the pipe has ended, so the parent is gone
         msc_session_end(worker);
     }
     _exit(EXIT_SUCCESS);
 }
 
-// The guard is not a child of the parent, so that the parent only waits for the worker.
+// Starts the guard as a grandchild, so that the parent has no child but the worker to wait for.
 static enum msc_status start_guard(struct supervisor *s) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -305,7 +306,7 @@ static int wait_for_worker(struct supervisor *s) {
     }
 }
 
-// Waits before the device is opened again.
+// Waits before another worker opens the device. `n_before`: restarts that have already failed.
 static void wait_for_device(struct supervisor *s, int n_before) {
     double pause_s = s->options->lost_pause_s;
     pause_s = (pause_s > 0.0 ? pause_s : DEFAULT_LOST_PAUSE_S) * (double)(1 << n_before);
@@ -390,7 +391,7 @@ static void note_death(const struct supervisor *s, enum msc_worker_death death, 
 
 static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
     uint64_t progress = 0;
-    int n_restarts = 0; // restarts in a row without progress
+    int n_restarts = 0; // consecutive restarts without progress
     for (;;) {
         char what[MSC_WORKER_WHY_BYTES + 64];
         MSC_TRY(start_worker(s));
@@ -418,14 +419,15 @@ static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
 
 // A file that was set aside: a search's record or its section's strategy file.
 struct aside {
-    const char *record, *path, *now; // borrowed from the page
+    // Borrowed from the page: the search's record, and the file's former and present paths.
+    const char *record, *path, *now;
 };
 
 static const char *behind(const char *text) {
     return text + strlen(text) + 1;
 }
 
-// Reads the next entry; false: there is none.
+// Reads the next file that was set aside; false if there are no more.
 static bool next_aside(struct aside *aside, const struct supervisor *s, uint32_t *at) {
     if (*at >= atomic_load(&s->page->n_aside_bytes)) {
         return false;
@@ -495,7 +497,7 @@ out:
         close(s.page_descriptor);
     }
     sigaction(SIGCHLD, &s.child_before, NULL);
-    // A second request must not change how the program ends after the first has ended the search.
+    // After a request has ended the search, a second request must not change how the program ends.
     sigprocmask(SIG_SETMASK, s.n_requests > 0 ? &s.starting : &s.before, NULL);
     msc_arena_finish(&s.arena);
     return status;

@@ -4,10 +4,10 @@
 // passes signals on, restarts the worker after a crash, and kills it if a trial exceeds its time
 // limit or if it shows no sign of life for long (supervise/watchdog.h). Calibration, setup and
 // evaluation all poll for requests to stop (base/cancel.h); every poll is a sign of life.
-// RECORD.attempt (search/attempt.h) holds the trials in flight. The next worker runs these alone
-// and records one that crashes alone as failed. Time in which the parent was stopped does not
-// count. A worker whose device is lost (MSC_E_LOST) ends by itself, and after some seconds another
-// one opens the device again; no trial is blamed.
+// RECORD.attempt (search/attempt.h) holds the trials in flight. The next worker runs each of these
+// trials alone. A trial that crashes alone is recorded as failed. Time in which the parent was
+// stopped does not count. A worker whose device is lost (MSC_E_LOST) ends by itself. After some
+// seconds another worker opens the device again, and no trial counts as failed.
 //
 //     int main(int argc, char **argv) {
 //         if (!msc_worker_is_wanted()) {
@@ -22,11 +22,11 @@
 //         if (!msc_worker_leave(&worker, status)) { ... report it ... }
 //         msc_worker_close(&worker);
 //
-// The worker has its own session, so only the parent receives signals of the terminal. It passes
-// each SIGINT, SIGTERM and SIGHUP on once. The first sets the cancel level to 1 (the trials in
-// flight are finished and written), the second to 2 (stop at once). A worker that still runs some
-// seconds after the second is killed. If the parent dies, the worker is killed. When a worker has
-// ended, the parent ends the rest of its session: external agents and the processes that they
+// The worker has its own session, so only the parent receives signals of the terminal. The parent
+// passes each SIGINT, SIGTERM and SIGHUP on once. The first sets the cancel level to 1 (the trials
+// in flight are finished and written), the second to 2 (stop at once). A worker that still runs
+// some seconds after the second is killed. If the parent dies, the worker is killed. When a worker
+// has ended, the parent ends the rest of its session: external agents and the processes that they
 // started.
 #ifndef MSC_SUPERVISE_SUPERVISE_H
 #define MSC_SUPERVISE_SUPERVISE_H
@@ -40,13 +40,13 @@
 
 MSC_PUBLIC_BEGIN
 
-// The parent gives up after this many restarts in a row without progress: a new line in the record,
-// or a trial found to have failed.
+// The parent gives up after this many consecutive restarts without progress. Progress is a new line
+// in the record, or a trial found to have failed.
 #define MSC_SUPERVISE_MAX_RESTARTS 4
 
 struct msc_supervise_options {
     char *const *argv;   // arguments of the worker, NULL-terminated
-    const char *program; // file to execute; NULL: the running program's
+    const char *program; // file to execute; NULL: the running program's file
     const struct msc_log *log;
     double kill_after_s; // time from a second signal to the kill; <= 0: 5 seconds
     // Pause before a restart after a lost device, because drivers need time to recover. It doubles
@@ -54,7 +54,7 @@ struct msc_supervise_options {
     double lost_pause_s;
     // Optional: called with each line of `log`, to write it to the log file that the worker named.
     void (*append)(const char *path, enum msc_log_level level, const char *line);
-    // Optional: called every MSC_SUPERVISE_BEAT_S. `is_busy`: trials are in flight.
+    // Optional: called every MSC_SUPERVISE_BEAT_S. `is_busy`: are trials in flight?
     void (*beat)(bool is_busy);
 };
 
@@ -82,7 +82,7 @@ struct msc_worker_page;
 // The worker's side. Plain data, initialised by msc_worker_open.
 struct msc_worker {
     struct msc_worker_page *page; // NULL: not supervised
-    struct msc_cancel *cancel;    // counts its polls in the page
+    struct msc_cancel *cancel;    // the page counts its polls
 };
 
 // True in a process that msc_supervise started and that has not called msc_worker_open yet.
@@ -91,35 +91,37 @@ bool msc_worker_is_wanted(void);
 // and SIGXFSZ become errors of the failing call. `cancel` must outlive the process. In a process
 // that is not supervised there is no page.
 enum msc_status msc_worker_open(struct msc_worker *worker, struct msc_cancel *cancel);
-// Notes that the worker is about to end. An exit without this call counts as a crash, whatever its
-// exit code: a library may have called exit. Accepts a zeroed worker.
+// Notes that the worker is about to end. An exit without this call counts as a crash, with any exit
+// code, since a library may have called exit. Accepts a zeroed worker.
 void msc_worker_close(struct msc_worker *worker);
 
 // Functions for the search. All accept NULL and a worker without a page. Between begin and end,
-// trials are in flight; after `seconds` the parent kills the worker (<= 0: never).
+// trials are in flight. If that takes longer than `seconds`, the parent kills the worker (<= 0:
+// never).
 void msc_worker_begin(struct msc_worker *worker, double seconds);
 void msc_worker_end(struct msc_worker *worker);
 // The worker counts as hung after at least this long without a sign of life; 0: never. Default: 10
 // minutes.
 void msc_worker_set_quiet(struct msc_worker *worker, double seconds);
-void msc_worker_add_trial(struct msc_worker *worker, uint64_t time_us); // duration of one trial
-// Asks whether the worker should end so that its successor opens the device again. True after
-// MSC_E_LOST, and after MSC_E_DEVICE if the previous worker ended this way and there was no
-// progress since: the device cannot be opened yet. The worker then ends without a message; the
-// parent reports msc_status_message. Without a parent: false.
+// Notes the duration of one trial.
+void msc_worker_add_trial(struct msc_worker *worker, uint64_t time_us);
+// Should the worker end so that its successor opens the device again? True after MSC_E_LOST. True
+// also after MSC_E_DEVICE if the previous worker ended for this reason and there was no progress
+// since: then the device cannot be opened yet. The worker then ends without a message; the parent
+// reports msc_status_message. Without a parent: false.
 bool msc_worker_leave(struct msc_worker *worker, enum msc_status status);
 // The parent also writes its messages to this file, up to `level`.
 void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_log_level level);
-// The file at `path` was moved to `aside` because a new search writes `record`. It is that record
-// (msc_record_set_aside) or a strategy file. If the search fails before its agent's first trial,
-// the parent moves the file back.
+// Notes that the file at `path` was moved to `aside` because a new search writes `record`. The file
+// is the old record (msc_record_set_aside) or a strategy file. If the search fails before its
+// agent's first trial, the parent moves the file back.
 void msc_worker_note_aside(struct msc_worker *worker, const char *record, const char *path,
                            const char *aside);
 // Notes progress: `n` lines were committed, or `n` trials were found to have failed.
 void msc_worker_add_progress(struct msc_worker *worker, uint64_t n);
-// Replaces RECORD.attempt for a worker without a record. note_part stores the number of the part in
-// flight (negative: none). take_part returns once how the previous worker died, and its part in
-// flight (negative: none).
+// These replace RECORD.attempt for a worker without a record. note_part stores the number of the
+// part in flight (negative: none). take_part returns how the previous worker died, and its part in
+// flight (negative: none). Later calls return MSC_WORKER_DEATH_NONE.
 void msc_worker_note_part(struct msc_worker *worker, int64_t part);
 enum msc_worker_death msc_worker_take_part(int64_t *part, int *signal_number,
                                            struct msc_worker *worker);

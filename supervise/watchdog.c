@@ -2,7 +2,7 @@
 
 #include "supervise/worker_page.h"
 
-// The parent looks ten times a second. A longer gap than this means that it was stopped.
+// The parent looks ten times a second. A gap longer than this means that the parent was stopped.
 #define LONGEST_GAP_NS 2000000000
 #define MEDIAN_TRIALS 100
 

@@ -3,7 +3,7 @@
 // itself was stopped, or the machine was suspended.
 //
 // A worker counts as hung after the limit that it set (msc_worker_set_quiet), or after a hundred
-// median trials if that is longer: an hour-long trial may be quiet for longer.
+// median trials if that is longer: trials of an hour may be quiet for longer.
 #ifndef MSC_SUPERVISE_WATCHDOG_H
 #define MSC_SUPERVISE_WATCHDOG_H
 
@@ -23,11 +23,11 @@ struct msc_watchdog {
 
 void msc_watchdog_begin(struct msc_watchdog *watchdog, const struct msc_worker_page *page,
                         uint64_t now_ns);
-// Looks once. Postpones the deadline of the trials in flight by the time that does not count. True:
-// the worker hangs.
+// Looks once. Postpones the deadline of the trials in flight by the time that does not count.
+// Returns true if the worker hangs.
 bool msc_watchdog_look(struct msc_watchdog *watchdog, struct msc_worker_page *page,
                        uint64_t now_ns);
-// The current limit; 0: none.
+// The current limit on the time without a beat; 0: no limit.
 uint64_t msc_watchdog_limit_ns(const struct msc_worker_page *page);
 
 #endif

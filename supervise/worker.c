@@ -34,14 +34,14 @@ static enum msc_status listen_to_signals(struct msc_cancel *cancel) {
     // SIGTTOU lets the worker write to the terminal from its own process group.
     static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
     struct sigaction action = {.sa_handler = raise_level, .sa_flags = SA_RESTART};
-    sigset_t waiting; // the parent starts a worker with these blocked
+    sigset_t waiting; // signals that the parent blocked when it started the worker
     sigemptyset(&waiting);
     sigemptyset(&action.sa_mask);
     signalled_cancel = cancel;
     for (size_t i = 0; i < sizeof heard / sizeof heard[0]; i++) {
         struct sigaction before;
         bool is_hangup_ignored = heard[i] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 &&
-                                 before.sa_handler == SIG_IGN; // nohup
+                                 before.sa_handler == SIG_IGN; // started by nohup
         if (!is_hangup_ignored && sigaction(heard[i], &action, NULL) != 0) {
             return MSC_FAIL(MSC_E_IO, "cannot handle signal %d", heard[i]);
         }
@@ -67,8 +67,10 @@ static enum msc_status take_page(struct msc_worker *worker, const char *variable
                     (int)descriptor, 0);
     }
     if (page == MAP_FAILED || memcmp(page, MSC_WORKER_MAGIC, sizeof worker->page->magic) != 0) {
-        return MSC_FAIL(MSC_E_STATE, "%s=%s is not a page of a parent process", MSC_WORKER_VARIABLE,
-                        variable);
+        return MSC_FAIL(
+            MSC_E_STATE,
+            "%s=%s does not name the shared page of a parent process; unset this variable",
+            MSC_WORKER_VARIABLE, variable);
     }
     close((int)descriptor);
     worker->page = page;

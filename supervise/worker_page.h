@@ -20,7 +20,7 @@ struct msc_worker_page {
     // Written by the worker:
     _Atomic uint64_t deadline_ns;             // kill after this time (msc_clock_ns); 0: never
     _Atomic uint64_t progress;                // summed over all workers (msc_worker_add_progress)
-    _Atomic uint32_t is_busy;                 // trials are in flight
+    _Atomic uint32_t is_busy;                 // are trials in flight?
     _Atomic uint32_t is_open;                 // the worker has taken over the page
     _Atomic uint32_t is_closed;               // the worker has closed the page
     _Atomic uint64_t record_low, record_high; // hash of the record being written
@@ -28,10 +28,10 @@ struct msc_worker_page {
     _Atomic uint64_t quiet_ns;                // longest time without a beat; 0: unlimited
     // Number of trials that took 2^i to 2^(i+1) ns, for all workers.
     _Atomic uint64_t trials[MSC_WORKER_MAGNITUDES];
-    _Atomic uint64_t in_flight;  // without a record: 1 + number of the part; 0: none
+    _Atomic uint64_t in_flight;  // 1 + number of the part, if there is no record; 0: none
     _Atomic uint32_t is_leaving; // the worker ends because its device is lost
     char why[MSC_WORKER_WHY_BYTES];
-    _Atomic uint32_t n_left; // workers in a row that left without progress
+    _Atomic uint32_t n_left; // consecutive workers that left without progress
     char log_path[MSC_WORKER_PATH_BYTES];
     _Atomic int32_t log_level; // enum msc_log_level of log_path; -1: no file
     // Files that were set aside before the search began. For each: the path of the search's record,
@@ -42,7 +42,7 @@ struct msc_worker_page {
     _Atomic uint32_t death; // enum msc_worker_death of the previous worker
     _Atomic int32_t signal_number;
     _Atomic int32_t start_error;
-    _Atomic int32_t worker; // process and session id; 0: none yet
+    _Atomic int32_t worker; // process id and session id of the worker; 0: not started yet
 };
 
 #endif

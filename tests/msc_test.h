@@ -1,5 +1,5 @@
-// Included by every test: cmocka with the headers that it needs before it, and checks that print
-// the error message if a call fails.
+// Included by every test: cmocka, the headers that must come before cmocka's own, and checks that
+// print the error message if a call fails.
 //
 //     int main(int argc, char **argv) {
 //         const struct CMUnitTest tests[] = {cmocka_unit_test(test_base_rng__pcg32)};

@@ -16,8 +16,8 @@ static inline void sleep_ms(int ms) {
     nanosleep(&pause, NULL);
 }
 
-// The letter by which Linux names the process's state in /proc (such as S, or Z for a zombie); 0 if
-// there is no such process.
+// The letter by which Linux names the process's state in /proc, such as S, or Z for a zombie.
+// Returns 0 if there is no such process.
 static inline char process_state(pid_t pid) {
     char path[64];
     char state = 0;

@@ -12,7 +12,7 @@
     "printf '%s\\n' \"$b\" | sed 's/\"/`/g; s/^/{\"error\":\"/; s/$/\"}/'; read -r c"
 
 // The configuration of a plug-in that runs `script`. `members` are members in addition to the
-// command. Freed with msc_free.
+// command. The caller frees the text with msc_free.
 static inline char *script_config(const char *members, const char *script) {
     struct msc_str json = {0};
     char *text = NULL;

@@ -24,7 +24,7 @@ static inline void temp_folder_make(char path[TEMP_FOLDER_BYTES]) {
     assert_non_null(mkdtemp(path));
 }
 
-// Removes the folder with its files. It must not contain folders.
+// Removes the folder with its files. The folder must not contain other folders.
 static inline void temp_folder_remove(const char *path) {
     DIR *folder = opendir(path);
     assert_non_null(folder);

@@ -7,8 +7,8 @@ PFN_vkGetInstanceProcAddr wrapped_loader;
 void *__real_dlsym(void *library, const char *name);
 void *__wrap_dlsym(void *library, const char *name);
 
-// The thread sanitizer, which is part of the program, looks up its own functions here before it can
-// watch accesses or replace functions of the C library.
+// The thread sanitizer is part of the program. It looks up its own functions through this dlsym
+// before it can watch accesses or replace functions of the C library.
 #ifdef __clang__
 #define UNWATCHED __attribute__((disable_sanitizer_instrumentation))
 #else

@@ -6,23 +6,23 @@
 
 #include <math.h>
 
-// The largest bias, in steps. Weights are widened so that a bias takes at most 2^30 steps, before
-// rounding (tools/weight_steps.h); the rest of int32 is room for the products.
+// The largest bias, in steps. Before rounding, weight scales are widened so that a bias takes at
+// most 2^30 steps (tools/weight_steps.h). The rest of int32 is room for the products.
 static const double most_sum = 0x1.1p30;
 
 // The edit of a bias for one combination of edits of activation, weight and bias.
 struct made {
     const struct msc_edit *x, *w, *b; // b NULL: the bias keeps the model's elements
-    bool has_shift;                   // the elements include the tail's bias
+    bool has_shift;                   // do the elements include the constant that the tail adds?
     struct msc_edit shifted, rounded;
-    struct msc_array *elements;  // elements of `shifted`; NULL: not shifted
+    struct msc_array *elements;  // elements of `shifted`; NULL: the bias is not shifted
     const struct msc_edit *edit; // the first edit of the chain; NULL: the bias is not edited
     struct made *next;
 };
 
 struct bias {
     int32_t slot, x, w; // slots of the bias, the activation and the weight of one joint
-    bool is_rounded;    // if activation and weight are both integers
+    bool is_rounded;    // activation and weight are both quantised to integers
     float shift;        // constant that the joint's tail adds; 0: none
     int32_t end;        // the tensor at the end of that tail
     struct made *made;
@@ -50,7 +50,8 @@ static bool find_factors(struct bias *b, const struct msc_sites *sites, const st
     return b->w != MSC_NO_ID;
 }
 
-// Finds the constant that a target with forms adds to a bias if the tail's output is quantised.
+// Finds the constant that some targets (`has_forms`) add to a bias if the tail's output is
+// quantised.
 static void find_shift(struct bias *out, const struct msc_bias_edits *b,
                        const struct msc_joint *j) {
     const struct msc_target *target = b->sites->scheme.target;
@@ -204,7 +205,8 @@ static bool is_quantised(const struct msc_bias_edits *b, int32_t tensor,
     return is_used;
 }
 
-// The edit that replaced the bias's elements before the first fill; NULL: they are the model's.
+// The edit that replaced the bias's elements before the first fill; NULL: the bias has the model's
+// elements.
 static const struct msc_edit *elements_before(const struct bias *bias, const struct msc_edit *now) {
     for (const struct made *m = bias->made; m; m = m->next) {
         if (m->edit == now) {

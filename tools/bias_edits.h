@@ -16,16 +16,16 @@
 
 struct msc_bias_edits;
 
-// Both are borrowed until destroy. *out is owned by the caller.
+// `g` and `sites` are borrowed until destroy. *out is owned by the caller.
 enum msc_status msc_bias_edits_create(struct msc_bias_edits **out, const struct msc_graph *g,
                                       const struct msc_sites *sites);
 void msc_bias_edits_destroy(struct msc_bias_edits *b); // accepts NULL
 
 // Fills the slots of biases in edits [sites->n_slots]; a bias that needs no edit keeps its slot.
-// If a slot already replaces the elements (MSC_EDIT_REPLACE), those are used. New edits live as
-// long as `b`. They are made once for each combination of edits of activation, weight and bias,
-// compared by address, so edits must not move. Not thread-safe. MSC_E_STATE: shifts do not fit a
-// bias.
+// If the edit in a slot already replaces the elements (MSC_EDIT_REPLACE), the new edit starts from
+// the replaced elements. New edits live as long as `b`. They are made once for each combination of
+// edits of activation, weight and bias, compared by address, so edits must not move. Not
+// thread-safe. MSC_E_STATE: shifts do not fit a bias.
 enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_edit *edits[]);
 
 // Can a weight's shifts be added in every joint that reads it? Each needs a constant bias with n

@@ -26,7 +26,7 @@ struct msc_command {
     double timeout_s;
 };
 
-// The files that placeholders are replaced by, as absolute paths; NULL: no such file.
+// Absolute paths that replace the placeholders. NULL: there is no such file.
 struct msc_command_files {
     const char *model, *outputs;
 };
@@ -45,7 +45,7 @@ bool msc_command_wants(const struct msc_command *command, const char *file);
 
 // Runs in `folder` (NULL: the current one). MSC_E_STATE: the program failed, gave no number or took
 // too long; the message names the program and the cause. MSC_E_NOT_FOUND: no such program;
-// MSC_E_CANCELLED once the request has reached `level`.
+// MSC_E_CANCELLED: the stop request reached `level`.
 enum msc_status msc_command_run(double *out, const struct msc_command *command,
                                 const struct msc_command_files *files, const char *folder,
                                 const struct msc_cancel *cancel, int level);

@@ -59,7 +59,7 @@ static enum msc_status distilling_init(struct distilling *d, struct msc_arena *a
 
 // ---- Least squares ----------------------------------------------------------------------------
 
-// Sets a = h + d I, and returns d.
+// Sets a = h + d I, and returns d: `ridge` times the mean of h's diagonal.
 static double add_ridge(double a[], const float h[], int64_t n, double ridge) {
     double mean = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -149,7 +149,9 @@ static enum msc_status solve_groups(struct distilling *d) {
     }
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
-               ? MSC_FAIL(MSC_E_INVALID, "cannot fit weights to the second moments of their inputs")
+               ? MSC_FAIL(MSC_E_INVALID,
+                          "weights cannot be fitted, because the second moments of their inputs "
+                          "are not finite or not positive definite; check the dataset")
                : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 

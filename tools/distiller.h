@@ -26,7 +26,7 @@
 struct msc_distiller_job {
     const struct msc_tensor *weight; // must have elements
     const struct msc_slot *slot;     // a use of the weight
-    const struct msc_quant *now;     // in the plan; the result keeps bits and scale layout
+    const struct msc_quant *now; // quantisation in the plan; the result keeps its bits and layout
     const struct msc_moment *moment; // of the weight's inputs under the plan
     const struct msc_target *target; // NULL: none
     double ridge;                    // > 0
@@ -34,7 +34,7 @@ struct msc_distiller_job {
     int n_threads;
 };
 
-// Can the distiller improve a weight with this quantisation? Integers of at most 8 bits.
+// Can the distiller improve a weight with this quantisation? It takes integers of at most 8 bits.
 bool msc_distiller_takes(const struct msc_quant *quant);
 
 // *out is owned by the caller (msc_quant_finish), sealed, with integers. MSC_E_INVALID: the
@@ -42,8 +42,9 @@ bool msc_distiller_takes(const struct msc_quant *quant);
 // number of threads.
 enum msc_status msc_distiller_improve(struct msc_quant *out, const struct msc_distiller_job *job);
 
-// The output error if the weight is quantised as `now`, against the float model on the samples of
-// the moment: the mean square, summed over rows, minus a constant that no weights can change.
+// The output error of the weight quantised as `now`, relative to the float model, on the samples of
+// the moment. It is the mean square, summed over rows, minus a constant that does not depend on the
+// quantised weights.
 enum msc_status msc_distiller_error(double *out, const struct msc_distiller_job *job);
 
 #endif

@@ -168,7 +168,7 @@ static void catch_up(struct msc_elimination *e) {
     e->n_pending = 0;
 }
 
-// Appends the given rows of the current inverse after the pending rows.
+// Appends the given rows of the current inverse to the pending rows.
 static void take_rows(struct msc_elimination *e, const int64_t columns[], int64_t n_going) {
     int64_t n = e->n;
     double *rows = e->pending + e->n_pending * n;

@@ -11,9 +11,9 @@
 //
 // This is a Cholesky factorisation of C^-1 whose pivots are chosen on the way. Rows of the factor
 // are collected and subtracted from C^-1 in batches; only the diagonal blocks of units, which the
-// next choice needs, are always up to date. Each batch also drops removed columns. For n columns
-// the inversion takes at most n^3 multiply-accumulates, and removing all columns takes as many
-// again, nearly all in matrix products.
+// next choice needs, are always up to date. Each batch also drops removed columns. For n columns,
+// inverting C takes at most n^3 multiply-accumulates, and so does removing all columns. Nearly all
+// of them are in matrix products.
 //
 //     MSC_TRY(msc_elimination_create(&e, &of));
 //     MSC_TRY(msc_elimination_score(&score, e, unit));
@@ -34,7 +34,7 @@ struct msc_eliminated {
     const float *w; // [n_rows, n_columns]
     double *c;      // [n_columns, n_columns], symmetric; overwritten
     int32_t n_units;
-    const int64_t *columns; // of all units, unit by unit; others are never removed
+    const int64_t *columns; // columns of all units, unit by unit; other columns are never removed
     const int64_t *first;   // [n_units + 1] start of each unit's columns in `columns`
 };
 

@@ -28,18 +28,21 @@ struct msc_quartiles {
     double lower, median, upper;
 };
 
-// In a round, a model runs as often as fits this time, up to MSC_LATENCY_MAX_RUNS.
+// In each round, a model is run repeatedly for about this time, but at most MSC_LATENCY_MAX_RUNS
+// times.
 #define MSC_LATENCY_TURN_US 10000.0
 #define MSC_LATENCY_MAX_RUNS 1000
 
-// All zeros, owned by the caller (msc_latency_finish).
+// Allocates `us` and `runs`, all zeros. The caller owns *latency (msc_latency_finish).
 enum msc_status msc_latency_init(struct msc_latency *latency, size_t n_models, size_t n_rounds);
 void msc_latency_finish(struct msc_latency *latency); // accepts zeros
 
-// Over the rounds of a model, in microseconds. There must be rounds.
+// Quartiles of a model's latency over the rounds, in microseconds. There must be at least one
+// round.
 enum msc_status msc_latency_quartiles(struct msc_quartiles *out, const struct msc_latency *latency,
                                       size_t model);
-// Over the rounds of a model, each divided by the same round of `base`.
+// Quartiles over the rounds of a model's latency divided by that of the model `base` in the same
+// round.
 enum msc_status msc_latency_ratios(struct msc_quartiles *out, const struct msc_latency *latency,
                                    size_t model, size_t base);
 

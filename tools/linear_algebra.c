@@ -9,7 +9,7 @@ void msc_linear_algebra_begin(void) {
     openblas_set_num_threads(1);
 }
 
-// The configuration is "OpenBLAS 0.3.21 NO_LAPACKE …".
+// openblas_get_config returns "OpenBLAS 0.3.21 NO_LAPACKE …".
 const char *msc_linear_algebra_name(char out[], size_t n_bytes) {
     const char *version = strchr(openblas_get_config(), ' ');
     version = version ? version + 1 : "";

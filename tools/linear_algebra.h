@@ -13,8 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Call before anything else: from now on the library does not use its own threads, in the whole
-// process.
+// Stops the library from using threads of its own, for the whole process. Call this first.
 void msc_linear_algebra_begin(void);
 // The library, its version and its kernels: "openblas-0.3.21 Cooperlake".
 const char *msc_linear_algebra_name(char out[], size_t n_bytes);
@@ -45,8 +44,8 @@ void msc_add_cross_f32(float out[], const float a[], const float b[], int64_t m,
 // Replaces symmetric a [n, n] by the upper factor u of its inverse, a^-1 = u' u, with zeros below
 // the diagonal. Reads only the upper triangle of `a`. MSC_E_INVALID: `a` is not positive definite.
 enum msc_status msc_cholesky_of_inverse(double a[], int64_t n);
-// Replaces symmetric a [n, n] by its inverse, or by its lower factor l, a = l l'. The factor leaves
-// the elements above the diagonal unchanged. MSC_E_INVALID as above.
+// Replaces symmetric a [n, n] by its inverse, or by its lower factor l, a = l l'. The elements
+// above the factor's diagonal remain unchanged. MSC_E_INVALID as above.
 enum msc_status msc_invert_f64(double a[], int64_t n);
 enum msc_status msc_cholesky_f64(double a[], int64_t n);
 // Replaces b [n, n_columns] by l^-1 b, for a lower factor l.

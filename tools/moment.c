@@ -1,4 +1,4 @@
-// Operations on measured moments.
+// Operations on measured second moments.
 #include "base/alloc.h"
 #include "tools/second_moment.h"
 

@@ -1,5 +1,5 @@
-// Second moments in a file (data/array_log.h): the upper triangles of H in float32, and means. A
-// use without moments is recorded too.
+// Second moments in a file (data/array_log.h): the upper triangles of the moments H in float32, and
+// the means. A use without moments is recorded too.
 //
 //     MSC_TRY(msc_moment_save(kept, "", slot, &moment));
 //     enum msc_status status = msc_moment_load(&moment, kept, "", slot, n);      // MSC_E_NOT_FOUND
@@ -10,15 +10,15 @@
 #include "tools/second_moment.h"
 
 // Saves the moments of a slot's use, without the members that exist only under a plan. `of`
-// identifies the computation, since another one may sample different rows. Errors are those of
-// msc_array_log_add.
+// identifies the computation, since another computation may sample different rows. Errors are those
+// of msc_array_log_add.
 enum msc_status msc_moment_save(struct msc_array_log *log, const char *of, int32_t slot,
                                 const struct msc_moment *m);
 // *out, which may be zeroed, is owned by the caller (msc_moment_finish). MSC_E_NOT_FOUND;
 // MSC_E_FORMAT if the arrays are not moments of `n_elements` weights; MSC_E_IO, MSC_E_NOMEM.
 enum msc_status msc_moment_load(struct msc_moment *out, const struct msc_array_log *log,
                                 const char *of, int32_t slot, int64_t n_elements);
-// Is the name one of the arrays saved here?
+// Is this the name of an array that msc_moment_save writes?
 bool msc_moment_is_name(const char *name);
 
 #endif

@@ -29,11 +29,12 @@ uint64_t msc_moment_sums_bytes(int64_t n_groups, int64_t n_columns, bool has_cro
 // May fail with MSC_E_NOMEM; finish `s` even then.
 enum msc_status msc_moment_sums_init(struct msc_moment_sums *s, int64_t n_groups, int64_t n_columns,
                                      bool has_cross);
-// x and f [n_groups, n_rows, n_columns]; f NULL without a plan.
+// Adds the rows x and f, each [n_groups, n_rows, n_columns]; f is NULL without a plan.
 void msc_moment_sums_add(struct msc_moment_sums *s, const float x[], const float f[],
                          int64_t n_rows);
-// Writes a zeroed moment, owned by the caller. May fail with MSC_E_NOMEM.
+// Sets *out to the moment of all rows, owned by the caller (msc_moment_finish). May fail with
+// MSC_E_NOMEM.
 enum msc_status msc_moment_sums_end(struct msc_moment *out, struct msc_moment_sums *s);
-void msc_moment_sums_finish(struct msc_moment_sums *s); // accepts zeroed
+void msc_moment_sums_finish(struct msc_moment_sums *s); // accepts zeros
 
 #endif

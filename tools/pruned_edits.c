@@ -14,7 +14,7 @@ struct variant {
     struct variant *next;
 };
 
-// A mask or replaced elements, followed by a previous edit.
+// The edits that remove channels of a tensor, followed by the edit `then`.
 struct chain {
     const struct msc_prune_made *made;
     const struct msc_edit *then;
@@ -187,7 +187,7 @@ static enum msc_status make_variant(const struct msc_pruned_edits *j, const stru
     msc_array_release(elements);
     MSC_TRY(status);
     v->quantise = msc_edit_quantize(v->quant);
-    if (v->quant.integers) { // a complete replacement of the elements
+    if (v->quant.integers) { // the integers replace all elements
         v->first = v->quantise;
         return MSC_OK;
     }
@@ -254,7 +254,7 @@ enum msc_status msc_pruned_edits_make(struct msc_pruned_edits *j,
                                       int n_threads) {
     enum msc_status status = make_points(j, points, n, n_threads);
     if (status != MSC_OK) {
-        msc_pruned_edits_forget(j); // some are incomplete
+        msc_pruned_edits_forget(j); // some edits are incomplete
     }
     return status;
 }

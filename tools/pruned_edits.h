@@ -4,11 +4,11 @@
 // Activations keep the scales of the float model whatever is pruned, because the weights that read
 // them are repaired and the remaining values change little. A weight whose input channels are
 // pruned is requantised for each cut: it is repaired, then its range is observed and its integers
-// are chosen as for a weight of the model. It holds 0 for removed channels, which does not affect
-// the range and stays 0. Second moments of its inputs (observer hessian, gptq, descent, affine) are
-// the pruner's, restricted to the remaining channels. If the pruner keeps no moments, the weight is
-// rounded to nearest. Removing output channels does not change a weight: rows that nobody reads are
-// rounded with the others.
+// are chosen as for a weight of the model. Its elements for removed channels are 0; they do not
+// affect the range and remain 0. The second moments of its inputs (for observer hessian, gptq,
+// descent and affine) are the pruner's, restricted to the remaining channels. If the pruner keeps
+// no moments, the weight is rounded to nearest. Removing output channels does not change a weight:
+// rows that no joint reads are rounded with the others.
 //
 // A requantised weight is made once for each combination of input cuts and choice.
 //

@@ -195,7 +195,9 @@ static enum msc_status make_all(struct msc_pruner *p, struct making works[], siz
     }
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
-               ? MSC_FAIL(MSC_E_INVALID, "cannot fit weights to the second moments of their inputs")
+               ? MSC_FAIL(MSC_E_INVALID,
+                          "weights cannot be fitted, because the second moments of their inputs "
+                          "are not finite or not positive definite; check the dataset")
                : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
@@ -229,7 +231,7 @@ enum msc_status msc_pruner_make(struct msc_pruner *p, const uint32_t *const poin
         status = make_all(p, works, n_works, n_threads);
     }
     if (status != MSC_OK) {
-        forget_made(p); // some are incomplete
+        forget_made(p); // some edits are incomplete
     }
     msc_arena_finish(&arena);
     return status;

@@ -1,25 +1,27 @@
 // The pruner: ranks channels for removal and repairs the remaining weights. It can also remove
-// single weights (tools/sparsity.h) from what channel pruning leaves.
+// single weights (tools/sparsity.h) of the channels that remain.
 //
 // A group of channels that must be removed together (graph/channels.h) keeps a share of its
-// units. A criterion ranks the units, and those of least worth are removed. Let W be a weight
+// units. A criterion ranks the units, and the units of least worth are removed. Let W be a weight
 // that reads the channels (a consumer), C the second moments of its inputs in the float model
 // (tools/second_moment.h), centred if its joint has a bias, and c the columns of one unit:
 //
 //     l1, l2    sum of |w|, or of w^2, over the weights that produce the unit
-//     energy    sum over consumers of tr(W_c C_cc W_c') / tr(W C W'): its share of their outputs
+//     energy    sum over consumers of tr(W_c C_cc W_c') / tr(W C W'): the unit's share of the
+//               energy of their outputs
 //     hessian   like energy, but counts only what other channels cannot compensate: each step
 //               removes the unit of least tr(W_c ((C^-1)_cc)^-1 W_c') and updates W and C^-1
 //               (B. Hassibi and D. Stork, "Second order derivatives for network pruning", NIPS
 //               1992; E. Frantar and D. Alistarh, "Optimal Brain Compression", NeurIPS 2022)
-//     loss      the distill loss with only this unit masked: measured by the environment
+//     loss      the distill loss with only this unit masked, as measured by the environment
 //
 // Consumers are then repaired by least squares. With k the remaining columns and g the removed
 // ones:
 //
 //     W_k' = W_k + W_g C_gk (C_kk + d I)^-1,    b' = b + W_g m_g - (W_k' - W_k) m_k
 //
-// where m are the means and d = ridge times the mean of C's diagonal, larger if C is not definite.
+// where m are the means and d = ridge times the mean of C's diagonal. If C is not definite, d is
+// larger.
 //
 //     MSC_TRY(msc_pruner_create(&p, graph, &options, memory_bytes));
 //     MSC_TRY(msc_pruner_prepare(p, evaluator, &preparation));     // or msc_pruner_load
@@ -48,13 +50,13 @@ struct msc_prune_choice {
     const char *label; // "0.5", "0.5 l2", "sparsity 0.5", "2:4 energy"
 };
 
-// The fixed choice of parts whose name matches a pattern; they are not searched.
+// The fixed choice of parts whose name matches a pattern; these parts are not searched.
 struct msc_prune_fixed {
     const char *pattern;
     int32_t choice; // index in choices [n_all]; MSC_NO_ID: the part stays whole
 };
 
-// The choices allowed for parts whose name matches a pattern: one bit each.
+// The choices allowed for parts whose name matches a pattern: one bit per choice.
 struct msc_prune_rule {
     const char *pattern;
     uint64_t allowed;
@@ -62,7 +64,7 @@ struct msc_prune_rule {
 
 // Owned by the arena that it was read into.
 struct msc_pruner_options {
-    size_t n_choices, n_all; // searched choices; all choices, with densities only in `fix`
+    size_t n_choices, n_all;                // n_all also counts densities that only `fix` names
     const struct msc_prune_choice *choices; // [n_all]
     size_t n_fixed, n_rules;
     const struct msc_prune_fixed *fixed; // the first match counts
@@ -71,11 +73,11 @@ struct msc_pruner_options {
     bool repairs;
     bool keeps_moments; // keep moments after preparation even if no repair uses them
     double ridge;       // > 0
-    int64_t n_rows;     // sampled for second moments
+    int64_t n_rows;     // rows sampled for second moments
     size_t n_include, n_exclude;
     const char *const *include, *const *exclude; // name patterns of groups and of weights
-    // Edits are for the slots of this scheme; a channel is kept if a slot to mask is missing.
-    // NULL: the slots of the operator table.
+    // Edits are for the slots of this scheme; a channel is kept if the scheme lacks a slot that
+    // must be masked. NULL: the slots of the operator table.
     const struct msc_site_scheme *scheme;
 };
 
@@ -83,9 +85,9 @@ struct msc_pruner_options {
 enum msc_status msc_pruner_read_options(struct msc_pruner_options *out, const struct cJSON *config,
                                         struct msc_arena *arena);
 
-// Borrows all its arguments. memory_bytes is for second moments and for repaired weights that are
-// cached. MSC_E_INVALID: the choices can prune no part of the network, or no included part. *out is
-// owned by the caller.
+// Borrows all its arguments. memory_bytes limits the memory of second moments and of cached
+// repaired weights. MSC_E_INVALID: the choices can prune no part of the network, or no included
+// part. *out is owned by the caller.
 enum msc_status msc_pruner_create(struct msc_pruner **out, const struct msc_graph *g,
                                   const struct msc_pruner_options *options, uint64_t memory_bytes);
 void msc_pruner_destroy(struct msc_pruner *p); // accepts NULL
@@ -95,15 +97,16 @@ const struct msc_sites *msc_pruner_sites(const struct msc_pruner *p);
 
 // ---- Cuts: the effects of the choices on a part -----------------------------------------------
 
-// Parts are the groups of channels in their order, then the weights that choices make sparse:
-// those of convolutions and linear layers. Without sparse choices there are no such weights; with
-// only sparse choices no group is included.
+// Parts are the groups of channels in their order, then the weights of convolutions and linear
+// layers that choices make sparse. If no choice is sparse, there are no such weights; if all
+// choices are sparse, no group is included.
 int32_t msc_pruner_n_parts(const struct msc_pruner *p);
-// The weight of a part after the groups.
+// The weight tensor of a part that is not a group of channels.
 int32_t msc_pruner_part_tensor(const struct msc_pruner *p, int32_t part);
 
 // A cut is the effect of one or more equivalent choices on a part: they keep the same amount by the
-// same criterion. Index n_cuts is the whole part, and n_cuts + 1 the fixed cut, if there is one.
+// same criterion. Index n_cuts stands for the whole part, and n_cuts + 1 for the fixed cut, if
+// there is one.
 struct msc_prune_cut {
     size_t choice;  // the first of the equivalent choices
     int32_t n_kept; // kept units of a group, or elements of a weight
@@ -116,22 +119,22 @@ bool msc_pruner_is_included(const struct msc_pruner *p, int32_t part);
 bool msc_pruner_is_cut(const struct msc_pruner *p, int32_t part);
 // The cut of a part that is not searched.
 size_t msc_pruner_fixed_cut(const struct msc_pruner *p, int32_t part);
-// Keeps whole all groups that have channels of a tensor; call before anything else. MSC_E_INVALID:
-// no group remains to prune, or one of these groups is fixed to be cut.
+// Excludes from pruning every group that has channels of a tensor. Call this before any other
+// function. MSC_E_INVALID: no group remains to be pruned, or one of these groups has a fixed cut.
 enum msc_status msc_pruner_keep_whole(struct msc_pruner *p, int32_t tensor);
 size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t part);
 const struct msc_prune_cut *msc_pruner_cut(const struct msc_pruner *p, int32_t part, size_t cut);
-// The cut of a part for a choice. If the choice is for the other kind of part, the cut that keeps
-// most.
+// The cut of a part for a choice. If the choice is for the other kind of part, returns the cut that
+// keeps most.
 size_t msc_pruner_cut_of(const struct msc_pruner *p, int32_t part, size_t choice);
 
-// Warns of densities without effect on groups, because channel counts are rounded to whole
-// multiples of round_to: all units are kept, or none would be.
+// Warns of densities that have no effect on groups because channel counts are rounded to multiples
+// of round_to: all units are kept, or none would be.
 void msc_pruner_tell_rounded(const struct msc_pruner *p, const struct msc_log *log);
 
 // ---- Preparation ------------------------------------------------------------------------------
 
-// A cache file of moments and orders, filled as they are computed; cached ones are not computed
+// A cache file of moments and orders, filled as they are computed; cached data is not computed
 // again. If the file cannot be written or read, `log` gets a warning and the file is not used
 // again.
 struct msc_pruner_kept {
@@ -152,10 +155,10 @@ struct msc_pruner_preparation {
 enum msc_status msc_pruner_prepare(struct msc_pruner *p, struct msc_evaluator *ev,
                                    const struct msc_pruner_preparation *preparation);
 bool msc_pruner_uses(const struct msc_pruner *p, enum msc_criterion criterion);
-// Ranks the units of a group by scores [n_units]: those of lowest score are removed first.
+// Ranks the units of a group by scores [n_units]: units of lowest score are removed first.
 enum msc_status msc_pruner_rank(struct msc_pruner *p, int32_t group, enum msc_criterion criterion,
                                 const double scores[]);
-// Read and write the order of a group by a criterion in the cache.
+// Read the order of a group's units by a criterion from the cache, and write it to the cache.
 enum msc_status msc_pruner_recall_order(bool *found, struct msc_pruner *p, int32_t group,
                                         enum msc_criterion criterion, struct msc_pruner_kept *k);
 enum msc_status msc_pruner_keep_order(struct msc_pruner_kept *k, const struct msc_pruner *p,

@@ -27,13 +27,13 @@ struct msc_consumer {
     int32_t n_groups; // parts it depends on: the groups it reads, then its own part
     int32_t *groups;
     bool is_weight;
-    // The part of single weights of this weight, or MSC_NO_ID. If it has one, the numbers below
-    // give the layout of its rows as multiplied.
+    // The part whose choices remove single elements of this weight, or MSC_NO_ID. If there is one,
+    // the numbers below are the layout of the weight's rows as the joint multiplies them.
     int32_t part;
     int64_t n_row_groups, n_columns,
         n_taps;               // taps: kernel positions, whose columns are adjacent
     int32_t bias_slot;        // of the joint's bias, if nothing else reads it; else MSC_NO_ID
-    struct msc_moment moment; // over all uses; n_groups 0: none
+    struct msc_moment moment; // over all uses; n_groups 0: not measured
     double energy;            // tr(W C W')
     struct msc_prune_made *made;
 };
@@ -43,10 +43,10 @@ struct msc_pruner_group {
     bool is_included;
     int32_t tensor; // the weight
     size_t n_cuts, fixed_cut;
-    struct msc_prune_cut *cuts; // [n_cuts + 2]: then the whole part and the fixed cut
+    struct msc_prune_cut *cuts; // [n_cuts + 2]; the last two: the whole part, the fixed cut
     uint32_t *cut_of;           // [n_choices]
-    // [criterion] units, relative to the group's first one, in order of removal; NULL: not
-    // needed.
+    // [criterion] the units in order of removal, numbered from the group's first unit. NULL: the
+    // criterion is not used.
     int32_t *orders[MSC_N_CRITERIA];
     int32_t n_consumers;
     int32_t *consumers;
@@ -74,10 +74,11 @@ struct msc_pruner_rows {
     bool is_centred;     // the moments are centred
     const int32_t *unit; // [n_columns], or MSC_NO_ID: the column is never removed
 };
-// For a consumer with moments or a part of its own (pruner_rows.c). Allocates in the arena.
+// Prepares the rows of a consumer, which must have moments or a part of its own (pruner_rows.c).
+// Allocates in the arena.
 enum msc_status msc_pruner__rows(struct msc_pruner_rows *out, const struct msc_pruner *p,
                                  const struct msc_consumer *c, struct msc_arena *arena);
-// C [k][l] of one group of a moment.
+// Element [k][l] of the moments C of one group.
 static inline double msc_pruner__moment(const struct msc_pruner_rows *r,
                                         const struct msc_consumer *c, int64_t group, int64_t k,
                                         int64_t l) {
@@ -86,7 +87,8 @@ static inline double msc_pruner__moment(const struct msc_pruner_rows *r,
     double mean = r->is_centred ? m->means[group * n + k] * m->means[group * n + l] : 0;
     return (double)m->h[(group * n + k) * n + l] - mean;
 }
-// Copies the moments of columns [n] (NULL: the first n), plus d on the diagonal, into out [n, n].
+// Copies the moments of columns [n] (NULL: the first n) into out [n, n], and adds d to the
+// diagonal.
 void msc_pruner__fill_moments(double out[], const struct msc_pruner_rows *r,
                               const struct msc_consumer *c, int64_t group, const int64_t columns[],
                               int64_t n, double damping);
@@ -109,19 +111,20 @@ enum msc_status msc_pruner__read_rules(struct msc_pruner_options *out, const cJS
                                        struct msc_arena *arena);
 // The fixed choice of a part; NULL if it has none.
 const struct msc_prune_fixed *msc_pruner__find_fixed(const struct msc_pruner *p, int32_t part);
-// The choices for this kind of part that rules allow it: one bit each.
+// The choices that rules allow this part, among those for its kind: one bit per choice.
 uint64_t msc_pruner__allowed(const struct msc_pruner *p, int32_t part);
-// MSC_E_INVALID: a pattern matches no part; the message says how to list them.
+// MSC_E_INVALID: a pattern matches no part; the message says how to list the parts.
 enum msc_status msc_pruner__check_rules(const struct msc_pruner *p);
 
-// The effect of rounding on a density of a group (pruner_parts.c).
+// How many units of a group a density keeps after rounding (pruner_parts.c).
 enum msc_rounded { MSC_ROUNDED_TO_NONE, MSC_ROUNDED_TO_SOME, MSC_ROUNDED_TO_ALL };
 enum msc_rounded msc_pruner__rounded(const struct msc_pruner *p, int32_t group, double density);
 
 // Ranks the units of a group by the criteria in use (pruner_rank.c).
 enum msc_status msc_pruner__rank_group(struct msc_pruner *p, int32_t group);
-// Removes single weights from the columns that `is_gone` leaves, by a choice, and adds the effect
-// on the rows' means to shifts [n_rows] if they are repaired (pruner_sparse.c).
+// Applies a choice that removes single weights to the columns that `is_gone` leaves. If the rows
+// are repaired, adds the bias shifts that preserve their mean outputs to shifts [n_rows]
+// (pruner_sparse.c).
 enum msc_status msc_pruner__make_sparse(double shifts[], struct msc_pruner_rows *r,
                                         const struct msc_pruner *p, const struct msc_consumer *c,
                                         const struct msc_prune_choice *choice, const bool is_gone[],

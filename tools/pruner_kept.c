@@ -8,7 +8,7 @@
 
 #define OF_PRUNER "channels/"
 
-// A cache error only disables the cache, since everything can be recomputed. MSC_E_NOMEM is
+// A cache error only disables the cache, since everything can be recomputed. Only MSC_E_NOMEM is
 // returned.
 static enum msc_status do_without(struct msc_pruner_kept *k, enum msc_status why) {
     if (why != MSC_OK && why != MSC_E_NOMEM) {

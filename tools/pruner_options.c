@@ -152,7 +152,7 @@ static enum msc_status read_choices(struct msc_pruner_options *out, const cJSON 
         return MSC_FAIL(MSC_E_INVALID, "env.choices: expected a list of 1 to %d choices",
                         (int)MAX_CHOICES);
     }
-    // The default densities.
+    // Without a list, adds the default densities.
     for (size_t i = 0; !list && i < n; i++) {
         choices[i] = (struct msc_prune_choice){.density = (double)(8 - (int)i) / 10,
                                                .criterion = MSC_CRITERION_HESSIAN};

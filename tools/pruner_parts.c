@@ -30,7 +30,7 @@ static int64_t step_of(const struct msc_pruner *p, const struct msc_channel_grou
     return group->n_units < 2 * step ? 1 : step;
 }
 
-// The multiple of `step` nearest to the density; may be 0.
+// The multiple of `step` nearest to density * n_units, at most n_units; may be 0.
 static int64_t nearest_count(const struct msc_channel_group *group, double density, int64_t step) {
     int64_t n = (int64_t)(density * (double)group->n_units / (double)step + 0.5) * step;
     return density >= 1 || n > group->n_units ? group->n_units : n;
@@ -94,7 +94,8 @@ static enum msc_status part_init(struct msc_pruner_group *part, struct msc_prune
     return MSC_ALLOCATED(part->cuts && part->cut_of);
 }
 
-// The cut that keeps nearest to n_kept; if two are equally near, the one that keeps more.
+// The cut that keeps a number nearest to n_kept. If two cuts are equally near, the cut that keeps
+// more.
 static uint32_t nearest_cut(const struct msc_pruner_group *part, int32_t n_kept) {
     uint32_t best = 0;
     for (uint32_t i = 1; i < part->n_cuts; i++) {
@@ -106,8 +107,9 @@ static uint32_t nearest_cut(const struct msc_pruner_group *part, int32_t n_kept)
     return best;
 }
 
-// Completes the cuts of a part from its allowed choices; made [n_all] has their effects. Choices
-// for the other kind of part map to the cut that keeps most, disallowed choices to the nearest.
+// Completes the cuts of a part from its allowed choices; made [n_all] has the effect of every
+// choice. Choices for the other kind of part map to the cut that keeps most, and disallowed choices
+// to the nearest cut.
 static void end_cuts(struct msc_pruner *p, int32_t index, const struct msc_prune_cut made[],
                      bool is_sparse, int32_t n_all) {
     const struct msc_pruner_options *o = p->options;
@@ -205,7 +207,7 @@ static int32_t group_of_unit(const struct msc_pruner *p, int32_t unit) {
     return g;
 }
 
-// The groups along the axis, each once, in the order of their first index.
+// Lists the groups along the consumer's axis, each once, in the order of their first index.
 static enum msc_status list_read_groups(struct msc_pruner *p, struct msc_consumer *c) {
     int64_t n = msc_graph_tensor(p->g, c->tensor)->dims[c->axis];
     bool *is_listed = msc_arena_array(&p->arena, (size_t)p->channels.n_groups + 1, sizeof(bool));

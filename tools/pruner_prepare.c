@@ -37,7 +37,7 @@ static bool is_concerned(const struct msc_pruner *p, const struct msc_consumer *
     return is_cut && c->is_weight;
 }
 
-// Joins the moments of all uses of a weight; none if one use has none.
+// Joins the moments of all uses of a weight. If a use has no moment, the weight has none.
 static void join_moments(struct msc_moment *out, struct msc_moment uses[], int32_t n) {
     *out = uses[0];
     uses[0] = (struct msc_moment){0};
@@ -80,7 +80,7 @@ static enum msc_status measure_shared(const struct msc_pruner *p, struct msc_con
     return msc_pruner__keep_moment(how->kept, c);
 }
 
-// Measures consumers with one use together, as many per pass as fit in memory.
+// Measures the consumers that have a single use, as many per pass as fit in memory.
 static enum msc_status measure_single(struct msc_pruner *p, struct msc_evaluator *ev,
                                       const struct msc_moment_options *o,
                                       const struct msc_pruner_preparation *how,
@@ -176,7 +176,7 @@ static bool is_ranked_here(const struct msc_pruner *p, int criterion) {
     return criterion != MSC_CRITERION_LOSS && msc_pruner_uses(p, (enum msc_criterion)criterion);
 }
 
-// Reads all orders of a group, or none, since they are computed together.
+// Reads either all orders of a group from the cache or none, since they are computed together.
 static enum msc_status recall_orders(bool *are_there, struct msc_pruner *p, int32_t group,
                                      struct msc_pruner_kept *k) {
     *are_there = true;
@@ -242,7 +242,8 @@ static enum msc_status rank_groups(struct msc_pruner *p, const struct msc_pruner
     }
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
-               ? MSC_FAIL(MSC_E_INVALID, "second moments of inputs are not finite")
+               ? MSC_FAIL(MSC_E_INVALID, "the second moments of weights' inputs are not finite; "
+                                         "check the dataset and the model for NaN and infinity")
                : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
@@ -367,7 +368,7 @@ static enum msc_status load_moment(struct msc_pruner *p, const struct msc_array_
                 msc_array_dim(h, 2) == msc_array_dim(means, 1) && msc_array_n_elements(means) > 0;
     int64_t groups = fits ? msc_array_dim(h, 0) : 1, n = fits ? msc_array_dim(h, 1) : 1;
     if (!fits || n_elements % n != 0 || n_elements / n % groups != 0) {
-        return MSC_FAIL(MSC_E_STATE, "missing second moments of the weight %s",
+        return MSC_FAIL(MSC_E_STATE, "no second moments that fit weight %s",
                         msc_graph_tensor(p->g, c->tensor)->name);
     }
     m->h = msc_alloc(msc_array_n_bytes(h));

@@ -89,7 +89,7 @@ struct reading {
     int64_t group; // index in the consumer's moment
     int32_t n_units;
     double share;     // 1 / energy of the consumer
-    int64_t *columns; // of all units, unit by unit
+    int64_t *columns; // columns of all units, unit by unit
     int64_t *first;   // [n_units + 1] start of each unit's columns in `columns`
     double *w;        // [n_rows, n]
     double *c;        // [n, n] the moments
@@ -329,7 +329,7 @@ static enum msc_status order_by_saliency(int32_t order[], struct readings *readi
     return status;
 }
 
-// The largest number of units that any cut by the criterion removes.
+// The largest number of units that any cut with the criterion removes.
 static int32_t most_gone(const struct msc_pruner *p, int32_t index, enum msc_criterion criterion) {
     const struct msc_pruner_group *group = &p->groups[index];
     int32_t most = 0, n_units = p->channels.groups[index].n_units;
@@ -398,7 +398,7 @@ enum msc_status msc_pruner__rank_group(struct msc_pruner *p, int32_t group) {
         if (criterion == MSC_CRITERION_LOSS || !msc_pruner_uses(p, criterion)) {
             continue;
         }
-        // Without data about consumers, norms are used instead.
+        // Without moments of consumers, norms rank the units instead.
         MSC_TRY_OUT(criterion == MSC_CRITERION_HESSIAN && readings.n > 0
                         ? rank_by_saliency(p, group, &readings)
                         : rank_by(p, group, criterion, &readings));

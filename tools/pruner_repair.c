@@ -1,4 +1,4 @@
-// The edits of a consumer that loses channels: repaired weights, or a mask.
+// Makes the edits of a consumer that loses channels: repaired weights, or a mask.
 #include "tools/linear_algebra.h"
 #include "tools/pruner_internal.h"
 
@@ -6,7 +6,7 @@
 
 // ---- Least squares ----------------------------------------------------------------------------
 
-// The remaining columns and the removed ones.
+// The remaining and the removed columns.
 struct columns {
     int64_t n_kept, n_gone;
     int64_t *kept, *gone;
@@ -58,7 +58,7 @@ static enum msc_status solve(struct solving *s, const struct msc_pruner_rows *r,
     return status;
 }
 
-// Applies the change to the rows, and computes their shifts.
+// Applies the change to the rows, and computes the shift of each row's bias.
 static enum msc_status take_solution(double shifts[], float w[], const struct solving *s,
                                      const struct columns *at, const double means[], int64_t n_rows,
                                      int64_t n) {

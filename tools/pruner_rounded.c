@@ -10,7 +10,7 @@ static bool has_choice(const struct msc_pruner *p, int32_t part, size_t choice) 
                                        : fixed && fixed->choice == (int32_t)choice;
 }
 
-// Counts the groups whose units a density keeps all (or would keep none), and finds the first.
+// Counts the groups of which a density keeps all units (or would keep none), and finds the first.
 static int32_t count_rounded(int32_t *first, const struct msc_pruner *p, size_t choice,
                              bool keeps_all) {
     int32_t n = 0;

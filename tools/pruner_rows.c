@@ -1,4 +1,4 @@
-// A consumer's weight as rows, with the moments of its inputs.
+// Prepares a consumer's weight as rows, with the moments of its inputs.
 #include "tools/pruner_internal.h"
 
 enum msc_status msc_pruner__rows(struct msc_pruner_rows *out, const struct msc_pruner *p,

@@ -24,7 +24,7 @@ static enum msc_status fail_label(const struct msc_pruner_options *o, const cJSO
     return status;
 }
 
-// The choice with this label or density. MSC_NO_ID: there is none.
+// The choice with this label or density; MSC_NO_ID if there is none.
 static int32_t find_choice(const struct msc_pruner_options *o, const cJSON *item) {
     for (size_t i = 0; i < o->n_choices; i++) {
         const struct msc_prune_choice *c = &o->choices[i];
@@ -38,7 +38,7 @@ static int32_t find_choice(const struct msc_pruner_options *o, const cJSON *item
     return MSC_NO_ID;
 }
 
-// Appends a density that no choice has, after the choices that are searched.
+// Appends a choice with a density that no other choice has. It comes after the searched choices.
 static enum msc_status add_density(struct msc_prune_fixed *out, struct msc_pruner_options *o,
                                    struct msc_prune_choice choices[], double density,
                                    const char *where, struct msc_arena *arena) {
@@ -173,7 +173,7 @@ const struct msc_prune_fixed *msc_pruner__find_fixed(const struct msc_pruner *p,
     return NULL;
 }
 
-// All choices of one kind: one bit each.
+// All choices of one kind: one bit per choice.
 static uint64_t choices_of_kind(const struct msc_pruner_options *o, bool is_sparse) {
     uint64_t all = 0;
     for (size_t i = 0; i < o->n_choices; i++) {

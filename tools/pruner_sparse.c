@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-// The remaining columns of rows in pattern order: the input channels of one kernel position, then
-// those of the next.
+// The remaining columns of rows in pattern order: the input channels of the first kernel position,
+// then of the second, and so on.
 struct left {
     int64_t n, run;
     int64_t *columns; // [n]
@@ -24,14 +24,14 @@ static enum msc_status list_left(struct left *out, const struct msc_pruner_rows 
             }
         }
     }
-    out->run = out->n / n_taps; // all positions have the same channels
+    out->run = out->n / n_taps; // all positions have equally many channels
     return MSC_OK;
 }
 
 // The data that choose the weights to remove in a group of rows.
 struct thinning {
     const struct msc_prune_choice *choice;
-    enum msc_criterion criterion; // the choice's; without moments, l2
+    enum msc_criterion criterion; // the choice's criterion; without moments, l2
     bool repairs;
     struct msc_sparse_rows rows;
     double *moments; // [n, n]; NULL: not needed
@@ -54,7 +54,7 @@ static enum msc_status choose(struct thinning *t, const struct msc_pruner_rows *
     return status;
 }
 
-// Copies the changed rows back, and adds their shifts.
+// Copies the changed rows back, and adds the bias shifts that preserve their mean outputs.
 static enum msc_status take_rows(double shifts[], struct msc_pruner_rows *r, const double means[],
                                  int64_t first_row, const struct left *left,
                                  const struct thinning *t) {

@@ -32,7 +32,7 @@ static bool site_matches(const struct msc_quantizer *q, int32_t site, const char
     return matches_any(patterns, n, s->name) || (t->alias[0] && matches_any(patterns, n, t->alias));
 }
 
-// False for types other than float32, for empty tensors and for schemes that stay float.
+// False if the type is not float32, the tensor is empty or its scheme stays float.
 static bool can_be_quantised(const struct msc_quantizer *q, int32_t site) {
     const struct msc_tensor *t = msc_graph_tensor(q->graph, q->sites.sites[site].tensor);
     bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
@@ -62,8 +62,8 @@ static enum msc_status fail_no_site(const struct msc_quantizer *q) {
         n_float32 += msc_graph_tensor(q->graph, q->sites.sites[i].tensor)->dtype == MSC_DTYPE_F32;
     }
     return n_float32 == 0 ? MSC_FAIL(MSC_E_UNSUPPORTED,
-                                     "none of the %d sites is float32, the first is %s: nothing "
-                                     "else can be quantised; export the model in float32",
+                                     "none of the %d sites is float32 (the first is %s), and only "
+                                     "float32 can be quantised; export the model in float32",
                                      q->sites.n_sites, msc_dtype_name(first->dtype))
                           : MSC_FAIL(MSC_E_INVALID,
                                      "no site is left to quantise: the graph has %d, but include, "
@@ -159,7 +159,7 @@ static bool reads_site(const struct msc_plan *plan, const struct msc_site *site)
 }
 
 // Every plan must read all slots of a site, because the exported model quantises all of them. The
-// outline, which knows more constants than plans of large batches, must read them too.
+// outline must read them too: it knows more constants than the plans of large batches.
 static bool is_reached(const struct msc_evaluator *ev, const struct msc_plan *outline,
                        const struct msc_site *site) {
     size_t n_batches = msc_dataset_n_batches(msc_evaluator_dataset(ev));
@@ -453,7 +453,7 @@ static enum msc_status check_quant_numbers(const struct msc_quantizer *q, int32_
                            q->sites.sites[site].name, q->choices[choice].label);
 }
 
-// Optional: without integers, weights are rounded to nearest.
+// Checks the integers. They are optional: without integers, weights are rounded to nearest.
 static enum msc_status check_integers(const struct msc_quantizer *q, int32_t site, size_t choice,
                                       const struct msc_array *integers) {
     const struct msc_tensor *t = msc_graph_tensor(q->graph, q->sites.sites[site].tensor);
@@ -469,7 +469,7 @@ static enum msc_status check_integers(const struct msc_quantizer *q, int32_t sit
     return MSC_OK;
 }
 
-// Optional: shifts, for weights whose biases can take them.
+// Checks the shifts. They are optional, and only for weights whose biases can take them.
 static enum msc_status check_shifts(const struct msc_quantizer *q, int32_t site, size_t choice,
                                     const struct msc_array *shifts) {
     bool fits =

@@ -1,5 +1,5 @@
-// The quantizer: determines the sites to quantise, the choices of each, and the scale and zero
-// point of every (site, choice), computed once from the float model.
+// The quantizer: determines the sites to quantise and the choices of each. It computes the scale
+// and zero point of every (site, choice) once, from the float model.
 //
 //     MSC_TRY(msc_quantizer_create(&q, graph, &options));           // sites and choices
 //     MSC_TRY(msc_quantizer_calibrate(q, evaluator, progress));     // or msc_quantizer_load
@@ -30,7 +30,7 @@ enum msc_site_group {
 
 #define MSC_LABEL_BYTES 64
 
-// A value in "observers": if a choice names no observer, its number of bits decides.
+// A value in "observers": the observer of a choice that names none depends on its number of bits.
 #define MSC_OBSERVER_AUTO "auto"
 
 // One row of "choices".
@@ -59,8 +59,8 @@ struct msc_fixed_site {
     const char *pattern, *label;
 };
 
-// Restricts the sites that match all given fields to these choices. NULL and MSC_SITE_KINDS match
-// all; patterns have * and ?.
+// Restricts the sites that match all given fields to the choices in `allowed`. NULL and
+// MSC_SITE_KINDS match all sites; patterns have * and ?.
 struct msc_choice_rule {
     int kind;         // enum msc_site_kind
     const char *name; // name of the site or of its tensor
@@ -79,15 +79,15 @@ struct msc_quantizer_options {
     const struct msc_choice *choices; // [n_choices], copied
     struct msc_operand_scheme weights, activations;
     // Name patterns with * and ?. A site is included if its name matches one of `include` (or
-    // none is given) and none of `exclude`.
+    // `include` is empty) and none of `exclude`.
     const char *const *include, *const *exclude;
     size_t n_include, n_exclude;
-    // A site whose name matches is not searched: it takes the choice with that label; the last
-    // match counts. "float" is always allowed.
+    // A site whose name matches a pattern is not searched: it takes the choice with that label. The
+    // last match counts. "float" is always allowed.
     const struct msc_fixed_site *fixed;
     size_t n_fixed;
-    // Names of tensors: sites that do not contribute to them stay float. None: all sites
-    // contribute.
+    // Names of tensors: sites that do not contribute to any of them stay float. Without names, no
+    // site stays float for this reason.
     const char *const *outputs;
     size_t n_outputs;
     const struct msc_choice_rule
@@ -97,10 +97,10 @@ struct msc_quantizer_options {
 
 // Reads the quantizer's keys of an environment's configuration ("target", "sites", "group",
 // "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules",
-// "outputs"); strings and lists are in the arena. A target refuses what its runtime cannot run
-// (graph/target.h). `target` is used if the object names none. Without "sites", sites are what
-// joints read. A choice without an observer takes the one in "observers", or "auto" if "observers"
-// does not name one. Without "observers" it takes "minmax".
+// "outputs"); strings and lists are in the arena. MSC_E_INVALID: the target's runtime does not
+// support a setting (graph/target.h). `target` is used if the object has no "target". Without
+// "sites", sites are the tensors that joints read. A choice without an observer takes the one in
+// "observers", or "auto" if "observers" does not name one. Without "observers" it takes "minmax".
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
 
@@ -109,7 +109,8 @@ enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct ms
                                      const struct msc_quantizer_options *options);
 void msc_quantizer_destroy(struct msc_quantizer *q); // accepts NULL
 
-// Sites in order; one per use if the group is not `tensor`. Fixed sites already have their choice.
+// The sites in order; if the group is not `tensor`, there is one per use. Fixed sites already have
+// their choice.
 const struct msc_sites *msc_quantizer_sites(const struct msc_quantizer *q);
 size_t msc_quantizer_n_choices(const struct msc_quantizer *q);
 const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice);
@@ -122,26 +123,26 @@ bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site);
 // The choice that a site is fixed to, MSC_FIXED_FLOAT, or MSC_NO_ID: it is searched.
 #define MSC_FIXED_FLOAT (-2)
 int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site);
-// The choices that rules allow a site: one bit each.
+// The choices that rules allow a site: one bit per choice.
 uint64_t msc_quantizer_allowed(const struct msc_quantizer *q, int32_t site);
 
-// Keeps float the sites that do not contribute to the named tensors. MSC_E_INVALID: the model does
-// not compute one of them.
+// Excludes the sites that do not contribute to the named tensors; they stay float. MSC_E_INVALID:
+// the model does not compute one of them.
 enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *const outputs[],
                                         size_t n);
 
-// Keeps float the sites that edits cannot reach on the evaluator's dataset, because their joints
-// are constant once lengths are known. Sets *n_left to the number of these that were included.
-// MSC_E_INVALID: no site remains.
+// Excludes the sites that edits cannot reach on the evaluator's dataset: their joints are constant
+// once lengths are known. Sets *n_left to the number of sites that this excluded. MSC_E_INVALID: no
+// site remains.
 enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q, struct msc_evaluator *ev,
                                               int32_t *n_left);
 
-// Did observation leave a site float because it holds infinity, which has no scale, or NaN that a
-// later joint tests for?
+// Did observation leave a site float? It does so if values are infinite, which no scale can
+// represent, or NaN that a later joint tests for.
 bool msc_quantizer_is_left(const struct msc_quantizer *q, int32_t site);
 
-// Long stages of finding scales and integers. `progress` (may be NULL) receives a stage's amounts
-// done and in total, from one thread at a time.
+// Long stages of finding scales and integers. `progress` (may be NULL) receives the amount done in
+// a stage and the stage's total. Only one thread at a time calls it.
 enum msc_quantizer_stage {
     MSC_STAGE_PASSES,   // values of the float model that are observed
     MSC_STAGE_RANGES,   // sites whose ranges are found
@@ -161,9 +162,10 @@ enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evalua
 bool msc_quantizer_has_rounding(const struct msc_quantizer *q);
 
 struct msc_quantizer_rounding {
-    uint64_t memory_bytes; // limit for second moments; one use is always measured; 0: 256 MiB
-    // A cache of second moments: cached ones are not measured, others are added. If the file cannot
-    // be written or read, `log` gets a warning and the file is not used again. NULL: no cache.
+    uint64_t memory_bytes; // limit for second moments, but one use is always measured; 0: 256 MiB
+    // A cache of second moments: cached moments are not measured again, and new ones are added. If
+    // the file cannot be written or read, `log` gets a warning and the file is not used again.
+    // NULL: no cache.
     struct msc_array_log *kept;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
@@ -188,20 +190,20 @@ struct msc_quantizer_other {
     const struct msc_array *bias;     // replaces the bias of the weight's joint; NULL: the model's
 };
 
-// Quantises such a weight by a choice with scales, once activations have theirs. *out is owned by
-// the caller (msc_quant_finish), sealed. Thread-safe. MSC_E_NOMEM; MSC_E_INVALID: the moments
-// cannot be used for rounding.
+// Quantises such a weight with a choice that has scales. The scales of activations must be known.
+// *out is owned by the caller (msc_quant_finish), sealed. Thread-safe. MSC_E_NOMEM; MSC_E_INVALID:
+// the moments cannot be used for rounding.
 enum msc_status msc_quantizer_fit(struct msc_quant *out, const struct msc_quantizer *q,
                                   int32_t site, int32_t choice,
                                   const struct msc_quantizer_other *of);
 
-// Appends arrays "<site>/<choice>/scale" and "…/zero_point" to a list, "…/integers" if they are
-// not rounded to nearest, and "…/shift" if there are shifts; and reads them back. MSC_E_STATE if
-// one is missing: the list belongs to another configuration.
+// Appends arrays "<site>/<choice>/scale" and "…/zero_point" to a list, "…/integers" if weights are
+// not rounded to nearest, and "…/shift" if there are shifts. The second function reads them back.
+// MSC_E_STATE if one is missing: the list belongs to another configuration.
 enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_array_list *list);
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list);
 
-// Borrowed from the quantizer; NULL for a float choice and MSC_FIXED_FLOAT.
+// The edit is borrowed from the quantizer; NULL for a float choice and MSC_FIXED_FLOAT.
 const struct msc_edit *msc_quantizer_edit(const struct msc_quantizer *q, int32_t site,
                                           int32_t choice);
 // The quantisation of the edit.

@@ -5,10 +5,11 @@
 #include <pthread.h>
 #include <string.h>
 
-// Numbers of values sampled per tensor, to detect scales that put values on rounding ties: at most
-// KEPT_OF_BATCH per place, fewer if there are many places.
+// Numbers of values sampled per tensor to detect scales that put values on rounding ties. At most
+// KEPT_OF_BATCH are kept per place, and fewer if there are many places.
 enum { KEPT_OF_BATCH = 2048, KEPT_OF_ALL = 32768, KEPT_LEAST = 16 };
-// For one channel, which has no histogram: the sampled values represent all of it.
+// Values sampled of a channel. A channel has no histogram; the sampled values represent all its
+// values.
 enum { KEPT_OF_CHANNEL = 4096 };
 
 // Statistics of one activation tensor, or of one of its channels. Extrema and counts are exact, so
@@ -17,7 +18,7 @@ struct seen {
     int32_t slot;    // slot at which values are sampled
     float low, high; // over finite values
     bool has_nan, has_infinite, has_finite;
-    bool is_seen;                    // any value was seen
+    bool is_seen;                    // has any value been observed?
     struct msc_histogram *histogram; // NULL for a channel and for a tensor with `channels`
     int64_t n_room;                  // sampled values per place
     float *kept;                     // [n_places][n_room]
@@ -34,9 +35,9 @@ struct calibration {
     int32_t n_parts;       // places per batch
     struct seen *seen;     // [n_sites]; slot MSC_NO_ID for weights and excluded sites
     int32_t *site_of_slot; // [n_slots] the site observed at a slot; MSC_NO_ID: none
-    bool is_counting;      // second pass
+    bool is_counting;      // the second pass, which counts values in histograms
     pthread_mutex_t lock;
-    // Progress: values observed out of all, over both passes.
+    // Progress: n_observed of n_to_observe values, over both passes.
     msc_quantizer_progress progress;
     void *payload;
     size_t n_observed, n_to_observe;
@@ -104,7 +105,7 @@ static void forget(const struct calibration *c, struct seen *s) {
     }
 }
 
-// Clears what this pass has collected.
+// Clears the statistics that this pass collects.
 static void begin_pass(void *payload, size_t trial) {
     struct calibration *c = payload;
     (void)trial;
@@ -197,7 +198,7 @@ static double share_on_ties(const struct calibration *c, const struct seen *s, f
 }
 
 // Inputs on a regular grid (images normalised to [-1, 1]) can all fall on rounding ties, so that
-// the last bit of an earlier sum decides. The range is then widened a little, until few do.
+// the last bit of an earlier sum decides. The range is then widened a little, until few values do.
 static void nudge_off_ties(const struct calibration *c, const struct seen *s,
                            const struct msc_scheme *scheme, struct msc_range range, float *scale,
                            int32_t *zero_point) {
@@ -292,8 +293,8 @@ static enum msc_status fit_site(struct calibration *c, int32_t site) {
 
 // ---- The two passes ---------------------------------------------------------------------------
 
-// Observes each tensor of a site once, where it is produced; tensors that are only moved hold the
-// same values.
+// Observes each tensor of a site once, where it is produced; the outputs of joints that only move
+// elements hold the same values.
 static void choose_slots(struct calibration *c, int32_t site) {
     const struct msc_sites *sites = &c->q->sites;
     const struct msc_site *s = &sites->sites[site];

@@ -13,7 +13,7 @@ struct msc_quantizer {
     size_t n_choices;
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
-    bool has_lowest;        // weights of observer hessian may use the lowest integer
+    bool has_lowest;        // weights with observer hessian may use the lowest integer
     bool *included;         // [n_sites]
     bool *left;             // [n_sites] left float because of their values
     bool *asked;            // [n_tensors] of the graph: a later joint tests for NaN
@@ -22,7 +22,8 @@ struct msc_quantizer {
     struct msc_edit *edits; // [n_sites][n_choices]; bits 0: not computed
 };
 
-// quantizer_rules.c. Reads "rules" after the choices were read; then applies them to sites.
+// quantizer_rules.c. The first function reads "rules" (`out` must have the choices); the second
+// applies them to sites.
 enum msc_status msc_quantizer__read_rules(struct msc_quantizer_options *out, const cJSON *config,
                                           struct msc_arena *arena);
 enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
@@ -30,7 +31,8 @@ enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
 // Fails with MSC_E_INVALID: `found` is not the label of a choice; the message lists the labels.
 enum msc_status msc_quantizer__fail_label(const struct msc_quantizer_options *o, const cJSON *found,
                                           bool takes_float, const char *where);
-// quantizer_left.c. Fills `asked`; then tells whether it is set for a site.
+// quantizer_left.c. The first function fills `asked`; the second returns whether it is set for a
+// site.
 enum msc_status msc_quantizer__find_questions(struct msc_quantizer *q);
 bool msc_quantizer__is_asked(const struct msc_quantizer *q, int32_t site);
 // Marks weights with NaN or infinity as left. MSC_E_INVALID: a weight has no elements.
@@ -40,8 +42,8 @@ enum msc_status msc_quantizer__drop_left(struct msc_quantizer *q);
 // How a choice of a site is observed and rounded.
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
                                                   int32_t choice);
-// The `cut` of the site's scheme (msc_scheme): hard swish's, if the target has forms and only hard
-// swishes read the site as bytes; else 0.
+// The `cut` of the site's scheme (msc_scheme): MSC_HARD_SWISH_CUT if the target `has_forms` and
+// only hard swishes read the site; else 0.
 float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site);
 // True if quants of the site are needed: it is searched or fixed to a choice.
 static inline bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site) {
@@ -55,8 +57,9 @@ struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site
 // points of `from` into the arena, and adds references to its integers and shifts.
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
                                    const struct msc_quant *from);
-// Quantises a weight with these elements by the observer of a choice, rounded to nearest
-// (quantizer_weight.c). *out is owned by the caller (msc_quant_finish). MSC_E_NOMEM.
+// Quantises a weight with these elements: the choice's observer finds the scales, and elements are
+// rounded to nearest (quantizer_weight.c). *out is owned by the caller (msc_quant_finish).
+// MSC_E_NOMEM.
 enum msc_status msc_quantizer__fit_elements(struct msc_quant *out, const struct msc_quantizer *q,
                                             int32_t site, int32_t choice,
                                             const struct msc_array *elements);

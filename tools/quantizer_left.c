@@ -2,8 +2,8 @@
 // masks out.
 //
 // Infinity has no integer: runtimes saturate it, and a softmax then gives weight to masked values
-// (docs/quantize.md describes the loss). Runtimes convert NaN to the lowest integer. That does no
-// harm to masked values, but it does if a later joint tests for NaN.
+// (docs/quantize.md describes the loss). Runtimes convert NaN to the lowest integer. That is
+// harmless for masked values, but not if a later joint tests for NaN.
 #include "tools/quantizer_internal.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static bool asks(const struct msc_joint *j) {
     static const enum msc_op questions[] = {MSC_OP_ISNAN,     MSC_OP_ISINF, MSC_OP_EQUAL,
                                             MSC_OP_GREATER,   MSC_OP_LESS,  MSC_OP_GREATER_EQUAL,
                                             MSC_OP_LESS_EQUAL};
-    bool is_question = j->n_graphs > 0; // bodies of subgraphs may test for NaN
+    bool is_question = j->n_graphs > 0; // subgraphs may test for NaN
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         is_question = is_question || j->op == questions[i];
     }

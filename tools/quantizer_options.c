@@ -26,8 +26,9 @@ struct defaults {
     bool are_auto[2];
 };
 
-// The better of minmax and mse on networks of many kinds (docs/quantize.md). With more bits,
-// rounding errors are below the resolution of a histogram, or clipping costs more than it saves.
+// Chooses minmax or mse, whichever was better on networks of many kinds (docs/quantize.md). With
+// more bits, rounding errors are below the resolution of a histogram, or clipping costs more than
+// it saves; then minmax is better.
 static enum msc_observer auto_observer(int kind, int32_t bits) {
     return bits <= (kind == MSC_SITE_WEIGHT ? 4 : 8) ? MSC_OBSERVER_MSE : MSC_OBSERVER_MINMAX;
 }
@@ -39,7 +40,7 @@ static void take_defaults(struct msc_choice *c, const struct defaults *defaults)
     }
 }
 
-// `named`: the choice names its observer.
+// `named`: does the choice name its observer?
 static enum msc_status label_choice(struct msc_choice *c, bool named) {
     struct msc_str text = {0};
     if (c->is_float) {
@@ -377,14 +378,16 @@ static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON
                         out->target->name);
     }
     if (out->all_sites && out->group == MSC_GROUP_SITE) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "env.group: with sites \"all\" a tensor has one scale for all its readers; "
-                        "use \"tensor\" or \"joint\"");
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "env.group: with sites \"all\" a tensor has one scale for all its consumers; "
+            "use \"tensor\" or \"joint\"");
     }
     return MSC_OK;
 }
 
-// A preset fixes what its runtime cannot do differently; options that contradict it are refused.
+// A target fixes the options that its runtime does not support otherwise. Fails if the
+// configuration contradicts them.
 static enum msc_status apply_target(struct msc_quantizer_options *out, const cJSON *config) {
     const struct msc_target *t = out->target;
     out->weights = (struct msc_operand_scheme){.is_symmetric = true, .is_per_channel = true};

@@ -1,4 +1,4 @@
-// Restricts a search to the part of a network that named tensors are computed from.
+// Restricts a search to the part of a network that contributes to named tensors.
 #include "tools/quantizer_internal.h"
 
 #include <string.h>

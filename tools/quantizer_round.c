@@ -1,5 +1,5 @@
-// Choices of weights that depend on the weight's inputs: scales by the output error (observer
-// hessian), integers by GPTQ or coordinate descent (tools/rounding.h).
+// Computes the choices of weights that depend on the weight's inputs: scales that minimise the
+// output error (observer hessian), and integers by GPTQ or coordinate descent (tools/rounding.h).
 #include "tools/bias_edits.h"
 #include "tools/moment_file.h"
 #include "tools/quantizer_internal.h"
@@ -17,13 +17,13 @@ struct rounded_weight {
     // Moments for rounding rows. Index 0: plain second moments; 1: centred ones, for choices whose
     // shifts correct the mean.
     struct rounded_by {
-        const float *h;                 // NULL: no choice needs it
-        struct msc_gptq_order **orders; // [n_groups]; NULL: no choice needs them
+        const float *h;                 // NULL: no choice needs it yet
+        struct msc_gptq_order **orders; // [n_groups]; NULL: no choice needs them yet
     } by[2];
     int n_threads;
 };
 
-// The rounding of a weight by one choice.
+// The rounding of a weight under one choice.
 struct rounded_choice {
     const struct rounded_weight *w;
     const struct msc_choice *choice;
@@ -38,15 +38,15 @@ static bool needs_moments(const struct msc_quantizer *q, size_t choice) {
             c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE);
 }
 
-// True if the choice stores integers, because rounding to nearest under the final scale would not
-// give the same ones. After a gain it would not either.
+// Does the choice store integers? It must if rounding to nearest under the final scales would give
+// other integers; a gain changes the scales too.
 static bool has_integers(const struct msc_choice *c) {
     return c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE;
 }
 
 // ---- One choice -------------------------------------------------------------------------------
 
-// Does each row get its own gain? Not if rows share one scale.
+// Does each row get its own gain? That needs a scale per row.
 static bool is_corrected(const struct msc_choice *choice, const struct msc_quant *form) {
     return choice->correction == MSC_CORRECTION_AFFINE && form->n > 1;
 }
@@ -91,7 +91,7 @@ static enum msc_status round_some(void *payload, struct msc_rounding_rows *rows,
                : MSC_OK;
 }
 
-// Clears columns that are constant: after centring only rounding noise is left of them.
+// Clears columns that are constant: centring leaves only rounding noise in them.
 static void forget_constants(float h[], const struct msc_moment *m) {
     int64_t n = m->n_columns;
     for (int64_t i = 0; i < m->n_groups * n; i++) {
@@ -106,7 +106,7 @@ static void forget_constants(float h[], const struct msc_moment *m) {
     }
 }
 
-// Prepares the moments and orders when the first choice needs them.
+// Prepares the moments and orders once a choice needs them.
 static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool has_orders,
                                 struct msc_arena *arena) {
     struct rounded_by *by = &w->by[has_shifts];
@@ -126,7 +126,7 @@ static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool 
                : msc_weight_rows_factor(&by->orders, &w->rows, by->h, w->n_threads);
 }
 
-// Starts from the scales of `now`, which the observer found. *out is owned by the caller.
+// Rounds the weight, starting from the scales that the observer found. *out is owned by the caller.
 static enum msc_status round_choice(struct msc_quant *out, struct rounded_weight *w, int32_t choice,
                                     const struct msc_quant *now, struct msc_arena *of_weight) {
     const struct msc_quantizer *q = w->q;
@@ -154,7 +154,7 @@ static enum msc_status round_choices(struct rounded_weight *w, struct msc_quanti
     for (size_t i = 0; i < q->n_choices; i++) {
         if (needs_moments(q, i)) {
             struct msc_quant found = {0};
-            // The quantisation that calibration found.
+            // The quantisation before rounding.
             const struct msc_quant *now = msc_quantizer_quant(q, w->site, (int32_t)i);
             enum msc_status status = round_choice(&found, w, (int32_t)i, now, arena);
             if (status == MSC_OK) {
@@ -206,7 +206,7 @@ static enum msc_status round_elements(struct msc_quant *out, const struct msc_qu
     return status;
 }
 
-// Replaces `quant` by `better`, if there is one.
+// Replaces `quant` by `better`, unless `better` is empty.
 static void take_better(struct msc_quant *quant, struct msc_quant *better) {
     if (better->n > 0) {
         msc_quant_finish(quant);
@@ -250,9 +250,9 @@ struct rounding {
     struct msc_quantizer *q;
     struct msc_evaluator *ev;
     const struct msc_quantizer_rounding *options;
-    struct msc_array_log *kept; // NULL: none, or disabled after an error
-    int32_t *slots, *sites;     // [n] per use
-    struct msc_moment *moments; // [n] set from measurement until rounding
+    struct msc_array_log *kept; // the cache; NULL: none, or disabled after an error
+    int32_t *slots, *sites;     // [n] slot and site of each use
+    struct msc_moment *moments; // [n], each held from measurement until rounding
     size_t n, n_measured, n_rounded;
 };
 
@@ -288,7 +288,8 @@ static void tell_measured(void *payload, size_t done) {
     tell_rounding(r, MSC_STAGE_MOMENTS, r->n_measured + done);
 }
 
-// A cache error only disables the cache, since everything can be measured. MSC_E_NOMEM is returned.
+// A cache error only disables the cache, since everything can be measured again. Only MSC_E_NOMEM
+// is returned.
 static enum msc_status do_without(struct rounding *r, enum msc_status why) {
     if (why != MSC_OK && why != MSC_E_NOMEM) {
         msc_log(r->options->log, MSC_LOG_WARNING, "%s; second moments are no longer cached",
@@ -333,7 +334,7 @@ static enum msc_status measure_moments(struct rounding *r) {
 
 // ---- Rounding ---------------------------------------------------------------------------------
 
-// Rounds the weight of the next uses, which are all measured.
+// Rounds the weight whose uses are the next ones, up to `end`. All of them are measured.
 static enum msc_status round_next(struct rounding *r, size_t end) {
     size_t first = r->n_rounded;
     struct msc_moment *sum = &r->moments[first];
@@ -341,7 +342,7 @@ static enum msc_status round_next(struct rounding *r, size_t end) {
     for (size_t i = first + 1; i < end; i++) {
         has_all = has_all && msc_moment_add(sum, &r->moments[i]);
     }
-    // A weight with another kind of use keeps the observer's result.
+    // If any use has no moment, the weight keeps the observer's result.
     if (has_all) {
         MSC_TRY(round_weight(r->q, r->sites[first], sum, msc_evaluator_n_threads(r->ev)));
     }
@@ -353,7 +354,8 @@ static enum msc_status round_next(struct rounding *r, size_t end) {
     return MSC_OK;
 }
 
-// The uses of one weight may be measured in several passes.
+// Rounds the weights of which all uses are measured. The uses of one weight may be measured in
+// several passes.
 static enum msc_status round_measured(struct rounding *r) {
     for (size_t i = r->n_rounded; i < r->n_measured;) {
         for (; i < r->n && r->sites[i] == r->sites[r->n_rounded]; i++) {}

@@ -1,4 +1,4 @@
-// The choices that a site may take: the first rule that matches decides.
+// Restricts the choices of sites by rules: for each site, the first rule that matches decides.
 #include "tools/quantizer_internal.h"
 
 #include "base/str.h"
@@ -143,7 +143,7 @@ static bool fits_joint(const char *pattern, const struct msc_joint *j) {
     return fits_op(pattern, j) || msc_glob_match(pattern, j->name);
 }
 
-// Does a joint that reads the site match both patterns?
+// Does one joint that reads the site match both the rule's `op` and its `consumer`?
 static bool fits_readers(const struct msc_choice_rule *rule, const struct msc_quantizer *q,
                          const struct msc_site *s) {
     if (!rule->op && !rule->consumer) {

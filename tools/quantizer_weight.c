@@ -12,7 +12,7 @@ static int64_t gather_scale(float out[], const float x[], const struct msc_quant
     int64_t block = s->block_step > 0 ? index / s->block_step % n_blocks : 0;
     int64_t begin = block * s->size;
     int64_t end = begin + s->size < s->length ? begin + s->size : s->length;
-    // Scales that do not vary along `outer` are shared by all of it.
+    // If scales do not vary along `outer`, each scale covers all of its indices.
     int64_t from = s->outer_step > 0 ? index / s->outer_step : 0;
     int64_t to = s->outer_step > 0 ? from + 1 : s->outer;
     int64_t width = s->inner / n_inner, n = 0;

@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-// The smallest scale, over all choices, of the activation that a joint multiplies; 0: none.
+// The smallest scale, over all choices, of the activation that a joint multiplies by the weight; 0:
+// the activation is not an integer.
 static double least_scale(const void *payload, int32_t joint) {
     const struct msc_quantizer *q = payload;
     double least = 0;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 96 }; // ranges that mse tries, or positions of each end
+enum { CANDIDATES = 96 }; // number of ranges that mse tries, or of positions of each end
 
 // ---- Names ------------------------------------------------------------------------------------
 
@@ -79,8 +79,8 @@ void msc_scheme_limits(const struct msc_scheme *scheme, int32_t *low, int32_t *h
     *high = scheme->is_symmetric ? half - 1 : 2 * half - 1;
 }
 
-// Finds the largest number of steps below 0 that leaves room for the range above; false if there
-// is none.
+// Divides the cut into as many whole steps as leave room for values up to `top`. False if not even
+// one step fits.
 static bool fit_cut(const struct msc_scheme *scheme, double top, int32_t high, float *scale,
                     int32_t *zero_point) {
     double cut = scheme->cut;
@@ -180,7 +180,7 @@ static double values_error(const float x[], int64_t n, const struct msc_scheme *
 struct searched {
     const struct msc_observation *o;
     struct msc_range whole;
-    const struct work *w; // of a histogram; NULL: values
+    const struct work *w; // the bins of a histogram; NULL: search values
     const float *x;
     int64_t n;
 };
@@ -200,7 +200,7 @@ static struct msc_range scale_ends(struct msc_range whole, double low, double hi
     return (struct msc_range){(float)(whole.low * low), (float)(whole.high * high)};
 }
 
-// Shrinks both ends by one factor, down to a quarter.
+// Finds the best range with both ends shrunk by the same factor, down to a quarter.
 static struct msc_range best_together(const struct searched *s) {
     double least = INFINITY;
     struct msc_range best = s->whole;
@@ -216,7 +216,7 @@ static struct msc_range best_together(const struct searched *s) {
     return best;
 }
 
-// Each end at one of CANDIDATES positions, from the full range down to almost 0.
+// The range with each end at one of CANDIDATES positions, from the full range down to almost 0.
 static struct msc_range ends_at(const struct searched *s, const int at[2]) {
     return scale_ends(s->whole, 1.0 - (double)at[0] / CANDIDATES, 1.0 - (double)at[1] / CANDIDATES);
 }
@@ -313,7 +313,7 @@ static enum msc_status percentile_of_values(struct msc_range *out, const float x
     MSC_TRY(MSC_ALLOCATED(sorted));
     memcpy(sorted, x, (size_t)n * sizeof(sorted[0]));
     qsort(sorted, (size_t)n, sizeof(sorted[0]), compare_floats);
-    // This order of operations gives 999 for 99.9 percent of 1000 in double arithmetic too.
+    // This order of operations gives exactly 999 for 99.9 percent of 1000, despite rounding.
     int64_t tail = (int64_t)floor((double)n - (double)n * percentile / 100);
     tail = tail > (n - 1) / 2 ? (n - 1) / 2 : tail;
     *out = with_zero(sorted[tail], sorted[n - 1 - tail]);

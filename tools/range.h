@@ -1,12 +1,13 @@
 // Observers: derive the range that integers should cover from the observed values of a tensor.
 //
 //   minmax      the smallest and largest value
-//   percentile  without the outermost 100 - `percentile` percent of the values on either side
+//   percentile  the range without the outermost 100 - `percentile` percent of the values per side
 //   mse         the range with the least squared rounding error. All schemes try CANDIDATES ranges
-//               with both ends shrunk alike. Asymmetric ones then start from the best of these and
-//               move one end at a time over as many positions, until neither moves
-//   hessian     for weights, by the output error (tools/rounding.h); here it means mse for
-//               activations and minmax for other weights
+//               with both ends shrunk by the same factor. Asymmetric schemes then start from the
+//               best of these ranges and move one end at a time to the best of CANDIDATES
+//               positions, until neither end moves
+//   hessian     the range with the least output error, for weights of convolutions and linear
+//               layers (tools/rounding.h); for other weights minmax, and for activations mse
 //
 // Every range includes 0. Symmetric quantisation uses its larger end on both sides.
 #ifndef MSC_TOOLS_RANGE_H
@@ -29,7 +30,7 @@ enum msc_observer {
 const char *msc_observer_name(enum msc_observer observer);
 bool msc_observer_find(enum msc_observer *out, const char *name);
 
-// How a weight's integers are found, given its scales (tools/rounding.h). Weights of other joints
+// How a weight's integers are found, given its scales (tools/rounding.h). Weights of joints other
 // than convolutions and linear layers support only nearest.
 enum msc_rounding {
     MSC_ROUNDING_NEAREST,
@@ -41,8 +42,8 @@ enum msc_rounding {
 const char *msc_rounding_name(enum msc_rounding rounding);
 bool msc_rounding_find(enum msc_rounding *out, const char *name);
 
-// The correction after a weight is rounded. Only weights of convolutions and linear layers are
-// corrected.
+// The correction of outputs after a weight is rounded; only for weights of convolutions and linear
+// layers.
 enum msc_correction {
     MSC_CORRECTION_NONE,
     MSC_CORRECTION_AFFINE, // a gain and a shift per output channel (tools/rounding.h)
@@ -63,12 +64,12 @@ struct msc_histogram {
 
 void msc_histogram_add(struct msc_histogram *h, const float x[], int64_t n);
 
-// How a range becomes integers.
+// How a range is mapped to integers.
 struct msc_scheme {
     int32_t bits;      // 2 … 16
     bool is_symmetric; // zero point 0
-    bool is_weight;    // symmetric weights do not use the lowest integer
-    bool has_lowest;   // symmetric weights use the lowest integer after all
+    bool is_weight;    // a weight: if symmetric, the lowest integer is not used
+    bool has_lowest;   // a symmetric weight uses the lowest integer nevertheless
     // If positive: consumers treat all values below -cut alike, so -cut must be a whole number of
     // steps. An asymmetric range begins at -cut.
     float cut;
@@ -76,8 +77,8 @@ struct msc_scheme {
 
 // The lowest and highest integer of a scheme.
 void msc_scheme_limits(const struct msc_scheme *scheme, int32_t *low, int32_t *high);
-// Scale and zero point for a range; an empty range gives scale 1. If a range has no room for a
-// cut of one step, the cut is ignored.
+// Scale and zero point for a range; an empty range gives scale 1. If the scheme's cut would be less
+// than one step, it is ignored.
 void msc_scheme_fit(const struct msc_scheme *scheme, struct msc_range range, float *scale,
                     int32_t *zero_point);
 

@@ -165,8 +165,8 @@ void msc_gptq_order_destroy(struct msc_gptq_order *o) {
     }
 }
 
-// Rounds column k of the order in all rows, and updates the rest of its block. left [n_rows, n]:
-// the current weights in that order; errors [n_rows, BLOCK].
+// Rounds the k-th column in the order `o` for all rows, and updates the rest of its block. left
+// [n_rows, n] are the current weights in this order. Sets the column's errors [n_rows, BLOCK].
 static void round_column(struct msc_rounding_rows *r, const struct msc_gptq_order *o, int64_t k,
                          int64_t end, double left[], double errors[]) {
     const double *factor = o->factor + k * o->n;
@@ -211,8 +211,9 @@ enum msc_status msc_rounding_gptq(struct msc_rounding_rows *r, const struct msc_
 
 // ---- Coordinate descent -----------------------------------------------------------------------
 
-// Updates one integer. The error is a parabola in it, with its minimum at q - gradient / h[k, k].
-// `gradient` [n_columns] is (q - w)' H of the row. True if the integer changes.
+// Updates one integer. The row's error is a parabola in the integer's value q, with its minimum at
+// q - gradient / h[k, k]. `gradient` [n_columns] is (q - w)' H of the row. True if the integer
+// changes.
 static bool descend_one(struct msc_rounding_rows *r, int64_t row, int64_t k, double gradient[]) {
     const float *h = r->h + k * r->n_columns;
     struct grid g = grid_of(r, row, k);

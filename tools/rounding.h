@@ -1,4 +1,4 @@
-// Rounds weights to integers by the effect on a joint's outputs.
+// Rounds weights to integers so that a joint's outputs change little.
 //
 // A row w of weights becomes q = (c - z) s with integers c. With H the second moment of the row's
 // inputs (tools/second_moment.h), the mean square change of its outputs is (q - w)' H (q - w): the
@@ -32,7 +32,7 @@
 
 #include <stdint.h>
 
-// Rows per call. More are not faster and need more memory.
+// Rows per call. More rows per call need more memory and are not faster.
 #define MSC_ROUNDING_ROWS 64
 
 // Open structure; the caller owns everything.
@@ -41,16 +41,16 @@ struct msc_rounding_rows {
     const float *weights;     // [n_rows, n_columns], finite
     const float *h;           // [n_columns, n_columns], symmetric, positive semidefinite
     struct msc_scheme scheme; // for weights
-    int64_t group_size;       // columns that share a scale; 0: all of a row
+    int64_t group_size;       // columns that share a scale; 0: all columns of a row
     float *scales;            // [n_rows, n_groups], n_groups = ceil(n_columns / group_size)
     int32_t *zero_points;     // [n_rows, n_groups]
     int32_t *integers;        // [n_rows, n_columns]
 };
 
-// Fills scales and zero points with the range of least error among MSC_ROUNDING_RANGES, from
-// slightly wider to much narrower than the row's own. For long rows, errors are first estimated
-// with the diagonal and the first eigenvector of H, and only the best ranges are evaluated.
-// Groups are fitted independently, each by its own block of H.
+// Fills scales and zero points from the range of least error among MSC_ROUNDING_RANGES candidates,
+// which are from slightly wider to much narrower than the row's own range. For long rows, errors
+// are first estimated with the diagonal and the first eigenvector of H, and only the best ranges
+// are evaluated. Groups are fitted independently, each by its own block of H.
 enum msc_status msc_rounding_fit(struct msc_rounding_rows *rows);
 #define MSC_ROUNDING_RANGES 80
 
@@ -65,7 +65,7 @@ enum msc_status msc_rounding_descend(struct msc_rounding_rows *rows, int n_passe
 // Sets errors [n_rows] to the current errors of the rows.
 enum msc_status msc_rounding_errors(double errors[], const struct msc_rounding_rows *rows);
 
-// Multiplies the scales of each row by its gain, 0.5 to 2, and fills shifts [n_rows]. Needs the
+// Multiplies the scales of each row by a gain from 0.5 to 2, and fills shifts [n_rows]. Needs the
 // means [n_columns] of the inputs, and centred H. If shifts is NULL, only a gain is fitted, and H
 // must not be centred.
 enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows *rows,
@@ -73,7 +73,7 @@ enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows
 
 // Prepares H [n, n] for GPTQ: the order of columns, and the upper Cholesky factor of the inverse
 // of H + damping * (mean of its diagonal) * I in that order. Columns whose inputs are always zero
-// (diagonal 0) count as 1. *out is owned by the caller. MSC_E_INVALID: H is not positive
+// (diagonal 0) get a diagonal of 1. *out is owned by the caller. MSC_E_INVALID: H is not positive
 // semidefinite.
 enum msc_status msc_gptq_order_create(struct msc_gptq_order **out, const float h[], int64_t n,
                                       double damping);

@@ -13,16 +13,16 @@ struct fit {
     int64_t n;          // columns of the group
     float *w;           // [n_rows, n] weights
     float *h;           // [n, n]
-    float *off, *moved; // [n_rows, n]
+    float *off, *moved; // [n_rows, n] errors q - w, and errors times h
     struct msc_range *ranges;
-    float *scales; // [n_rows] of the current candidate
+    float *scales; // [n_rows] under the current candidates
     int32_t *zero_points;
-    int *tried;               // [n_rows] current candidate
+    int *tried;               // [n_rows] index of the current candidate range
     int *best;                // [n_rows]
-    double *least;            // [n_rows] error of the best
+    double *least;            // [n_rows] error of the best range
     struct guess *guesses;    // [n_rows, MSC_ROUNDING_RANGES]
     float *direction, *image; // [n] the first eigenvector of h, and h times it
-    float *kept;              // [n_rows] scale of the best
+    float *kept;              // [n_rows] scale of the best range
     int32_t *kept_zero;       // [n_rows]
 };
 
@@ -37,7 +37,7 @@ static float range_factor(int i) {
     return (float)(1.1 - 0.8 * i / MSC_ROUNDING_RANGES);
 }
 
-// q - w of all rows under their current candidates.
+// Sets `off` to q - w for all rows under their current candidates.
 static void round_to_ranges(struct fit *f) {
     const struct msc_rounding_rows *r = f->rows;
     int32_t low, high;
@@ -114,7 +114,8 @@ static enum msc_status fit_init(struct fit *f, const struct msc_rounding_rows *r
 
 // ---- Estimates --------------------------------------------------------------------------------
 
-// Approximates the first eigenvector. Most of h may be in one direction: the means of the inputs.
+// Approximates the first eigenvector of h. If inputs have large means, most of h is in their
+// direction.
 static double find_direction(struct fit *f) {
     enum { ROUNDS = 8 };
     float *v = f->direction;
@@ -144,12 +145,12 @@ static int compare_guesses(const void *a, const void *b) {
     return (x->range > y->range) - (x->range < y->range);
 }
 
-// Estimates the errors of all ranges with h as a diagonal plus one direction, and sorts them per
-// row.
+// Estimates the errors of all ranges, with h approximated by a diagonal plus its first eigenvector,
+// and sorts the ranges of each row.
 static void guess_errors(struct fit *f) {
     double value = find_direction(f);
     const float *v = f->direction;
-    float *rest = f->image; // remaining diagonal
+    float *rest = f->image; // the diagonal of h without the eigenvector's part
     for (int64_t k = 0; k < f->n; k++) {
         double left = f->h[k * f->n + k] - value * v[k] * v[k];
         rest[k] = left > 0 ? (float)left : 0;

@@ -23,7 +23,7 @@
 
 struct msc_runtime {
     struct msc_arena arena;
-    struct msc_process *process; // NULL: it has failed and was ended
+    struct msc_process *process; // NULL: the program failed and was ended
     double timeout_s;
     struct msc_runtime_host host;
     struct msc_str request; // reused to save allocations
@@ -70,7 +70,7 @@ static enum msc_status find_command(const char **argv[], struct msc_arena *arena
 
 // ---- A request and its answer -----------------------------------------------------------------
 
-// Lines with only a note are progress and reset the timeout.
+// Waits for the answer. Lines with only a note report progress and reset the timeout.
 static enum msc_status runtime_answer(struct msc_runtime *r, cJSON **answer) {
     for (;;) {
         cJSON *line = NULL;
@@ -88,7 +88,8 @@ static enum msc_status runtime_answer(struct msc_runtime *r, cJSON **answer) {
     }
 }
 
-// An error reported by the program itself leaves it usable; after any other error it is ended.
+// An error that the program itself reports leaves it usable. After any other error the program is
+// ended.
 static enum msc_status fail_runtime(struct msc_runtime *r, enum msc_status status,
                                     const char *method) {
     status = status == MSC_E_CANCELLED ? status : msc_status_prefix(status, PROGRAM ", %s", method);
@@ -178,10 +179,10 @@ static enum msc_status read_host(struct msc_runtime *r, const cJSON *answer) {
     const cJSON *runtimes = NULL;
     MSC_TRY(msc_json_get_i64(&protocol, answer, "protocol", "answer"));
     if (protocol != PROTOCOL) {
-        return MSC_FAIL(MSC_E_FORMAT,
-                        "it uses protocol %lld, expected %d; install both programs "
-                        "from one release",
-                        (long long)protocol, PROTOCOL);
+        return MSC_FAIL(
+            MSC_E_FORMAT,
+            "the program uses protocol %lld, expected %d; install both programs from one release",
+            (long long)protocol, PROTOCOL);
     }
     MSC_TRY(msc_json_get_text(&processor, answer, "processor", "answer"));
     MSC_TRY(msc_json_get_i64(&n_threads, answer, "threads", "answer"));
@@ -248,7 +249,7 @@ void msc_runtime_stop(struct msc_runtime *r) {
         return;
     }
     if (r->process) {
-        // It makes no difference whether the program still listens.
+        // The status is ignored: the program may already have ended.
         (void)msc_process_send(r->process, farewell, sizeof farewell - 1, STOP_GRACE_S);
         msc_process_stop(r->process, STOP_GRACE_S);
     }
@@ -298,7 +299,7 @@ static enum msc_status add_lengths(cJSON *request, const struct msc_runtime_job 
     return MSC_OK;
 }
 
-// The members common to all jobs; *out is owned by the caller.
+// Makes a request with the members common to all jobs; *out is owned by the caller.
 static enum msc_status job_request(cJSON **out, const struct msc_runtime_job *job) {
     cJSON *request = cJSON_CreateObject();
     enum msc_status status = MSC_OK;

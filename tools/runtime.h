@@ -10,10 +10,11 @@
 //     MSC_TRY_OUT(msc_runtime_latency(runtime, &job, &latency));
 //     out: msc_runtime_stop(runtime);
 //
-// The first of these is started: the command in the options; $MSCGYM_RUNTIME, a file or a command
-// with words separated by blanks; mscgym-runtime next to this program; mscgym-runtime in PATH. The
-// program ends with the thread that started it. If it dies, hangs or answers nonsense, it is ended,
-// the error says what it did last, and every later call fails with MSC_E_STATE.
+// The program is the first of these that exists: the command in the options; $MSCGYM_RUNTIME (a
+// file, or a command with words separated by blanks); mscgym-runtime next to this program;
+// mscgym-runtime in PATH. The program ends with the thread that started it. If it dies, hangs or
+// answers nonsense, it is ended, the error quotes its last note, and every later call fails with
+// MSC_E_STATE.
 #ifndef MSC_TOOLS_RUNTIME_H
 #define MSC_TOOLS_RUNTIME_H
 
@@ -29,7 +30,7 @@ struct msc_runtime;
 
 struct msc_runtime_options {
     const char *const *command;      // NULL-terminated; NULL: found as described above
-    double timeout_s;                // longest silence; each model loaded sends a note
+    double timeout_s;                // longest silence; the program sends a note per loaded model
     const struct msc_cancel *cancel; // polled while waiting; may be NULL
 };
 
@@ -57,7 +58,7 @@ enum msc_status msc_runtime_start(struct msc_runtime **out,
                                   const struct msc_runtime_options *options);
 void msc_runtime_stop(struct msc_runtime *runtime); // accepts NULL
 const struct msc_runtime_host *msc_runtime_host(const struct msc_runtime *runtime);
-// False once the program has failed and was ended.
+// False after the program failed and was ended.
 bool msc_runtime_is_alive(const struct msc_runtime *runtime);
 // MSC_E_INVALID if the name is unknown, MSC_E_DEVICE if the runtime is not installed.
 enum msc_status msc_runtime_find(const struct msc_runtime_found **out,
@@ -68,23 +69,25 @@ struct msc_runtime_job {
     const char *runtime; // name of the runtime
     const char *const *models;
     size_t n_models;
-    const char *inputs; // .npz of the inputs' samples (data/dataset.h); NULL: random ones
+    const char *inputs; // .npz of the inputs' samples (data/dataset.h); NULL: random inputs
     int64_t batch;      // samples per run, if the model accepts any number
-    const struct msc_binding *bindings; // lengths of random inputs; 1 if not given
+    const struct msc_binding *bindings; // lengths of random inputs' symbolic axes; default 1
     size_t n_bindings;
     int n_threads;
-    int64_t n_rounds; // for a latency or a profile
+    int64_t n_rounds; // only for latencies and profiles
 };
 
 #define MSC_RUNTIME_JOB_INIT                                                                       \
     { .batch = 1, .n_threads = 1, .n_rounds = 20 }
 
 // Latencies of the job's models on the first batch; `latency` must be zero and is owned by the
-// caller. MSC_E_STATE with the program's message if it refuses, say, an unsupported model.
+// caller. MSC_E_STATE, with the program's message, if the program reports an error, such as an
+// unsupported model.
 enum msc_status msc_runtime_latency(struct msc_runtime *runtime, const struct msc_runtime_job *job,
                                     struct msc_latency *latency);
 // Fills profiles [n_models] with the times of the job's models and their kernels on the first
-// batch: the minimum over runs, which is least disturbed. Arrays and strings are in the arena.
+// batch: the minimum over runs, which is disturbed least by other load. Arrays and strings are in
+// the arena.
 enum msc_status msc_runtime_profile(struct msc_runtime *runtime, const struct msc_runtime_job *job,
                                     struct msc_profile profiles[], struct msc_arena *arena);
 // Writes the outputs of the job's only model on all samples of its inputs (not NULL) to the .npz

@@ -15,15 +15,16 @@
 // runs the float model next to a plan. Their rows are the sides of tools/moment_sums.h.
 enum { TRIAL, FLOAT_TRIAL };
 
-// One use of a weight while rows are gathered. Sums are formed in the order of places; rows of
-// later places wait for their turn.
+// One use of a weight while rows are gathered. Rows are added in the order of places (batches, or
+// chunks of sequences), so rows of later places wait.
 struct use {
     int32_t weight_slot, input_slot; // input_slot MSC_NO_ID: no moment
     int64_t n_groups, n_columns;
-    int64_t *count;     // [n_places] rows taken from the place
-    float **waiting[2]; // [n_places] of each trial: rows [n_groups, count, n_columns], or NULL
-    size_t turn;        // next place to add
-    bool is_adding;     // a thread is adding to the sums
+    int64_t *count; // [n_places] rows taken from the place
+    // For each trial [n_places]: rows [n_groups, count, n_columns] that are not yet added, or NULL.
+    float **waiting[2];
+    size_t turn;    // the next place whose rows are added
+    bool is_adding; // a thread is adding to the sums
     struct msc_moment_sums sums;
 };
 
@@ -85,7 +86,7 @@ static int32_t input_slot_of(const struct msc_sites *sites, int32_t weight_slot)
                                                                                  : MSC_NO_ID;
 }
 
-// Counts the rows of all places, and sets the share to take from each.
+// Counts the rows of all places, and sets how many to take from each.
 static enum msc_status count_rows(struct gathering *g, struct use *u) {
     double total = 0;
     struct msc_gemm_desc d;
@@ -154,7 +155,7 @@ static void gather_window(float to[], int64_t step, const struct msc_gemm_desc *
     }
 }
 
-// Gathers the selected rows of a place into rows [n_groups, count, n_columns].
+// Draws rows of a place at random and copies them into rows [n_groups, count, n_columns].
 static void gather_rows(float rows[], const struct use *u, const struct gathering *g, size_t place,
                         const struct msc_gemm_desc *d, const struct msc_view *v) {
     struct msc_rng rng;
@@ -193,7 +194,7 @@ static size_t n_trials(const struct gathering *g) {
     return g->options->edits ? 2 : 1;
 }
 
-// Have all trials handed in the rows of the next place? Skips places without rows.
+// Have all trials handed in the rows of the next place? Advances past places without rows.
 static bool has_turn(struct use *u, const struct gathering *g) {
     while (u->turn < g->n_places && u->count[u->turn] == 0) {
         u->turn++;
@@ -211,7 +212,7 @@ static void tell_added(struct gathering *g) {
 }
 
 static bool is_row_finite(const float x[], int64_t n) {
-    double sum = 0; // not finite if any element is not
+    double sum = 0; // not finite if any element is not finite
     for (int64_t i = 0; i < n; i++) {
         sum += fabs((double)x[i]);
     }

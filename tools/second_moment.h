@@ -4,10 +4,10 @@
 // tools/rounding.h minimises (B. Hassibi and D. Stork, "Second order derivatives for network
 // pruning", NIPS 1992).
 //
-// Each batch contributes its share of `n_rows`: it is divided into that many stretches of equal
-// length, and one row is drawn at random from each. The random numbers depend on the seed, the
-// weight and the batch. H is summed in the order of the rows, independent of threads; rows
-// themselves are not stored (tools/moment_sums.h).
+// Each batch contributes its share of `n_rows`. It is divided into as many equal stretches as it
+// contributes rows, and one row is drawn at random from each stretch. The random numbers depend on
+// the seed, the weight and the batch. H is summed in the order of the rows, independent of threads;
+// rows themselves are not stored (tools/moment_sums.h).
 //
 //     struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
 //     size_t n_done;
@@ -23,9 +23,8 @@
 #include "kernels/engine/evaluator.h"
 
 // The moment of one use of a weight. h[g] belongs to the weight's rows in group g of a
-// convolution; columns are in the order (channel, kernel position) of the weight. Open structure;
-// all zero if there is none: the joint is not a convolution or linear layer, or its input is
-// constant.
+// convolution; columns are in the order (channel, kernel position) of the weight. Open structure.
+// It is all zero if the joint is not a convolution or linear layer, or its input is constant.
 struct msc_moment {
     int64_t n_groups, n_columns;
     int64_t n_rows; // rows sampled
@@ -39,12 +38,12 @@ struct msc_moment {
 struct msc_moment_options {
     int64_t n_rows; // most rows sampled, but at least one per batch
     uint64_t seed;
-    uint64_t memory_bytes; // limit, without the evaluator's; one use is always measured
+    uint64_t memory_bytes; // limit, not counting the evaluator's; one use is always measured
     int n_threads;
     // The plan: edits [n_slots] of the evaluator; edits of inputs must be quantisations. NULL:
     // the float model.
     const struct msc_edit *const *edits;
-    // Optional: called by one thread at a time with the progress, as a number of uses.
+    // Optional: called by one thread at a time with the number of uses done.
     void (*progress)(void *payload, size_t done);
     void *payload;
 };
@@ -53,18 +52,18 @@ struct msc_moment_options {
     { .n_rows = 16384, .memory_bytes = (uint64_t)256 << 20, .n_threads = 1 }
 
 // Runs the float model once, next to the plan if there is one. `slots` [n], n > 0, are slots of
-// weights. The first *n_done of them, as many as fit in memory, are measured into zeroed moments
-// [n], owned by the caller (msc_moment_finish). MSC_E_CANCELLED, MSC_E_NOMEM.
+// weights. Measures as many of them as fit in memory, and sets *n_done to their number. The zeroed
+// moments [n] are owned by the caller (msc_moment_finish). MSC_E_CANCELLED, MSC_E_NOMEM.
 enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
                                     const int32_t slots[], size_t n, struct msc_evaluator *ev,
                                     const struct msc_moment_options *options);
 // Combines the moments of two uses of one weight, weighted by their rows. False, without effect,
 // if their groups or columns differ or one has no moments.
 bool msc_moment_add(struct msc_moment *sum, const struct msc_moment *m);
-// Centres products of columns [n_groups, n_columns, n_columns] around the means a and b, which
-// leaves the part that no bias can correct.
+// Centres products of columns [n_groups, n_columns, n_columns] around the columns' means a and b.
+// The rest is the part that no bias can correct.
 void msc_moment_centre(float out[], const float products[], const double a[], const double b[],
                        const struct msc_moment *m);
-void msc_moment_finish(struct msc_moment *m); // accepts zeroed
+void msc_moment_finish(struct msc_moment *m); // accepts zeros
 
 #endif

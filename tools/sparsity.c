@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Most conjugate gradient steps in the final repair and between stages, the number of stages, and
-// the relative squared gradient at which repair stops.
+// Maximum numbers of conjugate gradient steps in the final repair and between stages; the number of
+// stages; and the relative squared gradient at which repair stops.
 enum { MOST_STEPS = 40, STEPS_BETWEEN = 10, STAGES = 8 };
 #define RESIDUAL 1e-8
 
@@ -64,7 +64,7 @@ static double weighed_square(const struct msc_sparse_rows *r, const double resid
     return sum;
 }
 
-// Starts from setting the removed weights to 0.
+// Starts with the removed weights set to 0.
 static double descent_begin(struct descent *d, const struct msc_sparse_rows *r) {
     int64_t n = r->n_columns;
     double total = 0;
@@ -161,14 +161,14 @@ static int compare_entries(const void *a, const void *b) {
                                 : (x->at > y->at) - (x->at < y->at);
 }
 
-// State of a choice: the worth of a weight w in column k is w^2 worth[k].
+// State while weights are chosen. The worth of a weight w in column k is w^2 worth[k].
 struct choosing {
     struct msc_sparse_rows *rows;
     double *worth; // [n_columns]
     struct entry *entries;
 };
 
-// Removes the n_going weights of least worth among columns first ... end of some rows.
+// Removes the n_going weights of least worth in columns [first, end) of n_rows rows.
 static void let_go(struct choosing *c, int64_t first_row, int64_t n_rows, int64_t first,
                    int64_t end, int64_t n_going) {
     int64_t n = 0;
@@ -203,15 +203,15 @@ static void choose(struct choosing *c, const struct msc_sparsity *s) {
     }
 }
 
-// The sparsity after a stage: large steps at first, ever smaller ones at the end.
+// The sparsity after a stage. The steps between stages decrease.
 static struct msc_sparsity sparsity_after(const struct msc_sparsity *s, int stage) {
     double left = 1 - (double)stage / STAGES, part = 1 - left * left * left;
     return (struct msc_sparsity){
         .share = s->share * part, .n = s->m - (int)((s->m - s->n) * part + 0.5), .m = s->m};
 }
 
-// Chooses in stages. Each stage uses the weights as repaired after the previous stage. The rows'
-// own weights are unchanged.
+// Chooses weights in stages. Each stage uses the weights as repaired after the previous stage, in
+// copies; the weights of `rows` are unchanged.
 static enum msc_status choose_by_stages(struct choosing *c, const struct msc_sparsity *s) {
     struct msc_sparse_rows *rows = c->rows, now = *rows;
     size_t n_bytes = (size_t)(rows->n_rows * rows->n_columns) * sizeof(now.w[0]);

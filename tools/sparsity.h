@@ -1,9 +1,10 @@
 // Removes single weights: chooses them, sets them to 0 and repairs the others. The matrix keeps its
 // size.
 //
-// Rows W, multiplied by the same inputs with second moments C (tools/second_moment.h), lose a
-// share of their weights, or all but N of each M neighbours, "N:M" (A. Mishra et al.,
-// "Accelerating Sparse Deep Neural Networks", arXiv 2104.08378). The worth of a weight is
+// The rows W are multiplied by the same inputs, which have second moments C
+// (tools/second_moment.h). They lose a share of their weights or, with a pattern "N:M", all but N
+// of each M neighbours (A. Mishra et al., "Accelerating Sparse Deep Neural Networks", arXiv
+// 2104.08378). The worth of a weight is
 //
 //     l1, l2    its magnitude
 //     energy    w^2 C_kk (M. Sun et al., "A Simple and Effective Pruning Approach for Large
@@ -16,15 +17,16 @@
 //               later columns compensate for earlier ones, lost about as much at 50 % sparsity, and
 //               twice as much at 70 %
 //
-// A share is taken over all rows together. Among equal weights the first is removed.
+// A share is taken over all rows together. Among weights of equal worth, the first is removed
+// first.
 //
 // Repair chooses the remaining weights W_k that best reproduce W's outputs: for each row, with g
-// the removed ones,
+// the removed columns,
 //
 //     W_k' = W_k + W_g C_gk (C_kk)^-1
 //
-// by conjugate gradients for all rows at once, since each row has its own C_kk; C already
-// includes its ridge.
+// This is solved by conjugate gradients for all rows at once, since each row has its own C_kk. C
+// already includes its ridge.
 //
 //     MSC_TRY(msc_sparse_rows_choose(&rows, &sparsity, MSC_CRITERION_HESSIAN));
 //     MSC_TRY(msc_sparse_rows_repair(&rows));                 // or msc_sparse_rows_mask(&rows)
@@ -55,8 +57,8 @@ struct msc_sparse_rows {
     bool *is_kept; // [n_rows, n_columns]
 };
 
-// The number of weights kept. An incomplete group of M at the end of a run also keeps N weights, or
-// all if it has fewer.
+// The number of weights kept. An incomplete group at the end of a run also keeps N weights, or all
+// its weights if there are fewer.
 int64_t msc_sparsity_count(const struct msc_sparsity *s, int64_t n_rows, int64_t n_columns,
                            int64_t run);
 // Memory of `n_kept` out of n float32 weights: 4 bytes each, plus their positions. With a pattern,

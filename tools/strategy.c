@@ -69,7 +69,7 @@ bool msc_strategy__names_joint(const struct msc_strategy_edit *e, const char *jo
     return e->n_joints == 0;
 }
 
-// Removes from earlier edits what `e` covers: its joints, or the whole tensor. An earlier edit of
+// Removes from earlier edits the joints that `e` covers, or the whole tensor. An earlier edit of
 // the whole tensor remains if `e` is for some joints; it then applies to the other joints.
 static void give_way(struct msc_strategy *s, const struct msc_strategy_edit *e) {
     size_t kept = 0;

@@ -1,4 +1,4 @@
-// A strategy: the edits that a search found, by tensor name, as a JSON file that compresses the
+// A strategy: the edits that a search found, by tensor name. As a JSON file, it compresses the
 // model again without a search. docs/strategy.md describes the fields.
 //
 //     {"schema": "mscgym.strategy.1", "graph": "<hash>", "weights": "<hash>", "edits": [
@@ -9,9 +9,9 @@
 //
 // Optional members: "plain" identifies the record of a section without searches. "prune" and
 // "replace" list the channels to remove and the new elements of weights; edits then apply to the
-// pruned graph. "target" and "sites", "all", say that an edit of a tensor covers everything that
-// the target gives the tensor's scale, and that biases are rounded. "joints" limits an
-// activation's edit to the joints that read it.
+// pruned graph. With "target", and "all" as "sites", an edit of a tensor covers everything that the
+// target gives the tensor's scale, and biases are rounded. "joints" limits an activation's edit to
+// the joints that read it.
 #ifndef MSC_TOOLS_STRATEGY_H
 #define MSC_TOOLS_STRATEGY_H
 
@@ -26,8 +26,8 @@ MSC_PUBLIC_BEGIN
 struct msc_evaluator;
 struct msc_strategy;
 
-// Makes an empty strategy for the sites of the scheme's target (`by_use` is ignored). NULL: for
-// what joints read.
+// Makes an empty strategy for the sites of the scheme's target (`by_use` is ignored). `target`
+// NULL: the sites are the tensors that joints read.
 enum msc_status msc_strategy_create(struct msc_strategy **out,
                                     const struct msc_site_scheme *scheme);
 void msc_strategy_destroy(struct msc_strategy *s); // accepts NULL
@@ -42,17 +42,17 @@ struct msc_strategy_origin {
     enum msc_correction correction;
 };
 
-// The choice at a site. All of it is copied.
+// The choice at a site; msc_strategy_set copies it.
 struct msc_strategy_choice {
     const char *label;
     const struct msc_quant *quant;            // NULL: float, which overrides earlier edits
-    const struct msc_strategy_origin *origin; // NULL: unknown, or without scales
+    const struct msc_strategy_origin *origin; // NULL: unknown, or there are no scales
 };
 
 // The scheme of the sites that the strategy is for.
 struct msc_site_scheme msc_strategy_scheme(const struct msc_strategy *s);
 
-// Adds an edit and removes what it covers from existing edits.
+// Adds an edit, and removes the tensors and joints that it covers from existing edits.
 enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph *g,
                                  const struct msc_sites *sites, int32_t site,
                                  const struct msc_strategy_choice *choice);
@@ -61,18 +61,19 @@ enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph 
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later);
 size_t msc_strategy_n_edits(const struct msc_strategy *s);
 
-// Pruned channels, and replaced elements of weights. Both are applied before the edits, which are
-// then for the graph that msc_strategy_prune returns.
+// Pruned channels, and replaced elements of weights. Both are applied before the edits. The edits
+// are then for the graph that msc_strategy_prune returns.
 //
 // Sets the units of a group to remove, is_gone [group->n_units]; `label` is the choice.
 enum msc_status msc_strategy_prune_group(struct msc_strategy *s,
                                          const struct msc_channel_group *group, const char *label,
                                          const bool is_gone[]);
-// Sets the elements of a weight, in its pruned shape (msc_graph_prune_array). Keeps a reference.
+// Sets the elements of a weight, in its pruned shape (msc_graph_prune_array). Keeps a reference to
+// them.
 enum msc_status msc_strategy_replace(struct msc_strategy *s, const char *tensor,
                                      const struct msc_array *elements);
 bool msc_strategy_prunes(const struct msc_strategy *s);
-// Do both remove the same channels and replace weights by the same elements?
+// Do both strategies remove the same channels and replace weights by the same elements?
 bool msc_strategy_prunes_as(const struct msc_strategy *s, const struct msc_strategy *other);
 size_t msc_strategy_n_replaced(const struct msc_strategy *s);
 const char *msc_strategy_replaced(const struct msc_strategy *s, size_t index); // the tensor's name
@@ -102,8 +103,8 @@ enum msc_status msc_strategy_save(const struct msc_strategy *s, const struct msc
 
 // Fills edits [sites->n_slots] with edits borrowed from the strategy; slots without an edit are
 // unchanged. MSC_E_STATE: the graph lacks a tensor or joint, parameters do not fit its shape, the
-// strategy was found with other weights, the sites have another scheme, or the strategy prunes
-// and so is for another graph.
+// strategy was found with other weights, the sites have another scheme, or the strategy prunes, so
+// its edits are for another graph.
 enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct msc_graph *g,
                                    const struct msc_sites *sites, const struct msc_edit *edits[]);
 // Like msc_strategy_apply, but for any weights; a strategy that prunes applies to the pruned graph.
@@ -113,7 +114,7 @@ enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const st
 // MSC_E_STATE: the strategy was found with other weights than the graph's.
 enum msc_status msc_strategy_check_weights(const struct msc_strategy *s, const struct msc_graph *g);
 // Recomputes every scale and zero point from the graph's weights and the float model over the
-// evaluator's dataset (of the same graph), by the observers that the edits name; choices are
+// evaluator's dataset (of the same graph), with the observers that the edits name. Choices are
 // kept. MSC_E_STATE: an edit does not have the origin of its scales.
 enum msc_status msc_strategy_recalibrate(struct msc_strategy *s, const struct msc_graph *g,
                                          struct msc_evaluator *ev);

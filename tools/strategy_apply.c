@@ -1,5 +1,5 @@
-// Merges, hashes and applies strategies: work on both the edits of tensors (strategy.c) and the
-// pruning (strategy_prune.c).
+// Merges, hashes and applies strategies, with their edits of tensors (strategy.c) and their pruning
+// (strategy_prune.c).
 #include "base/alloc.h"
 #include "graph/passes/prune.h"
 #include "tools/strategy_internal.h"
@@ -12,8 +12,7 @@ static const char *sites_text(const struct msc_target *target) {
     return target ? target->name : "inputs of joints only";
 }
 
-// Fails for other sites: the same edits mean something different if other joints read the tensor as
-// integers.
+// Fails if the sites have another target: the same edits then quantise the inputs of other joints.
 static enum msc_status check_target(const struct msc_strategy *s, const struct msc_target *target) {
     return s->target == target || s->n == 0 ? MSC_OK
                                             : MSC_FAIL(MSC_E_STATE,
@@ -65,14 +64,16 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
     if (!t->data && e->edit.quant.axis >= 0 && sites->scheme.target) {
         return MSC_FAIL(MSC_E_STATE,
-                        "the strategy has scales for axis %d of tensor %s, but activations have "
-                        "one scale each if they are requantised",
+                        "the strategy has scales for axis %d of tensor %s, but an activation of "
+                        "this target has one scale",
                         e->edit.quant.axis, e->tensor);
     }
     struct msc_quant_split split;
     if (e->edit.quant.axis >= 0 && !msc_quant_split(&split, &e->edit.quant, t->n_dims, t->dims)) {
-        return MSC_FAIL(MSC_E_STATE, "the strategy has %d scales for axis %d of tensor %s",
-                        e->edit.quant.n, e->edit.quant.axis, e->tensor);
+        return MSC_FAIL(
+            MSC_E_STATE,
+            "the strategy has %d scales for axis %d of tensor %s, which do not fit its shape",
+            e->edit.quant.n, e->edit.quant.axis, e->tensor);
     }
     const struct msc_array *integers = e->edit.quant.integers;
     if (integers && msc_array_n_elements(integers) != msc_tensor_n_elements(t)) {
@@ -86,8 +87,8 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
                         e->tensor);
     }
     if (t->dtype != MSC_DTYPE_F32) {
-        return MSC_FAIL(MSC_E_STATE, "the strategy quantises tensor %s, which is %s", e->tensor,
-                        msc_dtype_name(t->dtype));
+        return MSC_FAIL(MSC_E_STATE, "the strategy quantises tensor %s, which is %s, not float32",
+                        e->tensor, msc_dtype_name(t->dtype));
     }
     for (size_t i = 0; i < e->n_joints; i++) {
         if (msc_graph_find_joint(g, e->joints[i]) == MSC_NO_ID) {
@@ -99,7 +100,7 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
     return MSC_OK;
 }
 
-// Activations may have a scale per channel only for joints that keep channels apart.
+// An activation may have scales per channel only if the joint does not sum over channels.
 static enum msc_status check_axis(const struct msc_strategy_edit *e, const struct msc_graph *g,
                                   const struct msc_slot *slot) {
     int32_t axis = e->edit.quant.axis;
@@ -149,8 +150,8 @@ static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struc
     }
     return found ? MSC_OK
                  : MSC_FAIL(MSC_E_STATE,
-                            "the strategy quantises tensor %s, which no joint of the model reads "
-                            "as such",
+                            "the strategy quantises tensor %s, but the model has no matching use "
+                            "of this tensor",
                             e->tensor);
 }
 
@@ -198,7 +199,7 @@ enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct ms
     if (msc_strategy_prunes(s)) {
         return MSC_FAIL(MSC_E_STATE,
                         "%s prunes channels, which is not supported here; export the model with "
-                        "it and use that",
+                        "this strategy and use the exported model",
                         s->name ? s->name : "the strategy");
     }
     MSC_TRY(apply_all(s, g, sites, edits));
@@ -228,10 +229,11 @@ static enum msc_status mark_group(bool is_gone[], const struct msc_strategy_grou
         }
         return MSC_OK;
     }
-    return MSC_FAIL(MSC_E_STATE,
-                    "the strategy prunes channels of %s, %d of %d; the model has no such group "
-                    "(mscgym graph --channels)",
-                    of->name, (int)(of->n_units - of->n_kept), (int)of->n_units);
+    return MSC_FAIL(
+        MSC_E_STATE,
+        "the strategy prunes channels of %s (%d of %d), but the model has no such group "
+        "(`mscgym graph MODEL --channels` lists its groups)",
+        of->name, (int)(of->n_units - of->n_kept), (int)of->n_units);
 }
 
 enum msc_status msc_strategy_mark(bool is_gone[], const struct msc_strategy *s,

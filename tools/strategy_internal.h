@@ -31,9 +31,9 @@ struct msc_strategy {
     struct msc_arena arena;
     const char *name;                // begins error messages; NULL: not read from a file
     const struct msc_target *target; // of the sites' scheme
-    bool has_weights; // read from a file or recalibrated, so valid only for `weights`
+    bool has_weights;                // valid only for `weights`: read from a file or recalibrated
     struct msc_hash weights;
-    bool has_plain; // made by a section without searches
+    bool has_plain; // `plain` is set: made by a section without searches
     struct msc_hash plain;
     struct msc_strategy_edit *edits;
     size_t n, capacity;
@@ -45,12 +45,12 @@ struct msc_strategy {
     size_t n_replaced, replaced_capacity;
 };
 
-// Keeps a reference for the life of the strategy.
+// Keeps a reference to the array until the strategy is destroyed.
 enum msc_status msc_strategy__keep_array(struct msc_strategy *s, const struct msc_array *array);
 // Puts "does not fit this model" before the message; returns `status`.
 enum msc_status msc_strategy__fail_fit(const struct msc_strategy *s, enum msc_status status);
-// strategy_prune.c. Pruned channels and weights: written to the file, read back, copied, and
-// hashed.
+// strategy_prune.c. Pruned channels and replaced weights: the functions write them to the file,
+// read them, merge them and hash them.
 enum msc_status msc_strategy__prunes_to_json(const struct msc_strategy *s, cJSON *root);
 enum msc_status msc_strategy__read_prunes(struct msc_strategy *s, const cJSON *root,
                                           const char *name);
@@ -58,7 +58,8 @@ enum msc_status msc_strategy__merge_prunes(struct msc_strategy *s,
                                            const struct msc_strategy *later);
 struct msc_hash msc_strategy__hash_prunes(struct msc_hash h, const struct msc_strategy *s);
 
-// Adds a copy of an edit, which overrides existing ones; the caller keeps its strings and arrays.
+// Adds a copy of an edit; it overrides existing edits. The caller still owns the strings and arrays
+// of `model`.
 enum msc_status msc_strategy__add(struct msc_strategy *s, const struct msc_strategy_edit *model);
 // Does the edit apply to this joint?
 bool msc_strategy__names_joint(const struct msc_strategy_edit *e, const char *joint);

@@ -225,7 +225,7 @@ static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_e
     }
     MSC_TRY(msc_json_get_array(&list, object, "joints", where));
     if (cJSON_GetArraySize(list) == 0) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: joints is empty; leave it out to mean all", where);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: joints is empty; omit it to mean all joints", where);
     }
     e->joints =
         msc_arena_array(&s->arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(e->joints[0]));
@@ -381,7 +381,7 @@ static enum msc_status fail_no_strategy(const char *name, const char *why) {
                     name, why);
 }
 
-// Without "sites" the strategy is for what joints read.
+// Without "sites", the sites are the tensors that joints read.
 static enum msc_status read_sites(struct msc_strategy *s, const cJSON *json, const char *name) {
     const char *target, *sites;
     if (!msc_json_get(json, "sites")) {

@@ -79,11 +79,10 @@ enum msc_status msc_strategy_prune_after(struct msc_strategy *s,
             continue;
         }
         if (group->n_units != first->n_kept) {
-            return MSC_FAIL(
-                MSC_E_UNSUPPORTED,
-                "channels of %s cannot be pruned again: %d of them remained, but now %d "
-                "form one group; exclude it",
-                group->name, (int)first->n_kept, (int)group->n_units);
+            return MSC_FAIL(MSC_E_UNSUPPORTED,
+                            "channels of %s cannot be pruned again: %d of them remained, but now "
+                            "%d form one group; exclude this group",
+                            group->name, (int)first->n_kept, (int)group->n_units);
         }
         for (int32_t k = 0; k < group->n_kept; k++) {
             group->kept[k] = first->kept[group->kept[k]];
@@ -214,7 +213,7 @@ static enum msc_status read_group(struct msc_strategy *s, const cJSON *object, c
     MSC_TRY(msc_json_get_i64(&n_units, object, "units", where));
     MSC_TRY(msc_json_get_array(&list, object, "kept", where));
     if (n_units < 1 || n_units > INT32_MAX || cJSON_GetArraySize(list) > n_units) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: %d of %lld units cannot be kept", where,
+        return MSC_FAIL(MSC_E_FORMAT, "%s: kept lists %d units, but units is %lld", where,
                         cJSON_GetArraySize(list), (long long)n_units);
     }
     group.n_units = (int32_t)n_units;

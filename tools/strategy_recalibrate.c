@@ -1,7 +1,7 @@
 // Recomputes the scales of a strategy for other weights, keeping its choices.
 //
 // A quantizer uses one scheme for all weights and one for all activations. Edits found by several
-// searches may have more, so each round handles the edits that share a pair of schemes.
+// searches may have more schemes, so each round handles the edits that share a pair of schemes.
 #include "tools/strategy_internal.h"
 
 #include "tools/quantizer.h"
@@ -13,10 +13,10 @@ struct recalibration {
     struct msc_strategy *strategy;
     const struct msc_graph *graph;
     struct msc_arena arena;
-    int32_t *choice_of; // [strategy->n] choice in this round; MSC_NO_ID: another round
+    int32_t *choice_of; // [strategy->n] choice in this round; MSC_NO_ID: handled in another round
     bool *is_done;      // [strategy->n]
     struct msc_choice *choices;
-    const char **names; // of tensors
+    const char **names; // names of tensors
     struct msc_quantizer_options options;
 };
 
@@ -126,7 +126,7 @@ static enum msc_status check_origins(struct recalibration *r) {
     const struct msc_strategy *s = r->strategy;
     for (size_t i = 0; i < s->n; i++) {
         r->is_done[i] =
-            s->edits[i].edit.quant.type != MSC_DTYPE_NONE; // types without scales are done
+            s->edits[i].edit.quant.type != MSC_DTYPE_NONE; // 16-bit floats have no scales
         if (!r->is_done[i] && !s->edits[i].has_origin) {
             return MSC_FAIL(MSC_E_STATE,
                             "%s: %s does not say how its scales were found; mscgym export RECORD "
@@ -137,7 +137,7 @@ static enum msc_status check_origins(struct recalibration *r) {
     return MSC_OK;
 }
 
-// Reports what does not fit the model before anything is observed.
+// Fails if an edit does not fit the model, before anything is observed.
 static enum msc_status recalibration_check_fit(const struct recalibration *r) {
     struct msc_sites sites = {0};
     const struct msc_site_scheme scheme = msc_strategy_scheme(r->strategy);

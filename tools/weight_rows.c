@@ -150,9 +150,10 @@ enum msc_status msc_weight_rows_factor(struct msc_gptq_order ***out,
     if (worst != MSC_OK) {
         msc_gptq_orders_destroy(orders, w->n_groups);
         return worst == MSC_E_INVALID
-                   ? MSC_FAIL(MSC_E_INVALID,
-                              "the second moments of its inputs have no Cholesky factor; use "
-                              "\"rounding\": \"nearest\"")
+                   ? MSC_FAIL(
+                         MSC_E_INVALID,
+                         "the second moments of a weight's inputs have no Cholesky factor; use "
+                         "\"rounding\": \"nearest\"")
                    : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     *out = orders;

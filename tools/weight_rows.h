@@ -1,6 +1,6 @@
 // A joint's weight as rows, one per output channel, and their rounded integers. Rows of one
-// convolution group are multiplied by the same inputs, whose second moments are in a struct
-// msc_moment; columns are in its order.
+// convolution group are multiplied by the same inputs. A struct msc_moment has the second moments
+// of these inputs; columns are in its order.
 //
 //     struct msc_arena arena = {0};
 //     MSC_TRY(msc_weight_rows_init(&rows, tensor, slot, moment, &arena));
@@ -44,19 +44,20 @@ enum msc_status msc_weight_rows_init(struct msc_weight_rows *out, const struct m
 // The index of a row's column k among the elements of the weight.
 int64_t msc_weight_rows_element(const struct msc_weight_rows *w, int64_t row, int64_t k);
 
-// Starts with the scales of `now`. MSC_E_NOMEM.
+// Copies the scales of `now` as a start. MSC_E_NOMEM.
 enum msc_status msc_rounded_rows_init(struct msc_rounded_rows *out,
                                       const struct msc_weight_rows *rows,
                                       const struct msc_quant *now, struct msc_scheme scheme,
                                       bool has_shifts, struct msc_arena *arena);
-// The result as a quantisation in the order of the weight, with the integers if requested. *out
-// is owned by the caller (msc_quant_finish), sealed. MSC_E_NOMEM.
+// The result as a quantisation, in the order of the weight's elements, with the integers if
+// requested. *out is owned by the caller (msc_quant_finish), sealed. MSC_E_NOMEM.
 enum msc_status msc_rounded_rows_give(struct msc_quant *out, const struct msc_rounded_rows *r,
                                       bool has_integers);
 
 // Prepares GPTQ for each group's h [n_groups, n_columns, n_columns]; *out [n_groups] is owned by
-// the caller. Damping is 0.01 of the mean of the diagonal, as in the paper, multiplied by ten up
-// to ten times until h is definite. MSC_E_INVALID: h never is; MSC_E_NOMEM.
+// the caller. Damping is 0.01 of the mean of the diagonal, as in the paper. It is multiplied by
+// ten, up to ten times, until h is definite. MSC_E_INVALID: h is not definite even then;
+// MSC_E_NOMEM.
 enum msc_status msc_weight_rows_factor(struct msc_gptq_order ***out,
                                        const struct msc_weight_rows *w, const float h[],
                                        int n_threads);

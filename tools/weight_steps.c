@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double most_bias = 0x1p30; // leaves room for the products that are added to it
+static const double most_bias = 0x1p30; // leaves room in int32 for the products
 
 // The terms added to each output channel of a joint: its bias plus the weight's shifts, and the
 // constant that its tail adds.

@@ -1,9 +1,9 @@
 // Widens the steps (scales) of weights so that biases fit. A bias is rounded to int32 with a step
-// of the activation's scale times the weight's (tools/bias_edits.h). If the weight is tiny, the
-// bias and the constant that a joint's tail adds to it (graph/tail.h) would overflow. Scales are
-// therefore so large that both take at most 2^30 steps, which leaves as much room for the products.
-// The weight hardly loses precision: its rounding error is at most half a step. Times the whole
-// range of an 8-bit activation, that is 2^-23 of the bias for each product of a sum.
+// of the activation's scale times the weight's scale (tools/bias_edits.h). If the weight is tiny,
+// the bias and the constant that a joint's tail adds to it (graph/tail.h) would overflow. Scales
+// are therefore so large that both take at most 2^30 steps, which leaves as much room for the
+// products. The weight hardly loses precision: its rounding error is at most half a step. Times the
+// whole range of an 8-bit activation, that is 2^-23 of the bias for each product of a sum.
 //
 //     MSC_TRY(msc_weight_steps_widen(&wider, quant, &beside));
 //     if (wider.n > 0) { ... msc_quant_finish(&wider); }
@@ -13,7 +13,7 @@
 #include "graph/quant.h"
 #include "graph/site.h"
 
-// The weight, and what it is multiplied with.
+// The weight, and the scales of the activations that it is multiplied by.
 struct msc_weight_steps {
     const struct msc_graph *graph;
     const struct msc_sites *sites;
@@ -22,7 +22,7 @@ struct msc_weight_steps {
     // is not an integer.
     double (*scale_of)(const void *payload, int32_t joint);
     const void *payload;
-    const struct msc_array *bias; // float32, replaces each joint's bias; NULL: their own
+    const struct msc_array *bias; // float32, replaces each joint's bias; NULL: the model's biases
 };
 
 // *out is all zero if the steps of `quant` are wide enough, the target rounds no biases, or `quant`

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// True if the axis that the joint's choice left free was frozen later.
+// True if the joint made a choice, and another rule then froze the axis that the choice left free.
 static bool is_in_vain(struct msc_channels_finder *f, const struct msc_joint *j) {
     if (f->chosen[j->id] == MSC_NO_ID) {
         return false;
@@ -36,7 +36,8 @@ static void begin(struct msc_channels_finder *f) {
     for (int32_t i = 0; i < msc_graph_n_joints(f->g); i++) {
         f->chosen[i] = MSC_NO_ID;
     }
-    // An axis of length 1 cannot lose its index, and shared parameters are not pruned.
+    // Freezes axes of length 1, which cannot lose their only index, and shared parameters, which
+    // are not pruned.
     for (int32_t i = 0; i < n_axes; i++) {
         for (int32_t k = 0; k < f->periods[i]; k++) {
             f->is_frozen[f->first[i] + k] = f->periods[i] == 1 || f->is_shared[i / MSC_MAX_DIMS];
@@ -77,8 +78,8 @@ static int32_t root_of(struct msc_channels_finder *f, int32_t tensor, int axis, 
     return msc_channels__find_root(f, f->first[tensor * MSC_MAX_DIMS + axis] + index);
 }
 
-// True if the consumers of shared parameters read them along axes that are already tied to each
-// other.
+// True if all consumers of a shared parameter read it along axes that are tied to each other
+// anyway.
 static bool is_tied_anyway(struct msc_channels_finder *f, int32_t tensor) {
     const struct msc_channel_follower *first = NULL;
     const int32_t *readers;
@@ -100,8 +101,8 @@ static bool is_tied_anyway(struct msc_channels_finder *f, int32_t tensor) {
     return n_same == msc_graph_consumers(f->g, tensor, &readers);
 }
 
-// Treats shared parameters that is_tied_anyway accepts like any other weight from now on. True if
-// there are any.
+// From now on, treats the shared parameters for which is_tied_anyway is true like other weights.
+// True if there are any.
 static bool tie_shared(struct msc_channels_finder *f) {
     bool is_any = false;
     for (int32_t i = 0; i < msc_graph_n_tensors(f->g); i++) {
@@ -113,8 +114,8 @@ static bool tie_shared(struct msc_channels_finder *f) {
     return is_any;
 }
 
-// Repeats until no choice is frozen after it was made; each such choice is refused in the next
-// round.
+// Calls the rules repeatedly. If the axis that a choice left free was frozen later, the choice is
+// refused in the next round. Ends when there is no such choice.
 static void find_classes(struct msc_channels_finder *f, bool *is_done) {
     bool is_again = true;
     while (is_again) {
@@ -156,7 +157,7 @@ static enum msc_status number_nodes(struct msc_channels_finder *f) {
     return MSC_OK;
 }
 
-// Marks 1-D float tensors that more than one joint reads, other than as the first operand.
+// Marks as shared: 1-D float weights that several joints read, none of them as its first operand.
 static enum msc_status find_shared(struct msc_channels_finder *f) {
     int32_t n_tensors = msc_graph_n_tensors(f->g);
     f->is_shared = msc_arena_array(f->arena, (size_t)n_tensors + 1, sizeof(bool));
@@ -195,7 +196,7 @@ static enum msc_status start(struct msc_channels_finder *f, bool **is_done) {
     f->places = msc_arena_array(f->arena, n_nodes, sizeof(f->places[0]));
     f->roles = msc_arena_array(f->arena, n_axes, sizeof(f->roles[0]));
     f->told = msc_arena_array(f->arena, n_axes, sizeof(f->told[0]));
-    // A recurrent layer has two reads.
+    // A joint has at most two reads (a recurrent layer).
     f->reads = msc_arena_array(f->arena, 2 * n_joints, sizeof(f->reads[0]));
     f->followers = msc_arena_array(f->arena, 2 * count_operands(f->g), sizeof(f->followers[0]));
     f->n_refused = msc_arena_array(f->arena, n_joints, sizeof(f->n_refused[0]));

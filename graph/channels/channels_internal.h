@@ -1,15 +1,15 @@
-// Shared by the files of graph/channels/: the classes while they are being merged (classes.c),
-// and one rule for each operator family, msc_channels__<name>, which ops.def names.
+// Shared by the files of graph/channels/: the classes of coupled indices while they are merged
+// (classes.c), and the rules. ops.def names a rule, msc_channels__<name>, for each operator.
 //
-// A rule ties indices that must be removed together and freezes those that must remain. Axes of
-// operands and outputs that the rule does not mention are frozen after it. Weights that come from
-// a `constant` joint are tied to that joint's output by its own rule.
+// A rule ties indices that must be removed together, and freezes indices that must remain. Axes of
+// operands and outputs that a rule does not handle are frozen after the rule was called. If an
+// operand comes from a `constant` joint, that joint's own rule ties it to the weight.
 //
-// Some joints leave a choice (factors of an axis, groups of a convolution). Their rules are
-// called twice. The first call handles what holds in any case and returns false. The second
-// (`is_late`), after all other rules, makes the choice with msc_channels__choose. If another rule
-// later freezes the axis that the choice left free, the choice is refused and all rules are
-// called again.
+// For some joints there is a choice (factors of an axis, groups of a convolution). Their rules are
+// called twice. The first call ties what must be tied whatever is chosen, and returns false. The
+// second call (`is_late`), after all other rules, makes the choice with msc_channels__choose. If
+// another rule then freezes the axis that the choice left free, the choice is refused and all rules
+// are called again.
 #ifndef MSC_GRAPH_CHANNELS_CHANNELS_INTERNAL_H
 #define MSC_GRAPH_CHANNELS_CHANNELS_INTERNAL_H
 
@@ -17,7 +17,7 @@
 #include "graph/channels.h"
 
 struct msc_axis {
-    int32_t tensor; // MSC_NO_ID: the operand is absent
+    int32_t tensor; // MSC_NO_ID if the operand is absent
     int axis;
 };
 
@@ -25,23 +25,23 @@ struct msc_channels_finder {
     const struct msc_graph *g;
     const struct msc_sites *sites;
     struct msc_arena *arena;
-    // [n_tensors * MSC_MAX_DIMS]: the node of index 0, and the number of indices; MSC_NO_ID and 0
-    // if unknown.
+    // For each axis [n_tensors * MSC_MAX_DIMS]: the node of its index 0 (the nodes of an axis are
+    // contiguous), and its number of indices. MSC_NO_ID and 0 if the number is unknown.
     int32_t *first, *periods;
     int32_t n_nodes;
     int32_t *parents; // [n_nodes]
     bool *is_frozen;  // [n_nodes], valid at roots
-    int64_t *places;  // [n_nodes], valid at roots (msc_channels__is_one)
+    int64_t *places;  // [n_nodes], valid at roots; see msc_channels__is_one
     // [n_tensors * MSC_MAX_DIMS]
     uint8_t *roles;
-    int32_t *told; // the last joint whose rule handled the axis
+    int32_t *told; // [n_tensors * MSC_MAX_DIMS] last joint whose rule handled the axis
     struct msc_channel_read *reads;
     int32_t n_reads;
     bool *is_shared; // [n_tensors] parameters that several joints read
     struct msc_channel_follower *followers;
     int32_t n_followers;
-    // [n_joints]: number of leading choices that are not offered again; the choice that was made;
-    // the axis that it leaves free.
+    // For each joint [n_joints]: the number of its first choices that were refused, the choice
+    // made, and the axis that this choice leaves free.
     int *n_refused, *chosen;
     struct msc_axis *freed;
 };
@@ -69,66 +69,69 @@ static inline const struct msc_tensor *msc_channels__operand(const struct msc_ch
 static inline bool msc_channels__has(const struct msc_channels_call *c, int32_t operand) {
     return operand < c->j->n_operands && c->j->operands[operand] != MSC_NO_ID;
 }
-// -1 if symbolic.
+// Length of an axis; -1 if symbolic.
 static inline int64_t msc_channels__length(const struct msc_channels_call *c, struct msc_axis a) {
     return msc_graph_tensor(c->g, a.tensor)->dims[a.axis];
 }
-// Number of indices to tie: the length, or n if the length is a symbol times n (graph/reshape.h),
-// else 0.
+// Number of indices of an axis: its length; n if the length is a symbol times n (graph/reshape.h);
+// 0 if it is another symbolic length.
 static inline int64_t msc_channels__period(const struct msc_channels_call *c, struct msc_axis a) {
     return c->f->periods[a.tensor * MSC_MAX_DIMS + a.axis];
 }
-// Resolves an axis that counts from the end if negative; MSC_NO_ID if out of range.
+// Converts a negative axis, which counts from the end; MSC_NO_ID if the axis is out of range.
 static inline int msc_channels__check_axis(int64_t axis, int n_dims) {
     axis += axis < 0 ? n_dims : 0;
     return axis >= 0 && axis < n_dims ? (int)axis : MSC_NO_ID;
 }
 
-// Ignores indices of absent operands. An index out of range is a programming error.
+// Ties index i of axis a to index k of axis b. Does nothing if an operand is absent. An index out
+// of range is a programming error.
 void msc_channels__tie(struct msc_channels_call *c, struct msc_axis a, int64_t i, struct msc_axis b,
                        int64_t k);
-// Ties index by index; axes of different lengths, or of different symbols, are frozen.
+// Ties each index of `a` to the same index of `b`. Freezes both axes if their lengths differ.
 void msc_channels__tie_axes(struct msc_channels_call *c, struct msc_axis a, struct msc_axis b);
-// Axis `a` of an operand is not pruned; the joint reads the elements whose indices remain on
-// `of`.
+// Records that axis `a` of an operand is not pruned: the joint reads the elements whose indices
+// remain on the axis `of` (struct msc_channel_follower).
 void msc_channels__follow(struct msc_channels_call *c, struct msc_axis a, struct msc_axis of);
 void msc_channels__freeze(struct msc_channels_call *c, struct msc_axis a);
 void msc_channels__freeze_index(struct msc_channels_call *c, struct msc_axis a, int64_t i);
-void msc_channels__freeze_all(struct msc_channels_call *c); // operands and outputs
-// Freezes the axes of operands and outputs that the rule of the joint did not mention.
+void msc_channels__freeze_all(struct msc_channels_call *c); // all axes of operands and outputs
+// Freezes the axes of operands and outputs that the joint's rule did not handle.
 void msc_channels__freeze_rest(struct msc_channels_call *c);
 // Marks the axis as handled, so that it is not frozen after the rule.
 void msc_channels__tell(struct msc_channels_call *c, struct msc_axis a);
 bool msc_channels__is_frozen(const struct msc_channels_call *c, struct msc_axis a, int64_t i);
-// True if any index of the axis is free.
+// True if an index of the axis is not frozen.
 bool msc_channels__has_free(const struct msc_channels_call *c, struct msc_axis a);
 
-// True if all indices of the class seen since msc_channels__forget were at the same place.
+// True if no index of the same class has been seen at another place since msc_channels__forget.
+// Index i of axis `a` is now seen at `place`.
 bool msc_channels__is_one(struct msc_channels_call *c, struct msc_axis a, int64_t i, int64_t place);
-// Resets the places of the classes of all indices.
+// Forgets the places of the classes of all indices of the axis.
 void msc_channels__forget(struct msc_channels_call *c, struct msc_axis a);
 
-// The joint sums products of operand `a` along `axis` and operand `b` along `other`. Masks apply
-// to one of the two; if neither can be masked, both are frozen. This also ties the axes. Call
-// once for each sum, in the first call of the rule.
+// For a joint that multiplies operand `a` along `axis` with operand `b` along `other` and sums:
+// msc_channels__read records which operand masks apply to, and freezes both axes if neither can be
+// masked. msc_channels__sum also ties the axes. Call one of them for each sum, in the first call of
+// the rule.
 void msc_channels__sum(struct msc_channels_call *c, int32_t a, int axis, int32_t b, int other);
 void msc_channels__read(struct msc_channels_call *c, int32_t a, int axis, int32_t b, int other);
-// Sets how the operand's weight uses the units along the axis; no effect if it is not a weight.
+// Sets how a weight uses the units along its axis. No effect if the operand is not a weight.
 void msc_channels__set_role(struct msc_channels_call *c, int32_t operand, int axis,
                             enum msc_channel_role role);
 
-// Picks the first possible of n choices. A choice is the axis that it leaves free, and is
-// possible if part of that axis is not frozen; a choice without a tensor is not offered.
-// MSC_NO_ID if none is possible.
+// Picks the first possible of n choices; MSC_NO_ID if none is possible. A choice is given as the
+// axis that it leaves free. It is possible if the axis has a tensor and an index that is not
+// frozen, and the choice was not refused.
 int msc_channels__choose(struct msc_channels_call *c, const struct msc_axis choices[], int n);
 
-// Ties all axes of one operand and one output, index by index; the shapes are equal.
+// Ties all axes of an operand to those of an output, index by index. Their shapes must be equal.
 void msc_channels__tie_tensors(struct msc_channels_call *c, int32_t operand, int32_t output);
-// Like msc_channels__tie_tensors, for all axes except one.
+// Like msc_channels__tie_tensors, but for all axes except `axis`.
 void msc_channels__tie_others(struct msc_channels_call *c, int32_t operand, int32_t output,
                               int axis);
-// Ties axes that align when tensors are broadcast; ignores lengths of 1 and the `skipped`
-// trailing axes.
+// Ties each axis of an operand to the output axis that it is broadcast to, except axes of length 1
+// and the last `skipped` axes.
 void msc_channels__broadcast(struct msc_channels_call *c, int32_t operand, int32_t output,
                              int skipped);
 

@@ -1,4 +1,4 @@
-// Classes of indices that must be removed together, and the calls by which rules merge and
+// Classes of indices that must be removed together, and the functions with which rules merge and
 // freeze them.
 #include "graph/channels/channels_internal.h"
 
@@ -12,7 +12,7 @@ int32_t msc_channels__find_root(struct msc_channels_finder *f, int32_t node) {
     return node;
 }
 
-// The smaller node remains the root, so that classes do not depend on the order of ties.
+// Merges two classes. The smaller root remains, so that roots do not depend on the order of ties.
 static void unite(struct msc_channels_finder *f, int32_t a, int32_t b) {
     a = msc_channels__find_root(f, a);
     b = msc_channels__find_root(f, b);
@@ -62,7 +62,7 @@ void msc_channels__freeze(struct msc_channels_call *c, struct msc_axis a) {
     }
 }
 
-// Adds each operand once, however often the rule is called.
+// Adds an operand only once, even if the rule is called twice.
 void msc_channels__follow(struct msc_channels_call *c, struct msc_axis a, struct msc_axis of) {
     struct msc_channels_finder *f = c->f;
     msc_channels__tell(c, a);
@@ -166,7 +166,8 @@ void msc_channels__set_role(struct msc_channels_call *c, int32_t operand, int ax
     }
 }
 
-// The slot that masks of an operand apply to. *is_weight: the slot is a weight's.
+// The slot that masks of an operand apply to; MSC_NO_ID if it cannot be masked. *is_weight is true
+// if the slot is for a weight.
 static int32_t find_slot(bool *is_weight, const struct msc_channels_call *c, int32_t operand) {
     int32_t slot = msc_sites_find_slot(c->f->sites, c->j->id, operand);
     bool is_float = slot != MSC_NO_ID && msc_channels__operand(c, operand)->dtype == MSC_DTYPE_F32;

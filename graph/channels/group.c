@@ -1,11 +1,11 @@
-// Makes units from classes of indices, and groups from similar units.
+// Makes units from classes of indices, and groups from units that have the same axes.
 #include "graph/channels/channels_internal.h"
 
 #include <string.h>
 
 struct grouping {
     struct msc_channels_finder *f;
-    struct msc_arena *arena; // owns the result
+    struct msc_arena *arena; // memory of the result
     // [n_nodes], valid at roots
     bool *has_weight;
     struct msc_hash *signatures;
@@ -16,7 +16,7 @@ struct grouping {
     int32_t n_groups, *n_found;
 };
 
-// Calls visit for every node that is not frozen, axis by axis.
+// Calls `visit` for every index that is not frozen, axis by axis.
 static void visit_nodes(struct grouping *g, void (*visit)(struct grouping *g, struct msc_axis axis,
                                                           int64_t index, int32_t root)) {
     struct msc_channels_finder *f = g->f;
@@ -44,7 +44,8 @@ static void sign(struct grouping *g, struct msc_axis axis, int64_t index, int32_
     g->signatures[root] = msc_hash_add_u64(g->signatures[root], place);
 }
 
-// Assigns the class of the root to the group with the same signature, once for each class.
+// Assigns the class with this root to the group with the same signature, unless this is already
+// done.
 static void find_group(struct grouping *g, struct msc_axis axis, int64_t index, int32_t root) {
     (void)axis;
     (void)index;
@@ -70,7 +71,7 @@ static void number_unit(struct grouping *g, struct msc_axis axis, int64_t index,
     }
 }
 
-// The axes of a group are those of its first unit.
+// True if the axis is not yet the last in the list of the group's axes.
 static bool is_new_axis(const struct msc_channel_group *group, struct msc_axis axis) {
     int32_t n = group->n_axes;
     return n == 0 || group->axes[n - 1].tensor != axis.tensor ||
@@ -106,7 +107,7 @@ static void add_room(struct grouping *g, struct msc_axis axis, int64_t index, in
 static enum msc_status make_room(struct grouping *g) {
     for (int32_t k = 0; k < g->n_groups; k++) {
         struct msc_channel_group *group = &g->groups[k];
-        size_t n = (size_t)group->n_axes; // each node is on at most one axis
+        size_t n = (size_t)group->n_axes; // upper limit: the number of indices of the first unit
         group->axes = msc_arena_array(g->arena, n, sizeof(group->axes[0]));
         group->n_axes = 0;
         MSC_TRY(MSC_ALLOCATED(group->axes));
@@ -136,7 +137,7 @@ static enum msc_status list_units(struct msc_channels *out, const struct groupin
     return MSC_OK;
 }
 
-// The first weight that produces the units, or else the first weight.
+// Name of the first weight that produces the units; if there is none, of the first weight.
 static const char *find_name(const struct msc_graph *g, const struct msc_channel_group *group) {
     const struct msc_channel_axis *named = NULL;
     for (int32_t i = 0; i < group->n_axes; i++) {
@@ -188,7 +189,7 @@ static enum msc_status list_reads(struct msc_channels *out, const struct groupin
     return MSC_OK;
 }
 
-// Keeps the followers that lose elements.
+// Keeps only the followers whose axis has units.
 static enum msc_status list_followers(struct msc_channels *out, const struct grouping *g) {
     const struct msc_channels_finder *f = g->f;
     struct msc_channel_follower *followers =
@@ -217,7 +218,7 @@ static enum msc_status sign_classes(struct grouping *g) {
     visit_nodes(g, note_weight);
     size_t n_classes = 0;
     for (size_t i = 0; i < n; i++) {
-        // Removing a class without weights would shrink no weight.
+        // Freezes classes without weights, because removing them would make no weight smaller.
         g->f->is_frozen[i] = g->f->is_frozen[i] || !g->has_weight[i];
         g->group_of[i] = g->unit_of[i] = MSC_NO_ID;
         n_classes += g->f->parents[i] == (int32_t)i && !g->f->is_frozen[i];

@@ -9,24 +9,26 @@
 
 // ---- Reshape ----------------------------------------------------------------------------------
 
-// A part of an axis of the input or output of a reshape. The part's index changes once every
-// `inner` indices of the axis.
+// A factor of an axis of the input or output of a reshape. The factor's index is (index of the
+// axis) / inner % (length of the factor).
 struct part {
     struct msc_axis axis;
     int64_t inner;
 };
 
-// The common factors of the axes on both sides, as coarse as possible; the last one is innermost.
+// The common factors of the axes of input and output, as few as possible. The last factor is
+// innermost.
 struct factors {
     int n;
     int64_t length[MSC_RESHAPE_PARTS];
     struct part in[MSC_RESHAPE_PARTS], out[MSC_RESHAPE_PARTS];
 };
 
-// State while factors are cut off one side, from the end.
+// The state of one side (input or output) while its factors are split off, starting with the
+// innermost.
 struct cutting {
     const struct msc_reshape_part *parts;
-    int n; // number of parts left
+    int n; // number of parts not yet used up
     int64_t left, inner;
 };
 
@@ -36,7 +38,7 @@ static struct msc_axis cut_axis(const struct msc_channels_call *c, const struct 
     return is_in ? msc_channels__in(c, 0, axis) : msc_channels__out(c, 0, axis);
 }
 
-// Continues with the next axis when the current one is used up. False if no axis is left or its
+// Goes to the next axis if the current one is used up. False if no axis is left or the next axis'
 // length is a symbol.
 static bool cut_next(struct cutting *at, const struct msc_channels_call *c, bool is_in) {
     if (at->left > 1) {
@@ -84,7 +86,7 @@ static void tie_part(struct msc_channels_call *c, const struct part *p, int64_t 
     }
 }
 
-// True if any two indices that are already tied have the same position along the factor.
+// True if indices that are already tied to each other have the same position along the factor.
 static bool fits(struct msc_channels_call *c, const struct part *p, int64_t length) {
     int64_t n = msc_channels__period(c, p->axis);
     bool fits = true;
@@ -95,8 +97,8 @@ static bool fits(struct msc_channels_call *c, const struct part *p, int64_t leng
     return fits;
 }
 
-// For each factor, lists the axis that it leaves free. If some factors that are free on both sides
-// fit the existing ties, only those are offered.
+// Lists, for each factor, the axis that choosing it leaves free. If some factors fit the existing
+// ties and are free in input and output, only factors that fit are offered.
 static void list_choices(struct msc_axis choices[], struct msc_channels_call *c,
                          const struct factors *f) {
     bool is_fit[MSC_RESHAPE_PARTS], is_any = false;
@@ -111,7 +113,7 @@ static void list_choices(struct msc_axis choices[], struct msc_channels_call *c,
     }
 }
 
-// One factor remains free; the others are frozen.
+// Lets one factor remain free and freezes the others.
 static void choose_factor(struct msc_channels_call *c, const struct factors *f) {
     struct msc_axis choices[MSC_RESHAPE_PARTS];
     list_choices(choices, c, f);
@@ -143,8 +145,8 @@ static bool tie_shuffle(struct msc_channels_call *c, const struct msc_shuffle *s
     return true;
 }
 
-// Keeps the axes inside a shuffle from being frozen: these tensors are pruned only together with
-// the shuffle's input and output.
+// Marks the axes inside a shuffle as handled, so that they are not frozen. These tensors are pruned
+// only together with the shuffle's input and output.
 static bool skip_inside(struct msc_channels_call *c) {
     for (int i = 0; i < msc_channels__operand(c, 0)->n_dims; i++) {
         msc_channels__tell(c, msc_channels__in(c, 0, i));
@@ -157,8 +159,8 @@ static bool is_writable(const struct msc_channels_call *c) {
     return !has_shape || msc_reshape_is_writable(c->g, c->j);
 }
 
-// Ties two parts. A part that is a symbol has no indices; a number that the symbol is multiplied
-// by is a separate part.
+// Ties two parts. A part that is a symbol has no indices to tie, because a number that multiplies
+// the symbol is a part of its own.
 static void tie_parts(struct msc_channels_call *c, const struct msc_reshape_part *in,
                       const struct msc_reshape_part *out) {
     struct msc_axis from = msc_channels__in(c, 0, in->axis);
@@ -213,7 +215,7 @@ bool msc_channels__permute(struct msc_channels_call *c) {
 
 // ---- Parts of an axis -------------------------------------------------------------------------
 
-// Ties n indices of two axes, starting at `first` and `other`.
+// Ties n indices of axis `a`, starting at `first`, to n indices of axis `b`, starting at `other`.
 static void tie_range(struct msc_channels_call *c, struct msc_axis a, int64_t first,
                       struct msc_axis b, int64_t other, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
@@ -268,7 +270,8 @@ bool msc_channels__split(struct msc_channels_call *c) {
     return true;
 }
 
-// Ties the indices that remain of axis `axis`, which entry `i` of the lists slices.
+// Ties the indices of axis `axis` that a slice keeps. Entry `i` of the attributes begin, end and
+// strides slices this axis.
 static void tie_slice(struct msc_channels_call *c, int axis, int i) {
     int64_t begin[MSC_MAX_DIMS], end[MSC_MAX_DIMS], strides[MSC_MAX_DIMS], count;
     int n_begin = msc_joint_attr_list(c->j, "begin", begin, MSC_MAX_DIMS);
@@ -314,8 +317,8 @@ bool msc_channels__slice(struct msc_channels_call *c) {
     return true;
 }
 
-// Constant padding adds new channels on an axis. Other modes copy existing channels, so the axis
-// is frozen.
+// Constant padding adds new channels to an axis. Other modes copy existing channels, so a padded
+// axis is frozen.
 bool msc_channels__pad(struct msc_channels_call *c) {
     enum { WIDTHS = 1, AXES = 3 };
     int64_t widths[2 * MSC_MAX_DIMS];
@@ -341,8 +344,8 @@ bool msc_channels__pad(struct msc_channels_call *c) {
 
 // ---- Indexing ---------------------------------------------------------------------------------
 
-// Indices are constant. A list of indices ties each of its elements to one channel; a scalar
-// removes the axis.
+// Applies constant indices. If they are a list, each of its elements is tied to the channel that it
+// selects. A scalar removes the axis, so its channel is frozen.
 static void take_indices(struct msc_channels_call *c, const struct msc_array *indices, int axis) {
     struct msc_axis in = msc_channels__in(c, 0, axis);
     int64_t length = msc_channels__length(c, in);
@@ -402,7 +405,8 @@ bool msc_channels__broadcast_to(struct msc_channels_call *c) {
     msc_channels__broadcast(c, 0, 0, 0);
     for (int i = 0; i < y->n_dims; i++) {
         if (y->dims[i] >= 0) {
-            msc_channels__tell(c, msc_channels__out(c, 0, i)); // a new axis may have any length
+            // a broadcast axis may have any length
+            msc_channels__tell(c, msc_channels__out(c, 0, i));
         }
     }
     return true;
@@ -422,11 +426,12 @@ bool msc_channels__tile(struct msc_channels_call *c) {
     return true;
 }
 
-// A channel on the deep side is one position within the block of one channel on the flat side.
+// The side with more channels (`deep`) has, for each channel of the other side (`flat`), one
+// channel for each position in a block.
 bool msc_channels__depth_space(struct msc_channels_call *c) {
     const char *mode = msc_joint_attr(c->j, "mode");
     bool is_to_space = c->j->op == MSC_OP_DEPTH_TO_SPACE;
-    bool is_inner = is_to_space && mode != NULL && strcmp(mode, "CRD") == 0;
+    bool is_inner = mode != NULL && strcmp(mode, "CRD") == 0;
     struct msc_axis in = msc_channels__in(c, 0, 1), out = msc_channels__out(c, 0, 1);
     struct msc_axis deep = is_to_space ? in : out, flat = is_to_space ? out : in;
     int64_t n = msc_channels__length(c, flat), n_deep = msc_channels__length(c, deep);
@@ -439,7 +444,7 @@ bool msc_channels__depth_space(struct msc_channels_call *c) {
 
 // ---- Lengths ----------------------------------------------------------------------------------
 
-// True if the joint reads this element of the shape.
+// True if the joint `reader` may read this element of a shape of n elements.
 static bool is_read(const struct msc_graph *g, const struct msc_joint *reader, int64_t element,
                     int64_t n) {
     int32_t weight =
@@ -465,9 +470,10 @@ static bool is_read(const struct msc_graph *g, const struct msc_joint *reader, i
     return indices == NULL;
 }
 
-enum { MAX_MOVES = 16 }; // joints between shape_of and the joint that uses the length
+// maximum number of joints from shape_of to the joint that uses the length
+enum { MAX_MOVES = 16 };
 
-// True if all consumers only move the lengths, up to joints whose shape operand is rewritten when
+// True if all consumers only move the lengths to joints whose shape operand is rewritten when
 // channels are pruned.
 static bool is_rewritten(const struct msc_graph *g, int32_t tensor, int n_moves) {
     const int32_t *readers;
@@ -499,8 +505,8 @@ static bool is_rewritten(const struct msc_graph *g, int32_t tensor, int n_moves)
     return is_moved;
 }
 
-// Freezes the axes whose lengths are read, because a consumer may do anything with them. Most
-// lengths have no consumer.
+// Freezes axes whose lengths are read, because a consumer may use a length for any purpose. Most
+// lengths are not read.
 bool msc_channels__shape_of(struct msc_channels_call *c) {
     const struct msc_tensor *x = msc_channels__operand(c, 0);
     const int32_t *readers;

@@ -1,4 +1,5 @@
-// Rules of operators that keep their axes: element-wise, broadcasting, or per channel.
+// Rules of operators that keep the axes of their input: element-wise, broadcasting or per-channel
+// operators.
 #include "graph/channels/channels_internal.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ void msc_channels__broadcast(struct msc_channels_call *c, int32_t operand, int32
         if (x->dims[i] != 1) {
             msc_channels__tie_axes(c, msc_channels__in(c, operand, i), to);
         } else {
-            msc_channels__tell(c, to); // another operand determines its length
+            msc_channels__tell(c, to); // the operand with the full length ties this axis
         }
     }
 }
@@ -40,7 +41,8 @@ bool msc_channels__barrier(struct msc_channels_call *c) {
     return true;
 }
 
-// Operands after the first are parameters, such as clip bounds, that apply to all elements.
+// Ties only the first operand: the others are parameters that apply to all elements, such as clip
+// bounds.
 bool msc_channels__pass(struct msc_channels_call *c) {
     for (int32_t i = 0; i < c->j->n_outputs; i++) {
         msc_channels__tie_tensors(c, 0, i);
@@ -66,7 +68,8 @@ bool msc_channels__constant(struct msc_channels_call *c) {
 
 // ---- All axes except one ----------------------------------------------------------------------
 
-// Softmax, cumulative sums, argmax: elements along the axis depend on each other.
+// For softmax, cumulative sums, argmax: the axis is frozen, because results depend on all its
+// elements.
 bool msc_channels__along_axis(struct msc_channels_call *c) {
     int64_t number;
     if (!msc_joint_attr_i64(c->j, "axis", &number)) {
@@ -95,21 +98,21 @@ bool msc_channels__layer_norm(struct msc_channels_call *c) {
     return true;
 }
 
-// Each channel is normalised by its neighbours.
+// Freezes the channel axis, because each channel is normalised by its neighbours.
 bool msc_channels__lrn(struct msc_channels_call *c) {
     msc_channels__tie_others(c, 0, 0, 1);
     return true;
 }
 
-// Reduced axes are frozen. Without keepdims, later axes move forward by one for each reduced
-// axis.
+// Freezes reduced axes. Without keepdims, reduced axes are removed, so later axes have lower
+// numbers in the output.
 bool msc_channels__reduce(struct msc_channels_call *c) {
     const struct msc_tensor *x = msc_channels__operand(c, 0);
     int64_t axes[MSC_MAX_DIMS];
     bool keeps = false, is_reduced[MSC_MAX_DIMS] = {false};
     int n = msc_joint_attr_list(c->j, "axis", axes, MSC_MAX_DIMS);
     if (n <= 0 || n > MSC_MAX_DIMS || msc_channels__has(c, 1)) {
-        return msc_channels__barrier(c); // all axes, or unknown axes
+        return msc_channels__barrier(c); // all axes are reduced, or the axes are unknown
     }
     (void)msc_joint_attr_bool(c->j, "keepdims", &keeps);
     for (int k = 0; k < n; k++) {
@@ -129,7 +132,8 @@ bool msc_channels__reduce(struct msc_channels_call *c) {
 
 // ---- Independent channels ---------------------------------------------------------------------
 
-// Ties the axes of samples and channels in two layouts.
+// Ties the axes N and C of the first operand to those of the output. `from` and `to` are their
+// layouts.
 static void tie_letters(struct msc_channels_call *c, const char *from, const char *to) {
     for (const char *letter = "NC"; *letter != '\0'; letter++) {
         const char *a = strchr(from, *letter), *b = strchr(to, *letter);
@@ -149,7 +153,7 @@ bool msc_channels__pool(struct msc_channels_call *c) {
     return true;
 }
 
-// Sampling in space keeps images and channels independent; coordinates are frozen.
+// Spatial sampling computes each image and each channel separately. Coordinates are frozen.
 bool msc_channels__sample(struct msc_channels_call *c) {
     tie_letters(c, "NC", "NC");
     return true;
@@ -160,7 +164,7 @@ bool msc_channels__regions(struct msc_channels_call *c) {
     return true;
 }
 
-// An axis that is resized to its own length is unchanged.
+// Ties only axes that keep their length, because these are not resampled.
 bool msc_channels__resize(struct msc_channels_call *c) {
     const struct msc_tensor *x = msc_channels__operand(c, 0);
     const struct msc_tensor *y = msc_graph_tensor(c->g, c->j->outputs[0]);
@@ -184,7 +188,8 @@ bool msc_channels__resize(struct msc_channels_call *c) {
 
 // ---- Per-channel parameters -------------------------------------------------------------------
 
-// Operands after the first have one element for each index of the axis, or one for all.
+// Ties the operands after the first, which have one element for each index of the axis, or one
+// element for all indices.
 static void tie_numbers(struct msc_channels_call *c, int axis) {
     for (int32_t i = 1; i < c->j->n_operands; i++) {
         bool is_list = msc_channels__has(c, i) && msc_channels__operand(c, i)->n_dims == 1 &&

@@ -8,10 +8,11 @@
 // ---- Convolutions -----------------------------------------------------------------------------
 
 struct conv {
-    int in, out;     // channel axes of input and output
-    int w_out, w_in; // channel axes of the weight; one covers all groups, the other a single one
+    int in, out; // channel axes of input and output
+    // channel axes of the weight: one has the channels of all groups, the other of one group
+    int w_out, w_in;
     int64_t n_in, n_out, groups;
-    bool is_turned; // transposed: the weight has all input channels and one group's output channels
+    bool is_turned; // true for a transposed convolution: w_in has the channels of all groups
 };
 
 static int letter_axis(const char *layout, char letter, int n_dims) {
@@ -40,7 +41,7 @@ static bool read_conv(struct conv *v, const struct msc_channels_call *c, bool is
     return v->n_in > 0 && v->n_out > 0 && v->n_in % v->groups == 0 && v->n_out % v->groups == 0;
 }
 
-// Ties each output channel to its row of the weight and to its bias element.
+// Ties each output channel to its index on the weight's axis O and to its bias element.
 static void tie_outputs(struct msc_channels_call *c, const struct conv *v) {
     if (v->groups == 1 || !v->is_turned) {
         msc_channels__tie_axes(c, msc_channels__in(c, 1, v->w_out),
@@ -49,8 +50,8 @@ static void tie_outputs(struct msc_channels_call *c, const struct conv *v) {
     msc_channels__tie_axes(c, msc_channels__in(c, 2, 0), msc_channels__out(c, 0, v->out));
 }
 
-// Ties all channels of a group to all its outputs. Each channel of a depthwise convolution is a
-// group.
+// Ties all input and output channels of a group to each other. In a depthwise convolution, each
+// channel is a group.
 static void tie_groups(struct msc_channels_call *c, const struct conv *v) {
     struct msc_axis in = msc_channels__in(c, 0, v->in), out = msc_channels__out(c, 0, v->out);
     int64_t n_in = v->n_in / v->groups, n_out = v->n_out / v->groups;
@@ -66,7 +67,8 @@ static void tie_groups(struct msc_channels_call *c, const struct conv *v) {
     msc_channels__freeze(c, msc_channels__in(c, 1, v->is_turned ? v->w_out : v->w_in));
 }
 
-// Ties the same position of all groups, separately for inputs and outputs.
+// Ties channels with the same position in their group across all groups, separately for inputs and
+// outputs.
 static void tie_positions(struct msc_channels_call *c, const struct conv *v) {
     struct msc_axis in = msc_channels__in(c, 0, v->in), out = msc_channels__out(c, 0, v->out);
     int64_t n_in = v->n_in / v->groups, n_out = v->n_out / v->groups;
@@ -87,7 +89,8 @@ static void tie_positions(struct msc_channels_call *c, const struct conv *v) {
 static bool choose_groups(struct msc_channels_call *c, const struct conv *v) {
     const struct msc_axis out = msc_channels__out(c, 0, v->out);
     const struct msc_axis in = msc_channels__in(c, 0, v->in);
-    // Whole groups need both sides free; positions can be free on either side.
+    // Choice 0 lets whole groups remain free; choices 1 and 2 let positions within the groups
+    // remain free, of the input or of the output.
     const struct msc_axis choices[] = {in, in, out};
     switch (msc_channels__choose(c, choices, 3)) {
     case 0:
@@ -179,8 +182,8 @@ bool msc_channels__gemm(struct msc_channels_call *c) {
     return true;
 }
 
-// Axes with the same letter are tied. Summed axes are frozen, because operands of einsum cannot
-// be masked.
+// Ties each axis of an operand to the output axis with the same letter. Summed axes are frozen,
+// because masks cannot be applied to operands of einsum.
 bool msc_channels__einsum(struct msc_channels_call *c) {
     struct msc_einsum e;
     int ranks[MSC_EINSUM_OPERANDS];
@@ -205,7 +208,8 @@ bool msc_channels__einsum(struct msc_channels_call *c) {
 
 // ---- Recurrent layers -------------------------------------------------------------------------
 
-// Ties to the hidden units an axis that contains all of them one or more times.
+// Ties each index of axis `a` to a hidden unit. The axis lists all hidden units one or more times
+// in turn.
 static void tie_hidden(struct msc_channels_call *c, struct msc_axis a, struct msc_axis hidden) {
     if (a.tensor == MSC_NO_ID) {
         return;
@@ -216,9 +220,9 @@ static void tie_hidden(struct msc_channels_call *c, struct msc_axis a, struct ms
     }
 }
 
-enum { HIDDEN = 5, CELL = 6 }; // operands for initial states
+enum { HIDDEN = 5, CELL = 6 }; // positions of the operands that are initial states
 
-// The constant or broadcast scalar that an initial state is, or is a part of; else MSC_NO_ID.
+// The constant or broadcast scalar that `state` is or is a part of; MSC_NO_ID if there is none.
 static int32_t find_start(const struct msc_graph *g, int32_t state) {
     while (state != MSC_NO_ID && msc_graph_tensor(g, state)->producer != MSC_NO_ID) {
         const struct msc_joint *j = msc_graph_joint(g, msc_graph_tensor(g, state)->producer);
@@ -239,7 +243,8 @@ static bool is_recurrent(const struct msc_joint *j) {
     return j->op == MSC_OP_RNN || j->op == MSC_OP_GRU || j->op == MSC_OP_LSTM;
 }
 
-// True if another layer has the same initial state. The units of the two layers are independent.
+// True if another layer reads the same initial state. Such a state cannot be pruned, because the
+// units of the two layers are independent.
 static bool shares_start(const struct msc_channels_call *c, int32_t state) {
     int32_t start = find_start(c->g, state);
     for (int32_t i = 0; start != MSC_NO_ID && i < msc_graph_n_joints(c->g); i++) {
@@ -253,8 +258,8 @@ static bool shares_start(const struct msc_channels_call *c, int32_t state) {
     return false;
 }
 
-// Prunes the initial states with the units if possible; otherwise the layer reads the elements
-// that remain.
+// Chooses whether the initial states are pruned together with the hidden units. If they are not,
+// the layer reads only the elements of the remaining units.
 static bool choose_states(struct msc_channels_call *c, struct msc_axis hidden,
                           const struct msc_axis states[2]) {
     int32_t first = states[states[0].tensor == MSC_NO_ID].tensor;
@@ -273,8 +278,9 @@ static bool choose_states(struct msc_channels_call *c, struct msc_axis hidden,
     return true;
 }
 
-// A hidden unit consists of a row of every gate in both weights and biases, the weight elements
-// that read it, and its initial states. Both directions share it.
+// Pruning a hidden unit removes its row of every gate in both weights and in the biases, the weight
+// elements that read it, and its elements of the initial states. Both directions of a layer share
+// their hidden units.
 bool msc_channels__recurrent(struct msc_channels_call *c) {
     enum { X, W, R, BIAS, PEEPHOLE = CELL + 1 };
     struct msc_axis hidden = msc_channels__in(c, R, 2);

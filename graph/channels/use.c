@@ -1,5 +1,5 @@
-// Effects of removing units: what remains of an axis, what the network costs without them, and
-// the masks that make it compute as if they were removed.
+// Effects of removing units: the remaining indices of an axis, the cost of the smaller network, and
+// the masks that make the network compute as if the units were removed.
 #include "base/alloc.h"
 #include "graph/channels.h"
 #include "graph/cost.h"
@@ -44,8 +44,8 @@ enum msc_status msc_channels_check(const struct msc_channels *c, const bool is_g
 
 // ---- Costs ------------------------------------------------------------------------------------
 
-// Elements that pruning adds for a shared parameter list: those of the copies that joints get,
-// minus the list itself if no joint reads it any more.
+// The number of elements that pruning adds for a shared parameter: the elements of the copies that
+// joints get, minus the elements of the parameter if no joint reads it any more.
 static double followers_cost(const struct msc_channels *c, const struct msc_graph *g,
                              int32_t tensor, const bool is_gone[]) {
     const int32_t *readers;

@@ -1,5 +1,5 @@
-// Infers the outputs of joints with bodies. An output length of control flow is a number only if
-// the body gives that length for all inputs.
+// Infers the outputs of joints that have bodies. A length of an output of control flow is a number
+// only if the joint gives this length for all inputs; otherwise it is a new symbol.
 #include "graph/infer/infer_internal.h"
 
 #include <stdio.h>
@@ -9,8 +9,7 @@ static const struct msc_tensor *body_output(const struct msc_graph *body, int i)
     return msc_graph_tensor(body, msc_graph_output(body, i));
 }
 
-// Copies a dimension of a body's output. An unknown length becomes a new symbol named after the
-// joint.
+// Sets *out to `length`, or to a new symbol named after the joint if `length` is -1 (unknown).
 static enum msc_status copy_dim(struct msc_dim *out, const struct msc_infer *call, int output,
                                 int dim, int64_t length) {
     *out = msc_infer__number(length);
@@ -31,8 +30,7 @@ enum msc_status msc_infer__if(const struct msc_infer *call) {
         if (a->dtype != b->dtype || a->n_dims != b->n_dims) {
             return msc_infer__fail(call,
                                    "output %d is %s of %d dimensions in one body, %s of %d in the "
-                                   "other; bind the lengths or the whole numbers that decide "
-                                   "which is taken",
+                                   "other; bind the lengths or integers that select the body",
                                    i, msc_dtype_name(a->dtype), a->n_dims, msc_dtype_name(b->dtype),
                                    b->n_dims);
         }
@@ -65,7 +63,7 @@ static enum msc_status copy_state(const struct msc_infer *call, int output,
     return MSC_OK;
 }
 
-// Like copy_state, with one more axis, whose length is the number of iterations.
+// Like copy_state, but the output has one more axis, whose length is the number of iterations.
 static enum msc_status copy_scanned(const struct msc_infer *call, int output,
                                     const struct msc_tensor *t, int64_t axis,
                                     const struct msc_dim *turns, const struct msc_dim *batch) {
@@ -106,8 +104,8 @@ enum msc_status msc_infer__loop(const struct msc_infer *call) {
         MSC_TRY(i < n_states ? copy_state(call, i, t, NULL)
                              : copy_scanned(call, i, t, 0, NULL, NULL));
     }
-    // With zero iterations a state keeps its initial value, so a length is known only if it is
-    // the same in the initial and the final state.
+    // After zero iterations, a state has its initial value. So a length is known only if the body
+    // does not change it.
     for (int i = 0; i < n_states && i < call->n_outputs; i++) {
         const struct msc_infer_tensor *in = call->operands[i + 2];
         struct msc_infer_tensor *out = &call->outputs[i];
@@ -121,7 +119,8 @@ enum msc_status msc_infer__loop(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// All operands need the same batch size, and all scanned operands the same number of iterations.
+// Checks that all operands have the same batch size, and all scanned operands the same length along
+// the scanned axis (the number of iterations).
 static enum msc_status check_scanned(const struct msc_infer *call, int64_t n_states,
                                      int64_t n_scans, const int64_t axes[], bool has_batch) {
     const struct msc_infer_tensor *first = call->operands[n_states];
@@ -195,8 +194,8 @@ static bool infer_control_takes(const struct msc_infer *call, const struct msc_g
     return fits;
 }
 
-// Finds the operand dimension whose length is this symbol in the body; *out is its length in the
-// enclosing graph.
+// Translates a symbol of the body: finds an operand's dimension that has this symbol in the body,
+// and sets *out to the dimension's length in the enclosing graph.
 static bool find_symbol(struct msc_dim *out, const struct msc_infer *call,
                         const struct msc_graph *body, int32_t prim) {
     for (int i = 0; i < call->n_operands; i++) {

@@ -1,14 +1,14 @@
-// Convolutions and pooling: windows that slide over spatial axes.
+// Infers the outputs of convolutions and pooling, whose windows slide over spatial axes.
 #include "graph/infer/infer_internal.h"
 
 #include <string.h>
 
 #define MAX_SPATIAL 3
 
-// The layout attribute `key`, parsed to the axis of each letter.
+// The position of each letter in a layout attribute.
 struct axes {
-    int first, second;        // axes of the two letters that are not spatial
-    int spatial[MAX_SPATIAL]; // in the order D, H, W
+    int first, second;        // positions of the two letters that are not spatial
+    int spatial[MAX_SPATIAL]; // positions of D, H, W, in this order
     int n_spatial;
 };
 
@@ -53,7 +53,7 @@ static enum msc_status check_window(const struct msc_infer *call, const struct w
             "numbers",
             (long long)w->kernel, (long long)w->stride, (long long)w->dilation);
     }
-    // Far above any real network, and small enough that nothing below overflows.
+    // Larger than in any real network, and small enough that the arithmetic below cannot overflow.
     const int64_t limit = INT64_C(1) << 31;
     if (w->kernel > limit || w->stride > limit || w->dilation > limit || w->begin > limit ||
         w->end > limit || w->begin < -limit || w->end < -limit) {
@@ -62,7 +62,7 @@ static enum msc_status check_window(const struct msc_infer *call, const struct w
     return MSC_OK;
 }
 
-// floor((in + padding - extent) / stride) + 1, rewritten to use one division.
+// Computes floor((in + padding - extent) / stride) + 1 as one division.
 static enum msc_status window_output(struct msc_dim *out, const struct msc_infer *call,
                                      struct msc_dim in, const struct window *w, bool ceil_mode) {
     MSC_TRY(check_window(call, w));
@@ -73,7 +73,7 @@ static enum msc_status window_output(struct msc_dim *out, const struct msc_infer
     MSC_TRY(msc_dim_binary(&length, g, "Add", in, msc_infer__number(shift)));
     MSC_TRY(msc_dim_binary(out, g, "FloorDiv", length, msc_infer__number(w->stride)));
     if (ceil_mode) {
-        // No window may begin after the data and its leading padding.
+        // Each window must begin within the data or the padding before it.
         struct msc_dim most;
         MSC_TRY(msc_dim_binary(&most, g, "Add", in, msc_infer__number(w->begin)));
         MSC_TRY(msc_dim_binary(&most, g, "CeilDiv", most, msc_infer__number(w->stride)));
@@ -138,7 +138,7 @@ struct conv {
     int n;
 };
 
-// Number of spatial axes of a convolution, from the operator's name; 0 for other operators.
+// Number of spatial axes of a convolution; 0 for other operators.
 static int spatial_axes(enum msc_op op) {
     static const struct {
         enum msc_op op;
@@ -250,7 +250,8 @@ enum msc_status msc_infer__conv_integer(const struct msc_infer *call) {
 enum msc_status msc_infer__qlinear_conv(const struct msc_infer *call) {
     MSC_TRY(infer_conv_of(call, 3, call->operands[7]->dtype));
     for (int i = 1; i < 8; i++) {
-        if (i != 3) { // scales and zero points: only those of the weight may be per channel
+        // the scale and zero point of the weight may be per channel, all others have one element
+        if (i != 3) {
             MSC_TRY(msc_infer__require_count(
                 call, i, i == 4 || i == 5 ? call->operands[3]->dims[0] : msc_infer__number(1)));
         }
@@ -258,7 +259,7 @@ enum msc_status msc_infer__qlinear_conv(const struct msc_infer *call) {
     return check_bias(call, 8, call->operands[3]->dims[0]);
 }
 
-// stride * (in - 1) + extent - padding + output_padding
+// Computes stride * (in - 1) + extent - padding + output_padding.
 static enum msc_status transposed_output(struct msc_dim *out, const struct msc_infer *call,
                                          struct msc_dim in, const struct window *w,
                                          int64_t output_padding) {
@@ -285,7 +286,8 @@ enum msc_status msc_infer__conv_transpose(const struct msc_infer *call) {
     MSC_TRY(check_conv_types(call));
     MSC_TRY(read_conv(&c, call));
     MSC_TRY(msc_infer__ints(output_padding, call, "output_padding", c.n));
-    // The kernel's O axis counts the output channels of one group, its I axis all input channels.
+    // The length of the weight's O axis is the number of output channels of one group; that of its
+    // I axis is the number of all input channels.
     struct msc_dim inputs = c.w->dims[c.kernel.second];
     struct msc_dim channels;
     MSC_TRY(check_channels(call, c.x->dims[c.data.second], inputs, inputs, 1));
@@ -304,7 +306,7 @@ enum msc_status msc_infer__conv_transpose(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Number of spatial axes of a pool: from the operator's name (avg_pool2d) or else from the input.
+// Number of spatial axes of a pool, from the operator (avg_pool2d: 2) or else from the input.
 static int pool_axes(const struct msc_infer *call) {
     switch (call->joint->op) {
     case MSC_OP_MAX_POOL1D:
@@ -362,7 +364,7 @@ enum msc_status msc_infer__global_pool(const struct msc_infer *call) {
     if (x->n_dims < 3) {
         return msc_infer__fail(call, "input has %d dimensions, expected 3 or more", x->n_dims);
     }
-    // If no layout of the input's rank is given, the order is N, C, spatial axes.
+    // Without a layout of the input's rank, the order of axes is N, C, spatial axes.
     const char *layout = msc_infer__text(call, "layout");
     bool is_named = strlen(layout) == (size_t)x->n_dims;
     msc_infer__copy(out, x);

@@ -1,4 +1,5 @@
-// Unary and binary arithmetic, which also tracks contents of small integer tensors.
+// Infers the outputs of unary and binary arithmetic, including the elements of small integer
+// tensors.
 #include "graph/infer/infer_internal.h"
 
 #include <inttypes.h>
@@ -8,8 +9,8 @@ static bool is_one(struct msc_dim d) {
     return msc_infer__is_number(d) && d.value == 1;
 }
 
-// Broadcasts one axis of two shapes. A symbol and a number above 1 give the number, because the
-// symbol must be that number or 1.
+// Broadcasts one axis of two shapes; false if the lengths do not fit. For a symbol and a number
+// above 1, the result is the number, because the symbol must be that number or 1.
 static bool broadcast_dim(struct msc_dim *out, bool *needs_max, struct msc_dim a,
                           struct msc_dim b) {
     *needs_max = false;
@@ -55,7 +56,7 @@ enum msc_status msc_infer__broadcast(struct msc_infer_tensor *out, const struct 
     return MSC_OK;
 }
 
-// Number of elements if it is known and small enough to track; else -1.
+// Number of elements, if it is known and at most MSC_INFER_MAX_VALUES; else -1.
 static int count_values(const struct msc_infer_tensor *t) {
     int64_t n = 1;
     for (int i = 0; i < t->n_dims; i++) {
@@ -70,7 +71,7 @@ static int count_values(const struct msc_infer_tensor *t) {
     return (int)n;
 }
 
-// The element of `in` that element `index` of the broadcast result reads.
+// The element of `in` that is broadcast to element `index` of `out`.
 static struct msc_dim broadcast_value(const struct msc_infer_tensor *in,
                                       const struct msc_infer_tensor *out, int index) {
     int position = 0, stride = 1;
@@ -88,7 +89,7 @@ static struct msc_dim broadcast_value(const struct msc_infer_tensor *in,
     return in->values[position];
 }
 
-// True if a cast to the type preserves the integer.
+// True if a cast to `dtype` preserves the integer.
 static bool survives(int64_t value, enum msc_dtype dtype) {
     switch (dtype) {
     case MSC_DTYPE_I64:
@@ -105,7 +106,7 @@ static bool survives(int64_t value, enum msc_dtype dtype) {
     }
 }
 
-// True if arithmetic in the type gives this integer without wrapping or rounding.
+// True if arithmetic in `dtype` can have this integer as a result without wrapping or rounding.
 static bool fits(int64_t value, enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_I64 || survives(value, dtype);
 }
@@ -138,7 +139,7 @@ static bool power(int64_t *out, int64_t a, int64_t b) {
     return b >= 0;
 }
 
-// False if the result is not an integer, or does not fit.
+// Computes an operation on two integers; false if the result is not an integer or overflows.
 static bool binary_numbers(int64_t *out, enum msc_op op, int64_t a, int64_t b, bool is_float) {
     switch (op) {
     case MSC_OP_ADD:
@@ -185,7 +186,7 @@ static bool binary_numbers(int64_t *out, enum msc_op op, int64_t a, int64_t b, b
     }
 }
 
-// The operator's name in msc_dim_binary; NULL if it does not support symbols.
+// The name of the operator for msc_dim_binary; NULL if there is none.
 static const char *dim_operator(enum msc_op op, bool is_float) {
     switch (op) {
     case MSC_OP_ADD:
@@ -195,7 +196,7 @@ static const char *dim_operator(enum msc_op op, bool is_float) {
     case MSC_OP_MULTIPLY:
         return "Mul";
     case MSC_OP_DIVIDE:
-        return is_float ? NULL : "FloorDiv"; // lengths are not negative
+        return is_float ? NULL : "FloorDiv"; // truncates, as lengths are not negative
     case MSC_OP_FLOOR_MOD:
         return is_float ? NULL : "FloorMod";
     case MSC_OP_MAXIMUM:
@@ -207,7 +208,7 @@ static const char *dim_operator(enum msc_op op, bool is_float) {
     }
 }
 
-// *known is false if the result cannot be tracked.
+// Computes one element of the result. *known is false if the element cannot be tracked.
 static enum msc_status binary_value(struct msc_dim *out, bool *known, const struct msc_infer *call,
                                     struct msc_dim a, struct msc_dim b, enum msc_dtype dtype) {
     enum msc_op op = call->joint->op;
@@ -312,7 +313,8 @@ enum msc_status msc_infer__where(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Contents pass through operators that leave integers unchanged, and through negation.
+// Elements of integer tensors are tracked through operators that do not change integers, and
+// through negation, logical not and absolute value.
 enum msc_status msc_infer__unary(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
@@ -353,7 +355,7 @@ enum msc_status msc_infer__test(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// The slope is broadcast to the input, which keeps its shape.
+// The slope is broadcast to the shape of the input, which is the shape of the output.
 enum msc_status msc_infer__prelu(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     MSC_TRY(check_types(call, 0));
@@ -409,5 +411,19 @@ enum msc_status msc_infer__cast(const struct msc_infer *call) {
         out->values[i] = v;
     }
     out->n_values = x->n_values;
+    return MSC_OK;
+}
+
+enum msc_status msc_infer__bit_cast(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0];
+    const char *name = msc_infer__text(call, "dtype");
+    enum msc_dtype dtype = msc_dtype_find(name);
+    if (dtype == MSC_DTYPE_NONE || msc_dtype_bytes(dtype) != msc_dtype_bytes(x->dtype)) {
+        return msc_infer__fail(call,
+                               "the bits of %s cannot become '%s', expected a type of %zu bits",
+                               msc_dtype_name(x->dtype), name, 8 * msc_dtype_bytes(x->dtype));
+    }
+    msc_infer__copy(&call->outputs[0], x);
+    call->outputs[0].dtype = dtype;
     return MSC_OK;
 }

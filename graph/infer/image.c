@@ -1,4 +1,5 @@
-// Image operators: grids, crops, columns, deformable convolutions.
+// Infers the outputs of image operators: affine grids, crops, image-to-column conversions,
+// deformable convolutions.
 #include "graph/infer/infer_internal.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ enum msc_status msc_infer__affine_grid(const struct msc_infer *call) {
     out->dtype = call->operands[0]->dtype;
     out->n_dims = size.n;
     for (int i = 0; i < size.n - 1; i++) {
-        int from = i == 0 ? 0 : i + 1; // skips the channels
+        int from = i == 0 ? 0 : i + 1; // skips the number of channels, size[1]
         if (size.state == MSC_INFER_KNOWN) {
             out->dims[i] = size.values[from];
         } else {
@@ -99,7 +100,8 @@ static bool divides(int64_t n, struct msc_dim length) {
     return !msc_infer__is_number(length) || length.value % n == 0;
 }
 
-// Each window position of each offset group needs two offsets and one mask value.
+// Checks the shapes. For each position in the window and each offset group, the offsets have two
+// channels and the mask has one channel.
 static enum msc_status check_deform_conv(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *w = call->operands[1];
     const struct msc_infer_tensor *offset = call->operands[2];
@@ -147,7 +149,7 @@ enum msc_status msc_infer__deform_conv(const struct msc_infer *call) {
         MSC_TRY(msc_infer__require_rank(call, i, 4));
     }
     MSC_TRY(check_deform_conv(call));
-    // The offsets have the output's spatial shape.
+    // The output has the spatial shape of the offsets.
     msc_infer__copy(out, call->operands[0]);
     out->dims[1] = call->operands[1]->dims[0];
     out->dims[2] = offset->dims[2];

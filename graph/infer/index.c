@@ -1,10 +1,10 @@
-// Operators that select, place, sort or generate elements.
+// Infers the outputs of operators that select, place, sort or generate elements.
 #include "graph/infer/infer_internal.h"
 
 #include <math.h>
 #include <string.h>
 
-// Same type and shape as the first operand.
+// The output has the type and shape of the first operand.
 enum msc_status msc_infer__same(const struct msc_infer *call) {
     msc_infer__copy(&call->outputs[0], call->operands[0]);
     return MSC_OK;
@@ -69,7 +69,7 @@ enum msc_status msc_infer__scatter_elements(const struct msc_infer *call) {
     return msc_infer__same(call);
 }
 
-// The length of an index tuple: the last axis of the indices.
+// Reads the length of the index tuples, which are the last axis of the indices.
 static enum msc_status tuple_length(int *out, const struct msc_infer *call, int64_t n_batch_dims) {
     const struct msc_infer_tensor *x = call->operands[0], *indices = call->operands[1];
     MSC_TRY(require_integers(call, 1));
@@ -137,7 +137,47 @@ enum msc_status msc_infer__scatter_nd(const struct msc_infer *call) {
     return msc_infer__same(call);
 }
 
-// The number in the list parameter `key`, or a new symbol if it is unknown.
+// The updates are as long as the input along all axes but one, where they may be shorter.
+enum msc_status msc_infer__tensor_scatter(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0], *updates = call->operands[1];
+    const char *mode = msc_infer__text(call, "mode");
+    int axis;
+    if (strcmp(mode, "linear") != 0 && strcmp(mode, "circular") != 0) {
+        return msc_infer__fail(call, "mode is '%s', expected linear or circular", mode);
+    }
+    if (updates->dtype != x->dtype) {
+        return msc_infer__fail(call, "updates are %s, expected %s", msc_dtype_name(updates->dtype),
+                               msc_dtype_name(x->dtype));
+    }
+    MSC_TRY(msc_infer__axis(&axis, call, "axis", x->n_dims));
+    if (axis == 0) {
+        return msc_infer__fail(call, "its axis is that of the batch, expected a later one");
+    }
+    MSC_TRY(msc_infer__require_rank(call, 1, x->n_dims));
+    for (int i = 0; i < x->n_dims; i++) {
+        bool is_less = msc_infer__is_number(x->dims[i]) && msc_infer__is_number(updates->dims[i]) &&
+                       updates->dims[i].value < x->dims[i].value;
+        if (!msc_infer__agree(x->dims[i], updates->dims[i]) && !(i == axis && is_less)) {
+            char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
+            return msc_infer__fail(call, "updates of %s do not fit %s along axis %d",
+                                   msc_infer__shape_text(a, call, updates),
+                                   msc_infer__shape_text(b, call, x), axis);
+        }
+    }
+    if (call->n_operands > 2 && call->operands[2] != NULL) {
+        MSC_TRY(require_integers(call, 2));
+        MSC_TRY(msc_infer__require_rank(call, 2, 1));
+        if (!msc_infer__agree(call->operands[2]->dims[0], x->dims[0])) {
+            return msc_infer__fail(call, "there are %lld indices, expected one for each of %lld",
+                                   (long long)call->operands[2]->dims[0].value,
+                                   (long long)x->dims[0].value);
+        }
+    }
+    return msc_infer__same(call);
+}
+
+// Reads a length from the parameter `key`, a list of one number. An unknown length becomes a new
+// symbol.
 static enum msc_status length_param(struct msc_dim *out, const struct msc_infer *call,
                                     const char *key, int output, int dim) {
     struct msc_infer_list list;
@@ -271,7 +311,7 @@ enum msc_status msc_infer__eye_like(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// The scalar value of an operand; false if it is unknown.
+// Reads an operand of one element as a number; false if its value is unknown.
 static bool scalar_value(double *out, const struct msc_infer_tensor *t) {
     if (t->data != NULL && msc_array_n_elements(t->data) == 1) {
         *out = msc_array_get_double(t->data, 0);
@@ -282,14 +322,15 @@ static bool scalar_value(double *out, const struct msc_infer_tensor *t) {
     return is_number;
 }
 
-// True for a range from 0 to a symbol in steps of 1, whose length is that symbol.
+// True if a range starts at 0 with steps of 1. Its length is then its limit, even if that is a
+// symbol.
 static bool is_count(const struct msc_infer_tensor *const operands[]) {
     double start, delta;
     return operands[1]->n_values == 1 && scalar_value(&start, operands[0]) && start == 0 &&
            scalar_value(&delta, operands[2]) && delta == 1;
 }
 
-// Start, limit and delta must be scalars of the same type.
+// Checks that start, limit and delta are scalars of the same type.
 static enum msc_status check_range(const struct msc_infer *call) {
     for (int i = 0; i < 3; i++) {
         const struct msc_infer_tensor *t = call->operands[i];
@@ -382,7 +423,7 @@ enum msc_status msc_infer__unique(const struct msc_infer *call) {
         call->outputs[0].dims[axis] = n;
     }
     if (call->n_outputs > 2) {
-        // The third output maps each element to its unique value.
+        // The third output has, for each element of the input, the index of its unique value.
         MSC_TRY(is_flat ? msc_infer__product(&call->outputs[2].dims[0], call, x->dims, 0, x->n_dims)
                         : MSC_OK);
         call->outputs[2].dims[0] = is_flat ? call->outputs[2].dims[0] : x->dims[axis];

@@ -6,7 +6,7 @@
 
 typedef enum msc_status (*infer_function)(const struct msc_infer *call);
 
-// The functions named in ops.def; sources have none.
+// The functions that ops.def names. Sources have none.
 #define msc_infer__none NULL
 static const infer_function functions[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \
@@ -31,8 +31,8 @@ enum msc_status msc_infer(const struct msc_infer *call) {
     return function(call);
 }
 
-// The output gets no layout, because a weight's layout does not apply to an activation: elements
-// shared with a linear layer are "OI".
+// A weight's layout such as "OI" is dropped, because it does not apply to an activation. (The
+// weight may be shared with a linear layer.)
 enum msc_status msc_infer__constant(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     msc_infer__copy_all(out, call->operands[0]);

@@ -1,11 +1,12 @@
-// Shared by the files of graph/infer/: one function for each family of operators, and helpers that read
-// attributes and operands and name the joint in their errors (operands.c).
+// Declarations shared by the files of graph/infer/: a function for each family of operators, and
+// helpers that read attributes and operands. Their errors name the joint (operands.c).
 #ifndef MSC_GRAPH_INFER_INFER_INTERNAL_H
 #define MSC_GRAPH_INFER_INFER_INTERNAL_H
 
 #include "graph/infer.h"
 
-// Returns MSC_E_INVALID; the message begins with "joint 'conv2d' (nn.conv2d): ".
+// Returns MSC_E_INVALID with a message that begins with the joint, such as "joint 'conv2d'
+// (nn.conv2d): ".
 enum msc_status msc_infer__fail(const struct msc_infer *call, const char *format, ...)
     MSC_PRINTF(2, 3);
 
@@ -19,63 +20,64 @@ static inline bool msc_infer__same_dim(struct msc_dim a, struct msc_dim b) {
     return a.prim == b.prim && (a.prim != MSC_NO_ID || a.value == b.value);
 }
 
-// Copies type, shape and layout, but not contents.
+// Copies type, shape and layout, but not the elements.
 void msc_infer__copy(struct msc_infer_tensor *out, const struct msc_infer_tensor *in);
-// Copies the contents as well.
+// Copies type, shape, layout and elements.
 void msc_infer__copy_all(struct msc_infer_tensor *out, const struct msc_infer_tensor *in);
-// "[N,3,8]" for error texts; returns `text`.
+// Writes a shape for error messages, such as "[N,3,8]". Returns `text`.
 #define MSC_INFER_TEXT_BYTES 256
 const char *msc_infer__shape_text(char text[MSC_INFER_TEXT_BYTES], const struct msc_infer *call,
                                   const struct msc_infer_tensor *t);
 
-// Attributes. A negative axis counts from the end. An axis must be below `rank`.
+// Read attributes. An axis must be below `rank`; a negative axis counts from the end.
 enum msc_status msc_infer__int(int64_t *out, const struct msc_infer *call, const char *key);
 enum msc_status msc_infer__axis(int *out, const struct msc_infer *call, const char *key, int rank);
 enum msc_status msc_infer__check_axis(int *out, const struct msc_infer *call, int64_t axis,
                                       int rank);
 bool msc_infer__bool(const struct msc_infer *call, const char *key); // false if absent
-// Reads exactly n numbers.
+// Reads a list attribute that must have n numbers.
 enum msc_status msc_infer__ints(int64_t out[], const struct msc_infer *call, const char *key,
                                 int n);
 const char *msc_infer__text(const struct msc_infer *call, const char *key); // "" if absent
 
-// A list parameter: an attribute, or an operand whose contents may be known.
+// A list parameter: an attribute, or an operand whose elements may be known.
 enum msc_infer_state {
     MSC_INFER_ABSENT,
-    MSC_INFER_UNKNOWN, // an operand with unknown contents
+    MSC_INFER_UNKNOWN, // an operand whose elements are unknown
     MSC_INFER_KNOWN,
 };
 struct msc_infer_list {
     enum msc_infer_state state;
-    int n; // the length if known (always if KNOWN), else -1
+    int n; // number of elements; -1 if unknown (never if state is KNOWN)
     struct msc_dim values[MSC_INFER_MAX_VALUES];
 };
 enum msc_status msc_infer__list(struct msc_infer_list *out, const struct msc_infer *call,
                                 const char *key);
-// Reads the list parameter "axis", whose elements must be numbers below `rank`; negative ones
-// count from the end. *is_given: the list is not empty.
+// Reads the list parameter "axis". Its elements must be numbers below `rank`; negative numbers
+// count from the end. *is_given is true if the list is not empty.
 enum msc_status msc_infer__axes(bool is_axis[MSC_MAX_DIMS], bool *is_given,
                                 const struct msc_infer *call, int rank);
 
-// Names a new symbol after the joint, for the unknown dimension `dim` of output `output`.
+// Makes a new symbol for dimension `dim` of output `output`, named after the joint.
 enum msc_status msc_infer__fresh(struct msc_dim *out, const struct msc_infer *call, int output,
                                  int dim);
-// Product of dims [first, last).
+// Product of dims[first] to dims[last - 1].
 enum msc_status msc_infer__product(struct msc_dim *out, const struct msc_infer *call,
                                    const struct msc_dim dims[], int first, int last);
 enum msc_status msc_infer__require_rank(const struct msc_infer *call, int operand, int rank);
-// Requires a scalar or a list of `many` elements; an absent operand is accepted. A symbolic
-// length fits.
+// Requires that the operand, unless absent, is a scalar or a list of `many` elements. A symbolic
+// length is accepted.
 enum msc_status msc_infer__require_count(const struct msc_infer *call, int operand,
                                          struct msc_dim many);
 // True if the numbers are equal or either is symbolic.
 bool msc_infer__agree(struct msc_dim a, struct msc_dim b);
 enum msc_status msc_infer__require_float(const struct msc_infer *call, int operand);
 
-// Appends a letter that `layout` does not contain: the next one of NCHWD if it is a prefix of
-// that, else the first unused letter of the alphabet.
+// Appends a letter that `layout` does not contain: the next letter of "NCHWD" if `layout` consists
+// of the letters before it, else the first unused letter of the alphabet.
 void msc_infer__add_letter(char layout[MSC_MAX_DIMS + 4]);
-// Layout after a reshape: axes are matched by cumulative products; "" if none match.
+// Computes the layout after a reshape. Input and output axes are matched by the products of their
+// lengths. "" if the input has no layout.
 void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_infer_tensor *in);
 
 // The functions named in ops.def (graph/infer/<family>.c).
@@ -84,7 +86,7 @@ void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_in
 #include "graph/ops.def"
 #undef MSC_OP
 
-// Shape of operands combined by broadcasting. MSC_E_INVALID if they do not fit.
+// Computes the shape that two operands are broadcast to. MSC_E_INVALID if the shapes do not fit.
 enum msc_status msc_infer__broadcast(struct msc_infer_tensor *out, const struct msc_infer *call,
                                      const struct msc_infer_tensor *a,
                                      const struct msc_infer_tensor *b);

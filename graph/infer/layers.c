@@ -1,4 +1,5 @@
-// Recurrent layers, sampling, normalisation, einsum: operators with shapes of their own.
+// Infers the outputs of operators with their own rules for shapes: recurrent layers, linear
+// attention, sampling, normalisation, einsum.
 #include "graph/infer/infer_internal.h"
 
 #include "graph/einsum.h"
@@ -11,7 +12,7 @@ static int n_gates(enum msc_op op) {
     return op == MSC_OP_LSTM ? 4 : op == MSC_OP_GRU ? 3 : 1;
 }
 
-// Checks that an operand, if present, has these dims.
+// Checks that an operand, if present, has these dimensions.
 static enum msc_status check_dims(const struct msc_infer *call, int operand, int n_dims,
                                   const struct msc_dim dims[]) {
     const struct msc_infer_tensor *t = operand < call->n_operands ? call->operands[operand] : NULL;
@@ -40,7 +41,7 @@ static enum msc_status check_recurrent(const struct msc_infer *call, struct msc_
                                is_both ? "two directions" : "one direction");
     }
     if (!msc_infer__is_number(hidden)) {
-        return MSC_OK; // checked again when bound
+        return MSC_OK; // checked again when the graph is bound
     }
     const struct msc_dim rows = msc_infer__number(n_gates(call->joint->op) * hidden.value);
     const struct msc_dim weights[] = {directions, rows, hidden};
@@ -92,6 +93,87 @@ enum msc_status msc_infer__recurrent(const struct msc_infer *call) {
     return MSC_OK;
 }
 
+// A query head has as many elements as a key. *size is the length of one of `heads` parts of the
+// last axis; a symbol if the axis is one.
+static enum msc_status head_size(struct msc_dim *size, const struct msc_infer *call, int operand,
+                                 int64_t heads) {
+    const struct msc_infer_tensor *t = call->operands[operand];
+    MSC_TRY(msc_infer__require_rank(call, operand, 3));
+    MSC_TRY(msc_infer__require_float(call, operand));
+    if (msc_infer__is_number(t->dims[2]) && t->dims[2].value % heads != 0) {
+        return msc_infer__fail(call, "%lld values cannot be divided among %lld heads",
+                               (long long)t->dims[2].value, (long long)heads);
+    }
+    return msc_dim_binary(size, call->graph, "FloorDiv", t->dims[2], msc_infer__number(heads));
+}
+
+// Which optional operands the rule takes: both or neither of those it has.
+static enum msc_status check_rule(const struct msc_infer *call) {
+    const char *rule = msc_infer__text(call, "update_rule");
+    bool is_gated = strcmp(rule, "gated") == 0 || strcmp(rule, "gated_delta") == 0;
+    bool is_delta = strcmp(rule, "delta") == 0 || strcmp(rule, "gated_delta") == 0;
+    bool has_decay = call->n_operands > 4 && call->operands[4] != NULL;
+    bool has_beta = call->n_operands > 5 && call->operands[5] != NULL;
+    if (!is_gated && !is_delta && strcmp(rule, "linear") != 0) {
+        return msc_infer__fail(
+            call, "update_rule is '%s', expected linear, gated, delta or gated_delta", rule);
+    }
+    if (has_decay != is_gated || has_beta != is_delta) {
+        return msc_infer__fail(call, "update_rule %s takes %s decay and %s beta", rule,
+                               is_gated ? "a" : "no", is_delta ? "a" : "no");
+    }
+    return MSC_OK;
+}
+
+static bool has_width(const struct msc_infer *call, int operand, int64_t a, struct msc_dim b) {
+    const struct msc_infer_tensor *t = operand < call->n_operands ? call->operands[operand] : NULL;
+    return t == NULL || (t->n_dims == 3 && (msc_infer__agree(t->dims[2], msc_infer__number(a)) ||
+                                            msc_infer__agree(t->dims[2], b)));
+}
+
+enum msc_status msc_infer__linear_attention(const struct msc_infer *call) {
+    const struct msc_infer_tensor *q = call->operands[0];
+    const struct msc_infer_tensor *past = call->n_operands > 3 ? call->operands[3] : NULL;
+    struct msc_infer_tensor *out = &call->outputs[0];
+    struct msc_dim query, key, value, all_keys;
+    int64_t query_heads, heads;
+    MSC_TRY(msc_infer__int(&query_heads, call, "q_num_heads"));
+    MSC_TRY(msc_infer__int(&heads, call, "kv_num_heads"));
+    if (heads < 1 || query_heads < 1 || query_heads % heads != 0) {
+        return msc_infer__fail(call, "%lld query heads cannot share %lld heads of keys and values",
+                               (long long)query_heads, (long long)heads);
+    }
+    MSC_TRY(check_rule(call));
+    MSC_TRY(head_size(&query, call, 0, query_heads));
+    MSC_TRY(head_size(&key, call, 1, heads));
+    MSC_TRY(head_size(&value, call, 2, heads));
+    all_keys = call->operands[1]->dims[2];
+    const struct msc_dim state[4] = {q->dims[0], msc_infer__number(heads), key, value};
+    bool fits = msc_infer__agree(query, key) && has_width(call, 4, heads, all_keys) &&
+                has_width(call, 5, heads, msc_infer__number(1));
+    for (int i = 1; i < call->n_operands; i++) {
+        const struct msc_infer_tensor *t = call->operands[i];
+        for (int d = 0; i != 3 && t != NULL && d < 2; d++) {
+            fits = fits && msc_infer__agree(t->dims[d], q->dims[d]);
+        }
+    }
+    for (int d = 0; past != NULL && d < 4; d++) {
+        fits = fits && past->n_dims == 4 && msc_infer__agree(past->dims[d], state[d]);
+    }
+    if (!fits) {
+        return msc_infer__fail(call, "its operands have shapes that do not fit each other");
+    }
+    msc_infer__copy(out, q);
+    MSC_TRY(
+        msc_dim_binary(&out->dims[2], call->graph, "Mul", value, msc_infer__number(query_heads)));
+    if (call->n_outputs > 1) {
+        call->outputs[1].dtype = past != NULL ? past->dtype : q->dtype;
+        call->outputs[1].n_dims = 4;
+        memcpy(call->outputs[1].dims, state, sizeof(state));
+    }
+    return MSC_OK;
+}
+
 // ---- Sampling ---------------------------------------------------------------------------------
 
 enum msc_status msc_infer__grid_sample(const struct msc_infer *call) {
@@ -112,7 +194,7 @@ enum msc_status msc_infer__grid_sample(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-enum { MAX_SAMPLING = 4096 }; // more would take hours
+enum { MAX_SAMPLING = 4096 }; // a larger sampling ratio would take hours
 
 enum msc_status msc_infer__roi_align(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *rois = call->operands[1];
@@ -167,7 +249,8 @@ enum msc_status msc_infer__max_unpool(const struct msc_infer *call) {
     MSC_TRY(msc_infer__ints(strides, call, "strides", n));
     MSC_TRY(msc_infer__ints(padding, call, "pads", 2 * n));
     for (int i = 0; i < n; i++) {
-        // Far above any real network, and small enough that nothing below overflows.
+        // Larger than in any real network, and small enough that the arithmetic below cannot
+        // overflow.
         const int64_t limit = INT32_MAX;
         if (kernel[i] < 1 || kernel[i] > limit || strides[i] < 1 || strides[i] > limit ||
             padding[i] < 0 || padding[i] > limit || padding[n + i] < 0 || padding[n + i] > limit) {
@@ -240,7 +323,7 @@ enum msc_status msc_infer__lrn(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Normalises over the last axes; gamma and beta have their shape.
+// The operator normalises over the last axes; gamma and beta have the shape of these axes.
 enum msc_status msc_infer__layer_norm(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_list axes;

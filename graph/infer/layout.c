@@ -1,4 +1,4 @@
-// Axis letters of a tensor whose shape changes.
+// Computes the axis letters of a tensor after a joint that changes its shape.
 #include "graph/infer/infer_internal.h"
 
 #include <string.h>
@@ -26,8 +26,8 @@ void msc_infer_permute_layout(char out[MSC_MAX_DIMS + 4], const char *in, const 
     out[in[0] == '\0' ? 0 : n] = '\0';
 }
 
-// The letter of a merged group [first, last) of axes: N if the batch axis is in the group, else
-// the letter of the first axis that is longer than 1.
+// The letter for the axes first to last - 1 after they are merged: N if one of them is N, else the
+// letter of the first axis that is longer than 1.
 static char group_letter(const struct msc_infer_tensor *in, int first, int last) {
     char letter = '\0';
     for (int i = first; i < last; i++) {
@@ -55,8 +55,8 @@ static bool is_suffix_equal(const struct msc_infer_tensor *a, int first_a,
     return true;
 }
 
-// Takes axes from both sides until their products agree. False if they never do, or if a symbolic
-// dimension prevents it.
+// Finds the fewest axes of `in` from i on, and of `out` from o on, whose lengths have the same
+// product. False if there are none before a symbolic dimension or the last axis.
 static bool match_group(int *last_in, int *last_out, const struct msc_infer_tensor *in, int i,
                         const struct msc_infer_tensor *out, int o) {
     if (msc_infer__same_dim(in->dims[i], out->dims[o])) {
@@ -85,7 +85,42 @@ static bool match_group(int *last_in, int *last_out, const struct msc_infer_tens
     return true;
 }
 
-// True if the ranks are equal and no length is known to change.
+// Groups axes by the point from which both shapes are equal, if products do not match: several
+// input axes become one output axis, or one input axis becomes several output axes.
+static void find_group(int *last_in, int *last_out, const struct msc_infer_tensor *in, int i,
+                       const struct msc_infer_tensor *out, int o) {
+    *last_out = o + 1;
+    for (*last_in = in->n_dims; *last_in > i + 1 && *last_out < out->n_dims; (*last_in)--) {
+        if (is_suffix_equal(out, *last_out, in, *last_in)) {
+            return;
+        }
+    }
+    for (int last = o + 1; i + 1 < in->n_dims && last < out->n_dims; last++) {
+        if (is_suffix_equal(out, last, in, i + 1)) {
+            *last_out = last;
+            return;
+        }
+    }
+}
+
+// An axis was split into the axes [first, last), and the first of them has its letter. If exactly
+// one of them is symbolic, as the batch usually is, that axis gets the letter.
+static void move_letter(char layout[], char letter, const struct msc_infer_tensor *out, int first,
+                        int last) {
+    int symbolic = -1, n = 0;
+    for (int i = first; i < last; i++) {
+        if (!msc_infer__is_number(out->dims[i])) {
+            symbolic = i;
+            n++;
+        }
+    }
+    if (n == 1 && letter != '\0' && layout[first] == letter) {
+        layout[first] = layout[symbolic];
+        layout[symbolic] = letter;
+    }
+}
+
+// True if the ranks are equal and no known lengths differ.
 static bool may_be_same(const struct msc_infer_tensor *in, const struct msc_infer_tensor *out) {
     bool is_same = in->n_dims == out->n_dims;
     for (int i = 0; is_same && i < in->n_dims; i++) {
@@ -95,8 +130,9 @@ static bool may_be_same(const struct msc_infer_tensor *in, const struct msc_infe
     return is_same;
 }
 
-// The letter of an output axis that comes from no input axis. An axis of length 1 takes the
-// letter of an input axis that disappeared: [1,C=1,H,W] reshaped to [1,H,W,1] is NHWC.
+// Appends the letter of an output axis that comes from no input axis. An axis of length 1 gets the
+// letter of an input axis of length 1 that is not used yet: NCHW with C = 1, reshaped to [N,H,W,1],
+// is NHWC.
 static void add_new_letter(char layout[], const struct msc_infer_tensor *in, struct msc_dim dim) {
     for (int i = 0; msc_infer__is_number(dim) && dim.value == 1 && i < in->n_dims; i++) {
         bool is_one = msc_infer__is_number(in->dims[i]) && in->dims[i].value == 1;
@@ -128,16 +164,9 @@ void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_in
     char layout[MSC_MAX_DIMS + 4] = "";
     int i = 0, o = 0;
     while (o < out->n_dims) {
-        int last_in, last_out;
+        int last_in, last_out, first = o;
         if (i >= in->n_dims || !match_group(&last_in, &last_out, in, i, out, o)) {
-            // The products do not match: the group is this one output axis and the input axes up
-            // to a point from which both shapes are equal.
-            last_in = in->n_dims;
-            last_out = o + 1;
-            while (last_out < out->n_dims && last_in > i + 1 &&
-                   !is_suffix_equal(out, last_out, in, last_in)) {
-                last_in--;
-            }
+            find_group(&last_in, &last_out, in, i, out, o);
         }
         char letter = i < last_in ? group_letter(in, i, last_in) : '\0';
         if (letter == '\0' || strchr(layout, letter) != NULL) {
@@ -149,6 +178,9 @@ void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_in
         }
         for (o++; o < last_out; o++) {
             add_new_letter(layout, in, out->dims[o]);
+        }
+        if (last_in == i + 1) {
+            move_letter(layout, letter, out, first, last_out);
         }
         i = last_in;
     }

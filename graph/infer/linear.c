@@ -1,4 +1,5 @@
-// Matrix products, resizing, normalisation, and other operators that keep most of a shape.
+// Infers the outputs of matrix products, resizing, normalisation, and other operators that keep
+// most of a shape.
 #include "graph/infer/infer_internal.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ enum msc_status msc_infer__linear(const struct msc_infer *call) {
     if (x->n_dims < 1) {
         return fail_product(call);
     }
-    // A weight whose layout is not "IO" is [O, I], the order that MSC uses.
+    // A weight whose layout is not "IO" is [O, I], as in MSC.
     int out_axis = strcmp(w->layout, "IO") == 0 ? 1 : 0;
     if (!msc_infer__agree(x->dims[x->n_dims - 1], w->dims[1 - out_axis])) {
         return fail_product(call);
@@ -53,8 +54,9 @@ static enum msc_status check_types(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Product of operand 0 and operand `second`. An operand of one dimension is a row on the left and
-// a column on the right; the axis added for it is removed from the result.
+// Infers the matrix product of operand 0 and operand `second`. If operand 0 has one dimension, it
+// is a row; if operand `second` has one, it is a column. The axis that is added for this is removed
+// from the result.
 static enum msc_status infer_product(const struct msc_infer *call, int second) {
     struct msc_infer_tensor a = *call->operands[0], b = *call->operands[second];
     struct msc_infer_tensor *out = &call->outputs[0];
@@ -77,7 +79,7 @@ static enum msc_status infer_product(const struct msc_infer *call, int second) {
     if (!msc_infer__agree(a.dims[a.n_dims - 1], b.dims[b.n_dims - 2])) {
         return fail_product(call);
     }
-    // Broadcast the axes before the matrices.
+    // Broadcast all axes before the last two, which are the matrices.
     for (int i = 1; i <= 2; i++) {
         a.dims[a.n_dims - i] = msc_infer__number(1);
         b.dims[b.n_dims - i] = msc_infer__number(1);
@@ -120,7 +122,7 @@ enum msc_status msc_infer__matmul_integer(const struct msc_infer *call) {
 enum msc_status msc_infer__qlinear_matmul(const struct msc_infer *call) {
     MSC_TRY(infer_product(call, 3));
     for (int i = 1; i < 8; i++) {
-        if (i != 3) { // scales and zero points
+        if (i != 3) { // operands 1 to 7 except the matrix: scales and zero points
             MSC_TRY(msc_infer__require_count(call, i,
                                              i < 3   ? count_rows(call->operands[0])
                                              : i < 6 ? count_columns(call->operands[3])
@@ -161,7 +163,8 @@ enum msc_status msc_infer__gemm(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// As in ONNX Runtime: the product in float32, truncated.
+// Computes the length of a resized axis. As in ONNX Runtime, the product is computed in float32 and
+// truncated.
 static enum msc_status scale_dim(struct msc_dim *out, const struct msc_infer *call,
                                  struct msc_dim in, float scale, int axis) {
     if (!(scale >= 1e-6f && scale <= 1e6f)) {
@@ -208,8 +211,8 @@ static enum msc_status resize_by_scales(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Sizes of only some axes, or sizes that keep the aspect ratio, are unknown here: those lengths
-// are new symbols.
+// Infers a resize whose sizes are given for only some axes, or that keeps the aspect ratio. The
+// resized lengths are not computed yet; they become new symbols.
 static enum msc_status resize_some_axes(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     int64_t axes[MSC_MAX_DIMS];

@@ -1,4 +1,4 @@
-// Operators that join, split or repeat elements.
+// Infers the outputs of operators that join, split, slice, pad or repeat tensors.
 #include "graph/infer/infer_internal.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum msc_status msc_infer__concat(const struct msc_infer *call) {
         for (int d = 0; fits && d < x->n_dims; d++) {
             fits = d == axis || !msc_infer__is_number(x->dims[d]) ||
                    !msc_infer__is_number(out->dims[d]) || x->dims[d].value == out->dims[d].value;
-            // A number is more specific than a symbol.
+            // If one operand has a number and another a symbol, the output has the number.
             out->dims[d] =
                 fits && d != axis && msc_infer__is_number(x->dims[d]) ? x->dims[d] : out->dims[d];
         }
@@ -46,8 +46,8 @@ enum msc_status msc_infer__concat(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Sizes of the parts from the attribute: cut points, a number of sections, or equal parts, one
-// for each output.
+// Computes the sizes of the parts of a split from its attribute: a list of cut positions, a number
+// of equal parts, or "" for equal parts, one for each output.
 static enum msc_status split_sizes(struct msc_dim sizes[], const struct msc_infer *call,
                                    struct msc_dim length) {
     int n = call->n_outputs;
@@ -58,8 +58,9 @@ static enum msc_status split_sizes(struct msc_dim sizes[], const struct msc_infe
     bool is_list = strchr(text, ',') != NULL;
     struct msc_dim before = msc_infer__number(0);
     if (is_list && (n_cuts != n - 1 || n > MSC_INFER_MAX_VALUES)) {
-        return msc_infer__fail(call, "found %d cut points, '%.64s', for %d outputs", n_cuts, text,
-                               n);
+        return msc_infer__fail(call,
+                               "found %d cut positions ('%.64s') for %d outputs, expected one less",
+                               n_cuts, text, n);
     }
     if (!is_list && text[0] != '\0' && (n_cuts != 1 || cuts[0] != n)) {
         return msc_infer__fail(call, "indices_or_sections is '%.64s', but there are %d outputs",
@@ -77,7 +78,7 @@ static enum msc_status split_sizes(struct msc_dim sizes[], const struct msc_infe
             MSC_TRY(msc_dim_binary(&sizes[i], call->graph, "Sub", cut, before));
             before = cut;
         } else if (i == n - 1 && msc_infer__is_number(length)) {
-            // The last one may be shorter.
+            // The last part may be shorter.
             sizes[i] = msc_infer__number(length.value - part.value * (n - 1));
         }
     }
@@ -169,7 +170,8 @@ void msc_infer_slice_range(int64_t *begin, int64_t *count, int64_t length, int64
     }
 }
 
-// A begin or end of a slice of a symbolic length, assumed to be within that length.
+// Converts the begin or end of a slice along a symbolic length. Assumes that it is within the
+// length.
 static enum msc_status slice_point(struct msc_dim *out, const struct msc_infer *call,
                                    struct msc_dim length, struct msc_dim point) {
     *out = point;
@@ -219,7 +221,7 @@ struct slice {
     int n;
 };
 
-// If there is no operand, a missing attribute is an empty list.
+// Reads `begin` or `end`. If it is absent, the list is empty.
 static enum msc_status read_ends(struct msc_infer_list *out, const struct msc_infer *call,
                                  const char *key) {
     MSC_TRY(msc_infer__list(out, call, key));
@@ -337,7 +339,7 @@ enum msc_status msc_infer__pad(const struct msc_infer *call) {
     for (int i = 0; is_for_some && i < x->n_dims; i++) {
         MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
     }
-    if (is_for_some) { // not yet expanded to all axes, because a length is unknown
+    if (is_for_some) { // not yet expanded to all axes, because a length was unknown
         return MSC_OK;
     }
     if (width.n >= 0 && width.n != 2 * x->n_dims) {

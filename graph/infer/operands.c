@@ -1,5 +1,5 @@
-// Shared by the families of operators: reads and checks attributes and operands, and names the
-// joint in errors.
+// Helpers for the inference functions: read and check attributes and operands. Errors name the
+// joint.
 #include "graph/graph_internal.h"
 #include "graph/infer/infer_internal.h"
 
@@ -116,7 +116,8 @@ static enum msc_status list_from_operand(struct msc_infer_list *out, const struc
     return MSC_OK;
 }
 
-// Position of the operand with this role, or -1. (The joint has no operands yet.)
+// Position of the operand with this role, or -1. Uses the operator's roles, because the joint has
+// no operands yet.
 static int find_role(const struct msc_infer *call, const char *key) {
     struct msc_op_role role;
     for (int i = 0; i < call->n_operands && msc_op_role(call->joint->op, i, &role); i++) {

@@ -1,4 +1,4 @@
-// Operators that convert between floats and quantised integers.
+// Infers the outputs of operators that convert between floats and quantised integers.
 #include "graph/infer/infer_internal.h"
 #include "graph/linear_quant.h"
 
@@ -18,7 +18,7 @@ static enum msc_status fail_type(const struct msc_infer *call, int operand, cons
                            msc_dtype_name(call->operands[operand]->dtype), expected);
 }
 
-// Dims as numbers; false if any is a symbol.
+// Reads the dimensions as numbers; false if one is a symbol.
 static bool read_dims(int64_t dims[], const struct msc_infer_tensor *t) {
     bool are_numbers = true;
     for (int i = 0; i < t->n_dims; i++) {
@@ -28,13 +28,14 @@ static bool read_dims(int64_t dims[], const struct msc_infer_tensor *t) {
     return are_numbers;
 }
 
-// True if the shapes are equal or both have one element.
+// True if the shapes are equal, or both tensors have one element.
 static bool are_alike(int n_a, const int64_t a[], int n_b, const int64_t b[]) {
     bool are_single = msc_dims_product(n_a, a) == 1 && msc_dims_product(n_b, b) == 1;
     return are_single || (n_a == n_b && memcmp(a, b, (size_t)n_a * sizeof(a[0])) == 0);
 }
 
-// Checks that scales and zero points fit each other and, as far as lengths are known, the tensor.
+// Checks that scales and zero points have equal shapes, which fit the tensor. Unknown lengths are
+// not checked.
 static enum msc_status check_scales(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *scale = call->operands[1];
     const struct msc_infer_tensor *zero = call->n_operands > 2 ? call->operands[2] : NULL;
@@ -90,7 +91,7 @@ enum msc_status msc_infer__dequantize(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Outputs: the quantised tensor, its scale and its zero point.
+// The outputs are the quantised tensor, its scale and its zero point.
 enum msc_status msc_infer__dynamic_quantize(const struct msc_infer *call) {
     MSC_TRY(msc_infer__require_float(call, 0));
     for (int i = 0; i < call->n_outputs; i++) {

@@ -1,9 +1,9 @@
-// Reductions over axes.
+// Infers the outputs of reductions over axes.
 #include "graph/infer/infer_internal.h"
 
 #include <string.h>
 
-// Removes the marked axes, or shortens them to 1.
+// Removes the reduced axes, or sets their lengths to 1 if keepdims is true.
 static void reduce_shape(struct msc_infer_tensor *out, const struct msc_infer_tensor *in,
                          const bool is_axis[], bool keepdims) {
     bool has_layout = in->layout[0] != '\0';
@@ -18,7 +18,8 @@ static void reduce_shape(struct msc_infer_tensor *out, const struct msc_infer_te
     out->layout[out->n_dims] = '\0';
 }
 
-// The axes are unknown, so the lengths are too; only the number of dimensions is known.
+// Infers a reduction whose axes are computed at run time: all lengths are unknown, only the number
+// of dimensions is known.
 static enum msc_status reduce_unknown(const struct msc_infer *call, int n_axes) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];

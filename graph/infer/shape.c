@@ -1,4 +1,4 @@
-// Operators that change a shape but not the order of elements.
+// Infers the outputs of operators that change a shape but not the order of elements.
 #include "graph/infer/infer_internal.h"
 
 #include <string.h>
@@ -34,8 +34,9 @@ enum msc_status msc_infer__shape_of(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// The dimension given as -1: the number of input elements divided by the product of the other
-// dimensions. Equal symbols cancel first, so that [N,8,W] to [N,-1] gives 8*W without a division.
+// Infers the dimension that is given as -1: the number of input elements divided by the product of
+// the other dimensions. Equal dimensions are cancelled first: reshaping [N,8,W] to [N,-1] gives 8*W
+// without a division.
 static enum msc_status infer_rest(struct msc_dim *out, const struct msc_infer *call,
                                   const struct msc_infer_tensor *x,
                                   const struct msc_infer_tensor *to, int rest) {
@@ -124,7 +125,7 @@ enum msc_status msc_infer__reshape(const struct msc_infer *call) {
     struct msc_infer_list shape;
     MSC_TRY(msc_infer__list(&shape, call, "shape"));
     if (shape.state == MSC_INFER_ABSENT) {
-        shape.n = 0; // "" is a scalar's shape
+        shape.n = 0; // "" is the shape of a scalar
     }
     if (shape.n < 0 || shape.n > MSC_MAX_DIMS) {
         return msc_infer__fail(call, "the result has %d dimensions, expected 0 to %d", shape.n,
@@ -195,7 +196,7 @@ enum msc_status msc_infer__permute(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// The axes are computed at run time: only the number of dimensions of the result is known.
+// Infers an output whose axes are computed at run time: only the number of dimensions is known.
 static enum msc_status unknown_axes(const struct msc_infer *call, int rank) {
     struct msc_infer_tensor *out = &call->outputs[0];
     if (rank < 0 || rank > MSC_MAX_DIMS) {

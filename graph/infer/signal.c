@@ -1,15 +1,15 @@
-// Window functions, Fourier transforms, mel filters, counts of n-grams.
+// Infers the outputs of window functions, Fourier transforms, mel filters and counts of n-grams.
 #include "graph/infer/infer_internal.h"
 
 #include <string.h>
 
-// The type that the attribute names; float32 by default.
+// The type that the attribute output_datatype names; float32 if it is absent.
 static enum msc_dtype named_type(const struct msc_infer *call) {
     enum msc_dtype dtype = msc_dtype_find(msc_infer__text(call, "output_datatype"));
     return dtype == MSC_DTYPE_NONE ? MSC_DTYPE_F32 : dtype;
 }
 
-// The integer value of an operand as a dimension; a new symbol if it is unknown.
+// Reads an operand of one integer as a length. An unknown length becomes a new symbol.
 static enum msc_status count_operand(struct msc_dim *out, const struct msc_infer *call, int operand,
                                      int dim) {
     const struct msc_infer_tensor *t = call->operands[operand];
@@ -40,7 +40,8 @@ enum msc_status msc_infer__mel_weight_matrix(const struct msc_infer *call) {
     return msc_dim_binary(&out->dims[0], call->graph, "Add", out->dims[0], msc_infer__number(1));
 }
 
-// If the spectrum is one-sided, n / 2 + 1 bins; the others mirror them.
+// Number of frequency bins: n, or n / 2 + 1 if the spectrum is one-sided (the other bins mirror
+// these).
 static enum msc_status count_bins(struct msc_dim *out, const struct msc_infer *call,
                                   struct msc_dim n) {
     *out = n;
@@ -49,6 +50,24 @@ static enum msc_status count_bins(struct msc_dim *out, const struct msc_infer *c
     }
     MSC_TRY(msc_dim_binary(out, call->graph, "FloorDiv", n, msc_infer__number(2)));
     return msc_dim_binary(out, call->graph, "Add", *out, msc_infer__number(1));
+}
+
+// The inverse of a one-sided transform gives real numbers, 2 * (n - 1) of them by default.
+static bool is_real_inverse(const struct msc_infer *call) {
+    return msc_infer__bool(call, "inverse") && msc_infer__bool(call, "onesided");
+}
+
+static enum msc_status count_transformed(struct msc_dim *out, const struct msc_infer *call,
+                                         struct msc_dim n, bool is_given) {
+    if (!is_real_inverse(call)) {
+        return count_bins(out, call, n);
+    }
+    *out = n;
+    if (is_given) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_dim_binary(out, call->graph, "Sub", n, msc_infer__number(1)));
+    return msc_dim_binary(out, call->graph, "Mul", *out, msc_infer__number(2));
 }
 
 enum msc_status msc_infer__dft(const struct msc_infer *call) {
@@ -62,7 +81,7 @@ enum msc_status msc_infer__dft(const struct msc_infer *call) {
     if (x->n_dims < 2) {
         return msc_infer__fail(call, "the signal has %d dimensions, expected 2 or more", x->n_dims);
     }
-    out->dims[x->n_dims - 1] = msc_infer__number(2);
+    out->dims[x->n_dims - 1] = msc_infer__number(is_real_inverse(call) ? 1 : 2);
     if (axes.state != MSC_INFER_KNOWN || axes.n != 1 || !msc_infer__is_number(axes.values[0])) {
         for (int i = 0; i + 1 < x->n_dims; i++) {
             MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
@@ -74,8 +93,8 @@ enum msc_status msc_infer__dft(const struct msc_infer *call) {
     if (length.state == MSC_INFER_UNKNOWN) {
         return msc_infer__fresh(&out->dims[axis], call, 0, axis);
     }
-    n = length.state == MSC_INFER_KNOWN && length.n == 1 ? length.values[0] : n;
-    return count_bins(&out->dims[axis], call, n);
+    bool is_given = length.state == MSC_INFER_KNOWN && length.n == 1;
+    return count_transformed(&out->dims[axis], call, is_given ? length.values[0] : n, is_given);
 }
 
 enum msc_status msc_infer__stft(const struct msc_infer *call) {
@@ -92,7 +111,8 @@ enum msc_status msc_infer__stft(const struct msc_infer *call) {
     if (x->n_dims < 2 || x->n_dims > 3 || is_wrong) {
         return msc_infer__fail(call,
                                "signal has %d dimensions, frame_step %d numbers, frame_length %d; "
-                               "expected 2 or 3 dimensions and one positive number each",
+                               "expected 2 or 3 dimensions, and one positive number in "
+                               "frame_step and in frame_length",
                                x->n_dims, step.n, length.n);
     }
     out->dtype = x->dtype;

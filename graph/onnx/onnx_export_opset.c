@@ -1,14 +1,15 @@
 // Finds the lowest opset that supports every node written, and converts the nodes to that opset.
 //
-// Writers use the forms of opset 21. Most operators have not changed since opset 13. MSC_OPSET in
-// ops.def and the tables below list the operators that have changed. If an older opset has a
-// different form, nodes are rewritten once the model's opset is known.
+// Writers use the forms of opset 21, which later opsets have kept. Most operators have not changed
+// since opset 13. MSC_OPSET in ops.def and the tables below list the operators that have changed. If
+// an older opset has a different form, nodes are rewritten once the model's opset is known.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { LEAST_OPSET = 13 };
+enum { LEAST_OPSET = 13, FORMS_OPSET = 21 };
 
 // Attributes that are newer than their operator. For an older opset they are omitted if they have
 // the default value. `op` NULL: any operator.
@@ -35,6 +36,7 @@ static const struct attribute {
     {"ScatterND", "reduction", 16, true, 0, "none"},
     {"Shape", "start", 15, true, 0, NULL},
     {"Shape", "end", 15, false, 0, NULL},
+    {"SpaceToDepth", "mode", 28, true, 0, "DCR"},
 };
 
 // Attribute values that were introduced later than the attribute.
@@ -59,17 +61,47 @@ static const struct {
 #define TYPE(id) (1u << MSC_DTYPE_##id)
 #define SMALL (TYPE(I8) | TYPE(U8) | TYPE(I16) | TYPE(U16))
 #define HALF (TYPE(F16) | TYPE(BF16))
-    {MSC_OP_COUNT, TYPE(BF16), 16}, {MSC_OP_ADD, SMALL, 14},
-    {MSC_OP_SUBTRACT, SMALL, 14},   {MSC_OP_MULTIPLY, SMALL, 14},
-    {MSC_OP_DIVIDE, SMALL, 14},     {MSC_OP_RELU, SMALL | TYPE(I32) | TYPE(I64), 14},
-    {MSC_OP_CUMSUM, HALF, 14},      {MSC_OP_ISINF, HALF, 20},
-    {MSC_OP_MAX, TYPE(BOOL), 20},   {MSC_OP_MIN, TYPE(BOOL), 20},
-    {MSC_OP_QUANTIZE, HALF, 19},    {MSC_OP_QUANTIZE, TYPE(I16) | TYPE(U16), 21},
-    {MSC_OP_DEQUANTIZE, HALF, 19},  {MSC_OP_DEQUANTIZE, TYPE(I16) | TYPE(U16), 21},
+#define SIGNED (TYPE(I8) | TYPE(I16) | TYPE(I32) | TYPE(I64))
+#define REAL (HALF | TYPE(F32) | TYPE(F64))
+    {MSC_OP_COUNT, TYPE(BF16), 16},
+    {MSC_OP_ADD, SMALL, 14},
+    {MSC_OP_SUBTRACT, SMALL, 14},
+    {MSC_OP_MULTIPLY, SMALL, 14},
+    {MSC_OP_DIVIDE, SMALL, 14},
+    {MSC_OP_RELU, SMALL | TYPE(I32) | TYPE(I64), 14},
+    {MSC_OP_CUMSUM, HALF, 14},
+    {MSC_OP_ISINF, HALF, 20},
+    {MSC_OP_MAX, TYPE(BOOL), 20},
+    {MSC_OP_MIN, TYPE(BOOL), 20},
+    {MSC_OP_QUANTIZE, HALF, 19},
+    {MSC_OP_QUANTIZE, TYPE(I16) | TYPE(U16), 21},
+    {MSC_OP_DEQUANTIZE, HALF, 19},
+    {MSC_OP_DEQUANTIZE, TYPE(I16) | TYPE(U16), 21},
+    {MSC_OP_TOPK, TYPE(BF16), 24},
+    {MSC_OP_ARANGE, HALF, 27},
+    {MSC_OP_CELU, HALF | TYPE(F64), 28},
+    {MSC_OP_COMPRESS, TYPE(BF16), 28},
+    {MSC_OP_EINSUM, TYPE(BF16), 28},
+    {MSC_OP_ONE_HOT, TYPE(BF16), 28},
+    {MSC_OP_REVERSE_SEQUENCE, TYPE(BF16), 28},
+    {MSC_OP_UNIQUE, TYPE(BF16), 28},
+    {MSC_OP_LEFT_SHIFT, SIGNED, 28},
+    {MSC_OP_RIGHT_SHIFT, SIGNED, 28},
+    {MSC_OP_FLOOR_MOD, REAL, 28},
+#undef REAL
+#undef SIGNED
 #undef HALF
 #undef SMALL
 #undef TYPE
 };
+
+// ONNX operators that accept bfloat16 only since opset 22, each between spaces.
+static const char bfloat16_since_22[] =
+    " Acos Acosh Asin Asinh Atan Atanh AveragePool Conv ConvTranspose Cos Cosh DeformConv Det Elu "
+    "EyeLike GRU GlobalAveragePool GlobalMaxPool GridSample HardSigmoid HardSwish "
+    "InstanceNormalization LSTM LpPool MaxPool MaxUnpool Mish Multinomial "
+    "NegativeLogLikelihoodLoss RNN RandomUniform RoiAlign Round Selu Sin Sinh Softplus Softsign "
+    "Tan ThresholdedRelu ";
 
 static void require(struct msc_onnx_export *e, int opset) {
     e->opset = e->opset < opset ? opset : e->opset;
@@ -83,6 +115,35 @@ static void require_type(struct msc_onnx_export *e, enum msc_op op, int32_t tens
             require(e, element_types[i].opset);
         }
     }
+    char name[64]; // longer than any name of an operator
+    snprintf(name, sizeof(name), " %s ", msc_op_info(op)->onnx);
+    bool is_bfloat16 = dtype == 1u << MSC_DTYPE_BF16;
+    require(e, is_bfloat16 && strstr(bfloat16_since_22, name) != NULL ? 22 : LEAST_OPSET);
+}
+
+// Does the pool lack a last window, because that begins in the padding? ONNX's shape inference
+// leaves it out since opset 22.
+static bool lacks_window(const struct msc_graph *g, const struct msc_joint *j) {
+    int64_t size[3], strides[3], dilation[3], padding[6];
+    const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
+    const struct msc_tensor *y = msc_graph_tensor(g, j->outputs[0]);
+    int n = x->n_dims - 2;
+    bool is_ceil = false;
+    if (!msc_joint_attr_bool(j, "ceil_mode", &is_ceil) || !is_ceil || n < 1 || n > 3 ||
+        msc_joint_attr_list(j, "pool_size", size, 3) != n ||
+        msc_joint_attr_list(j, "strides", strides, 3) != n ||
+        msc_joint_attr_list(j, "dilation", dilation, 3) != n ||
+        msc_joint_attr_list(j, "padding", padding, 6) != 2 * n) {
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        int64_t span = x->dims[2 + i] + padding[i] + padding[n + i] - dilation[i] * (size[i] - 1);
+        int64_t n_windows = (span - 1 + strides[i] - 1) / strides[i] + 1;
+        if (x->dims[2 + i] >= 0 && y->dims[2 + i] >= 0 && y->dims[2 + i] < n_windows) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *j) {
@@ -92,6 +153,14 @@ void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *
     for (int32_t i = 0; i < j->n_outputs; i++) {
         require_type(e, j->op, j->outputs[i]);
     }
+    bool is_pool = j->n_operands > 0 && j->operands[0] != MSC_NO_ID;
+    require(e, is_pool && lacks_window(e->graph, j) ? 22 : LEAST_OPSET);
+    // Before opset 23, a quantiser's input and scale have one type.
+    bool is_mixed = j->op == MSC_OP_QUANTIZE &&
+                    msc_dtype_is_float(e->graph->tensors[j->operands[0]]->tensor.dtype) &&
+                    e->graph->tensors[j->operands[0]]->tensor.dtype !=
+                        e->graph->tensors[j->operands[1]]->tensor.dtype;
+    require(e, is_mixed ? 23 : LEAST_OPSET);
     bool is_volume =
         j->op == MSC_OP_GRID_SAMPLE && e->graph->tensors[j->operands[0]]->tensor.n_dims > 4;
     require(e, is_volume ? 20 : LEAST_OPSET);
@@ -294,7 +363,8 @@ static enum msc_status visit(bool *is_moved, struct msc_onnx_export *e, const st
 
 void msc_onnx__begin_opset(struct msc_onnx_export *e) {
     e->opset = LEAST_OPSET;
-    require(e, (int)msc_graph_notes(e->graph)->opset);
+    int64_t opset = msc_graph_notes(e->graph)->opset;
+    require(e, opset > FORMS_OPSET ? FORMS_OPSET : (int)opset);
 }
 
 enum msc_status msc_onnx__settle_opset(struct msc_onnx_export *e) {
@@ -305,7 +375,9 @@ enum msc_status msc_onnx__settle_opset(struct msc_onnx_export *e) {
 }
 
 int64_t msc_onnx__ir_version(int64_t opset) {
-    static const struct { int opset, version; } rows[] = {{21, 10}, {19, 9}, {15, 8}};
+    static const struct {
+        int opset, version;
+    } rows[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9}, {15, 8}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (opset >= rows[i].opset) {
             return rows[i].version;

@@ -25,6 +25,9 @@ enum msc_onnx_type {
     MSC_ONNX_BFLOAT16 = 16,
     MSC_ONNX_UINT4 = 21,
     MSC_ONNX_INT4 = 22,
+    MSC_ONNX_FLOAT4 = 23,
+    MSC_ONNX_UINT2 = 25,
+    MSC_ONNX_INT2 = 26,
 };
 
 enum msc_dtype msc_onnx_dtype(int type); // MSC_DTYPE_NONE if MSC has no such type

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "data/array.h"
+#include "graph/narrow_float.h"
 #include "graph/onnx/new_weights.h"
 #include "graph/passes/constant_internal.h"
 
@@ -41,7 +42,7 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
                         "value '%s' is an extra output of %s that is not supported", name,
                         v->unavailable->op_type);
     }
-    if (v->value == NULL) {
+    if (v->value == NULL && !v->is_absent) {
         struct msc_array *array;
         MSC_TRY(read_initializer(&array, im, v->source));
         enum msc_status status = msc_builder_constant(&v->value, &im->builder, name, array);
@@ -53,22 +54,28 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
     return MSC_OK;
 }
 
+enum msc_status msc_onnx__check_opset(int64_t opset) {
+    if (opset < MSC_ONNX_OLDEST_OPSET || opset > MSC_ONNX_NEWEST_OPSET) {
+        return MSC_FAIL(
+            MSC_E_UNSUPPORTED,
+            "opset %lld, expected %d to %d; export the model with one of these (opset_version), "
+            "or convert it with onnx.version_converter",
+            (long long)opset, MSC_ONNX_OLDEST_OPSET, MSC_ONNX_NEWEST_OPSET);
+    }
+    return MSC_OK;
+}
+
 static enum msc_status read_opset(struct msc_onnx_import *im) {
     const Onnx__ModelProto *m = im->model;
-    im->opset = 0;
+    // A model that imports only other domains has none of ONNX's own operators, so any opset fits.
+    im->opset = m->n_opset_import > 0 ? MSC_ONNX_NEWEST_OPSET : 0;
     for (size_t i = 0; i < m->n_opset_import; i++) {
         const char *domain = m->opset_import[i]->domain;
         if (domain == NULL || domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0) {
             im->opset = m->opset_import[i]->version;
         }
     }
-    if (im->opset < MSC_ONNX_OLDEST_OPSET || im->opset > MSC_ONNX_NEWEST_OPSET) {
-        return MSC_FAIL(
-            MSC_E_UNSUPPORTED,
-            "opset %lld, expected %d to %d; export the model with one of these (opset_version), "
-            "or convert it with onnx.version_converter",
-            (long long)im->opset, MSC_ONNX_OLDEST_OPSET, MSC_ONNX_NEWEST_OPSET);
-    }
+    MSC_TRY(msc_onnx__check_opset(im->opset));
     if (m->graph->n_sparse_initializer > 0) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "sparse initialisers are not supported");
     }
@@ -220,10 +227,13 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
 // Reserves each node name that no other node or input has.
 enum msc_status msc_onnx__reserve_names(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
+    MSC_TRY(msc_onnx__find_modules(im));
     for (size_t i = 0; i < g->n_node; i++) {
+        im->node = i;
         MSC_TRY(count_name(im, msc_onnx__full_name(im, g->node[i])));
     }
     for (size_t i = 0; i < g->n_node; i++) {
+        im->node = i;
         const char *name = msc_onnx__full_name(im, g->node[i]);
         if (name != NULL && msc_graph__names_find(&im->node_names, name) == 1) {
             MSC_TRY(msc_builder_reserve(&im->builder, name));
@@ -243,12 +253,19 @@ static enum msc_status add_inputs(struct msc_onnx_import *im) {
     return msc_onnx__reserve_names(im);
 }
 
-// Reads inputs by name; drops trailing empty ones and checks that required ones exist.
+// Reads inputs by name; drops trailing absent ones and checks that required ones exist.
 static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
     struct msc_onnx_import *im = n->import;
     const Onnx__NodeProto *p = n->proto;
     size_t count = p->n_input;
-    while (count > 0 && p->input[count - 1][0] == '\0') {
+    n->inputs = msc_arena_array(&im->builder.arena, count + 1, sizeof(n->inputs[0]));
+    MSC_TRY(MSC_ALLOCATED(n->inputs));
+    for (size_t i = 0; i < count; i++) {
+        if (p->input[i][0] != '\0') {
+            MSC_TRY(msc_onnx__lookup(&n->inputs[i], im, p->input[i]));
+        }
+    }
+    while (count > 0 && n->inputs[count - 1] == NULL) {
         count--;
     }
     bool is_variadic = n->rule.max_inputs < 0;
@@ -257,15 +274,27 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
         return MSC_FAIL(MSC_E_FORMAT, "found %zu inputs, expected %d to %d", count,
                         n->rule.min_inputs, n->rule.max_inputs);
     }
-    n->inputs = msc_arena_array(&im->builder.arena, count + 1, sizeof(n->inputs[0]));
-    MSC_TRY(MSC_ALLOCATED(n->inputs));
     n->n_inputs = (int)count;
     for (size_t i = 0; i < count; i++) {
-        if (p->input[i][0] != '\0') {
-            MSC_TRY(msc_onnx__lookup(&n->inputs[i], im, p->input[i]));
-        } else if ((is_variadic && n->rule.op < MSC_OP_IF) ||
-                   (!is_variadic && (int64_t)i < n->rule.min_inputs)) {
+        bool is_required = is_variadic ? n->rule.op < MSC_OP_IF : (int64_t)i < n->rule.min_inputs;
+        if (n->inputs[i] == NULL && is_required) {
             return MSC_FAIL(MSC_E_FORMAT, "the required input %zu is missing", i);
+        }
+    }
+    return MSC_OK;
+}
+
+// Narrow floats are codes, which only quantisation operators convert. Integers of 4 and 2 bits are
+// stored as their values, but not with their bits.
+static enum msc_status check_formats(const struct msc_onnx_node *n) {
+    bool converts = n->rule.op == MSC_OP_QUANTIZE || n->rule.op == MSC_OP_DEQUANTIZE;
+    for (int i = 0; !converts && i < n->n_inputs; i++) {
+        const char *format = n->inputs[i] == NULL ? "" : n->inputs[i]->format;
+        bool has_bits = n->rule.op == MSC_OP_BIT_CAST && format[0] != '\0';
+        if (has_bits || msc_narrow_float_find(format) != NULL) {
+            return MSC_ONNX_UNSUPPORTED(
+                "input %d is %s, which only QuantizeLinear and DequantizeLinear may read", i,
+                format);
         }
     }
     return MSC_OK;
@@ -273,11 +302,16 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
 
 static enum msc_status onnx_import_add_node(struct msc_onnx_import *im, const Onnx__NodeProto *p) {
     struct msc_onnx_node n = {.import = im, .proto = p, .opset = im->opset};
+    const Onnx__FunctionProto *function = msc_onnx__find_function(im, p);
+    if (function != NULL) {
+        return msc_onnx__call(im, p, function);
+    }
     MSC_TRY(msc_onnx__find_rule(&n.rule, p->domain, p->op_type));
     if (p->n_output < 1) {
         return MSC_FAIL(MSC_E_FORMAT, "the node has no outputs");
     }
     MSC_TRY(read_node_inputs(&n));
+    MSC_TRY(check_formats(&n));
     return n.rule.translate(&n);
 }
 
@@ -285,6 +319,7 @@ enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t i = 0; i < g->n_node; i++) {
         const Onnx__NodeProto *p = g->node[i];
+        im->node = i;
         enum msc_status status = onnx_import_add_node(im, p);
         const char *type = p->op_type == NULL ? "" : p->op_type;
         if (status != MSC_OK && p->name != NULL && p->name[0] != '\0') {

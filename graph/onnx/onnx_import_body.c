@@ -60,6 +60,7 @@ enum msc_status msc_onnx__capture(struct msc_value **out, struct msc_onnx_import
                          sizeof(im->captures[0])));
         im->captures[im->n_captures++] = (struct msc_onnx_capture){name, outer};
     }
+    value.value->format = outer->format;
     *out = value.value;
     return msc_onnx__define(im, name, value);
 }
@@ -115,6 +116,8 @@ static enum msc_status import_body(struct body *body, struct captures *c, struct
                                   .opset = im.opset,
                                   .proto = body->proto,
                                   .parent = n->import,
+                                  .call = im.call,
+                                  .n_inlined = im.n_inlined,
                                   .builder = {.evaluate = msc_constant_evaluate_all}};
     enum msc_status status = import_steps(&im, body, c);
     for (size_t i = (size_t)c->n; status == MSC_OK && i < im.n_captures; i++) {
@@ -219,6 +222,8 @@ static enum msc_status inline_branch(struct msc_onnx_node *n, const Onnx__GraphP
     struct msc_onnx_import *im = n->import;
     const Onnx__GraphProto *around = im->proto;
     const char *around_prefix = im->prefix;
+    const struct msc_onnx_module *modules = im->modules;
+    size_t node = im->node;
     const char *prefix = branch_prefix(n, which);
     MSC_TRY(MSC_ALLOCATED(prefix));
     if (branch->n_output != n->proto->n_output) {
@@ -232,6 +237,8 @@ static enum msc_status inline_branch(struct msc_onnx_node *n, const Onnx__GraphP
     status = status == MSC_OK ? msc_onnx__add_nodes(im) : status;
     im->proto = around;
     im->prefix = around_prefix;
+    im->modules = modules;
+    im->node = node;
     return status == MSC_OK ? define_outputs(n, branch) : status;
 }
 

@@ -2,9 +2,9 @@
 // of ONNX operators. A translator reads a node's attributes and inputs, adds joints through the
 // builder, and makes the outputs of the last joint the outputs of the node.
 //
-// Three files hold one set of mutually recursive functions: onnx_import.c imports a graph,
-// onnx_import_table.c selects the translator of a node, and onnx_import_body.c translates control
-// flow, whose bodies are graphs again.
+// Four files hold one set of mutually recursive functions: onnx_import.c imports a graph, and
+// onnx_import_table.c selects the translator of a node. onnx_import_body.c translates control flow,
+// and onnx_import_function.c calls of functions; their bodies have nodes again.
 #ifndef MSC_GRAPH_ONNX_ONNX_IMPORT_INTERNAL_H
 #define MSC_GRAPH_ONNX_ONNX_IMPORT_INTERNAL_H
 
@@ -17,12 +17,28 @@ struct msc_onnx_value {
     struct msc_value *value;            // NULL: an unread initialiser, or unavailable
     const Onnx__TensorProto *source;    // the initialiser, or NULL
     const Onnx__NodeProto *unavailable; // the node, if the value is an unsupported extra output
+    bool is_absent;                     // an optional input that the call of a function leaves out
 };
 
 // A value of the enclosing graph that a body reads; it becomes an input of the body.
 struct msc_onnx_capture {
     const char *name;
     struct msc_value *outer;
+};
+
+// The module of the network that computed a node; all NULL if the file does not say.
+struct msc_onnx_module {
+    const char *path;  // "layer1.0.conv1"; "": the network itself
+    const char *name;  // of the node in the module
+    const char *joint; // the joint's name
+};
+
+// A call of one of the model's functions, while its body is imported.
+struct msc_onnx_call {
+    const Onnx__NodeProto *node;
+    const Onnx__FunctionProto *function;
+    const struct msc_onnx_call *outer; // the call whose body contains this one; NULL: the model
+    int depth;                         // 1: called by the model's graph
 };
 
 struct msc_onnx_import {
@@ -38,8 +54,12 @@ struct msc_onnx_import {
     struct msc_graph_names value_names; // maps names to indices of `values`
     struct msc_onnx_value *values;
     size_t n_values, values_capacity;
+    const struct msc_onnx_module *modules; // of the nodes of `proto`
+    size_t node;                           // index of the node that is being imported
     struct msc_graph_names node_names; // maps a name to the number of nodes and inputs that have it
-    const char *prefix;                // prefix of joint names while a branch is inlined; or NULL
+    const char *prefix; // of joint names, while a branch or a function is inlined; or NULL
+    const struct msc_onnx_call *call; // the function whose body is imported; NULL: none
+    size_t n_inlined;                 // nodes of functions so far
 };
 
 #define MSC_ONNX_MAX_ATTRS 16
@@ -75,6 +95,9 @@ struct msc_onnx_node {
 enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domain,
                                     const char *op_type);
 
+// The rule of an operator of domain ai.onnx.ml (graph/onnx/onnx_import_ml.c); false if there is none.
+bool msc_onnx__find_ml_rule(struct msc_onnx_rule *out, const char *op_type);
+
 // Fails with this message, to which the caller prepends file and node.
 #define MSC_ONNX_UNSUPPORTED(...) MSC_FAIL(MSC_E_UNSUPPORTED, __VA_ARGS__)
 
@@ -92,6 +115,7 @@ enum msc_status msc_onnx__ints(const int64_t **out, int *count, const struct msc
                                const char *name);
 enum msc_status msc_onnx__floats(const float **out, int *count, const struct msc_onnx_node *n,
                                  const char *name);
+// NULL if the node lacks the attribute.
 const Onnx__AttributeProto *msc_onnx__attribute(const struct msc_onnx_node *n, const char *name);
 // Reads a list of exactly `count` numbers. If the attribute is absent, fills the list with
 // `otherwise`.
@@ -115,8 +139,15 @@ enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op);
 enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im);
 enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im);
 
-// The node's name with the prefix; "" if the node has no name.
+// Finds the modules of the nodes (graph/onnx/onnx_import_module.c); call once the initialisers are
+// defined.
+enum msc_status msc_onnx__find_modules(struct msc_onnx_import *im);
+
+// The node's name by its module, else in the file, with the prefix; "" if it has none.
 const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node);
+// The alias of a value: its name in the file, in a function with the prefix. NULL if memory is
+// short.
+const char *msc_onnx__alias(struct msc_onnx_import *im, const char *value);
 // The joint's name: the node's name if no other node or input has it, else NULL.
 const char *msc_onnx__joint_name(const struct msc_onnx_node *n);
 
@@ -163,6 +194,7 @@ enum msc_status msc_onnx__define_extra(struct msc_onnx_node *n, int i, struct ms
 // Defines `v` as the node's only output.
 enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *v);
 
+// *out is NULL for an optional input that the call of a function leaves out.
 enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import *im,
                                  const char *name);
 // Finds a value by name; NULL if there is none. The pointer is valid until the next value is
@@ -181,6 +213,19 @@ enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im);
 enum msc_status msc_onnx__set_outputs(struct msc_onnx_import *im);
 enum msc_status msc_onnx__run_passes(struct msc_onnx_import *im);
 void msc_onnx__finish(struct msc_onnx_import *im);
+enum msc_status msc_onnx__check_opset(int64_t opset);
+
+// Calls of the model's functions (graph/onnx/onnx_import_function.c).
+// The function that a node calls; NULL if the node is an operator.
+const Onnx__FunctionProto *msc_onnx__find_function(const struct msc_onnx_import *im,
+                                                   const Onnx__NodeProto *node);
+// The attribute that this one refers to: of the call, or the function's default; NULL if neither
+// exists. An attribute without a reference is returned as it is.
+const Onnx__AttributeProto *msc_onnx__resolve(const struct msc_onnx_call *call,
+                                              const Onnx__AttributeProto *attribute);
+enum msc_status msc_onnx__call(struct msc_onnx_import *im, const Onnx__NodeProto *node,
+                               const Onnx__FunctionProto *function);
+
 // Reads a value of the enclosing graph (graph/onnx/onnx_import_body.c).
 enum msc_status msc_onnx__capture(struct msc_value **out, struct msc_onnx_import *im,
                                   const char *name);
@@ -243,6 +288,13 @@ enum msc_status msc_onnx__quantize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__dequantize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__cast(struct msc_onnx_node *n);
 enum msc_status msc_onnx__cast_to_number(struct msc_onnx_node *n); // Cast since opset 6
+enum msc_status msc_onnx__attention(struct msc_onnx_node *n);
+enum msc_status msc_onnx__rms_norm(struct msc_onnx_node *n);
+enum msc_status msc_onnx__rotary_embedding(struct msc_onnx_node *n);
+enum msc_status msc_onnx__swish(struct msc_onnx_node *n);
+enum msc_status msc_onnx__swiglu(struct msc_onnx_node *n);
+enum msc_status msc_onnx__causal_conv(struct msc_onnx_node *n);
+enum msc_status msc_onnx__range(struct msc_onnx_node *n);
 enum msc_status msc_onnx__resize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__upsample(struct msc_onnx_node *n);
 

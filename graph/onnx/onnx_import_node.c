@@ -9,7 +9,7 @@ const Onnx__AttributeProto *msc_onnx__attribute(const struct msc_onnx_node *n, c
     for (size_t i = 0; i < n->proto->n_attribute; i++) {
         const Onnx__AttributeProto *a = n->proto->attribute[i];
         if (a->name != NULL && strcmp(a->name, name) == 0) {
-            return a;
+            return msc_onnx__resolve(n->import->call, a);
         }
     }
     return NULL;
@@ -292,6 +292,12 @@ bool msc_onnx__scalar(double *out, const struct msc_value *v) {
     return true;
 }
 
+// The path of the node's module; NULL: the default scope.
+static const char *find_scope(const struct msc_onnx_node *n) {
+    const char *path = n->import->modules[n->import->node].path;
+    return path != NULL && path[0] != '\0' ? path : NULL;
+}
+
 const char *msc_onnx__joint_name(const struct msc_onnx_node *n) {
     const char *name = msc_onnx__full_name(n->import, n->proto);
     if (name == NULL || name[0] == '\0' ||
@@ -307,6 +313,7 @@ enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_nod
     const char *alias = "";
     struct msc_builder_joint joint = {
         .op = op,
+        .scope = find_scope(n),
         .n_operands = n_operands,
         .operands = operands,
         .n_attrs = n->n_attrs,
@@ -326,16 +333,22 @@ enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
                                    int n_outputs) {
     struct msc_builder *b = &n->import->builder;
     struct msc_value **outputs = msc_arena_array(&b->arena, (size_t)n_outputs, sizeof(*outputs));
-    MSC_TRY(MSC_ALLOCATED(outputs));
+    const char **aliases = msc_arena_array(&b->arena, (size_t)n_outputs, sizeof(*aliases));
+    MSC_TRY(MSC_ALLOCATED(outputs && aliases));
+    for (int i = 0; i < n_outputs; i++) {
+        aliases[i] = msc_onnx__alias(n->import, n->proto->output[i]);
+        MSC_TRY(MSC_ALLOCATED(aliases[i]));
+    }
     struct msc_builder_joint joint = {
         .op = op,
         .name = msc_onnx__joint_name(n),
+        .scope = find_scope(n),
         .n_operands = n_operands,
         .operands = operands,
         .n_attrs = n->n_attrs,
         .attrs = n->attrs,
         .n_outputs = n_outputs,
-        .aliases = (const char *const *)n->proto->output,
+        .aliases = aliases,
         .stays = n->stays,
         .n_graphs = n->n_graphs,
         .graphs = n->graphs,

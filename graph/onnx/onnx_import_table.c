@@ -10,12 +10,14 @@
 static const struct msc_onnx_rule rules[] = {
     {"Add", msc_onnx__binary, MSC_OP_ADD, 2, 2},
     {"And", msc_onnx__binary, MSC_OP_LOGICAL_AND, 2, 2},
+    {"Attention", msc_onnx__attention, MSC_OP_MATMUL, 3, 7},
     {"AveragePool", msc_onnx__pool, MSC_OP_AVG_POOL2D, 1, 1},
     {"BatchNormalization", msc_onnx__batch_norm, MSC_OP_BATCH_NORM, 5, 5},
     {"Bernoulli", msc_onnx__bernoulli, MSC_OP_RANDOM, 1, 1},
     {"BitShift", msc_onnx__bit_shift, MSC_OP_LEFT_SHIFT, 2, 2},
     {"Cast", msc_onnx__cast, MSC_OP_CAST, 1, 1},
     {"CastLike", msc_onnx__cast_like, MSC_OP_CAST, 2, 2},
+    {"CausalConvWithState", msc_onnx__causal_conv, MSC_OP_CONV1D, 2, 4},
     {"Clip", msc_onnx__clip, MSC_OP_CLIP, 1, 3},
     {"Concat", msc_onnx__concat, MSC_OP_CONCAT, 1, -1},
     {"Constant", msc_onnx__constant, MSC_OP_CONSTANT, 0, 0},
@@ -57,10 +59,12 @@ static const struct msc_onnx_rule rules[] = {
     {"Pow", msc_onnx__binary, MSC_OP_POWER, 2, 2},
     {"QLinearConv", msc_onnx__conv_integer, MSC_OP_QLINEAR_CONV, 8, 9},
     {"QuantizeLinear", msc_onnx__quantize, MSC_OP_QUANTIZE, 2, 3},
+    {"RMSNormalization", msc_onnx__rms_norm, MSC_OP_MULTIPLY, 2, 2},
     {"RandomNormal", msc_onnx__random, MSC_OP_RANDOM, 0, 0},
     {"RandomNormalLike", msc_onnx__random, MSC_OP_RANDOM, 1, 1},
     {"RandomUniform", msc_onnx__random, MSC_OP_RANDOM, 0, 0},
     {"RandomUniformLike", msc_onnx__random, MSC_OP_RANDOM, 1, 1},
+    {"Range", msc_onnx__range, MSC_OP_ARANGE, 3, 3},
     {"ReduceL1", msc_onnx__spelled_reduce, MSC_OP_SUM, 1, 2},
     {"ReduceL2", msc_onnx__spelled_reduce, MSC_OP_SUM, 1, 2},
     {"ReduceLogSum", msc_onnx__spelled_reduce, MSC_OP_SUM, 1, 2},
@@ -74,6 +78,7 @@ static const struct msc_onnx_rule rules[] = {
     {"Reshape", msc_onnx__reshape, MSC_OP_RESHAPE, 1, 2},
     {"Resize", msc_onnx__resize, MSC_OP_RESIZE, 1, 4},
     {"RoiAlign", msc_onnx__roi_align, MSC_OP_ROI_ALIGN, 3, 3},
+    {"RotaryEmbedding", msc_onnx__rotary_embedding, MSC_OP_CONCAT, 3, 4},
     {"Scan", msc_onnx__scan, MSC_OP_SCAN, 1, -1},
     {"Scatter", msc_onnx__direct, MSC_OP_SCATTER_ELEMENTS, 3, 3},
     {"Selu", msc_onnx__selu, MSC_OP_SELU, 1, 1},
@@ -84,6 +89,8 @@ static const struct msc_onnx_rule rules[] = {
     {"Squeeze", msc_onnx__axes, MSC_OP_SQUEEZE, 1, 2},
     {"Sub", msc_onnx__binary, MSC_OP_SUBTRACT, 2, 2},
     {"Sum", msc_onnx__sum, MSC_OP_ADD, 1, -1},
+    {"SwiGLU", msc_onnx__swiglu, MSC_OP_MULTIPLY, 2, 2},
+    {"Swish", msc_onnx__swish, MSC_OP_MULTIPLY, 1, 1},
     {"TfIdfVectorizer", msc_onnx__tf_idf, MSC_OP_TF_IDF, 1, 1},
     {"Tile", msc_onnx__tile, MSC_OP_TILE, 2, 3},
     {"TopK", msc_onnx__top_k, MSC_OP_TOPK, 1, 2},
@@ -133,11 +140,14 @@ enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domai
     if (is_standard && op_type != NULL && find_standard(out, op_type)) {
         return MSC_OK;
     }
+    bool is_ml = domain != NULL && strcmp(domain, "ai.onnx.ml") == 0;
+    if (is_ml && op_type != NULL && msc_onnx__find_ml_rule(out, op_type)) {
+        return MSC_OK;
+    }
     const char *advice =
         is_standard   ? "docs/conformance.md lists the supported operators"
         : is_runtimes ? "ONNX Runtime's optimiser creates it: use the model before optimisation"
-                      : "if the model defines it as a function, inline it first "
-                        "(onnx.inliner.inline_local_functions)";
+                      : "the model has no function of this name";
     return MSC_FAIL(MSC_E_UNSUPPORTED, "unsupported operator '%s' of domain '%s'; %s",
                     op_type == NULL ? "" : op_type, is_standard ? "ai.onnx" : domain, advice);
 }

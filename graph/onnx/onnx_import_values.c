@@ -32,8 +32,15 @@ bool msc_onnx__is_initializer(struct msc_onnx_import *im, const char *name) {
 }
 
 const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node) {
-    const char *name = node->name == NULL ? "" : node->name;
+    const char *module = im->proto->node[im->node] == node ? im->modules[im->node].joint : NULL;
+    const char *name = module != NULL ? module : node->name == NULL ? "" : node->name;
     return im->prefix == NULL || name[0] == '\0'
                ? name
                : msc_arena_printf(&im->builder.arena, "%s%s", im->prefix, name);
+}
+
+const char *msc_onnx__alias(struct msc_onnx_import *im, const char *value) {
+    return im->call == NULL || value[0] == '\0'
+               ? value
+               : msc_arena_printf(&im->builder.arena, "%s%s", im->prefix, value);
 }

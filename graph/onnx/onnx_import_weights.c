@@ -54,10 +54,8 @@ static bool is_op(const Onnx__NodeProto *node, const char *op) {
 }
 
 static bool is_float(const Onnx__TensorProto *t) {
-    return t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT ||
-           t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE ||
-           t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ||
-           t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
+    return t->data_type == MSC_ONNX_FLOAT || t->data_type == MSC_ONNX_DOUBLE ||
+           t->data_type == MSC_ONNX_FLOAT16 || t->data_type == MSC_ONNX_BFLOAT16;
 }
 
 // The node that produces a value, or MSC_NO_ID.

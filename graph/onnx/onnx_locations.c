@@ -50,16 +50,20 @@ static enum msc_status walk_attribute(struct collecting *c, const Onnx__Attribut
     return MSC_OK;
 }
 
+static enum msc_status walk_nodes(struct collecting *c, Onnx__NodeProto *const nodes[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < nodes[i]->n_attribute; k++) {
+            MSC_TRY(walk_attribute(c, nodes[i]->attribute[k]));
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status walk_graph(struct collecting *c, const Onnx__GraphProto *g) {
     for (size_t i = 0; g != NULL && i < g->n_initializer; i++) {
         MSC_TRY(walk_tensor(c, g->initializer[i]));
     }
-    for (size_t i = 0; g != NULL && i < g->n_node; i++) {
-        for (size_t k = 0; k < g->node[i]->n_attribute; k++) {
-            MSC_TRY(walk_attribute(c, g->node[i]->attribute[k]));
-        }
-    }
-    return MSC_OK;
+    return g == NULL ? MSC_OK : walk_nodes(c, g->node, g->n_node);
 }
 
 enum msc_status msc_onnx_locations(const char *const **out, size_t *n, struct msc_arena *arena,
@@ -70,6 +74,9 @@ enum msc_status msc_onnx_locations(const char *const **out, size_t *n, struct ms
     MSC_TRY(MSC_ALLOCATED(c.folder));
     MSC_TRY(msc_onnx_model_read(&model, path));
     MSC_TRY_OUT(walk_graph(&c, model->graph));
+    for (size_t i = 0; i < model->n_functions; i++) {
+        MSC_TRY_OUT(walk_nodes(&c, model->functions[i]->node, model->functions[i]->n_node));
+    }
     const char **kept = msc_arena_array(arena, c.n + 1, sizeof(kept[0]));
     MSC_TRY_OUT(MSC_ALLOCATED(kept));
     for (size_t i = 0; i < c.n; i++) {

@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "graph/float8.h"
+#include "graph/narrow_float.h"
 #include "graph/onnx/onnx_file_internal.h"
 
 #include <stdio.h>
@@ -13,19 +13,41 @@ static const struct {
     enum msc_dtype dtype; // MSC_DTYPE_NONE: MSC knows only the type's name
     const char *name;
 } types[] = {
-    {MSC_ONNX_FLOAT, MSC_DTYPE_F32, "float32"},  {MSC_ONNX_UINT8, MSC_DTYPE_U8, "uint8"},
-    {MSC_ONNX_INT8, MSC_DTYPE_I8, "int8"},       {MSC_ONNX_UINT16, MSC_DTYPE_U16, "uint16"},
-    {MSC_ONNX_INT16, MSC_DTYPE_I16, "int16"},    {MSC_ONNX_INT32, MSC_DTYPE_I32, "int32"},
-    {MSC_ONNX_INT64, MSC_DTYPE_I64, "int64"},    {MSC_ONNX_STRING, MSC_DTYPE_NONE, "string"},
-    {MSC_ONNX_BOOL, MSC_DTYPE_BOOL, "bool"},     {MSC_ONNX_FLOAT16, MSC_DTYPE_F16, "float16"},
-    {MSC_ONNX_DOUBLE, MSC_DTYPE_F64, "float64"}, {MSC_ONNX_UINT32, MSC_DTYPE_U32, "uint32"},
-    {MSC_ONNX_UINT64, MSC_DTYPE_U64, "uint64"},  {14, MSC_DTYPE_NONE, "complex64"},
-    {15, MSC_DTYPE_NONE, "complex128"},          {MSC_ONNX_BFLOAT16, MSC_DTYPE_BF16, "bfloat16"},
-    {17, MSC_DTYPE_NONE, "float8e4m3fn"},        {18, MSC_DTYPE_NONE, "float8e4m3fnuz"},
-    {19, MSC_DTYPE_NONE, "float8e5m2"},          {20, MSC_DTYPE_NONE, "float8e5m2fnuz"},
-    {MSC_ONNX_UINT4, MSC_DTYPE_NONE, "uint4"},   {MSC_ONNX_INT4, MSC_DTYPE_NONE, "int4"},
-    {23, MSC_DTYPE_NONE, "float4e2m1"},
+    {MSC_ONNX_FLOAT, MSC_DTYPE_F32, "float32"},
+    {MSC_ONNX_UINT8, MSC_DTYPE_U8, "uint8"},
+    {MSC_ONNX_INT8, MSC_DTYPE_I8, "int8"},
+    {MSC_ONNX_UINT16, MSC_DTYPE_U16, "uint16"},
+    {MSC_ONNX_INT16, MSC_DTYPE_I16, "int16"},
+    {MSC_ONNX_INT32, MSC_DTYPE_I32, "int32"},
+    {MSC_ONNX_INT64, MSC_DTYPE_I64, "int64"},
+    {MSC_ONNX_STRING, MSC_DTYPE_NONE, "string"},
+    {MSC_ONNX_BOOL, MSC_DTYPE_BOOL, "bool"},
+    {MSC_ONNX_FLOAT16, MSC_DTYPE_F16, "float16"},
+    {MSC_ONNX_DOUBLE, MSC_DTYPE_F64, "float64"},
+    {MSC_ONNX_UINT32, MSC_DTYPE_U32, "uint32"},
+    {MSC_ONNX_UINT64, MSC_DTYPE_U64, "uint64"},
+    {14, MSC_DTYPE_NONE, "complex64"},
+    {15, MSC_DTYPE_NONE, "complex128"},
+    {MSC_ONNX_BFLOAT16, MSC_DTYPE_BF16, "bfloat16"},
+    {17, MSC_DTYPE_NONE, "float8e4m3fn"},
+    {18, MSC_DTYPE_NONE, "float8e4m3fnuz"},
+    {19, MSC_DTYPE_NONE, "float8e5m2"},
+    {20, MSC_DTYPE_NONE, "float8e5m2fnuz"},
+    {MSC_ONNX_UINT4, MSC_DTYPE_NONE, "uint4"},
+    {MSC_ONNX_INT4, MSC_DTYPE_NONE, "int4"},
+    {MSC_ONNX_FLOAT4, MSC_DTYPE_NONE, "float4e2m1"},
+    {24, MSC_DTYPE_NONE, "float8e8m0"},
+    {MSC_ONNX_UINT2, MSC_DTYPE_NONE, "uint2"},
+    {MSC_ONNX_INT2, MSC_DTYPE_NONE, "int2"},
+    {27, MSC_DTYPE_NONE, "float6e2m3"},
+    {28, MSC_DTYPE_NONE, "float6e3m2"},
 };
+
+// Bits of an element in a file if a byte has several elements, else 0.
+static int packed_bits(int type) {
+    bool has_4 = type == MSC_ONNX_UINT4 || type == MSC_ONNX_INT4 || type == MSC_ONNX_FLOAT4;
+    return has_4 ? 4 : type == MSC_ONNX_UINT2 || type == MSC_ONNX_INT2 ? 2 : 0;
+}
 
 enum msc_dtype msc_onnx_dtype(int type) {
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -38,11 +60,11 @@ enum msc_dtype msc_onnx_dtype(int type) {
 
 enum msc_dtype msc_onnx_storage(int type, const char **format) {
     enum msc_dtype dtype = msc_onnx_dtype(type);
-    bool is_half = type == MSC_ONNX_UINT4 || type == MSC_ONNX_INT4;
     *format = "";
-    if (is_half || msc_float8_find(msc_onnx_type_name(type)) != NULL) {
+    if (packed_bits(type) != 0 || msc_narrow_float_find(msc_onnx_type_name(type)) != NULL) {
+        bool is_signed = type == MSC_ONNX_INT4 || type == MSC_ONNX_INT2;
         *format = msc_onnx_type_name(type);
-        dtype = type == MSC_ONNX_INT4 ? MSC_DTYPE_I8 : MSC_DTYPE_U8;
+        dtype = is_signed ? MSC_DTYPE_I8 : MSC_DTYPE_U8;
     }
     return dtype;
 }
@@ -76,13 +98,13 @@ struct header {
     int64_t dims[MSC_MAX_DIMS];
     int64_t n_elements;
     size_t n_bytes; // size in the file
-    bool is_packed; // two elements in each byte
+    int bits;       // of an element, if a byte has several; else 0
 };
 
 static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t) {
     const char *format;
     h->dtype = msc_onnx_storage(t->data_type, &format);
-    h->is_packed = t->data_type == MSC_ONNX_UINT4 || t->data_type == MSC_ONNX_INT4;
+    h->bits = packed_bits(t->data_type);
     if (h->dtype == MSC_DTYPE_NONE) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "tensor '%s' has the unsupported type %s (%d)",
                         name_of(t), msc_onnx_type_name(t->data_type), (int)t->data_type);
@@ -101,7 +123,7 @@ static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t)
         return MSC_FAIL(MSC_E_FORMAT, "tensor '%s' has dimensions that are negative or too large",
                         name_of(t));
     }
-    h->n_bytes = h->is_packed ? (size_t)(h->n_elements + 1) / 2
+    h->n_bytes = h->bits != 0 ? ((size_t)h->n_elements * (size_t)h->bits + 7) / 8
                               : (size_t)h->n_elements * msc_dtype_bytes(h->dtype);
     if (t->segment != NULL) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
@@ -110,14 +132,15 @@ static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t)
     return MSC_OK;
 }
 
-// Unpacks two elements from each byte, the first from the low half.
-static enum msc_status unpack_halves(struct msc_array **out, const struct header *h,
-                                     const uint8_t bytes[]) {
+// Unpacks the elements of each byte, the first from the lowest bits.
+static enum msc_status unpack(struct msc_array **out, const struct header *h,
+                              const uint8_t bytes[]) {
     MSC_TRY(msc_array_create(out, h->dtype, h->n_dims, h->dims));
     uint8_t *to = msc_array_data(*out);
     for (int64_t i = 0; i < h->n_elements; i++) {
-        int half = bytes[i / 2] >> (i % 2 * 4) & 15;
-        to[i] = (uint8_t)(h->dtype == MSC_DTYPE_I8 && half > 7 ? half - 16 : half);
+        int code = bytes[i * h->bits / 8] >> (i * h->bits % 8) & ((1 << h->bits) - 1);
+        bool is_negative = h->dtype == MSC_DTYPE_I8 && code >> (h->bits - 1) != 0;
+        to[i] = (uint8_t)(is_negative ? code - (1 << h->bits) : code);
     }
     return MSC_OK;
 }
@@ -130,8 +153,8 @@ static enum msc_status from_bytes(struct msc_array **out, const struct header *h
                         msc_dtype_name(h->dtype), msc_dims_format(text, h->n_dims, h->dims),
                         h->n_bytes, n_bytes);
     }
-    if (h->is_packed) {
-        return unpack_halves(out, h, data);
+    if (h->bits != 0) {
+        return unpack(out, h, data);
     }
     MSC_TRY(msc_array_create_from(out, h->dtype, h->n_dims, h->dims, data));
     if (h->dtype == MSC_DTYPE_BOOL) {
@@ -185,15 +208,15 @@ static void copy_int32s(void *to, const struct header *h, const int32_t *from) {
     }
 }
 
-// Reads packed 4-bit elements from a typed field, in which each number holds one byte.
-static enum msc_status halves_from_fields(struct msc_array **out, const struct header *h,
+// Reads packed elements from a typed field, in which each number holds one byte.
+static enum msc_status packed_from_fields(struct msc_array **out, const struct header *h,
                                           const int32_t from[]) {
     uint8_t *bytes = msc_alloc(h->n_bytes + 1);
     MSC_TRY(MSC_ALLOCATED(bytes));
     for (size_t i = 0; i < h->n_bytes; i++) {
         bytes[i] = (uint8_t)from[i];
     }
-    enum msc_status status = unpack_halves(out, h, bytes);
+    enum msc_status status = unpack(out, h, bytes);
     msc_free(bytes);
     return status;
 }
@@ -201,13 +224,13 @@ static enum msc_status halves_from_fields(struct msc_array **out, const struct h
 static enum msc_status from_fields(struct msc_array **out, const struct header *h,
                                    const Onnx__TensorProto *t) {
     struct fields f = pick_fields(t, h->dtype);
-    if ((int64_t)f.n != (h->is_packed ? (int64_t)h->n_bytes : h->n_elements)) {
+    if ((int64_t)f.n != (h->bits != 0 ? (int64_t)h->n_bytes : h->n_elements)) {
         char text[MSC_DIMS_TEXT_BYTES];
         return MSC_FAIL(MSC_E_FORMAT, "tensor '%s' is %s%s, but has %zu elements", name_of(t),
                         msc_dtype_name(h->dtype), msc_dims_format(text, h->n_dims, h->dims), f.n);
     }
-    if (h->is_packed) {
-        return halves_from_fields(out, h, f.int32s);
+    if (h->bits != 0) {
+        return packed_from_fields(out, h, f.int32s);
     }
     MSC_TRY(msc_array_create(out, h->dtype, h->n_dims, h->dims));
     void *to = msc_array_data(*out);

@@ -1,6 +1,6 @@
-// Binding: rebuilds the graph with a number for every symbol. Joints whose results become
-// constant (shape arithmetic) are folded into attributes of their consumers. If a consumer reads
-// the result as data, the result remains as a `constant` joint of the same name.
+// Binding: rebuilds a graph with a number for every symbol. Joints whose results become constant
+// (shape arithmetic) are folded into attributes of their consumers. If a consumer reads such a
+// result as data, a `constant` joint of the same name replaces the joint.
 #include "graph/passes/bind.h"
 #include "graph/passes/bind_internal.h"
 #include "graph/passes/constant_internal.h"
@@ -99,7 +99,7 @@ enum msc_status msc_graph_bind_open(struct msc_graph **out, const struct msc_gra
     return bind_finish(out, &b, status);
 }
 
-// Returns `bound` if all its lengths are known; otherwise destroys it.
+// Sets *out to `bound` if all its lengths are known. Otherwise destroys it and returns an error.
 static enum msc_status give_bound(struct msc_graph **out, struct msc_graph *bound) {
     enum msc_status status = check_bound(bound);
     if (status != MSC_OK) {

@@ -1,5 +1,6 @@
-// Replaces joints by the joints of their bodies: branches that are always taken, named as parts
-// of the If ("if_1/then/conv"), and fused joints, under their own names.
+// Replaces joints by the joints of their bodies. An If whose branch is known is replaced by the
+// joints of the branch, named as parts of the If ("if_1/then/conv"). A fused joint is replaced by
+// its joints, which keep their names.
 #include "graph/passes/bind_internal.h"
 
 #include "graph/passes/bind.h"
@@ -8,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-// The condition's contents if known, else NULL.
+// The value of an If's condition if it is known, else NULL.
 static const struct msc_array *find_condition(const struct msc_bind *b, const struct msc_joint *j) {
     int32_t tensor = j->operands[0];
     bool is_known = b->known != NULL && b->known[tensor] != NULL;
@@ -23,7 +24,7 @@ bool msc_bind__is_decided(const struct msc_bind *b, const struct msc_joint *j) {
     return condition != NULL && msc_array_n_elements(condition) == 1;
 }
 
-// True if the value already belongs to the enclosing graph, for example as an earlier output.
+// True if a tensor of the enclosing graph already has this value, for example an earlier output.
 static bool is_known(const struct msc_bind *b, const struct msc_value *value) {
     for (int32_t i = 0; i < b->from->n_tensors; i++) {
         if (b->values[i] == value) {
@@ -34,8 +35,8 @@ static bool is_known(const struct msc_bind *b, const struct msc_value *value) {
 }
 
 // Gives an output of the graph its alias. If the value already has another name in the enclosing
-// graph, an identity joint makes the output. Outputs of bodies get no alias, because only the
-// enclosing If sees them.
+// graph, an identity joint is added, whose output gets the alias. Outputs of bodies get no alias,
+// because only the enclosing If reads them.
 static enum msc_status name_output(struct msc_value **out, struct msc_bind *b,
                                    const struct msc_joint *j, int32_t output) {
     const struct msc_tensor *t = &b->from->tensors[j->outputs[output]]->tensor;
@@ -58,7 +59,8 @@ static enum msc_status name_output(struct msc_value **out, struct msc_bind *b,
     return msc_builder_add(out, b->builder, &joint);
 }
 
-// Copies the body; its inputs are the joint's operands from `first` on.
+// Copies the joints of a body. The body's inputs are replaced by the joint's operands from `first`
+// on.
 static enum msc_status copy_body(struct msc_bind *inner, struct msc_bind *b,
                                  const struct msc_joint *j, int32_t first) {
     const struct msc_graph *body = inner->from;
@@ -124,7 +126,7 @@ enum msc_status msc_bind__split(struct msc_bind *b, const struct msc_joint *j) {
 
 // ---- Bodies that remain -----------------------------------------------------------------------
 
-// The shape of a value in the new graph; false if a length is unknown.
+// Reads the shape of a value in the new graph; false if a length is unknown.
 static bool get_shape(struct msc_input_shape *out, const struct msc_bind *b,
                       const struct msc_value *v) {
     if (v->constant != NULL) {
@@ -139,7 +141,8 @@ static bool get_shape(struct msc_input_shape *out, const struct msc_bind *b,
     return msc_tensor_n_elements(t) >= 0;
 }
 
-// Binds both bodies of an If, or neither.
+// Binds both bodies of an If to the shapes of their inputs. Binds neither if a shape is unknown or
+// does not fit.
 static enum msc_status bind_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
                                    const struct msc_joint *j) {
     int32_t n = j->n_operands - 1;
@@ -161,7 +164,8 @@ static enum msc_status bind_bodies(struct msc_graph *bodies[2], const struct msc
     }
     msc_graph_destroy(bodies[0]);
     bodies[0] = bodies[1] = NULL;
-    return status == MSC_E_NOMEM ? status : MSC_OK; // a branch that is not taken may not fit
+    // no error: a branch that is never taken may not fit
+    return status == MSC_E_NOMEM ? status : MSC_OK;
 }
 
 enum msc_status msc_bind__copy_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,

@@ -50,7 +50,7 @@ static enum msc_status bind_dim(struct msc_bind *b, const struct msc_tensor *t, 
     if (prim == MSC_NO_ID || !is_symbol(g->prims[prim])) {
         return MSC_OK;
     }
-    if (value != 0) { // a length of 0 is allowed, because arrays may be empty
+    if (value != 0) { // 0 is allowed here, because arrays may be empty
         MSC_TRY(check_value(g, g->prims[prim]->name, value));
     }
     if (b->symbols[prim] >= 0 && b->symbols[prim] != value) {
@@ -67,13 +67,14 @@ enum msc_status msc_bind__shapes(struct msc_bind *b, const struct msc_input_shap
                                  size_t n) {
     const struct msc_graph *g = b->from;
     if (n != (size_t)g->n_inputs) {
-        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has %d inputs, found shapes for %zu", g->name,
-                        (int)g->n_inputs, n);
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has %d inputs, but %zu shapes were given",
+                        g->name, (int)g->n_inputs, n);
     }
     for (size_t i = 0; i < n; i++) {
         const struct msc_tensor *t = &g->tensors[g->inputs[i]]->tensor;
         if (shapes[i].n_dims != t->n_dims) {
-            return MSC_FAIL(MSC_E_INVALID, "input '%s' has %d dimensions, found %d", t->alias,
+            return MSC_FAIL(MSC_E_INVALID,
+                            "input '%s' has %d dimensions, but the given shape has %d", t->alias,
                             t->n_dims, shapes[i].n_dims);
         }
         for (int d = 0; d < t->n_dims; d++) {
@@ -112,8 +113,8 @@ static enum msc_status copy_input(struct msc_bind *b, const struct msc_joint *j)
     return msc_builder_activation(&b->values[from], b->builder, t.alias, tensor);
 }
 
-// For consumers that need its contents, the input becomes a constant with the given contents. For
-// consumers that read it as data, the input itself remains.
+// If consumers need the elements of an input, makes a constant with the given elements for them.
+// Consumers that read the input as data still read the input.
 static enum msc_status copy_parameter(struct msc_bind *b, const struct msc_joint *j) {
     int32_t from = j->outputs[0];
     for (int32_t i = 0; b->is_parameter != NULL && i < b->from->n_inputs; i++) {

@@ -1,5 +1,5 @@
-// Rebuilding a graph with more information: shared by the files of binding. Only graph/ includes
-// this header.
+// State and functions shared by the files of binding, which rebuild a graph with more information.
+// Only graph/ includes this header.
 //
 // Three files call each other: bind.c binds a graph, bind_joints.c copies its joints, and
 // bind_branch.c copies or binds the bodies of joints, which are graphs.
@@ -12,30 +12,30 @@
 struct msc_bind {
     const struct msc_graph *from;
     struct msc_builder *builder;
-    struct msc_value **values; // [n_tensors] by id in `from`
-    int64_t *symbols;          // [n_prims] by id in `from`; -1: unbound
-    // `arrays` are the contents of each input; NULL unless binding to arrays. The next three are
-    // [n_tensors]. The flags tell how consumers read a tensor (bind_marks.c). If some consumers
-    // need a tensor's contents and others read it as data, `known` has the constant for the
-    // former.
+    struct msc_value **values; // [n_tensors] new value of each tensor of `from`
+    int64_t *symbols;          // [n_prims] value of each prim of `from`; -1: unbound
+    // `arrays` holds the elements of each input; NULL unless the graph is bound to arrays. The next
+    // three are [n_tensors]. The flags tell how consumers read a tensor (bind_marks.c): they need
+    // its elements (is_parameter), or read it as data (is_data). If a tensor is read in both ways,
+    // `known` holds its elements as a constant, and `values` the data.
     const struct msc_array *const *arrays;
     bool *is_parameter, *is_data;
     struct msc_value **known;
     bool keeps_symbols;  // symbols without a value remain
-    bool takes_branches; // inlines branches whose condition is constant
-    int32_t *n_taken;    // number of inlined branches
-    const char *prefix;  // prefix of joint names; NULL: `from` is not a body
+    bool takes_branches; // branches with a constant condition are inlined
+    int32_t *n_taken;    // counts inlined branches
+    const char *prefix;  // prefix of joint names if `from` is an inlined body, else NULL
 };
 
-// Fills `symbols` from bindings by name or from shapes of inputs. MSC_E_INVALID for names that
-// are not symbols and for lengths that do not fit.
+// Set `symbols` from bindings by name or from the shapes of inputs. MSC_E_INVALID if a name is not
+// a symbol or a length does not fit.
 enum msc_status msc_bind__names(struct msc_bind *b, const struct msc_binding bindings[], size_t n);
 enum msc_status msc_bind__shapes(struct msc_bind *b, const struct msc_input_shape shapes[],
                                  size_t n);
-// Copies an `input` joint and replaces symbols by numbers.
+// Copies an `input` joint and replaces bound symbols by numbers.
 enum msc_status msc_bind__copy_input(struct msc_bind *b, const struct msc_joint *j);
-// Copies a joint, or replaces it by its constant result or its body. Its operands have been
-// copied.
+// Copies a joint, or replaces it by its constant result or its body. The joint's operands must
+// already be copied.
 enum msc_status msc_bind__copy_joint(struct msc_bind *b, const struct msc_joint *j);
 // True for an If with a constant condition; msc_bind__take_branch adds the joints of the branch
 // taken.
@@ -44,14 +44,14 @@ enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint
 // True for a fused joint; msc_bind__split replaces it by the joints that it contains.
 bool msc_bind__holds_joints(const struct msc_joint *j);
 enum msc_status msc_bind__split(struct msc_bind *b, const struct msc_joint *j);
-// Splits the bodies of a joint: bodies[i] [2] are owned by the caller, unused ones are NULL.
-// Bodies of an If are also bound to the shapes of their inputs, if all their lengths are known.
+// Makes split copies of a joint's bodies. The caller owns `bodies`, which may contain NULL. If all
+// lengths of the operands of an If are known, its bodies are also bound to these lengths.
 enum msc_status msc_bind__copy_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
                                       const struct msc_joint *j);
-// True if the joint needs the contents of the operand: for lengths or, with `takes_branches`, for
-// conditions.
+// True if the joint needs the elements of the operand to know its output lengths or, if
+// `takes_branches`, its branch.
 bool msc_bind__needs_contents(const struct msc_bind *b, const struct msc_joint *j, int32_t operand);
-// Fills is_parameter and is_data, and clears `known`, for `from`. Without arrays, `from` is a
+// Computes is_parameter and is_data of `from`, and clears `known`. `arrays` is NULL if `from` is a
 // body.
 enum msc_status msc_bind__mark(struct msc_bind *b);
 

@@ -1,18 +1,19 @@
-// Copies joints when a graph is bound: adds each again with the new values of its operands, or
-// replaces it by its constant result.
+// Copies joints while a graph is bound: adds each joint to the new graph with the new values of its
+// operands, or replaces it by its constant result.
 #include "graph/passes/bind_internal.h"
 
 #include "graph/passes/constant_internal.h"
 
 #include <string.h>
 
-// The joint's name in the new graph; NULL if memory is short.
+// The joint's name in the new graph; NULL if out of memory.
 static const char *joint_name(const struct msc_bind *b, const struct msc_joint *j) {
     return b->prefix == NULL ? j->name
                              : msc_arena_printf(&b->builder->arena, "%s%s", b->prefix, j->name);
 }
 
-// Copies a weight. If `joint` is not NULL, the copy is the output of this `constant` joint.
+// Copies a weight. If `joint` is not NULL, it is the `constant` joint that has the weight, and the
+// copy takes its name and alias.
 static enum msc_status copy_weight(struct msc_value **out, struct msc_bind *b,
                                    const struct msc_tensor *weight, const struct msc_joint *joint) {
     struct msc_builder *builder = b->builder;
@@ -35,7 +36,8 @@ static enum msc_status copy_constant(struct msc_bind *b, const struct msc_joint 
         return MSC_FAIL(MSC_E_INVALID, "joint '%s' is a constant without elements", j->name);
     }
     if (b->values[weight] != NULL) {
-        // Another joint also holds this weight; the elements are shared, the name is not.
+        // Another `constant` joint with the same weight is already copied. Share the weight, but
+        // keep this joint's name.
         struct msc_value *shared = b->values[weight];
         struct msc_value *copy = msc_arena_alloc(&b->builder->arena, sizeof(*copy));
         MSC_TRY(MSC_ALLOCATED(copy));
@@ -52,7 +54,7 @@ static enum msc_status copy_constant(struct msc_bind *b, const struct msc_joint 
     return MSC_OK;
 }
 
-// Keeps a layout that was derived from consumers, which inference from operands cannot find.
+// Keeps a layout that was derived from consumers, because inference from operands cannot find it.
 static enum msc_status keep_layout(struct msc_graph *g, int32_t tensor, const char *layout) {
     struct msc_tensor *t = &g->tensors[tensor]->tensor;
     if (t->layout[0] == '\0' && strlen(layout) == (size_t)t->n_dims) {
@@ -62,7 +64,8 @@ static enum msc_status keep_layout(struct msc_graph *g, int32_t tensor, const ch
     return MSC_OK;
 }
 
-// The constant contents of an operand if needed and known, else its value.
+// The value that a joint reads for an operand. If the joint needs the operand's elements and they
+// are known, this is a constant.
 static enum msc_status bind_joints_find_operand(struct msc_value **out, struct msc_bind *b,
                                                 int32_t tensor, bool needs_contents) {
     if (needs_contents && b->known != NULL && b->known[tensor] != NULL) {
@@ -76,14 +79,15 @@ static enum msc_status bind_joints_find_operand(struct msc_value **out, struct m
     return MSC_OK;
 }
 
-// Adds a joint that reads its operands as data, except those whose contents determine lengths. If
-// `is_known`, it reads the contents of all operands whose contents are known.
+// Adds a copy of a joint. The copy reads the known elements of operands that determine lengths or,
+// if `is_known`, of all operands. It reads the other operands as data.
 static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, struct msc_bind *b,
                                              const struct msc_joint *j, bool is_known) {
     MSC_TRY(msc_builder_copy_joint(copy, b->builder, j));
     copy->joint.name = joint_name(b, j);
     MSC_TRY(MSC_ALLOCATED(copy->joint.name));
-    // An identity at an output stays, because its input may become a constant.
+    // An identity that produces an output is never computed at once, because its input may become a
+    // constant.
     copy->joint.stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]);
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i] != MSC_NO_ID) {
@@ -106,7 +110,7 @@ static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, stru
     return status;
 }
 
-// True if the joint can compute known contents that some consumer needs.
+// True if a consumer needs elements that the joint can compute in advance.
 static bool makes_contents(const struct msc_bind *b, const struct msc_joint *j) {
     bool is_asked = false, has_known = false;
     for (int32_t i = 0; b->known != NULL && msc_constant_is_folded(j->op) && i < j->n_outputs;
@@ -131,7 +135,8 @@ static enum msc_status take_outputs(struct msc_bind *b, const struct msc_joint *
     return MSC_OK;
 }
 
-// Computes the contents of all outputs if possible. *is_done: no consumer reads them as data.
+// Computes the elements of all outputs if possible. If consumers also read the outputs as data,
+// *is_done is false: the joint itself must be copied as well.
 static enum msc_status copy_contents(bool *is_done, struct msc_bind *b, const struct msc_joint *j) {
     struct msc_builder_copy copy;
     bool is_data = false, is_constant = true;
@@ -143,7 +148,7 @@ static enum msc_status copy_contents(bool *is_done, struct msc_bind *b, const st
     *is_done = !is_data || !is_constant;
     for (int32_t i = 0; !*is_done && i < j->n_outputs; i++) {
         b->known[j->outputs[i]] = copy.outputs[i];
-        copy.outputs[i]->alias = ""; // the value that is read as data has the alias
+        copy.outputs[i]->alias = ""; // the alias is for the value that is read as data
         copy.outputs[i]->joint_name = NULL;
     }
     return *is_done ? take_outputs(b, j, &copy) : MSC_OK;

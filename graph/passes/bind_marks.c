@@ -1,7 +1,7 @@
-// Finds how consumers read each tensor when a graph is bound to contents of inputs. Some joints
-// need the contents of a tensor (for a length, or to decide a branch); others read it as data. A
-// tensor that is read in both ways exists twice in the new graph: as a constant, and as the
-// result of its joint.
+// Finds how consumers read each tensor, for binding a graph to the elements of its inputs. Some
+// joints need the elements of a tensor in advance, for a length or to select a branch; other joints
+// read the tensor as data. A tensor that is read in both ways exists twice in the new graph: as a
+// constant, and as the result of its joint.
 #include "graph/passes/bind_internal.h"
 
 #include "graph/op_attrs.h"
@@ -9,11 +9,11 @@
 
 #include <string.h>
 
-// Longer inputs are always data.
+// Inputs with more elements are always data.
 #define MSC_BIND_MAX_ELEMENTS 4096
 
-// True if the contents of this operand determine a length. Among parameters, all lists and
-// integers do.
+// True if the elements of this operand determine a length. This is true for all parameters except
+// floats.
 static bool is_shaping(const struct msc_joint *j, int32_t operand) {
     struct msc_op_role role;
     if (!msc_op_role(j->op, operand, &role) || !role.is_attribute) {
@@ -43,7 +43,7 @@ struct marks {
 static enum msc_status bind_marks_make(struct marks *out, const struct msc_bind *b,
                                        const struct msc_graph *g);
 
-// Marks what the bodies of an If read from the enclosing graph.
+// Marks the tensors of the enclosing graph that the bodies of an If read.
 static enum msc_status mark_bodies(struct marks *m, const struct msc_bind *b,
                                    const struct msc_joint *j) {
     for (int32_t k = 0; k < j->n_graphs; k++) {
@@ -60,8 +60,9 @@ static enum msc_status mark_bodies(struct marks *m, const struct msc_bind *b,
     return MSC_OK;
 }
 
-// A joint that is folded when its operands are known passes the need for contents on to them. It
-// reads data only if a consumer reads its result as data.
+// If a consumer needs the elements of a joint's output, and the joint is folded when its operands
+// are known, the elements of the operands are needed. Such a joint reads data only if a consumer
+// reads its output as data.
 static void mark_operands(struct marks *m, const struct msc_bind *b, const struct msc_joint *j) {
     bool passes = false, is_read = false;
     for (int32_t k = 0; k < j->n_outputs; k++) {
@@ -79,7 +80,7 @@ static void mark_operands(struct marks *m, const struct msc_bind *b, const struc
     }
 }
 
-// Visits the joints in reverse order.
+// Marks all tensors of a graph. Visits the joints in reverse order, so that consumers come first.
 static enum msc_status bind_marks_make(struct marks *out, const struct msc_bind *b,
                                        const struct msc_graph *g) {
     struct msc_arena *arena = &b->builder->arena;

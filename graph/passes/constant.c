@@ -4,10 +4,10 @@
 #include "graph/passes/constant.h"
 #include "graph/reference/reference.h"
 
-// Limits of folding, so that a model does not grow too much. An output with more elements than
-// all operands together is computed at run time if it exceeds the limit. Operators that repeat
-// elements have a lower limit. Unpacking integers does not count as growth if they take no more
-// bytes than packed.
+// Limits of folding, so that a model does not grow too much. If an output has more elements than
+// all operands together and more than the limit, it is computed at run time. The limit is lower for
+// operators that repeat elements. There is no limit for an integer output that takes no more bytes
+// than the operands, such as unpacked integers.
 #define MAX_ELEMENTS (INT64_C(1) << 24)
 #define MAX_REPEATED_ELEMENTS (INT64_C(1) << 20)
 #define MAX_OPERANDS 64
@@ -39,7 +39,7 @@ static bool can_store(enum msc_dtype dtype) {
            dtype == MSC_DTYPE_BOOL;
 }
 
-// The contents tracked by inference, if all of them are numbers.
+// The elements that inference tracked, if all of them are numbers; else *out is unchanged.
 static enum msc_status from_values(struct msc_array **out, const struct msc_graph_tensor *t) {
     int64_t n = msc_tensor_n_elements(&t->tensor);
     if (t->n_values < 0 || n != t->n_values || !can_store(t->tensor.dtype)) {
@@ -85,7 +85,7 @@ static bool grows_too_far(enum msc_dtype dtype, int64_t n, const struct msc_join
     return n > most_elements(j->op) && n > n_read && !is_unpacked;
 }
 
-// A joint with constant operands, as its kernel sees it.
+// The state while a joint with constant operands is computed.
 struct evaluation {
     const struct msc_graph *g;
     const struct msc_joint *j;
@@ -113,8 +113,8 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
     return MSC_OK;
 }
 
-// Creates the outputs whose lengths are known. *is_late: the kernel must create the others.
-// *done: the kernel can run.
+// Creates the outputs whose lengths are known. *is_late is true if the kernel must create other
+// outputs; *done is true if the kernel can run.
 static enum msc_status create_outputs(bool *done, bool *is_late, struct evaluation *e) {
     const struct msc_joint *j = e->j;
     for (int32_t i = 0; i < j->n_outputs; i++) {
@@ -143,7 +143,8 @@ static void release_all(struct msc_array *arrays[], int32_t n) {
     }
 }
 
-// Contents that do not depend on operands, such as a shape.
+// Takes the outputs' elements from inference. These may be known even if operands are not, for
+// example for a shape.
 static enum msc_status from_inference(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, const struct msc_joint *j) {
     for (int32_t i = 0; i < j->n_outputs; i++) {
@@ -156,8 +157,8 @@ static enum msc_status from_inference(struct msc_array *out[], bool *done,
     return MSC_OK;
 }
 
-// A joint that cannot be computed (an integer divided by 0) is kept; the error is reported when
-// it runs.
+// Runs the kernel of a joint. If the joint cannot be computed (division of an integer by 0), this
+// is not an error here: the joint is kept, and the error is reported when the joint runs.
 static enum msc_status run_kernel(bool *done, struct evaluation *e, bool is_late) {
     struct msc_view inputs[MAX_OPERANDS];
     for (int32_t i = 0; i < e->j->n_operands; i++) {
@@ -180,8 +181,8 @@ static enum msc_status run_kernel(bool *done, struct evaluation *e, bool is_late
     return status == MSC_E_NOMEM ? status : MSC_OK;
 }
 
-// *is_constant: all operands are known; `operands` [n_operands] are then references that the
-// caller releases.
+// Reads the elements of all operands. *is_constant is false if one is not constant. The caller
+// releases `operands` [n_operands] in any case.
 static enum msc_status take_operands(struct msc_array *operands[], bool *is_constant,
                                      const struct msc_graph *g, const struct msc_joint *j) {
     *is_constant = j->n_operands > 0 && j->n_operands <= MAX_OPERANDS;
@@ -261,8 +262,8 @@ enum msc_status msc_constant_evaluate_all(struct msc_array *out[], bool *done,
     return evaluate(out, done, g, j, repeats(j));
 }
 
-// Number of elements that the joint computes from constant operands, if they are too many to
-// fold; else 0.
+// The number of elements of the joint's output, if the operands are constant and the output is too
+// large to fold; else 0.
 static enum msc_status n_unfolded(int64_t *out, const struct msc_graph *g,
                                   const struct msc_joint *j) {
     struct msc_array *operands[MAX_OPERANDS] = {NULL};

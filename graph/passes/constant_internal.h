@@ -1,29 +1,30 @@
-// Constants: tensors whose contents do not depend on inputs, and joints that are computed in
-// advance from constants. Import and binding use this to fold shape arithmetic, and weights that
-// models compute (by transposing, reshaping, casting or scaling).
+// Reads constant tensors, and computes joints with constant operands in advance. Import and binding
+// use this to fold shape arithmetic; import also folds weights that a model computes (by
+// transposing, reshaping, casting or scaling).
 #ifndef MSC_GRAPH_PASSES_CONSTANT_INTERNAL_H
 #define MSC_GRAPH_PASSES_CONSTANT_INTERNAL_H
 
 #include "graph/graph.h"
 
 // The elements of a weight, of a `constant` joint's output, or of a small integer tensor whose
-// contents inference knows. *out is a reference owned by the caller, or NULL if the tensor is not
-// constant.
+// elements inference knows. *out is a reference owned by the caller, or NULL if the tensor is none
+// of these.
 enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *g, int32_t tensor);
 
-// Computes a joint from constant operands with its reference kernel, so the result is bitwise the
-// same as at run time. *done is false, and there is no result, if an operand is not constant, a
-// shape is symbolic, the kernel fails, the output would be too large, or the operator is not
-// folded. Otherwise out[i] [n_outputs] are owned by the caller. This variant is for binding: it
-// folds only shape arithmetic, so that sites do not depend on the bound lengths.
+// Computes a joint with constant operands with its reference kernel, so that the result is bitwise
+// the same as at run time. For binding: computes only shape arithmetic, so that sites do not depend
+// on the bound lengths. The result is not computed if an operand is not constant, a shape is
+// symbolic, the kernel fails, an output would be too large, or the operator is not shape
+// arithmetic. Then *done is false, unless inference knows the result. If *done is true, the caller
+// owns `out` [n_outputs].
 enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, int32_t joint);
-// Like msc_constant_evaluate, for import: folds every operator that gives the same result in
+// Like msc_constant_evaluate, but for import: computes all operators that give the same result in
 // every run.
 enum msc_status msc_constant_evaluate_all(struct msc_array *out[], bool *done,
                                           const struct msc_graph *g, int32_t joint);
 
-// True for operators of shape arithmetic, which binding folds if the operands are constant.
+// True for operators of shape arithmetic: binding computes them if their operands are constant.
 bool msc_constant_is_folded(enum msc_op op);
 
 #endif

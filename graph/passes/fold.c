@@ -60,13 +60,13 @@ enum msc_status msc_fold__add_bias(int32_t *out, struct msc_graph *g, const char
     return msc_graph_add_weight(out, g, name, NULL, "O", data);
 }
 
-// A normalisation and the convolution before it.
+// A normalisation and the convolution or linear layer that produces its input.
 struct pair {
     const struct msc_joint *conv, *norm;
     int32_t weight, bias; // bias: MSC_NO_ID if there is none
     int32_t params[4];    // gamma, beta, mean, var
     int64_t n_channels;
-    double *scale, *shift; // [n_channels] y = scale * conv + shift, without the bias
+    double *scale, *shift; // [n_channels] normalisation(x) = scale * x + shift
 };
 
 // True for float32 weights with elements.
@@ -124,8 +124,8 @@ static void compute_scale(struct pair *p, const struct msc_graph *g) {
     }
 }
 
-// Multiplies the weight by the scales of its output channels. In a transposed convolution, the
-// channels of a group are consecutive along O, and the groups along I.
+// Multiplies the weight by the scales of its output channels. In a transposed convolution, axis O
+// counts the output channels of one group; the groups are contiguous along axis I.
 static enum msc_status scale_weight(struct msc_array **out, const struct pair *p,
                                     const struct msc_graph *g) {
     const struct msc_tensor *t = &g->tensors[p->weight]->tensor;
@@ -169,7 +169,8 @@ static enum msc_status make_bias(struct msc_array **out, const struct pair *p,
     return MSC_OK;
 }
 
-// The tensor for the new bias: the old bias or beta if it has no other consumer, else a new one.
+// Stores the new bias in the old bias or, without one, in beta. If that tensor has other consumers,
+// makes a new tensor.
 static enum msc_status place_bias(int32_t *out, struct msc_graph *g, const struct pair *p,
                                   const struct msc_array *data) {
     *out = p->bias != MSC_NO_ID ? p->bias : p->params[1];
@@ -225,7 +226,7 @@ enum msc_status msc_fold_batch_norms(struct msc_graph *g) {
     bool again = true;
     while (again) {
         again = false;
-        // New joints are appended: this pass visits only those that existed before.
+        // New joints are appended; this round visits only the joints that existed before it.
         int32_t n = g->n_joints;
         for (int32_t i = 0; i < n; i++) {
             struct pair p;

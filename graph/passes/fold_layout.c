@@ -1,5 +1,5 @@
-// Derives layouts from consumers: if the input of a convolution is NCHW, this determines the axes
-// of the tensors upstream.
+// Derives layouts from consumers. For example, if the input of a convolution is NCHW, this
+// determines the layouts of the tensors upstream.
 #include "graph/passes/fold_internal.h"
 
 #include "graph/graph_internal.h"
@@ -17,7 +17,7 @@ static enum msc_status fold_layout_set_layout(struct msc_graph *g, int32_t tenso
     return MSC_ALLOCATED(t->layout);
 }
 
-// The input's layout according to an attribute.
+// The layout that an attribute gives for the joint's input; "" if there is none.
 static const char *from_attribute(const struct msc_joint *j) {
     static const char *const keys[] = {"data_layout", "layout"};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -64,7 +64,7 @@ static enum msc_status look_back(struct msc_graph *g, const struct msc_joint *j)
     }
     for (int32_t i = 0; i < j->n_operands; i++) {
         int32_t tensor = j->operands[i];
-        // A constant takes no layout from its consumers; a weight has that of its role.
+        // Skip constants: the layout of a weight is the layout of its role.
         if (tensor != MSC_NO_ID && msc_graph_weight_of(g, tensor) == MSC_NO_ID) {
             MSC_TRY(fold_layout_set_layout(g, tensor, layout));
         }

@@ -3,8 +3,8 @@
 #include "graph/passes/fold_internal.h"
 
 static const struct {
-    const char *name; // as in docs/graph.md
-    msc_fuse_fn fuse; // NULL: `fold` is the pass
+    const char *name; // the name in docs/graph.md
+    msc_fuse_fn fuse; // visits one joint; NULL: `fold` visits the whole graph
     enum msc_status (*fold)(struct msc_graph *g);
 } passes[] = {
     {"identities", NULL, msc_fold_identities},
@@ -19,7 +19,8 @@ static const struct {
     {"attention", msc_fuse_attention, NULL},
 };
 
-// Repeats the pass until it changes nothing, because a pattern may contain the result of another.
+// Repeats the pass until it changes nothing, because a pattern may match the result of an earlier
+// fusion.
 static enum msc_status run_pass(struct msc_graph *g, msc_fuse_fn fuse) {
     bool again = true;
     while (again) {

@@ -1,6 +1,6 @@
-// Fuses softmax(q * k' * scale + mask) * v, with the softmax over the last axis, into
-// msc.attention: a joint whose body has the products, the softmax and the joints between them. As
-// in MSC, transpositions before and after are part of it.
+// Fuses softmax(q * k' * scale + mask) * v, with the softmax over the last axis, into a joint
+// msc.attention. Its body has the matrix products, the softmax and the joints in between. As in
+// MSC, transpositions of the operands and of the result are part of the body.
 #include "graph/passes/fuse_internal.h"
 
 #include "base/str.h"
@@ -19,15 +19,15 @@ static const char *const plain[] = {MASKED("s:matmul(q, k)")};
 struct attention {
     struct msc_fuse *fuse;
     struct msc_match match;
-    int32_t query, key, value; // the inputs
-    double scale;              // factor of the product of q and k
+    int32_t query, key, value; // operands of the fused joint
+    double scale;              // number that the product of q and k is multiplied by
 };
 
 static const struct msc_tensor *get_tensor(const struct attention *a, int32_t id) {
     return &a->fuse->graph->tensors[id]->tensor;
 }
 
-// The tensor's only consumer, or MSC_NO_ID.
+// The tensor's only consumer; MSC_NO_ID if it has several or is an output.
 static int32_t only_reader(const struct attention *a, int32_t tensor) {
     const struct msc_graph *g = a->fuse->graph;
     const struct msc_graph_tensor *t = g->tensors[tensor];
@@ -42,9 +42,9 @@ static bool is_constant(const struct attention *a, int32_t tensor) {
            msc_match_constant(&weight, a->fuse->graph, tensor) != NULL;
 }
 
-// Position of the operand that a transposition permutes or, if `scale` is not NULL, that a
-// product or quotient scales by a constant; that factor is then multiplied into *scale. -1 for
-// other joints.
+// For a transposition, returns the position of the operand that it permutes. For a product or
+// quotient with a constant, if `scale` is not NULL, returns the position of the other operand, and
+// multiplies *scale by the constant factor. Returns -1 for other joints.
 static int fuse_attention_find_operand(double *scale, const struct attention *a,
                                        const struct msc_joint *j) {
     double number;
@@ -61,8 +61,8 @@ static int fuse_attention_find_operand(double *scale, const struct attention *a,
     return -1;
 }
 
-// Adds transpositions and scalings upstream of `tensor` to the match. Returns the tensor that they
-// start from.
+// Adds the transpositions and scalings directly upstream of `tensor` to the match. Returns the
+// tensor that the first of them reads.
 static int32_t look_behind(struct attention *a, int32_t tensor, double *scale) {
     struct msc_match *m = &a->match;
     while (only_reader(a, tensor) != MSC_NO_ID && m->n_joints < MSC_MATCH_MOST) {
@@ -81,7 +81,7 @@ static int32_t look_behind(struct attention *a, int32_t tensor, double *scale) {
     return tensor;
 }
 
-// A transposition of the result becomes the first joint of the match.
+// If a transposition is the only consumer of the result, adds it as the first joint of the match.
 static void look_ahead(struct attention *a) {
     struct msc_match *m = &a->match;
     const struct msc_graph *g = a->fuse->graph;

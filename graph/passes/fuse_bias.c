@@ -1,5 +1,5 @@
-// Fuses a constant that is added to each output channel of a convolution or linear layer into a
-// bias.
+// Fuses a constant that is added to the output channels of a convolution or linear layer into the
+// layer as its bias.
 #include "graph/passes/fold_internal.h"
 #include "graph/passes/fuse_internal.h"
 
@@ -13,7 +13,7 @@ static int fuse_bias_channel_axis(const struct msc_joint *layer, const struct ms
     return layer->op == MSC_OP_LINEAR ? y->n_dims - 1 : msc_tensor_axis(y, 'C');
 }
 
-// True if the constant has one element for each channel and no other axis longer than 1.
+// True if the constant has one element for each channel, and its other axes have length 1.
 static bool is_by_channel(const struct msc_array *bias, const struct msc_tensor *y, int axis) {
     int n_dims = msc_array_n_dims(bias), at = axis - (y->n_dims - n_dims);
     return axis >= 0 && at >= 0 && n_dims <= y->n_dims && y->dims[axis] > 0 &&

@@ -1,4 +1,4 @@
-// Moves joints to the body of a new joint: a graph of copies of them.
+// Moves joints to the body of a new joint. The body is a graph of copies of the joints.
 #include "graph/passes/fuse_internal.h"
 
 #include <stdlib.h>
@@ -6,12 +6,12 @@
 
 struct body {
     const struct msc_graph *from;
-    struct msc_graph *graph; // the body, which consists of copies
+    struct msc_graph *graph; // the new graph
     struct msc_arena arena;
     int n_joints;
-    int32_t joints[MSC_MATCH_MOST]; // in topological order
-    int32_t *copies;                // [n_tensors] of `from`: the copy in `graph`, or MSC_NO_ID
-    int32_t *operands;              // tensors of `from`
+    int32_t joints[MSC_MATCH_MOST]; // ids in `from`, in topological order
+    int32_t *copies;                // [n_tensors] copy of each tensor of `from`, or MSC_NO_ID
+    int32_t *operands;              // tensors of `from` that the body reads
     int n_operands;
 };
 
@@ -41,7 +41,7 @@ static void fuse_body_finish(struct body *b) {
     msc_arena_finish(&b->arena);
 }
 
-// Adds an operand as an input of the body; its name must differ from names of joints.
+// Adds an operand as an input of the body. Appends '_' to its name until no joint has the name.
 static enum msc_status add_operand(struct body *b, const char *name, int32_t tensor) {
     const struct msc_tensor *t = &b->from->tensors[tensor]->tensor;
     int32_t prims[MSC_MAX_DIMS], input;
@@ -120,7 +120,8 @@ static enum msc_status fuse_body_fill(struct body *b, const struct msc_fuse_inpu
     return msc_graph_finalize(b->graph);
 }
 
-// Inference of the body by itself may know less about a length than in the whole graph.
+// True if the body's output has the same shape as in the whole graph. Inference within the body may
+// know less about a length.
 static bool fuse_body_has_shape_of(const struct body *b, int32_t result) {
     const struct msc_graph *g = b->graph;
     const struct msc_tensor *t = &b->from->tensors[result]->tensor;
@@ -136,7 +137,7 @@ static bool fuse_body_has_shape_of(const struct body *b, int32_t result) {
     return true;
 }
 
-// True if a body can hold the joints of the match: their operands are activations, and each has
+// True if a body can hold the joints of the match: all operands are activations, and each joint has
 // one output, which is not an input of the body.
 static bool can_hold(const struct msc_graph *g, const struct msc_match *m,
                      const struct msc_fuse_input inputs[], int n) {

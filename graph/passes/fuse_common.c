@@ -1,4 +1,4 @@
-// Shared by passes: finds patterns, and replaces their joints.
+// Functions shared by the passes: find patterns and replace their joints.
 #include "graph/passes/fuse_internal.h"
 
 bool msc_fuse__find(struct msc_match *m, const struct msc_fuse *f, const char *const patterns[],

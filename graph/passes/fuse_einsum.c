@@ -1,6 +1,6 @@
-// If an Einsum of two factors is a matrix product, replaces it by that product, with permutations
-// if its axes have another order. Its operands can then be compressed, and every backend has a
-// fast kernel. With a constant factor it becomes a linear layer if possible
+// Replaces an Einsum of two factors by `matmul` if it is a matrix product, with permutations if its
+// axes have another order. The operands of a matrix product can be compressed, and every backend
+// has a fast kernel for it. If a factor is constant, the Einsum becomes a linear layer if possible
 // (fuse_einsum_linear.c).
 #include "graph/passes/fuse_einsum_internal.h"
 
@@ -9,11 +9,12 @@
 
 static const char *const patterns[] = {"y:einsum(a, b)"};
 
-// Axes of the product: leading ones, then rows or columns, then the summed axis.
+// A matrix product. Its axes are the leading (batch) axes, each factor's own axis (rows of a,
+// columns of b), and the summed axis.
 struct product {
     struct msc_einsum e;
     struct msc_einsum_factor a, b;
-    int depth; // the summed axis
+    int depth; // number of the summed axis
     int n_lead, lead[MSC_MAX_DIMS];
 };
 
@@ -42,9 +43,9 @@ static int own_axis(const struct msc_einsum *e, const struct msc_einsum_factor *
     return own;
 }
 
-// Leading axes, in the output's order. One factor may lack the first axes, which are then
-// broadcast. Lacking a later axis is not supported: the factor would need an extra axis of length
-// 1.
+// Lists the leading axes in the output's order. One factor may lack the first of these axes; it is
+// then broadcast. False if a factor lacks a later axis, because it would need an additional axis of
+// length 1.
 static bool order_lead(struct product *p) {
     bool is_shared = false;
     int n_lacking_a = 0, n_lacking_b = 0;
@@ -85,7 +86,8 @@ static bool is_product(struct product *p, const struct msc_graph *g) {
 
 // ---- Replacement ------------------------------------------------------------------------------
 
-// The factor with its leading axes first, followed by the two axes `last`.
+// Permutes the factor, if necessary, so that its leading axes come first, followed by the two axes
+// `last`.
 static enum msc_status fuse_einsum_bring(int32_t *out, struct msc_graph *g, const struct product *p,
                                          const struct msc_einsum_factor *factor, const int last[2],
                                          int32_t einsum, const char *what) {
@@ -103,8 +105,8 @@ static enum msc_status fuse_einsum_bring(int32_t *out, struct msc_graph *g, cons
                                              : msc_einsum__permute(out, g, einsum, what, order, n);
 }
 
-// For each axis of the output, its position in the product, whose axes are the leading ones, a's
-// own and b's own.
+// Finds, for each axis of the output, its position in the matrix product. The axes of the product
+// are the leading axes, a's own axis and b's own axis.
 static void order_result(int64_t order[], const struct product *p) {
     for (int axis = 0; axis < p->e.n_output_axes; axis++) {
         order[axis] = p->n_lead + (axis == p->b.own);
@@ -114,7 +116,7 @@ static void order_result(int64_t order[], const struct product *p) {
     }
 }
 
-// Adds a product, and a permutation after it that replaces the Einsum.
+// Adds a matrix product, and replaces the Einsum by a permutation of it.
 static enum msc_status replace_permuted(struct msc_fuse *f, const struct msc_match *m,
                                         int32_t einsum, struct msc_joint_spec *product,
                                         const int64_t order[], int n) {
@@ -169,8 +171,8 @@ enum msc_status msc_fuse_einsum(bool *done, struct msc_fuse *f, int32_t joint) {
     if (*done || !is_product(&p, f->graph)) {
         return MSC_OK;
     }
-    // The product has a's own axis before b's, so the factors are exchanged if the output has b's
-    // first.
+    // In the product, a's own axis comes before b's. Exchange the factors if the output has the
+    // opposite order.
     if (p.b.own < p.a.own) {
         struct msc_einsum_factor a = p.a;
         p.a = p.b;

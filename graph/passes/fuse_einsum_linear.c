@@ -1,6 +1,6 @@
-// Converts an Einsum of a constant and another factor to a linear layer: the other's own axes are
-// rows, the constant's are outputs, and any number of axes is summed. The weight is not permuted
-// if its output axes are contiguous, before or after the summed axes.
+// Converts an Einsum of a constant w and another factor x to a linear layer. Axes that only x has
+// are rows, axes that only w has are outputs, and all other axes are summed. The weight is not
+// permuted if its output axes all come before or all after the summed axes.
 #include "graph/passes/fuse_einsum_internal.h"
 
 #include "base/str.h"
@@ -10,15 +10,15 @@
 
 struct axes {
     int n;
-    int64_t dims[MSC_MAX_DIMS]; // positions in one factor's shape
-    int axes[MSC_MAX_DIMS];     // axis numbers of the equation
+    int64_t dims[MSC_MAX_DIMS]; // positions in the shape of one factor
+    int axes[MSC_MAX_DIMS];     // numbers of the axes in the equation
 };
 
 struct linear {
     const struct msc_einsum_factor *x, *w;
     struct axes rows;    // axes that only x has, in the order of x
     struct axes outputs; // axes that only w has, in the order of w
-    struct axes depth;   // summed axes, in the order of w; dims of w
+    struct axes depth;   // summed axes, in the order of w; `dims` are positions in w
 };
 
 static void put_axis(struct axes *a, int dim, int axis) {
@@ -63,7 +63,8 @@ static int64_t length_of(const struct msc_graph *g, const struct linear *l, cons
     return length;
 }
 
-// The weight as a matrix: [O,I] or [I,O], whichever needs no permutation; otherwise [I,O].
+// Makes the weight a matrix: [O,I] if its output axes come first, else [I,O]. Permutes it if
+// necessary.
 static enum msc_status make_weight(int32_t *out, struct msc_graph *g, const struct linear *l,
                                    int32_t einsum) {
     int64_t order[MSC_MAX_DIMS], dims[2];
@@ -119,8 +120,8 @@ static enum msc_status bring_rows(int32_t *x, struct msc_graph *g, const struct 
                : msc_einsum__move(x, g, MSC_OP_RESHAPE, near, "rows", shape, l->rows.n + 1);
 }
 
-// Adds the joint that replaces the Einsum: the linear layer, or the last joint that restores the
-// axes of the result.
+// Replaces the Einsum by the linear layer, followed by a reshape and a permutation if these are
+// needed to restore the axes of the result.
 static enum msc_status fuse_einsum_linear_finish(struct msc_fuse *f, const struct msc_match *m,
                                                  int32_t einsum, const struct linear *l,
                                                  const struct msc_joint_spec *product,
@@ -161,8 +162,8 @@ out:
     return status;
 }
 
-// For each axis of the output, its position after the product, whose axes are the rows and the
-// outputs.
+// Finds, for each axis of the Einsum's output, its position in the result of the linear layer,
+// whose axes are the rows and the outputs.
 static void order_result(int64_t order[], const struct linear *l) {
     for (int i = 0; i < l->rows.n; i++) {
         order[l->rows.axes[i]] = i;

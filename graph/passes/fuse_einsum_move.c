@@ -1,4 +1,4 @@
-// Moves the operands of an einsum into place: permutes and reshapes them, constants in advance.
+// Permutes and reshapes the operands of an einsum. Constants are permuted in advance.
 #include "base/str.h"
 #include "graph/op_attrs.h"
 #include "graph/passes/constant_internal.h"
@@ -104,7 +104,7 @@ enum msc_status msc_einsum__permute_elements(struct msc_array **out, struct msc_
     int32_t joint = g->tensors[tensor]->tensor.producer;
     MSC_TRY(msc_constant_evaluate(out, &is_done, g, joint));
     if (!is_done) {
-        return MSC_FAIL(MSC_E_STATE, "joint '%s': its constant cannot be permuted", near);
+        return MSC_FAIL(MSC_E_STATE, "joint '%s': cannot permute its constant operand", near);
     }
     return msc_graph_remove_joint(g, joint);
 }

@@ -1,11 +1,11 @@
-// Fuses x / 2 * (1 + erf(x / sqrt(2))), and its tanh approximation, to nn.gelu.
+// Fuses x / 2 * (1 + erf(x / sqrt(2))), and its approximation by tanh, into nn.gelu.
 #include "graph/passes/fuse_internal.h"
 
 #include <string.h>
 
 #define ERF "erf(divide(x, 1.4142135))"
 #define ERF_BY_PRODUCT "erf(multiply(x, 0.70710678))"
-// sqrt(2 / pi) * (x + 0.044715 * x^3)
+// The argument of tanh is sqrt(2 / pi) * (x + 0.044715 * x^3).
 #define CUBE "multiply(power(x, 3), 0.044715)"
 #define CUBE_BY_PRODUCT "multiply(multiply(x, multiply(x, x)), 0.044715)"
 #define CUBE_FROM_LEFT "multiply(multiply(multiply(x, 0.044715), x), x)"
@@ -13,7 +13,7 @@
 #define TANH_OF_PRODUCT                                                                            \
     "tanh(multiply(multiply(x, 0.79788456), add(multiply(multiply(x, 0.044715), x), 1)))"
 
-// Variants of multiplying by one half.
+// The places at which exporters multiply by one half.
 #define FORMS(inner)                                                                               \
     "multiply(multiply(x, add(" inner ", 1)), 0.5)", "divide(multiply(x, add(" inner ", 1)), 2)",  \
         "multiply(multiply(x, 0.5), add(" inner ", 1))",                                           \

@@ -1,4 +1,4 @@
-// Fuses x * clip(x + 3, 0, 6) / 6, as PyTorch and Paddle export it, to nn.hard_swish.
+// Fuses x * clip(x + 3, 0, 6) / 6, as PyTorch and Paddle export it, into nn.hard_swish.
 #include "graph/passes/fuse_internal.h"
 
 #define SIX "clip[min=0 max=6](add(x, 3))"

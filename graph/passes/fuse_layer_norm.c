@@ -1,11 +1,11 @@
-// Fuses (x - mean) / sqrt(variance + epsilon) * gamma over the last axes to nn.layer_norm, and a
-// constant added to it to its beta.
+// Fuses (x - mean) / sqrt(variance + epsilon) * gamma over the last axes into nn.layer_norm, and
+// then a constant that is added to the result into its beta.
 #include "graph/passes/fuse_internal.h"
 
 #include "base/str.h"
 #include "graph/op_attrs.h"
 
-// The difference is computed once, or once for each use.
+// Some exporters compute x - mean once, others once for each use.
 #define DEVIATION "sqrt(add(v:mean(power(d, 2)), $epsilon))"
 #define DEVIATION_BY_PRODUCT "sqrt(add(v:mean(multiply(d, d)), $epsilon))"
 #define DEVIATION_TWICE "sqrt(add(v:mean(power(subtract(x, n:mean(x)), 2)), $epsilon))"
@@ -19,7 +19,8 @@ static const char *const patterns[] = {FORMS(DEVIATION), FORMS(DEVIATION_BY_PROD
 
 static const char *const shifted[] = {"add(y:nn.layer_norm[center=0](x, $gamma), $beta)"};
 
-// The first axis of a mean over the last axes with keepdims; -1 for any other.
+// The first of the axes that a mean reduces, if these are the last axes and keepdims is true; else
+// -1.
 static int first_axis(const struct msc_joint *mean, int n_dims) {
     int64_t axes[MSC_MAX_DIMS];
     bool is_kept = false, is_axis[MSC_MAX_DIMS] = {false};

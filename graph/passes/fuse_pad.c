@@ -1,5 +1,5 @@
-// Fuses zero padding of data into the padding of a convolution, and padding with the lowest
-// number into the padding of a max pool.
+// Fuses a pad with zeros into the padding of a convolution, and a pad with the lowest number into
+// the padding of a max pool.
 #include "graph/passes/fuse_internal.h"
 
 #include "base/str.h"
@@ -22,16 +22,16 @@ static const char *const pools[] = {
 };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-// The axes N and C, which are not padded, then at most three.
+// The layout has the axes N and C, which are not padded, then at most three spatial axes.
 enum { FIRST = 2, MOST_AXES = 3 };
-// Limits of one joint.
+// Maximum numbers of attributes and weights of a joint.
 enum { MOST_ATTRS = 16, MOST_WEIGHTS = 2 };
 
 // The window that slides over the data.
 struct window {
     const char *layout;         // layout of the data
     int n;                      // number of spatial axes
-    int64_t lengths[MOST_AXES]; // extent, including dilation
+    int64_t lengths[MOST_AXES]; // extent of the window minus 1, including dilation
 };
 
 static bool read_convolution(struct window *w, const struct msc_joint *conv,
@@ -50,7 +50,8 @@ static bool read_convolution(struct window *w, const struct msc_joint *conv,
     return true;
 }
 
-// Windows without dilation that begin within the data, so each contains an element.
+// Reads a pool's window. False if it has dilation, or if ceil_mode allows windows that begin after
+// the data.
 static bool read_pool(struct window *w, const struct msc_joint *pool) {
     int64_t dilation[MOST_AXES];
     bool ceil_mode;
@@ -69,7 +70,8 @@ static bool read_pool(struct window *w, const struct msc_joint *pool) {
     return true;
 }
 
-// Adds the paddings of the joint and of the pad: begins of all axes, then ends.
+// Adds the padding of the joint and the widths of the pad: first the amounts before all spatial
+// axes, then the amounts after them. False if the pad cannot be fused.
 static bool add_padding(int64_t padding[], const struct window *w, const struct msc_joint *joint,
                         const struct msc_joint *pad) {
     const int n = w->n, n_dims = FIRST + n;
@@ -91,7 +93,7 @@ static bool add_padding(int64_t padding[], const struct window *w, const struct 
     return true;
 }
 
-// True if every window reaches some data; other paddings are left as a separate joint.
+// True if every window contains an element of the data. If not, the pad remains a separate joint.
 static bool reaches_data(const int64_t padding[], const struct window *w) {
     for (int i = 0; i < 2 * w->n; i++) {
         if (padding[i] < 0 || padding[i] > w->lengths[i % w->n]) {

@@ -9,7 +9,7 @@
 
 enum { TEXT_BYTES = 64, MAX_ARGS = 4 };
 
-// Exporters round constants to float32, or write them with seven digits.
+// Relative tolerance for numbers, because exporters round constants to float32 or to seven digits.
 #define TOLERANCE 2e-6
 
 const struct msc_array *msc_match_constant(int32_t *weight, const struct msc_graph *g,
@@ -46,7 +46,7 @@ static size_t word_length(const char *p) {
     return strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789_.");
 }
 
-// The comma or bracket after a pattern.
+// Returns the comma or bracket that follows a pattern.
 static const char *skip_pattern(const char *p) {
     int depth = 0;
     while (depth > 0 || (*p != ',' && *p != ')' && *p != '\0')) {
@@ -78,7 +78,7 @@ static bool bind_name(struct msc_match *m, const char *name, size_t length, int3
     return true;
 }
 
-// Compares numbers by value: "6" equals "6.0".
+// True if the attribute has this value. Numbers are compared by value: "6" equals "6.0".
 static bool has_attr(const struct msc_joint *j, const char *key, const char *wanted) {
     const char *found = msc_joint_attr(j, key);
     double a, b;
@@ -91,7 +91,7 @@ static bool has_attr(const struct msc_joint *j, const char *key, const char *wan
     return strcmp(found, wanted) == 0;
 }
 
-// Matches "[key=value key=value]" from the bracket on, and moves *p past it.
+// Matches a list of attributes "[key=value key=value]" at *p, and moves *p past it.
 static bool match_attrs(const struct msc_joint *j, const char **p) {
     bool fits = true;
     (*p)++;
@@ -109,7 +109,7 @@ static bool match_attrs(const struct msc_joint *j, const char **p) {
     return fits;
 }
 
-// Matches the joint's operands with a list of patterns; any further operands must be absent.
+// Matches the joint's operands with a list of patterns. Operands beyond the list must be absent.
 static bool match_operands(struct msc_match *m, const struct msc_joint *j, const char *p) {
     const char *args[MAX_ARGS];
     int n = 0;
@@ -196,7 +196,8 @@ static bool holds_joint(const struct msc_match *m, int32_t joint) {
     return false;
 }
 
-// True if only the first joint's output is read outside the match.
+// True if only the first joint's output is an output of the graph or read by joints outside the
+// match.
 static bool is_closed(const struct msc_match *m) {
     for (int i = 1; i < m->n_joints; i++) {
         int32_t output = m->graph->joints[m->joints[i]]->outputs[0];

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-// The weight's remaining elements; *out is one reference.
+// The weight's remaining elements, or the elements that replace them. *out is a reference that the
+// caller releases.
 static enum msc_status weight_elements(struct msc_array **out, const struct msc_prune *p,
                                        int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(p->from, tensor);
@@ -19,8 +20,8 @@ static enum msc_status weight_elements(struct msc_array **out, const struct msc_
     msc_prune__dims(dims, p, tensor);
     if (n_dims != t->n_dims || msc_array_dtype(given) != t->dtype ||
         memcmp(msc_array_dims(given), dims, (size_t)n_dims * sizeof(dims[0])) != 0) {
-        return MSC_FAIL(MSC_E_INVALID, "weight %s: replaced by %s%s, expected %s%s", t->name,
-                        msc_dtype_name(msc_array_dtype(given)),
+        return MSC_FAIL(MSC_E_INVALID, "weight %s: its new elements are %s%s, expected %s%s",
+                        t->name, msc_dtype_name(msc_array_dtype(given)),
                         msc_dims_format(found, n_dims, msc_array_dims(given)),
                         msc_dtype_name(t->dtype), msc_dims_format(expected, t->n_dims, dims));
     }
@@ -68,7 +69,8 @@ static enum msc_status copy_input(struct msc_prune *p, const struct msc_joint *j
     return msc_builder_activation(&p->values[from], p->builder, t->alias, tensor);
 }
 
-// Copies a `constant` joint as a joint of its own, because other joints may hold the same weight.
+// Copies a `constant` joint. Other joints may have the same weight, so the joint gets a value of
+// its own.
 static enum msc_status copy_constant(struct msc_prune *p, const struct msc_joint *j) {
     struct msc_value *weight;
     const char *alias = msc_graph_tensor(p->from, j->outputs[0])->alias;
@@ -101,7 +103,7 @@ static enum msc_status check_output(struct msc_prune *p, const struct msc_joint 
     return MSC_OK;
 }
 
-// Keeps a layout that was derived from consumers, which inference from operands cannot find.
+// Keeps a layout that was derived from consumers, because inference from operands cannot find it.
 static enum msc_status keep_layout(struct msc_prune *p, const struct msc_value *v,
                                    const char *layout) {
     struct msc_graph *g = p->builder->graph;
@@ -146,7 +148,7 @@ static enum msc_status name_follower(const char **out, struct msc_prune *p,
     return MSC_ALLOCATED(*out);
 }
 
-// Gives the joint its own copy of a constant.
+// Gives the joint its own copy of a shared constant, with only the elements that it reads.
 static enum msc_status copy_constant_for(struct msc_value **out, struct msc_prune *p,
                                          const struct msc_joint *j,
                                          const struct msc_channel_follower *f) {
@@ -201,7 +203,7 @@ static enum msc_status find_operand(struct msc_value *operands[], struct msc_pru
         k++;
     }
     if (k < i) {
-        operands[i] = operands[k]; // the same operand is read again
+        operands[i] = operands[k]; // the joint reads the same tensor twice
         return MSC_OK;
     }
     MSC_TRY(find_value(&operands[i], p, j->operands[i]));
@@ -227,7 +229,8 @@ static enum msc_status copy_operator(struct msc_prune *p, const struct msc_joint
 
 // ---- Shuffles ---------------------------------------------------------------------------------
 
-// For each remaining channel, the index of its source among the remaining channels.
+// Makes the indices of the `take` that replaces a shuffle: for each remaining output channel, the
+// position of its input channel among the remaining input channels.
 static enum msc_status make_indices(struct msc_value **out, struct msc_prune *p,
                                     const struct msc_shuffle *s) {
     int32_t y = s->merge->outputs[0], x = s->split->operands[0];
@@ -268,8 +271,8 @@ static enum msc_status take_shuffled(struct msc_prune *p, const struct msc_shuff
     return add_joint(p, &copy, s->merge);
 }
 
-// True if the joint is part of a shuffle that loses channels. *is_last: it is the last joint of
-// the shuffle.
+// True if the joint is part of a shuffle that loses channels. *is_last is true if it is the last
+// joint of the shuffle.
 static bool find_cut_shuffle(struct msc_shuffle *s, bool *is_last, const struct msc_prune *p,
                              const struct msc_joint *j) {
     *is_last = msc_shuffle_find(s, p->from, j);

@@ -9,18 +9,18 @@
 
 MSC_PUBLIC_BEGIN
 
-// A copy without the units that are marked in is_gone [channels->n_units]. Weights lose the
-// elements of these units; attributes with lengths or positions (groups, shapes, cuts, indices)
-// are adjusted; names do not change. A channel shuffle that loses channels becomes one `take`.
-// Every shape is inferred again and must match the remaining lengths. `channels` are those of
-// `g`. elements [n_tensors], if not NULL, replace the remaining elements of weights; NULL entries
-// replace nothing. MSC_E_INVALID if a group would lose all its units, or if replaced elements
-// have a wrong shape. *out is finalized and owned by the caller.
+// Makes a copy without the units that are marked in is_gone [channels->n_units]. Weights lose the
+// elements of these units; attributes with lengths or positions (groups, shapes, cuts, indices) are
+// adjusted; names do not change. A channel shuffle that loses channels becomes one `take`. Every
+// shape is inferred again and must match the remaining lengths. `channels` must have been found in
+// `g`. If `elements` [n_tensors] is not NULL, its entries replace the remaining elements of
+// weights; NULL entries replace nothing. MSC_E_INVALID if a group would lose all its units, or if
+// new elements have a wrong shape. *out is finalized and owned by the caller.
 enum msc_status msc_graph_prune(struct msc_graph **out, const struct msc_graph *g,
                                 const struct msc_channels *channels, const bool is_gone[],
                                 const struct msc_array *const elements[]);
-// The remaining elements of an array with a tensor's shape. *out is one reference, owned by the
-// caller.
+// Removes the elements of removed units from an array that has the shape of `tensor`. *out is a
+// reference owned by the caller.
 enum msc_status msc_graph_prune_array(struct msc_array **out, const struct msc_array *x,
                                       const struct msc_channels *channels, int32_t tensor,
                                       const bool is_gone[]);

@@ -8,7 +8,8 @@
 
 // ---- Setting attributes -----------------------------------------------------------------------
 
-// Sets an attribute of the copy, which until then shares its attributes with the original.
+// Sets an attribute of the copy. First copies the attributes, because they are shared with the
+// original joint.
 static enum msc_status set_attr(struct msc_builder_copy *copy, struct msc_prune *p, const char *key,
                                 const char *value) {
     int32_t n = copy->joint.n_attrs, i = 0;
@@ -40,8 +41,9 @@ static bool is_any_cut(const struct msc_prune *p, int32_t tensor) {
 
 // ---- Operators --------------------------------------------------------------------------------
 
-// Sets the number of groups: all input channels divided by those of one group. A transposed
-// weight has the outputs of one group instead.
+// Sets the number of groups: the number of input channels, divided by the number of input channels
+// of one group (length of the weight's axis I). For a transposed convolution, uses output channels
+// and axis O.
 static enum msc_status prune_conv(struct msc_builder_copy *copy, struct msc_prune *p,
                                   const struct msc_joint *j) {
     bool is_turned = msc_op_is_conv_transpose(j->op);
@@ -70,7 +72,8 @@ static enum msc_status prune_recurrent(struct msc_builder_copy *copy, struct msc
     return set_attr(copy, p, "hidden_size", msc_builder_int(p->builder, dims[2]));
 }
 
-// True if the shape operand differs from the numbers that are to be set.
+// True if an element of the shape operand must change. 0 in `numbers` means that the element is
+// kept.
 static bool differs(const struct msc_prune *p, const struct msc_value *shape,
                     const int64_t numbers[], int n) {
     const struct msc_graph_tensor *t = p->builder->graph->tensors[shape->tensor];
@@ -104,7 +107,7 @@ static enum msc_status add_list(struct msc_value **out, struct msc_prune *p, con
     return status;
 }
 
-// Replaces elements of the shape operand by the numbers that are not 0.
+// Adds a joint that replaces elements of the shape operand by the numbers that are not 0.
 static enum msc_status put_lengths(struct msc_builder_copy *copy, struct msc_prune *p,
                                    const struct msc_joint *j, const int64_t numbers[], int n) {
     struct msc_value *operands[3] = {NULL, NULL, copy->operands[1]};
@@ -123,8 +126,8 @@ static enum msc_status put_lengths(struct msc_builder_copy *copy, struct msc_pru
                               : msc_builder_add(&copy->operands[1], p->builder, &where);
 }
 
-// Sets the remaining lengths in the attribute if it can express all of them; otherwise in the
-// operand.
+// Sets the remaining lengths in the attribute `shape` if it can express all of them; otherwise in
+// the shape operand.
 static enum msc_status prune_shape(struct msc_builder_copy *copy, struct msc_prune *p,
                                    const struct msc_joint *j) {
     int64_t shape[MSC_MAX_DIMS], numbers[MSC_MAX_DIMS], dims[MSC_MAX_DIMS];
@@ -192,7 +195,7 @@ static enum msc_status prune_slice(struct msc_builder_copy *copy, struct msc_pru
     return set_ints(copy, p, "end", end, n);
 }
 
-// Reduces pad widths by the padded channels that are removed.
+// Reduces pad widths by the number of removed channels that the pad added.
 static enum msc_status prune_pad(struct msc_builder_copy *copy, struct msc_prune *p,
                                  const struct msc_joint *j) {
     const struct msc_tensor *y = msc_graph_tensor(p->from, j->outputs[0]);
@@ -227,7 +230,8 @@ static enum msc_status prune_resize(struct msc_builder_copy *copy, struct msc_pr
     return set_ints(copy, p, "size", sizes, n_dims);
 }
 
-// The remaining indices, renumbered among the remaining indices of the source.
+// Renumbers the indices of a `take`: each becomes its position among the remaining channels of the
+// input.
 static enum msc_status prune_take(struct msc_builder_copy *copy, struct msc_prune *p,
                                   const struct msc_joint *j) {
     int64_t axis, length;

@@ -1,4 +1,4 @@
-// The lengths and elements of tensors that remain after pruning.
+// Computes the lengths and elements of tensors that remain after pruning.
 #include "graph/passes/prune_internal.h"
 #include "graph/reshape.h"
 
@@ -39,7 +39,7 @@ enum msc_status msc_prune__cut_axis(struct msc_array **out, const struct msc_cha
     return MSC_OK;
 }
 
-// *out is a reference to x itself if nothing is removed.
+// If nothing is removed, *out is a reference to x itself.
 enum msc_status msc_graph_prune_array(struct msc_array **out, const struct msc_array *x,
                                       const struct msc_channels *channels, int32_t tensor,
                                       const bool is_gone[]) {

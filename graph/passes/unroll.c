@@ -13,8 +13,9 @@ struct unroller {
     const struct msc_unroll *unroll;
     struct msc_graph *to;
     struct msc_arena arena;
-    int32_t *now, *before; // [n_tensors] copy of a tensor in this chunk, and in the previous one
-    int32_t **parts;       // [n_gathered][n_chunks]
+    // [n_tensors] copy of each tensor in this chunk, and in the previous chunk
+    int32_t *now, *before;
+    int32_t **parts; // [n_gathered][n_chunks]
     int32_t *outputs;
     int32_t n_outputs;
 };
@@ -72,7 +73,7 @@ static enum msc_status copy_outputs(struct unroller *u, struct msc_graph_joint *
         struct msc_tensor t = u->from->tensors[j->outputs[i]]->tensor;
         t.name = msc_arena_printf(&u->arena, "%s:%d", to->joint.name, (int)i);
         t.alias = "";
-        t.producer = u->to->n_joints; // the id that the joint will get
+        t.producer = u->to->n_joints; // id that the joint is about to get
         MSC_TRY(MSC_ALLOCATED(t.name));
         MSC_TRY(msc_graph__add_tensor(&to->outputs[i], u->to, &t));
         u->now[j->outputs[i]] = to->outputs[i];
@@ -80,7 +81,7 @@ static enum msc_status copy_outputs(struct unroller *u, struct msc_graph_joint *
     return MSC_OK;
 }
 
-// Copies the joint; only the tensors that it reads and writes change.
+// Copies a joint for a chunk, with the chunk's tensors as operands and outputs.
 static enum msc_status copy_joint(struct unroller *u, const struct msc_graph_joint *from,
                                   int64_t chunk) {
     const struct msc_joint *j = &from->joint;
@@ -103,7 +104,8 @@ static enum msc_status copy_joint(struct unroller *u, const struct msc_graph_joi
         to->weights[i].role = msc_arena_strdup(&u->to->arena, from->weights[i].role);
         MSC_TRY(MSC_ALLOCATED(to->weights[i].role));
     }
-    // The default of a parameter that is given as an input must not be added again.
+    // Copies the attributes instead of completing them: a parameter that is given as an input must
+    // not get its default attribute.
     to->joint.n_attrs = 0;
     struct msc_attr *attrs = (struct msc_attr *)to->joint.attrs;
     for (int32_t i = 0; i < j->n_attrs; i++) {
@@ -133,7 +135,8 @@ static enum msc_status unroll_add_joint(int32_t *out, struct unroller *u, const 
     return MSC_OK;
 }
 
-// Reshapes to the dims of `t`, preceded by an axis of length `first` if that is not 0.
+// Adds a reshape to the dimensions of `t`. If `first` is not 0, an axis of this length precedes
+// them.
 static enum msc_status unroll_reshape(int32_t *out, struct unroller *u, const char *name,
                                       int32_t from, int64_t first, const struct msc_tensor *t) {
     struct msc_str text = {0};
@@ -304,7 +307,7 @@ static enum msc_status unroll_build(struct unroller *u) {
     return msc_graph_finalize(u->to);
 }
 
-// Ids change when the graph is finalized; names do not.
+// Finds the unrolled joints by name, because ids changed when the graph was finalized.
 static enum msc_status find_joints(struct msc_unrolled *out, struct unroller *u) {
     size_t n_joints = (size_t)u->to->n_joints, n_gathered = u->unroll->n_gathered;
     out->joints = msc_alloc((n_joints + 1) * sizeof(int32_t));

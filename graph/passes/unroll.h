@@ -1,6 +1,6 @@
-// Repeats a bound graph for consecutive chunks: a result of one chunk (the state of a recurrent
-// network) feeds an input of the next. Weights and constants exist once; other joints exist once
-// for each chunk, in the second one as "chunk_1/conv", and so on.
+// Repeats a bound graph for consecutive chunks. A result of one chunk (the state of a recurrent
+// network) is an input of the next chunk. Weights and constants exist once. Other joints exist once
+// for each chunk: in the first as "conv", in the second as "chunk_1/conv", and so on.
 //
 //     inputs of the graph    in the unrolled graph
 //     chunked                [n_chunks, d0, d1, ...], one entry for each chunk
@@ -18,25 +18,26 @@
 
 struct msc_unroll {
     int64_t n_chunks;
-    const bool *is_chunked;  // [n_inputs]
-    const int32_t *state_of; // [n_inputs] tensor that feeds the next chunk's input, or MSC_NO_ID
-    // Tensors to concatenate over all chunks, along their first axis if it has length 1, else
-    // along a new axis. A constant is taken once, not once per chunk.
+    const bool *is_chunked; // [n_inputs]
+    // [n_inputs] tensor that the next chunk reads as this input, or MSC_NO_ID
+    const int32_t *state_of;
+    // Tensors whose values in all chunks are concatenated: along their first axis if it has length
+    // 1, else along a new axis. A constant is taken only once.
     const int32_t *gathered; // [n_gathered] tensor ids
     size_t n_gathered;
 };
 
 struct msc_unrolled {
-    struct msc_graph *graph; // outputs: gathered tensors, then the original outputs by chunk
+    struct msc_graph *graph; // outputs: those of each chunk, then the gathered tensors
     int32_t *gathered;       // [n_gathered] tensor ids
-    int32_t *joints;         // [n_joints] id in the original graph, MSC_NO_ID: none
-    int32_t *chunks;         // [n_joints] 0 for shared joints
+    int32_t *joints;         // [n_joints] id of the joint in the original graph, or MSC_NO_ID
+    int32_t *chunks;         // [n_joints] chunk of the joint; 0 for shared joints
 };
 
-// If a gathered tensor has an unknown length, only the tensor of the first chunk is returned. The
-// caller finishes *out. MSC_E_INVALID if a state does not fit its input.
+// Unrolls a graph. If a gathered tensor has an unknown length, only its value in the first chunk is
+// an output. MSC_E_INVALID if a state does not fit its input. The caller calls msc_unrolled_finish.
 enum msc_status msc_graph_unroll(struct msc_unrolled *out, const struct msc_graph *g,
                                  const struct msc_unroll *unroll);
-void msc_unrolled_finish(struct msc_unrolled *unrolled); // accepts zeroed ones
+void msc_unrolled_finish(struct msc_unrolled *unrolled); // accepts a zeroed struct
 
 #endif

@@ -6,6 +6,17 @@
 #include <math.h>
 #include <string.h>
 
+// The remainder of a / b with the sign of b, also if it is 0. Exact, except for the addition.
+static float floor_modf(float a, float b) {
+    float rest = fmodf(a, b);
+    return rest == 0.0f ? copysignf(0.0f, b) : (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
+}
+
+static double floor_mod(double a, double b) {
+    double rest = fmod(a, b);
+    return rest == 0 ? copysign(0, b) : (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 // Arithmetic on two contiguous arrays; `out` may be either of them.
 MSC_SIMD static void run_float(enum msc_op op, float out[], const float a[], const float b[],
                                int64_t n) {
@@ -52,7 +63,7 @@ MSC_SIMD static void run_float(enum msc_op op, float out[], const float a[], con
         break;
     case MSC_OP_FLOOR_MOD:
         for (int64_t i = 0; i < n; i++) {
-            out[i] = a[i] - floorf(a[i] / b[i]) * b[i];
+            out[i] = floor_modf(a[i], b[i]);
         }
         break;
     default: // power
@@ -82,7 +93,7 @@ static double one_double(enum msc_op op, double a, double b) {
     case MSC_OP_MOD:
         return fmod(a, b);
     case MSC_OP_FLOOR_MOD:
-        return a - floor(a / b) * b;
+        return floor_mod(a, b);
     default:
         return pow(a, b);
     }
@@ -102,12 +113,13 @@ static int64_t power_int(int64_t a, int64_t b) {
 }
 
 // The remainder of a / b with the sign of b, which is not 0.
-static int64_t floor_mod(int64_t a, int64_t b) {
+static int64_t floor_mod_int(int64_t a, int64_t b) {
     int64_t rest = b == -1 ? 0 : a % b;
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-// Logical and bit operations. Shifts treat numbers as unsigned; a shift by 64 or more gives 0.
+// Logical and bit operations. A right shift fills with the sign. A shift by a negative number, or
+// by 64 or more, leaves only what it fills with.
 static int64_t one_bitwise(enum msc_op op, int64_t a, int64_t b) {
     uint64_t x = (uint64_t)a, y = (uint64_t)b;
     switch (op) {
@@ -126,7 +138,7 @@ static int64_t one_bitwise(enum msc_op op, int64_t a, int64_t b) {
     case MSC_OP_LEFT_SHIFT:
         return y > 63 ? 0 : (int64_t)(x << y);
     default:
-        return y > 63 ? 0 : (int64_t)(x >> y);
+        return a >> (y > 63 ? 63 : y);
     }
 }
 
@@ -152,7 +164,7 @@ static int64_t one_int(enum msc_op op, int64_t a, int64_t b) {
     case MSC_OP_MOD:
         return b == -1 ? 0 : a % b;
     case MSC_OP_FLOOR_MOD:
-        return floor_mod(a, b);
+        return floor_mod_int(a, b);
     default:
         return power_int(a, b);
     }

@@ -183,6 +183,36 @@ enum msc_status msc_reference__scatter_nd(const struct msc_reference_call *call)
     return MSC_OK;
 }
 
+// Writes the updates of each sample of the batch along `axis`, from its index on (0 by default).
+// Positions wrap around if the mode is circular.
+enum msc_status msc_reference__tensor_scatter(const struct msc_reference_call *call) {
+    const struct msc_view *updates = &call->operands[1], *out = &call->outputs[0];
+    bool is_circular = strcmp(msc_reference__get_text(call, "mode"), "circular") == 0;
+    int axis;
+    MSC_TRY(msc_reference__get_axis(&axis, call, "axis", out->n_dims));
+    MSC_TRY(msc_reference__copy(call));
+    int64_t inner = msc_dims_product(out->n_dims - axis - 1, out->dims + axis + 1);
+    int64_t per_sample = msc_dims_product(axis - 1, out->dims + 1);
+    int64_t length = out->dims[axis], n_new = updates->dims[axis];
+    for (int64_t i = 0; n_new > 0 && i < out->dims[0] * per_sample; i++) {
+        int64_t first = msc_reference__has(call, 2)
+                            ? msc_reference__get_i64_at(&call->operands[2], i / per_sample)
+                            : 0;
+        first = is_circular ? (first % length + length) % length : first;
+        if (first < 0 || (!is_circular && first > length - n_new)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "joint %s: %lld updates from index %lld on do not fit a length of %lld",
+                            call->joint->name, (long long)n_new, (long long)first,
+                            (long long)length);
+        }
+        for (int64_t k = 0; k < n_new; k++) {
+            copy_elements(out, (i * length + (first + k) % length) * inner, updates,
+                          (i * n_new + k) * inner, inner);
+        }
+    }
+    return MSC_OK;
+}
+
 // Operand 2 is [off value, on value]. An index out of range gives only off values.
 enum msc_status msc_reference__one_hot(const struct msc_reference_call *call) {
     const struct msc_view *indices = &call->operands[0], *out = &call->outputs[0];

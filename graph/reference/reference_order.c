@@ -1,26 +1,28 @@
-// Cumulative sums, reversed sequences, triangles, depth to space, and generators such as Range.
+// Cumulative sums and products, reversed sequences, triangles, depth to space, and generators such as Range.
 #include "graph/reference/reference_internal.h"
 
 #include <string.h>
 
-// ---- CumSum -----------------------------------------------------------------------------------
+// ---- CumSum and CumProd -----------------------------------------------------------------------
 
 static void sum_line(const struct msc_view *out, const struct msc_view *x, int64_t first,
-                     int64_t step, int64_t n, bool is_exclusive) {
+                     int64_t step, int64_t n, bool is_exclusive, bool is_product) {
     bool is_real = msc_dtype_is_float(x->dtype);
-    double real = 0;
-    uint64_t integer = 0;
+    double real = is_product;
+    uint64_t integer = is_product;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = first + i * step;
         double real_before = real;
         uint64_t integer_before = integer;
         if (is_real) {
-            real += msc_reference__get_double_at(x, at);
-            // Each partial sum of float32 numbers is rounded to float32.
+            double value = msc_reference__get_double_at(x, at);
+            real = is_product ? real * value : real + value;
+            // Each partial result of float32 numbers is rounded to float32.
             real = x->dtype == MSC_DTYPE_F32 ? (double)(float)real : real;
             msc_reference__set_double_at(out, at, is_exclusive ? real_before : real);
         } else {
-            integer += (uint64_t)msc_reference__get_i64_at(x, at);
+            uint64_t value = (uint64_t)msc_reference__get_i64_at(x, at);
+            integer = is_product ? integer * value : integer + value;
             msc_reference__set_i64_at(out, at, (int64_t)(is_exclusive ? integer_before : integer));
         }
     }
@@ -44,7 +46,8 @@ enum msc_status msc_reference__cumsum(const struct msc_reference_call *call) {
         int64_t first = msc_reference__line_first(&lines, l);
         int64_t last = first + (lines.length - 1) * lines.inner;
         sum_line(&call->outputs[0], x, is_reverse ? last : first,
-                 is_reverse ? -lines.inner : lines.inner, lines.length, is_exclusive);
+                 is_reverse ? -lines.inner : lines.inner, lines.length, is_exclusive,
+                 call->joint->op == MSC_OP_CUMPROD);
     }
     return MSC_OK;
 }
@@ -99,7 +102,7 @@ enum msc_status msc_reference__depth_space(const struct msc_reference_call *call
     bool is_to_space = call->joint->op == MSC_OP_DEPTH_TO_SPACE;
     const struct msc_view *depth = is_to_space ? &call->operands[0] : &call->outputs[0];
     const struct msc_view *space = is_to_space ? &call->outputs[0] : &call->operands[0];
-    bool is_crd = is_to_space && strcmp(msc_reference__get_text(call, "mode"), "CRD") == 0;
+    bool is_crd = strcmp(msc_reference__get_text(call, "mode"), "CRD") == 0;
     size_t bytes = msc_dtype_bytes(space->dtype);
     int64_t block, n = msc_view_n_elements(space);
     MSC_TRY(msc_reference__get_i64(&block, call, "blocksize"));

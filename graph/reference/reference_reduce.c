@@ -88,6 +88,20 @@ static int64_t neutral_int(enum msc_op op) {
     return op == MSC_OP_MAX ? INT64_MIN : op == MSC_OP_MIN ? INT64_MAX : op == MSC_OP_PROD;
 }
 
+// The result for an empty set: the least or the greatest number of the type, 0 or 1.
+static int64_t result_of_none(enum msc_op op, enum msc_dtype dtype) {
+    int64_t half = (int64_t)(UINT64_MAX >> (65 - 8 * msc_dtype_bytes(dtype)));
+    bool is_signed = dtype == MSC_DTYPE_I8 || dtype == MSC_DTYPE_I16 || dtype == MSC_DTYPE_I32 ||
+                     dtype == MSC_DTYPE_I64;
+    if (op == MSC_OP_MAX) {
+        return is_signed ? -half - 1 : 0;
+    }
+    return op != MSC_OP_MIN          ? op == MSC_OP_PROD
+           : dtype == MSC_DTYPE_BOOL ? 1
+           : is_signed               ? half
+                                     : -1;
+}
+
 static void reference_reduce_fill(struct accumulators *acc, enum msc_op op) {
     for (int64_t i = 0; i < acc->n; i++) {
         switch (acc->kind) {
@@ -137,7 +151,8 @@ static void reference_reduce_finish(const struct accumulators *acc, const struct
             msc_reference__set_double_at(out, i, acc->real[i] / (double)divisor);
             break;
         case MSC_REFERENCE_INT:
-            msc_reference__set_i64_at(out, i, acc->integer[i] / divisor);
+            msc_reference__set_i64_at(
+                out, i, count > 0 ? acc->integer[i] / divisor : result_of_none(op, out->dtype));
             break;
         }
     }

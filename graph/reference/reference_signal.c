@@ -44,10 +44,17 @@ struct line {
     const struct msc_view *v;
     int64_t first, stride, n;
     bool is_complex; // the imaginary part follows each real part
+    int64_t
+        mirrored; // element i of the later half is the conjugate of element mirrored - i; 0: none
 };
 
 static void get_complex(double out[2], const struct line *l, int64_t i) {
     out[0] = out[1] = 0;
+    if (2 * i > l->mirrored && l->mirrored > 0) {
+        get_complex(out, l, l->mirrored - i);
+        out[1] = -out[1];
+        return;
+    }
     if (i < l->n) {
         out[0] = msc_reference__get_double_at(l->v, l->first + i * l->stride);
         out[1] =
@@ -75,10 +82,11 @@ static void reference_signal_transform(double out[2], const struct line *l, int6
 
 enum msc_status msc_reference__dft(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
-    bool is_inverse;
+    bool is_inverse, is_half;
     int64_t axes[1] = {1}, lengths[1];
     int n_axes, n_lengths;
     MSC_TRY(msc_reference__get_bool(&is_inverse, call, "inverse"));
+    MSC_TRY(msc_reference__get_bool(&is_half, call, "onesided"));
     MSC_TRY(msc_reference__param_ints(axes, &n_axes, call, "axis", "axis", 1));
     MSC_TRY(msc_reference__param_ints(lengths, &n_lengths, call, "dft_length", "dft_length", 1));
     int axis = (int)(axes[0] < 0 ? axes[0] + x->n_dims : axes[0]);
@@ -86,22 +94,26 @@ enum msc_status msc_reference__dft(const struct msc_reference_call *call) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %d is out of range for %d dimensions",
                         call->joint->name, axis, x->n_dims);
     }
-    int64_t n = n_lengths == 1 ? lengths[0] : x->dims[axis];
+    bool is_real = is_inverse && is_half;
+    int64_t width = is_real ? 1 : 2, n = is_real ? out->dims[axis] : x->dims[axis];
+    n = n_lengths == 1 ? lengths[0] : n;
     int64_t x_strides[MSC_MAX_DIMS], out_strides[MSC_MAX_DIMS];
     msc_reference__strides(x_strides, x->n_dims, x->dims);
     msc_reference__strides(out_strides, out->n_dims, out->dims);
-    int64_t count = msc_view_n_elements(out) / 2;
+    int64_t count = msc_view_n_elements(out) / width;
     for (int64_t i = 0; i < count; i++) {
         double y[2];
-        struct line l = {x, 0, x_strides[axis], x->dims[axis], x->dims[x->n_dims - 1] == 2};
+        struct line l = {
+            x, 0, x_strides[axis], x->dims[axis], x->dims[x->n_dims - 1] == 2, is_real ? n : 0};
         for (int d = 0; d < x->n_dims - 1; d++) {
-            int64_t at = 2 * i / out_strides[d] % out->dims[d];
+            int64_t at = width * i / out_strides[d] % out->dims[d];
             l.first += d == axis ? 0 : at * x_strides[d];
         }
-        reference_signal_transform(y, &l, 2 * i / out_strides[axis] % out->dims[axis], n,
+        reference_signal_transform(y, &l, width * i / out_strides[axis] % out->dims[axis], n,
                                    is_inverse, NULL);
-        msc_reference__set_double_at(out, 2 * i, y[0]);
-        msc_reference__set_double_at(out, 2 * i + 1, y[1]);
+        for (int64_t k = 0; k < width; k++) {
+            msc_reference__set_double_at(out, width * i + k, y[k]);
+        }
     }
     return MSC_OK;
 }
@@ -119,7 +131,8 @@ enum msc_status msc_reference__stft(const struct msc_reference_call *call) {
     int64_t n = n_length == 1 ? length[0] : window ? window->dims[0] : (bins - 1) * 2;
     for (int64_t i = 0; n_step == 1 && i < out->dims[0] * frames * bins; i++) {
         int64_t batch = i / (frames * bins), frame = i / bins % frames;
-        struct line l = {x, (batch * x->dims[1] + frame * step[0]) * width, width, n, is_complex};
+        int64_t first = (batch * x->dims[1] + frame * step[0]) * width;
+        struct line l = {x, first, width, n, is_complex, 0};
         double y[2];
         reference_signal_transform(y, &l, i % bins, n, false, window);
         msc_reference__set_double_at(out, 2 * i, y[0]);

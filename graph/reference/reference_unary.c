@@ -4,6 +4,7 @@
 #include "graph/reference/numeric.h"
 
 #include <math.h>
+#include <string.h>
 
 struct unary {
     enum msc_op op;
@@ -319,6 +320,19 @@ enum msc_status msc_reference__cast(const struct msc_reference_call *call) {
         int64_t count = n - i < MSC_REFERENCE_CHUNK ? n - i : MSC_REFERENCE_CHUNK;
         msc_reference__store_chunk(y, i, msc_reference__load_chunk(&buffer, x, i, 1, count, kind),
                                    count, kind);
+    }
+    return MSC_OK;
+}
+
+// Elements keep their bits. A boolean is 0 or 1, so all bits but those of 0 become 1.
+enum msc_status msc_reference__bit_cast(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0], *y = &call->outputs[0];
+    size_t n = (size_t)msc_view_n_elements(x);
+    for (size_t i = 0; y->dtype == MSC_DTYPE_BOOL && i < n; i++) {
+        ((uint8_t *)y->data)[i] = ((const uint8_t *)x->data)[i] != 0;
+    }
+    if (y->dtype != MSC_DTYPE_BOOL && n > 0) {
+        memcpy(y->data, x->data, n * msc_dtype_bytes(x->dtype));
     }
     return MSC_OK;
 }

@@ -57,7 +57,7 @@ enum { BLOCK_DIMS = 6 };
 
 static bool read_block(int64_t *block, bool *is_crd, const struct msc_joint *joint) {
     const char *mode = msc_joint_attr(joint, "mode");
-    *is_crd = joint->op == MSC_OP_DEPTH_TO_SPACE && mode != NULL && strcmp(mode, "CRD") == 0;
+    *is_crd = mode != NULL && strcmp(mode, "CRD") == 0;
     return msc_joint_attr_i64(joint, "blocksize", block) && *block > 0;
 }
 

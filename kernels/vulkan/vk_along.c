@@ -1,5 +1,5 @@
-// Operators along lines of a tensor: reductions of any type, argmin and argmax, cumulative sums,
-// softmax of half floats, top-k.
+// Operators along lines of a tensor: reductions of any type, argmin and argmax, cumulative sums
+// and products, softmax of half floats, top-k.
 #include "kernels/vulkan/vk_joint.h"
 
 #include <string.h>
@@ -17,6 +17,7 @@ enum kind {
     HARDMAX,
     SOFTMAX,
     LOG_SOFTMAX,
+    RUNNING_PRODUCT,
     TOP,
 };
 enum { TAKES_LAST = 1, IS_EXCLUSIVE = 2, IS_BACKWARDS = 4 };
@@ -33,6 +34,7 @@ static const struct {
     {MSC_OP_ARGMAX, GREATEST_PLACE},
     {MSC_OP_ARGMIN, LEAST_PLACE},
     {MSC_OP_CUMSUM, RUNNING_SUM},
+    {MSC_OP_CUMPROD, RUNNING_PRODUCT},
     {MSC_OP_HARDMAX, HARDMAX},
     {MSC_OP_SOFTMAX, SOFTMAX},
     {MSC_OP_LOG_SOFTMAX, LOG_SOFTMAX},

@@ -60,6 +60,7 @@ static const struct msc_vk_family *const by_op[MSC_OP_COUNT] = {
     [MSC_OP_ARGMAX] = &msc_vk_along,
     [MSC_OP_ARGMIN] = &msc_vk_along,
     [MSC_OP_CUMSUM] = &msc_vk_along,
+    [MSC_OP_CUMPROD] = &msc_vk_along,
     [MSC_OP_HARDMAX] = &msc_vk_along,
     [MSC_OP_SOFTMAX] = &msc_vk_along,
     [MSC_OP_LOG_SOFTMAX] = &msc_vk_along,

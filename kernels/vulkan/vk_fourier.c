@@ -26,7 +26,9 @@ static bool describe_lines(struct fourier *f, const struct msc_vk_joint_desc *d)
     int32_t strides[MSC_MAX_DIMS];
     int64_t axis = 1;
     int n_axes, n_lengths;
+    bool is_half;
     if (!msc_joint_attr_bool(d->joint, "inverse", &f->is_inverse) ||
+        !msc_joint_attr_bool(d->joint, "onesided", &is_half) || (f->is_inverse && is_half) ||
         !read_number(&axis, &n_axes, d, "axis") ||
         !read_number(&f->length, &n_lengths, d, "dft_length")) {
         return false;

@@ -52,7 +52,7 @@ static enum msc_status linear_init(struct msc_vk_joint *k, struct msc_vk_backend
         return msc_vk_joint_refuse(d);
     }
     msc_quant_format_init(&format, d->joint, is_back ? x->dtype : y->dtype);
-    if (format.float8) {
+    if (format.narrow) {
         return msc_vk_joint_refuse(d);
     }
     MSC_TRY(msc_linear_quant_init(&m, d->joint, x->n_dims, x->dims, scales->n_dims, scales->dims));

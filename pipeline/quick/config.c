@@ -53,7 +53,8 @@ static enum msc_status split_names(cJSON *list, const char *text, const char *op
     return MSC_OK;
 }
 
-// Adds the names as a list, or the given JSON. Without names, adds nothing.
+// Adds the names to `env` under `key`: as a list, or as JSON if they are given as JSON. Without
+// names, adds nothing.
 static enum msc_status add_names(cJSON *env, const char *key, const struct msc_quick_names *names,
                                  const char *option) {
     cJSON *list = NULL;

@@ -1,6 +1,6 @@
-// Finds the best plans: tries the choices for activations in turn, then the choices for weights
-// together with the best choice for activations. Starting from the best pair, it leaves tensors
-// float, rejects slow plans and improves weights.
+// Finds the best plans. First the choices for activations are tried in turn, then the choices for
+// weights together with the best choice for activations. Then tensors of the best pair are left
+// float, slow plans are rejected, and weights are improved.
 #include "pipeline/quick/quick_internal.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// Leaves tensors float: the 1, 2, 4, ... tensors that lose most at 8 bits.
+// Leaves tensors float: the 1, 2, 4, ... tensors that cause most of the loss at 8 bits.
 #include "pipeline/quick/quick_internal.h"
 
 #include "env/quantize/losses.h"
@@ -93,8 +93,8 @@ static bool is_affordable(const struct msc_quick *q, const uint32_t point[], boo
     return true;
 }
 
-// Leaves tasks float, those of greatest gain first, until `n` tasks are float or no task remains.
-// Skips tasks that are not affordable.
+// Leaves tasks float, in the order of their gains, greatest first, until `n` tasks are float or no
+// task remains. Skips tasks that are not affordable.
 static void add_floats(const struct msc_quick *q, struct msc_quick_plan *plan, size_t n,
                        const struct gain gains[], bool is_quick) {
     const struct msc_space *space = msc_quick__space(q);

@@ -94,7 +94,7 @@ static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
     }
     status = msc_session_settle_measuring(&q->session, status);
     if (status == MSC_OK && is_there) {
-        // Called before the delivery is closed, which frees the messages.
+        // Must run before the delivery is closed, because closing frees the messages.
         status = check_loads(q, plans, n);
     }
     msc_delivery_close(d);

@@ -1,7 +1,7 @@
 // Finds a good 8-bit model without a search. A few plans, each with one choice for all weights and
 // one for all activations, are measured on held-back samples. Then the best plan is improved as
-// long as the loss on these samples falls: the tensors that lose most are left float, and the
-// weights are improved. The best plan is written.
+// long as the loss on these samples falls: the tensors that cause most of the loss are left float,
+// and the weights are improved. The best plan is written.
 //
 //     struct msc_quick_options o = {.model = "digits.onnx", .inputs = "inputs.npz",
 //                                   .output = "small.onnx", .n_float = -1};
@@ -30,8 +30,8 @@ struct msc_quick_options {
     const char *sites;  // NULL: all that the target requantises
     int64_t n_float;    // maximum number of tensors left float; < 0: a tenth of all
     // As in a configuration: tensors to compare (default: "auto" of `env.loss_tensors`), tensors
-    // where quantisation ends, and patterns of tensors that stay float. A string that begins with [
-    // or { is JSON, as in a configuration; otherwise commas separate several names.
+    // after which nothing is quantised, and patterns of tensors that stay float. A string that
+    // begins with [ or { is JSON, as in a configuration; otherwise commas separate several names.
     struct msc_quick_names loss_tensors, outputs, exclude;
     int64_t batch;    // samples that run together; <= 0: from the model's shapes
     const char *atol; // tolerance for checking the backend; NULL: the default
@@ -48,7 +48,7 @@ struct msc_quick_options {
 //     "plans"      the best first, with
 //         "weights", "activations"   labels of the choices
 //         "float"                    number of tensors left float
-//         "improved"                 number of weights improved over their choice
+//         "improved"                 number of weights that the stage `distill` improved
 //         "plain"                    true: ranges of all values, rounded to nearest
 //         "metrics", "examined"      as in a search's report; complete for the best and the plain
 //                                    plan, otherwise only costs and the loss on held-back samples

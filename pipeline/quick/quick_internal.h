@@ -83,7 +83,8 @@ void msc_quick__put_first(struct msc_quick *q, size_t i);
 // floats.c: adds plans like the best one, with tensors left float.
 enum msc_status msc_quick__leave_float(struct msc_quick *q);
 
-// time.c: moves the best plan that is not slowed down by its float tensors to the front.
+// time.c: finds the best of the plans that their float tensors do not slow down, and moves it to
+// the front of the list.
 enum msc_status msc_quick__pass_slow(struct msc_quick *q);
 // True if a plan's float tensors do not slow it down too much. `ratio` is the plan's time relative
 // to the float model; `all_bytes` is the relative time of the plan without float tensors. True if a

@@ -1,5 +1,5 @@
-// Tests the wrapper around an agent's definition, and how a configuration selects a definition. The
-// expected calls follow from definitions made for this test.
+// Tests the wrapper around an agent's definition, and the choice of a definition by a
+// configuration. Expected values follow from the fake definitions below.
 #include "agents/agent.h"
 #include "tests/agents/trace.h"
 
@@ -14,7 +14,7 @@
 
 struct stubborn {
     int64_t choice;          // the parameter: the choice that is proposed for every task
-    struct msc_outcome told; // the last outcome that the agent was told
+    struct msc_outcome told; // the last outcome that the agent observed
     double bound;
     int64_t parent;
     bool says_more;
@@ -210,8 +210,8 @@ static void test_agents_agent__open_library(void **state) {
     close_fixture(&f);
 }
 
-// Three tasks of two choices give five trials: the most expensive plan, three changes of one task,
-// and the knapsack plan.
+// Three tasks of two choices give five trials: the most expensive plan, three plans that each
+// change one task, and the knapsack plan.
 static void test_agents_agent__left(void **state) {
     (void)state;
     static const struct {
@@ -235,8 +235,8 @@ static void test_agents_agent__left(void **state) {
         assert_true(msc_agent_left(f.agent).n <= left.n);
         close_fixture(&f);
     }
-    // The end of a search in a large space is not known, and some definitions cannot tell how much
-    // is left.
+    // `random` does not end in a large space: an exact infinity of trials is left. If a definition
+    // cannot tell how many are left, the result is infinite but not exact.
     open_fixture(&f, "{\"tasks\":40,\"choices\":4}", "{\"type\":\"random\"}");
     assert_ok(msc_agent_open(&f.agent, f.config, msc_env_space(f.env), &f.goal, 0, NULL));
     assert_true(isinf(msc_agent_left(f.agent).n) && msc_agent_left(f.agent).is_exact);

@@ -1,5 +1,5 @@
-// Tests the parts of the agent `auto` separately: sensitivities, the pair model, its draws and
-// expected improvement, and moves. Expected values come from the C library, brute force and
+// Tests the parts of the agent `auto` separately: sensitivities; the pair model with its draws and
+// expected improvement; and moves. Expected values come from the C library, brute force and
 // make_pair_model.py.
 #include "agents/hope.h"
 #include "agents/numbers.h"
@@ -135,7 +135,7 @@ static void tell(struct msc_sensitivity *s, uint32_t a, uint32_t b, uint32_t c, 
     msc_sensitivity_tell(s, (const uint32_t[]){a, b, c}, loss);
 }
 
-// Opens a sensitivity for which only the base is known, with loss 0.5.
+// Opens a sensitivity that has observed only the base plan, with loss 0.5.
 static void open_sensitivity(struct msc_sensitivity *s, struct plain_space *p) {
     plain_space_init(p);
     assert_ok(msc_sensitivity_init(s, &p->arena, &p->bounds));
@@ -143,8 +143,8 @@ static void open_sensitivity(struct msc_sensitivity *s, struct plain_space *p) {
     tell(s, 0, 0, 0, 0.5);
 }
 
-// Results are told for both changes of task a, for the cheapest choice of task b, and for no change
-// of task c.
+// The sensitivity observes results of both changes of task a, of the cheapest choice of task b, and
+// of no change of task c.
 static void test_agents_auto__guesses(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
@@ -157,7 +157,8 @@ static void test_agents_auto__guesses(void **state) {
     assert_true(msc_sensitivity_guess(&s));
     static const double expected[] = {0, 0.25, 1, 0, 0.5, 2, 0, 0.5, 2};
     for (size_t e = 0; e < 9; e++) {
-        // The median of two known losses is the greater one.
+        // c's cheapest choice gets the median of the known losses of cheapest choices, 1 and 2.
+        // The median of two numbers is the greater one. c's middle choice gets 2 / 4.
         assert_true(is_near(s.guesses[e], expected[e]));
     }
     // Uniform plans add information: from their losses, c's cheapest choice gets 8 - 3 = 5 and c's
@@ -184,7 +185,7 @@ static void test_agents_auto__failed_probe(void **state) {
 }
 
 // If a choice failed by itself but works together with others, its loss is estimated, in whatever
-// order the results are told.
+// order the results are observed.
 static void test_agents_auto__doubted_failure(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
@@ -242,7 +243,7 @@ static void open_model(struct msc_pair_model *m, struct plain_space *p) {
     open_empty_model(m, p);
     for (size_t i = 0; i < N_POINTS; i++) {
         msc_pair_model_tell(m, points[i], values[i]);
-        msc_pair_model_tell(m, points[i], values[i]); // telling a point twice changes nothing
+        msc_pair_model_tell(m, points[i], values[i]); // observing a point twice changes nothing
     }
     msc_pair_model_fit(m, 0.125, means, known);
 }
@@ -338,7 +339,7 @@ static const double expected_spreads_believed[] = {
     0.185727522, 0.313417669,  0.492497048, 0.335069743, 0.392484266, 0.581267167};
 
 // These values make independent choices more likely than correlated ones. Without
-// learns_correlation the default of 0.5 is kept.
+// learns_correlation, the correlation keeps its default of 0.5.
 static void test_agents_auto__correlation(void **state) {
     struct plain_space p;
     struct msc_pair_model m;
@@ -418,8 +419,8 @@ static double expected_improvement(size_t i, double best) {
     return -(expected_spreads[i] > 0.0 ? gain : fmax(by_mean, 0.0));
 }
 
-// Descends from x and checks the result: no point that is_wanted accepts and that differs from it
-// in one or two choices is better.
+// Descends from x and checks that no better point is one or two choices away from the result. Only
+// points that `is_wanted` accepts count.
 static void check_descent(const struct msc_hope *h, uint32_t x[], double before) {
     static const uint32_t unwanted[TASKS] = {1, 1, 0};
     msc_hope_descend(h, x, before, is_wanted, unwanted);

@@ -1,5 +1,5 @@
-// The agent `auto` as a whole: problems with a known optimum, and what it learns from the results
-// it is told. Optima come from the toy's own solver.
+// The agent `auto` as a whole: problems with a known optimum, and what the agent learns from the
+// results that it observes. Optima come from the toy's own solver.
 #include "agents/auto.h"
 #include "env/env_toy.h"
 #include "tests/agents/random_space.h"
@@ -62,8 +62,8 @@ static void test_agents_auto_agent__interacting_optimum(void **state) {
     }
 }
 
-// With more choices than the agent's pair model handles, it reaches the knapsack plan soon after
-// the last probe.
+// With more choices than its pair model handles, the agent reaches the knapsack plan soon after the
+// last probe.
 static void test_agents_auto_agent__optimum_of_many_choices(void **state) {
     (void)state;
     for (int seed = 0; seed < 3; seed++) {
@@ -102,7 +102,7 @@ static void look_for_all_points(struct msc_agent *agent) {
 }
 
 // One point in five fails, including some points with a single change. The model still keeps all
-// points that it was told.
+// points that it has observed.
 static void test_agents_auto_agent__failures(void **state) {
     (void)state;
     run_and_look("{\"tasks\":10,\"choices\":4,\"interaction\":1,\"seed\":3,\"fail_every\":5,"
@@ -116,7 +116,8 @@ static void look_for_probes_left(struct msc_agent *agent) {
     assert_true(msc_auto_looks_additive(a));
 }
 
-// Results of the base and of single choices may be told although the agent did not ask for them.
+// The agent may observe the base plan and plans with one changed choice although it did not propose
+// them.
 static void test_agents_auto_agent__probes_end(void **state) {
     (void)state;
     run_and_look(
@@ -168,8 +169,8 @@ static void test_agents_auto_agent__solves_what_is_new(void **state) {
                  16, look_for_work);
 }
 
-// With a bound on a sum of products, the work of one ask is limited. Work is counted in nodes and
-// in terms of checked bounds.
+// With a bound on a sum of products, the work of one call of `ask` is limited. The work is the
+// number of visited nodes plus the number of checked terms of bounds.
 static void test_agents_auto_agent__limited_work(void **state) {
     struct random_space r;
     const struct random_space_options options = {.seed = 1,
@@ -193,7 +194,7 @@ static void test_agents_auto_agent__limited_work(void **state) {
         most_work = a->knapsack.work > most_work ? a->knapsack.work : most_work;
     }
     assert_int_equal(a->knapsack.bounds_work, 2 * 240);
-    // The search stops at the limit.
+    // The search stops at the work limit of one call of `ask`.
     assert_true(most_work >= 5000000 && most_work <= 5000000 + 2 * 240);
     msc_agent_destroy(agent);
     random_space_finish(&r);

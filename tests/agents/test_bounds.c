@@ -1,7 +1,7 @@
-// Bounded search is exact: with bounds on the loss of trials, agents propose the same points in the
-// same order and find the same best trial as without. Spaces are random: costs are sums or
-// products, losses have many ties or none, batches have uneven weights, and some goals also bound a
-// measured metric.
+// Bounded search is exact. With and without bounds on the loss of trials, agents propose the same
+// points in the same order and find the same best trial. Spaces are random. Costs are sums or
+// products, and losses have many ties or none. Batches have uneven weights, and some goals also
+// bound a measured metric.
 #include "agents/agent.h"
 #include "tests/agents/random_space.h"
 
@@ -77,8 +77,8 @@ static double draw(const struct problem *p, const uint32_t choices[], uint64_t w
     return (double)(h.low >> 11) * 0x1p-53;
 }
 
-// A batch's loss: the sum over tasks times a random factor, rounded to few levels if ties are
-// wanted.
+// A batch's loss: the sum of the choices' losses times a random factor, rounded to few levels if
+// ties are wanted.
 static double batch_loss(const struct problem *p, const uint32_t choices[], uint64_t batch) {
     double loss = (0.1 + draw(p, choices, batch)) * random_space_loss(&p->r, choices);
     return p->n_levels > 0 ? floor(loss * p->n_levels) / p->n_levels : loss;
@@ -125,7 +125,7 @@ static void add_line(struct run *run, const struct problem *p, struct msc_agent 
     assert_ok(msc_agent_tell(agent, trial));
 }
 
-// The uniform plans: the n-th most expensive choice of every task.
+// Tells the agent the uniform plans. Plan n takes the n-th most expensive choice of every task.
 static void tell_baselines(struct run *run, const struct problem *p, struct msc_agent *agent) {
     for (uint32_t n = 0; n < 4; n++) {
         uint32_t choices[MAX_TASKS] = {0};

@@ -103,7 +103,7 @@ static void test_agents_conformance__same_seed_same_trace(void **state) {
     for_each(check_same_seed);
 }
 
-// Requesting the plan early does not change later proposals.
+// Assembling the plan before every call of `ask` does not change the proposals.
 static void check_assembling(const struct subject *subject) {
     const char *const envs[] = {small_toy, bounded_toy, pareto_toy};
     for (size_t i = 0; i < 3; i++) {
@@ -249,8 +249,8 @@ static void test_agents_conformance__exhausts_small_spaces(void **state) {
     for_each(check_exhausts);
 }
 
-// The number of trials that an agent reports as left is never too small, and right if the agent
-// calls it exact.
+// The number of trials that an agent reports as left is never too small. If the agent calls it
+// exact, it is right.
 static void check_left(const struct subject *subject) {
     static const char *const envs[] = {
         small_toy,

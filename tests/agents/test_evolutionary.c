@@ -19,8 +19,8 @@ static double optimum(struct msc_env *env, double max_size_bytes) {
     return loss;
 }
 
-// Within 2,000 trials of 4^24 points, the loss comes within a tenth of the optimum. Random trials
-// do not.
+// In 2,000 trials of a space of 4^24 points, the agent comes within a tenth of the optimal loss.
+// Random trials do not.
 static void test_agents_evolutionary__one_objective_under_a_bound(void **state) {
     (void)state;
     for (int seed = 0; seed < 4; seed++) {
@@ -67,8 +67,8 @@ static double area(const double losses[], size_t n_sizes, double worst_loss) {
     return sum;
 }
 
-// If losses are additive and the agent was told the loss of every single choice, its first proposal
-// is the optimum.
+// If losses are additive and the agent has observed the loss of every single choice, its first
+// proposal is the optimum.
 static void test_agents_evolutionary__begins_with_the_plan(void **state) {
     (void)state;
     static const char config[] = "{\"tasks\":6,\"choices\":4,\"interaction\":0,\"seed\":5,"
@@ -110,8 +110,8 @@ static void test_agents_evolutionary__begins_with_the_plan(void **state) {
     cJSON_Delete(parsed);
 }
 
-// 2,000 trials of 3^10 points cover at least 97 % of the area of the true front, which is computed
-// size by size.
+// In a space of 3^10 points, the front of 2,000 trials covers at least 97 % of the area of the true
+// front. The true front is computed size by size.
 static void test_agents_evolutionary__front_of_two_objectives(void **state) {
     (void)state;
     static const char json[] = "{\"tasks\":10,\"choices\":3,\"interaction\":0.5,\"objectives\":"
@@ -168,7 +168,7 @@ static void test_agents_evolutionary__other_seed_other_trace(void **state) {
 }
 
 // Only a few points of a large space meet the bound. Proposals are repaired to meet it, and still
-// differ.
+// differ from each other.
 static void test_agents_evolutionary__tight_bounds(void **state) {
     (void)state;
     static const char json[] = "{\"tasks\":48,\"choices\":2,\"bounds\":{\"size_ratio\":"

@@ -1,5 +1,5 @@
-// Grid search: the sequences of its modes, followed by hand on a table of losses, and its results
-// on toys whose optimum is known.
+// Grid search. The sequence of proposals of each mode is worked out by hand from a table of losses.
+// Results are also tested on toys whose optimum is known.
 #include "tests/agents/trace.h"
 
 #include "base/json.h"
@@ -82,14 +82,16 @@ static void expect_sequence(const char *config, size_t round, const double losse
     cJSON_Delete(json);
 }
 
-// Expected by hand. The most expensive plan has 60 bytes, and 40 are allowed. Each cheaper change
-// removes 10/40 of violation, more than the least step (an eighth of the first violation). Step 1:
-// b's change costs 0.5 and a's costs 1.0, so the plan becomes (0, 1). Step 2 tries only (0, 2),
-// which is new, at a cost of 1.5. a's change, known to cost 1.0, is better; its plan (1, 1) has 40
-// bytes and is measured. Step 3: changes to more expensive choices exceed the bound. b's change is
-// tried first; a's is new and comes last. (1, 2) lowers the loss to 1.1. Step 4 tries the changes
-// in the order of their earlier gains: a up (-1.0), b up, a down; none gives less than 1.1. Of the
-// plans around (1, 2) only (2, 0) is left.
+// Worked out by hand. The most expensive plan has 60 bytes, and 40 are allowed. Each change to a
+// cheaper choice removes a violation of 10/40, more than the least step (an eighth of the first
+// violation).
+// - Step 1: the change of b costs 0.5 and the change of a 1.0, so the plan becomes (0, 1).
+// - Step 2 evaluates only (0, 2), which costs 1.5. The change of a is known to cost 1.0 and is
+//   taken. The new plan (1, 1) has 40 bytes and is evaluated.
+// - Step 3: more expensive choices exceed the bound. The change of b, to (1, 2), is tried first and
+//   lowers the loss to 1.1. The change of a, to (2, 1), is tried last because its cost is unknown.
+// - Step 4 tries (0, 2), (1, 1) and (2, 2), in the order of the earlier gains of these changes. No
+//   loss is below 1.1. The last plan near (1, 2) that is left is (2, 0).
 static void test_agents_grid_search__greedy_takes_what_was_tried(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 1.2, 1.1}, {9.0, 1.5, 3.0}};
@@ -152,10 +154,11 @@ static void test_agents_grid_search__greedy_is_soon_within_bounds(void **state) 
     trace_finish(&trace);
 }
 
-// Expected by hand. Single choices of a lose 0, 1, 9 and of b 0, 0.5, 2. Of the plans within 40
-// bytes, (0, 2) has the sum 2, (1, 1) 1.5 and (2, 0) 9, so (1, 1) is tried. Its measured loss is 7,
-// so (0, 2) with 2 remains the best within the bound. Of its neighbours, (1, 2) adds 1, (2, 1) 7.5
-// and (2, 2) 9.
+// Worked out by hand. Single choices of a lose 0, 1, 9 and of b 0, 0.5, 2. Three plans have 40
+// bytes: (0, 2) with the sum 2, (1, 1) with 1.5, and (2, 0) with 9. So (1, 1) is tried. Its
+// measured loss is 7, so (0, 2) remains the best plan within the bound. The neighbours of (0, 2)
+// are tried in the order of the sums that they add: (1, 2) adds 1, (2, 1) adds 7.5 and (2, 2) adds
+// 9.
 static void test_agents_grid_search__per_task_by_hand(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 7.0, 7.0}, {9.0, 7.0, 7.0}};
@@ -212,7 +215,7 @@ static void test_agents_grid_search__per_task_is_optimal_on_sums(void **state) {
     }
 }
 
-// The bound is on a measured metric, and the objective is an exact one. The measured metric is
+// The bound is on a measured metric, and the objective is an exact metric. The measured metric is
 // assumed to be additive.
 static void test_agents_grid_search__per_task_keeps_measured_bounds(void **state) {
     (void)state;

@@ -46,7 +46,7 @@ static void test_agents_knapsack__equals_brute_force(void **state) {
     }
 }
 
-// Too large for brute force: the solver proves its answer by its bounds.
+// Too large for brute force: the solver's own bounds prove that its answer is optimal.
 static void test_agents_knapsack__proves_large_sums(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -67,7 +67,8 @@ static void test_agents_knapsack__proves_large_sums(void **state) {
     }
 }
 
-// Runs with random losses, and with equal losses, for which bounds exclude no plan.
+// Losses are first random and then all equal. If they are equal, the solver's bounds exclude no
+// plan.
 static void test_agents_knapsack__takes_many_tasks(void **state) {
     (void)state;
     struct random_space r;

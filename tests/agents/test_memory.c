@@ -1,5 +1,5 @@
-// Memory of the built-in agents: ask and tell allocate nothing, and a failed allocation in create
-// is reported and leaks nothing.
+// Memory of the built-in agents: `ask` and `tell` allocate nothing, and a failed allocation in
+// `create` is reported and leaks nothing.
 #include "tests/agents/trace.h"
 
 #include "tests/msc_test.h"

@@ -41,7 +41,8 @@ static void test_agents_nsga__ranks_and_crowding(void **state) {
     assert_true(isinf(crowding[3]) && isinf(crowding[0]));
     // C (index 1) is less crowded than B (index 5)
     assert_true(msc_nsga_before(ranks, crowding, 1, 5));
-    assert_true(msc_nsga_before(ranks, crowding, 2, 4)); // both are ends: the lower index wins
+    // Points 2 and 4 are both ends of the front, so the lower index comes first.
+    assert_true(msc_nsga_before(ranks, crowding, 2, 4));
     assert_false(msc_nsga_before(ranks, crowding, 0, 3));
 }
 

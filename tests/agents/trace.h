@@ -12,8 +12,8 @@ struct trace_entry {
     uint32_t choices[TRACE_TASKS]; // the trial's choices, padded with zeros
     struct msc_trial trial;        // its arrays are owned by the trace
     double exact_violation;
-    // Only for the first trial of an ask: the number of trials that the agent expected to be left
-    // before the ask.
+    // Only for the first trial of a call of `ask`: the number of trials that the agent expected to
+    // be left before the call.
     bool is_first;
     struct msc_agent_left left;
 };
@@ -35,10 +35,10 @@ struct trace_run {
     size_t round;      // W, the number of trials per round
     size_t max_trials; // need not be a multiple of `round`
     bool tell_baselines;
-    // Optional: changes an outcome before it is recorded and told.
+    // Optional: changes an outcome before it is recorded and the agent observes it.
     void (*disturb)(int64_t id, struct msc_outcome *outcome);
     bool tell_twice;
-    bool assembles; // the plan is requested early, before every ask
+    bool assembles; // the agent assembles its plan before every call of `ask`
     // Optional: the first n_replayed outcomes come from this trace instead of the environment,
     // and every proposal must equal the recorded one.
     const struct trace *replayed;
@@ -46,7 +46,8 @@ struct trace_run {
     void (*look)(struct msc_agent *agent); // optional: inspects the agent after the last trial
 };
 
-// Fails the running test on any error. Finish the trace with trace_finish.
+// Runs an agent as `run` describes and records the trace. Fails the running test on any error.
+// Finish the trace with trace_finish.
 void trace_make(struct trace *trace, const struct trace_run *run);
 void trace_finish(struct trace *trace);
 // Fails if the traces differ in a proposal.
@@ -54,8 +55,8 @@ void trace_assert_same(const struct trace *a, const struct trace *b);
 // Opens only the environment of a run, with its goal. The caller owns the JSON tree.
 struct msc_env *trace_open_env(const char *json, struct msc_goal *goal, struct cJSON **config);
 
-// An environment opened like trace_open_env does, and an agent's configuration. The test opens the
-// agent itself.
+// An environment opened by trace_open_env, and an agent's configuration. The test opens the agent
+// itself.
 struct fixture {
     struct msc_env *env;
     struct msc_goal goal;

@@ -60,7 +60,7 @@ static void test_base_file_set__outputs(void **state) {
                    "name another");
     assert_ok(msc_file_set_write(&set, "the log file", "absent/sub/a.jsonl"));
     assert_int_equal(msc_file_set_write(&set, "x", "absent/../sub/../sub/a.jsonl"), MSC_E_INVALID);
-    // A missing input is not an error here: its reader reports it.
+    // A missing input is not an error here: the code that reads the input reports it.
     assert_ok(msc_file_set_read(&set, "labels", "labels.npy"));
     assert_int_equal(msc_file_set_write(&set, "the output", "labels.npy"), MSC_E_INVALID);
     msc_file_set_finish(&set);

@@ -1,6 +1,6 @@
-// Atomic file writes: the target holds its old or its new content, even if the writer is killed at
-// any system call or other users plant files in the folder. Expected contents are those that the
-// test writes.
+// Atomic file writes. The target holds its old or its new content, even if the writer is killed at
+// any system call. This also holds if other users plant files in the folder. Expected contents are
+// those that the test writes.
 #include "base/file.h"
 
 #include "base/alloc.h"
@@ -62,8 +62,8 @@ static void plant(const char *path, const char *text) {
 
 // ---- Kills ------------------------------------------------------------------------------------
 
-// Starts a child that writes the file, and kills the child at the n-th entry to or return from a
-// system call. Returns false if the child finished first.
+// Starts a child that writes the file, and kills it at its n-th stop. The child stops each time it
+// enters or leaves a system call. Returns false if the child finished first.
 static bool kill_at(int n) {
     int how = 0;
     pid_t child = fork();
@@ -113,8 +113,8 @@ static void test_base_file_write__killed_anywhere(void **state) {
 
 // ---- Planted files ----------------------------------------------------------------------------
 
-// A temporary name made of the process id could be guessed and planted by another user of the
-// folder.
+// If temporary names contained the process id, another user of the folder could guess a name and
+// plant a file there.
 static void test_base_file_write__planted_names(void **state) {
     (void)state;
     char guess[64];

@@ -1,5 +1,5 @@
-// XXH3 hashes of bytes, their combination and their text, and CRC-32C. Expected values come from
-// Python's xxhash and RFC 3720.
+// XXH3 hashes: of bytes, combined, and written as text; and CRC-32C checksums. Expected values come
+// from Python's xxhash and RFC 3720.
 #include "base/hash.h"
 
 #include "base/crc32c.h"

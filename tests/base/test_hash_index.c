@@ -57,7 +57,7 @@ static void test_base_hash_index__against_search(void **state) {
     check(&index, items, 0);
 }
 
-// More elements than an int32 can number are refused.
+// An index refuses to hold more elements than an int32 can count.
 static void test_base_hash_index__too_many(void **state) {
     (void)state;
     struct item item = {hash_of(1), 1};

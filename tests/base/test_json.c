@@ -353,7 +353,7 @@ static void test_base_json__add(void **state) {
     cJSON_Delete(tree);
 }
 
-// Short integers take a fast path and must have the same value as with strtod.
+// Short integers take a fast path and must give the value that strtod gives.
 static void test_base_json__whole_numbers(void **state) {
     static const char *const texts[] = {
         "0",

@@ -35,7 +35,7 @@ static void test_base_log__levels(void **state) {
     msc_log(&log, MSC_LOG_ERROR, "silent");
 }
 
-// The names are those of the configuration key `verbose` and the option --log-level.
+// The level names that the configuration key `verbose` and the option --log-level accept.
 static void test_base_log__names_of_levels(void **state) {
     (void)state;
     static const enum msc_log_level expected[] = {MSC_LOG_DEBUG,   MSC_LOG_INFO,    MSC_LOG_INFO,

@@ -1,5 +1,5 @@
 // Free memory of the machine and its cgroups (versions 1 and 2), read from a made-up /proc and
-// /sys. Expected values follow from the limits and uses that each case writes.
+// /sys. Expected values follow from the memory limits and usage that each case writes.
 #include "base/machine_internal.h"
 
 #include "base/alloc.h"
@@ -87,7 +87,8 @@ static void test_base_machine__files_read_are_free(void **state) {
     put(&m, "proc/self/mountinfo", MOUNT_2);
     put_group(&m, "sys/fs/cgroup", 8192, 8190, 7000);
     expect_mib(&m, 7002);
-    // The two files are read at different moments, so the idle bytes may exceed the used bytes.
+    // memory.current and memory.stat are read at different moments, so the idle bytes may exceed
+    // the used bytes.
     put_group(&m, "sys/fs/cgroup", 8192, 100, 200);
     expect_mib(&m, 8192);
     put_group(&m, "sys/fs/cgroup", 32768, 100, 0);
@@ -118,7 +119,7 @@ static void test_base_machine__groups_in_groups(void **state) {
     end(&m);
 }
 
-// A container sees only its own cgroup, while /proc names the cgroup by its path outside.
+// A container sees only its own cgroup, while /proc gives the cgroup's path outside the container.
 static void test_base_machine__a_mount_of_one_group(void **state) {
     (void)state;
     struct machine m;

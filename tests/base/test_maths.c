@@ -1,5 +1,5 @@
-// exp and log: within one unit in the last place, and the same bits with every compiler. Expected
-// values come from mpmath.
+// `exp` and `log`: results are exact to one unit in the last place, and have the same bits with
+// every compiler. Expected values come from mpmath.
 #include "base/maths.h"
 
 #include "base/hash.h"
@@ -56,7 +56,7 @@ static const struct row logarithms[] = {
     {INFINITY, INFINITY},
 };
 
-// The nearest double or one of its two neighbours.
+// Accepts the nearest double and its two neighbours.
 static void assert_near(double found, double expected) {
     assert_true(found == expected || found == nextafter(expected, INFINITY) ||
                 found == nextafter(expected, -INFINITY));

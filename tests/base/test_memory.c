@@ -1,6 +1,7 @@
-// Every allocation of each scenario fails once: the n-th call returns NULL for n = 1, 2, ...
-// until the scenario succeeds. Each failure must return MSC_E_NOMEM and leave nothing allocated.
-// The linker redirects the library's allocation functions to this file; cJSON's are hooked.
+// Every allocation of each scenario fails once: the n-th call returns NULL for n = 1, 2, ... until
+// the scenario succeeds. Each failure must return MSC_E_NOMEM and leave nothing allocated. The
+// linker redirects the library's allocation functions to this file; cJSON's allocation hooks point
+// here too.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"

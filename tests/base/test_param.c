@@ -164,7 +164,7 @@ static void test_base_param__write(void **state) {
     msc_arena_finish(&arena);
 }
 
-// An object parameter is written only if it was given, and then unchanged.
+// An object parameter is written only if it was given. It is written unchanged.
 static void test_base_param__object(void **state) {
     struct options {
         const cJSON *extra;

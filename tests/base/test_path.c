@@ -1,5 +1,5 @@
-// Paths: their parts, whether one is inside another, absolute and relative forms. Relative forms
-// come from Python's os.path; the others are written by hand.
+// The parts of paths, whether one path is inside another, and absolute and relative forms. Expected
+// relative forms come from Python's os.path; other expected texts are written by hand.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "tests/msc_test.h"

@@ -86,7 +86,8 @@ static size_t count_descriptors(void) {
     return n;
 }
 
-// A script run in `folder` has left a child, whose id is in the file `pid`. Returns that id.
+// Returns the id of the child that a script has left. The script ran in `folder` and wrote the id
+// to the file `pid`.
 static pid_t left_child(const char *folder) {
     char noted[TEMP_FOLDER_BYTES + 8];
     snprintf(noted, sizeof noted, "%s/pid", folder);
@@ -170,7 +171,8 @@ static void test_base_process__call_does_not_wait_for_children(void **state) {
     temp_folder_remove(folder);
 }
 
-// A program that answers line by line: its end is reported at once, by receive and by next_line.
+// A program that answers line by line: msc_process_receive and msc_process_next_line report its end
+// at once.
 static void test_base_process__talk_ends_with_the_program(void **state) {
     static const char *const argv[] = {"/bin/sh", "-c", "sleep 1000 <&0 & echo 1; echo 2; exit 3",
                                        NULL};

@@ -1,10 +1,11 @@
-// Random numbers: PCG32 and PCG64 against their reference implementations and numpy, and the
+// Random numbers: PCG32 and PCG64, compared with their reference implementations and numpy, and the
 // statistics of bounded draws, doubles, streams and shuffles.
 #include "base/rng.h"
 
 #include "tests/msc_test.h"
 
-// The first line that pcg32-demo of the reference implementation prints; its seeds are 42 and 54.
+// The first line that pcg32-demo of the reference implementation prints. The demo's seeds are 42
+// and 54.
 static void test_base_rng__pcg32_reference(void **state) {
     static const uint32_t expected[] = {0xa15c02b7, 0x7b47f409, 0xba1d3330,
                                         0x83d2f293, 0xbfa4784b, 0xcbed606e};
@@ -96,8 +97,8 @@ static void test_base_rng__uniform(void **state) {
     assert_true(msc_rng_below(&rng, UINT64_MAX) < UINT64_MAX);
 }
 
-// Neighbouring seeds and streams have no first number in common, and about half of the bits of
-// their numbers differ.
+// Each pair of a seed and a stream starts with a different number. The first numbers of
+// neighbouring pairs differ in about half of their bits.
 static void test_base_rng__seeds_and_streams(void **state) {
     enum { SEEDS = 32, STREAMS = 32, ALL = SEEDS * STREAMS };
     static uint64_t first[ALL];

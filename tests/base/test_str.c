@@ -166,8 +166,8 @@ static void test_base_str__round_decimal(void **state) {
         int exponent = (int)(bits >> 40) % 32 - 30;
         char text[40];
         double value = 0;
-        // An odd 54-bit number, which is exactly between two doubles, or 25 times such a number
-        // with exponent -2.
+        // An odd 54-bit number is exactly between two doubles. So is 25 times such a number with a
+        // decimal exponent of -2.
         if (i % 4 == 0) {
             mantissa = ((UINT64_C(1) << 53) | (mantissa >> 11) | 1) * (i % 8 == 0 ? 1 : 25);
             exponent = i % 8 == 0 ? 0 : -2;

@@ -1,4 +1,4 @@
-// Terminal styles in text and tables, and control bytes in names that must not act as styles.
+// Terminal styles in text and tables. Control bytes in names must not act as styles.
 #include "base/style.h"
 
 #include "base/shown.h"

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// The toy environment with one function replaced, which the subject of the check opens.
+// The environment that the checked subject opens: the toy with one function replaced.
 static struct msc_env_def faulty;
 static size_t n_evaluated;
 
@@ -137,7 +137,7 @@ static void test_search_check__finds_faults_of_environments(void **state) {
         struct msc_env_def with;
     } rows[] = {
         {"init", "it does not want to", {.init = refuse_init}},
-        {"space", "less than the plan of the cheapest", {.space = cheapest_first}},
+        {"space", "less than the plan of all cheapest", {.space = cheapest_first}},
         {"init", "is not UTF-8", {.space = latin_1}},
         {"identity", "another identity", {.identity = new_identity}},
         {"choices", "by itself", {.evaluate = by_company}},

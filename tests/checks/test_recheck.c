@@ -1,5 +1,5 @@
 // The winner is evaluated again before it is delivered, and the result is kept next to the record.
-// Forged records, with flipped bits in their losses, check that a wrong winner is left out.
+// In forged records, bits of losses are flipped, so that the winner is wrong and must be left out.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -45,7 +45,8 @@ static double flip(double value, unsigned bit) {
     return value;
 }
 
-// A copy of the record in which one bit of the loss of trials first to last is flipped.
+// A copy of the record in which one bit of the loss is flipped in each of the trials `first` to
+// `last`.
 static struct msc_record *forge(const struct fixture *f, const struct msc_record *record,
                                 int64_t first, int64_t last) {
     char path[FIXTURE_PATH_BYTES];
@@ -99,7 +100,7 @@ static void test_search_recheck__flipped_bit(void **state) {
     struct msc_record *forged = forge(f, run.result.record, victim, victim);
     assert_int_equal(best_id(forged), victim);
 
-    // Results under other numerics are not comparable, so nothing is left out.
+    // Results under other numerics are not comparable, so no trial is left out.
     struct msc_recheck_options options = {.env = run.env, .numerics = "other"};
     assert_ok(msc_recheck_winner(&left_out, forged, &options));
     assert_int_equal(cJSON_GetArraySize(left_out), 0);

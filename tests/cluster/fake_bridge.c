@@ -171,7 +171,7 @@ static void open_node(struct worker *w) {
 }
 
 // Returns true if the request has a single trial. If such a trial ends its worker, the coordinator
-// blames the trial and records it as failed, so no fault may be injected here.
+// blames the trial and records it as failed. So no fault may be injected into such a request.
 static bool is_alone(const char *request) {
     const char *first = strstr(request, "\"choices\"");
     return first && !strstr(first + 1, "\"choices\"");

@@ -1,5 +1,5 @@
 // Bridge with workers inside this process and a simulated clock. Faults and their times are drawn
-// from a seed: lines are delayed, reordered, doubled or dropped; workers are killed, crash, fall
+// from a seed. Lines are delayed, reordered, doubled or dropped. Workers are killed, crash, fall
 // silent, write garbage, or join late.
 #ifndef MSC_TESTS_SEARCH_FAKE_BRIDGE_H
 #define MSC_TESTS_SEARCH_FAKE_BRIDGE_H
@@ -41,7 +41,7 @@ struct fake_figures {
 };
 
 struct fake_bridge *fake_bridge_open(const struct fake_bridge_options *options);
-struct msc_bridge *fake_bridge_bridge(struct fake_bridge *fake); // freed when this bridge is closed
+struct msc_bridge *fake_bridge_bridge(struct fake_bridge *fake); // closing it frees the fake
 double fake_bridge_now_s(void *fake);
 // Adds the figures of this bridge to `figures` when it is closed. `figures` must outlive it.
 void fake_bridge_count(struct fake_bridge *fake, struct fake_figures *figures);

@@ -1,6 +1,6 @@
-// The device that a worker opens if its cluster assigned it GPUs by CUDA_VISIBLE_DEVICES or
-// GPU_DEVICE_ORDINAL. Vulkan devices of this machine are hidden, and a script replaces nvidia-smi.
-// The expected devices are listed with the settings.
+// Tests which device a worker opens if its cluster assigned GPUs to it by CUDA_VISIBLE_DEVICES or
+// GPU_DEVICE_ORDINAL. The Vulkan devices of this machine are hidden, and a script replaces
+// nvidia-smi. Each row below lists a setting and the expected device.
 #include "cluster/given_device.h"
 
 #include "base/alloc.h"
@@ -95,7 +95,7 @@ static void test_pipeline_given_device__names(void **state) {
     }
 }
 
-// CUDA_VISIBLE_DEVICES takes precedence.
+// CUDA_VISIBLE_DEVICES takes precedence over GPU_DEVICE_ORDINAL.
 static void test_pipeline_given_device__one_list(void **state) {
     struct msc_arena arena = {0};
     const char *device = NULL;

@@ -1,5 +1,5 @@
-// Search with a pool of workers: the record equals that of a single process, whatever happens to
-// the workers. The reference records are made by the same search without a pool.
+// Search with a pool of workers: the record equals the record of a single process, whatever happens
+// to the workers. The reference records are made by the same search without a pool.
 #include "../msc_test.h"
 #include "base/str.h"
 #include "tests/search/batch_env.h"
@@ -175,7 +175,8 @@ static void test_search_pool__outlives_faults(void **state) {
     assert_true(total.n_joins > 50);
 }
 
-// Runs the subject of the bridge's seed. No worker may be lost, and the record must be right.
+// Runs the search subject_of(o.seed) with a pool. No worker may be lost, and the record must be
+// right.
 static void search_without_loss(struct fixture *f, char paths[][FIXTURE_PATH_BYTES],
                                 struct fake_bridge_options o, struct fake_figures *total) {
     struct subject s = subject_of(o.seed);
@@ -237,9 +238,9 @@ static void test_search_pool__stops_while_nobody_is_there(void **state) {
     remove_record(f->path);
 }
 
-// A worker that computes the canary correctly but other trials wrongly is detected. Either its last
-// batch is wrong, or at least one of five terms. Its first 64 parts are all checked, so it escapes
-// with probability 0.8^64 = 6e-7.
+// A worker that computes the canary correctly but other trials wrongly is detected. Either only its
+// last batch is wrong, or at least a fifth of its terms. The first 64 parts of such a worker are
+// all checked, so the worker escapes with probability 0.8^64 = 6e-7.
 static void test_search_pool__finds_a_difference(void **state) {
     static const double shares[] = {0.0, 0.2, 0.5, 1.0};
     struct fixture *f = *state;
@@ -306,8 +307,8 @@ static void test_search_pool__says_what_ended_it(void **state) {
     remove_record(f->path);
 }
 
-// If a pool is set to numerics that differ from those of this process, it accepts only workers with
-// the pool's numerics.
+// If a pool is set to other numerics than this process has, it accepts only workers with the pool's
+// numerics.
 static void test_search_pool__takes_other_numerics(void **state) {
     struct fixture *f = *state;
     char alone[FIXTURE_PATH_BYTES];
@@ -323,7 +324,8 @@ static void test_search_pool__takes_other_numerics(void **state) {
     assert_int_equal(figures.n_up, 1);
     assert_int_equal(figures.n_refused, 2);
     assert_same_record(f->path, alone);
-    // The header has the numerics of this process, the segment the numerics of the workers.
+    // The record's header names the numerics of this process. The record's segment names the
+    // numerics of the workers.
     assert_ok(msc_record_open(&record, f->path, MSC_RECORD_READ, NULL));
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "numerics");
     assert_string_equal(own->valuestring, "test");
@@ -339,7 +341,7 @@ static void test_search_pool__takes_other_numerics(void **state) {
     remove_record(f->path);
 }
 
-// Doubles are sent bit by bit.
+// Doubles keep every bit when they are sent.
 static void test_search_pool__doubles(void **state) {
     const double values[] = {0.0, -0.0, 1.5, -1e-310, INFINITY, NAN, 1e308};
     double read[7];
@@ -358,12 +360,12 @@ static void test_search_pool__doubles(void **state) {
 
 // The predicted time of a round with N workers, C seconds of work and W trials is T(N) = d C / N +
 // 20 us W + 0.8 ms N. The factor d is 1 if N is at most the number of batches, else 1.18. N workers
-// are worth it if C / (N T(N)) >= 0.7. For 256 trials and C = 10 this is 0.0008 N^2 + 0.00512 N <=
-// 10 (1 / 0.7 - 1), so N = 70, worked out by hand.
+// are worth it if C / (N T(N)) >= 0.7. For 256 trials and C = 10 the condition becomes 0.0008 N^2 +
+// 0.00512 N <= 10 (1 / 0.7 - 1), so N = 70, worked out by hand.
 static void test_search_pool__worth(void **state) {
     (void)state;
-    // The coordinator needs 20 us per trial and 0.8 ms per worker. Cases below add messages and
-    // start-up.
+    // The coordinator needs 20 us per trial and 0.8 ms per worker. Later cases add the times of
+    // messages and of start-up.
     const struct msc_pool_costs none = {.trial_s = 20e-6, .worker_s = 0.8e-3};
     struct msc_pool_costs slow = none, two = none;
     double round_s;

@@ -1,5 +1,5 @@
-// Parts of a trial: which worker is sent which part, how answers combine in any order, and how many
-// parts are checked by a second worker.
+// Parts of a trial. Tests which worker is sent which part, how answers combine in any order, and
+// how many parts a second worker checks.
 #include "../msc_test.h"
 #include "base/str.h"
 #include "tests/search/batch_env.h"
@@ -12,8 +12,8 @@
 #define N_BATCHES 6
 #define N_WORKERS 4
 
-// Answers to a trial in three parts, two batches each. Two workers hold the second part: worker 1
-// runs out of memory, worker 2 evaluates it.
+// Answers of the workers. The trial has three parts of two batches each. Two workers hold the
+// second part: worker 1 runs out of memory, worker 2 evaluates it.
 struct answer {
     int32_t worker;
     size_t part, n_batches;
@@ -181,8 +181,9 @@ static void test_search_pool_parts__are_spread_over_all(void **state) {
     cJSON_Delete(config);
 }
 
-// Plans evaluations of two trials until each worker has had n more parts. checked[w] counts the
-// checks that worker w makes. Returns the share of terms that are measured twice.
+// Plans evaluations of two trials for workers that have had `first` parts each, until each has had
+// n more parts. checked[w] counts the checks that worker w makes. Returns the share of terms that
+// are measured twice.
 static double plan_many(size_t checked[N_WORKERS], struct msc_env *env, uint64_t first,
                         uint64_t n) {
     uint64_t parts[N_WORKERS], next_shard = 0;
@@ -218,8 +219,8 @@ static double plan_many(size_t checked[N_WORKERS], struct msc_env *env, uint64_t
 }
 
 // All workers check parts of others. Every part of a new worker is checked, but only about one in a
-// hundred parts of a worker that has evaluated very many. A check measures one of a part's two
-// trials.
+// hundred parts of a worker that has evaluated very many parts. A check measures one of a part's
+// two trials.
 static void test_search_pool_parts__are_checked_by_all(void **state) {
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
     cJSON *config = cJSON_Parse("{\"batches\":16}");
@@ -237,10 +238,10 @@ static void test_search_pool_parts__are_checked_by_all(void **state) {
     cJSON_Delete(config);
 }
 
-// A worker that gets one result in five wrong passes with probability prod(1 - s_k / 5), where s_k
-// is the share of checks at its k-th part. This is below 1e-6 from part 62 on (0.8^62 = 9.8e-7). If
-// wrong results begin later, at part k, the probability is below 1e-6 by part 3 k. In long searches
-// few parts are checked.
+// A worker that gets one result in five wrong passes with probability prod(1 - s_k / 5). Here s_k
+// is the share of checks at its k-th part. This probability is below 1e-6 from part 62 on (0.8^62 =
+// 9.8e-7). If wrong results begin later, at part k, the probability is below 1e-6 by part 3 k. In
+// long searches few parts are checked.
 static void test_search_pool_parts__leave_a_liar_no_chance(void **state) {
     double log_chance = 0.0, n_checked = 0.0;
     (void)state;
@@ -250,8 +251,8 @@ static void test_search_pool_parts__leave_a_liar_no_chance(void **state) {
         log_chance += log1p(-0.2 * share);
         n_checked += share;
         assert_true(k < 62 || log_chance < log(1e-6));
-        // The sum of min(1, 64 / k) is about 64 (1 + ln(n / 64)). The share later falls to one in a
-        // hundred.
+        // The number of checks is the sum of min(1, 64 / k), about 64 (1 + ln(n / 64)). The share
+        // of checks later falls to one in a hundred.
         assert_true(k != 1000 || fabs(n_checked - 64.0 * (1.0 + log(1000.0 / 64.0))) < 1.0);
         assert_true(k != 100000 || n_checked < 0.015 * 100000);
     }

@@ -142,8 +142,8 @@ static bool has_key(const cJSON *json, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItem(entry, "env"), key) != NULL;
 }
 
-// --show prints every default. A record's header leaves some out, so that older records compare
-// equal.
+// --show prints every default. A record's header leaves some defaults out, so that older records
+// compare equal.
 static void test_pipeline_config__defaults_shown(void **state) {
     static const char *const keys[] = {"choices", "weights", "activations", "objectives"};
     (void)state;

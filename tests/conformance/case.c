@@ -45,23 +45,32 @@ static const char *const random_ops[] = {
     "RandomNormalLike", "RandomUniform", "RandomUniformLike",
 };
 
-// Returns whether the operator may read and write float8 and 4-bit elements.
+// Returns whether the operator may read and write narrow floats, and integers of 4 and 2 bits.
 static bool is_quantizing(const char *op) {
     return strcmp(op, "QuantizeLinear") == 0 || strcmp(op, "DequantizeLinear") == 0;
 }
 
 // The reason why tensors of this type are out of scope, or NULL if they are in scope.
 static const char *type_outside(int elem_type) {
-    if (elem_type == MSC_ONNX_STRING) {
-        return "string";
+    static const struct {
+        int first, last;
+        const char *why;
+    } rows[] = {
+        {MSC_ONNX_STRING, MSC_ONNX_STRING, "string"},
+        {14, 15, "complex elements"},
+        {17, 20, "float8"},
+        {MSC_ONNX_UINT4, MSC_ONNX_INT4, "4-bit elements"},
+        {MSC_ONNX_FLOAT4, MSC_ONNX_FLOAT4, "float4"},
+        {24, 24, "float8"},
+        {MSC_ONNX_UINT2, MSC_ONNX_INT2, "2-bit elements"},
+        {27, 28, "float6"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (elem_type >= rows[i].first && elem_type <= rows[i].last) {
+            return rows[i].why;
+        }
     }
-    if (elem_type == 14 || elem_type == 15) {
-        return "complex elements";
-    }
-    if (elem_type >= 17 && elem_type <= 20) {
-        return "float8";
-    }
-    return elem_type >= 21 ? "4-bit elements" : NULL;
+    return NULL;
 }
 
 static const char *value_outside(const Onnx__ValueInfoProto *info) {
@@ -92,11 +101,42 @@ static const Onnx__AttributeProto *attribute(const Onnx__NodeProto *n, const cha
     return NULL;
 }
 
-static const char *node_outside(const Onnx__NodeProto *n) {
+// Operators of ai.onnx.ml that are more than arithmetic.
+static bool is_table(const Onnx__NodeProto *n) {
+    static const char *const ops[] = {"LabelEncoder", "TreeEnsemble"};
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        if (strncmp(n->op_type, ops[i], strlen(ops[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_call(const Onnx__ModelProto *m, const Onnx__NodeProto *n) {
+    for (size_t i = 0; i < m->n_functions; i++) {
+        const Onnx__FunctionProto *f = m->functions[i];
+        if (strcmp(f->name, n->op_type) == 0 && strcmp(f->domain, n->domain) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *domain_outside(const Onnx__ModelProto *m, const Onnx__NodeProto *n) {
+    bool is_learned = strcmp(n->domain, "ai.onnx.ml") == 0;
+    if (strstr(n->domain, "training") != NULL) {
+        return "training";
+    }
+    if (is_learned && is_table(n)) {
+        return "tables and trees";
+    }
+    return is_learned || is_call(m, n) ? NULL : "another operator domain";
+}
+
+static const char *node_outside(const Onnx__ModelProto *m, const Onnx__NodeProto *n) {
     const Onnx__AttributeProto *mode = attribute(n, "training_mode");
-    bool is_standard = n->domain == NULL || n->domain[0] == '\0';
-    if (!is_standard) {
-        return strstr(n->domain, "training") != NULL ? "training" : "another operator domain";
+    if (n->domain != NULL && n->domain[0] != '\0') {
+        return domain_outside(m, n);
     }
     if (mode != NULL && mode->i != 0) {
         return "training";
@@ -133,7 +173,7 @@ static const char *graph_outside(struct conformance_case *c, const Onnx__GraphPr
     for (size_t i = 0; why == NULL && i < g->n_node; i++) {
         const Onnx__NodeProto *n = g->node[i];
         c->has_any_values |= is_random(n);
-        why = node_outside(n);
+        why = node_outside(c->model, n);
         for (size_t k = 0; why == NULL && k < n->n_attribute; k++) {
             why = n->attribute[k]->g == NULL ? NULL : graph_outside(c, n->attribute[k]->g);
         }

@@ -33,8 +33,8 @@ struct conformance_case {
     struct conformance_set sets[CONFORMANCE_MAX_SETS];
 };
 
-// Returns MSC_E_FORMAT or MSC_E_IO if the folder contains no such case. Arrays are loaded only
-// for cases in scope.
+// Loads the case in a folder. Arrays are loaded only for cases in scope. Returns MSC_E_FORMAT or
+// MSC_E_IO if the folder does not contain such a case.
 enum msc_status conformance_case_load(struct conformance_case *c, const char *folder);
 void conformance_case_finish(struct conformance_case *c);
 

@@ -5,13 +5,14 @@
 //                      [--only TEXT] [--rewritten PATH] [--atol X] [--meaning text|target]
 //                      [--title TEXT] FOLDER... [--title TEXT FOLDER...]...
 //
-// A FOLDER contains cases. The program fails if fewer than N cases are in scope, if a case fails
-// that the known file does not list (a line "DEVICE CASE"), or if a listed one passes. Without a
-// device or a folder it says so and exits with 77 (skipped). A title is printed above the table
-// of the folders after it. With --rewritten PATH every model is first exported to PATH and read
-// from there; its known failures are listed under "DEVICE-rewritten". --meaning selects what
-// operators mean: what targets compute, or ONNX's text (graph/targets.def), which its own data
-// follow. X defaults to 1e-7, as in ONNX's own backend test.
+// A FOLDER contains cases. The program fails if fewer than N cases are in scope. It also fails if a
+// case fails that is not in the known file (as a line "DEVICE CASE"), or if a case in that file
+// passes. If a device or a folder is missing, the program reports it and exits with 77 (skipped). A
+// title is printed above the table of the folders after it. With --rewritten PATH every model is
+// first exported to PATH and read from there; known failures with this option are listed under
+// "DEVICE-rewritten". --meaning selects what operators mean: what targets compute, or ONNX's text
+// (graph/targets.def), which ONNX's test data follow. X defaults to 1e-7, as in ONNX's own backend
+// test.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the cases in the folder `more` next to it: models that ONNX's own data lack, with the
+"""Writes the cases in the folder `more` next to it: models that ONNX's data in Debian lack, with the
 outputs of ONNX Runtime.
 
-usage: more_cases.py [FOLDER]     (needs numpy, onnx and onnxruntime; made with onnxruntime 1.32)
+usage: more_cases.py [FOLDER]     (needs numpy, onnx and onnxruntime; made with onnx 1.23 and
+onnxruntime 1.32)
 
-If ONNX Runtime has no kernel for the case's old operator version, numpy computes the outputs.
+If ONNX Runtime has no kernel for the case's operator version, numpy computes the outputs of an old
+one, and the reference of the package onnx those of a new one.
 """
 import os
 import shutil
@@ -12,14 +14,16 @@ import sys
 
 import numpy as np
 import onnxruntime as ort
-from onnx import TensorProto, helper, numpy_helper
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "more")
 TYPES = {np.dtype(k): v for k, v in {
     "float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "int64": TensorProto.INT64,
     "int32": TensorProto.INT32, "bool": TensorProto.BOOL, "uint8": TensorProto.UINT8,
-    "int8": TensorProto.INT8}.items()}
+    "int8": TensorProto.INT8, "int16": TensorProto.INT16, "uint16": TensorProto.UINT16,
+    "uint32": TensorProto.UINT32, "float16": TensorProto.FLOAT16}.items()}
 
 
 def ramp(*shape):
@@ -68,7 +72,7 @@ def case(name, nodes, inputs, constants=None, outputs=("y",), opset=17, expected
         [numpy_helper.from_array(v, k) for k, v in (constants or {}).items()])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
                               producer_name="")
-    model.ir_version = 3 if opset < 9 else 8 if opset < 21 else 10
+    model.ir_version = 3 if opset < 9 else 8 if opset < 21 else 10 if opset < 23 else 12
     if opset < 9:  # initialisers had to be inputs, too
         graph = model.graph
         graph.input.extend(helper.make_tensor_value_info(k, TYPES[v.dtype], v.shape)
@@ -78,7 +82,7 @@ def case(name, nodes, inputs, constants=None, outputs=("y",), opset=17, expected
     if expected is None:
         for value in model.graph.output:  # the declared types do not matter, but must be valid
             value.type.Clear()
-        session = run(model)
+        session = run(model) if opset < 23 else ReferenceEvaluator(model)
         expected = session.run(list(outputs), inputs)
     for value, array in zip(model.graph.output, expected):
         value.type.CopyFrom(helper.make_tensor_type_proto(TYPES[array.dtype], array.shape))
@@ -251,3 +255,127 @@ case("tied_turned_gemm", [node("Gather", ["w", "i"], ["e"]), turn,
                           node("Gemm", ["e", "t", "b"], ["y"], alpha=.5)], {"i": row}, tied)
 case("tied_turned_first", [node("MatMul", ["x", "w"], ["a"]), turn, node("MatMul", ["a", "t"], ["y"])],
      {"x": ramp(2, 3, 6)}, tied)
+
+# Operators of opsets 23 to 28, and what these changed.
+matrix = np.array([[-3, 2, 5, 1], [4, -1, 2, 7]], np.int32)
+for name, attributes in (("", {}), ("_exclusive", {"exclusive": 1, "reverse": 1})):
+    case("cumprod" + name, [node("CumProd", ["x", "a"], ["y"], **attributes)],
+         {"x": ramp(3, 4)}, {"a": np.array(1, np.int64)}, opset=26)
+case("cumprod_int32", [node("CumProd", ["x", "a"], ["y"])], {"x": matrix},
+     {"a": np.array(-1, np.int64)}, opset=26)
+for name, x, to in (("float", ramp(2, 3), TensorProto.INT32), ("half", ramp(4).astype(np.float16), TensorProto.UINT16),
+                    ("bool", np.array([True, False]), TensorProto.UINT8), ("back", matrix, TensorProto.FLOAT)):
+    case("bitcast_" + name, [node("BitCast", ["x"], ["y"], to=to)], {"x": x}, opset=26)
+cache, update = ramp(2, 3, 5, 4), -ramp(2, 3, 2, 4)
+case("tensorscatter", [node("TensorScatter", ["x", "u", "i"], ["y"])], {"x": cache, "u": update, "i": ints(1, 3)},
+     opset=24)
+case("tensorscatter_circular", [node("TensorScatter", ["x", "u", "i"], ["y"], mode="circular", axis=3)],
+     {"x": cache, "u": -ramp(2, 3, 5, 3), "i": ints(3, 6)}, opset=24)
+case("tensorscatter_from_0", [node("TensorScatter", ["x", "u"], ["y"])], {"x": cache, "u": update}, opset=24)
+for rule in ("linear", "gated", "delta", "gated_delta"):
+    more = {"g": -abs(ramp(2, 3, 2))} if "gated" in rule else {}
+    more.update({"b": 1 / (1 + np.exp(-ramp(2, 3, 1)))} if "delta" in rule else {})
+    case("linearattention_" + rule,
+         [node("LinearAttention", ["q", "k", "v", "s" if rule == "gated" else "", "g" if "g" in more else "",
+                                   "b" if "b" in more else ""], ["y", "z"], q_num_heads=4, kv_num_heads=2,
+               update_rule=rule)],
+         {"q": ramp(2, 3, 12), "k": ramp(2, 3, 6) / 3, "v": ramp(2, 3, 10),
+          **({"s": ramp(2, 2, 3, 5)} if rule == "gated" else {}), **more}, outputs=("y", "z"), opset=27)
+signed = np.array([-128, -7, -1, 0, 5, 127], np.int8)
+for direction in ("RIGHT", "LEFT"):
+    case("bitshift_signed_" + direction.lower(), [node("BitShift", ["x", "n"], ["y"], direction=direction)],
+         {"x": signed, "n": np.array([1, 2, -1, 9, 1, 3], np.int8)}, opset=28)
+zero, inf = 0.0, float("inf")
+case("mod_floor_float", [node("Mod", ["x", "d"], ["y"])],
+     {"x": floats(5, -5, 5, -5, 1, -1, zero, -zero, zero, inf, 1),
+      "d": floats(3, 3, -3, -3, inf, inf, 2, 2, -2, 2, zero)}, opset=28)
+case("spacetodepth_crd", [node("SpaceToDepth", ["x"], ["y"], blocksize=2, mode="CRD")],
+     {"x": ramp(1, 3, 4, 6)}, opset=28)
+for name, op in (("max", "ReduceMax"), ("min", "ReduceMin")):
+    for kind in (np.bool_, np.int32, np.uint8, np.int64):
+        case(f"reduce_{name}_none_{np.dtype(kind).name}", [node(op, ["x", "a"], ["y"], keepdims=0)],
+             {"x": np.zeros((2, 0), kind)}, {"a": ints(1)}, opset=24)
+for name, more in (("", []), ("_odd", ["n"])):
+    case("dft_real_inverse" + name, [node("DFT", ["x"] + more, ["y"], inverse=1, onesided=1)], {"x": ramp(2, 5, 2)},
+         {"n": np.array(9, np.int64)} if more else {}, opset=24)
+case("rmsnormalization", [node("RMSNormalization", ["x", "s"], ["y"], axis=-2)], {"x": ramp(2, 3, 4)},
+     {"s": ramp(3, 4)}, opset=24)
+case("swish", [node("Swish", ["x"], ["y"], alpha=0.5)], {"x": ramp(2, 3)}, opset=24)
+case("swiglu", [node("SwiGLU", ["x", "u"], ["y"])], {"x": ramp(2, 3), "u": ramp(2, 3) + 1}, opset=28)
+angles = np.arange(12).reshape(4, 3)
+case("rotaryembedding", [node("RotaryEmbedding", ["x", "c", "s", "p"], ["y"], num_heads=2)],
+     {"x": ramp(1, 3, 12), "p": np.array([[0, 2, 3]], np.int64)},
+     {"c": np.cos(angles).astype(np.float32), "s": np.sin(angles).astype(np.float32)}, opset=24)
+heads = {"q": ramp(1, 3, 16), "k": ramp(1, 3, 8), "v": ramp(1, 3, 8)}
+case("attention_grouped", [node("Attention", ["q", "k", "v"], ["y"], q_num_heads=4, kv_num_heads=2, is_causal=1)],
+     heads, opset=24)
+case("attention_past",
+     [node("Attention", ["q", "k", "v", "m", "pk", "pv"], ["y", "nk", "nv"], q_num_heads=4, kv_num_heads=2,
+           softcap=2.0)],
+     {**heads, "m": ramp(3, 5), "pk": ramp(1, 2, 2, 4), "pv": -ramp(1, 2, 2, 4)}, outputs=("y", "nk", "nv"), opset=24)
+case("causalconvwithstate", [node("CausalConvWithState", ["x", "w", "b", "p"], ["y", "n"], activation="silu")],
+     {"x": ramp(2, 3, 5), "p": ramp(2, 3, 2)}, {"w": ramp(3, 1, 3), "b": ramp(3)}, outputs=("y", "n"), opset=27)
+
+# Quantisation to narrow types, and its newer attributes.
+for name, kind in (("int2", TensorProto.INT2), ("uint2", TensorProto.UINT2), ("float4", TensorProto.FLOAT4E2M1),
+                   ("float8", TensorProto.FLOAT8E4M3FN)):
+    case("quantize_" + name,
+         [node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=kind), node("DequantizeLinear", ["q", "s"], ["y"])],
+         {"x": ramp(4, 6)}, {"s": np.array(0.75, np.float32)}, opset=25)
+case("quantize_precision",
+     [node("QuantizeLinear", ["x", "s", "z"], ["q"], precision=TensorProto.FLOAT, output_dtype=TensorProto.UINT8),
+      node("DequantizeLinear", ["q", "s", "z"], ["y"], output_dtype=TensorProto.FLOAT)],
+     {"x": ramp(4, 6)}, {"s": np.array(0.3, np.float16), "z": np.array(128, np.uint8)}, opset=25)
+
+# Functions of the model: nested calls, attributes with and without a default, an input left out.
+def function(name, inputs, outputs, nodes, attributes=(), defaults=()):
+    return helper.make_function("own", name, inputs, outputs, nodes, [
+        helper.make_opsetid("", 17), helper.make_opsetid("own", 1)], list(attributes), list(defaults))
+
+
+def own(op, inputs, outputs, **attributes):
+    return node(op, inputs, outputs, domain="own", **attributes)
+
+
+def takes(made, name, attribute):
+    made.attribute.append(AttributeProto(name=name, ref_attr_name=attribute, type=AttributeProto.FLOAT))
+    return made
+
+
+def with_functions(*functions):
+    def change(model):
+        model.functions.extend(functions)
+        model.opset_import.append(helper.make_opsetid("own", 1))
+    return change
+
+
+leaky = function("Leak", ["a"], ["b"], [takes(node("LeakyRelu", ["a"], ["b"]), "alpha", "slope")], ["slope"])
+layer = function("Layer", ["a", "w"], ["c"], [
+    node("MatMul", ["a", "w"], ["m"]), takes(own("Leak", ["m"], ["k"]), "slope", "alpha"),
+    own("Leak", ["k"], ["c"], slope=0.5)], defaults=[helper.make_attribute("alpha", 0.25)])
+limit = function("Limit", ["a", "low", "high"], ["b"], [node("Clip", ["a", "low", "high"], ["b"])])
+case("function_nested", [own("Layer", ["x", "w"], ["y"], alpha=0.125)], {"x": ramp(4, 3)}, {"w": ramp(3, 5)},
+     change=with_functions(layer, leaky))
+case("function_default", [own("Layer", ["x", "w"], ["c"]), own("Layer", ["c", "v"], ["y"])],
+     {"x": ramp(4, 3)}, {"w": ramp(3, 5), "v": ramp(5, 2)}, change=with_functions(layer, leaky))
+case("function_input_left_out", [own("Limit", ["x", "", "h"], ["y"])], {"x": ramp(4, 3)},
+     {"h": np.array(.5, np.float32)}, change=with_functions(limit))
+
+
+# Arithmetic operators of ai.onnx.ml.
+def learned(name, op, x, outputs=("y",), **attributes):
+    case("ml_" + name, [node(op, ["x"], list(outputs), domain="ai.onnx.ml", **attributes)], {"x": x},
+         outputs=outputs, change=lambda model: model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1)))
+
+
+table = ramp(4, 3)
+holes = np.where(table > 1, np.float32(np.nan), table)
+learned("scaler", "Scaler", table, offset=[.5, -1., 2.], scale=[2., .25, -1.])
+for norm in ("MAX", "L1", "L2"):
+    learned("normalizer_" + norm.lower(), "Normalizer", table, norm=norm)
+learned("imputer", "Imputer", holes, replaced_value_float=float("nan"), imputed_value_floats=[1., 2., 3.])
+learned("regressor", "LinearRegressor", table, targets=2, coefficients=ramp(6).tolist(), intercepts=[.5, -.5])
+learned("classifier", "LinearClassifier", table, ("l", "y"), coefficients=ramp(9).tolist(),
+        intercepts=[.1, .2, .3], classlabels_ints=[4, 2, 7], post_transform="SOFTMAX")
+learned("classifier_one_row", "LinearClassifier", table, ("l", "y"), coefficients=[.5, -1., .25],
+        intercepts=[.1], classlabels_ints=[0, 1], post_transform="LOGISTIC")

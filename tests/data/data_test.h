@@ -30,8 +30,8 @@ typedef enum msc_status (*test_load)(const char *path);
 // Loads copies of `source` cut at every length. Each must fail with a one-line message that names
 // the copy.
 void test_truncations(void **state, const char *source, const char *copy_name, test_load load);
-// Loads copies of `source` with one byte changed, for every byte in several ways. Each must load,
-// or fail with a one-line message that names the copy.
+// Loads copies of `source` in which one byte is changed. Every byte is changed in several ways.
+// Each copy must load, or fail with a one-line message that names the copy.
 void test_changed_bytes(void **state, const char *source, const char *copy_name, test_load load);
 
 // Checks type and shape, and that element i is first + step * i.

@@ -88,7 +88,7 @@ static void test_data_array_file__pieces_in_any_order(void **state) {
     msc_array_list_finish(&list);
 }
 
-// The bytes equal those of an array saved in one call.
+// The file has the same bytes as an array saved in one call.
 static void test_data_array_file__safetensors(void **state) {
     char path[PATH_BYTES], whole[PATH_BYTES];
     struct msc_array_file *file;

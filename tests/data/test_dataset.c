@@ -102,8 +102,8 @@ static void test_data_dataset__hash_ignores_the_batch_size(void **state) {
     }
 }
 
-// Five chunks in sequences of three and two. The inputs are rows, whole samples, one value for
-// all samples, and two states.
+// Five chunks in sequences of three and two. The first input takes a row of each chunk, the second
+// a [2,3] array of each chunk, and the third one value for all chunks. The last two are states.
 static void test_data_dataset__sequences(void **state) {
     (void)state;
     struct msc_input_spec specs[5] = {
@@ -328,7 +328,7 @@ static void test_data_dataset__samples_of_different_shapes(void **state) {
                "sample 2 is [1,2,5]", NULL);
 }
 
-// Arrays in the file that no input uses may have any type and form.
+// Arrays in the file that no input uses may have any type and may be stored in any way.
 static void test_data_dataset__other_arrays_are_passed_over(void **state) {
     char path[PATH_BYTES];
     const struct msc_input_spec spec = {
@@ -383,7 +383,7 @@ static void test_data_dataset__a_gap_between_samples(void **state) {
     msc_array_release(x);
 }
 
-// Saves ten samples, where sample i has first element 3 * i and label 100 + i.
+// Saves ten samples. Sample i has first element 3 * i and label 100 + i.
 static struct msc_dataset_options save_ten(char inputs[PATH_BYTES], char labels[PATH_BYTES],
                                            void **state) {
     struct msc_array *x = ramp(MSC_DTYPE_F32, 2, (const int64_t[]){10, 3}, 0);

@@ -38,8 +38,8 @@ static struct msc_dataset *make(const struct sample of[], int64_t n, int64_t bat
 
 static const struct sample known[] = {{1, 0}, {2, 0}, {3, 1}, {NAN, 0}, {0, 0}};
 
-// The result has all samples that differ from every known sample in some input, in their order, for
-// every batch size.
+// The result keeps the order of the samples and has those that differ from every known sample in
+// some input. This holds for every batch size.
 static void test_data_dataset_apart__samples_of_two_inputs(void **state) {
     // In order: known; new mask; new x; known NaN; known, because -0 equals 0; a new sample
     // twice.

@@ -1,5 +1,5 @@
-// Data that a dataset refuses, and the messages: shapes, types, values, sample counts, files and
-// splits. Expected messages are written by hand.
+// Data that a dataset must refuse, with the expected messages. The data have wrong shapes, types,
+// values, sample counts, files or splits. Messages are written by hand.
 #include "data/dataset.h"
 
 #include "data_test.h"

@@ -286,7 +286,7 @@ static void test_data_image__huffman_table_too_large(void **state) {
     msc_free(bytes);
 }
 
-// A JPEG with damaged tables whose bits end within a code decodes to wrong pixels, but to the
+// A JPEG has damaged tables, and its bits end within a code. It decodes to wrong pixels, but to the
 // right number of them.
 static void test_data_image__bits_end_within_code(void **state) {
     char path[PATH_BYTES];
@@ -336,7 +336,7 @@ static void test_data_image__too_many_pixels(void **state) {
 }
 
 // If a file is too short for the pixels that its header promises, it is refused because of its
-// length, before hundreds of megabytes are allocated.
+// length. This happens before hundreds of megabytes are allocated.
 static void test_data_image__more_pixels_than_bytes(void **state) {
     char path[PATH_BYTES];
     test_fails(decode(write_head(path, state, "short.png", SHORT_PNG, sizeof SHORT_PNG, 1000)),

@@ -1,5 +1,5 @@
-// The .npy format, against files that numpy wrote (files/make_files.py), and damaged or unusual
-// headers.
+// Tests the .npy format with files that numpy wrote (files/make_files.py), and with damaged or
+// unusual headers.
 #include "data/npy.h"
 
 #include "data_test.h"

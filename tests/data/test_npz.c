@@ -1,5 +1,5 @@
-// The .npz format, against archives that numpy wrote (files/make_files.py), damaged ones, and
-// ones that unpack to too much.
+// Tests the .npz format with archives that numpy wrote (files/make_files.py), with damaged
+// archives, and with archives that unpack to too many bytes.
 #include "data/npy.h"
 
 #include "data_test.h"
@@ -78,8 +78,8 @@ static void test_data_npz__changed_elements_are_found(void **state) {
     msc_free(bytes);
 }
 
-// If the stated size of a member is more than its bytes can unpack to, it is refused before memory
-// is allocated.
+// If a member states a larger size than its bytes can unpack to, the member is refused before
+// memory is allocated.
 static void test_data_npz__sizes_are_not_trusted(void **state) {
     char path[PATH_BYTES];
     char *bytes = NULL;

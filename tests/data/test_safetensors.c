@@ -1,5 +1,5 @@
-// The safetensors format, against a file that the reference library wrote (files/make_files.py),
-// and bad headers.
+// Tests the safetensors format with a file that the reference library wrote (files/make_files.py),
+// and with bad headers.
 #include "data/safetensors.h"
 
 #include "data_test.h"

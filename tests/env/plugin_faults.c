@@ -1,5 +1,5 @@
-// A library whose exports are wrong in the one way that the variable MSC_FAULT names when the
-// library is loaded: mistakes of a plug-in's author, or damage of the file.
+// A plug-in library with one fault, which the environment variable MSC_FAULT selects when the
+// library is loaded. The faults are mistakes of a plug-in's author or damage to the file.
 #include <mscgym/agents/agent.h>
 #include <mscgym/env/api/env.h>
 

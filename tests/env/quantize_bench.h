@@ -21,12 +21,12 @@ struct bench {
 
 // Prepares the network and samples, but makes no environment yet.
 void prepare_bench(struct bench *b, int n_threads, int64_t batch);
-// Like prepare_bench, but with another graph whose inputs have the same shape, and with all sites
-// of a target.
+// Like prepare_bench, but with another graph, whose inputs have the same shape, and with all sites
+// that `target` quantises.
 void prepare_bench_of(struct bench *b, struct msc_graph *g, const char *target);
 // Makes the environment from the text of its configuration.
 enum msc_status create(struct bench *b, const char *config);
-// Calls prepare_bench and create, with one thread and batches of 4.
+// Calls prepare_bench and `create`, with one thread and batches of 4.
 void open_bench(struct bench *b, const char *config);
 void close_env(struct bench *b);
 void close_bench(struct bench *b);

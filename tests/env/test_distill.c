@@ -100,7 +100,8 @@ static void test_env_distill__samples_of_several_shapes(void **state) {
         .kind = MSC_LOSS_MSE, .tensors = names, .n_tensors = 2, .weights = weights};
     assert_near(loss_of(&b, &o, &edits[1]),
                 (2 * plain_mse(&results, 0, 6) + plain_mse(&results, 2, 6)) / 3);
-    // Gets the same loss from reference outputs computed elsewhere, sample after sample.
+    // The loss is the same with reference outputs that were computed elsewhere and joined sample by
+    // sample.
     struct msc_array *outputs[] = {join_values(&results, 0, 6), join_values(&results, 2, 6)};
     struct msc_distill_run run = {.edits = NULL};
     assert_int_equal(msc_distill_n_compared(b.d), 2);
@@ -150,7 +151,8 @@ static void check_stop(const struct msc_distill_run *run, const double partials[
 }
 
 // A bound between the partial losses after one and two samples stops the run at the second. Other
-// runs do not change a bit of the loss. A bound equal to the loss stops nothing.
+// trials that run together with it do not change a bit of its loss. A bound equal to the loss stops
+// nothing.
 static void test_env_distill__stops_at_its_bound(void **state) {
     static const int64_t widths[N_STOPS] = {6, 4, 7, 4, 5, 6, 6, 4};
     static struct eval_results results;
@@ -285,8 +287,8 @@ static void test_env_distill__order_of_sums(void **state) {
     distill_bench_close(&b);
 }
 
-// kl along channels in the middle of a tensor whose width differs between samples, against its
-// definition.
+// kl along a channel axis in the middle of a tensor, compared with the definition of kl. The
+// tensor's width differs between samples.
 static void test_env_distill__kl_axis(void **state) {
     static const int64_t widths[] = {6, 4};
     static struct eval_results results;

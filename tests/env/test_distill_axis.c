@@ -1,5 +1,6 @@
 // The distillation loss of outputs whose samples run along an axis other than the first, or that
-// have no sample axis. Expected values are computed from the formula of the inputs.
+// have no sample axis. Expected values are computed from the formula that also gives the inputs'
+// elements.
 #include "env/distill_internal.h"
 
 #include "base/str.h"
@@ -72,8 +73,11 @@ static void make_data(struct bench *b, int64_t n, int64_t batch) {
     msc_array_release(a);
 }
 
-// x [N,3,4]; moved = sqrt(x) as [3,N,4]; middle [3,4], reduced over samples; class [N,4], an
-// int64 argmax over steps; greatest, an int64 argmax of the product.
+// The outputs that a network may have, with x [N,3,4] (samples, steps, width) and root = sqrt(x):
+// - `moved`: root as [3,N,4].
+// - `middle`: the mean of root over the samples, [3,4].
+// - `class`: the int64 argmax of root over the steps, [N,4].
+// - `greatest`: the int64 argmax of the product of root and its transpose.
 enum { MOVED = 1, MIDDLE = 2, CLASS = 4, GREATEST = 8 };
 
 static void open_bench(struct bench *b, unsigned which, int64_t n, int64_t batch) {
@@ -256,7 +260,8 @@ static void test_env_distill_axis__takes_what_comes_before(void **state) {
     assert_non_null(strstr(msc_str_text(&b.lines), "output class is int64: left out"));
     assert_false(msc_distill_is_part(b.d));
     close_bench(&b);
-    // No other compared tensor depends on the product, so it is compared in place of the output.
+    // Output `greatest` cannot be compared. The product before it is compared instead, because no
+    // other compared tensor depends on the product.
     open_bench(&b, GREATEST | MOVED, MAX_SAMPLES, 2);
     assert_ok(msc_distill_create(&b.d, &b.host, b.data, &o));
     assert_int_equal(msc_distill_n_compared(b.d), 2);

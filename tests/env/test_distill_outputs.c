@@ -1,6 +1,6 @@
-// Outputs that the distillation loss cannot compare: integers, outputs after a joint that can jump,
-// and outputs of a length that depends on data. Which outputs are left out follows from the
-// networks that the tests build.
+// Outputs that the distillation loss cannot compare: integers, outputs after a joint whose result
+// can jump (such as rounding), and outputs of a length that depends on data. Which outputs are left
+// out follows from the networks that the tests build.
 #include "env/distill_internal.h"
 
 #include "tests/env/distill_bench.h"
@@ -108,7 +108,8 @@ static void test_env_distill_outputs__greatest_values_are_continuous(void **stat
     distill_bench_close(&b);
 }
 
-// One sample of x [8] and v [n]. Lengths stay unknown if n is too large for a shape parameter.
+// One sample of x [8] and v [n]. If n is too large for a shape parameter, lengths that depend on v
+// are unknown.
 static struct msc_dataset *slice_data(int64_t n) {
     struct msc_input_spec specs[2] = {
         {.name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 1, .dims = {8}},
@@ -187,8 +188,8 @@ static void test_env_distill_outputs__same_tensors_on_other_samples(void **state
     msc_distill_destroy(other);
     msc_dataset_destroy(data);
     distill_bench_close(&b);
-    // If the calibration samples give a comparable output whose length is open on the other
-    // samples, that is an error.
+    // It is an error if an output is comparable on the calibration samples but has an unknown
+    // length on the other samples.
     open_slices(&b, 4);
     assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
     data = slice_data(5000);

@@ -89,8 +89,8 @@ static void test_env_combined__losses(void **state) {
     }
 }
 
-// If all channels are kept, the losses equal those of `quantize`. If nothing is quantised, they
-// equal those of `prune`.
+// If all channels are kept, the losses equal the losses of `quantize`. If nothing is quantised,
+// they equal the losses of `prune`.
 static void test_env_combined__parts(void **state) {
     (void)state;
     char config[768];
@@ -126,8 +126,9 @@ static void test_env_combined__parts(void **state) {
 
 // ---- Costs ------------------------------------------------------------------------------------
 
-// Expected by hand for a and c kept channels: 18 a, 9 a c and 5 c elements, rounded up to bytes,
-// with 4-byte scales for a, c and 5 rows. MACs are 36 * 18 a, 36 * 9 a c and 5 c.
+// Worked out by hand for `a` kept channels of conv1 and `c` of conv2. The weights have 18 a, 9 a c
+// and 5 c elements, rounded up to bytes. Each of their a, c and 5 rows has a 4-byte scale. MACs are
+// 36 * 18 a, 36 * 9 a c and 5 c.
 static void test_env_combined__costs(void **state) {
     (void)state;
     char config[768];
@@ -231,8 +232,8 @@ static void test_env_combined__strategies(void **state) {
 
 // ---- Threads and memory -----------------------------------------------------------------------
 
-// The losses have the same bits with any number of threads, together or one by one, and with
-// little memory.
+// The losses are equal bit by bit with any number of threads, evaluated together or one by one, and
+// with little memory.
 static void test_env_combined__threads(void **state) {
     (void)state;
     static const int threads[] = {1, 2, 4};
@@ -266,8 +267,8 @@ static void test_env_combined__threads(void **state) {
 
 // ---- Searches one after another ---------------------------------------------------------------
 
-// A search for bits that starts from a pruned strategy: it covers the remaining channels, and
-// compares outputs with the whole model's.
+// Searches bits for a pruned strategy. The search covers the remaining channels, and compares
+// outputs with the outputs of the unpruned model.
 static void test_env_combined__in_turn(void **state) {
     (void)state;
     char config[512];

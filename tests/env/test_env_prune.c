@@ -241,8 +241,8 @@ static const struct {
     {"energy", false, 0.0475319759, 0.490192714},
 };
 
-// Tasks: channels of conv1 and conv2, where choice 1 keeps half; then weights of conv1 and conv2,
-// where choice 1 removes 60 %.
+// Tasks: the channels of conv1 and conv2, of which choice 1 keeps half; then the weights of conv1
+// and conv2, of which choice 1 removes 60 %.
 static void open_sparse(struct bench *b, const char *criterion, bool repairs) {
     char config[512];
     snprintf(config, sizeof config,
@@ -306,8 +306,8 @@ static void test_env_prune__sparse_costs(void **state) {
     close_bench(&b);
 }
 
-// The pruned model has exactly the zeros of the pattern, and the loss is the same with any number
-// of threads.
+// The zeros of the pruned model are exactly the zeros of its sparsity pattern. The loss is the same
+// with any number of threads.
 static void test_env_prune__sparse_strategies(void **state) {
     static const uint32_t both[] = {1, 0, 0, 1};
     double losses[2];
@@ -377,7 +377,8 @@ static void hash_of(char out[128], struct bench *b) {
     cJSON_Delete(object);
 }
 
-// Parameters from the file give the same bits, with any number of threads.
+// Parameters read from the file give the same identity and loss, bit by bit, with any number of
+// threads.
 static void test_env_prune__parameters(void **state) {
     char config[512], path[] = "/tmp/msc_prune_XXXXXX", first[128], now[128];
     double loss = 0;
@@ -431,7 +432,7 @@ static void test_env_prune__together(void **state) {
 
 // ---- Few samples ------------------------------------------------------------------------------
 
-// A graph with biases, because moments are then taken around the means.
+// The graph has biases, so moments are taken around the means.
 static struct msc_graph *biased_graph(void) {
     const int64_t dims[4] = {-1, 2, 6, 6};
     int32_t prims[4] = {0, MSC_NO_ID, MSC_NO_ID, MSC_NO_ID}, x;

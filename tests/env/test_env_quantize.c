@@ -1,5 +1,5 @@
 // The environment `quantize`: losses, evaluation in parts and by other environments, bounds,
-// reproducible bits, strategies, file sizes and the report. Losses come from
+// bitwise reproducibility, strategies, file sizes and the report. Losses come from
 // make_quantize_expected.py.
 #include "env/env.h"
 
@@ -71,8 +71,9 @@ static void test_env_quantize__reference(void **state) {
     close_bench(&b);
 }
 
-// 10 samples in batches of 4, evaluated batch by batch, give the same bits as all at once. The loss
-// after each part is the loss of a trial that a bound stops there.
+// 10 samples in batches of 4, evaluated batch by batch, give the same loss, bit by bit, as one
+// evaluation of all batches. The loss after each batch equals the loss of a trial that a bound
+// stops after this batch.
 static void test_env_quantize__parts(void **state) {
     struct bench b;
     (void)state;
@@ -149,8 +150,8 @@ static enum msc_status measure_elsewhere(void *payload, const struct msc_evaluat
     return msc_env_fold(b->env, e, &fold);
 }
 
-// Batches measured by another environment give the same bits as batches measured here. This
-// includes trials that a bound stops and trials that break bounds of the search.
+// Batches measured by another environment give the same outcomes, bit by bit, as batches measured
+// here. This includes trials that a bound stops and trials that break bounds of the search.
 static void test_env_quantize__elsewhere(void **state) {
     struct bench b;
     (void)state;
@@ -177,7 +178,8 @@ static void test_env_quantize__elsewhere(void **state) {
     close_bench(&b);
 }
 
-// A bound stops a trial in the same part as in a whole evaluation.
+// If a trial is evaluated in parts, a bound stops it after the same batch as in an evaluation of
+// all batches.
 static void test_env_quantize__parts_and_bounds(void **state) {
     struct bench b;
     (void)state;
@@ -286,7 +288,8 @@ static void run_round(struct bench *b, struct round *r, size_t size) {
     assert_int_equal(r->n_finished, N_TRIALS);
 }
 
-// Outcomes are the same with any number of threads, any memory, order and grouping of trials.
+// Outcomes are the same with any number of threads, any memory limit, and any order and grouping of
+// trials.
 static void test_env_quantize__same_bits(void **state) {
     static const struct {
         int n_threads;
@@ -333,7 +336,8 @@ static void assert_same_outcome(const struct msc_outcome *a, const struct msc_ou
     }
 }
 
-// If a plan is the base of a search over one remaining site, the loss is the same, bit by bit.
+// If a plan is the base of a search over one remaining site, the loss equals the loss of the plan's
+// trial, bit by bit.
 static void test_env_quantize__edits_reproduce_the_trial(void **state) {
     struct bench b, later;
     (void)state;
@@ -434,7 +438,7 @@ static void test_env_quantize__file_bytes(void **state) {
     close_bench(&b);
 }
 
-// Exporting takes time, so the metric exists only if a goal names it.
+// Exporting takes time, so the metric file_bytes exists only if a goal names it.
 static void test_env_quantize__file_bytes_when_asked_for(void **state) {
     struct bench b;
     (void)state;
@@ -444,7 +448,7 @@ static void test_env_quantize__file_bytes_when_asked_for(void **state) {
     assert_ok(create(&b, "{\"bounds\":{\"file_bytes\":{\"max\":1}}," CHOICES "}"));
     struct msc_outcome o = evaluate(&b, plans[0].choices);
     assert_int_equal(o.state, MSC_TRIAL_INFEASIBLE);
-    // file_bytes is measured, so the trial is evaluated before its bound is checked.
+    // file_bytes is measured, so the trial is evaluated before the bound on file_bytes is checked.
     assert_near(metric(&b, &o, "distill_loss"), plans[0].losses[0], 1e-4);
     close_bench(&b);
 }
@@ -504,8 +508,9 @@ static void test_env_quantize__bounds(void **state) {
     close_bench(&b);
 }
 
-// Sizes in a target's file: weights take whole bytes if the nodes that unpack them would cost more
-// than packing saves. A zero point takes a byte, or 4 bytes in groups that have zero points.
+// Sizes in a target's file. Weights take whole bytes if the nodes that unpack them would cost more
+// than packing saves. A zero point takes one byte, or two for more than 8 bits. With groups, only
+// asymmetric weights have zero points, of 4 bytes each.
 static void test_env_quantize__target_sizes(void **state) {
     (void)state;
     static const struct {

@@ -44,9 +44,9 @@ static void test_env_gym__observations_are_the_tasks_features(void **state) {
     toy_close(&f);
 }
 
-// The reward is minus the loss if feasible, minus (the worst loss so far + violation) if
-// infeasible, and minus (the worst loss so far + 1) if failed. The most expensive point has a ratio
-// of 2/32 = 0.0625, and the bound is 0.05.
+// The reward of a feasible trial is minus its loss. For an infeasible trial it is minus (the worst
+// loss so far + violation). For a failed trial it is minus (the worst loss so far + 1). The most
+// expensive point has a ratio of 2/32 = 0.0625, and the bound is 0.05.
 static void test_env_gym__rewards(void **state) {
     (void)state;
     struct toy_fixture f;

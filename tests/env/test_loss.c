@@ -134,7 +134,8 @@ static void test_env_loss__kl_of_logits(void **state) {
         int64_t n = fill(y, z, rows[i].shape);
         assert_close(sample_loss(MSC_LOSS_KL, true, y, z, rows[i].shape, 1), rows[i].kl_logits,
                      1e-14);
-        // Softmax ignores an added constant of any size; these numbers are exact in float32.
+        // Softmax ignores an added constant of any size; the numbers used here are exact in
+        // float32.
         for (int64_t k = 0; k < n; k++) {
             y[k] = (y[k] + 8) * 1024;
             z[k] = y[k] + 100000.0f;

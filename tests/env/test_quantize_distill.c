@@ -24,8 +24,9 @@ static double scale_of(const struct msc_strategy *strategy, const struct msc_gra
     return scale;
 }
 
-// A channel with almost no weight has a bias of 1000, at most 2^30 steps of its sums, so the bias
-// is kept. The other channel's weights, 0.125 times -8 and 3, are improved.
+// A channel with almost no weight has a bias of 1000. The scales make this bias at most 2^30 steps
+// of the channel's sums, so it fits int32 and is kept. The weights of the other channel, 0.125
+// times -8 and 3, are improved.
 static void test_env_quantize_distill__wide_biases(void **state) {
     static const float w[] = {1e-20f, 0, -1, 0.375f}, b[] = {1000, 0};
     static const uint32_t choices[] = {0};

@@ -1,5 +1,5 @@
 // Files kept next to a record: the moments of an interrupted preparation, and parameters prepared
-// by an earlier launch. The result must equal that of an undisturbed preparation.
+// by an earlier launch. The result must equal the result of an undisturbed preparation.
 #include "env/env.h"
 
 #include "base/alloc.h"
@@ -51,8 +51,8 @@ static void close_case(struct kept_case *c) {
     close_bench(&c->b);
 }
 
-// Makes an environment from the files that exist and returns its identity. Removes .params and
-// .prepared. The .moments file must already have been removed by then.
+// Makes an environment from the files that exist and returns its identity. The environment must
+// remove the .moments file itself. Afterwards .params and .prepared are removed.
 static struct msc_hash prepare(struct kept_case *c) {
     struct msc_hash identity;
     c->told[0] = 0;
@@ -65,8 +65,8 @@ static struct msc_hash prepare(struct kept_case *c) {
     return identity;
 }
 
-// Interrupts a preparation before .params is written: the file's name is too long for a temporary
-// file.
+// Interrupts a preparation before .params is written: the name of .params is so long that the
+// longer name of its temporary file cannot be created.
 static void interrupt(struct kept_case *c, const char *config) {
     char stem[241], path[300], moments[300];
     memset(stem, 'r', sizeof stem - 1);
@@ -182,7 +182,8 @@ static void test_env_quantize_kept__prepared(void **state) {
     close_case(&c);
 }
 
-// Moments and losses of channels are kept, too, together with those of bits if there are any.
+// Moments and losses of channels are kept, too. If bits are searched as well, the same file keeps
+// their moments.
 static void test_env_quantize_kept__channels(void **state) {
     static const char *const configs[] = {
         "{\"type\":\"prune\",\"choices\":[{\"density\":1},{\"density\":0.6},"

@@ -18,8 +18,9 @@
 #define D(name, us) KERNEL("dequantize", name, us)
 #define MODEL(us, kernels) "{\"us\":" us ",\"kernels\":[" kernels "]}"
 
-// Profiles of the float model, of all sites in bytes, of conv2 only, of all except conv2, and of
-// float after the pool. Kernels are named after their output or a joint, as runtimes do.
+// Profiles of five models: float; all sites in bytes; only conv2 in bytes; all except conv2 in
+// bytes; and float from the pool on. Kernels are named after their output or a joint, as runtimes
+// do.
 #define PROFILES_OF(conv2, uniform, even, joined)                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                             \
     "{\"models\":[" MODEL(                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    \
         "331",                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                \
@@ -93,7 +94,7 @@ static double site(uint32_t form, bool is_made, bool is_read, double quantize, d
                            : (is_made ? 0 : quantize) + (is_read ? 0 : dequantize);
 }
 
-// No profile quantises the output of a float pool, so this time is estimated: the 3 elements take 3
+// No profile quantises the output of a float pool, so this time is estimated. The 3 elements take 3
 // times as long as one element elsewhere. The time per element is the median of 5 / (2 * 36), 7 /
 // (4 * 36) and 3 / (3 * 36).
 #define QUANTIZE_P (3.0 * 7.0 / (4.0 * 36.0))
@@ -154,7 +155,7 @@ static void test_env_quantize_latency__begins_with_the_quickest(void **state) {
                                  "[{\"bits\":8},{\"float\":true}]" LATENCY "}";
     struct bench b;
     open_bench(&b, config);
-    assert_int_equal(msc_env_space(b.env)->n_baselines, 2); // uniform 8 is the quickest plan
+    assert_int_equal(msc_env_space(b.env)->n_baselines, 2); // uniform 8 is already the quickest
     close_bench(&b);
     answer_with(SLOW_PROFILES);
     open_bench(&b, config);

@@ -1,4 +1,4 @@
-// Losses of single points, compared with those of trials and of the report.
+// Losses of single points, compared with the losses of trials and of the report.
 #include "env/quantize/losses.h"
 
 #include "tests/env/quantize_bench.h"
@@ -34,8 +34,8 @@ static void test_env_quantize_losses__are_those_of_trials(void **state) {
         struct msc_outcome o = evaluate(&b, points[i]);
         assert_true(losses[i] > 0 && losses[i] == metric(&b, &o, "distill_loss"));
     }
-    // Without validation samples the calibration samples are used. If the number exceeds the
-    // available samples, all samples are used.
+    // Without validation samples the calibration samples are used. If n_most exceeds the number of
+    // samples, all samples are used.
     of = (struct msc_quantize_losses_of){.samples = MSC_QUANTIZE_VALIDATION,
                                          .n_most = QUANTIZE_SAMPLES + 1};
     double again[N_POINTS];

@@ -35,8 +35,8 @@ static void test_env_quantize_setup__parameters(void **state) {
     struct msc_hash identity = identity_of(&b);
     struct msc_outcome made = evaluate(&b, plan);
     close_env(&b);
-    // If parameters are read from the file instead of computed, the identity and all bits are the
-    // same.
+    // If parameters are read from the file instead of computed, the identity is the same and all
+    // metrics are equal bit by bit.
     b.host.parameters_required = true;
     assert_ok(create(&b, "{" CHOICES "}"));
     assert_true(msc_hash_equal(identity, identity_of(&b)));

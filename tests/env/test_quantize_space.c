@@ -85,8 +85,8 @@ static void assert_near(double found, double expected) {
 
 // ---- Features of choices ----------------------------------------------------------------------
 
-// The relative rounding error of a weight with channels along its first axis, symmetric with one
-// range per channel: the formula of graph/quant.h in double.
+// The relative rounding error of a weight with channels along its first axis, by the formula of
+// graph/quant.h in double. The quantisation is symmetric, with one range per channel.
 static double rounding_error(const struct msc_array *w, int bits) {
     const float *x = msc_array_data(w);
     int64_t n_channels = msc_array_dims(w)[0], n = msc_array_n_elements(w) / n_channels;
@@ -143,7 +143,7 @@ static void test_env_quantize_space__features_of_choices(void **state) {
         double expected = rounding_error(w, c == 0 ? 8 : 4);
         assert_true(fabs(features_of(&b, 1, c)[3] - expected) <= 1e-4 * expected);
     }
-    // smaller groups have at least as many scales
+    // smaller groups have at least as many scales, so their error is not larger
     assert_true(features_of(&b, 1, 2)[3] <= features_of(&b, 1, 1)[3]);
     assert_true(features_of(&b, 1, 3)[3] > 0 && features_of(&b, 1, 3)[3] < 1e-6);
     assert_true(features_of(&b, 1, 4)[3] == 0);
@@ -181,8 +181,8 @@ static void test_env_quantize_space__tasks(void **state) {
         // Weights and activations alternate.
         assert_true(t[i].features[3] == i % 2);
     }
-    // Elements per sample, whatever the batch size, and shares of the 2592 + 3888 + 15 products of
-    // the network.
+    // The feature log2_elements counts the elements of one sample, whatever the batch size. The
+    // feature macs_share is a task's share of the 2592 + 3888 + 15 products of the network.
     assert_near(t[0].features[1], log2(72));
     assert_near(t[1].features[1], log2(72));
     assert_near(t[2].features[1], log2(144));
@@ -258,8 +258,8 @@ static void test_env_quantize_space__rows_of_metrics(void **state) {
 }
 
 // Each metric that an environment lists is computed in exactly one way: as a ratio, by a cost
-// function or by a measuring function. Its row does not compute it from a run or a sample. A ratio
-// refers to an exact metric that comes earlier.
+// function or by a measuring function. The metric's row in msc_metric_table does not compute it
+// from a run or a sample. A ratio refers to an exact metric that comes earlier.
 static void test_env_quantize_space__lists_of_metrics(void **state) {
     const struct msc_env_metric *const lists[] = {msc_quantize_metrics, msc_prune_metrics,
                                                   msc_combined_metrics};
@@ -433,7 +433,8 @@ static void test_env_quantize_space__groups_of_activations(void **state) {
         assert_string_equal(space->tasks[t].labels[1], "8");
         assert_string_equal(space->tasks[t].labels[2], is_weight ? "4" : "4 mse");
         assert_int_equal(b.space.choices_of_task[t][2], is_weight ? 2 : 3);
-        // For the baselines "4" and "4 g64" activations take the equivalent choice.
+        // For the baselines "4" and "4 g64", activations take the choice "4 g32", which means the
+        // same for them.
         assert_int_equal(space->baselines[2].choices[t], is_weight ? 2 : 0);
         assert_int_equal(space->baselines[3].choices[t], is_weight ? 3 : 2);
         assert_int_equal(space->baselines[4].choices[t], is_weight ? 4 : 0);

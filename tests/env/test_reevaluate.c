@@ -8,8 +8,8 @@
 
 #include <limits.h>
 
-// Measures the noise while `failing` allocations fail from the n-th on. *out is unchanged if no
-// noise is reported. Returns true if any allocation failed.
+// Measures the noise while allocations fail: `failing` of them, from the n-th on. *out is unchanged
+// if no noise is reported. Returns true if any allocation failed.
 static bool find_noise(double *out, struct bench *b, const uint32_t choices[], int n, int failing) {
     cJSON *found = NULL;
     n_failing = failing;

@@ -92,8 +92,8 @@ static void test_env_space__extremes(void **state) {
     // The minimum takes the least value of each term, although no point has both: 2 - 3 * 64.
     assert_true(msc_cost_min(&space, &costs[2], &is_exact, NULL) == 2 - 3 * 64);
     assert_false(is_exact);
-    // Factors of both signs: the least is 2 * -1 * 8, which does not follow from the ranks of
-    // choices.
+    // The factors have both signs. The least value is 2 * -1 * 8; it does not follow from the order
+    // of the choices.
     assert_true(msc_cost_min(&space, &costs[3], &is_exact, NULL) == -16);
     assert_false(is_exact);
 }
@@ -237,7 +237,8 @@ static void test_env_space__check_refuses_baselines(void **state) {
     expect_invalid(&damaged, "baseline 2: task a has no choice 2, only 2 choices");
 }
 
-// Each pointer that a plug-in may leave NULL, one by one.
+// Refuses a space in which a pointer is NULL. Each pointer that a plug-in could leave NULL by
+// mistake is tried, one by one.
 static void test_env_space__check_refuses_null(void **state) {
     (void)state;
     struct msc_space bad;

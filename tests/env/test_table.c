@@ -69,7 +69,7 @@ static void test_env_table__terms_add_up(void **state) {
         assert_true(outcome->metrics[bytes] == rows[i].bytes);
         assert_true(outcome->metrics[time] == 5);
     }
-    // null means that the point cannot be evaluated.
+    // `null` in the table means that the point cannot be evaluated.
     const struct msc_outcome *outcome = measure(&f, (uint32_t[]){0, 0, 1});
     assert_int_equal(outcome->state, MSC_TRIAL_FAILED);
     assert_int_equal(outcome->cause, MSC_CAUSE_TRIAL);

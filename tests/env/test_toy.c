@@ -1,5 +1,5 @@
-// The environment `toy`: its optimum against brute force, metrics, bounds, injected failures,
-// delays and crashes.
+// The environment `toy`: its optimum (compared with brute force), metrics, bounds, injected
+// failures, delays and crashes.
 #include "env/env_toy.h"
 
 #include "base/clock.h"
@@ -68,7 +68,7 @@ static void test_env_toy__optimum_without_bound_or_solution(void **state) {
     toy_close(&f);
 }
 
-// With interaction on, a point's loss is more than the sum of its single changes.
+// With interaction on, a point's loss is more than the sum of the losses of its single changes.
 static void test_env_toy__interaction_joins_tasks(void **state) {
     (void)state;
     for (int is_on = 0; is_on < 2; is_on++) {
@@ -103,9 +103,9 @@ static void test_env_toy__metrics(void **state) {
     toy_close(&f);
 }
 
-// Eight batches of equal loss. A bound of 0.3 of the loss stops after the third batch. A bound of
-// 0.25 does, too, because two batches reach it without exceeding it. A bound equal to the loss
-// stops nothing.
+// The trial has eight batches of equal loss. A bound of 0.3 of the loss stops it after the third
+// batch. A bound of 0.25 does, too, because the loss of two batches reaches this bound without
+// exceeding it. A bound equal to the loss does not stop the trial.
 static void test_env_toy__stops_at_its_bound(void **state) {
     (void)state;
     static const struct {

@@ -56,8 +56,8 @@ static void test_env_trial__state_names(void **state) {
     assert_false(msc_trial_state_parse(&parsed, "done"));
 }
 
-// 80 bytes of 50 allowed: 30/50. 0.6 of 0.8 required: 0.2/0.8. For a limit of 0, the excess itself
-// is the violation.
+// If 50 bytes are allowed, 80 bytes violate the bound by 30/50. If an accuracy of 0.8 is required,
+// 0.6 violates it by 0.2/0.8. For a limit of 0, the excess itself is the violation.
 static void test_env_trial__violation(void **state) {
     (void)state;
     struct msc_goal goal = two_bounds();
@@ -122,8 +122,8 @@ static void test_env_trial__judge_keeps_other_states(void **state) {
     assert_int_equal(outcome->state, MSC_TRIAL_PRUNED);
 }
 
-// A trial eliminated early is used as if its estimate had been measured. A trial that its own bound
-// stopped is not used, nor a trial that lacks a bounded metric.
+// A trial eliminated early is used as if its estimate had been measured. Trials that were stopped
+// by their own bound are not used, and neither are trials that lack a bounded metric.
 static void test_env_trial__learns_of_raced_trials(void **state) {
     (void)state;
     struct msc_goal goal = two_bounds();
@@ -153,8 +153,8 @@ static void test_env_trial__learns_of_raced_trials(void **state) {
     assert_int_equal(msc_goal_learn(&goal, trial).state, MSC_TRIAL_FAILED);
 }
 
-// Beginning a trial clears earlier results but keeps its arrays. Its costs are the costs of its
-// choices.
+// Beginning a trial clears earlier results but keeps its arrays. The trial's costs are the costs of
+// its choices.
 static void test_env_trial__begins(void **state) {
     (void)state;
     struct msc_arena arena = {0};

@@ -1,6 +1,7 @@
 // Allocation functions that can fail on request. The linker redirects our own allocations to them.
-// Allocations of libraries reach them because the program defines the functions. Sanitizers have
-// their own heap, so with sanitizers the libraries are not intercepted.
+// Allocations of libraries reach them because the program defines malloc and the other allocation
+// functions. Sanitizers have their own heap, so with sanitizers the allocations of libraries are
+// not intercepted.
 #include "tests/faults/inject.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 // System calls and allocations that fail on request. The linker redirects the calls of the command
 // to this file (-Wl,--wrap). tests/long/fault_points.py makes each of them fail in turn.
 //
-// MSC_FAULT_PAGE names a file that all processes of a run share (struct page). It counts the calls
-// of the parent and of the workers, including restarted workers. After the counts it holds a note
-// on each call, or on each call of the kind MSC_FAULT_KIND: a hash of the call stack. Calls are
-// noted until the file is full. MSC_FAULT says which calls fail:
+// MSC_FAULT_PAGE names a file that all processes of a run share (struct page). The file counts the
+// calls of the parent and of the workers, including restarted workers. After the counts, the file
+// has a note on each call, or on each call of the kind MSC_FAULT_KIND: a hash of the call stack.
+// Calls are noted until the file is full. MSC_FAULT says which calls fail:
 //
 //     MSC_FAULT="worker alloc 17 1 12"       the 17th allocation of workers, once, with ENOMEM
 //     MSC_FAULT="worker write 3 -1 28"       every write from the third on, with ENOSPC
@@ -252,7 +252,7 @@ int __wrap_fdatasync(int descriptor) {
     return __wrap_fsync(descriptor);
 }
 
-// The descriptor is closed even if the call is to fail.
+// The descriptor is closed even if the call must report a failure.
 int __wrap_close(int descriptor);
 int __wrap_close(int descriptor) {
     bool is_bad = is_refused(CLOSE);

@@ -24,7 +24,7 @@ enum kind {
     N_KINDS
 };
 
-// Counts a call. If it returns true, the call must fail with the errno that it has set.
+// Counts a call. Returns true if the call must fail; errno is then already set.
 bool is_refused(enum kind kind);
 
 // From heap.c, for libraries that take allocation functions (cJSON's hooks).

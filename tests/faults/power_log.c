@@ -1,6 +1,6 @@
 // Preloaded (LD_PRELOAD) into a program: logs in MSC_POWER_LOG what the program does to the files
-// below MSC_POWER_FOLDER, in order. tests/long/power_loss.py derives from it the disks that a
-// power cut may leave. Each entry is one write to the log, which all processes of a run share:
+// below MSC_POWER_FOLDER, in order. tests/long/power_loss.py derives from the log what a power cut
+// may leave on the disk. Each entry is one write to the log, which all processes of a run share:
 //
 //     u32 kind, u32 length of the path, u64 inode, u64 offset, u64 length of the data, path, data
 //
@@ -61,7 +61,8 @@ static const char *inside(const char *path, char memory[PATH_MAX]) {
     if (slash) {
         *slash = '\0';
     }
-    // Symbolic links of the folder part are resolved; the last name may no longer exist.
+    // Symbolic links in the path's folders are resolved. The last name of the path may no longer
+    // exist.
     if (!realpath(slash ? (slash == copy ? "/" : copy) : ".", resolved)) {
         return NULL;
     }
@@ -87,7 +88,8 @@ static void put(enum kind kind, const char *path, uint64_t inode, uint64_t offse
     errno = error;
 }
 
-// Finds the file below the folder that a descriptor refers to. Returns false for anything else.
+// Finds the path of the file that `descriptor` refers to, if the file is below the folder. Returns
+// false otherwise.
 static bool know(int descriptor, char path[PATH_MAX], uint64_t *inode, bool *is_folder) {
     char name[64], target[PATH_MAX];
     struct stat info;

@@ -1,8 +1,8 @@
 // Helpers that the fuzzers share: a folder in memory for each process, and checks that apply to
 // every call.
 //
-// A fuzzer is a file with libFuzzer's entry point. It turns the bytes into files below fuzz_path,
-// calls the library on them, and passes the status to fuzz_check:
+// A fuzzer is a file with libFuzzer's entry point. It turns its input bytes into files below
+// fuzz_path, calls the library on them, and passes the status to fuzz_check:
 //
 //     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
 //         if (n_bytes > FUZZ_MAX_BYTES) {
@@ -31,7 +31,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
 // The path of a file in this process's folder, below $TMPDIR or /dev/shm. The folder is removed
-// when the process ends by itself. The text is valid until the fourth later call.
+// when the process ends by itself. The returned path is valid until the fourth later call.
 const char *fuzz_path(const char *name);
 void fuzz_write(const char *name, const void *data, size_t n_bytes);
 void fuzz_remove(const char *name); // a missing file is fine

@@ -116,8 +116,8 @@ static void read_image(const char *name) {
     }
 }
 
-// Opens a log of arrays and appends to it. Both the valid old arrays and the new one must be
-// there when it is opened again.
+// Opens a log of arrays and appends to it. Both the valid old arrays and the new one must be there
+// when the log is opened again.
 static void read_log(const char *name) {
     static const struct msc_hash identity = {.low = 1, .high = 2};
     static const int64_t dims[] = {2, 3};

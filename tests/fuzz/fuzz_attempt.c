@@ -1,7 +1,7 @@
-// RECORD.attempt, which notes trials that ended the program. The first byte is 'r' for the file
-// as given, or 's' to prepend the words that begin a file of this record. The second byte is the
-// record's number of trials. Whatever the file contains, trials may be judged, begun and ended,
-// and the resulting file is read again.
+// RECORD.attempt, which notes trials that ended the program. The first byte is 'r' for the file as
+// given, or 's' to prepend the head that a valid file of this record has. The second byte is the
+// record's number of trials. Whatever the file contains, trials may be judged, begun and ended, and
+// the resulting file is read again.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "search/attempt.h"

@@ -70,7 +70,7 @@ static void put_trials(cJSON *kept, const struct msc_record *record) {
     if (msc_record_best(&best, record)) {
         put_id(cJSON_GetObjectItemCaseSensitive(kept, "winner"), (double)best.trial.id);
     }
-    // As many of the best trials as there are plans.
+    // Lists as many of the best trials as there are plans.
     size_t n_plans = (size_t)cJSON_GetArraySize(plans), top = 0;
     while (n_plans <= N_TRIALS && n < n_plans && top < n_plans) {
         msc_reranked_candidates(ids, &n, ++top, record);

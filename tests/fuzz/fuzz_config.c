@@ -1,5 +1,5 @@
-// The bytes are a configuration. It is read and shown with all defaults; the result is read again
-// and must show the same.
+// The bytes are a configuration. The configuration is read and shown with all defaults. The shown
+// text is read again and must give the same text.
 #include "base/json.h"
 #include "base/str.h"
 #include "config/config.h"

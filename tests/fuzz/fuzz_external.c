@@ -2,8 +2,8 @@
 // first byte is the tensor's type (an enum of onnx.proto), the second the number of entries. Keys
 // and values follow in turn, then the file's contents; each ends with a NUL except the last.
 //
-// A tensor that loads must have the file's bytes at that place, and nothing outside the folder
-// may be read.
+// A tensor that loads must have the file's bytes at the given offset, and nothing outside the
+// folder may be read.
 #include "base/alloc.h"
 #include "graph/onnx/onnx.h"
 #include "onnx.pb-c.h"

@@ -1,7 +1,7 @@
-// The bytes draw a small network with edits. The `cpu` kernels run it step by step as a plan,
-// each step in every way that it may be called (tests/kernels/cpu_case.h); the reference kernels
-// run it joint by joint. Results must have the same bits, or differ only by rounding if the order
-// of sums differs.
+// The bytes draw a small network with edits. The `cpu` kernels run the network step by step as a
+// plan, and each step in every way in which it may be called (tests/kernels/cpu_case.h). The
+// reference kernels run the network joint by joint. Results must have the same bits, or differ only
+// by rounding if the order of sums differs.
 #include "base/str.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/kernel_joints.h"
@@ -27,8 +27,8 @@ static void draw_range(struct kernel_draw *d) {
     d->c->high = ranges[k][1];
 }
 
-// A result that is only close to the reference is not quantised, because it might fall on another
-// step.
+// A result that is only close to the reference is not quantised, because it might round to another
+// integer than the reference.
 static int32_t draw_graph(struct kernel_draw *d, bool is_quantised, bool is_integer_case) {
     int32_t y = kernel_input(d);
     for (int n = kernel_below(d, 3); n > 0; n--) {
@@ -46,7 +46,8 @@ static int32_t draw_graph(struct kernel_draw *d, bool is_quantised, bool is_inte
     return y;
 }
 
-// One NaN or infinity spoils sums in any order, so such cases are skipped.
+// A NaN or an infinity spoils a sum in any order of its terms, so cases with such results are
+// skipped.
 static bool has_finite_result(struct cpu_case *c) {
     struct msc_array *expected;
     bool is_finite = true;

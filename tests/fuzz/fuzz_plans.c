@@ -1,6 +1,6 @@
-// Plans from outside. The first byte is 't' for a strategy file, which is read, applied to a
-// small network, written and read again; 'm' for an agent program's answer to an ask; or 'e' for
-// an environment program's space, a NUL, and its line about a trial.
+// Plans from outside. The first byte says what follows. 't': a strategy file, which is read,
+// applied to a small network, written and read again. 'm': an agent program's answer to a request.
+// 'e': an environment program's space, a NUL, and the program's line about a trial.
 #include "agents/process_messages.h"
 #include "base/alloc.h"
 #include "env/process_messages.h"
@@ -136,7 +136,8 @@ static void fuzz_answer(const uint8_t *data, size_t n_bytes) {
     cJSON_Delete(answer);
 }
 
-// Reads the outcome of one of two trials on the first choices of all tasks.
+// Reads `text` as the outcome of one of two trials. Both trials have the first choice of every
+// task; the second has its outcome already.
 static void read_outcome(const char *text, size_t n_bytes, const struct msc_space *space) {
     static const size_t places[] = {0, 1};
     static const bool is_done[] = {false, true};

@@ -1,9 +1,9 @@
 // A record file: it is read, queried, compared with itself, printed, salvaged, opened for
-// appending, appended to and read again. Lines that counted before must still count afterwards,
-// with the same bytes. Bytes that were cut off must be kept.
+// appending, appended to and read again. Lines that were valid before must still be valid
+// afterwards, with the same bytes. Bytes that were cut off must be kept.
 //
-// The first byte is 'r' for the file as given, or 's' to replace the checksums of every line by
-// correct ones, so that the code after the check is reached.
+// The first byte is 'r' for the file as given. With 's', the checksums of every line are first
+// replaced by correct ones, so that the code after the check is reached.
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -132,7 +132,7 @@ static void ask_all(const struct msc_record *record) {
     }
 }
 
-// The number of trials that count, or -1 if the record is refused.
+// The number of valid trials, or -1 if the record is refused.
 static int64_t read_record(uint64_t *n_bytes) {
     struct msc_record *record = NULL;
     int64_t n = -1;
@@ -179,8 +179,8 @@ static void append_one(struct msc_record *record) {
     msc_free(choices);
 }
 
-// Checks that the file starts with the first `n` bytes of `text`. It is read with stdio, because
-// msc_file_read refuses Git LFS pointers.
+// Checks that the file starts with the first `n` bytes of `text`. The file is read with stdio,
+// because msc_file_read refuses Git LFS pointers.
 static void check_kept(const char *name, const char *text, size_t n) {
     FILE *file = fopen(fuzz_path(name), "rb");
     char *now = malloc(n + 1);

@@ -104,7 +104,8 @@ static bool slide(const struct window *w, const int64_t size[], int64_t out[]) {
     return true;
 }
 
-// If a pool's padding is as large as its window, some windows contain only padding.
+// Returns false if a pool's padding is as large as its window, because some windows would then
+// contain only padding.
 static bool covers_padding(const struct window *w) {
     for (int i = 0; i < 2 * w->n; i++) {
         if (w->padding[i] >= w->kernel[i % w->n]) {
@@ -132,7 +133,7 @@ static int32_t draw_pool(struct kernel_draw *d, int32_t y) {
     }
     if (covers_padding(&w) && slide(&w, t->dims + 2, out)) {
         y = unary(d, ops[is_mean][n - 1], y, msc_str_text(&w.text));
-        // No kernel for the mean of a 3-D window sums in the reference's order.
+        // No kernel computes the mean of a 3-D window in the reference's order of sums.
         d->is_close |= is_mean == 1 && n == 3;
     }
     msc_str_finish(&w.text);
@@ -199,7 +200,8 @@ static int32_t draw_transposed(struct kernel_draw *d, int32_t y) {
         out[2 + i] = (t->dims[2 + i] - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilation[i] + 1 +
                      more[i] - w.padding[i] - w.padding[2 + i];
         fits = fits && out[2 + i] > 0 && (more[i] < w.strides[i] || more[i] < w.dilation[i]);
-        // With such padding only the reference has a kernel, and only for floats.
+        // If output_padding is at least the padding at the end plus the stride, only the reference
+        // has a kernel, and only for floats.
         is_plain = is_plain || w.padding[2 + i] - more[i] + w.strides[i] <= 0;
     }
     fits = fits && is_small(4, out) &&
@@ -217,7 +219,7 @@ static int32_t draw_transposed(struct kernel_draw *d, int32_t y) {
 static int32_t draw_linear(struct kernel_draw *d, int32_t y) {
     const struct msc_tensor *t = tensor_of(d, y);
     int64_t out = length_of(d);
-    // There is no integer reference for vectors.
+    // The reference has no integer kernel for a linear layer of a vector.
     int64_t in = t->n_dims > 1 ? t->dims[t->n_dims - 1] : 0;
     if (in == 0 || n_elements(t->n_dims, t->dims) / in * out >= KERNEL_MAX_ELEMENTS) {
         return y;
@@ -431,7 +433,8 @@ static int32_t draw_blocks(struct kernel_draw *d, int32_t y) {
         return unary(d, MSC_OP_DEPTH_TO_SPACE, y, text);
     }
     if (t->n_dims == 4 && t->dims[2] % size == 0 && t->dims[3] % size == 0) {
-        snprintf(text, sizeof text, "blocksize=%d", size);
+        snprintf(text, sizeof text, "blocksize=%d;mode=%s", size,
+                 kernel_below(d, 2) ? "CRD" : "DCR");
         return unary(d, MSC_OP_SPACE_TO_DEPTH, y, text);
     }
     return y;

@@ -13,8 +13,9 @@ struct kernel_draw {
     const uint8_t *data;
     size_t n, at;
     struct cpu_case *c;
-    // True once a sum was drawn whose order differs from the reference's. From then on results are
-    // close but not equal, and only joints are drawn that do not magnify small differences.
+    // True after drawing a sum that is added up in another order than in the reference. From then
+    // on, results are close but not equal. Only joints that do not magnify small differences may
+    // follow.
     bool is_close;
 };
 

@@ -94,7 +94,7 @@ static void change_output(Onnx__GraphProto *g, struct msc_rng *rng) {
 
 // ---- Tensors ----------------------------------------------------------------------------------
 
-// Changes one element, or in raw data 8, 4 or 1 bytes.
+// Changes one element. In raw data, changes 8, 4 or 1 bytes.
 static void change_elements(Onnx__TensorProto *t, struct msc_rng *rng) {
     static const size_t widths[] = {8, 4, 1};
     size_t width = t->data_type == 7 ? 8 : widths[below(rng, 3)];
@@ -273,8 +273,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n_bytes, size_t max_bytes, 
     return n > 0 ? n : n_bytes;
 }
 
-// Copies a node of the second model into the first, with the second's initialisers under new
-// names. Its other inputs are values of the first.
+// Copies a node of the second model into the first, with the second's initialisers under new names.
+// The node's other inputs are values of the first model.
 static void take_node(Onnx__GraphProto *to, Onnx__GraphProto *from, struct msc_rng *rng) {
     size_t i = below(rng, from->n_node);
     Onnx__NodeProto *node = from->node[i];

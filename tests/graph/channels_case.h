@@ -1,6 +1,6 @@
-// Helpers of the channel tests: they build small graphs with random weights, compare the units
-// (channels that are pruned together) with a table written by hand, and check that masking and
-// pruning give the same outputs.
+// Helpers of the channel tests. They build small graphs with random weights, and compare the units
+// (channels that are pruned together) with a table written by hand. They also check that masking
+// and pruning give the same outputs.
 #ifndef MSC_TESTS_GRAPH_CHANNELS_CASE_H
 #define MSC_TESTS_GRAPH_CHANNELS_CASE_H
 

@@ -135,8 +135,9 @@ def without_double_names(path):
 
 
 def numbers_for(value, generator):
-    """Normal random numbers, rounded for integer inputs."""
-    array = generator.normal(size=[d if isinstance(d, int) else 4 for d in value.shape])
+    """Normal random numbers, rounded for integer inputs. A boolean is a condition: one element."""
+    length = 1 if value.type == "tensor(bool)" else 4
+    array = generator.normal(size=[d if isinstance(d, int) else length for d in value.shape])
     return array.astype({"tensor(float)": numpy.float32, "tensor(int64)": numpy.int64,
                          "tensor(bool)": bool}[value.type])
 
@@ -201,7 +202,7 @@ REFUSED = re.compile(r"unsupported operator|float32 networks only|not a tensor w
                      r"to string|its axes|the value|are computed|does not exist|unsupported type string|"
                      r"no Scan with a batch axis")
 # Messages of the runtime when it has no kernel.
-LACKING = re.compile(r"NOT_IMPLEMENTED|Batchwise recurrent operations")
+LACKING = re.compile(r"NOT_IMPLEMENTED|Batchwise recurrent operations|empty set with bool type")
 
 
 def check_nodes(tool, folder):
@@ -256,7 +257,7 @@ def check_nodes(tool, folder):
 
 
 def check_more(tool, folder):
-    failures = 0
+    failures = passed = lacking = 0
     for case in sorted(os.listdir(MORE)):
         path = os.path.join(MORE, case)
         target = os.path.join(folder, "out.onnx")
@@ -276,9 +277,14 @@ def check_more(tool, folder):
                 # The runtime rounds an average of bytes once, to its step of 1/8.
                 if not worst <= (0.13 if case.startswith("quantized_average") else 1e-5):
                     raise RuntimeError(f"off by {worst:.3g}")
+            passed += 1
         except Exception as error:
+            if LACKING.search(str(error)) or "ONNX has no equivalent of quantize with" in str(error):
+                lacking += 1
+                continue
             failures += 1
             print(f"FAIL {case}: {str(error)[:300]}")
+    print(f"{passed} cases passed, {lacking} lack a kernel or a form, {failures} failed")
     return failures
 
 

@@ -265,8 +265,9 @@ enum msc_status onnx_case_write(const struct onnx_case *c, const char *path, int
     enum msc_status status;
     msc_str_append_n(&file, c->model, c->model_bytes);
     for (int i = first; i < c->n_inputs; i++) {
-        // Protocol buffers merge a repeated field into one message, so initialisers are added by
-        // appending a graph field. Each initialiser has the name of a graph input.
+        // Protocol buffers merge repeated graph fields of a model into one graph, so initialisers
+        // are added by appending another graph field. Each initialiser has the name of a graph
+        // input.
         msc_str_clear(&tensor);
         msc_str_append_n(&tensor, c->inputs[i].file, c->inputs[i].file_bytes);
         write_bytes(&tensor, 8, c->input_names[i], strlen(c->input_names[i]));

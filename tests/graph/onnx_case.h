@@ -28,7 +28,8 @@ struct onnx_case {
     int n_graph_inputs;
 };
 
-// Returns false if the folder contains no such case, or a case that exceeds the limits above.
+// Loads the case in a folder. Returns false if the folder does not contain a case or its case
+// exceeds the limits above.
 bool onnx_case_load(struct onnx_case *c, const char *folder);
 void onnx_case_finish(struct onnx_case *c);
 

@@ -1,4 +1,4 @@
-// Loads the small models of tests/graph/files, which make_models.py there writes.
+// Loads the small models of tests/graph/files. make_models.py in that folder writes them.
 #ifndef MSC_TESTS_ONNX_FILES_H
 #define MSC_TESTS_ONNX_FILES_H
 

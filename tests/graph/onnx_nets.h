@@ -36,7 +36,7 @@ struct net {
     Onnx__ModelProto *model;
 };
 
-// Finds the sites of the graph, which must be finalised.
+// Finds the sites of the graph. The graph must be finalised.
 static inline void find_sites(struct net *n, const char *target) {
     const struct msc_site_scheme scheme = {.target = msc_target_find(target)};
     assert_ok(msc_sites_find(&n->sites, n->g, &scheme));

@@ -69,7 +69,7 @@ static void find_largest(float most[], const struct msc_array *data, int axis) {
     }
 }
 
-// A symmetric edit, with one scale per output channel if the weight has such an axis.
+// A symmetric edit, with one scale per output channel if the weight has a channel axis.
 static struct msc_edit *weight_edit(struct msc_arena *arena, const struct msc_slot *slot,
                                     const struct msc_tensor *t, int32_t bits) {
     struct msc_edit *edit = msc_arena_alloc(arena, sizeof(*edit));
@@ -90,7 +90,7 @@ static struct msc_edit *weight_edit(struct msc_arena *arena, const struct msc_sl
     return edit;
 }
 
-// Symmetric in a third of the cases, drawn at random.
+// A random edit. One edit in three is symmetric.
 static struct msc_edit *activation_edit(struct msc_arena *arena, struct msc_rng *rng,
                                         int32_t bits) {
     struct msc_edit *edit = msc_arena_alloc(arena, sizeof(*edit));

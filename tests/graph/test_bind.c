@@ -82,12 +82,12 @@ static void test_graph_bind__errors(void **state) {
     assert_message("symbol 'N' is bound to 0");
     const struct msc_input_shape ranks = {3, {2, 3, 8}};
     assert_int_equal(msc_graph_bind_shapes(&bound, g, &ranks, 1), MSC_E_INVALID);
-    assert_message("input 'x' has 4 dimensions, found 3");
+    assert_message("input 'x' has 4 dimensions, but the given shape has 3");
     const struct msc_input_shape channels = {4, {2, 4, 8, 6}};
     assert_int_equal(msc_graph_bind_shapes(&bound, g, &channels, 1), MSC_E_INVALID);
     assert_message("input 'x': dimension 1 is 4, expected 3");
     assert_int_equal(msc_graph_bind_shapes(&bound, g, &channels, 0), MSC_E_INVALID);
-    assert_message("has 1 inputs, found shapes for 0");
+    assert_message("has 1 inputs, but 0 shapes were given");
     msc_graph_destroy(g);
     g = load_file(MSC_TESTS_MODEL("dims"));
     const struct msc_input_shape shapes[] = {{2, {4, 5}}, {2, {3, 1}}};

@@ -67,7 +67,8 @@ static void test_graph_bind_arrays__parameter(void **state) {
     msc_array_release(shape);
 }
 
-// Twice the input `shape` is used both as the new shape of x and as an operand of a cast.
+// The graph doubles the input `shape`. The doubled shape is both the new shape of x and the operand
+// of a cast.
 static void test_graph_bind_arrays__parameter_and_data(void **state) {
     (void)state;
     struct msc_graph *g, *bound;
@@ -361,7 +362,7 @@ static void test_graph_bind_arrays__bound_bodies(void **state) {
     msc_graph_destroy(g);
 }
 
-// The branches have different numbers of dimensions; the input `n` decides which is taken.
+// The branches have different numbers of dimensions; the input `n` selects the branch.
 static void test_graph_bind_arrays__load_bound(void **state) {
     (void)state;
     static const char path[] = MSC_TESTS_FOLDER "/graph/files/branches.onnx";
@@ -388,8 +389,8 @@ static void check_outputs(const struct msc_graph *g, int32_t n, const char *cons
     }
 }
 
-// A taken branch's outputs get the names of the If's outputs, even if a value already has a name
-// as an output of the outer graph or as another output of the branch.
+// A taken branch's outputs get the names of the If's outputs. This holds even if a value already
+// has a name as an output of the outer graph or as another output of the branch.
 static void test_graph_bind_arrays__names_of_outputs(void **state) {
     (void)state;
     static const char path[] = MSC_TESTS_FOLDER "/graph/files/branch_outputs.onnx";
@@ -426,7 +427,7 @@ static void test_graph_bind_arrays__load_for(void **state) {
     struct msc_array_list feeds = {0};
     struct msc_array *array;
     struct msc_graph *g;
-    for (int i = 0; i < 2; i++) { // first the branch is taken, then not
+    for (int i = 0; i < 2; i++) { // first one branch is taken, then the other
         assert_ok(msc_array_create_from(&array, MSC_DTYPE_I64, 0, NULL, &n[i]));
         assert_ok(msc_array_list_add(&feeds, "n", array));
         assert_ok(msc_graph_load_for(&g, path, &feeds));

@@ -1,6 +1,6 @@
 // Which channels must be pruned together, for each operator. Expected units follow from the
-// operators' definitions and are written as tables for small graphs. Each graph also checks that
-// masking and pruning agree.
+// operators' definitions and are written as tables for small graphs. For each graph, masking and
+// pruning must also agree.
 #include "tests/graph/channels_case.h"
 
 #include <stdio.h>
@@ -123,7 +123,8 @@ static void test_graph_channels__depthwise(void **state) {
                    {"deep.bias", 0, "aabbcc"}, {"b.weight", 1, "aabbcc"});
 }
 
-// A whole group is one unit, together with the channels that the group reads and produces.
+// A whole group of a grouped convolution is one unit, together with the channels that the group
+// reads and produces.
 static void test_graph_channels__groups(void **state) {
     (void)state;
     struct net n = net_begin(8);
@@ -211,7 +212,8 @@ static void test_graph_channels__take(void **state) {
                    {"b.weight", 1, "fbbacc"});
 }
 
-// A channel that padding adds belongs to the unit of the channel whose activation is added to it.
+// Padding makes new channels. In the sum, each of them belongs to the same unit as the channel that
+// it is added to.
 static void test_graph_channels__pad(void **state) {
     (void)state;
     struct net n = net_begin(13);
@@ -238,7 +240,8 @@ static void test_graph_channels__repeated(void **state) {
     int32_t c = net_conv(&n, "c", space, 2, 1, 1);
     net_end(&n, 2, IDS(c, net_conv(&n, "d", inner, 2, 1, 1)));
     // Depth-to-space ties channels with equal i % 2 in DCR mode, and with equal i / 4 in CRD mode.
-    // One of each mode ties all channels of b into one unit, which cannot be pruned.
+    // Together, one joint of each mode ties all channels of b into one unit, which cannot be
+    // pruned.
     CHECK_CHANNELS(&n, 2 + 1, {"a.weight", 0, "ab"}, {"b.weight", 1, "abab"},
                    {"b.weight", 0, "xxxxxxxx"});
 }
@@ -249,8 +252,11 @@ static void test_graph_channels__space(void **state) {
     int32_t x = add_input(n.g, "x", "NCHW", 4, DIMS(1, 2, 4, 4));
     int32_t a = net_conv(&n, "a", x, 2, 1, 1);
     int32_t deep = net_unary(&n, MSC_OP_SPACE_TO_DEPTH, "deep", a, "blocksize", "2", NULL, NULL);
-    net_end(&n, 1, IDS(net_conv(&n, "b", deep, 2, 1, 1)));
-    CHECK_CHANNELS(&n, 2, {"a.weight", 0, "ab"}, {"b.weight", 1, "abababab"});
+    int32_t inner =
+        net_unary(&n, MSC_OP_SPACE_TO_DEPTH, "inner", a, "blocksize", "2", "mode", "CRD");
+    net_end(&n, 2, IDS(net_conv(&n, "b", deep, 2, 1, 1), net_conv(&n, "c", inner, 2, 1, 1)));
+    CHECK_CHANNELS(&n, 2, {"a.weight", 0, "ab"}, {"b.weight", 1, "abababab"},
+                   {"c.weight", 1, "aaaabbbb"});
 }
 
 // ---- Reductions -------------------------------------------------------------------------------
@@ -293,7 +299,7 @@ static void test_graph_channels__norms(void **state) {
 // ---- Groups of units --------------------------------------------------------------------------
 
 // Compares a group with items "tensor@axis*indices". Each ends in m if the weight produces the
-// units, or in r if it reads them.
+// units, or in r if the weight reads them.
 static void check_group(const struct msc_graph *g, const struct msc_channel_group *group,
                         const char *expected) {
     struct msc_str text = {0};

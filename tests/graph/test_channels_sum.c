@@ -1,5 +1,5 @@
-// Which channels must be pruned together, checked as in test_channels.c for products of
-// activations, recurrent layers and computed shapes: heads, hidden units and Einsum axes.
+// Like test_channels.c, but for products of activations, recurrent layers and computed shapes.
+// Tests which heads, hidden units and Einsum axes must be pruned together.
 #include "tests/graph/channels_case.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void test_graph_channels_sum__heads(void **state) {
 }
 
 // If another input fixes the number of heads, only positions within heads can be pruned, in all
-// heads at once: queries and keys share one unit per position, values have another.
+// heads at once. Queries and keys share one unit per position. Values have another unit.
 static void test_graph_channels_sum__places_of_heads(void **state) {
     (void)state;
     struct net n = net_begin(2);
@@ -393,7 +393,8 @@ static void test_graph_channels_sum__heads_by_shapes(void **state) {
                    {"value.weight", 0, "aaabbb"}, {"keys:0", 1, "ab"}, {"out.weight", 1, "aaabbb"});
 }
 
-// Channels whose number is used as data, not only in a shape, cannot be pruned.
+// If the number of channels is used as data, and not only in a shape, the channels cannot be
+// pruned.
 static void test_graph_channels_sum__lengths_that_are_read(void **state) {
     (void)state;
     struct net n = net_begin(12);

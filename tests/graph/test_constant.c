@@ -31,7 +31,7 @@ static int32_t add_constant(struct msc_graph *g, const char *name, const struct 
     return msc_graph_joint(g, joint)->outputs[0];
 }
 
-// Makes a joint over one or two constants, which it releases, and computes it.
+// Makes a joint over one or two constants and computes the joint. Releases the arrays.
 static struct made compute(enum msc_op op, struct msc_array *a, struct msc_array *b, int n_outputs,
                            struct msc_attr attr) {
     struct made m = {.is_done = false};

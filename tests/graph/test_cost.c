@@ -19,8 +19,9 @@ static int32_t add_lstm(struct msc_graph *g, int32_t x) {
                                                  .attrs = attrs});
 }
 
-// 5 steps, 2 samples, 2 directions and 4 gates of 4 units, multiplied by the number of inputs: 3 in
-// the first product, and 4 units of the state in the second.
+// Products are counted for 5 steps, 2 samples, 2 directions and 4 gates of 4 units. This count is
+// multiplied by the number of inputs: 3 in the first product, and 4 units of the state in the
+// second.
 static void test_graph_cost__recurrent(void **state) {
     struct msc_graph *g;
     struct msc_product products[2];

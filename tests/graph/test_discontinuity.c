@@ -145,6 +145,7 @@ static void test_graph_discontinuity__operators(void **state) {
         {MSC_OP_MOD, NULL, 2, 1, 0, true},
         {MSC_OP_FLOOR_MOD, NULL, 2, 1, 0, true},
         {MSC_OP_DIVIDE, NULL, 2, 1, 0, false},
+        {MSC_OP_BIT_CAST, "dtype=int32", 1, 1, 0, true},
         {MSC_OP_CAST, "dtype=int32", 1, 1, 0, true},
         {MSC_OP_CAST, "dtype=bool", 1, 1, 0, true},
         {MSC_OP_CAST, "dtype=float16", 1, 1, 0, false},

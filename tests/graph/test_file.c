@@ -1,5 +1,5 @@
-// Graph files (JSON with weights in a file next to it), and the weights that are refused. Expected
-// graphs are those saved, and expected messages are written by hand.
+// Graph files: JSON, with weights in a file next to it. Weights that do not fit the graph are
+// refused. Expected graphs are those saved, and expected messages are written by hand.
 #include "data/npy.h"
 #include "graph/onnx/load.h"
 #include "tests/graph/graph_samples.h"
@@ -31,7 +31,7 @@ static void test_graph_file__json(void **state) {
     msc_graph_destroy(g);
 }
 
-// Saves a product with a bias as "net.json" in `folder`, which is new.
+// Saves a product with a bias as "net.json" in the new folder `folder`.
 static void save_product(const char *folder) {
     struct msc_graph *g;
     int32_t x;

@@ -1,7 +1,7 @@
 // Constant folding must give the same results as the kernels. Every foldable operator is run in all
-// types that it accepts, over special numbers and all pairs of them, once with constants and once
-// with inputs of the network. The operators come from the table of operators. Operators that need
-// more than operands of the same type have rows in `forms`.
+// types that it accepts, over special numbers and all pairs of them. Each operator is run once with
+// constants and once with inputs of the network. The operators come from the table of operators.
+// Some operators need attributes, or operands of different types; they have rows in `forms`.
 #include "graph/reference/reference.h"
 
 #include "data/dtype.h"
@@ -50,7 +50,7 @@ static const double special[] = {
 
 enum { N_SPECIAL = sizeof(special) / sizeof(special[0]), N_PAIRS = N_SPECIAL * N_SPECIAL };
 
-// An operator that needs more than operands of the same type.
+// An operator that needs attributes, or operands of different types.
 static const struct form {
     enum msc_op op;
     const char *attrs[3][2];

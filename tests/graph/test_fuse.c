@@ -1,5 +1,6 @@
-// Passes that fuse joints: the operators and their number before and after. tests/kernels runs the
-// same models and checks that the numbers do not change. Expected counts are written by hand.
+// Passes that fuse joints: which operators a model has before and after, and how many.
+// tests/kernels runs the same models and checks that results do not change. Expected counts are
+// written by hand.
 #include "tests/graph/onnx_files.h"
 
 #include "graph/passes/fuse_internal.h"
@@ -109,7 +110,7 @@ static void test_graph_fuse__einsum(void **state) {
     msc_graph_destroy(g);
     g = load_file(CASE("no_einsum"));
     assert_int_equal(count_of(g, MSC_OP_EINSUM), 4);
-    // the Einsum that sums over two axes of a constant
+    // only the Einsum that sums over two axes of a constant becomes a linear layer
     assert_int_equal(count_of(g, MSC_OP_LINEAR), 1);
     msc_graph_destroy(g);
 }

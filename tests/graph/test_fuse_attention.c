@@ -1,6 +1,6 @@
-// Fusion into msc.attention: which joints become one, what it contains, and that splitting
-// restores them. The models come from tests/kernels/make_cases.py. tests/kernels checks that the
-// numbers do not change, and tests/long/check_transformer.py does so with edits.
+// Fusion into msc.attention: which joints become one, what the fused joint contains, and that
+// splitting restores the joints. The models come from tests/kernels/make_cases.py. tests/kernels
+// checks that results do not change. tests/long/check_transformer.py checks this with edits.
 #include "tests/graph/onnx_files.h"
 
 #include "graph/onnx/load.h"
@@ -11,7 +11,7 @@
 
 #define CASE(name) MSC_TESTS_FOLDER "/kernels/cases/test_fused_" name "/model.onnx"
 
-// Expected values. Names refer to the model.
+// Expected values. The names are names of tensors of the model.
 static const struct {
     const char *result, *query, *q, *k, *probabilities, *v;
     float scale;
@@ -54,7 +54,8 @@ static void test_graph_fuse_attention__joints(void **state) {
     msc_graph_destroy(g);
 }
 
-// The sites are the operands of each product. Their names come from the joints that produce them.
+// The sites are the operands of each product. The names of the sites come from the joints that
+// produce the operands.
 static void test_graph_fuse_attention__split(void **state) {
     (void)state;
     struct msc_graph *g = load_file(CASE("attention")), *split, *again;

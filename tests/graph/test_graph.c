@@ -2,7 +2,7 @@
 // values follow from the small graphs of graph_samples.h.
 #include "tests/graph/graph_samples.h"
 
-// Compares the names of the joints with these ids with `expected`, such as "a,b".
+// Compares the names of the joints `ids` with `expected`, such as "a,b".
 static void check_joints(const struct msc_graph *g, const int32_t ids[], int32_t n,
                          const char *expected) {
     struct msc_str text = {0};
@@ -275,7 +275,7 @@ static void test_graph_graph__replace_joint(void **state) {
     int32_t input = msc_graph_joint(g, old)->inputs[0];
     assert_ok(msc_graph_remove_joint(g, old));
     assert_int_equal(msc_graph_finalize(g), MSC_E_INVALID);
-    assert_message("joint 'split' reads 'conv_b:0', whose joint was removed");
+    assert_message("joint 'split' reads 'conv_b:0', whose producer was removed");
     int32_t w = add_weight(g, "own.weight", "OIHW", 4, DIMS(4, 4, 1, 1));
     int32_t output = add_conv(g, "conv_b", input, w);
     assert_string_equal(msc_graph_tensor(g, output)->name, "conv_b:0");

@@ -105,6 +105,47 @@ static const struct shape_case cases[] = {
      "begin=-1,;end=-9223372036854775807,;axes=1,;strides=-2,",
      "[2,2]",
      0},
+    {MSC_OP_SPACE_TO_DEPTH, {S(1, 3, 4, 6)}, "blocksize=2;mode=CRD", "[1,12,2,3]", 0},
+    {MSC_OP_CUMPROD, {S(2, 3)}, "axis=1", "[2,3]", 0},
+    {MSC_OP_BIT_CAST, {S(2, 3)}, "dtype=int32", "[2,3]", 0},
+    {MSC_OP_BIT_CAST,
+     {S(2, 3)},
+     "dtype=float64",
+     "the bits of float32 cannot become 'float64', expected a type of 32 bits",
+     0},
+    {MSC_OP_TENSOR_SCATTER, {S(2, 4, 5), S(2, 3, 5)}, "", "[2,4,5]", 0},
+    {MSC_OP_TENSOR_SCATTER,
+     {S(2, 4, 5), S(2, 3, 4)},
+     "",
+     "updates of [2,3,4] do not fit [2,4,5] along axis 1",
+     0},
+    {MSC_OP_TENSOR_SCATTER,
+     {S(2, 4, 5), S(2, 6, 5)},
+     "",
+     "updates of [2,6,5] do not fit [2,4,5] along axis 1",
+     0},
+    {MSC_OP_TENSOR_SCATTER,
+     {S(2, 4, 5), S(2, 3, 5)},
+     "mode=round",
+     "mode is 'round', expected linear or circular",
+     0},
+    {MSC_OP_LINEAR_ATTENTION,
+     {S(2, 7, 12), S(2, 7, 6), S(2, 7, 10)},
+     "q_num_heads=4;kv_num_heads=2;update_rule=linear",
+     "[2,7,20]",
+     0},
+    {MSC_OP_LINEAR_ATTENTION,
+     {S(2, 7, 12), S(2, 7, 6), S(2, 7, 10), S(2, 2, 3, 4)},
+     "q_num_heads=4;kv_num_heads=2;update_rule=linear",
+     "its operands have shapes that do not fit each other",
+     0},
+    {MSC_OP_LINEAR_ATTENTION,
+     {S(2, 7, 12), S(2, 7, 6), S(2, 7, 10)},
+     "q_num_heads=4;kv_num_heads=3;update_rule=linear",
+     "4 query heads cannot share 3 heads of keys and values",
+     0},
+    {MSC_OP_DFT, {S(2, 5, 2)}, "axis=1;inverse=1;onesided=1", "[2,8,1]", 0},
+    {MSC_OP_DFT, {S(2, 5, 2)}, "axis=1;inverse=1;onesided=1;dft_length=9", "[2,9,1]", 0},
     {MSC_OP_PRELU, {S(1), S(3)}, "", "the slope has length 3 along axis 0, but the input has 1", 0},
     {MSC_OP_ARANGE,
      {S(1), S(3, 1), S(1)},
@@ -445,7 +486,7 @@ static void test_graph_infer__layouts(void **state) {
     }
 }
 
-// Resize scales of a symbolic length must be refused if 64-bit numbers cannot express them.
+// The Resize scale of a symbolic length must be refused if 64-bit numbers cannot express it.
 static void test_graph_infer__symbolic_scales(void **state) {
     (void)state;
     static const char *const wrong[] = {"1,1,1,1e-30", "1,1,5e-20,1", "1,1,1,1e7",
@@ -463,6 +504,23 @@ static void test_graph_infer__symbolic_scales(void **state) {
     }
 }
 
+// An axis that is split keeps its letter at the symbolic part, which is the batch.
+static void test_graph_infer__split_batch(void **state) {
+    (void)state;
+    static const int64_t dims[] = {7, -1, 32};
+    static const struct msc_attr merge = {"shape", "-1,32"}, split = {"shape", "7,-1,32"};
+    int32_t prims[] = {MSC_NO_ID, MSC_NO_ID, MSC_NO_ID}, x;
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "g"));
+    assert_ok(msc_graph_add_symbol(&prims[1], g, "n"));
+    assert_ok(msc_graph_add_symbolic_input(&x, g, "x", NULL, MSC_DTYPE_F32, "ANC", 3, dims, prims));
+    int32_t merged = add_windowed(g, MSC_OP_RESHAPE, x, MSC_NO_ID, &merge, 1);
+    assert_string_equal(msc_graph_tensor(g, merged)->layout, "NC");
+    int32_t y = add_windowed(g, MSC_OP_RESHAPE, merged, MSC_NO_ID, &split, 1);
+    assert_string_equal(msc_graph_tensor(g, y)->layout, "ANC");
+    msc_graph_destroy(g);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_infer__shapes),
@@ -470,6 +528,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_infer__symbolic_reshape),
         cmocka_unit_test(test_graph_infer__dimensions_fold),
         cmocka_unit_test(test_graph_infer__layouts),
+        cmocka_unit_test(test_graph_infer__split_batch),
         cmocka_unit_test(test_graph_infer__symbolic_scales),
     };
     msc_test_select(argc, argv);

@@ -159,7 +159,7 @@ static void test_graph_notes__opset(void **state) {
         const char *notes;
         int opset;
     } cases[] = {
-        {"{}", 0}, {"{\"opset\": 1}", 1}, {"{\"opset\": 18}", 18}, {"{\"opset\": \"21\"}", 21}};
+        {"{}", 0}, {"{\"opset\": 1}", 1}, {"{\"opset\": 18}", 18}, {"{\"opset\": \"28\"}", 28}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct msc_graph *g, *again;
         struct msc_str text = {0};
@@ -174,7 +174,7 @@ static void test_graph_notes__opset(void **state) {
     }
 }
 
-// Notes of a wrong form: each message names the place.
+// Damaged notes. Each message names the member that is wrong.
 static void test_graph_notes__damaged(void **state) {
     (void)state;
     static const struct {
@@ -187,10 +187,10 @@ static void test_graph_notes__damaged(void **state) {
         {"{\"output_docs\": {\"z\": null}}", "g.json: notes: output_docs"},
         {"{\"doc\": []}", "g.json: notes: \"doc\""},
         {"{\"model_version\": \"two\"}", "g.json: notes: \"model_version\""},
-        {"{\"opset\": 0}", "g.json: notes: \"opset\" is 0, expected 1 to 21"},
-        {"{\"opset\": 22}", "g.json: notes: \"opset\" is 22, expected 1 to 21"},
-        {"{\"opset\": -1}", "g.json: notes: \"opset\" is -1, expected 1 to 21"},
-        {"{\"opset\": 4294967309}", "g.json: notes: \"opset\" is 4294967309, expected 1 to 21"},
+        {"{\"opset\": 0}", "g.json: notes: \"opset\" is 0, expected 1 to 28"},
+        {"{\"opset\": 29}", "g.json: notes: \"opset\" is 29, expected 1 to 28"},
+        {"{\"opset\": -1}", "g.json: notes: \"opset\" is -1, expected 1 to 28"},
+        {"{\"opset\": 4294967309}", "g.json: notes: \"opset\" is 4294967309, expected 1 to 28"},
         {"{\"opset\": 17.5}", "g.json: notes: \"opset\""},
         {"{\"opset\": \"new\"}", "g.json: notes: \"opset\""},
         {"{\"opset\": []}", "g.json: notes: \"opset\""},

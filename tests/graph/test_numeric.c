@@ -1,5 +1,6 @@
-// Scalar and vector functions of the reference kernels (exp, tanh, erf, pow, ...): errors in ulp
-// against the C library in double precision, against mpmath, and for special values.
+// Scalar and vector functions of the reference kernels (exp, tanh, erf, pow, ...). Errors in ulp
+// are measured against the C library in double precision and against mpmath. Special values are
+// tested, too.
 #include "graph/reference/numeric.h"
 
 #include "tests/msc_test.h"

@@ -19,9 +19,10 @@ static const char *const reasons[] = {
     "spatial axes, expected 2", // 1-D and 3-D pooling and transposed convolution
     "training_mode",
     "an extra output of",
-    "expected 1 to 21",
+    "expected 1 to 28",
     "(Cast): conversion to string",
     "(Cast): conversion to float8",
+    "which only QuantizeLinear and DequantizeLinear may read",
     "(Cast): conversion to int4",
     "(Cast): conversion to uint4",
     "of 1 in the other; bind", // branches of different dimensions, chosen by an input

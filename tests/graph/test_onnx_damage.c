@@ -154,8 +154,8 @@ static void test_graph_onnx_damage__out_of_memory(void **state) {
             assert_true(status == MSC_E_NOMEM || status == MSC_OK);
             n_ok += status == MSC_OK;
         }
-        // The last run succeeds. At most two earlier runs also succeed: those whose write was
-        // complete and only the flush after it failed.
+        // The last run succeeds. At most two earlier runs also succeed. In those runs the file was
+        // written completely, and only the flush after the write failed.
         assert_true(n_ok >= 1 && n_ok <= 3);
     }
 }

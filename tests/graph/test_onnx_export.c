@@ -183,7 +183,7 @@ static void test_graph_onnx_export__activations(void **state) {
     assert_string_equal(q->op_type, "QuantizeLinear");
     assert_string_equal(q->input[0], "x");
     check_bytes(model, q->input[2], MSC_ONNX_UINT8, 1, "\x03");
-    // The third edit has 6 bits: the value is clipped to (-32 + 4) / 4 and (31 + 4) / 4, then
+    // The third edit has 6 bits. The value is clipped to (-32 + 4) / 4 and (31 + 4) / 4, then
     // quantised to 8-bit integers.
     q = find_node(model, find_node(model, c->input[0])->input[0]);
     const Onnx__NodeProto *clip = find_node(model, q->input[0]);
@@ -216,8 +216,8 @@ static void test_graph_onnx_export__weights(void **state) {
     struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
     Onnx__ModelProto *model = save_and_read(g, &options);
     assert_int_equal(count_nodes(model, "QuantizeLinear"), 0);
-    // Every use of the weight is edited, so the dequantised value takes its name and no float
-    // copy is left.
+    // Every use of the weight is edited, so the dequantised value takes the weight's name and no
+    // float copy is left.
     assert_null(find_initializer(model, "w_a"));
     const Onnx__NodeProto *a = find_node(model, "w_a");
     assert_string_equal(a->op_type, "DequantizeLinear");
@@ -268,7 +268,8 @@ static void test_graph_onnx_export__einsum_weights(void **state) {
     msc_graph_destroy(g);
 }
 
-// Blocks as in opset 21. If a block covers several axes, these axes are stored as one.
+// Weights quantised in blocks, as opset 21 defines them. If a block covers several axes, these axes
+// are stored as one.
 static void test_graph_onnx_export__groups(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
@@ -311,9 +312,9 @@ static void test_graph_onnx_export__groups(void **state) {
     msc_graph_destroy(g);
 }
 
-// Weights are stored as float16 with a Cast to float32. Activations are clipped to the type's
-// largest number, then cast to it and back. Without the Clip, ONNX Runtime's Cast turns 3.4e38
-// into infinity; with it, into 3.3895314e38.
+// Weights are stored in the edit's 16-bit float type, with a Cast to float32. Activations are
+// clipped to the largest number of this type, then cast to this type and back. Without the Clip,
+// ONNX Runtime's Cast turns 3.4e38 into infinity. With the Clip, the result is 3.3895314e38.
 static void test_graph_onnx_export__float_types(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
@@ -357,7 +358,8 @@ static void test_graph_onnx_export__float_types(void **state) {
     msc_graph_destroy(g);
 }
 
-// A weight that one joint reads as floats and another quantised is stored in both forms.
+// If one joint reads a weight as floats and another joint reads it quantised, the weight is stored
+// in both forms.
 static void test_graph_onnx_export__weight_in_both_forms(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("shared"));
@@ -426,7 +428,7 @@ static void test_graph_onnx_export__masks_and_replaced(void **state) {
     mask.mask.n = 2;
     unlink(scratch);
     assert_int_equal(msc_onnx_save(g, scratch, &options), MSC_E_INVALID);
-    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit [1,3,2,2]");
+    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit shape [1,3,2,2]");
     assert_false(msc_file_exists(scratch));
     msc_array_release(other);
     msc_sites_finish(&sites);

@@ -185,9 +185,9 @@ static struct msc_weight_spec add_channels(struct msc_graph *g, const char *role
     return (struct msc_weight_spec){role, tensor};
 }
 
-// gamma / sqrt(var) is 127, -63.5, 0 and 1; beta - mean * gamma / sqrt(var) is 1, 65.5, 2 and
-// 2^40. The scales are 1 and 0.5, then 2 / 0.5 / 2^30 and 2^40 / 0.5 / 2^30, which keep the last
-// two sums within int32.
+// In the four channels, gamma / sqrt(var) is 127, -63.5, 0 and 1, and beta - mean * gamma /
+// sqrt(var) is 1, 65.5, 2 and 2^40. The scales are 1, 0.5, 2 / 0.5 / 2^30 and 2^40 / 0.5 / 2^30.
+// The last two scales keep the sums of their channels within int32.
 static void test_graph_onnx_export_form__batch_norm(void **state) {
     (void)state;
     struct net n;
@@ -237,8 +237,8 @@ static void test_graph_onnx_export_form__hard_sigmoid(void **state) {
     finish_net(&n);
 }
 
-// x = (q - 40) * 0.25 and 3 is 12 steps, so bytes are clipped to c in 28 ... 52 and the gate is
-// (c - 28) * 0.25 / 6.
+// Since x = (q - 40) * 0.25, the number 3 is 12 steps. So bytes are clipped to c in 28 ... 52, and
+// the gate is (c - 28) * 0.25 / 6.
 static void test_graph_onnx_export_form__hard_swish(void **state) {
     (void)state;
     struct net n;
@@ -329,8 +329,9 @@ static void test_graph_onnx_export_form__tail(void **state) {
     finish_net(&n);
 }
 
-// x ── conv ── + 3 ── conv2, with the bias of conv replaced by 1.5 and 2.6. Bias plus 3, rounded
-// together, is 9 and 11 steps of 0.5 * 1. If the bias is rounded by itself, the addition remains.
+// x ── conv ── + 3 ── conv2, with the bias of conv replaced by 1.5 and 2.6. The sum of bias and 3
+// is rounded once, to 9 and 11 steps of 0.5 * 1. If the bias is rounded by itself, the addition
+// remains.
 static void test_graph_onnx_export_form__replaced_bias(void **state) {
     (void)state;
     struct net n = {0};
@@ -437,8 +438,8 @@ static void test_graph_onnx_export_form__padding(void **state) {
 }
 
 // Quantised values are resized in the model's layout. Floats are interpolated in the runtime's
-// layout, except for cubic interpolation that shrinks, which ONNX Runtime refuses in its own
-// layout.
+// layout. The exception is cubic interpolation to a smaller size, because ONNX Runtime refuses it
+// in the runtime's layout.
 static void test_graph_onnx_export_form__resize(void **state) {
     (void)state;
     static const struct {

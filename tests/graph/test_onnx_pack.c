@@ -122,9 +122,9 @@ static void fill_codes(int32_t values[], int64_t n, int32_t bits, bool is_signed
 
 // ---- Sizes ------------------------------------------------------------------------------------
 
-// Packing costs 170 bytes of nodes for each part, plus 40 bytes. So 1520 integers of 6 bits (1140
-// bytes of data) need as many bytes as in 8 bits. The padding to a multiple of four elements is
-// included.
+// Packing costs 170 bytes of nodes for each part of the bits, plus 40 bytes. So 1520 integers need
+// as many bytes packed to 6 bits (1140 bytes of data) as they need in 8 bits. The padding to a
+// multiple of four elements is included.
 static void test_graph_onnx_pack__sizes(void **state) {
     (void)state;
     static const struct {
@@ -228,7 +228,8 @@ static void test_graph_onnx_pack__every_width(void **state) {
     }
 }
 
-// Constant folding refuses results of this size if they are larger than the operands.
+// The weight is so large that constant folding refuses results of its size if they are larger than
+// the operands.
 static void test_graph_onnx_pack__many(void **state) {
     (void)state;
     enum { N = 1100000 };
@@ -242,7 +243,8 @@ static void test_graph_onnx_pack__many(void **state) {
     test_free(values);
 }
 
-// Blocks of up to 4 bits dequantise an int4 tensor. Zero points of 0 are left out.
+// Integers of up to 4 bits in blocks are stored as an int4 tensor, which DequantizeLinear reads.
+// Zero points of 0 are left out.
 static void test_graph_onnx_pack__groups(void **state) {
     (void)state;
     enum { N = 4 * 64 };

@@ -87,7 +87,7 @@ static void test_graph_quant__runs(void **state) {
     }
 }
 
-// In place, as the evaluators call it.
+// Quantises in place, as the evaluators do.
 static void test_graph_quant__in_place(void **state) {
     (void)state;
     float x[] = {0.3f, -0.2f, 9.0f};

@@ -128,8 +128,8 @@ static void test_graph_reference_quant__conv(void **state) {
     msc_graph_destroy(f.g);
 }
 
-// Depthwise with two outputs per channel, each with its own scale and zero point (numpy, integer
-// sums).
+// A depthwise convolution with two outputs per channel. Each output has its own scale and zero
+// point. Expected: integer sums in numpy.
 static void test_graph_reference_quant__by_channel(void **state) {
     static const float expected[] = {
         3.436e-01f,      5.286e-01f,      5.42e-01f,       3.7314e+00f,     2.5326e+00f,

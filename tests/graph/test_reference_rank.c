@@ -1,6 +1,6 @@
-// TopK of elements that ONNX does not define or ONNX Runtime does not accept: NaN, which counts as
-// the largest, and rare types. The cases of make_cases.py test all other elements. Expected ranks
-// come from numpy.
+// TopK of elements whose order ONNX does not define or whose type ONNX Runtime does not accept:
+// NaN, which counts as the largest, and rare types. The cases of make_cases.py test all other
+// elements. Expected ranks come from numpy.
 #include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 
@@ -85,7 +85,7 @@ static void test_graph_reference_rank__whole(void **state) {
     }
 }
 
-// Neighbours that are equal as doubles, and both ends of int64.
+// Neighbouring integers that are equal as doubles, and both ends of int64.
 static void test_graph_reference_rank__wide(void **state) {
     static const int64_t x[] = {INT64_MAX - 1, INT64_MIN, INT64_MAX, INT64_MIN + 1, 0, INT64_MAX};
     static const int64_t greatest[] = {2, 5, 0, 4, 3, 1}, least[] = {1, 3, 4, 0, 2, 5};

@@ -1,5 +1,5 @@
-// Running graphs with the reference kernels, refused inputs, and layouts that ONNX models do not
-// have. Expected values come from numpy or are worked out by hand.
+// Runs graphs with the reference kernels. Also tests inputs that must be refused and layouts that
+// ONNX models do not have. Expected values come from numpy or are worked out by hand.
 #include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 
@@ -129,7 +129,8 @@ static void test_graph_reference_run__integers(void **state) {
     msc_array_release(out);
 }
 
-// A joint with several inputs, filled with 1, 2, 3, ...; conditions and NaN follow a pattern.
+// A joint with several inputs. Element i of input k is i * (k + 1) mod 100. One float in seven is
+// NaN, and one condition in three is true.
 struct of_inputs {
     enum msc_op op;
     int32_t n;
@@ -268,8 +269,8 @@ static void test_graph_reference_run__counts_found_late(void **state) {
     msc_graph_destroy(g);
 }
 
-// The length of a sum is known from only one operand. At run time the other operand has another
-// length.
+// An addition gets its length from one operand, because the other operand's length is symbolic. At
+// run time the other operand has another length.
 static void test_graph_reference_run__lengths_found_late(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -324,7 +325,7 @@ static void test_graph_reference_run__sums_of_nothing(void **state) {
     msc_graph_destroy(g);
 }
 
-// The joint already has the name that a constant gets when the joint is run alone.
+// The joint already has the name that a constant gets when the joint is run by itself.
 static void test_graph_reference_run__alone_under_a_name_that_is_taken(void **state) {
     (void)state;
     const int64_t values[3] = {2, 10, 3}, expected[3] = {2, 5, 8}; // numpy.arange(2, 10, 3)

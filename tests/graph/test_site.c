@@ -1,5 +1,5 @@
-// Sites: where compression can act, which slots a site covers, and which values each target
-// requantises. Expected sites are written by hand for small graphs.
+// Sites: the places at which compression can act, the slots that a site covers, and the values that
+// each target requantises. Expected sites are written by hand for small graphs.
 #include "graph/site.h"
 
 #include "tests/graph/graph_samples.h"
@@ -353,8 +353,8 @@ static void test_graph_site__target_numbers(void **state) {
     msc_graph_destroy(g);
 }
 
-// The result of a convolution is requantised before the relu as well if it has another consumer or
-// is an output. Results that only float joints read are not requantised.
+// If the result of a convolution has another consumer or is an output, it is also requantised
+// before the relu. Results that only float joints read are not requantised.
 static void test_graph_site__target_readers(void **state) {
     (void)state;
     struct msc_graph *g;

@@ -1,4 +1,5 @@
-// MSC's weight graph of small networks. Expected nodes are written by hand from its description.
+// MSC's weight graph of small networks. Expected nodes are written by hand from MSC's description
+// of weight graphs.
 #include "graph/weight_graph.h"
 
 #include "base/json.h"
@@ -39,8 +40,7 @@ static void check_rows(const struct msc_graph *g, const struct row rows[], int32
     msc_weight_graph_finish(&w);
 }
 
-// a -> norm -> relu -> b. A concatenation, which c reads, joins the relu and then the sum of relu
-// and b.
+// a -> norm -> relu -> b. `sum` adds relu and b, and c reads the concatenation of relu and sum.
 static struct net branches(void) {
     struct net n = net_begin(3);
     int32_t x = add_input(n.g, "x", "NCHW", 4, (const int64_t[]){1, 3, 4, 4});
@@ -77,7 +77,8 @@ static void test_graph_weight_graph__branches(void **state) {
     msc_graph_destroy(n.g);
 }
 
-// The node shown in MSC's documentation, with exactly these members, and a node with friends.
+// The node that MSC's documentation shows, with exactly the members shown there, and a node with
+// friends.
 static void test_graph_weight_graph__forms(void **state) {
     struct msc_weight_graph w;
     cJSON *json, *node;

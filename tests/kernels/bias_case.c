@@ -96,7 +96,7 @@ static const struct bias_range weights[] = {{-127, 127, 0}, {0, 255, 128}, {-128
 
 static const float coarse_step = 0.03f;
 
-// Chooses scales. If a bias must be a certain integer, its scales are powers of two.
+// Chooses scales. They are powers of two if the bias must be a certain integer.
 static void set_scales(struct bias_trial *t, const struct bias_shape *s) {
     bool is_known = t->kind == BIAS_LARGEST || t->kind == BIAS_TOO_LARGE;
     t->n_scales = t->w == &weights[0] ? (int32_t)s->out : 1;
@@ -179,7 +179,7 @@ static void expect(struct bias_case *c, struct bias_trial *t, const int32_t w[])
 }
 
 // Draws weights of all sizes. The weights of channel 0 are the largest, so that its sums for the
-// first image reach the bound.
+// first image reach the bound of the integer sums.
 static void draw_weight(int32_t q[], float v[], struct bias_case *c, const struct bias_trial *t) {
     const struct bias_shape *s = c->shape;
     uint32_t n = (uint32_t)(t->w->high - t->w->low + 1);

@@ -1,6 +1,6 @@
-// Small graphs for tests of the backends: built in a few lines with random elements, run step by
-// step through a plan, and run joint by joint through the reference kernels, which give the
-// expected values.
+// Small graphs for tests of the backends, built in a few lines with random elements. They run step
+// by step through a plan. To get the expected values, they run joint by joint through the reference
+// kernels.
 //
 //     struct cpu_case c;
 //     cpu_case_init(&c, 1);
@@ -11,8 +11,9 @@
 //     cpu_check_close(&c, 1e-10);
 //     cpu_case_finish(&c);
 //
-// cpu_case_add adds a row of the table of kernel cases. cpu_check_cases is for readers that do
-// nothing else with their rows: it builds, runs and checks all of them.
+// cpu_case_add adds a row of the table of kernel cases. A reader is a test or tool that uses some
+// rows of that table. Readers that only check their rows call cpu_check_cases, which builds, runs
+// and checks all of them.
 #ifndef MSC_TESTS_CPU_CASE_H
 #define MSC_TESTS_CPU_CASE_H
 
@@ -54,7 +55,7 @@ struct cpu_case {
     const struct msc_edit *edits[CPU_CASE_MAX]; // [n_slots]
     struct msc_backend_options options;
     const struct kernel_case *row; // the row added last, for messages; NULL: none
-    // Inputs of rows with 4 dims are computed by another joint, in channels-last layout.
+    // Inputs that have 4 dims come from another joint, in channels-last layout.
     bool is_last;
     bool is_constant; // all inputs of rows except the first are constants
     // Optional: changes the elements of a row's operand after they were drawn.
@@ -100,8 +101,8 @@ struct cpu_edit_kind {
     bool is_symmetric;
     bool is_per_channel;
 };
-// Adds an edit at every slot, with ranges taken from the float model. If `bits` is 0, slots of that
-// kind get no edit.
+// Adds an edit at every slot, with ranges taken from the float model. Slots whose kind has `bits` 0
+// get no edit.
 void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
                    struct cpu_edit_kind weights);
 
@@ -114,13 +115,14 @@ void cpu_expect(struct msc_array **out, struct cpu_case *c, int index);
 void cpu_check_equal(struct cpu_case *c);
 // Checks sum (a - b)^2 <= bound * sum b^2.
 void cpu_check_close(struct cpu_case *c, double bound);
-// Like cpu_check_close, but if terms cancel, the root mean square error may be larger: up to a
-// hundred times the change of the result when all inputs of joints change in a float's last bit.
+// Like cpu_check_close, but a larger root mean square error is allowed if terms cancel. The limit
+// is a hundred times the error that appears if all values that joints read change in their last
+// bit.
 void cpu_check_conditioned(struct cpu_case *c, double bound);
 // Checks for equality or closeness, as the last added row specifies.
 void cpu_check_row(struct cpu_case *c);
-// Runs every row that has this reader. cpu_check_layouts runs rows whose first input has 4 dims
-// once more in channels-last layout.
+// Runs every row that `reader` uses. cpu_check_layouts runs rows whose first input has 4 dims once
+// more in channels-last layout.
 void cpu_check_cases(const char *reader);
 void cpu_check_layouts(const char *reader);
 // Returns whether all elements have the same bits, and prints the first difference. Denormals

@@ -24,7 +24,8 @@ void cpu__set_quant(struct cpu_quant *q, struct cpu_edit_kind kind, const struct
 
 void cpu__fill_with_junk(struct msc_backend *b, void *memory, size_t n_bytes);
 
-// Each of these runs a step in other ways, after its `call` was run, and compares.
+// Each function below runs a step in other ways, after the step was run with `call`, and compares
+// the results.
 //
 // Quantised variants of output 0, with or without the floats, must equal the quantised floats.
 void cpu__check_quantizing(const struct cpu_runner *r, const struct msc_step *s,
@@ -32,8 +33,8 @@ void cpu__check_quantizing(const struct cpu_runner *r, const struct msc_step *s,
 // A step that moves elements must make a variant of its output from the same variant of its input.
 void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
                        const struct msc_call *call);
-// Float32 inputs given as integers, each with its own quantisation, must give the same bits as
-// the floats they represent, including quantised variants.
+// Float32 inputs given as integers, each with its own quantisation, must give the same bits as the
+// floats that they represent. This includes quantised variants of the output.
 void cpu__check_integers(const struct cpu_runner *r, const struct msc_step *s,
                          const struct msc_call *call);
 // Calls with different formats and weights must give the same results together as one by one.

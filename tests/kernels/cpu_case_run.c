@@ -29,9 +29,9 @@ static void print_line(void *payload, enum msc_log_level level, const char *line
     print_error("%s\n", line);
 }
 
-// Opening a device takes longer than most cases, so one is kept for the whole program. It is not
-// closed at the end, because drivers leak memory when they are unloaded. test_vulkan_device.c
-// checks closing.
+// Opening a device takes longer than most cases, so one device is kept open for the whole program.
+// It is not closed at the end, because drivers leak memory when they are unloaded.
+// test_vulkan_device.c checks closing.
 static struct msc_backend *vulkan;
 
 void cpu__open_device(void) {
@@ -68,9 +68,9 @@ static void close_backend(struct msc_backend *b) {
     assert_int_equal(msc_vulkan_n_messages(b), 0);
 }
 
-// Returns whether a step is run in other ways, too. On software drivers, and for large steps, this
-// holds for the first steps of an operator and then for every seventh step (7 does not divide the
-// lengths of the tests' loops). On a device it never holds for large steps.
+// Returns whether a step is run in other ways, too. On software drivers, and for large steps, only
+// the first steps of an operator and then every seventh step are run in other ways. (7 does not
+// divide the lengths of the tests' loops.) On a device, large steps are never run in other ways.
 static bool is_varied(const struct cpu_case *c, const struct msc_step *s, int64_t n_elements) {
     enum { N_FIRST = 4, PERIOD = 7 };
     static int n_seen[MSC_OP_COUNT];

@@ -9,7 +9,8 @@
 
 // ---- Quantised variants of a result -----------------------------------------------------------
 
-// The formats: uint8 with elements out of range, int8, fewer than 8 bits, and more than 8.
+// The formats of the variants: uint8 with elements out of range, int8, fewer than 8 bits, and more
+// than 8.
 enum { N_VARIANTS = 4 };
 struct variant {
     struct cpu_quant quant;
@@ -228,7 +229,7 @@ static void set_random_quant(struct both *x, struct msc_rng *rng, bool is_signed
                                   .zero_points = &x->zero_point};
 }
 
-// Makes both views of an input, which may be empty.
+// Makes both views of an input. The input may be empty.
 static void make_both(const struct cpu_runner *r, struct both *x, struct msc_rng *rng,
                       bool is_signed, struct msc_view *integers, struct msc_view *floats) {
     int64_t n = msc_view_n_elements(floats);
@@ -306,8 +307,8 @@ void cpu__check_integers(const struct cpu_runner *r, const struct msc_step *s,
     const struct msc_view *const inputs[2] = {integers, floats};
     struct msc_rng rng;
     msc_rng_seed(&rng, 77, 0);
-    // Inputs are uint8, int8 or unchanged, shifted by one in each round; slow steps run only one
-    // round.
+    // Each input is made uint8 or int8 or left unchanged, and this choice moves on by one input in
+    // each round. Slow steps run only one round.
     bool is_slow = s->macs > 1e6 || !r->b->def->memory_is_host;
     int32_t first = is_slow ? (int32_t)(msc_view_n_elements(&call->outputs[0]) % 2) : 0;
     for (int32_t turn = first; turn < (is_slow ? first + 1 : 3); turn++) {

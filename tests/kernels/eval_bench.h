@@ -32,12 +32,12 @@ void eval_draw_all(struct eval_bench *b);
 void eval_close_bench(struct eval_bench *b);
 struct msc_evaluator *eval_create(struct eval_bench *b, int n_threads, uint64_t memory_bytes);
 
-// Runs trials [first, first + n) of the edits together and checks their results.
+// Runs trials [first, first + n) of b->edits together and checks their results.
 void eval_run_and_check(struct eval_bench *b, struct msc_evaluator *ev, size_t first, size_t n);
 void eval_check_all(struct eval_bench *b, size_t first, size_t n);
 struct msc_evaluator_stats eval_stats_of(const struct msc_evaluator *ev);
 
-// Edits a slot of the trial with quantisation number `choice` of the slot.
+// Gives a slot of the trial an edit: number `choice` of the slot's quantisations.
 void eval_edit_slot(struct eval_bench *b, size_t trial, const char *joint, int32_t operand,
                     int choice);
 // Runs the first n trials; the results are not checked.

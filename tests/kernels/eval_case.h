@@ -1,7 +1,7 @@
 // Networks, trials and expected results for tests of plans and of the evaluator.
 //
 // Expected results are computed joint by joint with the reference kernels, and every operand with
-// an edit is fake-quantised. That uses no plan, no cache and no threads.
+// an edit is fake-quantised. This computation uses no plan, no cache and no threads.
 #ifndef MSC_TESTS_EVAL_CASE_H
 #define MSC_TESTS_EVAL_CASE_H
 

@@ -185,7 +185,7 @@ static void move_channels(void *out, const void *in, const struct msc_view *v, b
     }
 }
 
-// A plain copy in host memory; integers of a quantisation become float32.
+// A plain copy in host memory; quantised integers become float32.
 static struct msc_view plain_copy(struct fake_backend *f, const struct msc_view *v,
                                   struct msc_arena *arena) {
     struct msc_view out = *v;
@@ -302,8 +302,8 @@ static void check_moving(const struct msc_call *call) {
     assert_int_equal(call->n_quantized, 0);
 }
 
-// Writes an output in the requested layout to its memory, if it has any, and its quantised
-// variants.
+// Writes an output in the requested layout to the output's memory, if there is any. Also writes the
+// output's quantised variants.
 static void write_output(struct fake_backend *f, const struct msc_call *call, int32_t i,
                          const struct msc_view *plain, struct msc_arena *arena) {
     const struct msc_view *to = &call->outputs[i];

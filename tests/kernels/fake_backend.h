@@ -1,6 +1,6 @@
 // A backend for tests of planning and scheduling. It runs every step joint by joint through the
 // reference kernels. Switches select what a real backend may do (fuse, use channels-last layout,
-// hide its memory) and what may go wrong. It counts the requests it gets.
+// hide its memory) and what may go wrong. The backend counts the requests that it gets.
 //
 //     struct fake_backend fake;
 //     fake_open(&fake, 4);
@@ -25,8 +25,8 @@ struct fake_backend {
     bool hides_memory; // its addresses are not host pointers; set by fake_hide_memory
     bool does_nothing; // runs return without computing
     // Faults, which may be changed between calls.
-    const char *failing_joint; // steps with this joint and weights of `failing_bits` fail
-    int failing_bits;          // 0: with any weights
+    const char *failing_joint; // steps with this joint fail if their weights have `failing_bits`
+    int failing_bits;          // 0: they fail with any weights
     // The number of the first allocation that fails, counted from 1, and the number of allocations
     // that fail; 0: none.
     int first_failing_take;

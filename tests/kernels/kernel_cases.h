@@ -24,8 +24,8 @@ extern const struct kernel_case kernel_cases[];
 extern const size_t kernel_n_cases;
 
 bool kernel_case_has_reader(const struct kernel_case *k, const char *reader);
-// The next row with this reader, or NULL at the end. If `after` is NULL, the first row. Every
-// reader must have at least one row.
+// The next row that `reader` uses, or NULL at the end. If `after` is NULL, the first such row. A
+// reader is a test or a tool; it must use at least one row.
 const struct kernel_case *kernel_case_next(const struct kernel_case *after, const char *reader);
 
 // A convolution's or linear layer's row without its last operand, the bias.

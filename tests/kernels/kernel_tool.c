@@ -3,10 +3,10 @@
 //     kernel_tool FOLDER           writes all rows without the reader `not_ort`
 //     kernel_tool FOLDER --time N  writes row N and measures it on one thread
 //
-// A row becomes FOLDER/N.onnx; its random inputs FOLDER/N.x0.npy, ...; and FOLDER/N.y0.npy, ...,
-// the outputs of the backend `cpu`. Each row prints a JSON line: "row", "name", "op",
-// "attributes", "operands", "bound", "is_measured" and, if measured, "us", the median processor
-// time of a run.
+// For each row, FOLDER/N.onnx is the model, FOLDER/N.x0.npy, ... are its random inputs, and
+// FOLDER/N.y0.npy, ... are the outputs of the backend `cpu`. Each row prints a JSON line: "row",
+// "name", "op", "attributes", "operands", "bound", "is_measured" and, if measured, "us", the median
+// processor time of a run.
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"
@@ -143,7 +143,7 @@ static double process_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// The median over runs that take a fifth of a second in total, or over MAX_RUNS runs.
+// Measures the median time of a run, over a fifth of a second or MAX_RUNS runs.
 static enum msc_status measure(struct run *r) {
     static double us[MAX_RUNS];
     const struct msc_sink sink = {.batch = ignore_outputs};

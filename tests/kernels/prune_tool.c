@@ -2,10 +2,10 @@
 //
 //     prune_tool MODEL INPUTS.npz DENSITY SEED OUT.onnx OUT.npz
 //
-// Each unit of a group is kept with probability DENSITY, and at least one is kept. OUT.onnx is
-// the pruned model. OUT.npz has its outputs, "pruned/NAME", and those of the masked model,
-// "masked/NAME". Prints a JSON line: the units, the number removed, and the remaining shares of
-// parameters and multiply-accumulates.
+// Each unit of a group is kept with probability DENSITY, and at least one is kept. OUT.onnx is the
+// pruned model. OUT.npz has the outputs of the pruned model, "pruned/NAME", and of the masked
+// model, "masked/NAME". Prints a JSON line with the number of units, the number of removed units,
+// and the remaining shares of parameters and multiply-accumulates.
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "graph/channels.h"

@@ -1,5 +1,5 @@
-// Steps whose chunks end within a row of their epilogue: their operands are broadcast only along
-// the batch, so positions and channels form one row. Results are compared with the reference
+// Steps whose chunks end within a row of the epilogue. The epilogue's operands are broadcast only
+// along the batch, so positions and channels form one row. Results are compared with the reference
 // kernels.
 #include "tests/kernels/cpu_case.h"
 
@@ -24,8 +24,9 @@ static void set_dims(int64_t dims[4], enum shape shape, const struct msc_tensor 
     dims[3] = shape == ONE_ROW_EACH ? 1 : y->dims[3];
 }
 
-// Adds joints after the layer: a chain whose values stay in registers, or more joints and a
-// residual, which run as loops. `term` is a constant or an input.
+// Adds joints after the layer. If `is_chain`, they form a chain whose values stay in registers.
+// Otherwise there are more joints and a residual, and they run as loops. `term` is a constant or an
+// input.
 static int32_t add_epilogue(struct cpu_case *c, int32_t y, enum shape shape, bool is_constant,
                             bool is_chain) {
     const struct msc_tensor *t = msc_graph_tensor(c->g, y);
@@ -58,7 +59,7 @@ static void check(struct cpu_case *c, int32_t output) {
 }
 
 // Convolutions in chunks of 72 positions (1.5 images, or 4.5 rows of an image), with many channels
-// and with a single channel; and in bands of 8 rows of an image.
+// and with a single channel. Also convolutions in bands of 8 rows of an image.
 static void check_conv(const struct kernel_case *row) {
     for (int i = 0; i < 2 * SHAPE_COUNT; i++) {
         struct cpu_case c;

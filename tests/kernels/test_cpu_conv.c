@@ -108,7 +108,7 @@ static void test_kernels_cpu_conv__integers_asymmetric_weights(void **state) {
     check_all(&(struct edits){{8, true, false}, {8, false, false}}, true);
 }
 
-// The last output positions are reached by no tap of the kernel.
+// No tap of the kernel reaches the last output positions.
 static void test_kernels_cpu_conv__unreached(void **state) {
     static const struct edits edits[] = {{{0, false, false}, {0, false, false}},
                                          {{8, false, false}, {8, true, true}}};
@@ -217,13 +217,13 @@ static void test_kernels_cpu_conv__columns(void **state) {
     };
     (void)state;
     check_in_all_ways("columns", edits, 2, 2);
-    check_in_all_ways("wide_columns", edits, 1, 1); // more channels than the edits have scales
+    check_in_all_ways("wide_columns", edits, 1, 1); // more channels than an edit can have scales
 }
 
-// Depthwise convolutions of integer inputs with a scale per channel. The cases have every integer
-// unit, windows by columns and otherwise, several outputs per channel, weights that do not fit a
-// byte or stay float, and inputs of more than 8 bits. Sums too large for float32 are computed as
-// floats.
+// Depthwise convolutions of integer inputs with a scale per channel. The cases cover every integer
+// unit, windows computed by columns and in other ways, several outputs per channel, weights that do
+// not fit a byte or stay float, and inputs of more than 8 bits. Sums too large for float32 are
+// computed as floats.
 static void test_kernels_cpu_conv__by_channel(void **state) {
     static const struct edits edits[] = {
         {{8, false, true}, {8, true, true}},   {{8, true, true}, {8, true, false}},

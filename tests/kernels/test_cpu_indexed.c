@@ -21,7 +21,7 @@ static void test_kernels_cpu_indexed__gather(void **state) {
     cpu_check_cases("gather");
 }
 
-// In one row several elements have the same target; in another the output is larger than the
+// In one case several elements have the same target. In another case the output is larger than the
 // windows imply.
 static void test_kernels_cpu_indexed__unpool(void **state) {
     (void)state;

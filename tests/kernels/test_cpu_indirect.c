@@ -1,6 +1,6 @@
 // Products of windows, computed by every method of this machine and compared with sums in plain C.
-// Machines without matrix tiles test them emulated in plain C. Floats have integer values, so their
-// sums are exact.
+// On machines without matrix tiles, the tile method is emulated in plain C. Floats have integer
+// values, so their sums are exact.
 #include "kernels/cpu/simd_indirect.h"
 
 #include "base/rng.h"
@@ -260,7 +260,7 @@ static void test_kernels_cpu_indirect__products(void **state) {
     }
 }
 
-// Enough windows and channels to be divided into groups of pieces and blocks of channels.
+// Enough windows for several groups of pieces, and enough channels for several blocks.
 static void test_kernels_cpu_indirect__many(void **state) {
     (void)state;
     enum { WINDOWS = 1100, CHANNELS = 70, DEPTH = 64, RUNS = 9 };

@@ -1,5 +1,5 @@
-// Integer joints on the cpu backend, compared bit by bit with the reference kernels: products and
-// convolutions of integers that the model itself quantises, and the quantisation.
+// Integer joints on the cpu backend, compared bit by bit with the reference kernels: the
+// quantisation in the model itself, and products and convolutions of the quantised integers.
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "graph/reference/reference.h"

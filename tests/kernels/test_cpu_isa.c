@@ -61,8 +61,8 @@ static bool is_the_highest(const char *level) {
     return last && strcmp(last, level) == 0;
 }
 
-// The numerics id names the level. No matrix product of our own is used that other machines of this
-// level may lack.
+// The numerics id names the level. A matrix product of our own is used only if every machine of the
+// level can run it.
 static enum answer computes_by(const char *level) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *b = NULL;

@@ -8,8 +8,8 @@ static int32_t unary(struct cpu_case *c, enum msc_op op, int32_t x, const char *
     return cpu_joint(c, op, 1, &x, attributes, MSC_NO_ID, MSC_NO_ID);
 }
 
-// Returns x, which has 4 dims, in channels-last layout: a pool with windows of one element prefers
-// it.
+// Returns x, which has 4 dims, in channels-last layout. A pool with windows of one element prefers
+// this layout and does not change the elements.
 static int32_t make_last(struct cpu_case *c, int32_t x) {
     return unary(c, MSC_OP_MAX_POOL2D, x, "pool_size=1,1");
 }
@@ -99,7 +99,7 @@ static void test_kernels_cpu_layers__aliases(void **state) {
         const char *attributes;
         int n_steps;
     } cases[] = {
-        // From NHWC to NCHW stored channels-last, a pool, and back.
+        // A permute from NHWC gives NCHW stored channels-last, so only the pool is a step.
         {MSC_OP_PERMUTE_DIMS, "axes=0,3,1,2", 1},
         {MSC_OP_RELU, "", 3},
     };

@@ -74,8 +74,8 @@ static void test_kernels_cpu_moments__equal(void **state) {
     assert_true(msc_moments_variance(&m) < 1e-16);
 }
 
-// Rows of 30, 150 and 128 columns, added in two calls. Rows start at different places of the
-// sawtooth, so over all columns the moments are those of whole periods.
+// Rows of 30, 150 and 128 columns, added in two calls. Each row starts at another place of the
+// sawtooth. All columns together contain whole periods, whose moments are known.
 static void test_kernels_cpu_moments__columns(void **state) {
     static const int64_t widths[] = {30, 150, 128};
     enum { ROWS = 1000, FIRST = 270 };
@@ -97,7 +97,8 @@ static void test_kernels_cpu_moments__columns(void **state) {
     }
 }
 
-// Columns 3, 8 and 13 of 15. An element is its column's number plus -1, 0 or 1.
+// Moments of columns 3, 8 and 13; rows have 15 columns. An element is its column's number plus -1,
+// 0 or 1.
 static void test_kernels_cpu_moments__some_columns(void **state) {
     enum { ROWS = 300, WIDTH = 15 };
     static float x[ROWS][WIDTH];

@@ -80,7 +80,8 @@ static void test_kernels_cpu_rare__normalisation(void **state) {
     cpu_check_cases("normalisation");
 }
 
-// Equal numbers minus their mean are exactly 0, however small the divisor.
+// Equal numbers minus their mean must be exactly 0, because an instance norm divides the difference
+// by a small number.
 static void test_kernels_cpu_rare__equal_numbers(void **state) {
     static const float numbers[] = {2.3379076f, -1e-3f, 3e4f / 7};
     (void)state;

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// A first convolution over bytes: one channel, 3 x 3 taps, padding 1.
+// The first convolution of a network, over bytes: one channel, 3 x 3 taps, padding 1.
 enum { BATCH = 4, SIDE = 8, CHANNELS = 16, TAPS = 9, ROUNDS = 8000 };
 #define N_IN (BATCH * SIDE * SIDE)
 #define N_OUT (N_IN * CHANNELS)

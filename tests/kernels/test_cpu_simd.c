@@ -1,5 +1,5 @@
-// Loops in the machine's vector instructions are compared with loops in plain C, which are compared
-// with the formula.
+// Loops in the machine's vector instructions are compared with loops in plain C. The loops in plain
+// C are compared with the formula.
 #include "kernels/cpu/simd.h"
 
 #include "base/rng.h"

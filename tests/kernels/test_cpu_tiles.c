@@ -1,5 +1,5 @@
-// Hardware tiles under what an operating system does to a process: thread switches, signals,
-// child processes and a refused permission. Without tiles all tests are skipped;
+// Hardware tiles must work whatever the operating system does to a process: it switches threads,
+// sends signals, makes child processes or refuses permission. Without tiles all tests are skipped;
 // tests/long/check_amx.py runs them on an emulated machine.
 //
 // test_cpu_indirect.c checks the sums themselves.
@@ -74,7 +74,7 @@ static bool multiply(int32_t sums[], const struct msc_simd_product *p, const str
     return is_good;
 }
 
-// Runs rounds with operands drawn from `seed`. The sums of tiles must equal those of vectors.
+// Runs rounds with operands drawn from `seed`. The sums of tiles must equal the sums of vectors.
 static bool agree(uint64_t seed) {
     const struct msc_simd_product *tiles = msc_simd_product(MSC_SIMD_TILES);
     struct operands *o = malloc(sizeof(*o));
@@ -142,8 +142,8 @@ static void test_kernels_cpu_tiles__child(void **state) {
 
 // ---- State ------------------------------------------------------------------------------------
 
-// XINUSE has bits 17 and 18 set while tiles have shapes or contents. Thread switches then save
-// them.
+// Bits 17 and 18 of XINUSE are set while tiles have shapes or contents. Meanwhile, thread switches
+// save the tiles.
 __attribute__((target("xsave"))) static bool is_in_use(void) {
     return (_xgetbv(1) >> 17 & 3) != 0;
 }

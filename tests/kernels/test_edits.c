@@ -265,7 +265,8 @@ static void check(const struct joint *j, int index, const float values[]) {
     }
 }
 
-// Runs a weight's replacement given as chosen integers; the results must be the same.
+// Evaluates a replaced weight whose integers are given instead of computed by the evaluator. The
+// results must be the same.
 static void run_chosen(struct pool *p, const struct joint *j, struct msc_evaluator *ev,
                        const struct msc_sink *sink, const struct found *f) {
     struct msc_quant quant = quant_of(p, j, true);
@@ -379,7 +380,7 @@ static void test_kernels_edits__refused(void **state) {
     assert_ok(msc_evaluator_create(&ev, g, data, &wanted, 1, &options));
     msc_edit_seal(&mask);
     assert_int_equal(msc_evaluator_run(ev, &trial, 1, &none, 0), MSC_E_INVALID);
-    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit [1,6,4,4]");
+    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit shape [1,6,4,4]");
     msc_evaluator_destroy(ev);
     msc_dataset_destroy(data);
     msc_backend_close(options.backend);

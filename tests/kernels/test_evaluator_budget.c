@@ -139,8 +139,8 @@ static void test_kernels_evaluator_budget__device_needs_some_besides(void **stat
     run_within(peak / 2, peak / 8, false); // each call runs one trial
 }
 
-// The least memory lies between the memory of one step and that of a call without limits. It does
-// not depend on the cache.
+// The least memory is more than the memory of one step and less than the memory of a call without
+// limits. The least memory does not depend on the cache.
 static void test_kernels_evaluator_budget__least_memory(void **state) {
     struct eval_bench b;
     uint64_t least, again;

@@ -175,8 +175,9 @@ static enum msc_status refuse_slot(void *payload, size_t trial, size_t batch, in
     return MSC_FAIL(MSC_E_INVALID, "trial %zu, batch %zu, slot %d", trial, batch, (int)slot);
 }
 
-// The sink refuses slots before the wanted values exist, at different times. If the sink refuses
-// the wanted values too, the message is about them; otherwise it is about the first slot.
+// Slot values exist before the wanted values and at different times. The sink refuses the slot
+// values. If it refuses the wanted values too, the message is about the wanted values; otherwise it
+// is about the first slot.
 static void test_kernels_evaluator_faults__first_of_batch(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads++) {
@@ -244,8 +245,8 @@ static void test_kernels_evaluator_faults__no_buffers(void **state) {
     close_bench(&b);
 }
 
-// At every position in turn, refuses n_refused consecutive allocations, first in the creation of
-// the evaluator and then in its run.
+// Creates and runs the evaluator again and again. Each time, n_refused consecutive allocations
+// fail, and they begin one allocation later than the time before.
 static void fail_allocations(int n_refused, int n_threads) {
     struct bench b;
     int n_again = 0;

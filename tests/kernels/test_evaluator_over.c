@@ -1,4 +1,4 @@
-// Trials that the sink ends early: how much work they save, and that other trials are not affected.
+// Trials that the sink ends early: how much work is saved, and that other trials are not affected.
 // Results are compared with those calculated joint by joint (eval_case.h).
 #include "eval_case.h"
 #include "fake_backend.h"
@@ -75,8 +75,8 @@ static void close_bench(struct bench *b, struct msc_evaluator *ev) {
     fake_close(&b->fake);
 }
 
-// The number of batches that the sink received. They must be the first ones, without gaps, up to at
-// least the last wanted batch.
+// The number of batches that the sink received. The sink must have received the first batches,
+// without gaps, up to at least the last wanted batch.
 static int count_given(const struct bench *b, size_t trial) {
     int n = 0;
     while (n < N_BATCHES && b->is_given[trial][n]) {

@@ -63,7 +63,6 @@ static void test_kernels_evaluator_sharing__shares_exactly(void **state) {
     eval_close_bench(&b);
 }
 
-// Steps that no wanted value depends on do not run and are not counted.
 static enum msc_status ignore_slot(void *payload, size_t trial, size_t batch, int32_t part,
                                    int32_t slot, const struct msc_view *value) {
     (void)part;
@@ -75,6 +74,7 @@ static enum msc_status ignore_slot(void *payload, size_t trial, size_t batch, in
     return MSC_OK;
 }
 
+// Steps that no wanted value depends on do not run and are not counted.
 static void test_kernels_evaluator_sharing__counts_what_is_wanted(void **state) {
     struct eval_bench b;
     (void)state;
@@ -117,7 +117,7 @@ static void test_kernels_evaluator_sharing__quantises_once(void **state) {
     eval_edit_slot(&b, 0, "conv1", 0, 0);
     b.edits[1] = b.edits[0];
     eval_run_edits(&b, 2);
-    // Everything after conv1: conv1, conv2, wide, plus_three, clip and its followers, split,
+    // Everything from conv1 on: conv1, conv2, wide, plus_three, clip and its followers, split,
     // pool, head, softmax, swapped, product; each once for both trials.
     assert_counts(&b, 11, 3, 0);
     eval_close_bench(&b);
@@ -173,8 +173,8 @@ static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
     eval_close_bench(&b);
 }
 
-// A step that moves elements moves the integers of its input, which is quantised once. It moves
-// the floats only if they have a consumer.
+// A step that moves elements moves the integers of its input, which is quantised once. The step
+// moves the floats only if the floats have a consumer.
 static void test_kernels_evaluator_sharing__moves_integers(void **state) {
     struct eval_bench b;
     (void)state;

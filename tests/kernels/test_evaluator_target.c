@@ -1,9 +1,9 @@
-// Trials with the slots of a target's sites, where a site covers all uses of a value that the
-// target passes on as integers. Expected results are calculated joint by joint (eval_case.h).
+// Trials with the slots of a target's sites. A site covers all uses of a value that the target
+// passes on as integers. Expected results are calculated joint by joint (eval_case.h).
 #include "eval_bench.h"
 
-// Compares results bit by bit with those computed joint by joint: with one trial and several, with
-// and without the cache, with and without steps that write quantised variants.
+// Compares results bit by bit with results computed joint by joint. Runs one trial and several,
+// with and without the cache, and with and without steps that write quantised variants.
 static void check_trials(const char *target, bool quantizes) {
     for (int n_threads = 1; n_threads <= 4; n_threads += 3) {
         struct eval_bench b;
@@ -88,14 +88,14 @@ static void assert_noise_is_small(struct eval_bench *b) {
     eval_results_finish(&b->results);
 }
 
-// Bytes of one quantisation are moved and then read under another: noise is added to the numbers
-// that the bytes represent.
+// Bytes are moved and then read under another quantisation. Noise is added to the numbers that the
+// bytes represent.
 static void test_kernels_evaluator_target__noise(void **state) {
     struct eval_bench b;
     (void)state;
     open_moved(&b);
     int32_t slot = eval_slot(&b.c, "product", 1);
-    // The new step is not a multiple of the site's step, so few numbers are at a tie of both.
+    // The new step is not a multiple of the site's step, so few numbers are at a tie of both steps.
     struct msc_quant quant = b.c.quants[slot][0].edit.quant;
     const float scale = quant.scales[0] * 1.1f;
     quant.scales = &scale;

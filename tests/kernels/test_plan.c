@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-// Requirements on every plan: a step comes after the steps that it reads from, and each value is
-// made once, by the step recorded as its maker.
+// Requirements on every plan. A step comes after the steps that it reads from. Each value is made
+// once, by the step recorded as its maker.
 static void check_plan(const struct msc_plan *plan) {
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *s = &plan->steps[i];
@@ -105,8 +105,8 @@ static void test_kernels_plan__fuses_what_is_closed(void **state) {
     assert_step(plan, "conv2", "conv2+residual");
     assert_step(plan, "conv1", "conv1+inner");
     assert_step(plan, "stem", "stem+stem_relu");
-    // A joint that is not element-wise is not fused, nor is an element-wise joint after a joint
-    // that cannot be fused.
+    // Joints that are not element-wise are not fused. Element-wise joints after a joint that cannot
+    // be fused are not fused either.
     assert_step(plan, "softmax", "softmax");
     assert_step(plan, "split", "split");
     const struct msc_step *wide = step_of(plan, "wide");
@@ -115,7 +115,7 @@ static void test_kernels_plan__fuses_what_is_closed(void **state) {
     assert_int_not_equal(wide->slots[0], MSC_NO_ID);
     // Two samples of 6 x 6, from 4 to 8 channels, 3 x 3 kernels.
     assert_true(wide->macs == 2.0 * 36 * 8 * 4 * 9);
-    // The residual is read without a slot, the convolution's input with one.
+    // The residual is read without a slot. The convolution's input is read through a slot.
     const struct msc_step *residual = step_of(plan, "conv2");
     assert_int_equal(residual->n_inputs, 2);
     assert_int_not_equal(residual->slots[0], MSC_NO_ID);

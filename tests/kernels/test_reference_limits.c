@@ -124,7 +124,7 @@ static void *raise_soon(void *payload) {
     return NULL;
 }
 
-// Only the request ends the loop.
+// Only the request to cancel ends the loop.
 static void test_kernels_reference_limits__cancel(void **state) {
     (void)state;
     struct msc_cancel cancel = {0};
@@ -198,7 +198,7 @@ static void close_bench(struct bench *b) {
 }
 
 // A trial that exceeds the limits fails; the evaluation continues. In one model the loop is the
-// dynamic-shape tail of the network, in the other a step of known length contains a loop.
+// dynamic-shape tail of the network. In the other model a step of known length contains a loop.
 static void test_kernels_reference_limits__trial(void **state) {
     (void)state;
     static const char *const paths[] = {FILES "loop_doubles.onnx", FILES "loop_nested.onnx"};

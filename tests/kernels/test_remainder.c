@@ -1,5 +1,5 @@
-// Networks whose lengths, parameters or outputs depend on the content of inputs, through the
-// evaluator. Expected results are computed here by the operators' formulas.
+// Networks whose lengths, parameters or outputs depend on the content of inputs are run by the
+// evaluator. Expected results are computed here by the formulas of the operators.
 #include "base/alloc.h"
 #include "base/machine.h"
 #include "kernels/engine/backends.h"
@@ -37,7 +37,7 @@ static int32_t add_joint(struct msc_graph *g, enum msc_op op, const char *name, 
     return msc_graph_joint(g, joint)->outputs[0];
 }
 
-// Adds x w with a weight w [WIDTH, columns].
+// Adds the product of x and a weight [WIDTH, columns].
 static int32_t add_linear(struct msc_graph *g, const char *name, int32_t x, const char *weight,
                           int64_t columns) {
     struct msc_array *w = numbers(2, (const int64_t[]){WIDTH, columns});
@@ -81,7 +81,7 @@ static struct msc_evaluator *open_evaluator(const struct msc_graph *g,
 // h = relu(x w1); kept = the rows of h that `keep` selects; y = kept w2.
 struct rows {
     struct msc_graph *g;
-    int32_t wanted[3]; // the tensors h, kept and y
+    int32_t wanted[3]; // the tensors `h`, `kept` and `y`
     struct msc_dataset *data;
     bool keep[BATCHES][ROWS];
 };
@@ -122,7 +122,7 @@ static void close_rows(struct rows *r) {
 
 enum { TRIALS = 3 };
 
-// The edits of each trial for the four operands x, w1, kept and w2.
+// The edits of each trial for the four operands `x`, `w1`, `kept` and `w2`.
 struct expected {
     const struct rows *r;
     const struct msc_edit *const *edits[TRIALS];

@@ -1,5 +1,5 @@
-// Edited weights that dynamic-shape tails share: reused, and released beyond a limit. Expected
-// numbers are worked out by hand.
+// Edited weights that dynamic-shape tails share. They are reused, and released if they exceed a
+// memory limit. Expected numbers are worked out by hand.
 #include "kernels/engine/remainder_store.h"
 #include "tests/msc_test.h"
 

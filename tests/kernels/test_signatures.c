@@ -1,5 +1,5 @@
-// Batches that share a plan, found by the shapes and content of their inputs, and an evaluator
-// with more distinct batches than plans.
+// Which batches share a plan, decided by the shapes and content of their inputs. Also tests an
+// evaluator with more distinct batches than plans.
 #include "kernels/engine/backends.h"
 #include "kernels/engine/evaluator.h"
 #include "kernels/engine/signatures.h"
@@ -117,8 +117,8 @@ static void test_kernels_signatures__few(void **state) {
     close_repeat(&r);
 }
 
-// A dataset whose batches all need different plans is refused, because of the number of plans or
-// because of their memory.
+// A dataset whose batches all need different plans is refused: the plans are too many or need too
+// much memory.
 static void test_kernels_signatures__too_many(void **state) {
     static int64_t shapes[BATCHES][2];
     struct msc_backend_options b = MSC_BACKEND_OPTIONS_INIT;

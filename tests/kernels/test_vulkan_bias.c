@@ -1,6 +1,6 @@
-// Biases, rounded to the step of integer sums or not, on cpu and with every method by which the
-// vulkan backend multiplies integers. Expected results come from bias_case.h. Skipped if there is
-// no Vulkan device.
+// Biases on the cpu and vulkan backends, either rounded to the step of integer sums or not. The
+// vulkan backend is tested with every method by which it multiplies integers. Expected results come
+// from bias_case.h. Skipped if there is no Vulkan device.
 #include "kernels/engine/evaluator.h"
 #include "kernels/vulkan/vk_conv_gemm.h"
 #include "kernels/vulkan/vk_pipeline.h"

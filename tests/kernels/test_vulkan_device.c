@@ -264,8 +264,8 @@ static void fill_scale(struct msc_quant *q, const float *scale, const int32_t *z
     msc_quant_seal(q);
 }
 
-// Copies larger than the staging buffers, also while work is recorded, and memory that is reused
-// right after its last reader.
+// Copies larger than the staging buffers, also while work is recorded. Memory is overwritten right
+// after the last recorded read of it.
 static void test_kernels_vulkan_device__order(void **state) {
     const int64_t n = 3 * 1024 * 1024 + 5; // a little more than 12 MiB of floats
     const float scale = 1.0f;
@@ -305,8 +305,8 @@ static void test_kernels_vulkan_device__order(void **state) {
 
 // ---- Quantising -------------------------------------------------------------------------------
 
-// Quantises to every format, at odd lengths, values with ties, infinities and NaN. Expected values
-// follow the formula of edits.
+// Quantises to every format. Inputs have odd lengths and contain ties, infinities and NaN. Expected
+// values follow the formula of edits.
 static void test_kernels_vulkan_device__quantizes(void **state) {
     static const struct {
         int32_t bits, low, high, zero;
@@ -365,8 +365,8 @@ static void test_kernels_vulkan_device__quantizes(void **state) {
     }
 }
 
-// Rounding to 16-bit types gives the same bits as on the host: all powers of two, their
-// neighbours and ties, NaN and infinities.
+// Rounding to 16-bit types gives the same bits as on the host. The values are all powers of two,
+// their neighbours, ties, NaN and infinities.
 static void test_kernels_vulkan_device__float_types(void **state) {
     static const enum msc_dtype types[] = {MSC_DTYPE_F16, MSC_DTYPE_BF16};
     enum { N = 4096 };

@@ -1,5 +1,5 @@
 // Vulkan loaders that lack a function, as old ones do. All other functions come from the real
-// loader; without one everything is skipped.
+// loader; without a real loader, all tests are skipped.
 #include "kernels/vulkan/vk_api.h"
 #include "kernels/vulkan/vulkan.h"
 
@@ -45,7 +45,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_some(VkInstance instance, co
 
 const PFN_vkGetInstanceProcAddr wrapping_loader = get_some;
 
-// An instance that lacks a function is destroyed again.
+// If the loader lacks a function, an instance that was already created is destroyed again.
 static void test_kernels_vulkan_loader__lacks_a_function(void **state) {
     static const char *const names[] = {"vkEnumeratePhysicalDevices", "vkGetDeviceProcAddr",
                                         "vkCreateInstance"};

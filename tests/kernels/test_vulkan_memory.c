@@ -85,8 +85,9 @@ static struct msc_vk_block *fill_first(struct msc_vk *vk) {
     return msc_vk_allocate(vk, n_bytes);
 }
 
-// The remaining memory is allocated in a few large pieces, not block by block. A refused size is
-// not requested again and again. Empty pieces are released for a block that needs them together.
+// The remaining memory is allocated in a few large arenas, not block by block. A refused size is
+// not requested again and again. If a block needs the memory of several empty arenas, these arenas
+// are released.
 static void test_kernels_vulkan_memory__arenas(void **state) {
     enum { MOST = 400 };
     struct msc_vk_block *blocks[MOST], *whole;

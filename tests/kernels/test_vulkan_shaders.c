@@ -102,8 +102,8 @@ static struct facts read_facts(const struct msc_vk_shader_code *code) {
     return f;
 }
 
-// Call rows are bound after the table row's own bindings. A shader may omit bindings that it does
-// not use.
+// If a shader uses call rows, their buffer is bound after the bindings that the table lists. A
+// shader may omit bindings that it does not use.
 static void test_kernels_vulkan_shaders__as_the_table_says(void **state) {
     (void)state;
     for (int i = 0; i < MSC_VK_SHADER_COUNT; i++) {

@@ -1,6 +1,7 @@
-// Tiles of matrix products on the vulkan backend: chosen by rule or by tuning, the file that keeps
-// them, and the unit that multiplies bytes; also downloads of several tensors. Skipped if there is
-// no Vulkan device. Expected products are calculated on the host, with integers.
+// Tests the tiles of matrix products on the vulkan backend: the choice of tiles by rule or by
+// tuning, the file that keeps tuned tiles, and the unit that multiplies bytes. Also tests downloads
+// of several tensors. Skipped if there is no Vulkan device. Expected products are calculated on the
+// host, with integers.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"
@@ -166,8 +167,8 @@ static void write_file(const char *path, const char *text) {
     assert_ok(msc_file_write(path, text, strlen(text)));
 }
 
-// Only the next backend with the same device, driver and family uses the tuned tiles. It uses the
-// nearest tuned shape, if one is near enough.
+// Only the next backend with the same device, driver and family uses the tuned tiles. That backend
+// uses the nearest tuned shape, if one is near enough.
 static void test_kernels_vulkan_tiles__tuned(void **state) {
     char folder[] = "/tmp/msc_tiles_XXXXXX", path[300], *text;
     struct msc_vulkan_tuned rows[4];

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the opset of exported models: the lowest that has all written operators, and at least the input's.
+"""Checks the opset of exported models: the lowest that has all written operators, and at least the
+input's if that is at most 21.
 
     check_opset.py MSCGYM
 
-Pruned float models and quantised models, of opsets 11 to 21, with operators whose form changed
-between opsets. onnx.checker and onnxruntime must accept each file, with and without optimisation,
+Pruned float models and quantised models, of opsets 11 to 28, with operators whose form changed
+between opsets, or that are newer than opset 21. onnx.checker and onnxruntime must accept each file, with and without optimisation,
 and mscgym must compute the same outputs from it. Through MSCGraph JSON the opset is the same.
 """
 import json
@@ -118,8 +119,36 @@ def case_layer_norm(opset):
     return [node("LayerNormalization", ["u", "s"], ["y"], axis=-1)], {"s": f(6)}
 
 
-OPSETS = (11, 13, 17, 18, 21)
-# Builder of each case, and `least`, the first opset that has the operators written for it.
+def case_rms_norm(opset):
+    return [node("RMSNormalization", ["u", "s"], ["y"], axis=-1)], {"s": f(6)}
+
+
+def case_swish(opset):
+    return [node("Swish", ["u"], ["y"], alpha=0.5)], {}
+
+
+def case_attention(opset):
+    return [node("Attention", ["u", "u", "u"], ["y"], is_causal=1)], {}
+
+
+def case_tensor_scatter(opset):
+    return [node("TensorScatter", ["cache", "u"], ["y"], axis=2)], {"cache": f(1, 8, 9, 6)}
+
+
+def case_cumprod(opset):
+    return [node("CumProd", ["u", "two"], ["y"], exclusive=1)], {"two": numpy.array(2, numpy.int64)}
+
+
+def case_linear_attention(opset):
+    return [node("Reshape", ["u", "shape"], ["q"]),
+            node("LinearAttention", ["q", "q", "q"], ["y"], q_num_heads=2, kv_num_heads=2, update_rule="linear")], {
+                "shape": ints(0, 8, 36)}
+
+
+OPSETS = (11, 13, 17, 18, 21, 22, 23, 24, 26, 27, 28)
+FORMS = 21  # the newest opset of the input that an export keeps
+# Builder of each case, and `least`, the first opset that has the operators written for it. Last:
+# the first opset that has the case's own operators.
 CASES = {
     "layers": (case_layers, 13), "pad, resize, split": (case_pad_resize_split, 13),
     "mean": (lambda o: reduction("ReduceMean", o), 13),
@@ -129,9 +158,13 @@ CASES = {
     "norm": (lambda o: reduction("ReduceL2", o), 13),
     "squeeze": (case_squeeze, 13), "gelu": (case_gelu, 13), "gelu, tanh": (case_gelu_tanh, 13),
     "lstm": (case_lstm, 13), "scatter": (case_scatter, 13), "if": (case_if, 13),
-    "grid sample": (case_grid_sample, 16), "layer norm": (case_layer_norm, 17),
+    "grid sample": (case_grid_sample, 16, 16), "layer norm": (case_layer_norm, 17, 17),
+    "rms norm": (case_rms_norm, 13, 23), "attention": (case_attention, 13, 23),
+    "swish": (case_swish, 13, 24), "tensor scatter": (case_tensor_scatter, 24, 24),
+    "cumprod": (case_cumprod, 26, 26), "linear attention": (case_linear_attention, 27, 27),
 }
-IR_VERSIONS = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10}
+IR_VERSIONS = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13,
+               26: 13, 27: 13, 28: 14}
 
 
 def search(checks, section):
@@ -163,7 +196,7 @@ def check_file(checks, what, path, expected):
 
 
 def make_case(name, opset):
-    build, _ = CASES[name]
+    build = CASES[name][0]
     nodes, initializers = build(opset)
     layers = [node("Conv", ["x", "w"], ["first"]), node("Relu", ["first"], ["second"]),
               node("Conv", ["second", "o"], ["u"])]
@@ -176,13 +209,13 @@ def make_case(name, opset):
 
 def check_pruned(checks):
     gym = {"agent": {"type": "random"}, "budget": {"trials": 2}}
-    for name, (_, least) in CASES.items():
+    for name, (_, least, *first) in CASES.items():
         for opset in OPSETS:
-            if least > 13 and opset < least:
+            if first and opset < first[0]:
                 continue  # the operator does not exist in this opset
             make_case(name, opset)
             path = search(checks, {"prune": {"gym": [gym]}})
-            check_file(checks, f"{name}, opset {opset}, pruned", path, max(opset, least))
+            check_file(checks, f"{name}, opset {opset}, pruned", path, max(min(opset, FORMS), least))
 
 
 def check_quantised(checks):
@@ -209,7 +242,7 @@ def check_json(checks):
                                            "--threads", 1, "--quiet")
                 what = f"{name}, opset {opset}, {model} quantised"
                 if checks.expect(what, code == 0, text):
-                    check_file(checks, what, "q.onnx", max(opset, 13))
+                    check_file(checks, what, "q.onnx", max(min(opset, FORMS), 13))
 
 
 def main():

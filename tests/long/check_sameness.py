@@ -110,20 +110,20 @@ def check_validation(m):
         check_all_shared(m, name, "net.onnx", inputs="x.npz", validation={"inputs": f"{name}.npz"})
     check_all_shared(m, "repeated, and split off", "net.onnx", inputs="twice.npz", validation=0.25)
     code, out, err = m.search("net.onnx", inputs="x.npz", validation={"inputs": "mixed.npz"})
-    check("mixed: how many", code == 0 and "4 of 11 samples for validation" in err, err)
+    check("mixed: how many", code == 0 and "4 of 11 validation samples are also calibration samples" in err, err)
     mixed = m.winner()["examined"]["validation"]
     check("mixed: the verdict counts the others", f"On 7 samples that {HELD_OUT}" in " ".join(m.verdict()["reasons"]),
           m.verdict()["reasons"])
     code, out, err = m.search("net.onnx", inputs="x.npz", validation={"inputs": "new.npz"})
-    check("new: no word", code == 0 and "among those" not in err, err)
+    check("new: no word", code == 0 and "also calibration samples" not in err, err)
     check("mixed: the loss is that of the new ones", mixed == m.winner()["examined"]["validation"], mixed)
     code, out, err = m.search("net.onnx", inputs="part.npz", validation=9 / 33)
-    check("repeated in part: how many", code == 0 and "4 of 9 samples for validation" in err, err)
+    check("repeated in part: how many", code == 0 and "4 of 9 validation samples are also calibration samples" in err, err)
     code, out, err = m.search("net.onnx", inputs="x.npz", validation=0.25)
-    check("a split file: no word", code == 0 and "among those" not in err and "validation.samples" in out, err)
+    check("a split file: no word", code == 0 and "also calibration samples" not in err and "validation.samples" in out, err)
     code, out, err = m.run("quantize", "net.onnx", "--inputs", "twice.npz", "-o", "q.onnx")
     check("quantize: nothing is called held back", code == 0 and "held_back" not in out and "held-back" not in out and
-          "among those for calibration" in err, out + err)
+          "validation samples are also calibration samples" in out + err, out + err)
     # A sample consists of both inputs.
     save("two.onnx", [node("Add", "x m", "xm"), *[node("MatMul", "xm w", "a"), *body[1:]]],
          {"x": ["n", 6, 5], "m": ["n", 6, 5]}, ["y"], weights)
@@ -132,12 +132,12 @@ def check_validation(m):
     np.savez("turned.npz", x=x, m=masks[::-1])
     np.savez("same.npz", x=x[4:9], m=masks[4:9])
     code, out, err = m.search("two.onnx", inputs="xm.npz", validation={"inputs": "turned.npz"})
-    check("two inputs, one of them other: no word", code == 0 and "among those" not in err, err)
+    check("two inputs, one of them other: no word", code == 0 and "also calibration samples" not in err, err)
     check_all_shared(m, "two inputs", "two.onnx", inputs="xm.npz", validation={"inputs": "same.npz"})
     # A model for a single sample at a time.
     save("one.onnx", body, {"x": [1, 6, 5]}, ["y"], weights)
     code, out, err = m.search("one.onnx", inputs="x.npz", validation={"inputs": "mixed.npz"})
-    check("one by one: how many", code == 0 and "4 of 11 samples for validation" in err, err)
+    check("one by one: how many", code == 0 and "4 of 11 validation samples are also calibration samples" in err, err)
 
 
 def check_blind(m, name, model, words, **dataset):

@@ -1,5 +1,5 @@
-// Tests when the outputs of two computations are accepted as equal. Expected results follow from
-// the formulas in model/allclose.h.
+// Checks which differences between the outputs of two computations are accepted. Expected results
+// follow from the formulas in model/allclose.h.
 #include "tests/msc_test.h"
 
 #include "model/allclose.h"
@@ -60,7 +60,7 @@ static void test_pipeline_allclose__sums_that_cancel(void **state) {
     assert_int_equal(place, 2);
 }
 
-// If rounding the inputs changes the output by 0.02, the output may differ by ten times that.
+// If rounding the inputs changes the output by 0.02, the output may differ by ten times as much.
 static void test_pipeline_allclose__moved(void **state) {
     static const float truth[] = {1, 2, 3}, near[] = {1.19f, 2, 2.81f}, far[] = {1, 2.21f, 3};
     (void)state;
@@ -72,7 +72,7 @@ static void test_pipeline_allclose__moved(void **state) {
 }
 
 // However much rounding changes the output, it may differ by at most 1000 times the requested
-// tolerance: 1e-9 with `tight`, 1e-4 with `wide`. It differs by 1e-5.
+// tolerance: 1e-9 with `tight`, 1e-4 with `wide`. In this test the output differs by 1e-5.
 static void test_pipeline_allclose__asked(void **state) {
     static const float truth[] = {1, 2, 3}, found[] = {1, 2.00001f, 3};
     (void)state;

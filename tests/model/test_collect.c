@@ -104,7 +104,7 @@ static void test_pipeline_collect__all(void **state) {
     // The permuted tensor does not have one row per sample, so it gets an axis for the samples.
     check_array(&list, list.names[2], 3, DIMS(3, 2, 1), (const float[]){3, 0, 1, 4, 0, 10});
     msc_array_list_finish(&list);
-    assert_ok(msc_collect(m, &c)); // an earlier output of its own may be overwritten
+    assert_ok(msc_collect(m, &c)); // msc_collect may overwrite its earlier output
     msc_model_close(m);
     msc_arena_finish(&arena);
 }

@@ -137,7 +137,7 @@ static void test_pipeline_grids__quantised(void **state) {
     network_destroy(&n);
 }
 
-// If a float may differ by more than one step, its code may differ by as many steps.
+// If a float may differ by several steps, its code may differ by the same number of steps.
 static void test_pipeline_grids__scales_of_an_axis(void **state) {
     static const float scales[N] = {0.1f, 1, 0.0005f, 0.001f}, x[N] = {1, 2, 0.01f, 0.05f};
     static const int8_t near[N] = {10, 2, 22, 50}, far[N] = {10, 2, 23, 50};

@@ -105,7 +105,7 @@ static void test_pipeline_model__memory_of_a_run(void **state) {
     msc_array_release(x);
 }
 
-// Outputs equal those of ONNX Runtime, for any number of threads.
+// Outputs equal ONNX Runtime's outputs, for any number of threads.
 static void test_pipeline_model__outputs(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -278,7 +278,7 @@ static void test_pipeline_model__dataset(void **state) {
     from.options.batch = 0;
     from.validation_fraction = 0.3;
     assert_ok(msc_model_load_dataset(m, &from));
-    // Shapes are small, so the batch is the largest allowed. Of 20 samples the last six are held
+    // Shapes are small, so the batch is the largest allowed. The last six of 20 samples are held
     // back.
     assert_int_equal(from.options.batch, 64);
     assert_int_equal(msc_dataset_n_samples(m->dataset), 14);
@@ -310,8 +310,8 @@ static void test_pipeline_model__discontinuous_outputs(void **state) {
     msc_model_close(m);
 }
 
-// The output is 2^18 times a sum that cancels to zero, so it consists only of rounding errors. It
-// passes because the check allows for the change of the output when its inputs are rounded.
+// The output is 2^18 times a sum that cancels to zero, so it consists only of rounding errors. The
+// check passes because it allows for the change of the output when the inputs are rounded.
 static void test_pipeline_model__sums_that_cancel(void **state) {
     (void)state;
     struct msc_model *m = open_model(FILES "cancel.onnx", 1, false);

@@ -52,7 +52,8 @@ static void write_config(char path[256]) {
     msc_str_finish(&text);
 }
 
-// Mean over samples of mean (y - z)^2 / mean y^2, from outputs of runs of one batch each.
+// The loss: each sample's mean (y - z)^2, averaged over the samples and divided by the mean y^2 of
+// all samples. Each batch is run separately.
 static double loss_of(struct msc_model *m, const struct msc_strategy *strategy) {
     double squares = 0;
     double *errors = calloc((size_t)msc_dataset_n_samples(m->dataset), sizeof *errors);

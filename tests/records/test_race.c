@@ -1,5 +1,5 @@
-// Races: reading their configuration, which trials go on to the next rung, and how much they
-// evaluate. Expected values are worked out by hand in the comments.
+// Races: how their configuration is read, which trials go on to the next rung, and how much a race
+// evaluates. Expected values are worked out by hand in the comments.
 #include "records/race.h"
 
 #include "base/json.h"
@@ -62,13 +62,13 @@ static void test_records_race__what_is_refused(void **state) {
         {"{\"keep\":0}", "gym[0].race: keep must be more than 0"},
         {"{\"keep\":1}", "gym[0].race: keep must be more than 0"},
         {"{\"keep\":\"half\"}", "gym[0].race: keep must be more than 0"},
-        {"{\"rungs\":[]}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":4}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":[0,1]}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":[2,2]}", "gym[0].race: rungs must be at most 8 batch counts"},
-        {"{\"rungs\":[1.5]}", "gym[0].race: rungs must be at most 8 batch counts"},
+        {"{\"rungs\":[]}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":4}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":[0,1]}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":[2,2]}", "gym[0].race: rungs must list at most 8 numbers"},
+        {"{\"rungs\":[1.5]}", "gym[0].race: rungs must list at most 8 numbers"},
         {"{\"rungs\":[1,16]}", "in increasing order, fewer than all 16 batches"},
-        {"{\"rungs\":[1,2,3,4,5,6,7,8,9]}", "gym[0].race: rungs must be at most 8 batch counts"},
+        {"{\"rungs\":[1,2,3,4,5,6,7,8,9]}", "gym[0].race: rungs must list at most 8 numbers"},
     };
     struct msc_race race;
     (void)state;
@@ -184,9 +184,9 @@ static void assert_error(const struct msc_race *race, const struct msc_race_know
     assert_float_equal(msc_race_error(race, known, rung, can_win), error, 1e-4);
 }
 
-// Rungs after 1 and 4 of 16 batches. Without data, the prior counts as 4 factors with a standard
-// deviation of 0.3 for one batch: error^2 = (4 0.09) / 4 (1 / 1 - 1 / 16) = 0.09 15 / 16 = 0.2905^2
-// after 1 batch, and 0.09 3 / 16 = 0.1299^2 after 4.
+// The rungs are after 1 and 4 of 16 batches. Without data, the prior counts as 4 factors with a
+// standard deviation of 0.3 for one batch. After 1 batch, error^2 = (4 * 0.09) / 4 * (1 / 1 - 1 /
+// 16) = 0.09 * 15 / 16 = 0.2905^2. After 4 batches, error^2 = 0.09 * 3 / 16 = 0.1299^2.
 static void test_records_race__margin(void **state) {
     struct msc_race_known known = {0};
     struct msc_race race;
@@ -202,13 +202,13 @@ static void test_records_race__margin(void **state) {
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 4);
     note(&known, &race, 1, 1.5, 2);
     assert_true(known.has_best && known.n_squares[true] == 0);
-    // Sums above 1.5 exp(2 0.1299) = 1.94 are eliminated after 4 batches.
+    // Sums above 1.5 * exp(2 * 0.1299) = 1.94 are eliminated after 4 batches.
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 8);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 1);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight + 1, 7, true), 0);
-    // 12 factors that do not change reduce error^2 to a quarter. After one batch, sums above 1
-    // exp(2 0.145) = 1.34 are eliminated. At that rung the trials of a round are not compared with
-    // each other.
+    // 12 factors that do not change reduce error^2 to a quarter. After one batch, sums above 1 *
+    // exp(2 * 0.145) = 1.34 are eliminated. At that rung the trials of a round are not compared
+    // with each other.
     for (int i = 0; i < 6; i++) {
         note(&known, &race, 2, 3, 4);
     }
@@ -236,7 +236,7 @@ static void test_records_race__what_cannot_win(void **state) {
 }
 
 // If the error is above 0.25 at the only rung of a race, trials are still eliminated: the limit is
-// 0.25 exp(2 1.4668) = 4.7.
+// 0.25 * exp(2 * 1.4668) = 4.7.
 static void test_records_race__last_rung(void **state) {
     struct msc_race_known known = {.n_squares = {0, 4}, .squares = {0.0, 18.0}, .has_best = true};
     struct msc_race race;
@@ -268,8 +268,8 @@ static void test_records_race__learns_the_spread(void **state) {
     assert_int_equal(known.n_squares[true], 5);
 }
 
-// An infeasible trial is compared with the nearest of the baselines and the best trial. It is 0.8
-// times the baseline of 10 at every rung, but 8 and 4 times the best.
+// An infeasible trial is compared with the nearest of the baselines and the best trial. Here the
+// trial is 0.8 times the baseline of 10 at every rung, but 8 and 4 times the best.
 static void test_records_race__nearest_reference(void **state) {
     struct msc_race_known known = {0};
     struct msc_race race;
@@ -314,8 +314,8 @@ static void test_records_race__what_agents_are_told(void **state) {
     assert_true(msc_race_told(&known, &race, &goal, &line, &line).outcome.objectives[0] == 4);
 }
 
-// With a margin a sum is extrapolated by the growth of the best trial's sum: by 2 after 1 of 16
-// batches, by 4/3 after 4.
+// With a margin a sum is extrapolated by the growth of the best trial's sum. The factor is 2 after
+// 1 of 16 batches, and 4/3 after 4 batches.
 static void test_records_race__what_agents_are_told_beside_the_best(void **state) {
     const struct msc_goal goal = {.n_objectives = 1};
     struct msc_race_known known = {0};

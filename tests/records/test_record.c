@@ -1,5 +1,5 @@
-// The record file: lines are read back unchanged; torn ends, damage, full disks, and records that
-// are moved aside. Expected lines are those written.
+// The record file. Lines must be read back unchanged. Also tests torn ends, damage, full disks, and
+// records that are moved aside. Expected lines are those written.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"

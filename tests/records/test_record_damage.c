@@ -119,7 +119,7 @@ static void test_records_record_damage__out_of_order(void **state) {
     msc_free(text);
 }
 
-// The cut bytes are kept, together with those of earlier cuts.
+// The cut bytes are kept, together with the bytes of earlier cuts.
 static void test_records_record_damage__kept(void **state) {
     const struct fixture *f = *state;
     size_t length = 0;
@@ -167,7 +167,7 @@ static void test_records_record_damage__not_kept_not_cut(void **state) {
     msc_free(text);
 }
 
-// Trials are written once a commit is full, even without a call to commit.
+// Trials are written as soon as a commit is full, even without a call to commit.
 static void test_records_record_damage__short_writes(void **state) {
     const struct fixture *f = *state;
     struct msc_record *record = NULL;
@@ -195,8 +195,8 @@ static void take_warning(void *payload, enum msc_log_level level, const char *li
 
 static const struct msc_log warnings = {.level = MSC_LOG_WARNING, .write = take_warning};
 
-// Opens a record whose line `number` has a damaged `measured` member. That must cause a warning
-// but no cut.
+// Opens a record in which line `number` has a damaged `measured` member. Opening must warn but must
+// not cut the record.
 static struct msc_record *open_damaged(const char *path, const char *number) {
     struct msc_record *record = NULL;
     warning[0] = '\0';

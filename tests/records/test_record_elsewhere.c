@@ -1,6 +1,6 @@
-// A record that is removed, renamed or replaced while it is being written: no trial is lost, and a
-// foreign file at its path is not touched. Expected texts come from a record that stays at its
-// path.
+// A record is removed, renamed or replaced while it is being written. No trial is lost, and a
+// foreign file at the record's path is not touched. Expected texts come from a record that stays at
+// its path.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"

@@ -48,9 +48,9 @@ static void test_records_record_header__names_the_field(void **state) {
         {"\"parallel\":4", "\"parallel\":8", "parallel is 4 there and 8 here"},
         {"\"graph\":\"00ff\"", "\"graph\":\"00fe\"", "hashes.graph is \"00ff\" there"},
         {"\"graph\":\"0a\"", "\"graph\":\"0c\"",
-         "env.graph is \"0a\" there and \"0c\" here: the model differs, or another version of "
-         "the program read it and folded constants differently (mscgym 0.1.0 there, mscgym "
-         "0.1.0 here)"},
+         "env.graph is \"0a\" there and \"0c\" here; either the model differs, or another version "
+         "of the program read it and folded constants differently (mscgym 0.1.0 there, "
+         "mscgym 0.1.0 here)"},
         {"\"weights\":\"0b\"", "\"weights\":\"0c\"", "folded constants differently"},
         {"\"max\":100", "\"max\":100.5", "bounds[0].max is 100 there and 100.5 here"},
         {"\"maximise\":false", "\"maximise\":true", "objectives[0].maximise is false there"},
@@ -183,8 +183,8 @@ static void write_sequence(const struct fixture *f, int64_t n, int64_t assembled
     msc_record_close(record);
 }
 
-// The canonical text omits an assembled plan and renumbers the trials. A record that is read
-// marks the plan, and only a plan at its end counts against the budget.
+// The canonical text omits an assembled plan and renumbers the trials. Reading a record marks its
+// assembled plans. Only a plan at the end of the record counts against the budget.
 static void test_records_record_header__canonical_sequence(void **state) {
     const struct fixture *f = *state;
     struct msc_str texts[2] = {{0}};

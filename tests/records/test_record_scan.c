@@ -1,5 +1,5 @@
 // Scanning a record that is still being written: new lines, torn lines, damage and memory use.
-// Lines are compared with those of the fixture.
+// Lines are compared with the fixture's lines.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "records/record_scan.h"

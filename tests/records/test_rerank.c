@@ -1,4 +1,4 @@
-// Order of trials by measurements of their exported models. The expected orders were worked out by
+// Orders trials by measurements of their exported models. The expected orders were worked out by
 // hand.
 #include "records/rerank.h"
 
@@ -19,7 +19,8 @@ static const struct msc_space space = {.n_metrics = N_METRICS, .metrics = metric
 
 enum { MOST_ROWS = 4 };
 
-// Metrics from the search, and measurements of the exported model as JSON (NULL: it failed).
+// Metrics from the search, and measurements of the exported model as JSON (NULL: the measurement
+// failed).
 struct case_row {
     double recorded[N_METRICS];
     const char *examined;

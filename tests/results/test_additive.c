@@ -1,5 +1,5 @@
-// The additive model of a record: effects of single choices, fitted to trials that change several.
-// The losses are made from known effects.
+// The additive model of a record: effects of single choices, fitted to trials that change several
+// choices. The losses are made from known effects.
 #include "results/additive.h"
 
 #include "base/rng.h"

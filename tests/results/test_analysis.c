@@ -30,9 +30,9 @@ static void write_table(char env[FIXTURE_PATH_BYTES + 200], const struct fixture
     snprintf(env, FIXTURE_PATH_BYTES + 200, "{\"type\":\"table\",\"file\":\"%s\"%s}", path, more);
 }
 
-// The agent tries each choice with all other tasks at the reference, then the plan with the least
-// sum of losses, then pairs. For each pair of tasks it combines their worst choices. Pairs are
-// ordered by the product of these choices' losses: 1 * 0.5, 1 * 0.0625, 0.5 * 0.0625.
+// The agent tries each choice while all other tasks keep their reference choice, then the plan with
+// the least sum of losses, then pairs. For each pair of tasks it combines their worst choices.
+// Pairs are ordered by the product of these choices' losses: 1 * 0.5, 1 * 0.0625, 0.5 * 0.0625.
 static void test_search_analysis__expected_points(void **state) {
     const struct fixture *f = *state;
     static const uint32_t expected[][3] = {

@@ -1,5 +1,5 @@
-// Following a record that another process writes: counts, speed, time left and whether it is
-// running. The expected values follow from fixture_trial's losses and times.
+// Following a record that another process writes: counts, speed, time left, and whether the search
+// is running. The expected values follow from fixture_trial's losses and times.
 #include "../msc_test.h"
 #include "../records/records_fixture.h"
 #include "base/json.h"

@@ -116,7 +116,7 @@ static void test_search_history__series(void **state) {
     assert_is(s.parts[1].greatest_x, 333);
     assert_is(s.parts[3].last_x, 999);
     assert_is(s.parts[3].last_y, 0);
-    assert_is(s.parts[0].sum_y, 255); // 85 times 0 + 1 + 2, and 255 % 3 = 0
+    assert_is(s.parts[0].sum_y, 255); // 85 times (0 + 1 + 2); element 255 is 0
     msc_series_finish(&s);
 }
 

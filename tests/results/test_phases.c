@@ -1,4 +1,5 @@
-// How an agent came to each trial of a record, found by asking the agent again.
+// The origin of each trial of a record. The agent is asked again and names the origin of its
+// proposals.
 #include "../msc_test.h"
 #include "base/json.h"
 #include "base/str.h"

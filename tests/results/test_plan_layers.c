@@ -1,5 +1,5 @@
-// Parsing labels of choices, such as "4 bits", into bits or density, and the method. The expected
-// results are written next to each label.
+// Labels of choices, such as "4 bits", are parsed into bits or density, and into the method. The
+// expected results are written next to each label.
 #include "results/plan_layers.h"
 
 #include "tests/msc_test.h"

@@ -1,5 +1,5 @@
-// The text and JSON report of a search, and the estimate before it starts. Expected values follow
-// from the formulas of fake_env.h.
+// The text and JSON report of a search, and the estimate before the search starts. Expected values
+// follow from the formulas of fake_env.h.
 #include "../msc_test.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -66,7 +66,7 @@ static void test_search_report__winner_beside_baselines(void **state) {
     run_finish(&run);
 }
 
-// Re-evaluated values that are not losses of the winner are described by their actual meaning.
+// If a re-evaluated value is not a loss of the winner, the report says what it is.
 static void test_search_report__says_what_is_reevaluated(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -216,7 +216,7 @@ static void test_search_report__estimate(void **state) {
     options.record_path = other;
     assert_ok(msc_estimate_make(&estimate, &options));
     assert_false(msc_file_exists(other));
-    // The first baseline is not used, because it allocates the memory for all.
+    // The first baseline is not used, because it allocates the memory for all trials.
     assert_int_equal(estimate.n_measured, 3);
     assert_true(estimate.trial_s > 0.004 && estimate.trial_s < 0.5);
     assert_true(estimate.n_trials == 1020.0);

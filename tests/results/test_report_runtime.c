@@ -95,7 +95,7 @@ static void assert_text(const char *json, const char *expected) {
     "\"state\":\"complete\",\"metrics\":{\"distill_loss\":" #loss "},\"examined\":{\"runtime\":{"  \
     "\"distill_loss\":" #found ",\"us_by_round\":[" #us "]}}}"
 
-// The plan that rerank put first has its own name in the text, not "the winner".
+// The plan that `rerank` put first has its own name in the text, not "the winner".
 static void test_search_report_runtime__names_what_is_delivered(void **state) {
     (void)state;
     assert_text("{" RUNTIME "\"winner\":{\"id\":42," ROW(1, 1, 10) ",\"reference\":{" ROW(
@@ -108,7 +108,7 @@ static void test_search_report_runtime__names_what_is_delivered(void **state) {
 }
 
 // A plan that is float throughout has loss 0 in the search. In a runtime it has only rounding
-// errors, which are not reported; a larger loss is.
+// errors, which are not reported. A larger loss is reported.
 static void test_search_report_runtime__rounding_of_floats_is_no_loss(void **state) {
     (void)state;
     assert_text("{" RUNTIME "\"winner\":{\"id\":5," ROW(0, 3e-14, 10) ",\"baselines\":[{\"id\":0,"

@@ -8,7 +8,7 @@
 #include "tests/msc_test.h"
 #include "tests/records/records_fixture.h"
 
-// A record with one objective, the loss, and the size as its cost.
+// A record with the loss as its only objective and the size as its only cost.
 static struct msc_record *make_record(const struct fixture *f) {
     struct msc_record *record = NULL;
     cJSON *objectives = cJSON_GetObjectItemCaseSensitive(f->header, "objectives");
@@ -66,7 +66,8 @@ static void test_report_trial_figures__of_a_few(void **state) {
     }
     assert_int_equal(i, 3);
     assert_int_equal(size_of(figures, "points", "id"), 4);
-    // Two trials within the first second, one within the next, one within the two after it.
+    // Two trials end within the first second, one within the next second, and one within the next
+    // two seconds.
     assert_true(number_at(figures, "speed", "trials_per_s", 0) == 2.0);
     assert_true(number_at(figures, "speed", "trials_per_s", 1) == 1.0);
     assert_true(number_at(figures, "speed", "trials_per_s", 2) == 0.5);
@@ -112,7 +113,7 @@ static void test_report_trial_figures__of_many_keep_extremes_and_front(void **st
     msc_record_close(record);
 }
 
-// Number of trials that no other trial dominates; of equal trials the first counts.
+// Number of trials that no other trial dominates. Equal trials count once.
 static int count_front(const double losses[], const double sizes[], int n) {
     int n_front = 0;
     for (int i = 0; i < n; i++) {
@@ -126,7 +127,8 @@ static int count_front(const double losses[], const double sizes[], int n) {
     return n_front;
 }
 
-// Pareto fronts of few, many and all trials: as many trials as a comparison of all pairs finds.
+// The Pareto front of a few, many or all trials has as many trials as a comparison of all pairs
+// finds.
 static void test_report_trial_figures__front_as_of_all_pairs(void **state) {
     enum { N = 4000 };
     static double losses[N], sizes[N];

@@ -253,7 +253,8 @@ static void test_report_verdict__no_trial_has_a_result(void **state) {
     cJSON_Delete(v);
 }
 
-// The winner's file is not smaller than that of uniform 8, and its loss and latency are no better.
+// The winner's file is not smaller than the file of uniform 8, and its loss and latency are no
+// better.
 static void test_report_verdict__a_winner_may_not_be_better_than_uniform_8(void **state) {
     (void)state;
 #define EXAMINED                                                                                   \

@@ -85,7 +85,7 @@ static void test_report_verdict_compare__the_greatest_of_what_is_maximised(void 
     cJSON_Delete(v);
 }
 
-// Differences in what was compared are named, and records of the same name by their path.
+// Differences in what was compared are named. Records of the same name are named by their paths.
 static void test_report_verdict_compare__what_differs(void **state) {
     (void)state;
     cJSON *v = verdict_of(

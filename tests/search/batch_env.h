@@ -1,5 +1,6 @@
 // Environment with batches for the tests of worker pools. The loss of a point on a batch is a
-// pseudo-random number in [-0.05, 0.95), so a few are negative. It stops trials at their bounds.
+// pseudo-random number in [-0.05, 0.95), so a few are negative. The environment stops trials at
+// their bounds.
 #ifndef MSC_TESTS_SEARCH_BATCH_ENV_H
 #define MSC_TESTS_SEARCH_BATCH_ENV_H
 

@@ -1,5 +1,6 @@
 // Environment for the tests of the search. The loss is the sum of the choices; a task costs 10 -
-// choice bytes. It stops trials at their bounds, counts its calls, and fails as fake_control says.
+// choice bytes. The environment stops trials at their bounds, counts its calls, and fails as
+// fake_control says.
 #ifndef MSC_TESTS_SEARCH_FAKE_ENV_H
 #define MSC_TESTS_SEARCH_FAKE_ENV_H
 

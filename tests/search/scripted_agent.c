@@ -4,7 +4,7 @@
 //     {"type": "library", "path": "scripted_agent.so", "log": "told.txt",
 //      "script": [[{"choices": [0, 1], "bound": 0.5, "probe": true}], …]}
 //
-// If MSC_SCRIPTED_SKIP is set, it skips the first round, as an agent would that is not
+// If MSC_SCRIPTED_SKIP is set, the agent skips the first round, like an agent that is not
 // deterministic. The log has a line "ask" for each request and "tell <id> <state> <first metric>"
 // for each outcome. If the outcome is an estimate, " for <estimated objective>" follows.
 #include <mscgym/agents/agent.h>

@@ -50,7 +50,7 @@ char *canonical(const char *path);
 // Like canonical, but without the header line.
 char *canonical_lines(const char *path);
 void assert_same_record(const char *path, const char *expected_path);
-// True if the canonical text of `shorter` is a prefix of that of `longer`.
+// True if the canonical text of `longer` begins with the canonical text of `shorter`.
 bool is_prefix(const char *shorter, const char *longer);
 void remove_record(const char *path);
 // Truncates a record after its first n trials.

@@ -87,7 +87,8 @@ static void test_search_estimate__trials_to_come(void **state) {
     }
 }
 
-// Other programs may disturb measured times, so a test passes if one of N_ATTEMPTS attempts does.
+// Other programs may disturb measured times, so a test passes if one of N_ATTEMPTS attempts
+// succeeds.
 #define N_ATTEMPTS 8
 
 // The estimate treats the trials of the record as done and takes the time per trial from them.

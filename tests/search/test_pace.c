@@ -65,7 +65,8 @@ static void test_search_pace__short_trials(void **state) {
     assert_int_equal(run_parts(sizes, &pace, &m, 300), 2);
 }
 
-// Each trial takes a minute: once two trials took twice as long as one, each part is one trial.
+// Each trial takes a minute. After two trials have taken twice as long as one, each part is a
+// single trial.
 static void test_search_pace__long_trials(void **state) {
     (void)state;
     struct msc_pace pace = MSC_PACE_INIT;

@@ -1,5 +1,5 @@
-// Long rounds are evaluated in parts: how many trials a stop loses, how closely a time budget is
-// kept, and that the record equals a record made without parts.
+// Long rounds are evaluated in parts. Tests how many trials a stop loses and how closely a time
+// budget is kept. The record must equal a record made without parts.
 #include "../msc_test.h"
 #include "fake_env.h"
 #include "search_fixture.h"
@@ -42,8 +42,8 @@ static void write_whole(char whole[FIXTURE_PATH_BYTES], const struct fixture *f,
     launch(&one);
 }
 
-// The first round has trials 2 to 33 and is stopped at trial 26. The trials evaluated before are
-// kept.
+// The first round has trials 2 to 33 and is stopped at trial 26. The trials evaluated before the
+// stop are kept.
 static void test_search_parts__a_stop_costs_a_part(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];

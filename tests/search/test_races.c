@@ -1,5 +1,5 @@
 // Outcomes that an agent observes in a race (trials are eliminated after a few batches). A scripted
-// agent logs them.
+// agent logs what it observes.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -43,7 +43,7 @@ static void prepare(struct told *t, const struct fixture *f) {
     t->launch.options.race = &t->race;
 }
 
-// Copies the part of the log line about trial `id` that follows the id.
+// Finds the log line about trial `id` and copies the text after the id.
 static void read_told(char out[64], const struct told *t, int id) {
     char *text = NULL;
     char start[32];

@@ -142,7 +142,8 @@ static void test_search_recover__no_memory_left(void **state) {
     }
 }
 
-// Failed trials are retried once, at the current end of the record; later launches replay them.
+// Failed trials are retried once, at the current end of the record; later launches replay the
+// retries.
 static void test_search_recover__retry(void **state) {
     const struct fixture *f = *state;
     const int64_t budgets[] = {30, 32}; // end within a round, and between two rounds
@@ -234,7 +235,7 @@ static void test_search_recover__other_numerics(void **state) {
     assert_string_equal(msc_record_numerics(run.result.record, 21), "test");
     assert_string_equal(msc_record_numerics(run.result.record, 22), "other");
     run_finish(&run);
-    // From now on the record has these numerics.
+    // From now on the record has the numerics "other".
     one.options.accept_new_numerics = false;
     one.options.budget.trials = 60;
     launch(&one);
@@ -288,7 +289,8 @@ static void test_search_recover__warm_start(void **state) {
     unsetenv("MSC_SCRIPTED_SKIP");
 }
 
-// Launches in a child process whose files cannot grow beyond n_bytes, as on a full disk.
+// Runs a launch in a child process. Files of that process cannot grow beyond n_bytes, as on a full
+// disk.
 static void launch_on_full_disk(const struct launch *one, size_t n_bytes) {
     int status = 0;
     pid_t child = fork();
@@ -330,8 +332,8 @@ static enum msc_status ignore_best(void *payload, const struct msc_trial *best) 
     return MSC_OK;
 }
 
-// Trial 8 fails without failing its call, and the others are done, so all are written at once.
-// Trials that did not fit on the disk must not be read afterwards.
+// Trial 8 fails, but the call that evaluates it succeeds. So the results of the whole call are
+// written at once. Trials that did not fit on the disk must not be read afterwards.
 static void test_search_recover__full_disk_at_once(void **state) {
     const struct fixture *f = *state;
     struct stat file;

@@ -77,8 +77,8 @@ static void test_search_rounds__repeats(void **state) {
     run_finish(&s.run);
 }
 
-// A pruned result is reused only under the same bound or a tighter one, a complete result under any
-// bound.
+// A pruned result is reused only under the same bound or a tighter one. A complete result is reused
+// under any bound.
 static void test_search_rounds__bounds(void **state) {
     struct scripted_run s;
     prepare(&s, *state, "{}",
@@ -174,7 +174,7 @@ static void test_search_rounds__infeasible_and_probes(void **state) {
     run_finish(&s.run);
 }
 
-// The agent is told nothing about a round that the budget cuts. The next launch asks for the round
+// The agent observes nothing of a round that the budget cuts. The next launch asks for the round
 // again and completes it.
 static void test_search_rounds__cut_round_is_not_told(void **state) {
     struct scripted_run s;

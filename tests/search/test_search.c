@@ -299,7 +299,8 @@ static void test_search_search__refuses(void **state) {
     run_finish(&run);
 }
 
-// After each commit, in new and continued searches, the front is as large as that of the record.
+// After each commit, in new and continued searches, the front that the search keeps is as large as
+// the front computed from the record.
 static void compare_front(void *payload, const struct msc_search_progress *progress) {
     int64_t *ids = NULL;
     size_t n = 0;

@@ -2,12 +2,12 @@
 //
 //     search_worker RECORD TRIALS ENV AGENT LIMIT_S QUIET_S
 //
-// Exits with 0 after a search that ended or was cancelled, whose end it prints, and with 1 after an
+// If the search ends or is cancelled, prints how it ended and exits with 0. Exits with 1 after an
 // error. Some values of RECORD make every worker misbehave instead:
 // - crash: aborts; exit: exits with 42; vanish: a library calls exit(0); hang: never ends.
 // - environment: prints the environment variables that the worker was started with.
-// - lost: every worker loses its device. "lost N": only the first N workers do, and the last of them
-//   cannot even open it. The worker after them prints how many lost it.
+// - lost: every worker loses its device. "lost N": only the first N workers lose it, and the N-th
+//   cannot even open its device. The next worker prints how many workers lost their device.
 #include "base/json.h"
 #include "base/str.h"
 #include "env/env.h"

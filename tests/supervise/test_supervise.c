@@ -1,5 +1,5 @@
-// Supervised searches that are killed, crash, hang and are interrupted, with the real parent and
-// worker processes of search_worker.c.
+// Supervised searches in trouble: processes are killed or interrupted, crash or hang. The real
+// parent and worker processes of search_worker.c are used.
 #include "../processes.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -256,7 +256,7 @@ static void test_search_supervise__interrupted(void **state) {
     assert_same_record(p.record, whole);
 }
 
-// A second signal, later, stops at once a round that would take minutes.
+// A second signal that comes later stops the round at once, although the round would take minutes.
 static void test_search_supervise__stopped_at_once(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 100, "{\"tasks\":8,\"choices\":3,\"delay_us\":20000000}");
@@ -310,7 +310,7 @@ static void test_search_supervise__lost(void **state) {
                       "no new trial; the record is intact");
 }
 
-// An agent process that notes a process id (its own or that of a child) and then never finishes its
+// An agent process that notes a process id (its own or a child's) and then never finishes its
 // answer.
 static void make_agent(char *json, size_t n_bytes, const char *script, const char *note) {
     snprintf(json, n_bytes,

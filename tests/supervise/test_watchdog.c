@@ -1,5 +1,5 @@
-// Tests when the watchdog decides that a worker hangs. The test sets the clock, so the right
-// moments are known.
+// Checks at which moment the watchdog decides that a worker hangs. The test sets the clock, so the
+// right moments are known.
 #include "../msc_test.h"
 #include "base/cancel.h"
 #include "supervise/watchdog.h"
@@ -13,7 +13,8 @@ static void fill_page(struct msc_worker_page *page, uint64_t quiet_ns) {
     atomic_store(&page->quiet_ns, quiet_ns);
 }
 
-// Looks every 100 ms. Returns true if the worker is found to hang within `n_looks` looks.
+// Asks the watchdog every 100 ms. Returns true if the worker is found to hang within `n_looks`
+// looks.
 static bool hangs(struct msc_watchdog *w, struct msc_worker_page *page, uint64_t *now_ns,
                   int n_looks) {
     for (int i = 0; i < n_looks; i++) {

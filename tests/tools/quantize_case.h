@@ -19,7 +19,7 @@ struct quantize_case {
     struct msc_evaluator *ev;
 };
 
-// An array whose elements are sums of four uniform numbers, equal to the elements of `values` in
+// An array of sums of four uniform numbers. Its elements equal the elements of `values` in
 // make_quantize_expected.py.
 struct msc_array *quantize_array(int n_dims, const int64_t dims[], uint64_t seed);
 
@@ -27,8 +27,8 @@ void quantize_case_open(struct quantize_case *c, int n_threads, int64_t batch);
 // Like quantize_case_open, but with other inputs [n,2,6,6], which the caller owns.
 void quantize_case_open_with(struct quantize_case *c, int n_threads, int64_t batch,
                              struct msc_array *inputs);
-// Like quantize_case_open, but with another graph, which the case takes ownership of, and with all
-// sites of a target.
+// Like quantize_case_open, but with another graph and with all sites that `target` quantises. The
+// case takes ownership of the graph.
 void quantize_case_open_graph(struct quantize_case *c, struct msc_graph *g, const char *target);
 void quantize_case_open_graph_with(struct quantize_case *c, struct msc_graph *g, const char *target,
                                    struct msc_array *inputs);

@@ -99,7 +99,7 @@ static void add_means(struct weight_case *c) {
     }
 }
 
-// Checks that the mean of each output equals that of the float model.
+// Checks that each output has the same mean as in the float model.
 static void check_shift(const struct weight_case *c, const struct msc_array *improved, int64_t row,
                         double shift) {
     int64_t n = c->moment.n_columns, group = row / (ROWS / c->moment.n_groups);
@@ -111,10 +111,10 @@ static void check_shift(const struct weight_case *c, const struct msc_array *imp
     assert_true(fabs(mean - expected) < 1e-5);
 }
 
-// Uncorrelated inputs with mean square 1. In the float model input k is 1 + k / 10 times as large,
-// so w* = w (1 + k / 10 + ridge) / (1 + ridge), rounded to the nearest step. With shifts this holds
-// for the inputs minus their means. The mean of input k is 1 - k / 5, but 1/2 in the float model;
-// the shifts correct the difference.
+// The inputs are uncorrelated and have mean square 1. In the float model, input k is 1 + k / 10
+// times as large. So the improved weight is w* = w (1 + k / 10 + ridge) / (1 + ridge), rounded to
+// the nearest step. With shifts, the formula holds for the inputs minus their means. Input k has
+// mean 1 - k / 5, but mean 1/2 in the float model; the shifts correct the difference.
 static void check_scaled(const struct shape *s) {
     const double ridge = 0.25;
     struct weight_case c;
@@ -195,10 +195,11 @@ static void check_error(struct weight_case *c, const struct msc_quant *q, const 
     msc_array_release(shifts);
 }
 
-// The two samples are (1, 1) and (1, -1/2) under the plan, and (1, 1) and (1, 0) in the float
-// model: X'X / 2 = [1, 1/4; 1/4, 5/8] and F'X / 2 = [1, 1/4; 1/2, 1/2]. With ridge r and d = 13 r /
-// 16, w* = (w F'X/2 + d w)(X'X/2 + d I)^-1. For r = 8/13, d is 1/2 and the inverse is [9/8, -1/4;
-// -1/4, 3/2] / (13/8). With w = (1, 1/2) the first factor is (7/4, 3/4), so w* = (57/52, 11/26).
+// The two samples are (1, 1) and (1, -1/2) under the plan (the rows of X), and (1, 1) and (1, 0) in
+// the float model (the rows of F). So X'X / 2 = [1, 1/4; 1/4, 5/8] and F'X / 2 = [1, 1/4; 1/2,
+// 1/2]. With ridge r and d = 13 r / 16, the improved weights are w* = (w F'X/2 + d w)(X'X/2 + d
+// I)^-1. For r = 8/13, d is 1/2 and the inverse is [9/8, -1/4; -1/4, 3/2] / (13/8). With w = (1,
+// 1/2) the first factor is (7/4, 3/4), so w* = (57/52, 11/26).
 static void test_tools_distiller__two_samples(void **state) {
     static const float h[] = {1, 0.25f, 0.25f, 0.625f}, cross[] = {1, 0.25f, 0.5f, 0.5f};
     static const float w[] = {1, 0.5f};
@@ -225,7 +226,7 @@ static void test_tools_distiller__two_samples(void **state) {
     msc_array_release(c.w);
 }
 
-// Inputs of a group that are always 0 leave its weights unchanged. Moments that are NaN or
+// If all inputs of a group are always 0, the group's weights do not change. Moments that are NaN or
 // infinite are refused.
 static void test_tools_distiller__degenerate(void **state) {
     struct weight_case c;

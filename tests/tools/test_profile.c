@@ -42,12 +42,12 @@ static void test_tools_profile__finds_who_it_is(void **state) {
     open_fixture(&f);
     struct msc_profile_kernel kernels[] = {
         kernel(MSC_PROFILE_COMPUTE, 1, NAMES("conv1")),
-        // Conv1, the longest matching prefix.
+        // The kernel belongs to conv1, the longest matching prefix.
         kernel(MSC_PROFILE_COMPUTE, 2, NAMES("conv1_token_12_nchwc")),
         kernel(MSC_PROFILE_COMPUTE, 4, NAMES("conv12")), // no prefix matches
         kernel(MSC_PROFILE_COMPUTE, 8, NAMES("reorder_5", "", "conv2:0_out")),
         kernel(MSC_PROFILE_COMPUTE, 16, NAMES("image_nhwc")), // the input x, by its alias
-        // Conv2, the consumer of this weight.
+        // The kernel belongs to conv2, the consumer of this weight.
         kernel(MSC_PROFILE_COMPUTE, 32, NAMES("conv2.w_unpacked")),
         kernel(MSC_PROFILE_QUANTIZE, 64, NAMES("relu:0_quantized")),
         kernel(MSC_PROFILE_DEQUANTIZE, 128, NAMES("relu.float_3")), // relu:0, the joint's output

@@ -109,7 +109,7 @@ static void test_tools_quantizer__other_float_types(void **state) {
     assert_ok(msc_graph_set_outputs(g, 1, msc_graph_joint(g, joint)->outputs));
     assert_ok(msc_graph_finalize(g));
     assert_int_equal(quantize_create(&q, g, "{}"), MSC_E_UNSUPPORTED);
-    assert_message("none of the 2 sites is float32, the first is float16");
+    assert_message("none of the 2 sites is float32 (the first is float16)");
     msc_graph_destroy(g);
     msc_array_release(weight);
 }
@@ -219,7 +219,8 @@ static void test_tools_quantizer__calibrate(void **state) {
     assert_true(told.done == told.all && told.all == 6);
     assert_true(told.n_seen == told.n_to_see && told.n_seen > 0);
     check_scales(q);
-    // Two threads give the same bits. Other batch sizes observe the same values.
+    // Two threads give the same parameters, bit by bit. With other batch sizes, the observed values
+    // are the same.
     quantize_case_open(&other, 2, 4);
     assert_ok(quantize_create(&again, other.g, CHOICES));
     assert_ok(msc_quantizer_calibrate(again, other.ev, NULL, NULL));
@@ -351,7 +352,7 @@ static float scale_with(const char *site, float value, bool *is_left) {
     return scale;
 }
 
-// NaN is ignored: the range of x is that of its other elements. A site with infinities has no
+// NaN is ignored: only the other elements of x determine its range. A site with infinities has no
 // scale and is left float.
 static void test_tools_quantizer__not_finite(void **state) {
     static const int64_t dims[4] = {2, 2, 6, 6};

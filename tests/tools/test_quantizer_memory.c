@@ -1,5 +1,5 @@
 // Calibration when memory runs out: each allocation of a calibration fails in turn. Either the
-// scales equal those of an undisturbed calibration, or the calibration fails.
+// calibration fails, or its scales equal the scales of an undisturbed calibration.
 #include "quantize_case.h"
 
 #include "tests/short_memory.h"
@@ -20,8 +20,8 @@ static void assert_same_quants(const struct msc_quantizer *a, const struct msc_q
     }
 }
 
-// Calibrates with the n-th allocation refused. Returns NULL if it failed. *was_refused tells
-// whether there was an n-th allocation.
+// Calibrates with the n-th allocation refused. Returns NULL if the calibration failed. *was_refused
+// reports whether there was an n-th allocation.
 static struct msc_quantizer *calibrate(struct quantize_case *c, int n, bool *was_refused) {
     struct msc_quantizer *q;
     assert_ok(quantize_create(&q, c->g, CHOICES));

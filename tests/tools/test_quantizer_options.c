@@ -169,12 +169,12 @@ static void test_tools_quantizer_options__bad_options(void **state) {
          "env.choices[1] is the same as env.choices[0] (\"8 mse\")"},
         {"{\"choices\":[{\"float\":true,\"bits\":8}]}", "a float choice allows no other key"},
         {"{\"group\":\"layer\"}", "unknown value \"layer\""},
-        {"{\"target\":\"tpu\"}", "unknown target \"tpu\": expected one of onnxruntime, "
+        {"{\"target\":\"tpu\"}", "unknown target \"tpu\", expected one of onnxruntime, "
                                  "onnxruntime_avx2, openvino, tensorrt, tflite, generic"},
         {"{\"sites\":\"some\"}", "env.sites: unknown value \"some\": expected all or inputs"},
         {"{\"sites\":\"all\"}", "target generic requantises nothing"},
         {"{\"sites\":\"all\",\"target\":\"onnxruntime\",\"group\":\"site\"}",
-         "one scale for all its readers"},
+         "one scale for all its consumers"},
         {"{\"target\":\"tensorrt\",\"activations\":{\"symmetric\":false}}", "tensorrt takes"},
         {"{\"target\":\"tflite\",\"choices\":[{\"bits\":8},{\"bits\":4}]}",
          "target tflite takes 8 bits and symmetric weights; remove env.choices[1] (\"4\")"},

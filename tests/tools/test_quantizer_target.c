@@ -33,7 +33,8 @@ static void open_quantizer(struct quantize_case *c, struct msc_quantizer **q, co
 }
 
 // Hard swish is 0 below -3. So the range of its input starts at -3, and 3 is a whole number of
-// steps. Neither holds for the range of its output. Values below -3 do not widen the step.
+// steps. Neither rule applies to the range of the hard swish's output. Values below -3 do not widen
+// the step.
 static void test_tools_quantizer_target__hard_swish(void **state) {
     static const float w[] = {10, 0, 0, 10}, b[] = {0, 0};
     struct quantize_case c;
@@ -62,7 +63,7 @@ static void test_tools_quantizer_target__hard_swish(void **state) {
     quantize_case_close(&c);
 }
 
-// A channel with almost no weight and a bias of 1000: the step of the channel's sums is at least
+// A channel has almost no weight and a bias of 1000. The step of the channel's sums is at least
 // 1000 / 2^30, so that the bias fits int32. The other channel's scale does not change.
 static void test_tools_quantizer_target__wide_biases(void **state) {
     static const float w[] = {1e-20f, 0, 1, 0.5f}, b[] = {-1000, 1000};
@@ -98,7 +99,7 @@ static void test_tools_quantizer_target__wide_biases(void **state) {
 }
 
 // If the runtime merges an added constant into the bias (3 / 0.5), the constant is rounded with the
-// bias, so that the loss equals the runtime's. If the sum stays float or would overflow, the
+// bias. Then the loss equals the runtime's loss. If the sum stays float or would overflow, the
 // constant is not rounded.
 static void test_tools_quantizer_target__added_behind(void **state) {
     static const float w[] = {1, 0.5f, -1, 0.25f}, b[] = {3, -2}, small[] = {1e-12f, 1e-12f};

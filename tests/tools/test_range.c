@@ -318,7 +318,7 @@ static void test_tools_range__mse(void **state) {
     }
 }
 
-// Only zeros, and a single value.
+// All values are zero; then there is only a single value.
 static void test_tools_range__degenerate(void **state) {
     static const float zeros[5] = {0};
     static const float one[1] = {-3};

@@ -1,5 +1,6 @@
-// Rounding of weights: nearest, GPTQ and coordinate descent, their scales, groups, zero points and
-// affine corrections. Expected values come from make_rounding.py.
+// Rounding of weights by three methods: nearest, GPTQ and coordinate descent. Also tests scales,
+// groups, zero points and affine corrections of the weights. Expected values come from
+// make_rounding.py.
 #include "tools/rounding.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,6 @@
-// Second moments of layer inputs: from the layer's outputs, under a plan, from sampled rows, and
-// with little memory. Expected moments are calculated from the evaluator's outputs.
+// Second moments of layer inputs, checked against the layer's outputs. They are also measured under
+// a plan, from sampled rows, and with little memory. Expected moments are calculated from the
+// evaluator's outputs.
 #include "tools/second_moment.h"
 
 #include "base/alloc.h"
@@ -10,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-// Expected values come from the evaluator's outputs. A joint without bias gives y = w x, so the
+// Expected values come from the evaluator's outputs. A joint without bias gives y = w x. So the
 // mean of y is w times the column means, and the mean of y^2 is w' H w.
 
 enum { SAMPLES = 5, BATCH = 2 };

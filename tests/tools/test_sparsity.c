@@ -135,8 +135,8 @@ static void test_tools_sparsity__masks(void **state) {
     }
 }
 
-// Expected counts are worked out by hand. Of 7 neighbours, 2:4 keeps two of the first four and two
-// of the remaining three.
+// Expected counts are worked out by hand. In a run of 7 neighbours, the pattern 2:4 keeps two of
+// the first four and two of the remaining three.
 static void test_tools_sparsity__counts(void **state) {
     const struct msc_sparsity whole = {.share = 0}, two = {.share = 0.5, .n = 2, .m = 4},
                               one = {.share = 0.875, .n = 1, .m = 8};

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// x is read by conv1 and conv2; the relu of conv1 by conv3.
+// conv1 and conv2 read x, and conv3 reads the relu after conv1.
 static struct msc_graph *make_graph(void) {
     struct msc_graph *g;
     assert_ok(msc_graph_create(&g, "main"));
@@ -285,7 +285,7 @@ static void test_tools_strategy__float_takes_away(void **state) {
     assert_null(edit_at(&f, f.strategy, "conv1", 0));
     assert_same(edit_at(&f, f.strategy, "conv2", 0), &x);
     assert_int_equal(msc_strategy_n_edits(f.strategy), 3);
-    // The only use of a tensor, a weight, and a whole tensor become float.
+    // Everything becomes float: the only use of relu:0, the weight w1, and all uses of x:0.
     set(&f, &f.by_use, "relu:0-c-conv3", NULL);
     set(&f, &f.by_tensor, "w1", NULL);
     set(&f, &f.by_tensor, "x:0", NULL);
@@ -333,9 +333,9 @@ static void test_tools_strategy__apply_to_other_model(void **state) {
         {"w1", "", "2 scales for axis 0 of tensor w1", 0, 2},
         {"w1", "", "for axis 4 of tensor w1", 4, 1},
         {"x:0", "", "but joint conv1 supports only one", 1, 3},
-        {"conv3:0", "", "no joint of the model reads as such", -1, 1},
+        {"conv3:0", "", "the model has no matching use", -1, 1},
         {"x:0", "\"joints\":[\"conv1\",\"conv7\"],", "joint conv7", -1, 1},
-        {"x:0", "\"joints\":[\"conv3\"],", "no joint of the model reads as such", -1, 1},
+        {"x:0", "\"joints\":[\"conv3\"],", "the model has no matching use", -1, 1},
     };
     struct fixture f;
     (void)state;

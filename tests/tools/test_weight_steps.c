@@ -1,4 +1,4 @@
-// Weight scales that are widened because a bias would not fit int32 in their steps. Expected
+// Weight scales are widened if a bias would not fit int32 in steps of the old scale. Expected
 // scales are worked out by hand.
 #include "tools/weight_steps.h"
 
@@ -22,7 +22,7 @@ static double none(const void *payload, int32_t joint) {
     return 0;
 }
 
-// Widens the scales of w in a graph, which this function destroys. Activation scales come from
+// Widens the scales of w in a graph, and destroys the graph. Activation scales come from
 // `scale_of`.
 static void widen(struct msc_quant *out, const struct msc_quant *quant, struct msc_graph *g,
                   const char *target, double (*scale_of)(const void *, int32_t)) {
@@ -106,8 +106,8 @@ static void test_tools_weight_steps__of_a_tail(void **state) {
 }
 
 // A scale does not change if it is wide enough, if the bias is added as floats, or if the
-// activation is not quantised. It does not change for weights with groups either, because they are
-// multiplied as floats.
+// activation is not quantised. The scales of weights with groups do not change either, because such
+// weights are multiplied as floats.
 static void test_tools_weight_steps__stay(void **state) {
     static const float narrow[ROWS] = {0x1p-11f, 0x1p-11f}, wide[ROWS] = {0x1p-9f, 0x1p-27f};
     static const int32_t zero_points[ROWS] = {0};

@@ -3,7 +3,7 @@
 //   kinds whose result is a number: 0 sum, 1 mean, 2 maximum, 3 minimum, 4 product
 //   kinds whose result is an index: 5 of the greatest element, 6 of the least element
 //   kinds whose result is a line: 7 cumulative sums, 8 hardmax (1 at the greatest), 9 softmax, 10
-//     log-softmax
+//     log-softmax, 11 cumulative products
 // With TOPK, the result is the n_top greatest (kind 0) or least (kind 1) elements in order, and
 // their indices.
 // Buffers: 0 x, 1 y, with TOPK 2 indices as int64, then numbers: {length, stride in x, stride in y}
@@ -133,18 +133,19 @@ int find_place(ivec2 base, bool is_least, bool is_last) {
 // ---- A line -----------------------------------------------------------------------------------
 
 void add_up(ivec2 base) {
-    precise float sum = 0.0;
-    int64_t whole_sum = int64_t(0);
+    bool is_product = KIND == 11;
+    precise float sum = is_product ? 1.0 : 0.0;
+    int64_t whole_sum = int64_t(is_product ? 1 : 0);
     bool is_exclusive = (FLAGS & 2u) != 0;
     for (int i = 0; i < count; i++) {
         ivec2 at = along(base, (FLAGS & 4u) != 0 ? count - 1 - i : i);
         float before = sum;
         int64_t whole_before = whole_sum;
         if (IS_WHOLE) {
-            whole_sum += whole_at(at);
+            whole_sum = is_product ? whole_sum * whole_at(at) : whole_sum + whole_at(at);
             put_whole(at, is_exclusive ? whole_before : whole_sum);
         } else {
-            sum = sum + real_at(at);
+            sum = is_product ? sum * real_at(at) : sum + real_at(at);
             put_real(at, is_exclusive ? before : sum);
         }
     }
@@ -186,7 +187,7 @@ void compute(ivec2 base) {
         }
     } else if (KIND <= 6) {
         put_whole(base, int64_t(find_place(base, KIND == 6, (FLAGS & 1u) != 0)));
-    } else if (KIND == 7) {
+    } else if (KIND == 7 || KIND == 11) {
         add_up(base);
     } else if (KIND == 8) {
         mark_greatest(base);

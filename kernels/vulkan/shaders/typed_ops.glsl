@@ -49,6 +49,15 @@ float remainder_of(float a, float b) {
     return with_sign(uintBitsToFloat(rest), a);
 }
 
+// The remainder with the sign of b, also if it is 0.
+float floor_remainder(float a, float b) {
+    precise float rest = remainder_of(a, b);
+    precise float turned = rest + b;
+    bool has_other_sign = ((floatBitsToUint(rest) ^ floatBitsToUint(b)) & 0x80000000u) != 0;
+    bool is_zero = (floatBitsToUint(rest) & 0x7fffffffu) == 0;
+    return is_zero ? with_sign(0.0, b) : has_other_sign && !isnan(rest) ? turned : rest;
+}
+
 float apply_activation(uint op, float a, float p, float q) {
     precise float r = 0.0;
     switch (op) {
@@ -111,11 +120,12 @@ bool compare_integers(uint op, int64_t a, int64_t b) {
     return false;
 }
 
-// The operands of shifts are treated as unsigned.
+// A right shift fills with the sign. A shift by a negative number, or by 64 or more, leaves only
+// what it fills with.
 int64_t shift_integer(bool is_left, int64_t a, int64_t b) {
-    uint by = b < int64_t(0) || b > int64_t(63) ? 64 : uint(b);
-    uint64_t bits = uint64_t(a);
-    return by > 63 ? int64_t(0) : int64_t(is_left ? bits << by : bits >> by);
+    bool is_far = b < int64_t(0) || b > int64_t(63);
+    uint by = is_far ? 63 : uint(b);
+    return !is_left ? a >> by : is_far ? int64_t(0) : int64_t(uint64_t(a) << by);
 }
 
 int64_t apply_integer(uint op, int64_t a, int64_t b, int64_t low, int64_t high) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the small ONNX models next to it, each for a case of the importer's tests.
 
-usage: make_models.py [FOLDER]     (needs onnx and numpy; made with onnx 1.12)
+usage: make_models.py [FOLDER]     (needs onnx and numpy; made with onnx 1.12, and modules.onnx with onnx 1.23)
 """
 import os
 import sys
@@ -231,6 +231,26 @@ save("quantised_blocks", build(
 save("quantised_zeros", build(
     [node("QuantizeLinear", ["x", "s", "z"], ["y"], "q", axis=1)], [value("x", [1, 2, 4])],
     [value("y", None)], [ramp("s", 2), tensor("z", 0, np.uint8)]))
+# Attributes and types that are newer than opset 22, in forms that are not supported.
+codes = TensorProto(name="c", data_type=17, dims=[2], raw_data=b"\x38\x40")  # float8e4m3fn
+save("narrow_float", build([node("Add", ["x", "c"], ["y"], "add")], [value("x", [2])],
+                           [value("y", None)], [codes], opset=23))
+save("quantised_precision", build(
+    [node("QuantizeLinear", ["x", "s"], ["y"], "q", precision=TensorProto.FLOAT16)],
+    [value("x", [2])], [value("y", None)], [tensor("s", 0.5)], opset=23))
+save("quantised_types", build(
+    [node("QuantizeLinear", ["x", "s", "z"], ["y"], "q", output_dtype=TensorProto.INT8)],
+    [value("x", [2])], [value("y", None)], [tensor("s", 0.5), tensor("z", 1, np.uint8)], opset=23))
+save("range_stash", build(
+    [node("Range", ["a", "b", "c"], ["y"], "range", stash_type=TensorProto.FLOAT16)], [],
+    [value("y", None)], [tensor(k, v, np.float16) for k, v in (("a", 0), ("b", 3), ("c", 1))], opset=27))
+save("bitcast_width", build([node("BitCast", ["x"], ["y"], "bits", to=TensorProto.INT16)],
+                            [value("x", [2])], [value("y", None)], opset=26))
+save("scatter_batch", build([node("TensorScatter", ["x", "u"], ["y"], "scatter", axis=0)],
+                            [value("x", [2, 3]), value("u", [1, 3])], [value("y", None)], opset=24))
+save("attention_rule", build(
+    [node("LinearAttention", ["q", "q", "q"], ["y"], "attention", q_num_heads=2, kv_num_heads=2)],
+    [value("q", [1, 3, 4])], [value("y", None)], opset=27))
 conv = node("Conv", ["x", "w"], ["y"], "conv")
 io = ([value("x", [1, 1, 4, 4])], [value("y", None)])
 save("nan", build([conv], *io, [tensor("w", [[[[1.0, 2.0, float("nan")]]]])]))
@@ -242,7 +262,7 @@ save("fused", build([node("FusedConv", ["x", "w"], ["y"], "conv", domain="com.mi
 save("undefined", build([node("Relu", ["nothing"], ["y"], "relu")], *io))
 save("twice", build([node("Relu", ["x"], ["y"], "a"), node("Abs", ["x"], ["y"], "b")], *io))
 save("mismatch", build([conv], *io, [ramp("w", 4, 3, 3, 3)]))
-save("opset_22", build([node("Relu", ["x"], ["y"], "relu")], *io, opset=22))
+save("opset_29", build([node("Relu", ["x"], ["y"], "relu")], *io, opset=29))
 save("training_output", build(
     [node("BatchNormalization", ["x", "g", "g", "g", "g"], ["b", "mean"], "norm"),
      node("Relu", ["b"], ["y"], "relu"), node("Abs", ["mean"], ["z"], "abs")],
@@ -488,3 +508,27 @@ for name, last in (
                          node("MatMul", ["e", "turned"], ["y"])])):
     save(name, build([node("Gather", ["w", "i"], ["e"])] + last, [value("i", [None], I64)],
                      [value("y", [None, 6])], [ramp("w", 6, 4)]))
+
+# Names of modules in metadata, as torch's exporter writes them: a convolution merged with its batch
+# normalisation, a layer with its own path, a second node of a module, a parent that uses a child's
+# weight, a block that shares the weight of another one, a node outside all modules, and damage.
+def of_module(made, *path):
+    made.metadata_props.add(key="pkg.torch.onnx.name_scopes", value=str(["", *path]))
+    return made
+
+
+damaged = node("Relu", ["i"], ["y"], "plain")
+damaged.metadata_props.add(key="pkg.torch.onnx.name_scopes", value="['', 'cut off")
+save("modules", build(
+    [of_module(node("Conv", ["x", "body.conv1.weight"], ["a"], "node_1"), "body", "body.bn1", "_native_batch_norm"),
+     of_module(node("Relu", ["a"], ["b"], "node_2"), "body", "body.act", "relu"),
+     of_module(node("GlobalAveragePool", ["b"], ["c"], "node_3"), "mean"),
+     of_module(node("Flatten", ["c"], ["d"], "node_4"), "flatten"),
+     of_module(node("MatMul", ["d", "val_3"], ["e"], "node_5"), "layers.0", "layers.0.fc", "linear"),
+     of_module(node("Sigmoid", ["e"], ["f"], "node_6"), "layers.0", "layers.0.fc", "gate"),
+     of_module(node("MatMul", ["f", "layers.0.out.weight"], ["g"], "node_7"), "layers.0", "linear"),
+     of_module(node("MatMul", ["g", "layers.0.out.weight"], ["h"], "node_8"), "layers.1", "linear_1"),
+     of_module(node("Exp", ["h"], ["i"], "node_9"), "_empty_nn_module_stack_from_metadata_hook", "exp"),
+     damaged],
+    [value("x", [1, 2, 4, 4])], [value("y", [1, 3])],
+    [ramp("body.conv1.weight", 3, 2, 3, 3), ramp("val_3", 3, 3), ramp("layers.0.out.weight", 3, 3)]))

@@ -1,0 +1,116 @@
+#include "graph/onnx/onnx_import_compose.h"
+
+struct msc_value *msc_compose_joint(struct msc_compose *c, enum msc_op op,
+                                    struct msc_value *const operands[], int n_operands) {
+    struct msc_value *out = NULL;
+    if (c->status == MSC_OK) {
+        c->status = msc_onnx__add_helper(&out, c->node, op, operands, n_operands);
+    }
+    return out;
+}
+
+enum msc_status msc_compose_last(struct msc_compose *c, enum msc_op op,
+                                 struct msc_value *const operands[], int n_operands) {
+    MSC_TRY(c->status);
+    return msc_onnx__add_last(c->node, op, operands, n_operands);
+}
+
+void msc_compose_extra(struct msc_compose *c, int output, struct msc_value *v) {
+    for (int i = 0; i < c->node->n_inputs; i++) {
+        if (v != NULL && v == c->node->inputs[i]) {
+            v = MSC_COMPOSE(c, MSC_OP_IDENTITY, v);
+            break;
+        }
+    }
+    if (c->status == MSC_OK) {
+        c->status = msc_onnx__define_extra(c->node, output, v);
+    }
+}
+
+struct msc_value *msc_compose_scalar(struct msc_compose *c, enum msc_dtype dtype, double value) {
+    struct msc_value *out = NULL;
+    if (c->status == MSC_OK) {
+        c->status = msc_onnx__make_scalar(&out, c->node, dtype, value);
+    }
+    return out;
+}
+
+struct msc_value *msc_compose_ints(struct msc_compose *c, const int64_t values[], int n) {
+    struct msc_value *out = NULL;
+    if (c->status == MSC_OK) {
+        c->status = msc_onnx__make_ints(&out, c->node, "", values, n);
+    }
+    return out;
+}
+
+struct msc_onnx_shape msc_compose_shape(const struct msc_compose *c, const struct msc_value *v) {
+    return c->status == MSC_OK ? msc_onnx__shape(c->node, v) : (struct msc_onnx_shape){0};
+}
+
+struct msc_value *msc_compose_cast(struct msc_compose *c, struct msc_value *x,
+                                   enum msc_dtype dtype) {
+    if (msc_compose_shape(c, x).dtype == dtype) {
+        return x;
+    }
+    msc_onnx__set(c->node, "dtype", msc_dtype_name(dtype));
+    return MSC_COMPOSE(c, MSC_OP_CAST, x);
+}
+
+struct msc_value *msc_compose_reshape(struct msc_compose *c, struct msc_value *x,
+                                      const int64_t dims[], int n) {
+    msc_onnx__set_ints(c->node, "shape", dims, n);
+    return MSC_COMPOSE(c, MSC_OP_RESHAPE, x);
+}
+
+struct msc_value *msc_compose_permute(struct msc_compose *c, struct msc_value *x,
+                                      const int64_t axes[], int n) {
+    msc_onnx__set_ints(c->node, "axes", axes, n);
+    return MSC_COMPOSE(c, MSC_OP_PERMUTE_DIMS, x);
+}
+
+struct msc_value *msc_compose_unsqueeze(struct msc_compose *c, struct msc_value *x, int64_t axis) {
+    msc_onnx__set_ints(c->node, "axis", &axis, 1);
+    return MSC_COMPOSE(c, MSC_OP_EXPAND_DIMS, x);
+}
+
+struct msc_value *msc_compose_slice(struct msc_compose *c, struct msc_value *x, int64_t axis,
+                                    int64_t begin, int64_t end, int64_t step) {
+    msc_onnx__set_ints(c->node, "axes", &axis, 1);
+    msc_onnx__set_ints(c->node, "begin", &begin, 1);
+    msc_onnx__set_ints(c->node, "end", &end, 1);
+    msc_onnx__set_ints(c->node, "strides", &step, 1);
+    return MSC_COMPOSE(c, MSC_OP_STRIDED_SLICE, x);
+}
+
+struct msc_value *msc_compose_concat(struct msc_compose *c, struct msc_value *a,
+                                     struct msc_value *b, int64_t axis) {
+    msc_onnx__set_int(c->node, "axis", axis);
+    return MSC_COMPOSE(c, MSC_OP_CONCAT, a, b);
+}
+
+struct msc_value *msc_compose_take(struct msc_compose *c, struct msc_value *x,
+                                   struct msc_value *indices, int64_t axis) {
+    msc_onnx__set_int(c->node, "axis", axis);
+    return MSC_COMPOSE(c, MSC_OP_TAKE, x, indices);
+}
+
+struct msc_value *msc_compose_reduce(struct msc_compose *c, enum msc_op op, struct msc_value *x,
+                                     int64_t axis) {
+    msc_onnx__set_ints(c->node, "axis", &axis, 1);
+    msc_onnx__set_bool(c->node, "keepdims", true);
+    return MSC_COMPOSE(c, op, x);
+}
+
+struct msc_value *msc_compose_length(struct msc_compose *c, struct msc_value *x, int64_t axis) {
+    struct msc_value *dims = MSC_COMPOSE(c, MSC_OP_SHAPE_OF, x);
+    return msc_compose_take(c, dims, msc_compose_scalar(c, MSC_DTYPE_I64, (double)axis), 0);
+}
+
+struct msc_value *msc_compose_swish(struct msc_compose *c, struct msc_value *x, float alpha) {
+    struct msc_value *gate = x;
+    if (alpha != 1.0f) {
+        struct msc_value *factor = msc_compose_scalar(c, msc_compose_shape(c, x).dtype, alpha);
+        gate = MSC_COMPOSE(c, MSC_OP_MULTIPLY, x, factor);
+    }
+    return MSC_COMPOSE(c, MSC_OP_MULTIPLY, x, MSC_COMPOSE(c, MSC_OP_SIGMOID, gate));
+}
