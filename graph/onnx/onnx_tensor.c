@@ -279,7 +279,7 @@ static enum msc_status external_number(uint64_t *out, const Onnx__TensorProto *t
 
 // True if the elements can stay in the file: they are stored as arrays hold them.
 static bool is_mappable(const struct header *h, uint64_t offset, uint64_t length) {
-    return length == h->n_bytes && length >= LEAST_MAPPED_BYTES && !h->is_packed &&
+    return length == h->n_bytes && length >= LEAST_MAPPED_BYTES && h->bits == 0 &&
            h->dtype != MSC_DTYPE_BOOL && offset % msc_dtype_bytes(h->dtype) == 0;
 }
 
