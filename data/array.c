@@ -301,7 +301,8 @@ bool msc_array_fits_float(const struct msc_array *array, int64_t index) {
 }
 
 struct msc_hash msc_array_hash(const struct msc_array *array) {
-    struct msc_hash h = msc_hash_bytes(msc_array_data(array), array->n_bytes);
+    struct msc_hash h = array->mapped ? msc_mapped_hash(array->mapped)
+                                      : msc_hash_bytes(array->data, array->n_bytes);
     h = msc_hash_add_text(h, msc_dtype_name(array->dtype));
     h = msc_hash_add_u64(h, (uint64_t)array->n_dims);
     for (int i = 0; i < array->n_dims; i++) {

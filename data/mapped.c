@@ -13,9 +13,11 @@ struct msc_mapped {
     size_t n_bytes;
     bool is_listed;
     struct msc_mapped *newer, *older;
+    bool has_hash;
+    struct msc_hash hash;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards the list
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards the list and hashes
 static _Atomic(struct msc_mapped *) newest;
 static struct msc_mapped *oldest;
 static size_t listed_bytes;
@@ -97,4 +99,21 @@ void msc_mapped_touch(struct msc_mapped *mapped) {
         msc_file_forget_part(left->data, left->n_bytes);
     }
     pthread_mutex_unlock(&lock);
+}
+
+struct msc_hash msc_mapped_hash(struct msc_mapped *mapped) {
+    pthread_mutex_lock(&lock);
+    bool has_hash = mapped->has_hash;
+    struct msc_hash hash = mapped->hash;
+    pthread_mutex_unlock(&lock);
+    if (has_hash) {
+        return hash;
+    }
+    msc_mapped_touch(mapped);
+    hash = msc_hash_bytes(mapped->data, mapped->n_bytes);
+    pthread_mutex_lock(&lock);
+    mapped->hash = hash;
+    mapped->has_hash = true;
+    pthread_mutex_unlock(&lock);
+    return hash;
 }

@@ -12,6 +12,7 @@
 #ifndef MSC_DATA_MAPPED_H
 #define MSC_DATA_MAPPED_H
 
+#include "base/hash.h"
 #include "base/status.h"
 
 #include <stddef.h>
@@ -28,5 +29,7 @@ void msc_mapped_destroy(struct msc_mapped *mapped); // accepts NULL
 const void *msc_mapped_data(const struct msc_mapped *mapped);
 // Marks the part as used last; safe from several threads.
 void msc_mapped_touch(struct msc_mapped *mapped);
+// Hash of the bytes, which are read at the first call only; safe from several threads.
+struct msc_hash msc_mapped_hash(struct msc_mapped *mapped);
 
 #endif
