@@ -28,10 +28,11 @@
 
 MSC_PUBLIC_BEGIN
 
-// MSC_ENV_ABI (env/api/env.h) explains when such a number changes. This one covers the layout of
-// msc_agent_def, msc_agent_left, msc_param, msc_rng, and the space, goal, proposals, trials and
-// outcomes of env/api/. It also covers the functions that an agent may call: those below under "For
-// the definition's functions", those of env/api/, and those of the installed headers of base/.
+// MSC_ENV_ABI (env/api/env.h) explains when such a number changes. MSC_AGENT_ABI covers the layout
+// of msc_agent_def, msc_agent_left, msc_param, msc_rng, and the space, goal, proposals, trials and
+// outcomes of env/api/. It also covers the functions that an agent may call: the functions below
+// under "For the functions of a definition", those of env/api/, and those of the installed headers
+// of base/.
 #define MSC_AGENT_ABI 1u
 
 struct cJSON;
@@ -52,8 +53,8 @@ struct msc_agent_host {
 struct msc_agent_left {
     double n;      // +inf: no limit is known
     bool is_exact; // false: n is an upper limit (+inf: unknown)
-    // Trials up to and including the next plan that the agent prepares. +inf: unknown; 0: the plan
-    // was already proposed, or the agent does not prepare one.
+    // The number of trials up to and including the next plan that the agent prepares. +inf:
+    // unknown; 0: the plan was already proposed, or the agent does not prepare one.
     double n_plan;
 };
 #define MSC_AGENT_LEFT_UNKNOWN                                                                     \
@@ -63,7 +64,7 @@ struct msc_agent_def {
     unsigned abi;        // MSC_AGENT_ABI of the header it is built with
     const char *name;    // [a-z0-9_]
     const char *summary; // one line for `mscgym agents`
-    unsigned version;    // changes when proposals change; part of the record's identity
+    unsigned version;    // changes when proposals change; written to the record's header
     size_t state_size;
     const struct msc_param *params; // ends with {0}; offsets are into the state
 
@@ -84,9 +85,9 @@ struct msc_agent_def {
     // Optional: the number of proposals still to come. It is called between two asks, perhaps from
     // another thread, and must change nothing. Default: unknown.
     struct msc_agent_left (*left)(const struct msc_agent *agent);
-    // Optional, called like `left`: the cost of the next n proposals. The unit is the cost of a
-    // trial like the last proposals; before the first ask, of a trial that shares no work with
-    // others. Default: n.
+    // Optional, called like `left`: the cost of the next n proposals. The unit is the cost of one
+    // trial that is like the last proposals. Before the first ask, it is the cost of a trial that
+    // shares no work with others. Default: n.
     double (*effort)(const struct msc_agent *agent, double n);
     // Optional: writes the plan that follows from the outcomes observed so far. It is called
     // between two asks and only if `left` reports a plan to come (n_plan). It must not affect later
@@ -96,15 +97,15 @@ struct msc_agent_def {
     void (*finish)(struct msc_agent *agent);
 };
 
-// For the definition's functions.
+// For the functions of a definition: the agent's own state, its space and its goal.
 void *msc_agent_state(const struct msc_agent *agent);
 const struct msc_space *msc_agent_space(const struct msc_agent *agent);
 const struct msc_goal *msc_agent_goal(const struct msc_agent *agent);
 struct msc_arena *msc_agent_arena(struct msc_agent *agent); // freed after finish
 struct msc_rng *msc_agent_rng(struct msc_agent *agent);     // seeded from the search's seed
 
-// For callers. `config` is the agent's JSON object ("type" is ignored), borrowed until destroy; may
-// be NULL.
+// The functions below are for callers of agents. `config` is the agent's JSON object ("type" is
+// ignored), borrowed until destroy; may be NULL.
 enum msc_status msc_agent_create(struct msc_agent **out, const struct msc_agent_def *def,
                                  const struct cJSON *config, const struct msc_space *space,
                                  const struct msc_goal *goal, uint64_t seed);

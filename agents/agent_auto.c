@@ -12,15 +12,15 @@
 //
 // In a space of many tasks the search radius of plans and the width of draws adapt: both grow when
 // a proposal lands among the better half of the best points, and shrink when it does not. They
-// settle when about a third of these proposals succeed, after the one-fifth rule (Rechenberg 1973).
-// The width of hopes adapts by the same rule. Hopes are proposed less often in such a space,
-// because the model only extrapolates far from all observed points. In a space of few tasks,
-// searches for plans also start at random points, more of them as more trials are observed: all of
-// the best points may share a choice that keeps the search from finding better points.
+// settle when about a third of these proposals succeed; this is a variant of the one-fifth rule
+// (Rechenberg 1973). The width of hopes adapts by the same rule. Hopes are proposed less often in
+// such a space, because the model only extrapolates far from all observed points. In a space of few
+// tasks, searches for plans also start at random points, more of them as more trials are observed.
+// Otherwise a choice that all of the best points share could keep the search from better points.
 //
-// The loss of a trial that was eliminated early is an estimate. It has less weight, and an isolated
-// loss that follows from it counts as a guess. A choice that failed in isolation is kept out of
-// plans until another point with that choice gives a result.
+// The loss of a trial that was eliminated early is an estimate. Such a loss has less weight, and an
+// isolated loss that follows from an estimate counts as a guess. A choice that failed in isolation
+// is kept out of plans until another point with that choice gives a result.
 //
 // The mix depends on the phase. The first trials are mostly probes. While losses appear to be
 // additive, the agent probes until no choice is left, because the plan of least summed loss is then
@@ -60,7 +60,7 @@
 #define HOPE_CHANCE_MANY 0.5
 // A population of at most this many members keeps the order of observation. Searches for a plan
 // then start at the first member, which is usually the most expensive plan. While little is known,
-// that finds better plans than a start at the best member.
+// this start finds better plans than a start at the best member.
 #define FIRST_MEMBERS 12
 
 static const struct msc_param auto_params[] = {

@@ -1,7 +1,8 @@
 // Grid search in three modes; each mode is a file of its own (grid_<mode>.c).
 //
-// With `bounded`, a proposal's bound is the loss above which its mode has no use for it, judged by
-// the outcomes so far. Such a trial may be stopped. The result is the same with and without bounds:
+// With `bounded`, a proposal's bound is the loss above which the mode cannot use the proposal,
+// judged by the outcomes so far. A trial whose loss exceeds the bound may be stopped. The result is
+// the same with and without bounds:
 //
 //   - The sequence of points and the resulting plan are the same, because a mode uses a loss above
 //     the bound only as "above the bound".

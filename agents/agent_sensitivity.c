@@ -3,10 +3,10 @@
 //   alone   each choice of each task, with all other tasks at their most expensive choice
 //           (reference)
 //   plan    the point of least summed loss within the bounds (agents/knapsack.h)
-//   pairs   for two tasks at once, the choice of each that changes the objective most in isolation.
-//           Pairs with the greatest product of changes come first: if the loss is a mean square of
-//           errors that add up, a pair's loss differs from the sum of the two by 2 mean(e_1 e_2),
-//           which is at most 2 sqrt(loss_1 loss_2) (Cauchy-Schwarz)
+//   pairs   two tasks changed at once, each to the choice that changes the objective most in
+//           isolation. Pairs with the greatest product of changes come first: if the loss is a mean
+//           square of errors that add up, a pair's loss differs from the sum of the two losses by
+//           2 mean(e_1 e_2), which is at most 2 sqrt(loss_1 loss_2) (Cauchy-Schwarz)
 //
 // All except the plan are probes. Isolated losses already observed, from baselines or another
 // record, are not proposed again. results/analysis.h reads the record.

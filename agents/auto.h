@@ -44,12 +44,13 @@ struct msc_auto {
 
     struct msc_sampler sampler;
     struct msc_population members;
-    size_t n_parts; // the first is the objective's if the objective needs a run
+    size_t n_parts; // parts[0] is for the objective if the objective needs a run
     bool has_objective_part;
     struct msc_auto_part parts[1 + MSC_MAX_BOUNDS];
     struct msc_plan_search search;
     struct msc_knapsack knapsack;
-    double *weights;         // [n_entries], what choices add to an exact objective; else NULL
+    double *weights;         // [n_entries], what choices add to an exact objective; NULL: the
+                             // objective is not exact
     uint32_t *assembled;     // [n_tasks], the plan of least summed isolated losses
     double *assembled_by;    // [n_entries], the losses that `assembled` sums
     uint32_t *plan;          // [n_tasks], the best plan by the model's mean
@@ -83,10 +84,10 @@ uint64_t msc_auto_count_probes(const struct msc_auto *a);
 // Whether the cheapest choice of a task that bounded costs depend on is still to be probed.
 bool msc_auto_is_opening(const struct msc_auto *a);
 bool msc_auto_looks_additive(const struct msc_auto *a);
-// Searches locally from one of the usual starts: 0 the best observed point, 1 a random good one, 2
-// the assembled plan, 3 the last plan after msc_plan_search_relax, 4 and above a random point. True
-// if the start exists and the search ends at a feasible point; a->start is then that point, and
-// *value its value.
+// Searches locally from one of the usual starts. `which` selects it: 0 is the best observed point,
+// 1 a random good point, 2 the assembled plan, 3 the last plan after msc_plan_search_relax, and 4
+// and above a random point. True if the start exists and the search ends at a feasible point;
+// a->start is then that point, and *value its value.
 bool msc_auto_search_from(struct msc_auto *a, size_t which, double *value);
 // Whether the point meets the exact bounds and was not proposed yet. `context` is the agent's
 // state.

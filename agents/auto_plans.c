@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-// Searches for a plan start at one random point for each POINTS_PER_START observed points, but at
-// no more than MOST_STARTS of them.
+// The number of random starts of searches for a plan: one for each POINTS_PER_START observed
+// points, but at most MOST_STARTS.
 #define POINTS_PER_START 8
 #define MOST_STARTS 12
 

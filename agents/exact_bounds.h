@@ -55,7 +55,7 @@ struct msc_walk {
 
 enum msc_status msc_walk_init(struct msc_walk *walk, struct msc_arena *arena,
                               const struct msc_exact_bounds *bounds, bool cheapest_first);
-// Writes the next feasible point to `choices`. False if there is none, and is_over is set. Also
+// Writes the next feasible point to `choices`. False if there is none; is_over is then set. Also
 // false after `max_nodes` partial points without result: `choices` is then the current, infeasible
 // point, and the next call continues after it.
 bool msc_walk_next(struct msc_walk *walk, uint32_t choices[], uint64_t max_nodes);

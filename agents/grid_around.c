@@ -50,7 +50,7 @@ static bool is_more(const void *context, const void *left, const void *right) {
 }
 
 // The change of the summed loss if the choice replaces the centre's choice of the same task; NaN if
-// it is unknown or both are the same choice.
+// the change is unknown, or if the choice is the centre's own.
 static double added(const struct msc_grid_around *around, const double losses[], size_t entry) {
     size_t t = around->tasks[entry];
     size_t here = msc_exact_bounds_entry(around->bounds, t, around->centre[t]);
@@ -67,7 +67,8 @@ static struct msc_heap heap_of(void *elements, struct msc_around_move *spare) {
         .elements = elements, .element_bytes = sizeof *spare, .spare = spare, .is_before = is_more};
 }
 
-// Offers all pairs within the bounds that combine the first change with a change of another task.
+// Offers to `heap` all pairs of changes within the bounds that combine `first` with a change of
+// another task.
 static void list_first(struct msc_grid_around *around, const double losses[],
                        const struct msc_around_move *first, const struct msc_heap *heap) {
     struct msc_exact_moves *moves = &around->seen.moves;

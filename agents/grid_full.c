@@ -1,4 +1,4 @@
-// Grid search, mode full: every point in order; the last task's choice changes fastest. Points
+// Grid search, mode `full`: every point in order; the last task's choice changes fastest. Points
 // whose exact costs break a bound are skipped, whole subtrees at a time. A proposal's bound is the
 // best loss so far.
 #include "agents/grid_search.h"
@@ -41,7 +41,8 @@ static bool full_done(const struct msc_grid *grid) {
     return grid->full.walk.is_over;
 }
 
-// Exact only without bounds: the number of points that bounds rule out is not known in advance.
+// The number is exact only if the goal has no bounds, because the number of points that bounds
+// exclude is not known in advance.
 static struct msc_agent_left full_left(const struct msc_grid *grid) {
     return (struct msc_agent_left){.n = msc_walk_n_left(&grid->full.walk),
                                    .is_exact = grid->exact.n_items == 0};

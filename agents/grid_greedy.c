@@ -1,4 +1,4 @@
-// Grid search, mode greedy: changes the most expensive plan step by step.
+// Grid search, mode `greedy`: changes the most expensive plan step by step.
 //
 // While the plan breaks a bound, a step tries cheaper choices for a sixteenth of the tasks. It
 // tries untried changes first, in the order of the violation that they remove. The step then takes,
@@ -16,8 +16,8 @@
 // last of them decides the step.
 //
 // Changes with the best rating in earlier steps are tried first, because the best outcome of a step
-// sets the bounds of the proposals after it. As long as a step has no such outcome, its first ask
-// proposes only a few plans.
+// sets the bounds of the proposals after it. The first ask of a step, before which no outcome is
+// known, therefore proposes only a few plans.
 #include "agents/grid_greedy.h"
 
 #include <float.h>
@@ -89,8 +89,9 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
                    : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
-// Returns a loss whose rating, computed as in grid_greedy_take.c, is above `rating`, as are the
-// ratings of all greater losses. The loss is raised until its rating is above in spite of rounding.
+// Returns a loss such that it and all greater losses are rated above `rating` (greedy_rate in
+// grid_greedy_take.c). Rounding may lower a rating, so the loss is raised until its rating is
+// above.
 static double loss_rated_above(double before, double removed, double rating) {
     double loss = before + rating * removed;
     double step = fmax(DBL_EPSILON * (fabs(before) + fabs(rating * removed)), DBL_MIN);
@@ -115,7 +116,7 @@ static double greedy_useless_loss(const struct msc_grid *grid,
         return -INFINITY;
     }
     // If a measured metric is bounded, the change may remove less of the violation than `removed`.
-    // That would improve a negative rating.
+    // If less is removed, a negative rating improves.
     bool is_known = grid->exact.n_items == grid->exact.goal->n_bounds;
     return best < 0.0 && !is_known
                ? msc_grid_greedy_loss_before(g)

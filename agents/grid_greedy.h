@@ -1,4 +1,4 @@
-// Mode greedy of grid search in three files: grid_greedy_step.c lists the changes that a step
+// Mode `greedy` of grid search in three files: grid_greedy_step.c lists the changes that a step
 // tries, grid_greedy_take.c chooses those that it takes, and grid_greedy.c drives both by ask and
 // tell.
 #ifndef MSC_AGENTS_GRID_GREEDY_H
@@ -28,8 +28,8 @@ void msc_grid_greedy_begin_step(struct msc_grid *grid, bool is_wide);
 // Sorts the candidates into the order in which they are proposed.
 void msc_grid_greedy_sort(struct msc_grid_greedy *g);
 
-// The best rating of the step so far, +inf if no outcome is useful, and the candidate that has it
-// (the first of equals).
+// Returns the best rating of the step so far; +inf if no outcome is useful. *chosen is the first
+// candidate with this rating.
 double msc_grid_greedy_find_best(const struct msc_grid *grid, size_t *chosen);
 // Takes the best changes of a step whose outcomes were all observed, and begins the next step.
 void msc_grid_greedy_decide(struct msc_grid *grid);

@@ -1,4 +1,4 @@
-// Lists the changes that a step of mode greedy tries: cheaper choices while the plan breaks a
+// Lists the changes that a step of mode `greedy` tries: cheaper choices while the plan breaks a
 // bound, neighbouring choices when it is within the bounds.
 #include "agents/grid_greedy.h"
 #include "base/heap.h"
@@ -24,8 +24,8 @@ static void add_candidate(struct msc_grid *grid, size_t task, uint32_t choice, d
 }
 
 // Adds the task's next choice that lowers the violation; in a wide step, all such choices. If a
-// step takes several changes, the choice must remove so much that half of the step's changes meet
-// the quota.
+// step takes several changes, the choice must remove so much of the violation that half of the
+// changes that the step tries would meet the quota.
 static void add_cheaper(struct msc_grid *grid, size_t t) {
     struct msc_grid_greedy *g = &grid->greedy;
     const struct msc_task *task = &grid->exact.space->tasks[t];

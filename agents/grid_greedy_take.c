@@ -1,4 +1,4 @@
-// Takes the changes of a step of mode greedy: the best one, or several while the plan breaks a
+// Takes the changes of a step of mode `greedy`: the best one, or several while the plan breaks a
 // bound.
 #include "agents/grid_greedy.h"
 
@@ -30,7 +30,7 @@ double msc_grid_greedy_find_best(const struct msc_grid *grid, size_t *chosen) {
 }
 
 // Takes a change. The task's gains are relative to its old choice, so they are forgotten. Only the
-// gain of the change back is known: it is the opposite.
+// gain of the change back to the old choice is known: the negative of this gain.
 static void greedy_take(struct msc_grid *grid, const struct msc_grid_candidate *candidate) {
     struct msc_grid_greedy *g = &grid->greedy;
     size_t entry = msc_grid_greedy_entry(grid, candidate);

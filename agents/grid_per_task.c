@@ -1,13 +1,13 @@
-// Grid search, mode per_task, as in MSC: first each choice in isolation, with every other task at
-// its most expensive choice; then the plan of least summed loss within the bounds (a knapsack);
-// then points around it (agents/grid_around.h).
+// Grid search, mode `per_task`, as in MSC. It first proposes each choice in isolation, with every
+// other task at its most expensive choice. Then it proposes the plan of least summed loss within
+// the bounds (a knapsack), and at last points around that plan (agents/grid_around.h).
 //
 // Isolated plans usually break a bound on size. They are proposed as probes, so that they are
 // measured nevertheless. If the goal has bounds, the final plan depends on every loss, so no trial
 // is stopped. Without bounds the plan consists of each task's best choice. A choice is then useless
-// if its loss exceeds the least loss of its task so far, which at first is the most expensive
-// plan's. For a trial that was eliminated early, the estimated loss is used. If that trial did not
-// measure a bounded metric, the metric's value for the most expensive plan is assumed.
+// if its loss exceeds the least loss of its task so far. At first, this is the loss of the most
+// expensive plan. For a trial that was eliminated early, the estimated loss is used. If that trial
+// did not measure a bounded metric, the metric's value for the most expensive plan is assumed.
 #include "agents/grid_search.h"
 
 #include <math.h>
@@ -15,7 +15,8 @@
 
 // The cost of a recent plan is averaged over at most this many plans.
 #define RECENT_PLANS 32.0
-// Least relative cost of a trial: even a change in the last layer compares outputs.
+// Least relative cost of a trial: after a change in the last layer, the outputs must still be
+// compared.
 #define LEAST_EFFORT 0.05
 
 static double *per_task_new_row(struct msc_arena *arena, size_t n) {
@@ -75,7 +76,8 @@ static double per_task_useless_loss(const struct msc_grid *grid, size_t t) {
     return least;
 }
 
-// Whether the most expensive plan must be the only proposal of its ask: its loss bounds all others.
+// Whether the most expensive plan must be the only proposal of its ask, because its loss is the
+// bound of the other proposals.
 static bool per_task_must_wait(const struct msc_grid *grid) {
     const struct msc_grid_per_task *p = &grid->per_task;
     bool is_first = p->task == 0 && p->position == 1;

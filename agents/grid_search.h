@@ -1,6 +1,6 @@
 // State of the agent `grid_search` and the interface of its modes. agent_grid_search.c selects the
-// mode; grid_per_task.c, grid_greedy.c and grid_full.c implement one each, with the functions of
-// grid_search.c.
+// mode; grid_per_task.c, grid_greedy.c and grid_full.c implement one mode each and share the
+// functions of grid_search.c.
 #ifndef MSC_AGENTS_GRID_SEARCH_H
 #define MSC_AGENTS_GRID_SEARCH_H
 
@@ -11,7 +11,7 @@
 #include "agents/guess.h"
 #include "agents/knapsack.h"
 
-// Mode per_task: each choice in isolation, then a knapsack.
+// Mode `per_task`: each choice in isolation, then a knapsack.
 struct msc_grid_per_task {
     struct msc_knapsack knapsack;
     double *losses;                  // [n_entries], NaN: not observed, or failed
@@ -32,7 +32,7 @@ struct msc_grid_candidate {
     double expected; // rating by the change's latest gain; +inf: unknown
 };
 
-// Mode greedy: changes from the most expensive plan, step by step.
+// Mode `greedy`: changes from the most expensive plan, step by step.
 struct msc_grid_greedy {
     uint32_t *choices; // [n_tasks], the current plan
     int64_t id;        // the trial of the current plan, or -1
@@ -42,27 +42,30 @@ struct msc_grid_greedy {
     size_t n_tries;   // changes that a step towards the bounds tries, unless it is wide
     bool is_asked;    // the current plan was proposed
     bool is_lost;     // the current plan is the first one, and it failed
-    uint32_t *best;   // [n_tasks], the observed point to begin with instead
+    uint32_t *best;   // [n_tasks], the best observed point, to begin with if the first plan failed
     double best_loss; // NaN: no usable point was observed
     double best_violation;
     struct msc_exact_moves moves;
     uint64_t n_draws; // number of random points drawn to begin with
-    bool is_wide;     // the step tries all cheaper choices, since the next ones did not help
+    bool is_wide;     // the step tries all cheaper choices, since the next cheaper ones did not
+                      // help
     bool is_done;     // no step helps
     bool is_over;     // points around the final plan are exhausted, too
     size_t n_candidates;
-    size_t n_asked_of;                     // candidates to propose: the first ones of `order`
+    size_t n_asked_of;                     // number of candidates to propose: the first ones in
+                                           // `order`
     size_t n_asked;                        // candidates proposed so far
     struct msc_grid_candidate *candidates; // [n_entries], in the order of tasks
     uint32_t *order;                       // [n_entries], the order of proposals
-    // By entry:
+    // For each entry (task and choice):
     double *losses; // [n_entries], NaN: not observed, failed, or stopped at a bound
     double *violations;
     double *gains;  // loss added by the change when last measured completely; NaN: unknown
-    double *sums;   // loss relative to the task's other choices when last measured; NaN: unknown
+    double *sums;   // summed loss of the choice, relative to the sums of the task's other choices;
+                    // NaN: unknown
     double *bounds; // the loss is useless above this in the current step
     int64_t *ids;   // id of the trial that tried the entry's choice
-    // For a plan made early, if the goal has bounds:
+    // Used to make a plan before the search ends, if the goal has bounds:
     struct msc_knapsack knapsack;
     struct msc_guess guess;
     bool *is_open; // [n_entries], whether the loss is not observed yet
@@ -115,9 +118,9 @@ bool msc_grid_go_around(struct msc_grid *grid, const double losses[], struct msc
                         size_t max, size_t *n);
 // The first objective of a usable outcome, else NaN.
 double msc_grid_loss(const struct msc_outcome *outcome);
-// The bound of a proposal. The mode has no use for a loss above `useless`. The bound is raised so
-// that no trial is stopped that could become the search's best. +inf if the goal takes no bounds.
-// `violation` is the proposal's violation by exact costs.
+// The bound of a proposal. It is `useless`, the loss above which the mode cannot use the proposal,
+// but is raised if a stopped trial could otherwise have become the search's best. If the goal takes
+// no bounds, it is +inf. `violation` is the proposal's violation by exact costs.
 double msc_grid_bound(const struct msc_grid *grid, double useless, double violation);
 // The only task in which the point differs from `base`; n_tasks if none differs, SIZE_MAX if
 // several do.

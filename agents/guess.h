@@ -20,10 +20,11 @@ enum msc_status msc_guess_init(struct msc_guess *guess, struct msc_arena *arena,
 // of a task, by linear interpolation over positions in most_expensive_first.
 void msc_guess_between(double losses[], const bool is_open[],
                        const struct msc_exact_bounds *bounds);
-// Fills and returns `values`. Known losses are kept. Open ones between two known choices are
-// interpolated as above. Other open ones get the average loss at the same position of other tasks.
-// If no task has a known loss at a position, the average is interpolated between positions; after
-// the last known position it doubles from position to position.
+// Fills and returns `values`. Known losses are kept. An open loss between two known choices is
+// interpolated as by msc_guess_between. Any other open loss is the average loss at the same
+// position of other tasks. If no task has a known loss at a position, the average is interpolated
+// between positions. After the last position with a known loss, the average doubles from position
+// to position.
 const double *msc_guess_fill(struct msc_guess *guess, const double known[], const bool is_open[]);
 
 #endif

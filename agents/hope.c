@@ -19,9 +19,9 @@ double msc_hope_of(const struct msc_hope *h, double mean, double spread) {
     return gain > 0.0 ? -gain : INFINITY;
 }
 
-// A lower limit of the standard deviation that a point of this mean needs for a value below
-// `least`. The expected improvement is at most the improvement of the mean plus msc_agent_gain(0)
-// standard deviations.
+// A lower limit of the standard deviation that a point with mean `mean` must have to get a value
+// below `least`. The expected improvement is at most the improvement of the mean plus
+// msc_agent_gain(0) standard deviations.
 static double least_spread(const struct msc_hope *h, double mean, double least) {
     double missing = h->way == MSC_HOPE_BOUND
                          ? (mean - least) / SPREADS
@@ -42,7 +42,8 @@ struct descent {
     const void *context;
     uint32_t *choices;
     double work;             // multiplications left
-    double to_ask, to_value; // multiplications of one is_wanted and of one value
+    double to_ask, to_value; // multiplications of one call of `is_wanted`, and of computing one
+                             // value
     // The best change of one or two tasks so far.
     double least;
     size_t n, tasks[2];
@@ -66,8 +67,8 @@ static void rate(struct descent *d, size_t n, const size_t tasks[]) {
     }
 }
 
-// Rates a change of task tasks[at] to each other choice. If `n` is 2, combines it with each change
-// of a later task.
+// Rates each change of task tasks[at] to another choice. If `n` is 2, combines each of these
+// changes with each change of a later task.
 static void rate_task(struct descent *d, size_t n, size_t tasks[], size_t at) {
     const struct msc_space *space = d->hope->model->bounds->space;
     uint32_t before = d->choices[tasks[at]];

@@ -1,15 +1,16 @@
 // Acquisition functions: how promising a point is under a model of the losses
 // (agents/pair_model.h). A "hope" is a point at which one of them is least:
 //
-//   MSC_HOPE_BOUND        the lower confidence bound: the mean less some standard deviations of the
-//                         posterior (Auer 2002; for Gaussian processes: Srinivas et al. 2010);
+//   MSC_HOPE_BOUND        the lower confidence bound: the mean minus a multiple of the posterior's
+//                         standard deviation (Auer 2002; for Gaussian processes: Srinivas et al.
+//                         2010);
 //   MSC_HOPE_IMPROVEMENT  the negative expected improvement on the best loss so far (Jones et al.
 //                         1998).
 //
-// Such a point is either good or teaches the model most about good points. The bound explores more;
-// the improvement looks closer at good points. Neither is best everywhere, so alternate between
-// them when several hopes are proposed (Hoffman et al. 2011). Draw the model at temperature 0
-// before use. Nothing is allocated.
+// A hope is either good or teaches the model most about good points. The lower confidence bound
+// explores more; the expected improvement prefers points near good ones. Neither is best
+// everywhere, so alternate between them when several hopes are proposed (Hoffman et al. 2011). Draw
+// the model at temperature 0 before use. Nothing is allocated.
 #ifndef MSC_AGENTS_HOPE_H
 #define MSC_AGENTS_HOPE_H
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define NODE_LIMIT 5000000
-// If work is counted by time, its unit is a node. Each term of a bounded cost that is checked for a
-// partial plan counts as NODES_OF_TERM nodes. TERMS_OF_NODE terms of a complete plan count as one
-// node.
+// The unit of work is a node. If work is counted by time, the terms of bounded costs count as well:
+// a term that is checked for a partial plan counts as NODES_OF_TERM nodes, and TERMS_OF_NODE terms
+// of a complete plan count as one node.
 #define NODES_OF_TERM 2
 #define TERMS_OF_NODE 8
 // From this many tasks on, work is always counted by time.
@@ -74,7 +74,8 @@ static bool is_task_before(const void *context, const void *a, const void *b) {
     return gaps[s] > gaps[t] || (!(gaps[s] < gaps[t]) && s < t);
 }
 
-// Tasks whose second best choice is much worse come first: their other choices are soon cut off.
+// Tasks whose second best choice is much worse than the best come first, because branches with
+// their other choices are soon cut off.
 static void knapsack_order_tasks(struct msc_knapsack *ks) {
     size_t n_tasks = ks->bounds->space->n_tasks;
     double *gaps = ks->spent; // scratch: `spent` is not in use yet
@@ -119,7 +120,8 @@ static void knapsack_sum_rest(struct msc_knapsack *ks) {
     }
 }
 
-// Computes the sums after the choice at depth d. False if some resource can no longer suffice.
+// Computes the sums after the choice at depth d. False if the rest of some resource is less than
+// the remaining tasks need.
 static bool knapsack_spend(struct msc_knapsack *ks, size_t d, size_t entry) {
     const double *before = ks->spent + d * (1 + MSC_KNAPSACK_RESOURCES);
     double *after = ks->spent + (d + 1) * (1 + MSC_KNAPSACK_RESOURCES);

@@ -3,14 +3,14 @@
 //
 // It is solved by branch and bound over the tasks. Lower bounds are Lagrangian: each bound is
 // weighted by a multiplier, found by dual ascent, and added to the objective, which then splits by
-// task. Costs that are sums over tasks are included exactly. Products of several tasks are replaced
-// by their tangent at the smallest factors, which never overestimates them. Leaves are checked with
-// the exact costs.
+// task. Costs that are sums over tasks are included exactly. A product of several tasks is replaced
+// by its tangent at the smallest factors; the tangent never exceeds the product. Leaves are checked
+// with the exact costs.
 //
-// The search starts from a greedy plan: starting from the choices of least reduced loss, the change
-// of least (loss gained) / (violation removed) is made until the bounds hold; then every single
-// change that lowers the loss is made. If the limit on work ends the search, the result is the best
-// plan so far, which is at least as good as the greedy one. Only init allocates.
+// The search starts from a greedy plan. The greedy plan begins with the choices of least reduced
+// loss. The change of least (loss gained) / (violation removed) is made until the bounds hold; then
+// every single change that lowers the loss is made. If the limit on work ends the search, the
+// result is the best plan so far, which is at least as good as the greedy one. Only init allocates.
 #ifndef MSC_AGENTS_KNAPSACK_H
 #define MSC_AGENTS_KNAPSACK_H
 
@@ -22,7 +22,8 @@ struct msc_resource {
     double capacity;
     double *least; // [n_tasks + 1], by depth: least use by the tasks not yet chosen
     double multiplier;
-    bool is_measured; // a measured metric: the exact check of leaves does not cover it
+    bool is_measured; // the bound is on a measured metric, which the exact check of leaves does not
+                      // cover
 };
 
 #define MSC_KNAPSACK_RESOURCES (2 * MSC_MAX_BOUNDS)
@@ -33,7 +34,7 @@ struct msc_knapsack {
     struct msc_resource resources[MSC_KNAPSACK_RESOURCES];
     double *weight_rows; // [MSC_KNAPSACK_RESOURCES, n_entries]
     double *least_rows;  // [MSC_KNAPSACK_RESOURCES, n_tasks + 1]
-    double *losses;      // [n_entries], unusable ones replaced by a large loss
+    double *losses;      // [n_entries], with a large loss for unusable choices
     double *reduced;     // [n_entries], loss + multipliers * weights
     double *rest;        // [n_tasks + 1], by depth: the least reduced sum of tasks not yet chosen
     uint32_t *children;  // [n_entries], each task's choices by reduced loss
@@ -47,8 +48,8 @@ struct msc_knapsack {
     double taken[MSC_KNAPSACK_RESOURCES]; // use of measured resources by the greedy plan
     bool has_products;                    // some bounded cost multiplies factors
     double best_loss;
-    // Work so far, in nodes. A node whose bounds are checked adds bounds_work; a complete plan adds
-    // plan_work.
+    // Work so far, in nodes. A node whose bounds are checked adds `bounds_work`; a complete plan
+    // adds `plan_work`.
     uint64_t work, bounds_work, plan_work;
 };
 
@@ -82,7 +83,8 @@ void msc_knapsack__set_multipliers(struct msc_knapsack *ks);
 // The task's choice with the least of `values` [n_entries]; the most expensive among equals.
 uint32_t msc_knapsack__least_choice(const struct msc_knapsack *ks, const double values[],
                                     size_t task);
-// The violation of the bounds by a point; 0 within them. Measured metrics count by their resources.
+// The violation of the bounds by a point; 0 within them. The violation of a measured metric is
+// computed from its resource.
 double msc_knapsack__violation(const struct msc_knapsack *ks, const uint32_t choices[]);
 void msc_knapsack__keep_if_better(struct msc_knapsack *ks, const uint32_t point[],
                                   uint32_t choices[]);

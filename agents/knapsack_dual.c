@@ -59,8 +59,8 @@ static void finish_resource(struct msc_knapsack *ks, struct msc_resource *r, dou
 }
 
 // Adds `sign` times a term to the resource, split by task. A product of several non-negative
-// factors is at least its tangent at the smallest factors, which replaces it. False if a factor or
-// the scale is negative, because the tangent is then not a lower bound.
+// factors is at least its tangent at the smallest factors, so the tangent replaces the product.
+// False if a factor or the scale is negative, because the tangent is then not a lower bound.
 static bool add_term_to_resource(struct msc_knapsack *ks, struct msc_resource *r, double *constant,
                                  const struct msc_cost_term *term, const double low[],
                                  double sign) {
@@ -176,9 +176,9 @@ static bool dual_is_overspent(struct msc_knapsack *ks, struct msc_resource *r, d
     return dual_taken(ks, r) > r->capacity;
 }
 
-// Maximises the dual function in one multiplier. The function is concave with slope taken -
-// capacity, so the maximum is where the slope changes sign. The upper end of the interval is kept:
-// there the plan of least reduced loss is within the capacity.
+// Maximises the dual function in one multiplier. The function is concave. Its slope is the use of
+// the resource minus its capacity, so the slope changes sign at the maximum. The result is the
+// upper end of the final interval, at which the plan of least reduced loss is within the capacity.
 static void dual_ascend(struct msc_knapsack *ks, struct msc_resource *r) {
     if (!dual_is_overspent(ks, r, 0.0)) {
         return;

@@ -54,7 +54,7 @@ static void knapsack_stand_at(struct msc_knapsack *ks, const uint32_t choices[])
     }
 }
 
-// Use of a measured resource with the task at another choice.
+// The use of a measured resource if the task had another choice.
 static double taken_after(const struct msc_knapsack *ks, size_t k, size_t task, uint32_t choice) {
     const double *row = ks->resources[k].weights + ks->bounds->offsets[task];
     return ks->taken[k] + (row[choice] - row[ks->moves.point[task]]);
@@ -110,8 +110,8 @@ static bool change_within(struct msc_knapsack *ks, size_t task, uint32_t choice)
 
 // Makes the change of least (loss gained) / (violation removed); the first among equals.
 static bool remove_violation(struct msc_knapsack *ks) {
-    // Summed in the same way as after a change, so that a change without effect gives the same
-    // number.
+    // The violation is summed in the same way as after a change, so that a change without effect
+    // leaves it equal.
     double violation = violation_after(ks, 0, ks->moves.point[0]);
     double best_ratio = INFINITY;
     size_t best_task = 0;

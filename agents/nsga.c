@@ -37,7 +37,8 @@ static void add_crowding(struct front *front, size_t objective, double crowding[
     }
 }
 
-// Gives each infeasible outcome a rank of its own after the fronts, by violation, then by index.
+// Gives each infeasible outcome a rank of its own. These ranks follow the fronts, in the order of
+// violation and then of index.
 static void rank_infeasible(size_t ranks[], const struct msc_outcome *const outcomes[], size_t n,
                             size_t n_fronts) {
     for (size_t i = 0; i < n; i++) {

@@ -6,9 +6,10 @@
 #include "env/api/trial.h"
 
 // Ranks (0 best): feasible outcomes by Pareto front, then each infeasible one in the order of
-// violation; SIZE_MAX for failed and pruned ones. The crowding distance within a rank is +inf at
-// the ends of an objective, else the sum over objectives of the gap between the two neighbours,
-// relative to the objective's range in the front. `scratch` [4 * n].
+// violation; SIZE_MAX for failed and pruned ones. The crowding distance within a rank is +inf for
+// the least and the greatest value of an objective. Otherwise it is the sum over objectives of the
+// difference between the two neighbouring values, relative to the objective's range in the front.
+// `scratch` [4 * n].
 void msc_nsga_rank(size_t ranks[], double crowding[], size_t scratch[],
                    const struct msc_outcome *const outcomes[], size_t n, size_t n_objectives);
 

@@ -98,7 +98,8 @@ static void add_tile(struct msc_pair_model *m, size_t a, size_t n_rows, size_t b
     }
 }
 
-// Adds to each term the covariances of the points with the term, multiplied by the points' weights.
+// Adds to each term the sum over points of (covariance of the point with the term) * (weight of the
+// point).
 static void add_data(struct msc_pair_model *m) {
     double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN);
     size_t n = m->n_pair_entries;

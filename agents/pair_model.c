@@ -12,8 +12,9 @@
 #define CORRELATION 0.5
 // Scales are at least this fraction of the median scale.
 #define LEAST_SCALE 0.02
-// Strengths are chosen again when the number of points has grown by this factor. If no more points
-// fit, they are chosen again after this fraction of max_points new observations.
+// Strengths are chosen again when the number of points has grown by the factor CHOOSE_AGAIN. If
+// there is no room for more points, they are chosen again after REPLACED * max_points new
+// observations.
 #define CHOOSE_AGAIN 1.25
 #define REPLACED 0.5
 // Loss of an unusable choice, relative to the sum of the worst losses of all tasks.
@@ -82,8 +83,8 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
     return MSC_OK;
 }
 
-// The point to replace if no more points fit: the one of greatest value, except for the latest
-// quarter.
+// The point to replace if there is no room for more points: the one of greatest value among all but
+// the latest quarter of the points.
 static size_t point_to_drop(const struct msc_pair_model *m) {
     size_t worst = 0;
     bool has_worst = false;
@@ -269,8 +270,8 @@ bool msc_pair__set_unknown(struct msc_pair_model *m, const uint32_t x[]) {
     return is_any;
 }
 
-// For MSC_PAIR_LANES points, adds the part of the covariance with point i that comes from shared
-// choices, in independent sums.
+// Adds to `sums`, for each of MSC_PAIR_LANES points, the part of its covariance with point i that
+// comes from shared choices.
 static void add_shared(const struct msc_pair_model *m, size_t i, size_t first, double sums[]) {
     size_t n_tasks = m->bounds->space->n_tasks;
     const uint32_t *x = msc_pair__point(m, i), *z = msc_pair__point(m, first);
@@ -333,8 +334,8 @@ static void set_residuals(struct msc_pair_model *m) {
 
 // ---- Posterior --------------------------------------------------------------------------------
 
-// The least distance to the base that is used to compute noise, so that the best points do not
-// count as exact.
+// The least distance from the base that is assumed when noise is computed. Otherwise the best
+// points would count as exact.
 static double least_distance(const struct msc_pair_model *m) {
     double least = INFINITY;
     for (size_t i = 0; i < m->n_points; i++) {

@@ -16,10 +16,10 @@
 //
 // Use: tell points, fit, draw; then read values and standard deviations of any point.
 //
-// At most MSC_PAIR_POINTS points are kept, fewer if there are many tasks: those of least value and
-// the latest ones. Pair terms exist for the tasks of greatest scale, up to MSC_PAIR_ENTRIES
-// choices. If the strength of pairs is the least of the grid, draws leave them out. Only init
-// allocates, at most 16 MB.
+// At most MSC_PAIR_POINTS points are kept, fewer if there are many tasks. The kept points are the
+// latest ones and those of least value. Pair terms exist for the tasks of greatest scale, up to
+// MSC_PAIR_ENTRIES choices. If the strength of pairs is the least of the grid, draws leave them
+// out. Only init allocates, at most 16 MB.
 #ifndef MSC_AGENTS_PAIR_MODEL_H
 #define MSC_AGENTS_PAIR_MODEL_H
 
@@ -54,7 +54,8 @@ struct msc_pair_model {
     uint32_t *tasks;        // [n_tasks], by decreasing scale
     size_t n_paired;
     uint32_t *paired;    // [n_tasks], the tasks with pair terms, in order
-    uint32_t *places;    // [n_tasks], for one point: pair_places of its choices of the paired tasks
+    uint32_t *places;    // [n_tasks], for one point: `pair_places` of its choices, for each paired
+                         // task
     double *unknown;     // [n_tasks], for one point: variance of each choice's unknown loss
     double *task_scales; // [n_tasks]
     double correlation;
@@ -76,8 +77,8 @@ struct msc_pair_model {
 
 enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *arena,
                                     const struct msc_exact_bounds *bounds);
-// Observes a point that differs from the base in at least two tasks; the losses of the other points
-// are part of `means`. If is_stale is set, the model must be fitted before the next draw.
+// Observes a point that differs from the base in at least two tasks; the losses of all other points
+// are already in `means`. If is_stale is set, the model must be fitted before the next draw.
 void msc_pair_model_tell(struct msc_pair_model *m, const uint32_t choices[], double value);
 // Observes an estimate. `error` is the standard error of `value`, relative to the distance of
 // `value` from the base.
@@ -103,8 +104,8 @@ struct msc_pair_spread {
 // last call cost time.
 double msc_pair_model_spread_kept(struct msc_pair_model *m, const uint32_t choices[],
                                   struct msc_pair_spread *kept);
-// Until the next fit, standard deviations count this pending proposal as observed, with unknown
-// value. Points proposed for evaluation at the same time thus provide different information
+// Makes standard deviations count a pending proposal as observed, with unknown value, until the
+// next fit. Points proposed for evaluation at the same time thus provide different information
 // (Ginsbourger et al. 2010). Does nothing if there is no room.
 void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]);
 // The value of a point under the current draw.

@@ -13,7 +13,7 @@ static const uint32_t *point_or_believed(const struct msc_pair_model *m, size_t 
 }
 
 // Covariances of `x`, whose `unknown` and `places` are set, with points i to i + MSC_PAIR_LANES -
-// 1. Lanes past the last point repeat it.
+// 1. Lanes beyond the last point repeat the last point.
 static void covariances_with(const struct msc_pair_model *m, size_t i, const uint32_t x[],
                              bool has_unknown, double out[]) {
     double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
@@ -56,8 +56,8 @@ static double set_sums(struct msc_pair_model *m, const uint32_t x[]) {
     return unknown * unknown * alone + pairs * pairs * 0.5 * (sum * sum - squares);
 }
 
-// Returns the variance that is left given all points of the factor, and multiplies `sums` by U^-T.
-// Returns 0 as soon as the variance is at most `least`.
+// Returns the point's variance that remains if all points of the factor are known, and multiplies
+// `sums` by U^-T. Returns 0 as soon as the variance is at most `least`.
 static double left_variance(struct msc_pair_model *m, double variance, double least) {
     size_t n = m->n_points + m->n_believed;
     for (size_t k = 0; k < n && variance > least; k++) {

@@ -185,7 +185,8 @@ static void rate_violation(const struct msc_plan_search *s, struct change *c) {
     c->violation = msc_exact_moves_violation(&s->moves, deltas) + limits_violation(s, c);
 }
 
-// The change's price at a point that breaks bounds: value gained per violation removed.
+// The price of a change at a point that breaks bounds: the increase of the value divided by the
+// decrease of the violation.
 static double price(const struct change *c, double violation) {
     return c->value / (violation - c->violation);
 }
@@ -203,7 +204,7 @@ static double load_of(const struct msc_plan_search *s, size_t task, uint32_t cho
     return sum;
 }
 
-// Keeps the changes of least value for pairs, even if they break bounds.
+// Keeps the changes of least value, from which pairs are made later, even if they break bounds.
 static void offer_first(struct msc_plan_search *s, size_t *n, const struct change *c) {
     size_t at = *n < MSC_PLAN_FIRSTS ? (*n)++ : *n;
     if (at == MSC_PLAN_FIRSTS) {
@@ -222,8 +223,8 @@ static void offer_first(struct msc_plan_search *s, size_t *n, const struct chang
     s->first_choices[at] = c->choices[0];
 }
 
-// Looks for a change of lower price than `best`, and keeps the least price of the block. With
-// steady prices only the first bound can be broken.
+// Looks in the block for a change of lower price than `best`, and stores the block's least price.
+// If prices are steady, only the first bound can be broken.
 static void look_at_block(struct msc_plan_search *s, size_t block, double violation,
                           struct change *best) {
     const struct msc_space *space = s->moves.bounds->space;
@@ -255,8 +256,8 @@ static void look_at_block(struct msc_plan_search *s, size_t block, double violat
     s->block_prices[block] = least;
 }
 
-// Whether the price of each change stays the same from step to step, up to rounding. This holds
-// with a single bound on an additive cost, if no single change can reach the bound.
+// Whether the price of each change stays the same from step to step, up to rounding. This is so if
+// the only bound is on an additive cost and no single change can reach the bound.
 static bool has_steady_prices(const struct msc_plan_search *s) {
     const struct msc_exact_bound *bound = &s->moves.bounds->items[0];
     return s->moves.bounds->n_items == 1 && isinf(bound->min) && s->n_limits == 0 &&
@@ -307,8 +308,9 @@ static struct change cheapest_single(struct msc_plan_search *s, double violation
     return best;
 }
 
-// At a point within the bounds: the best change of one task that remains within them, or none.
-// Changes that lower the value are also offered for pairs.
+// The best change of one task, from a point within the bounds to another point within the bounds; n
+// is 0 if there is none. Changes that lower the value are also passed to offer_first, from which
+// pairs are made.
 static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
     const struct msc_space *space = s->moves.bounds->space;
     struct change best = {.value = -LEAST_GAIN};
@@ -423,7 +425,8 @@ static uint32_t least_choice(const struct msc_plan_search *s, size_t task, doubl
     return best;
 }
 
-// Whether the bounds hold at the choices of least value at this price, if costs are additive.
+// Whether the bounds hold if each task takes the choice of least value plus price times load. Costs
+// are treated as additive.
 static bool holds_at(const struct msc_plan_search *s, double price) {
     double deltas[MSC_MAX_BOUNDS] = {0};
     for (size_t t = 0; t < s->moves.bounds->space->n_tasks; t++) {

@@ -1,6 +1,6 @@
 // Finds the best point under a model of the losses (agents/pair_model.h), within the exact bounds
 // and within limits on measured metrics given by further models. It is a local search over changes
-// of one task, and of two tasks if one does not help. Only init allocates.
+// of one task. If no such change helps, it tries changes of two tasks. Only init allocates.
 #ifndef MSC_AGENTS_PLAN_SEARCH_H
 #define MSC_AGENTS_PLAN_SEARCH_H
 
@@ -28,7 +28,7 @@ struct msc_plan_search {
     struct msc_plan_limit limits[MSC_MAX_BOUNDS];
     // [model], at the current point (`moves`). Model 0 is the model of the minimised value.
     double values[1 + MSC_MAX_BOUNDS];
-    // [n_entries], what a choice adds given all other tasks' choices
+    // [n_entries], what a choice of a task adds if all other tasks keep their choices
     double *fields[1 + MSC_MAX_BOUNDS];
     double *deltas;        // [n_entries, MSC_MAX_BOUNDS], change of each exact cost
     size_t max_changed;    // tasks that may differ from the start of a search
@@ -39,7 +39,8 @@ struct msc_plan_search {
     double *block_prices; // [n_blocks], least price when last examined; NaN: must be examined again
     double most_delta;    // most that any one task can change the first bounded cost
     double price;         // value per unit of load (msc_plan_search_relax)
-    double *loads;        // [n_entries], use of the bounds relative to the point's own choice
+    double *loads;        // [n_entries], load (see load_of) of a choice, relative to the point's
+                          // own choice
     uint32_t *first_tasks; // [MSC_PLAN_FIRSTS], changes of least value plus price times load
     uint32_t *first_choices;
     double *first_values;
@@ -52,9 +53,9 @@ enum msc_status msc_plan_search_init(struct msc_plan_search *s, struct msc_arena
 // `choices`. The result is a good start for a search. The price is kept for later searches.
 void msc_plan_search_relax(struct msc_plan_search *s, uint32_t choices[]);
 // Improves `choices` by at most `max_steps` changes of one task or two. A change lowers the
-// violation of the bounds or, within them, the value. The search ends when no change does; not all
-// changes of two tasks are tried. At most max_changed tasks may differ from the start, unless the
-// bounds require more. Returns the value; `violation` may be NULL.
+// violation of the bounds or, within them, the value. The search ends when no tried change does so;
+// not all changes of two tasks are tried. At most max_changed tasks may differ from the start,
+// unless the bounds require more. Returns the value; `violation` may be NULL.
 double msc_plan_search_run(struct msc_plan_search *s, uint32_t choices[], size_t max_steps,
                            double *violation);
 // Changes one task of `choices` so that the value is least while all bounds and `is_wanted` hold.

@@ -17,7 +17,8 @@ struct msc_population {
     double mutation;  // probability that a task's choice changes
     // no objective is an exact cost, so children may be made more expensive within the bounds
     bool spends;
-    size_t sorted_from; // only more members than this are sorted; `size` unless set by the owner
+    size_t sorted_from; // members are sorted only if there are more than this; `size` unless set by
+                        // the owner
     // Members are stored in slots; the first n_members of `order` are the slots in use.
     size_t n_members;
     size_t n_slots;               // 2 * size
@@ -26,7 +27,7 @@ struct msc_population {
     struct msc_outcome *outcomes; // [n_slots], without metrics and reason
     int64_t *ids;                 // [n_slots]
     bool is_ranked;
-    // By position in `order`:
+    // For each position in `order`:
     const struct msc_outcome **ranked; // [n_slots]
     size_t *ranks;
     double *crowding;
@@ -41,8 +42,8 @@ enum msc_status msc_population_init(struct msc_population *p, struct msc_agent *
 bool msc_population_tell(struct msc_population *p, const struct msc_trial *trial);
 // Ranks all members and keeps the best `size` of them, sorted if there are more than `sorted_from`.
 void msc_population_select(struct msc_population *p);
-// Writes and notes an unseen child of the selected members, with its parent; a random point if no
-// child is found. False if no point is left.
+// Writes an unseen child of the selected members, with its parent, to *child, and notes it in the
+// sampler. If no child is found, a random point takes its place. False if no point is left.
 bool msc_population_child(struct msc_population *p, struct msc_proposal *child);
 const uint32_t *msc_population_point(const struct msc_population *p, size_t member);
 const struct msc_outcome *msc_population_outcome(const struct msc_population *p, size_t member);

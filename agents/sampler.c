@@ -6,7 +6,8 @@
 #define SMALL_POINTS (UINT64_C(1) << 20)
 #define COUNTED_POINTS (UINT64_C(1) << 62)
 #define TABLE_BITS 17
-// Attempts of one draw in a large space: first without, then with repair.
+// Greatest numbers of attempts for one draw in a large space: first without repair, then with
+// repair.
 #define PLAIN_TRIES 32
 #define REPAIR_TRIES 32
 

@@ -1,9 +1,10 @@
 // Draws random feasible points, each at most once, and remembers points seen elsewhere.
 //
 // Points are taken along a seeded permutation of the whole space, so that none is drawn twice.
-// Small spaces (up to 2^20 points) are enumerated completely. In larger ones points are repaired
-// after some infeasible draws, and points seen are remembered in a hash table of fixed size: a
-// repeat is unlikely, and the search answers it from the record. Only init allocates.
+// Small spaces (up to 2^20 points) are enumerated completely. In larger spaces, a point is repaired
+// after some infeasible draws, and seen points are remembered in a hash table of fixed size. A
+// point is therefore unlikely to be drawn twice; if it is, the search answers it from the record.
+// Only init allocates.
 #ifndef MSC_AGENTS_SAMPLER_H
 #define MSC_AGENTS_SAMPLER_H
 

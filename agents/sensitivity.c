@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// Growth of losses from one choice to the next cheaper one if nothing is known, and its limits.
+// The factor by which losses grow from one choice to the next cheaper one if nothing is known, and
+// the limits of such a factor.
 #define USUAL_FACTOR 3.0
 #define LEAST_FACTOR 1.05
 #define MOST_FACTOR 8.0
@@ -212,7 +213,7 @@ static double factor_between(double a, double b, uint32_t n) {
     return msc_agent_exp((msc_agent_log(b) - msc_agent_log(a)) / n);
 }
 
-// The median growth between successive known choices over all tasks.
+// The median over all tasks of the growth between successive choices with known losses.
 static double median_factor(struct msc_sensitivity *s) {
     size_t n = 0;
     for (size_t t = 0; t < s->bounds->space->n_tasks; t++) {
@@ -278,9 +279,9 @@ static void fill_known(struct msc_sensitivity *s) {
     }
 }
 
-// The loss of a task without known losses at `place`: the uniform plan's loss minus all known
-// losses, divided among such tasks. If this is not known to be positive, the median of known
-// losses; NaN if there are none.
+// The loss of a task without known losses at `place`: the loss of the uniform plan minus all known
+// losses, divided among the tasks without known losses. If this difference is unknown or not
+// positive, it is the median of the known losses, or NaN if there are none.
 static double usual_loss(struct msc_sensitivity *s, uint32_t place) {
     size_t n_unknown = 0, n = 0;
     double rest = s->uniform[place] - s->base_loss;

@@ -8,9 +8,9 @@
 //     growth of the losses of these plans.
 //   - A choice that failed in isolation is unusable. With `doubts_failures` it counts as not
 //     observed as soon as another point with that choice gives a result.
-//   - A task without any known loss is assumed to have the average loss of such tasks. The average
-//     follows from the losses of uniform plans minus the known losses. Without uniform plans, the
-//     median of the known losses is assumed.
+//   - All tasks without known losses are assumed to have equal losses. These follow from the losses
+//     of uniform plans minus the known losses. Without uniform plans, the median of the known
+//     losses is assumed.
 //
 // Call init once, tell for each trial, then guess before reading `guesses`. Only init allocates.
 #ifndef MSC_AGENTS_SENSITIVITY_H
@@ -25,7 +25,7 @@ struct msc_sensitivity {
     double base_loss;                      // NaN: not observed, or failed
     // [n_entries], observed loss including the base's; NaN: none; +inf: failed
     double *told;
-    double *guesses;      // [n_entries], isolated losses: known ones as observed, others guessed
+    double *guesses;      // [n_entries], isolated losses: observed if known, else guessed
     bool *was_asked;      // [n_entries]
     bool *is_estimate;    // [n_entries], `told` is an estimate
     bool *works;          // [n_entries], some point with this choice gave a result

@@ -80,8 +80,8 @@ bool msc_path_is_inside(const char *path);
 enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const char *path);
 // Like msc_path_absolute, for a path whose missing folders will be created.
 enum msc_status msc_path_planned(char **out, struct msc_arena *arena, const char *path);
-// The absolute form of `folder`/`path`, with links resolved. MSC_E_INVALID if that is outside
-// `folder`, be it through "..", an absolute path or a link.
+// The absolute form of `folder`/`path`, with links resolved. MSC_E_INVALID if the result is outside
+// `folder`, because of "..", an absolute path or a link.
 enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, const char *folder,
                                         const char *path);
 // `path` relative to `folder`, with "../" as needed; both are made absolute first.

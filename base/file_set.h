@@ -29,8 +29,9 @@ enum msc_status msc_file_set_read(struct msc_file_set *set, const char *what, co
 enum msc_status msc_file_set_write(struct msc_file_set *set, const char *what, const char *path);
 // The path of the i-th file, as given; NULL past the last.
 const char *msc_file_set_path(const struct msc_file_set *set, size_t i);
-// Hashes the contents of all files that are read, in order. For a file these are its bytes, for a
-// folder the names and bytes of its files. A missing file also affects the hash. Paths do not.
+// Hashes the contents of all files that are read, in order. The contents of a file are its bytes;
+// the contents of a folder are the names and bytes of its files. A missing file also affects the
+// hash. Paths do not affect it.
 enum msc_status msc_file_set_hash(struct msc_hash *out, const struct msc_file_set *set);
 void msc_file_set_finish(struct msc_file_set *set); // accepts a zeroed set
 

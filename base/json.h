@@ -1,9 +1,9 @@
 // JSON based on cJSON: loading that reports the position of a syntax error, and a writer with
 // byte-stable output. base/json_get.h, which this header includes, reads members of objects.
 //
-// Trees are cJSON's; walk them with its functions. Write with msc_json_write, never cJSON_Print:
-// it writes numbers in their shortest round-trip form, independent of the locale, and keeps the
-// order of keys.
+// Trees are cJSON's; walk them with its functions. Write with msc_json_write, never with
+// cJSON_Print. msc_json_write gives numbers their shortest round-trip form, independent of the
+// locale, and keeps the order of keys.
 #ifndef MSC_BASE_JSON_H
 #define MSC_BASE_JSON_H
 

@@ -71,8 +71,9 @@ static void skip_space(struct parser *p) {
     }
 }
 
-// Characters and words that people and word processors write by mistake in JSON. Error messages say
-// ", found " and the name. The double curly quotes U+201D and U+201C must come first.
+// Characters and words that people and word processors write by mistake in JSON. An error message
+// ends with ", found " and the name of the character or word. The double curly quotes U+201D and
+// U+201C must come first.
 static const struct slip {
     const char *text, *name;
 } slips[] = {

@@ -109,7 +109,8 @@ static bool has_word(const char *list, const char *word) {
 }
 
 // The path of this process's group. `groups` is the text of /proc/self/cgroup, lines of
-// ID:CONTROLLERS:PATH; it is modified, and the result points into it. NULL if there is none.
+// ID:CONTROLLERS:PATH; it is modified, and the result points into it. NULL if no line has the
+// group.
 static const char *find_group(char *groups, const struct version *version) {
     char *rest = NULL;
     const char *found = NULL;

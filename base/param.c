@@ -145,8 +145,8 @@ static bool is_json(const struct msc_param *p) {
     return p->type == MSC_PARAM_JSON || p->type == MSC_PARAM_OBJECT;
 }
 
-// True if the help should show a default. For the other types, the default is empty or the
-// parameter's help text describes it.
+// True if the help should show a default. JSON values and texts without a default have none to
+// show, or the parameter's help text describes it.
 static bool has_default(const struct msc_param *p) {
     return !is_json(p) && (!is_text(p) || p->text);
 }

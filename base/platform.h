@@ -3,7 +3,8 @@
 #ifndef MSC_BASE_PLATFORM_H
 #define MSC_BASE_PLATFORM_H
 
-// Sanitizers intercept calls before the resolvers of function clones can run.
+// Under sanitizers MSC_SIMD makes no function clones, because sanitizers intercept calls before the
+// resolvers of clones can run.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MSC_SANITIZED 1
 #elif defined(__has_feature)

@@ -45,11 +45,11 @@ enum msc_status msc_process_send_some(struct msc_process *process, const char *t
                                       size_t *n_sent);
 enum msc_status msc_process_next_line(struct msc_process *process, const char **line,
                                       size_t *length);
-// The descriptors to poll before sending (input) and receiving (output) in this way.
+// The descriptors to poll before sending (input) and receiving (output) without waiting.
 int msc_process_input(const struct msc_process *process);
 int msc_process_output(const struct msc_process *process);
-// For programs that answer each request, a line of JSON, with a line of JSON. Sends a request,
-// after appending its newline.
+// For programs whose requests and answers are single lines of JSON. Appends a newline to a request
+// and sends the request.
 enum msc_status msc_process_request(struct msc_process *process, struct msc_str *request,
                                     double timeout_s);
 // Receives an answer. The caller owns *answer, an object. MSC_E_FORMAT if the line is not a JSON

@@ -100,8 +100,8 @@ static enum msc_status fail_make(const char *path) {
                     path, strerror(errno));
 }
 
-// Locks the folder. False if a sweep removed the folder after it was created and before it was
-// locked. On a file system without locks, sweeps remove nothing.
+// Locks the folder. False if a sweep removed the folder between its creation and the lock. On a
+// file system without locks, sweeps remove nothing.
 static bool hold(int *lock, const char *path) {
     struct stat info = {0};
     *lock = open_folder(AT_FDCWD, path);

@@ -5,9 +5,9 @@
 //     ... files in scratch.path ...
 //     out: msc_scratch_remove(&scratch);
 //
-// A killed process cannot remove its folder. The owner therefore holds a lock on the folder, which
-// ends with the owner in any case. The next run of the program removes folders without a lock.
-// mscgym-runtime creates its folders in the same way.
+// A killed process cannot remove its folder. The owner therefore holds a lock on the folder. The
+// system releases the lock when the owner ends, however it ends. The next run of the program
+// removes folders without a lock. mscgym-runtime creates its folders in the same way.
 #ifndef MSC_BASE_SCRATCH_H
 #define MSC_BASE_SCRATCH_H
 

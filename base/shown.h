@@ -8,9 +8,9 @@
 //     msc_shown_append(&text, joint->name); // re\x1b[2Jlu, flat\u202eten, fc\nfc
 //
 // Backslashes are kept, so making text safe twice changes nothing. Errors (base/status.h), log
-// lines (base/log.h) and the command's output pass through here. Writers of text with several lines
-// must make each name safe by itself, because a line break in a name cannot be told from their own
-// line breaks later.
+// lines (base/log.h) and the command's output pass through these functions. Writers of text with
+// several lines must make each name safe by itself, because a line break in a name cannot be told
+// from their own line breaks later.
 #ifndef MSC_BASE_SHOWN_H
 #define MSC_BASE_SHOWN_H
 
@@ -20,7 +20,8 @@ struct msc_str;
 
 // Appends the text as part of a line: line breaks are escaped.
 void msc_shown_append(struct msc_str *out, const char *text);
-// Appends text of several lines: line breaks are kept, all else is escaped as above.
+// Appends text of several lines: line breaks are kept, everything else is escaped as by
+// msc_shown_append.
 void msc_shown_append_lines(struct msc_str *out, const char *text);
 // Appends JSON text. The data remain the same, but characters that a terminal obeys become escapes
 // such as \u009b. A byte that is not UTF-8 becomes \ufffd, as JSON readers treat it.

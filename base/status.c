@@ -39,7 +39,7 @@ enum msc_status msc_status_prefix(enum msc_status status, const char *format, ..
     int n = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (n >= 0 && (size_t)n < sizeof text) {
-        // Truncation only affects a message longer than the buffer, and then loses nothing
+        // Only the end of a message that is longer than the buffer is lost, and the end is least
         // important.
         size_t left = sizeof text - (size_t)n;
         if (snprintf(text + n, left, ": %s", message_text) < 0) {

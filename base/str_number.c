@@ -66,9 +66,9 @@ static bool append_not_finite(struct msc_str *s, double value) {
     return true;
 }
 
-// A normal double needs at most 17 digits. If fewer than 15 digits are enough, a search from 15
-// finds the same text, because %g drops trailing zeros. Subnormal numbers have fewer digits, so
-// their search starts at 1.
+// A normal double needs at most 17 digits. If fewer than 15 digits are enough, a search that starts
+// with 15 digits finds the same text, because %g drops trailing zeros. Subnormal numbers have fewer
+// digits, so their search starts at 1.
 void msc_str_double(struct msc_str *s, double value) {
     struct locale_scope scope;
     if (append_not_finite(s, value)) {

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-// Sets *is_same: are the winner's results equal, or impossible to compare? If it is false, `text`
-// describes the difference.
+// Sets *is_same: are the winner's results equal, or impossible to compare? If *is_same is false,
+// `text` describes the difference.
 static enum msc_status recheck_evaluate(bool *is_same, struct msc_str *text, const char **metric,
                                         const struct msc_record *record,
                                         const struct msc_record_line *best,

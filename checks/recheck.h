@@ -24,8 +24,8 @@ struct msc_recheck_options {
     const struct msc_cancel *cancel;
 };
 
-// *left_out is a JSON list, owned by the caller (cJSON_Delete), of the lines that were left out
-// now: `id`, `line`, `checksum`, `metric` and `difference`, a string. MSC_E_STATE after
+// *left_out is a JSON list, owned by the caller (cJSON_Delete), of the lines that this call left
+// out: `id`, `line`, `checksum`, `metric` and `difference`, a string. MSC_E_STATE after
 // MSC_RECHECK_MOST lines.
 enum msc_status msc_recheck_winner(struct cJSON **left_out, struct msc_record *record,
                                    const struct msc_recheck_options *options);

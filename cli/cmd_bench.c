@@ -125,6 +125,7 @@ static enum msc_status bench_own(struct bench *b, const struct msc_cli_call *cal
     o.device = OWN_RUNTIME;
     o.n_threads = b->n_threads;
     o.is_single = true;
+    o.keeps_types = true;
     o.log = &call->console->log;
     MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
     for (size_t i = 0; i < v->models.n; i++) {

@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
 #include "graph/passes/bind.h"
+#include "graph/wide.h"
 #include "model/load_check.h"
 #include "model/output.h"
 #include "pipeline/processor_parts.h"
@@ -276,7 +277,7 @@ out:
 
 static enum msc_status export_strategy(const struct msc_cli_call *call,
                                        const struct export_values *v) {
-    struct msc_graph *loaded = NULL, *graph = NULL;
+    struct msc_graph *loaded = NULL, *split = NULL, *graph = NULL;
     struct msc_strategy *strategy = NULL;
     struct msc_array_list weights = {0};
     struct msc_file_set files = {0};
@@ -290,7 +291,8 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
         MSC_TRY_OUT(msc_array_file_load(&weights, v->weights));
     }
     MSC_TRY_OUT(load_model(&loaded, call, v, v->weights ? &weights : NULL));
-    MSC_TRY_OUT(msc_graph_split(&graph, loaded));
+    MSC_TRY_OUT(msc_graph_split(&split, loaded));
+    MSC_TRY_OUT(msc_graph_widen(&graph, split));
     if (v->strategy) {
         MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
     }
@@ -313,6 +315,7 @@ out:
     msc_array_list_finish(&weights);
     msc_strategy_destroy(strategy);
     msc_graph_destroy(graph);
+    msc_graph_destroy(split);
     msc_graph_destroy(loaded);
     msc_file_set_finish(&files);
     return status;

@@ -362,6 +362,7 @@ static enum msc_status run_open_model(struct msc_model **out, const struct msc_c
                                       const struct msc_array_list *feeds) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
     o.is_single = !v->strategy; // with a strategy, outputs have the same bits as in the search
+    o.keeps_types = !v->strategy;
     o.feeds = feeds;
     MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
     return msc_model_open(out, v->model, &o);
@@ -391,7 +392,7 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
     struct msc_array_list first = {0};
     const struct msc_array **inputs;
     const char **places;
-    struct msc_model_run run = {.repeat = v->repeat >= 0 ? v->repeat : 10};
+    struct msc_model_run run = {.repeat = v->repeat >= 0 ? v->repeat : 10, .keeps_types = true};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(load_inputs(&given, v, call->arena));
     MSC_TRY_OUT(take_first(&first, &given.list));
@@ -518,6 +519,7 @@ static enum msc_status collect_model(const struct msc_cli_call *call, const stru
         o.bindings = subject.config->bindings;
         o.n_bindings = subject.config->n_bindings;
     }
+    o.keeps_types = !strategy && !subject.strategy;
     MSC_TRY_OUT(msc_model_open(&m, subject.model, &o));
     MSC_TRY_OUT(set_states(m, v, call->arena));
     MSC_TRY_OUT(load_samples(m, v));

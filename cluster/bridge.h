@@ -26,7 +26,8 @@ struct msc_bridge;
 enum msc_bridge_event_kind {
     MSC_BRIDGE_NOTHING, // no event within the timeout
     MSC_BRIDGE_UP,      // a worker has started: lines can be sent to it
-    MSC_BRIDGE_DOWN,    // a worker ended or did not start; `text`: why. Its number is not reused
+    MSC_BRIDGE_DOWN,    // a worker ended or did not start; `text` says why. The worker's number is
+                        // not reused
     MSC_BRIDGE_LINE,    // `text` is a line from the worker
     MSC_BRIDGE_NOTE,    // `text` is a message for people, not about one worker
 };
@@ -42,11 +43,11 @@ struct msc_bridge_event {
 struct msc_bridge_def {
     enum msc_status (*send)(struct msc_bridge *bridge, int32_t worker, const char *line,
                             size_t length);
-    // Optional. Without it, nothing is done: lines sent to a worker show the bridge that the worker
-    // is ready.
+    // Optional: not needed by a bridge that can tell from the lines sent to a worker whether it is
+    // ready.
     void (*ready)(struct msc_bridge *bridge, int32_t worker);
     void (*drop)(struct msc_bridge *bridge, int32_t worker, bool for_good);
-    // Optional. Without it, nothing is done: workers see the same files as this process.
+    // Optional: not needed by a bridge whose workers see the same files as this process.
     enum msc_status (*file)(struct msc_bridge *bridge, const char *path, bool is_head);
     enum msc_status (*next)(struct msc_bridge *bridge, struct msc_bridge_event *event,
                             double timeout_s);
@@ -105,9 +106,9 @@ struct msc_bridge_local_options {
     enum msc_status (*begin)(void *payload);
     void (*end)(void *payload);
     void *payload;
-    // A command that ends all jobs whose names begin with its last word; this word replaces the
-    // NULL. It ends jobs of an earlier coordinator, and the job of a worker whose program did not
-    // end by itself.
+    // A command, NULL-terminated. With a name as its last word, it ends all jobs whose names begin
+    // with that name. It ends jobs of an earlier coordinator, and the job of a worker whose program
+    // did not end by itself.
     const char *const *end_jobs;
     const char *hint; // added to the error if the program is not found; or NULL
 };

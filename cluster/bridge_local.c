@@ -76,8 +76,7 @@ static bool replace_word(const char **out, const char *const words[], size_t at,
     return at <= n && !words[n];
 }
 
-// Ends jobs whose names begin with `name`. Jobs that this fails to end will end by themselves
-// later.
+// Ends jobs whose names begin with `name`. A job that cannot be ended now ends by itself later.
 static void end_jobs(const struct local *l, const char *name) {
     static const char *const nothing_more[] = {NULL};
     const char *argv[MAX_WORDS];
@@ -189,7 +188,7 @@ static void flush(struct place *place) {
         if (msc_process_send_some(place->process, place->out.data + place->n_written,
                                   place->out.length - place->n_written, &n) != MSC_OK ||
             n == 0) {
-            break; // if the worker has ended, reading its output shows it
+            break; // the worker may have ended; reading its output will show that
         }
         place->n_written += n;
     }
@@ -344,7 +343,7 @@ static const struct msc_bridge_def bridge_local = {
     .close = local_close,
 };
 
-// Raises the limit on open files: two for each worker's pipes.
+// Raises the limit on open files to allow two for the pipes of each worker.
 static enum msc_status allow_files(size_t n_workers) {
     struct rlimit limit;
     rlim_t wanted = 2 * (rlim_t)n_workers + OTHER_FILES;

@@ -42,7 +42,7 @@ static enum msc_status flush(struct program *p) {
 
 static enum msc_status send_out(struct program *p) {
     MSC_TRY(msc_str_status(&p->out));
-    flush(p); // if the program has ended, reading its output shows it
+    flush(p); // the program may have ended; reading its output will show that
     return MSC_OK;
 }
 

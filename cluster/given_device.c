@@ -53,8 +53,8 @@ static enum msc_status take_uuid(const char **out, struct msc_arena *arena, cons
     return MSC_ALLOCATED(*out);
 }
 
-// Numbers are indices of nvidia-smi, which lists only the GPUs that the job may use. If nvidia-smi
-// does not report the UUID, Vulkan must list only one GPU.
+// Numbers are indices into the list of nvidia-smi, which has only the GPUs that the job may use. If
+// nvidia-smi does not report the UUID, Vulkan must list only one GPU.
 static enum msc_status take_number(const char **out, struct msc_arena *arena,
                                    const struct given *given, const struct msc_cancel *cancel) {
     const char *const argv[] = {"nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader",

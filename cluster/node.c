@@ -40,7 +40,7 @@ static bool lock_output(int descriptor, short type, bool waits) {
     do {
         result = fcntl(descriptor, waits ? F_SETLKW : F_SETLK, &lock);
     } while (result != 0 && errno == EINTR);
-    // Without lock support, the pipe has only one writer and needs no lock.
+    // If the pipe does not support locks, it has only one writer and needs none.
     return result == 0 || (errno != EAGAIN && errno != EACCES);
 }
 

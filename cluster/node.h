@@ -5,8 +5,8 @@
 //     < {"method":"evaluate","parts":…}     > {"id":7,"outcomes":[…]} for each part, once done
 //
 // It is supervised like a search (supervise/supervise.h). If it dies during trials, its successor
-// sends the part with {"crashed":7,…} and waits for another init: requests before it are for the
-// previous process. A worker whose device is lost ends, and its successor sends
+// sends the part with {"crashed":7,…} and waits for another init. Requests before that init are for
+// the previous process. A worker whose device is lost ends, and its successor sends
 // {"crashed":-1,"how":"lost",…}.
 #ifndef MSC_CLUSTER_NODE_H
 #define MSC_CLUSTER_NODE_H

@@ -124,7 +124,8 @@ enum msc_status msc_node_read_outcome(struct msc_node_outcome *out, int64_t *id,
 
 // ---- The canary -------------------------------------------------------------------------------
 
-// Writes the metrics without the measured ones, which differ each time.
+// Writes the metrics that the program computes. Metrics measured outside the program are left out,
+// because they differ each time.
 static void write_computed(struct msc_str *out, const struct msc_space *space,
                            const double metrics[]) {
     for (size_t i = 0; i < space->n_metrics; i++) {

@@ -14,14 +14,14 @@ void msc_node_write_doubles(struct msc_str *out, const double values[], size_t n
 // Reads n doubles that msc_node_write_doubles wrote; false if the text has another form.
 bool msc_node_read_doubles(double values[], size_t n, const char *text);
 
-// The batches of a part; n 0: the whole trial at once.
+// The batches of a part; `n` 0 means the whole trial at once.
 struct msc_node_range {
     size_t first, n;
 };
 
 // {"method":"evaluate","parts":[{"id":7,"first":0,"n":4},…],
 //  "trials":[{"id":3,"choices":[…],"bound":0.5},…]}
-// The caller chooses ids [n_parts]. n 0: the whole trial.
+// The caller chooses ids [n_parts]. If a part's `n` is 0, the part is the whole trial.
 void msc_node_write_evaluate(struct msc_str *out, const struct msc_space *space,
                              const uint64_t ids[], const struct msc_node_range parts[],
                              size_t n_parts, struct msc_trial *const trials[],

@@ -33,7 +33,8 @@ struct msc_pool_options {
     struct msc_env *env;       // borrowed
     struct msc_bridge *bridge; // owned by the pool, also on failure
     const char *init; // members of the init request after method and protocol: "\"threads\":2"
-    const char *program, *build; // version and build of this program; workers must have the same
+    const char *program, *build; // version and build of this program; those of all workers must be
+                                 // equal
     const char *numerics;        // numerics id required of all workers
     // This process does not compute under `numerics`, so the first worker gives the reference
     // results for a known trial.
@@ -83,7 +84,7 @@ struct msc_pool_costs {
 };
 // The largest number of workers, each as fast as this machine, such that they measure for at least
 // 70 % of the time. A round that takes `round_s` on one machine takes T(N) = d * round_s / N + h(N)
-// on N workers. h is the sum of these costs. d is the factor by which the work grows because split
+// on N workers. h is the sum of `costs`. d is the factor by which the work grows because split
 // trials share less (d = 1 while N <= n_batches). Returns 0 if two workers would not be worthwhile,
 // or if the rest of the search (`left_s`, +inf: no known end) would end no sooner. *worth_s is the
 // time of a round with this number of workers, or with two workers if the result is 0.

@@ -80,8 +80,8 @@ struct msc_pool_job {
     double **terms;                // [n]
     uint8_t *is_there;             // [n][batches.n]
     int32_t *by;                   // [n][batches.n]: the worker that measured each batch
-    // [n][batches.n]: why a worker stopped before the batch; NULL: it did not. If another worker
-    // measured the batch, its result counts.
+    // [n][batches.n]: why a worker stopped before the batch; NULL: no worker did. If another worker
+    // measured the batch, the measured result counts.
     const struct msc_pool_stop **stops;
     size_t n_open;
     struct msc_pool_shard *shards;
@@ -100,7 +100,7 @@ struct msc_pool {
     bool has_news;            // have parts or workers changed, so that parts may have to be sent?
     uint64_t next_shard;
     uint64_t secret;   // random, so that workers cannot tell which parts are checked
-    double unit_s[64]; // seconds for one trial and one batch, of the latest parts
+    double unit_s[64]; // seconds per trial and batch in each of the latest parts
     size_t n_units;
     struct msc_pool_death *deaths;
     size_t n_deaths, deaths_capacity;

@@ -27,7 +27,7 @@ static void close_trial(struct msc_pool_job *job, size_t i) {
     job->n_open--;
 }
 
-// Computes a trial's outcome from its first `n_there` batches. `stop` NULL: these are all its
+// Computes a trial's outcome from its first `n_there` batches. `stop` NULL: the trial has no more
 // batches.
 static enum msc_status fold_trial(struct msc_pool *pool, size_t i, size_t n_there,
                                   const struct msc_pool_stop *stop) {
@@ -61,8 +61,8 @@ static bool is_over(const struct msc_pool *pool, size_t i, size_t batch) {
     return msc_env_partial_loss(pool->options.env, job->terms[i], batch) > job->e->bounds[i];
 }
 
-// Has the rest of a trial measured without a bound. Needed if a worker stopped at a bound that the
-// sum of all batches does not exceed, because some losses are negative.
+// Has the rest of a trial measured without a bound. This is needed if a worker stopped at a bound
+// that the sum of all batches does not exceed. That can happen because some losses are negative.
 static enum msc_status ask_for_rest(struct msc_pool *pool, size_t i, size_t batch) {
     struct msc_pool_job *job = pool->job;
     struct msc_pool_shard shard = {.range = {batch, job->end - batch},
@@ -138,7 +138,7 @@ static enum msc_status note_stop(int32_t *other, struct msc_pool_job *job, size_
 }
 
 // Stores a trial's batches. If a batch differs from a result that is already there, sets *other to
-// the worker that measured it.
+// the worker that measured that result.
 static enum msc_status take_batches(int32_t *other, struct msc_pool_job *job, size_t i,
                                     const struct msc_pool_shard *shard, int32_t worker,
                                     const struct msc_node_outcome *o) {

@@ -42,8 +42,8 @@ static enum msc_status sort_trials(struct msc_pool_job *job, size_t n_tasks) {
     return MSC_OK;
 }
 
-// The cost of a trial after the trial before it: the number of tasks from the first task whose
-// choice differs, plus 1.
+// The cost of a trial that follows the previous trial in `order`: the number of tasks from the
+// first task whose choice differs, plus 1.
 static size_t cost_of(const struct msc_pool_job *job, size_t place, size_t n_tasks) {
     const uint32_t *own = job->e->trials[job->order[place]]->proposal.choices;
     size_t t = 0;
@@ -203,7 +203,7 @@ static void choose_piece(struct msc_pool_shard *check, uint64_t chance) {
     check->n_trials = n_piece < n_left ? n_piece : n_left;
 }
 
-// Chooses random parts to be checked. Their workers do not know which.
+// Chooses random parts to be checked. Workers do not know which parts are checked.
 static enum msc_status choose_checks(struct msc_pool *pool) {
     struct msc_pool_job *job = pool->job;
     size_t n = job->n_shards;

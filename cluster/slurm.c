@@ -14,8 +14,8 @@
 
 #define SINFO_S 60.0
 
-// The prefix of this record's job names, from its path and this host. A record has only one search
-// at a time.
+// The prefix of job names for this record, made from the record's path and the name of this host. A
+// record has only one search at a time.
 static enum msc_status name_jobs(const char **out, const struct msc_slurm_options *o) {
     char host[256] = "", text[MSC_HASH_TEXT_BYTES];
     char *record;
@@ -121,7 +121,7 @@ static int64_t number_of(const char *name, int64_t otherwise) {
 }
 
 // Logs how many workers can run at a time if this process runs inside a job of Slurm: srun then
-// starts them as steps of that job, which share its CPUs.
+// starts the workers as steps of that job, and the steps share the job's CPUs.
 static void tell_allocation(const struct msc_slurm_options *o, int64_t n_workers) {
     const char *job = getenv("SLURM_JOB_ID");
     int64_t n_cpus = number_of("SLURM_CPUS_ON_NODE", 0);

@@ -45,6 +45,7 @@ set(public_headers
     graph/site.h
     graph/target.h
     graph/view.h
+    graph/wide.h
     kernels/backend.h
     kernels/engine/backends.h
     kernels/engine/evaluator.h

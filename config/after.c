@@ -1,4 +1,4 @@
-// Reads and writes the keys of what runs after a search: `runtime`, `rerank` and `distill`.
+// Reads and writes the keys of the steps that follow a search: `runtime`, `rerank` and `distill`.
 #include "config/config_internal.h"
 
 #include "env/quantize/distill.h"

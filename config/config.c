@@ -36,7 +36,7 @@ static enum msc_status read_baseline(struct msc_config *c, const cJSON *object) 
     MSC_TRY(msc_config__read(c, msc_config__baseline_params, &outer, object, "baseline"));
     MSC_TRY(msc_config__read(c, msc_config__check_params, &check, outer.check_config,
                              "baseline.check_config"));
-    // If only atol or only rtol is given, the other is 0.
+    // If only one of `atol` and `rtol` is given, the other one is 0.
     const cJSON *atol = msc_json_get(outer.check_config, "atol");
     const cJSON *rtol = msc_json_get(outer.check_config, "rtol");
     c->atol = rtol && !atol ? 0 : check.atol;

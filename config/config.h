@@ -4,8 +4,8 @@
 // tool such as `quantize`, a list of searches under `gym`. Reading it resolves it: paths become
 // usable from the current folder, and missing keys get their defaults. The parameters of
 // environments and agents are read by their own tables, so a wrong key is an error before a model
-// is loaded. The header of a record holds the same form, resolved, with paths relative to the
-// record: a record is also a configuration.
+// is loaded. The header of a record holds the resolved configuration in the same form, with paths
+// relative to the record. A record can therefore be read as a configuration.
 //
 //     struct msc_config *config;
 //     MSC_TRY(msc_config_load(&config, "digits.json", MSC_CONFIG_CODE_ALLOWED));
@@ -105,7 +105,7 @@ enum msc_config_code {
     MSC_CONFIG_CODE_REFUSED, // a file that names code is refused
     MSC_CONFIG_CODE_IDLE,    // no agent will start: refused only if reading loads the code
     MSC_CONFIG_CODE_NODE,    // like IDLE, but a metric's program is allowed: a node measures only
-                             // parts of trials and does not start it
+                             // parts of trials, so it never starts that program
 };
 
 struct msc_config {
@@ -134,8 +134,8 @@ struct msc_config {
 };
 
 // Reads a file. MSC_E_INVALID: the message names file, key and fix. MSC_E_STATE: the file names
-// code that may not run. MSC_E_NOT_FOUND and others: a file that the configuration names is
-// missing. *out is owned by the caller.
+// code that may not run. MSC_E_NOT_FOUND or another status: a file that the configuration names is
+// missing or cannot be read. *out is owned by the caller.
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code);
 // Reads a tree and takes ownership of it, also on failure. Error messages begin with `path`.
@@ -153,7 +153,7 @@ enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *conf
                                       const char *name);
 
 // Resolves `agent` of an entry (NULL: not given) to the form of msc_config_entry.agent, with all
-// parameters. `name` is the entry's, for error messages. *out is owned by the caller.
+// parameters. `name` is the name of the entry, for error messages. *out is owned by the caller.
 enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *name,
                                          const struct cJSON *object, struct cJSON **out);
 
@@ -161,9 +161,9 @@ enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *
 // defaults that only msc_env_complete adds. *out is owned by the caller.
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder);
-// Like msc_config_to_json, but with only the given entry: this goes into the header of the entry's
-// record. The entry need not be one of the configuration's own. The environment has the given keys
-// and the defaults in its parameter table.
+// Like msc_config_to_json, but with only the given entry. The result goes into the header of the
+// entry's record. The entry need not be one of the configuration's own. The environment has the
+// given keys and the defaults in its parameter table.
 enum msc_status msc_config_entry_to_json(const struct msc_config *config,
                                          const struct msc_config_entry *entry, struct cJSON **out,
                                          const char *folder);

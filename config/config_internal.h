@@ -137,7 +137,7 @@ bool msc_config__join(struct msc_config *c, const char **path, const char *folde
 
 // dataset.c: reads the section `dataset`.
 enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);
-// after.c: the keys of what runs after a search
+// after.c: reads and writes the keys of the steps that follow a search.
 enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config_runtime *out,
                                          const cJSON *value, const char *where);
 // *out is owned by the caller: an object with `top` and `command`; NULL if `value` is NULL. Errors

@@ -109,8 +109,8 @@ static enum msc_status set_target(struct place *p) {
     return MSC_ALLOCATED(e->target);
 }
 
-// Sets the default: all sites that the target requantises. Not for a record's configuration, which
-// is complete.
+// Sets the default of `sites`: all sites that the target requantises. Does nothing for a record's
+// configuration, which is complete.
 static enum msc_status set_sites(const struct place *p, cJSON *given) {
     const cJSON *target = msc_json_get(given, "target");
     const struct msc_target *t =

@@ -115,7 +115,8 @@ static enum msc_status check_shape(size_t *out_bytes, int64_t *out_elements, enu
     return MSC_OK;
 }
 
-// Creates an array over `borrowed`. If that is NULL, allocates elements, which are not initialised.
+// Creates an array over `borrowed`. If `borrowed` is NULL, allocates elements and does not
+// initialise them.
 static enum msc_status array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                     const int64_t dims[], void *borrowed) {
     size_t n_bytes = 0;
@@ -194,6 +195,10 @@ enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dty
     return MSC_OK;
 }
 
+static bool is_half(enum msc_dtype dtype) {
+    return dtype == MSC_DTYPE_F16 || dtype == MSC_DTYPE_BF16;
+}
+
 enum msc_status msc_array_convert(struct msc_array **out, const struct msc_array *array,
                                   enum msc_dtype dtype) {
     if (dtype == array->dtype) {
@@ -201,6 +206,14 @@ enum msc_status msc_array_convert(struct msc_array **out, const struct msc_array
     }
     MSC_TRY(msc_array_create_unset(out, dtype, array->n_dims, array->dims));
     const void *from = msc_array_data(array);
+    if (array->dtype == MSC_DTYPE_F32 && is_half(dtype)) {
+        msc_f32_narrow((*out)->data, dtype, from, array->n_elements);
+        return MSC_OK;
+    }
+    if (dtype == MSC_DTYPE_F32 && is_half(array->dtype)) {
+        msc_f32_widen((*out)->data, from, array->dtype, array->n_elements);
+        return MSC_OK;
+    }
     for (int64_t i = 0; i < array->n_elements; i++) {
         msc_number__store((*out)->data, dtype, i, msc_number__load(from, array->dtype, i));
     }

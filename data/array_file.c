@@ -150,8 +150,8 @@ enum msc_status msc_array_file_put(struct msc_array_file *f, size_t i, int64_t f
 
 // ---- Commit -----------------------------------------------------------------------------------
 
-// Computes a member's checksum by reading the file back. Needed if its elements were written out of
-// order.
+// Computes a member's checksum by reading the file back. This is needed if the member's elements
+// were written out of order.
 static enum msc_status sum_member(struct msc_array_file *f, struct msc_zip_member *m) {
     enum { CHUNK_BYTES = 1 << 16 };
     uint64_t place = m->place + msc_zip__local_bytes(m->name);

@@ -21,8 +21,9 @@ struct msc_array_log;
 
 // Opens or creates the file. If it has another identity, reports that in `log` and starts the file
 // over. If its end is damaged or incomplete, reports that in `log` and cuts off this end. The
-// caller owns *out. MSC_E_STATE: another process has the file open. MSC_E_IO: a link, or not a
-// file. MSC_E_FORMAT: not an array file. After an error the file is unchanged.
+// caller owns *out. MSC_E_STATE: another process has the file open. MSC_E_IO: the path is a link or
+// not a regular file. MSC_E_FORMAT: the file is not an array file. After an error the file is
+// unchanged.
 enum msc_status msc_array_log_open(struct msc_array_log **out, const char *path,
                                    struct msc_hash identity, const struct msc_log *log);
 void msc_array_log_close(struct msc_array_log *log); // accepts NULL

@@ -53,8 +53,8 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
     return MSC_OK;
 }
 
-// Hashes sample by sample, so that the hash does not depend on the batch size. Sequences are the
-// exception, because their state restarts with each batch.
+// Hashes sample by sample, so that the hash does not depend on the batch size. The hash of
+// sequences does depend on it, because their state restarts with each batch.
 static struct msc_hash hash_input(const struct msc_dataset *dataset,
                                   const struct msc_dataset_input *input, struct msc_hash h) {
     h = msc_hash_add_text(h, input->name);

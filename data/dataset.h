@@ -45,6 +45,7 @@ struct msc_dataset;
 struct msc_input_spec {
     const char *name;
     enum msc_dtype dtype;
+    enum msc_dtype rounded; // elements of arrays are rounded to this type first; NONE: they are not
     int n_dims;
     int64_t dims[MSC_MAX_DIMS]; // -1: any
     bool is_batched;            // the first axis counts samples and may have any length

@@ -38,6 +38,9 @@ float msc_f16_to_f32(uint16_t bits);
 uint16_t msc_f32_to_f16(float value); // round half to even
 float msc_bf16_to_f32(uint16_t bits);
 uint16_t msc_f32_to_bf16(float value);
+// The same for n elements, several times as fast. `dtype` is MSC_DTYPE_F16 or MSC_DTYPE_BF16.
+void msc_f32_narrow(uint16_t out[], enum msc_dtype dtype, const float x[], int64_t n);
+void msc_f32_widen(float out[], const uint16_t x[], enum msc_dtype dtype, int64_t n);
 
 MSC_PUBLIC_END
 

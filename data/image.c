@@ -149,8 +149,8 @@ static struct axes axes_of(const struct msc_image_options *options) {
     return options->channels_last ? (struct axes){3, 1, 2} : (struct axes){1, 2, 3};
 }
 
-// True unless the option and the spec's dim are different sizes. An option of 0 or a dim of -1
-// allows any size.
+// True if an option and the spec's dim allow the same size. An option of 0 or a dim of -1 allows
+// any size.
 static bool sizes_agree(int64_t option, int64_t dim) {
     return option == 0 || dim < 0 || option == dim;
 }

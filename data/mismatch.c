@@ -152,9 +152,10 @@ static enum msc_status check_integers(const struct msc_input_spec *spec,
     return MSC_OK;
 }
 
-enum msc_status msc_mismatch__convert(struct msc_array **out, const struct msc_input_spec *spec,
-                                      const struct msc_array *array, const char *place) {
-    enum msc_dtype from = msc_array_dtype(array), to = spec->dtype;
+static enum msc_status convert_to(struct msc_array **out, const struct msc_input_spec *spec,
+                                  const struct msc_array *array, enum msc_dtype to,
+                                  const char *place) {
+    enum msc_dtype from = msc_array_dtype(array);
     bool is_integer = msc_dtype_is_integer(from) && msc_dtype_is_integer(to);
     struct msc_array *converted = NULL;
     if (from == to) {
@@ -172,6 +173,18 @@ enum msc_status msc_mismatch__convert(struct msc_array **out, const struct msc_i
     }
     *out = converted;
     return MSC_OK;
+}
+
+enum msc_status msc_mismatch__convert(struct msc_array **out, const struct msc_input_spec *spec,
+                                      const struct msc_array *array, const char *place) {
+    struct msc_array *rounded;
+    if (spec->rounded == MSC_DTYPE_NONE) {
+        return convert_to(out, spec, array, spec->dtype, place);
+    }
+    MSC_TRY(convert_to(&rounded, spec, array, spec->rounded, place));
+    enum msc_status status = msc_array_convert(out, rounded, spec->dtype);
+    msc_array_release(rounded);
+    return status;
 }
 
 enum msc_status msc_mismatch__fail(const struct msc_input_spec *spec, const struct msc_array *array,

@@ -18,8 +18,8 @@ enum msc_status msc_mismatch__fail(const struct msc_input_spec *spec, const stru
                                    const char *place, const char *fix);
 
 // Converts `array` to the input's element type: any float type to floats, integers to integers if
-// every value fits. *out is a new reference or a copy. MSC_E_INVALID with a message like
-// msc_mismatch__fail's that gives the first value that does not fit.
+// every value fits. *out is a new reference or a copy. MSC_E_INVALID if a value does not fit; the
+// message is as in msc_mismatch__fail and gives the first such value.
 enum msc_status msc_mismatch__convert(struct msc_array **out, const struct msc_input_spec *spec,
                                       const struct msc_array *array, const char *place);
 

@@ -16,8 +16,8 @@ enum msc_status msc_safetensors_load(struct msc_array_list *out, const char *pat
 enum msc_status msc_safetensors_metadata(char **out, const char *path, const char *key);
 // Saves a list. `metadata` has n_metadata pairs of key and value; may be NULL. The elements begin
 // at a multiple of 64 bytes, and tensors of wider types come first. Each tensor is therefore
-// aligned without gaps, which the format forbids. Equal lists and metadata give equal bytes. The
-// file ends up complete or absent.
+// aligned, and there are no gaps, as the format requires. Equal lists and metadata give equal
+// bytes. The file ends up complete or absent.
 enum msc_status msc_safetensors_save(const char *path, const struct msc_array_list *list,
                                      const char *const (*metadata)[2], size_t n_metadata);
 

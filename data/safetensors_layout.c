@@ -8,8 +8,9 @@
 
 #define ALIGN_BYTES 64u
 
-// Orders wider elements first, otherwise as given. This aligns every tensor without gaps, which the
-// reference implementation rejects.
+// Orders tensors by the width of their elements, widest first; tensors of equal width keep their
+// order. Every tensor is then aligned, and there are no gaps, which the reference implementation
+// would reject.
 static void order_by_width(size_t order[], const struct msc_array_form forms[], size_t n) {
     size_t k = 0;
     for (size_t n_bytes = 8; n_bytes > 0; n_bytes /= 2) {

@@ -23,7 +23,7 @@ static bool is_part(const struct msc_input_spec *spec, const char *name) {
     return number[strspn(number, "0123456789")] == '\0';
 }
 
-// True for the arrays of the inputs. A single array is also taken if its name differs.
+// True for the arrays of the inputs. The only array of a file is taken, whatever its name is.
 static bool takes_array(const struct msc_array_pick *pick, const char *name) {
     const struct msc_source *source = pick->context;
     for (size_t i = 0; i < source->n_specs; i++) {

@@ -1,4 +1,4 @@
-// Writes the records around the members of a zip archive without compression, with 64-bit sizes
+// Writes the records around the members of an uncompressed zip archive, with 64-bit sizes
 // throughout (PKWARE's APPNOTE 6.3: 4.3.7, 4.3.12, 4.3.14 to 4.3.16, 4.5.3). Internal to data/.
 //
 // Each member consists of its local record and its bytes. The central records of all members and

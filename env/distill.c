@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "env/distill_internal.h"
+#include "graph/wide.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +11,7 @@
 
 // ---- Creation ---------------------------------------------------------------------------------
 
-// Splits the shape of a compared tensor's sample at the axis of kl.
+// Splits the shape of a compared tensor's sample at the axis of the loss `kl`.
 static enum msc_status shape_sample(const struct msc_distill *d, const struct msc_distill_tensor *c,
                                     size_t batch, const struct msc_tensor *v,
                                     struct msc_distill_part *out) {
@@ -210,13 +211,39 @@ static enum msc_status finish_reference(struct msc_distill *d) {
     return MSC_OK;
 }
 
+// Runs a model of float16 or bfloat16 in these types.
+static enum msc_status run_rounded(struct msc_eval_trial *trial, const struct msc_distill *d,
+                                   const struct msc_sink *sink) {
+    const struct msc_graph *g = d->host->graph;
+    struct msc_graph *rounded = NULL;
+    struct msc_evaluator *evaluator = NULL;
+    int32_t *map = msc_alloc_zero((size_t)msc_graph_n_tensors(g) + 1, sizeof(map[0]));
+    int32_t *wanted = msc_alloc_zero(d->n_compared + 1, sizeof(wanted[0]));
+    enum msc_status status = MSC_ALLOCATED(map && wanted);
+    MSC_TRY_OUT(status);
+    MSC_TRY_OUT(msc_graph_round(&rounded, map, g));
+    for (size_t i = 0; i < d->n_compared; i++) {
+        wanted[i] = map[d->compared[i].tensor];
+    }
+    MSC_TRY_OUT(msc_distill__create_evaluator(&evaluator, d, rounded, wanted));
+    status = msc_evaluator_run(evaluator, trial, 1, sink, 0);
+out:
+    msc_evaluator_destroy(evaluator);
+    msc_graph_destroy(rounded);
+    msc_free(wanted);
+    msc_free(map);
+    return status;
+}
+
 enum msc_status msc_distill_compute_reference(struct msc_distill *d) {
     struct msc_sink sink = {.batch = keep_reference, .payload = d};
     struct msc_eval_trial trial = {.edits = NULL};
     for (size_t i = 0; i < d->n_compared; i++) {
         MSC_TRY(create_reference(&d->compared[i]));
     }
-    MSC_TRY(msc_evaluator_run(d->evaluator, &trial, 1, &sink, 0));
+    bool is_wide = msc_graph_own(d->host->graph) != d->host->graph;
+    MSC_TRY(is_wide ? run_rounded(&trial, d, &sink)
+                    : msc_evaluator_run(d->evaluator, &trial, 1, &sink, 0));
     if (trial.status != MSC_OK) {
         return msc_status_restore(trial.status, trial.message);
     }

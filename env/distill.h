@@ -54,8 +54,9 @@ struct msc_distill_options {
 struct msc_distill_run {
     const struct msc_edit *const *edits; // [n_slots]
     uint64_t noise_seed;                 // for perturbing the inputs of quantisations; 0: none
-    // Stops after the first batch, in the order of the dataset, at which the summed loss of the
-    // samples so far divided by the number of all samples exceeds `bound`.
+    // Whether the run stops at `bound`. The loss of the samples so far is summed in the order of
+    // the dataset and divided by the number of all samples. The run stops after the first batch at
+    // which this value exceeds `bound`.
     bool is_bounded;
     double bound;
     // For a run in parts: contributions of its batches to the sums, [msc_distill_n_terms], owned by
@@ -88,7 +89,8 @@ void msc_distill_destroy(struct msc_distill *d); // accepts NULL
 
 struct msc_evaluator *msc_distill_evaluator(struct msc_distill *d);
 
-// Runs the float model and keeps its outputs as reference.
+// Runs the float model and keeps its outputs as reference. A wide graph (graph/wide.h) is run in the
+// model's own types.
 enum msc_status msc_distill_compute_reference(struct msc_distill *d);
 // Appends the reference as "reference/<tensor>" arrays, and loads it from such a list. MSC_E_STATE
 // if the list does not match the compared tensors and the samples.
@@ -108,7 +110,7 @@ enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distil
                                         void (*done)(void *payload, size_t run), void *payload);
 // Fills the results of a run from the terms of its first `n_batches` batches, as if batches up to
 // `end` had been run. If n_batches is less than `end` and no bound is exceeded, the caller must
-// have set the run's status and message to the reason; they are kept.
+// have set the run's status and message to the reason, and the call keeps both.
 enum msc_status msc_distill_fold(struct msc_distill *d, struct msc_distill_run *run,
                                  size_t n_batches, size_t end);
 size_t msc_distill_n_batches(const struct msc_distill *d);
@@ -124,8 +126,8 @@ double msc_distill_partial_loss(const struct msc_distill *d, const double terms[
 enum msc_status msc_distill_outputs(struct msc_distill *d, const struct msc_edit *const edits[],
                                     struct msc_array_list *list);
 
-// Whether `same` is true of the reference values of a compared tensor for all samples. Needs the
-// reference.
+// Whether `same` holds between the first sample and every other sample, for the reference values of
+// a compared tensor. Needs the reference.
 bool msc_distill_is_same(const struct msc_distill *d, size_t index,
                          bool (*same)(const float x[], const float y[], int64_t n));
 // Whether tensors before an output are compared in place of the output.
@@ -133,7 +135,7 @@ bool msc_distill_is_part(const struct msc_distill *d);
 // The compared tensors: their number, and their names in the model.
 size_t msc_distill_n_compared(const struct msc_distill *d);
 const char *msc_distill_compared_name(const struct msc_distill *d, size_t index);
-// Fills the results of a run that was computed elsewhere. outputs [n_compared] are float32, with
+// Fills the results of a run that was computed elsewhere. `outputs` [n_compared] are float32, with
 // the samples in the order of the dataset. MSC_E_INVALID if an output does not have the expected
 // number of elements.
 enum msc_status msc_distill_judge(struct msc_distill *d, struct msc_distill_run *run,

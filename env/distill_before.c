@@ -4,9 +4,9 @@
 //
 // An output whose length depends on the data is always replaced. An output after a discontinuous
 // joint is replaced only if no product of the network (convolution, linear layer) is between the
-// earlier tensors and the output, because the loss would no longer measure that product. For an
-// integer output (for example a class), the tensors before it are compared if otherwise the loss
-// would not measure some product.
+// earlier tensors and the output. Otherwise the loss would no longer measure that product. For an
+// integer output (for example a class), the tensors before it are compared if the loss would
+// otherwise leave a product unmeasured.
 #include "env/distill_internal.h"
 
 #include "base/str.h"
@@ -60,7 +60,7 @@ static void mark_sources(bool marks[], const struct msc_graph *g, const int32_t 
     }
 }
 
-// Whether `tensor` depends on a product that is not among the marked joints.
+// Whether `tensor` depends on a joint with a product that is not marked.
 static bool has_other_products(struct before *b, int32_t tensor, const bool marks[]) {
     struct msc_product products[2];
     int32_t n = msc_graph_n_joints(b->bound);

@@ -133,13 +133,10 @@ static enum msc_status find_class_scores(struct msc_distill *d) {
 
 // ---- Tensors of the plans ---------------------------------------------------------------------
 
-static enum msc_status make_evaluator(struct msc_distill *d) {
+enum msc_status msc_distill__create_evaluator(struct msc_evaluator **out,
+                                              const struct msc_distill *d,
+                                              const struct msc_graph *g, const int32_t wanted[]) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
-    int32_t *wanted = msc_arena_array(&d->arena, d->n_compared, sizeof(wanted[0]));
-    MSC_TRY(MSC_ALLOCATED(wanted));
-    for (size_t i = 0; i < d->n_compared; i++) {
-        wanted[i] = d->compared[i].tensor;
-    }
     o.backend = d->host->backend;
     o.n_threads = d->host->n_threads;
     o.memory_bytes = d->host->memory_bytes;
@@ -147,8 +144,16 @@ static enum msc_status make_evaluator(struct msc_distill *d) {
     o.cancel = d->host->cancel;
     o.log = d->host->log;
     o.target = d->options.target;
-    return msc_evaluator_create(&d->evaluator, d->host->graph, d->dataset, wanted, d->n_compared,
-                                &o);
+    return msc_evaluator_create(out, g, d->dataset, wanted, d->n_compared, &o);
+}
+
+static enum msc_status make_evaluator(struct msc_distill *d) {
+    int32_t *wanted = msc_arena_array(&d->arena, d->n_compared, sizeof(wanted[0]));
+    MSC_TRY(MSC_ALLOCATED(wanted));
+    for (size_t i = 0; i < d->n_compared; i++) {
+        wanted[i] = d->compared[i].tensor;
+    }
+    return msc_distill__create_evaluator(&d->evaluator, d, d->host->graph, wanted);
 }
 
 static const char as_long_as_data_say[] = "of a length that depends on the data";
@@ -294,8 +299,8 @@ static enum msc_status warn_of_discontinuities(struct msc_distill *d) {
     return status;
 }
 
-// Compares the tensors of another loss, even those that are constant here: losses are comparable
-// only if they compare the same tensors.
+// Compares the tensors of another loss, even those that are constant on this dataset: losses are
+// comparable only if they compare the same tensors.
 static enum msc_status compare_as(struct msc_distill *d, const struct msc_distill *other) {
     for (size_t i = 0; i < other->n_compared; i++) {
         const struct msc_distill_tensor *c = &other->compared[i];

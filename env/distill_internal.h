@@ -93,7 +93,7 @@ enum msc_status msc_distill__find_axes(struct msc_distill *d);
 // True if batches have several samples, but the compared tensor has no axis for them.
 bool msc_distill__lacks_samples(const struct msc_distill *d, size_t index);
 
-// distill_outputs.c: adds a tensor to the compared ones.
+// distill_outputs.c: adds a tensor to the compared tensors.
 void msc_distill__add_compared(struct msc_distill *d, int32_t tensor, double weight);
 // Why an output cannot be part of the loss, or NULL.
 const char *msc_distill__reason_to_leave_out(const struct msc_graph *g, int32_t tensor);
@@ -107,5 +107,10 @@ enum msc_status msc_distill__compare_before(struct msc_distill *d);
 // distill_compared.c: chooses the compared tensors and creates their evaluator. If `other` is not
 // NULL, the tensors are those that `other` compares.
 enum msc_status msc_distill__compare(struct msc_distill *d, const struct msc_distill *other);
+// An evaluator of the tensors wanted [n_compared] of `g` on the loss's samples; *out is owned by the
+// caller.
+enum msc_status msc_distill__create_evaluator(struct msc_evaluator **out,
+                                              const struct msc_distill *d,
+                                              const struct msc_graph *g, const int32_t wanted[]);
 
 #endif

@@ -80,7 +80,7 @@ static void distill_begin_run(void *payload, size_t index) {
     bool *is_compared = d->is_compared + index * n_batches;
     d->sums[index] = (struct msc_distill_sum){0};
     for (size_t b = 0; b < n_batches; b++) {
-        is_compared[b] = b < d->first_batch; // earlier parts have compared these
+        is_compared[b] = b < d->first_batch; // earlier parts have compared these batches
     }
 }
 

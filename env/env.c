@@ -210,8 +210,8 @@ static enum msc_status env_reserve(struct msc_env *env, size_t n) {
     return msc_grow(&env->reported, &env->reported_capacity, n, sizeof *env->reported);
 }
 
-// Begins a trial. If the trial continues after an earlier part, its metrics are kept and only an
-// earlier failure is cleared.
+// Begins a trial. If the trial continues after an earlier part (`goes_on`), its metrics are kept,
+// and only a failure in that part is cleared.
 static void begin_trial(struct msc_trial *trial, const struct msc_space *space, bool goes_on) {
     if (goes_on) {
         trial->outcome.state = MSC_TRIAL_COMPLETE;

@@ -69,10 +69,10 @@ enum msc_status msc_env_complete(const struct msc_env_def *def, struct cJSON *co
 // Evaluates trials: resets every outcome (msc_trial_begin), lets the environment measure it, and
 // judges it by the goal. A trial whose exact costs break a bound becomes INFEASIBLE without being
 // measured. If `probe` is set (baselines; agents that need the loss), the trial is measured, but
-// remains INFEASIBLE. `e->finished` is called once for each trial after its outcome was judged;
-// such outcomes are valid even if the call fails later. Outcomes depend only on choices and bound.
-// A trial's bound is passed on if the goal allows it (msc_goal_takes_bound). A trial stopped at its
-// bound is PRUNED, whatever its costs, with its loss so far.
+// remains INFEASIBLE. `e->finished` is called once for each trial after its outcome was judged. A
+// reported outcome is valid even if the call fails later. Outcomes depend only on choices and
+// bound. A trial's bound is passed on if the goal allows it (msc_goal_takes_bound). A trial stopped
+// at its bound is PRUNED, whatever its costs, with its loss so far.
 enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goal,
                                  const struct msc_evaluation *e);
 
@@ -102,7 +102,8 @@ struct msc_env_elsewhere {
                                const struct msc_env_part *part);
     void *payload;
 };
-// Borrowed until the next call or destroy; NULL: this process measures trials.
+// `elsewhere` is borrowed until the next call of this function or destroy. NULL: this process
+// measures trials.
 void msc_env_set_elsewhere(struct msc_env *env, const struct msc_env_elsewhere *elsewhere);
 // For `measure`: fills the outcomes of trials whose terms are known (MSC_PART_FOLD) and calls
 // `finished`.
@@ -129,8 +130,8 @@ enum msc_status msc_env_identity(struct msc_hash *out, const struct msc_env *env
 // Adds the members for the record's header: "type", "version", "params" (with defaults) and those
 // of the environment itself.
 enum msc_status msc_env_describe(const struct msc_env *env, struct cJSON *object);
-// State that changes during a search, for the gym view. *out is owned by the caller; JSON null if
-// none.
+// State that changes during a search, for the gym view. *out is owned by the caller; it is JSON
+// null if there is no such state.
 enum msc_status msc_env_save(const struct msc_env *env, struct cJSON **out);
 enum msc_status msc_env_restore(struct msc_env *env, const struct cJSON *state);
 

@@ -33,8 +33,8 @@ struct process_env {
     struct msc_hash answer; // hash of the answer to init
     struct msc_hash files;  // hash of the files that the command names
     int n_failures;         // failed trials in a row
-    // For one call: indices of the trials without an answer, and which trials of a request are
-    // done.
+    // Used during one call: indices of the trials without an answer, and which trials of a request
+    // have outcomes.
     size_t *places;
     size_t places_capacity;
     bool *is_done;
@@ -179,7 +179,8 @@ static enum msc_status take_outcome(struct msc_env *env, const struct msc_evalua
 }
 
 // Evaluates the `n` trials at `places` in one request. On return, trials marked in is_done have
-// outcomes, whatever the status. If the program ended, the error message says only how it ended.
+// outcomes, whatever the status. If the program ended, the error message says only how the program
+// ended.
 static enum msc_status evaluate_some(struct msc_env *env, const struct msc_evaluation *e,
                                      const size_t places[], size_t n) {
     struct process_env *p = msc_env_state(env);

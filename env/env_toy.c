@@ -389,8 +389,8 @@ static enum msc_status toy_reference(struct msc_env *env, double metrics[MSC_MAX
     return MSC_OK;
 }
 
-// Tables of the dynamic programme: the least loss of tasks 0 … t for each last choice and size, and
-// the choice of task t - 1 that attains it.
+// Tables of the dynamic programme: for tasks 0 … t, the least loss with each choice of task t and
+// each size, and the choice of task t - 1 that attains it.
 struct programme {
     const struct toy *toy;
     size_t n_sizes;

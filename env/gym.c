@@ -12,10 +12,10 @@ struct msc_gym {
     const struct msc_goal *goal;
     const struct msc_space *space;
     uint64_t trial_budget;
-    // Written by save:
+    // Members that msc_gym_save writes:
     uint64_t seed;
     uint64_t n_trials; // evaluated so far
-    // the worst value of the first objective so far; NaN before the first trial
+    // the greatest (worst) value of the first objective so far; NaN before the first trial
     double worst;
     bool is_running;        // inside an episode
     size_t task;            // the task of the next step

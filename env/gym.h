@@ -22,7 +22,7 @@ MSC_PUBLIC_BEGIN
 
 struct msc_gym;
 
-// Result of reset and step. Pointers are borrowed until the next call.
+// Result of reset and step. Pointers are borrowed until the next reset, step or restore.
 struct msc_gym_step {
     size_t task;               // the task of the next step
     uint32_t n_choices;        // of that task; 0 if the episode is over
@@ -39,7 +39,7 @@ enum msc_status msc_gym_create(struct msc_gym **out, struct msc_env *env,
 void msc_gym_destroy(struct msc_gym *gym); // accepts NULL
 
 // Begins an episode; allowed at any time. The seed is kept with the state: environments that draw
-// random numbers use it, the built-in ones do not.
+// random numbers use it. The built-in environments do not.
 enum msc_status msc_gym_reset(struct msc_gym *gym, uint64_t seed, struct msc_gym_step *step);
 // MSC_E_STATE before the first reset and after an episode's end. MSC_E_INVALID if the task has no
 // such choice; the episode is unchanged.

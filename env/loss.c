@@ -4,7 +4,9 @@
 
 #include <math.h>
 
-enum { LANES = 8 }; // independent sums, so that additions overlap; combined in a fixed order
+// Number of independent sums, whose additions overlap in the processor. In the end, they are added
+// in a fixed order.
+enum { LANES = 8 };
 
 static double add_up_lanes(const double lanes[LANES]) {
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
@@ -54,7 +56,8 @@ static double loss_cosine(const struct msc_loss *loss, const float y[], const fl
     for (int64_t i = 0; i < n; i++) {
         dots[i % LANES] += (double)y[i] * (double)z[i];
     }
-    // One root of the product, not a product of two roots: it is exact if both sums are equal.
+    // One root of the product is used, not a product of two roots, because it is exact if both sums
+    // are equal.
     double norm = sqrt(msc_loss_sum_squares(y, n) * msc_loss_sum_squares(z, n));
     if (norm == 0) {
         return sum_squared_differences(y, z, n) == 0 ? 0.0 : 1.0;

@@ -18,8 +18,8 @@
 
 MSC_PUBLIC_BEGIN
 
-// The losses and their names in a configuration. To add one, add a line here and above, and its
-// function to the table in env/loss.c.
+// The losses and their names in a configuration. To add a loss, add its formula above, a line here,
+// and its function to the table in env/loss.c.
 #define MSC_LOSS_LIST(X)                                                                           \
     X(MSC_LOSS_MSE, "mse")                                                                         \
     X(MSC_LOSS_KL, "kl")                                                                           \
@@ -35,7 +35,8 @@ enum msc_loss_kind { MSC_LOSS_LIST(MSC_LOSS_ENUMERATOR) MSC_LOSS_COUNT };
 
 // One output of one sample, in C order.
 struct msc_loss_shape {
-    int64_t outer, axis, inner; // elements before, along and after the axis of kl
+    int64_t outer, axis, inner; // numbers of elements before, along and after the axis of the loss
+                                // `kl`
 };
 
 struct msc_loss {

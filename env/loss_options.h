@@ -61,7 +61,7 @@ struct msc_loss_options {
 // Arrays are allocated in the arena; names are borrowed from the JSON.
 enum msc_status msc_loss_options_read(struct msc_distill_options *out,
                                       const struct msc_loss_options *from, struct msc_arena *arena);
-// Adds the default objective, the distill loss, if none is given.
+// Adds the default objective, the distill loss, if the configuration has no objectives.
 enum msc_status msc_loss_options_complete(cJSON *config);
 
 #endif

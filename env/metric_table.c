@@ -1,7 +1,6 @@
-// The table of metrics for environments that run the network. It follows the functions that its
-// rows name. A row defines a metric completely, except how an environment computes it from a
-// trial's choices: see struct msc_env_metric. docs/add-a-metric.md shows step by step how to add a
-// metric.
+// The table of metrics for environments that run the network. The functions that its rows name come
+// first. A row defines a metric completely, except how an environment computes it from a trial's
+// choices: see struct msc_env_metric. docs/add-a-metric.md shows step by step how to add a metric.
 #include "env/metrics.h"
 
 #include <stddef.h>

@@ -35,14 +35,14 @@ struct msc_metric_cost {
 
 struct msc_metric_row {
     struct msc_metric metric; // a row without a name ends the table
-    bool is_distance;         // a distance from the float model, for which it is 0
+    bool is_distance;         // a distance from the float model; 0 for the float model itself
     unsigned needs;           // MSC_METRIC_NEEDS_*
 
-    // At most one of these three is set; if none is, environments that list the metric compute it.
-    // `of_run` takes the metric from the results of a run; `sample` computes the value of one
-    // sample; the metric is the mean over all samples. Every environment that runs the network has
-    // the metrics with one of these two functions. Unless such a metric is a distance, it is also
-    // measured for the float model.
+    // At most one of `of_run`, `sample` and `ratio_of` is set. If none is, environments that list
+    // the metric compute it. `of_run` takes the metric from the results of a run; `sample` computes
+    // the value of one sample; the metric is the mean over all samples. Every environment that runs
+    // the network has all metrics with `of_run` or `sample`. These metrics are also measured for
+    // the float model, except distances.
     double (*of_run)(const struct msc_distill_run *run);
     double (*sample)(const struct msc_sample *s);
     // Name of an exact metric in an earlier row. This metric is that metric divided by its value
@@ -57,7 +57,7 @@ extern const struct msc_metric_row msc_metric_table[];
 // The `sample` of accuracy: 1 if the greatest class score is at the label's index, else 0.
 double msc_metric_is_correct(const struct msc_sample *s);
 
-// A metric that an environment computes itself. One of the two functions is set; for a ratio,
+// A metric that an environment computes itself. Either `cost` or `measure` is set; for a ratio,
 // neither is.
 struct msc_env_metric {
     const char *name; // of a row of the table; NULL ends the list
@@ -74,8 +74,8 @@ struct msc_env_metric {
 // with this list, or NULL after the last.
 const struct msc_metric *msc_metric_at(const struct msc_env_metric list[], size_t index);
 
-// For `cost` functions: adds scale * product of n_factors factors. by_choice[i] [n_choices],
-// borrowed, has the factor for each choice of tasks[i].
+// For `cost` functions: adds scale * product of n_factors factors. `by_choice[i]` [n_choices],
+// borrowed, has the factor for each choice of `tasks[i]`.
 enum msc_status msc_metric_add_term(struct msc_metric_cost *cost, double scale, size_t n_factors,
                                     const uint32_t tasks[], const double *const by_choice[]);
 
@@ -99,7 +99,7 @@ struct msc_metrics {
 
 // Chooses the metrics of a search, for an environment with this list: all metrics without
 // MSC_METRIC_NEEDS_ASKING, and those that an objective or a bound in its JSON object names.
-// MSC_E_INVALID: a named metric lacks a requirement.
+// MSC_E_INVALID: a requirement of a named metric is not met.
 enum msc_status msc_metrics_choose(struct msc_metrics *out, const struct msc_env_metric list[],
                                    const struct msc_env_host *host, const struct cJSON *config);
 // Whether a metric was chosen.
@@ -120,7 +120,7 @@ bool msc_metrics_has_before(const struct msc_metrics *m);
 void msc_metrics_after(double metrics[], const struct msc_metrics *m,
                        const struct msc_distill_run *run);
 // msc_metrics_add adds the metrics of a run to a report by name. msc_metrics_add_float adds the
-// metrics of a run of the float model, except distances, with "float_" before the names.
+// metrics of a run of the float model, except distances, and puts "float_" before each name.
 enum msc_status msc_metrics_add(struct cJSON *object, const struct msc_metrics *m,
                                 const struct msc_distill_run *run);
 enum msc_status msc_metrics_add_float(struct cJSON *object, const struct msc_metrics *m,

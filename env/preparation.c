@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "data/dataset.h"
 #include "graph/graph.h"
+#include "graph/wide.h"
 #include "kernels/backend.h"
 #include "tools/linear_algebra.h"
 #include "tools/strategy.h"
@@ -37,8 +38,8 @@ enum msc_status msc_preparation_identity(struct msc_hash *out, const struct msc_
     struct msc_hash config;
     MSC_TRY(msc_json_hash(&config, msc_env_config(env)));
     struct msc_hash h = msc_hash_add_text(config, VERSION);
-    h = msc_hash_combine(h, msc_graph_hash(host->graph));
-    h = msc_hash_combine(h, msc_graph_weights_hash(host->graph));
+    h = msc_hash_combine(h, msc_graph_hash(msc_graph_own(host->graph)));
+    h = msc_hash_combine(h, msc_graph_weights_hash(msc_graph_own(host->graph)));
     h = msc_hash_combine(h, msc_dataset_hash(host->dataset));
     h = host->base ? msc_hash_combine(h, msc_strategy_hash(host->base)) : h;
     h = msc_hash_add_text(h, host->backend->def->numerics(host->backend));

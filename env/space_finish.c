@@ -35,7 +35,7 @@ static void add_weights(const struct msc_space *space, const struct msc_cost *co
     }
 }
 
-// Sorts choices by decreasing weight; equal ones keep their order.
+// Sorts choices by decreasing weight; choices of equal weight keep their order.
 static void sort_choices(uint32_t order[], const double weights[], uint32_t n) {
     for (uint32_t c = 0; c < n; c++) {
         uint32_t at = c;

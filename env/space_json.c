@@ -317,7 +317,7 @@ enum msc_status msc_space_json_read_tasks(struct msc_space_json *r, const cJSON 
     return MSC_OK;
 }
 
-// The index of the i-th metric in the space: a metric named distill_loss becomes the first.
+// The index in the space of metric `i` of the list: a metric named distill_loss becomes the first.
 static size_t place_of(const cJSON *list, size_t i) {
     size_t first = 0;
     const cJSON *item;

@@ -30,7 +30,7 @@ struct column {
     struct msc_hash hash; // must be first for msc_hash_index
     const char *name;
     int task;   // index of the task, or NO_COLUMN
-    int metric; // column of the rows' values, or NO_COLUMN if it is not a metric
+    int metric; // index among the metrics of a row, or NO_COLUMN if the column is not a metric
 };
 
 struct csv_reader {
@@ -93,7 +93,8 @@ static enum msc_status read_plain(struct csv_reader *r) {
     return MSC_OK;
 }
 
-// Reads the next cell of a line without blanks around it, and the comma or line feed that ends it.
+// Reads the next cell of a line, drops blanks around its text, and skips the comma or line feed
+// that ends it.
 static enum msc_status read_cell(struct csv_reader *r) {
     msc_str_clear(&r->cell);
     skip_blanks(r);
@@ -360,8 +361,8 @@ static enum msc_status index_rows(struct csv_reader *r) {
 
 // ---- A space of columns -----------------------------------------------------------------------
 
-// Sets order[i] to the index of the label of choice i: by decreasing number if all labels are
-// numbers, else in the order of the file.
+// Orders the choices of a task: by decreasing number if all labels are numbers, else as in the
+// file. order[i] is the index of the label of choice i.
 static enum msc_status order_labels(const struct labels *labels, uint32_t order[]) {
     double *numbers = msc_alloc_zero(labels->n, sizeof *numbers);
     bool are_numbers = true;

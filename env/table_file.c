@@ -1,4 +1,5 @@
-// Loads a table as CSV or JSON, by the end of its name, and answers points from it.
+// Loads a table from a CSV or JSON file, as its name tells, and looks up the metrics of points in
+// it.
 #include "env/table_internal.h"
 
 #include "env/space_json.h"

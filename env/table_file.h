@@ -27,7 +27,7 @@ struct msc_table_metric {
     const double *const *alone; // [n_tasks][n_choices], the terms of single tasks; NULL: none
     size_t n_pairs;
     const struct msc_table_pair *pairs;
-    int column; // index in the rows' columns; -1: the metric is the sum
+    int column; // index in the rows' columns; -1: the metric is the sum of its terms
 };
 
 struct msc_table_point {
@@ -56,8 +56,8 @@ struct msc_table_file { // zero-initialise
 
 // Reads a file whose name ends in ".csv" as a table of rows, any other as JSON. `metrics` lists the
 // columns of a CSV file that are metrics; NULL: distill_loss. Memory comes from the arena, except
-// the index that msc_table_file_finish frees; call it also after a failure. MSC_E_FORMAT,
-// MSC_E_INVALID, MSC_E_NOT_FOUND, MSC_E_IO: the message names file and place.
+// the index, which msc_table_file_finish frees. Call msc_table_file_finish also after a failure.
+// MSC_E_FORMAT, MSC_E_INVALID, MSC_E_NOT_FOUND, MSC_E_IO: the message names file and place.
 enum msc_status msc_table_file_load(struct msc_table_file *table, const char *path,
                                     const struct cJSON *metrics, struct msc_arena *arena);
 void msc_table_file_finish(struct msc_table_file *table);

@@ -18,8 +18,8 @@ enum msc_status msc_table__read_json(struct msc_table_file *table, const char *p
 // cells are choices.
 enum msc_status msc_table__read_csv(struct msc_table_file *table, const char *path,
                                     const struct cJSON *metrics, struct msc_arena *arena);
-// Reads the rows of a table whose tasks are known. columns [n_columns] names the columns of
-// metrics.
+// Reads the rows of a table whose tasks are known. `columns` [n_columns] has the names of the
+// columns that are metrics.
 enum msc_status msc_table__read_rows(struct msc_table_file *table, const char *path,
                                      const char *const columns[], size_t n_columns,
                                      struct msc_arena *arena);

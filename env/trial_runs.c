@@ -5,6 +5,7 @@
 #include "data/dataset.h"
 #include "env/whole.h"
 #include "graph/graph.h"
+#include "graph/wide.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,18 +66,20 @@ const struct msc_space *msc_trial_runs_space(const struct msc_env *env) {
 
 struct msc_hash msc_trial_runs_hash_inputs(const struct msc_env *env) {
     const struct msc_env_host *host = msc_env_whole_host(env);
-    struct msc_hash h = msc_graph_hash(host->graph);
-    h = msc_hash_combine(h, msc_graph_weights_hash(host->graph));
+    const struct msc_graph *own = msc_graph_own(host->graph);
+    struct msc_hash h = msc_graph_hash(own);
+    h = msc_hash_combine(h, msc_graph_weights_hash(own));
     return msc_hash_combine(h, msc_dataset_hash(host->dataset));
 }
 
 enum msc_status msc_trial_runs_describe_inputs(const struct msc_env *env, cJSON *object) {
     const struct msc_env_host *host = msc_env_whole_host(env);
+    const struct msc_graph *own = msc_graph_own(host->graph);
     const struct {
         const char *key;
         struct msc_hash hash;
-    } inputs[] = {{"graph", msc_graph_hash(host->graph)},
-                  {"weights", msc_graph_weights_hash(host->graph)},
+    } inputs[] = {{"graph", msc_graph_hash(own)},
+                  {"weights", msc_graph_weights_hash(own)},
                   {"dataset", msc_dataset_hash(host->dataset)}};
     char text[MSC_HASH_TEXT_BYTES];
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {

@@ -29,8 +29,8 @@ struct msc_trial_runs {
     struct msc_distill *distill;   // on the calibration samples; owned
     struct msc_distill *validated; // on the validation samples; created on demand; owned
     size_t n_slots;
-    // Optional: called before the edits of an evaluation are filled. points [n] are those to be
-    // evaluated; n is 0 if they are not known. Edits filled earlier are no longer used.
+    // Optional: called before the edits of an evaluation are filled. `points` [n] are the points to
+    // be evaluated; `n` is 0 if the points are not known. Edits filled earlier are no longer used.
     enum msc_status (*begin)(void *payload, const uint32_t *const points[], size_t n);
     // Fills the edits [n_slots] of a point. `fill_alone` fills the edits of one task's choice; all
     // other tasks remain as in the float model.

@@ -129,8 +129,9 @@ static enum msc_status reevaluate_memory(struct msc_trial_runs *r, const uint32_
 }
 
 // Effort of an isolated choice, in trials. On average, half of the network depends on the choice
-// and is computed again, in floats. Compared with a trial's integers, that takes about four times
-// as long on processors with 8-bit units, and as long on others; the factor 3 is in between.
+// and is computed again, in floats. On processors with 8-bit instructions, floats take about four
+// times as long as the integers of a trial; on others, they take equally long. The factor 3 is in
+// between.
 #define ALONE_EFFORT (3.0 * 0.5)
 
 static enum msc_status reevaluate_effort(struct msc_env *env, const struct msc_trial_runs *r,

@@ -3,6 +3,7 @@
 #include "env/distill_internal.h"
 #include "env/env.h"
 #include "graph/cost.h"
+#include "graph/wide.h"
 
 bool msc_whole_is_more(const struct msc_env *env) {
     return msc_env_whole_host(env)->graph != msc_env_host(env)->graph;
@@ -73,7 +74,8 @@ static double model_bytes(const struct msc_graph *g) {
     double n_bytes = 0;
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, i);
-        n_bytes += t->data ? (double)msc_array_n_bytes(t->data) : 0;
+        double bytes = (double)msc_graph_own_bytes(g, i);
+        n_bytes += t->data ? bytes * (double)msc_array_n_elements(t->data) : 0;
     }
     return n_bytes;
 }

@@ -19,8 +19,8 @@ enum msc_status msc_whole_compute_reference(struct msc_distill *d, const struct 
 enum msc_status msc_whole_run(struct msc_distill_run *run, struct msc_distill *d,
                               const struct msc_env *env);
 
-// The cost of the whole model. Symbolic dimensions have their values in the first sample of the
-// loss.
+// The cost of the whole model. Symbolic dimensions have the lengths of the first sample that the
+// loss is computed on.
 struct msc_whole_cost {
     double n_bytes; // bytes of weights
     double macs;    // multiply-accumulates for one sample

@@ -157,6 +157,8 @@ enum msc_status msc_graph_set_alias(struct msc_graph *g, int32_t tensor, const c
 enum msc_status msc_graph_replace_tensor(struct msc_graph *g, int32_t from, int32_t to);
 // When the graph is finalized, no joint may still read an output of the removed joint.
 enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint);
+// In a wide graph (graph/wide.h), also sets the weight of the graph in the model's own types, and
+// rounds the elements to the weight's own type.
 enum msc_status msc_graph_set_weight_data(struct msc_graph *g, int32_t tensor,
                                           const struct msc_array *data);
 // Removes joints, weights and prims that no output depends on (inputs remain). Sorts joints

@@ -30,6 +30,7 @@ void msc_graph_destroy(struct msc_graph *g) {
         msc_graph_destroy(g->bodies[i]);
     }
     msc_free(g->bodies);
+    msc_graph_destroy(g->own);
     for (int32_t i = 0; i < g->n_tensors; i++) {
         msc_array_release((struct msc_array *)g->tensors[i]->tensor.data);
     }

@@ -71,6 +71,7 @@ struct msc_graph {
     int32_t n_entries, n_exits;
     struct msc_graph_names joint_names, tensor_names, aliases, prim_names;
     struct msc_graph_notes notes; // its texts are in the arena
+    struct msc_graph *own; // of a wide graph (graph/wide.h): the graph in the model's own types
     bool is_final;
     int n_references;          // references beyond the first; changed atomically
     struct msc_graph **bodies; // bodies of all joints, including dead ones; a reference to each

@@ -1,5 +1,6 @@
 // Changes graphs (replaces tensors, removes joints) and copies them.
 #include "graph/graph_internal.h"
+#include "graph/wide.h"
 
 #include <assert.h>
 #include <string.h>
@@ -92,8 +93,7 @@ enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint) {
     return MSC_OK;
 }
 
-enum msc_status msc_graph_set_weight_data(struct msc_graph *g, int32_t tensor,
-                                          const struct msc_array *data) {
+static enum msc_status set_data(struct msc_graph *g, int32_t tensor, const struct msc_array *data) {
     assert(tensor >= 0 && tensor < g->n_tensors);
     struct msc_tensor *t = &g->tensors[tensor]->tensor;
     int n_dims = msc_array_n_dims(data);
@@ -115,6 +115,26 @@ enum msc_status msc_graph_set_weight_data(struct msc_graph *g, int32_t tensor,
     t->data = msc_array_retain(data);
     msc_array_release((struct msc_array *)old);
     return MSC_OK;
+}
+
+// Sets the data, converted to the tensor's type.
+static enum msc_status set_converted(struct msc_graph *g, int32_t tensor,
+                                     const struct msc_array *data) {
+    struct msc_array *converted;
+    MSC_TRY(msc_array_convert(&converted, data, g->tensors[tensor]->tensor.dtype));
+    enum msc_status status = set_data(g, tensor, converted);
+    msc_array_release(converted);
+    return status;
+}
+
+enum msc_status msc_graph_set_weight_data(struct msc_graph *g, int32_t tensor,
+                                          const struct msc_array *data) {
+    if (g->own == NULL || !msc_graph_is_widened(g, tensor)) {
+        MSC_TRY(set_data(g, tensor, data));
+        return g->own == NULL ? MSC_OK : set_data(g->own, tensor, data);
+    }
+    MSC_TRY(set_converted(g->own, tensor, data));
+    return set_converted(g, tensor, g->own->tensors[tensor]->tensor.data);
 }
 
 static enum msc_status clone_joint(struct msc_graph *copy, const struct msc_graph_joint *j) {

@@ -11,6 +11,18 @@ struct finder {
     bool *is_integer; // [n_tensors] produced or read by a joint that computes in integer arithmetic
 };
 
+bool msc_graph__has_stored_factor(const struct msc_graph *g, const struct msc_joint *j) {
+    for (int32_t i = 0; i < 2 && (j->op == MSC_OP_MATMUL || j->op == MSC_OP_GEMM); i++) {
+        int32_t producer = msc_graph_tensor(g, j->operands[i])->producer;
+        const struct msc_joint *p = producer == MSC_NO_ID ? NULL : msc_graph_joint(g, producer);
+        if (p != NULL && p->op == MSC_OP_DEQUANTIZE &&
+            msc_graph_weight_of(g, p->operands[0]) != MSC_NO_ID) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_float_activation(const struct msc_graph *g, int32_t tensor) {
     return tensor != MSC_NO_ID && msc_graph_weight_of(g, tensor) == MSC_NO_ID &&
            msc_dtype_is_float(msc_graph_tensor(g, tensor)->dtype);
@@ -51,10 +63,14 @@ static bool is_tail(enum msc_target_role role) {
 
 static void mark_joint(struct finder *f, const struct msc_joint *j) {
     struct msc_tail tail;
+    if (msc_graph__has_stored_factor(f->g, j)) {
+        return;
+    }
     enum msc_target_role role = msc_target_role(f->target, f->g, j);
     bool is_behind = is_tail(role) && msc_graph__find_tail(&tail, f->g, f->target, j->outputs[0]);
     const struct msc_joint *maker = is_behind ? tail.maker : j;
-    bool makes_integers = msc_target_role(f->target, f->g, maker) == MSC_TARGET_INTEGER;
+    bool makes_integers = msc_target_role(f->target, f->g, maker) == MSC_TARGET_INTEGER &&
+                          !msc_graph__has_stored_factor(f->g, maker);
     if (role == MSC_TARGET_MOVES) {
         join_moved(f, j);
     }

@@ -7,6 +7,10 @@
 
 struct msc_arena;
 
+// True for a product with a factor that is dequantised from constant codes, such as a weight in
+// blocks. Such a product computes with floats, whatever the target.
+bool msc_graph__has_stored_factor(const struct msc_graph *g, const struct msc_joint *j);
+
 // Sets class_of [n_tensors] to the first tensor of each tensor's class. For a tensor that is not
 // requantised, sets MSC_NO_ID: the tensor is inside a fused joint, or its producer and its
 // consumers compute in float.

@@ -106,7 +106,7 @@ static bool is_slot(const struct finder *f, const struct msc_joint *j,
                !is_repeated_input(f->g, j);
     }
     bool is_marked = role->is_slot || (is_weight && role->is_weight_slot);
-    return is_marked && !is_constant_product(f->g, j);
+    return is_marked && !is_constant_product(f->g, j) && !msc_graph__has_stored_factor(f->g, j);
 }
 
 static bool make_slot(struct msc_slot *slot, const struct finder *f, const struct msc_joint *j,

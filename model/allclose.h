@@ -5,8 +5,8 @@
 // finite magnitude. Rounding may explain rtol / 100 * M, or ten times the change of the output when
 // the inputs change by their rounding, up to 1000 * (atol + rtol * M).
 //
-// Integers and booleans often result from comparing floats (classes, indices), so one in a hundred
-// may differ. In arrays of fewer than a hundred none may.
+// Integers and booleans often result from comparing floats (classes, indices), so one element in a
+// hundred may differ. In arrays of fewer than a hundred elements, none may differ.
 //
 // Internal to model/.
 #ifndef MSC_MODEL_ALLCLOSE_H

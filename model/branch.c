@@ -1,6 +1,7 @@
 // Removes branches that no sample takes: if a condition has the same value for every sample, the
 // graph keeps only the joints of the branch that it selects.
 #include "graph/passes/bind.h"
+#include "graph/wide.h"
 #include "model/model_internal.h"
 
 #include <string.h>
@@ -65,13 +66,14 @@ static enum msc_status find_constants(struct msc_array *arrays[], const struct m
     return MSC_OK;
 }
 
-static void replace_graph(struct msc_model *m, struct msc_graph *g) {
-    msc_graph_destroy(m->graph);
-    m->graph = g;
+static enum msc_status replace_graph(struct msc_model *m, const struct msc_graph *g) {
+    MSC_TRY(msc_model__set_graph(m, g, msc_graph_own(m->graph) == m->graph));
+    g = m->graph;
     for (size_t i = 0; i < m->n_inputs; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, (int32_t)i));
         m->specs[i].name = msc_model__input_name(g, t);
     }
+    return MSC_OK;
 }
 
 enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_dataset *data,
@@ -85,7 +87,7 @@ enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_d
     MSC_TRY(MSC_ALLOCATED(arrays));
     enum msc_status status = find_constants(arrays, m, data, more);
     if (status == MSC_OK) {
-        status = msc_graph_take_branches(&g, &n_taken, m->graph,
+        status = msc_graph_take_branches(&g, &n_taken, msc_graph_own(m->graph),
                                          (const struct msc_array *const *)arrays, m->n_inputs);
     }
     for (size_t i = 0; i < m->n_inputs; i++) {
@@ -95,11 +97,11 @@ enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_d
     if (status != MSC_OK) {
         return status;
     }
-    if (n_taken == 0) {
-        msc_graph_destroy(g);
-        return MSC_OK;
+    status = n_taken == 0 ? MSC_OK : replace_graph(m, g);
+    msc_graph_destroy(g);
+    if (status != MSC_OK || n_taken == 0) {
+        return status;
     }
-    replace_graph(m, g);
     msc_log(m->log, MSC_LOG_INFO,
             "%s: conditions with the same value for every sample: %d; only the branches that they "
             "select are computed",

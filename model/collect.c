@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "data/array_file.h"
 #include "graph/passes/bind.h"
+#include "graph/wide.h"
 #include "model/model_internal.h"
 #include "model/output.h"
 
@@ -54,8 +55,8 @@ static void add_wanted(struct collecting *c, int32_t tensor) {
     c->names[c->n++] = msc_tensor_label(msc_graph_tensor(c->model->graph, tensor));
 }
 
-// Adds the matching tensors in the order of computation, or else a tensor of exactly this name,
-// whatever produces it.
+// Adds the computed tensors that match the pattern, in the order of computation. If none matches,
+// adds the tensor of exactly this name, even if no joint computes it.
 static enum msc_status add_pattern(struct collecting *c, const char *pattern) {
     const struct msc_graph *g = c->model->graph;
     bool is_found = false;
@@ -98,7 +99,7 @@ static enum msc_status find_wanted(struct collecting *c) {
 
 // ---- Tensors that depend on the samples -------------------------------------------------------
 
-// The graph with the shapes and parameters of the first sample; owned by the caller.
+// The graph bound to the inputs of the first sample; owned by the caller.
 static enum msc_status bind_first(struct msc_graph **out, const struct collecting *c) {
     size_t n = msc_dataset_n_inputs(c->data);
     struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof *arrays);
@@ -133,7 +134,7 @@ static bool is_named(const struct collecting *c, size_t i) {
 }
 
 // Drops tensors that become constants once the shapes are bound. A tensor requested by name is
-// kept: running it gives the error.
+// kept, so that the run fails with an error about it.
 static enum msc_status drop_constants(struct collecting *c) {
     struct msc_graph *bound = NULL;
     size_t n = 0;
@@ -185,7 +186,8 @@ static enum msc_status take_shapes(void *payload, size_t trial, size_t batch,
     (void)trial;
     for (size_t i = 0; i < c->n; i++) {
         struct shape *s = &c->shapes[batch * c->n + i];
-        *s = (struct shape){.dtype = values[i].dtype, .n_dims = values[i].n_dims};
+        enum msc_dtype own = msc_graph_tensor(msc_graph_own(c->model->graph), c->wanted[i])->dtype;
+        *s = (struct shape){.dtype = own, .n_dims = values[i].n_dims};
         memcpy(s->dims, values[i].dims, (size_t)s->n_dims * sizeof s->dims[0]);
     }
     return MSC_OK;
@@ -296,7 +298,19 @@ static enum msc_status write_batch(void *payload, size_t trial, size_t batch,
         int64_t row = (int64_t)batch * msc_dataset_batch_size(c->data);
         size_t array = c->first[i] + (c->is_split[i] ? batch : 0);
         int64_t first = c->is_split[i] ? 0 : row * (n / rows);
-        MSC_TRY(msc_array_file_put(c->file, array, first, values[i].data, n));
+        if (!msc_graph_is_widened(c->model->graph, c->wanted[i])) {
+            MSC_TRY(msc_array_file_put(c->file, array, first, values[i].data, n));
+            continue;
+        }
+        struct msc_array *value;
+        MSC_TRY(msc_array_create_from(&value, values[i].dtype, values[i].n_dims, values[i].dims,
+                                      values[i].data));
+        enum msc_status status = msc_model__narrow(&value, c->model->graph, c->wanted[i]);
+        if (status == MSC_OK) {
+            status = msc_array_file_put(c->file, array, first, msc_array_data(value), n);
+        }
+        msc_array_release(value);
+        MSC_TRY(status);
     }
     return MSC_OK;
 }

@@ -21,8 +21,9 @@ MSC_PUBLIC_BEGIN
 struct msc_collect {
     const struct msc_strategy *strategy; // NULL: float
     // Names of tensors in the model's file or in the graph, or patterns with "*" and "?", which
-    // match outputs of joints. n_patterns 0: the outputs of the network. Arrays have the names in
-    // the model's file or, for tensors without one, the names in the graph.
+    // match outputs of joints. If `n_patterns` is 0, the outputs of the network are collected.
+    // Arrays have the names in the model's file or, for tensors without one, the names in the
+    // graph.
     const char *const *patterns;
     size_t n_patterns;
     const char *path; // ends in .npz or .safetensors

@@ -3,11 +3,11 @@
 // grid: their integers are called codes.
 //
 // Two correct computations may add in different orders. If a float is near the middle between two
-// codes, they may round it to different ones, and everything computed from it changes by a step. A
-// range found at run time may also change. So the computations are compared from grid to grid: the
-// reference kernels compute each section from the codes that the other computation found at its
-// start. At the end of the section, each code must be the quantised value of some number close to
-// the reference's (model/allclose.h):
+// codes, the two computations may round the float to different codes, and everything computed from
+// the code changes by a step. A range found at run time may also change. The computations are
+// therefore compared from grid to grid: the reference kernels compute each section from the codes
+// that the other computation found at the start of the section. At the end of the section, each
+// code must be the quantised value of some number close to the reference's (model/allclose.h):
 //
 //     quantise(x - d) <= code <= quantise(x + d),   d = atol + rtol * |x|
 //
@@ -17,7 +17,7 @@
 //     MSC_TRY(msc_grids_create(&grids, discontinuity));
 //     if (msc_grids_above(grids, output)) {
 //         ... found[i]: grids->tensors[i] of the other computation [grids->n] ...
-//         MSC_TRY(msc_grids_run(truth, grids, &run));   // the outputs, computed from these
+//         MSC_TRY(msc_grids_run(truth, grids, &run));   // the outputs, computed from `found`
 //     }
 //     msc_grids_destroy(grids);
 //

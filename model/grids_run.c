@@ -76,7 +76,7 @@ static enum msc_status check_length(const struct reader *r, int32_t tensor,
                           expected);
 }
 
-// bounds: codes of x, of x moved down and of x moved up.
+// `bounds` has the codes of x, of x moved down and of x moved up.
 static enum msc_status compare_codes(const struct reader *r, const struct msc_joint *j,
                                      const struct msc_array *found,
                                      struct msc_array *const bounds[3]) {
@@ -231,7 +231,8 @@ static bool is_of_codes(const struct msc_grids *grids, int32_t tensor) {
     return op == MSC_OP_QLINEAR_CONV || op == MSC_OP_QLINEAR_MATMUL;
 }
 
-// given [n_inputs], wanted [n_wanted + grids->n]; truth has the arrays of `wanted`
+// `given` [n_inputs] and `wanted` [n_wanted + grids->n] are scratch. `truth` receives the arrays of
+// the tensors in `wanted`.
 static enum msc_status run_from_grids(struct msc_array *truth[], int32_t given[], int32_t wanted[],
                                       struct reader *r) {
     const struct msc_graph *g = r->grids->d->g;

@@ -4,6 +4,7 @@
 #include "graph/onnx/load.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/constant.h"
+#include "graph/wide.h"
 #include "kernels/engine/backends.h"
 
 #include <inttypes.h>
@@ -17,8 +18,12 @@
 #define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)
 #define MOST_MEMORY_BYTES ((uint64_t)4 << 30) // by default
 
+static const struct msc_tensor *input_tensor_of(const struct msc_graph *g, size_t i) {
+    return msc_graph_tensor(g, msc_graph_input(g, (int32_t)i));
+}
+
 static const struct msc_tensor *input_tensor(const struct msc_model *m, size_t i) {
-    return msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i));
+    return input_tensor_of(m->graph, i);
 }
 
 static enum msc_status make_specs(struct msc_model *m) {
@@ -33,6 +38,9 @@ static enum msc_status make_specs(struct msc_model *m) {
         struct msc_input_spec *spec = &m->specs[i];
         spec->name = msc_model__input_name(g, t);
         spec->dtype = t->dtype;
+        spec->rounded = msc_graph_is_widened(g, msc_graph_input(g, (int32_t)i))
+                            ? input_tensor_of(msc_graph_own(g), i)->dtype
+                            : MSC_DTYPE_NONE;
         spec->n_dims = t->n_dims;
         memcpy(spec->dims, t->dims, sizeof spec->dims);
         spec->is_batched = t->n_dims > 0 && t->dims[0] < 0 && t->prims[0] == symbol;
@@ -143,10 +151,19 @@ static enum msc_status keep_bindings(struct msc_model *m, const struct msc_model
     return MSC_ALLOCATED(m->bindings);
 }
 
+enum msc_status msc_model__set_graph(struct msc_model *m, const struct msc_graph *g,
+                                     bool keeps_types) {
+    struct msc_graph *graph = NULL;
+    MSC_TRY(keeps_types ? MSC_OK : msc_graph_widen(&graph, g));
+    msc_graph_destroy(m->graph);
+    m->graph = keeps_types ? msc_graph_retain(g) : graph;
+    return MSC_OK;
+}
+
 enum msc_status msc_model_open(struct msc_model **out, const char *path,
                                const struct msc_model_options *options) {
     struct msc_model *m = msc_alloc_zero(1, sizeof *m);
-    struct msc_graph *loaded = NULL;
+    struct msc_graph *loaded = NULL, *split = NULL;
     bool is_bound = false;
     enum msc_status status = MSC_OK;
     MSC_TRY(MSC_ALLOCATED(m));
@@ -166,7 +183,8 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
         MSC_TRY_OUT(msc_graph_load_weights(&loaded, &is_bound, path, m->bindings, m->n_bindings,
                                            options->weights));
     }
-    MSC_TRY_OUT(msc_graph_split(&m->graph, loaded));
+    MSC_TRY_OUT(msc_graph_split(&split, loaded));
+    MSC_TRY_OUT(msc_model__set_graph(m, split, options->keeps_types));
     MSC_TRY_OUT(msc_graph_tell_unfolded(m->graph, path, m->log));
     MSC_TRY_OUT(make_specs(m));
     if (!is_bound) {
@@ -178,6 +196,7 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
     *out = m;
     m = NULL;
 out:
+    msc_graph_destroy(split);
     msc_graph_destroy(loaded);
     msc_model_close(m);
     return status;

@@ -23,6 +23,7 @@ struct msc_model_options {
     int n_threads;         // 0: as many as the machine has
     uint64_t memory_bytes; // limit for the process; 0: half of the free memory
     bool is_single;        // evaluations run one at a time and their kernels use all threads
+    bool keeps_types;      // float16 and bfloat16 tensors are not widened to float32 (graph/wide.h)
     const struct msc_binding *bindings;
     size_t n_bindings;
     const struct msc_array_list *feeds; // the only inputs that the model will run on; may be NULL
@@ -39,7 +40,7 @@ struct msc_model_options {
 struct msc_model {
     struct msc_arena arena;
     const char *path;
-    struct msc_graph *graph;
+    struct msc_graph *graph; // wide (graph/wide.h), unless the model keeps its types
     struct msc_backend *backend;
     int n_threads; // threads for evaluation
     uint64_t memory_bytes;
@@ -72,11 +73,11 @@ void msc_model_take_whole(struct msc_model *model, const struct msc_array *const
 enum msc_status msc_model_set_states(struct msc_model *model,
                                      const struct msc_config_state states[], size_t n);
 // Replaces the model's weights by those of `path`: a model with the same joints (ONNX, MSCGraph
-// JSON), or a .npz or .safetensors file. Its arrays must have the names and shapes that the weights
-// have in the model's file; floats may have any width (graph/onnx/load.h). Weights that are not in
-// `path` are read from the model's file. Graph, samples and backend remain. A strategy fits only
-// the weights it was found with: call msc_strategy_refit. MSC_E_INVALID: `path` does not fit the
-// model, which is unchanged.
+// JSON), or a .npz or .safetensors file. The arrays of such a file must have the names and shapes
+// that the weights have in the model's file; floats may have any width (graph/onnx/load.h). Weights
+// that are not in `path` are read from the model's file. Graph, samples and backend remain. A
+// strategy fits only the weights it was found with: call msc_strategy_refit. MSC_E_INVALID: `path`
+// does not fit the model, which is unchanged.
 enum msc_status msc_model_update_weights(struct msc_model *model, const char *path);
 const char *msc_model_numerics(const struct msc_model *model);
 
@@ -96,6 +97,7 @@ struct msc_model_run {
     const char *const *tensors;            // names of tensors to return; n_tensors 0: the outputs
     size_t n_tensors;
     int64_t repeat;   // measured runs; 0: none
+    bool keeps_types; // outputs have the model's own types, also if its graph is wide
     bool is_sequence; // inputs are chunks for the model's states; inputs of states may be NULL
     // Results, owned by the caller.
     struct msc_array **outputs; // [n_outputs] from msc_alloc
@@ -105,7 +107,7 @@ struct msc_model_run {
 };
 // The inputs hold the samples of one batch. Without a dataset they also decide branches, for all
 // later runs. The outputs have the same bits as a search computes on such a batch, unless the model
-// was opened as single.
+// was opened with `is_single`.
 enum msc_status msc_model_run(struct msc_model *model, struct msc_model_run *run);
 void msc_model_run_finish(struct msc_model_run *run); // frees the results
 

@@ -11,14 +11,22 @@ static inline const char *msc_model__input_name(const struct msc_graph *g,
     return t->alias[0] ? t->alias : msc_graph_joint(g, t->producer)->name;
 }
 
+// Takes a reference to a split graph in the model's own types, widened unless `keeps_types`.
+enum msc_status msc_model__set_graph(struct msc_model *m, const struct msc_graph *g,
+                                     bool keeps_types);
 // If every sample of the datasets (`more` may be NULL) takes the same branch, replaces all branches
 // by the joints of that branch.
 enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_dataset *data,
                                          const struct msc_dataset *more);
-// Sets the memory limit of the process unless one was given: half of the free memory, up to 4 GiB.
+// Sets the memory limit of the process, unless the options gave one, to half of the free memory, up
+// to 4 GiB.
 void msc_model__settle_memory(struct msc_model *m);
 // Fills wanted and n_outputs of a run; outputs are NULL (free with msc_model_run_finish).
 enum msc_status msc_model__find_wanted(const struct msc_model *m, struct msc_model_run *run);
+
+// Replaces a value of a wide graph's tensor by one in the model's own type.
+enum msc_status msc_model__narrow(struct msc_array **array, const struct msc_graph *g,
+                                  int32_t tensor);
 
 // A network on one batch, ready to run repeatedly.
 struct msc_model_runner {

@@ -144,8 +144,8 @@ static const struct kind {
     [MSC_OUTPUT_PAGE] = {"a page of a report", looks_like_page},
 };
 
-// Only regular files are checked: the writer may refuse others, or accept them (a log may go to a
-// terminal).
+// Only regular files are checked. For other files, the writer decides; a log, for example, may go
+// to a terminal.
 static enum msc_status check_kind(struct msc_arena *arena, enum msc_output kind, const char *what,
                                   const char *path) {
     const void *data = NULL;

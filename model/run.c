@@ -3,6 +3,7 @@
 #include "model/model_internal.h"
 
 #include "base/clock.h"
+#include "graph/wide.h"
 #include "kernels/engine/evaluator.h"
 #include "tools/bias_edits.h"
 #include "tools/strategy.h"
@@ -231,7 +232,8 @@ void msc_model__runner_close(struct msc_model_runner *r) {
     *r = (struct msc_model_runner){0};
 }
 
-// Runs once for the outputs, which also packs the weights, and then `repeat` times to measure.
+// Runs once for the outputs, and then `repeat` times to measure. The first run also packs the
+// weights.
 static enum msc_status model_evaluate(struct msc_model_runner *r, struct msc_model_run *run) {
     double unmeasured;
     MSC_TRY(msc_model__runner_run(r, &unmeasured));
@@ -241,6 +243,27 @@ static enum msc_status model_evaluate(struct msc_model_runner *r, struct msc_mod
     if (run->repeat > 0) {
         qsort(run->microseconds, (size_t)run->repeat, sizeof run->microseconds[0], compare_times);
     }
+    return MSC_OK;
+}
+
+// Converts outputs to the model's own types.
+static enum msc_status narrow_outputs(const struct msc_model *m, struct msc_model_run *run) {
+    for (size_t i = 0; i < run->n_outputs; i++) {
+        MSC_TRY(msc_model__narrow(&run->outputs[i], m->graph, run->wanted[i]));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_model__narrow(struct msc_array **array, const struct msc_graph *g,
+                                  int32_t tensor) {
+    enum msc_dtype own = msc_graph_tensor(msc_graph_own(g), tensor)->dtype;
+    struct msc_array *narrow;
+    if (!msc_graph_is_widened(g, tensor)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_array_convert(&narrow, *array, own));
+    msc_array_release(*array);
+    *array = narrow;
     return MSC_OK;
 }
 
@@ -260,7 +283,8 @@ enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
         goto out;
     }
     MSC_TRY_OUT(msc_model__runner_open(&runner, m, data, run));
-    status = model_evaluate(&runner, run);
+    MSC_TRY_OUT(model_evaluate(&runner, run));
+    status = run->keeps_types ? narrow_outputs(m, run) : MSC_OK;
 out:
     msc_model__runner_close(&runner);
     msc_dataset_destroy(data);

@@ -1,5 +1,6 @@
-// Writes the samples of a dataset to files that mscgym-runtime reads (docs/runtime.md). If they run
-// in order, `batch` at a time, they form the same batches as in the search.
+// Writes the samples of a dataset to files that mscgym-runtime reads (docs/runtime.md). If a
+// runtime takes the samples in order, `batch` at a time, they form the same batches as in the
+// search.
 //
 //     MSC_TRY(msc_runtime_samples_write(&samples, &arena, dataset, specs, folder, "calibration"));
 //     job.inputs = samples.paths[0];

@@ -120,7 +120,7 @@ static enum msc_status run_samples(struct walk *w) {
     return MSC_OK;
 }
 
-// Fills `varies` for tensors that are not looked at: inputs of the network vary, and any other
+// Fills `varies` for tensors that are not in `wanted`: inputs of the network vary, and any other
 // tensor varies if an input of its joint varies.
 static void follow_others(struct walk *w) {
     for (size_t i = 0; i < w->n_wanted; i++) {

@@ -252,8 +252,8 @@ double msc_track_fall(const struct msc_track_row *row) {
     return fmin(row->inputs_db, MSC_TRACK_CLEAN_DB) - row->snr_db;
 }
 
-// Fills inputs_db of the rows. db [n_tensors]: snr_db of each tensor; a tensor without a row has
-// the least value of its joint's inputs.
+// Fills inputs_db of the rows. `db` [n_tensors] receives the snr_db of each tensor; a tensor
+// without a row has the least value among the inputs of the joint that computes it.
 static void follow(struct tracking *t, double db[]) {
     const struct msc_graph *g = t->sides[0].model->graph;
     struct msc_track *track = t->track;

@@ -31,8 +31,8 @@ struct msc_track_row {
     double mean_abs; // mean of |y - z|
     double snr_db;   // 10 log10(sum y^2 / sum (y - z)^2); INFINITY: y equals z
     double cosine;   // sum yz / sqrt(sum y^2 sum z^2); 1 if y and z are all 0, 0 if only one is
-    // The least snr_db of the joint's inputs. For an input without a row, the least snr_db of the
-    // inputs of the joint that computes it counts.
+    // The least snr_db of the joint's inputs. An input without a row counts with the least snr_db
+    // of the inputs of the joint that computes this input.
     double inputs_db;
 };
 
@@ -44,7 +44,7 @@ struct msc_track {
     struct msc_track_row *rows; // in the order in which the first network computes the tensors
     int64_t n_samples;
     // The row with the largest fall, min(inputs_db, MSC_TRACK_CLEAN_DB) - snr_db; of equal falls,
-    // the first. n_rows: nothing differs.
+    // the first. `n_rows` means that nothing differs.
     size_t worst;
 };
 
@@ -56,8 +56,8 @@ void msc_track_destroy(struct msc_track *track); // accepts NULL
 double msc_track_fall(const struct msc_track_row *row);
 // {"samples", "worst" and "fall_db" unless nothing differs, "tensors": [{"joint", "tensor",
 // "elements", "snr_db", "inputs_snr_db", "cosine", "max_abs", "mean_abs"}]}. Values that are not
-// finite are null: equal tensors have no ratio. `graph` is the first side's. *out is owned by the
-// caller.
+// finite are null, for example "snr_db" of tensors that are equal. `graph` is the first side's.
+// *out is owned by the caller.
 enum msc_status msc_track_to_json(struct cJSON **out, const struct msc_track *track,
                                   const struct msc_graph *graph);
 

@@ -6,7 +6,8 @@
 #include "graph/channels.h"
 #include "model/track.h"
 
-// The channels that remain on a side, in terms of its model's graph. is_gone NULL: all remain.
+// The channels that remain on a side, in terms of its model's graph. If `is_gone` is NULL, all
+// channels remain.
 struct msc_track_left {
     const struct msc_graph *graph;
     struct msc_sites sites;
@@ -16,7 +17,7 @@ struct msc_track_left {
 enum msc_status msc_track__left_init(struct msc_track_left *out, const struct msc_track_side *side);
 void msc_track__left_finish(struct msc_track_left *left); // accepts a zeroed struct
 
-// The shape of a side's array for a tensor of its model.
+// The shape of the array that a side computes for a tensor of its model's graph.
 struct msc_track_shape {
     const struct msc_track_left *left;
     int32_t tensor;

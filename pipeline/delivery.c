@@ -7,6 +7,7 @@
 #include "env/trial_runs.h"
 #include "graph/onnx/load.h"
 #include "graph/target.h"
+#include "graph/wide.h"
 #include "model/export.h"
 #include "model/runtime_samples.h"
 #include "tools/runtime.h"
@@ -266,20 +267,38 @@ static bool has_shape_of(const struct msc_array *a, const struct msc_tensor *t) 
     return is_equal || (is_open && msc_array_n_dims(a) == 1);
 }
 
-// Checks that the file holds each output of the model, with the output's type and shape.
-static enum msc_status check_outputs(const struct msc_delivery *d,
-                                     const struct msc_array_list *found) {
+// Converts the array in the list to the type in which losses are computed.
+static enum msc_status widen_output(struct msc_array_list *list, struct msc_array *array,
+                                    enum msc_dtype dtype) {
+    struct msc_array *wide;
+    for (size_t i = 0; i < list->n && msc_array_dtype(array) != dtype; i++) {
+        if (list->arrays[i] == array) {
+            MSC_TRY(msc_array_convert(&wide, array, dtype));
+            list->arrays[i] = wide;
+            msc_array_release(array);
+            return MSC_OK;
+        }
+    }
+    return MSC_OK;
+}
+
+// Checks that the file holds each output of the model, with the output's type and shape, and
+// widens float16 outputs.
+static enum msc_status take_outputs(const struct msc_delivery *d, struct msc_array_list *found) {
     const struct msc_graph *g = d->options.model->graph;
     for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
-        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_output(g, i));
-        const struct msc_array *a = msc_array_list_find(found, t->alias);
+        int32_t output = msc_graph_output(g, i);
+        const struct msc_tensor *t = msc_graph_tensor(g, output);
+        enum msc_dtype own = msc_graph_tensor(msc_graph_own(g), output)->dtype;
+        struct msc_array *a = msc_array_list_find(found, t->alias);
         if (!a) {
             return MSC_FAIL(MSC_E_FORMAT, "%s returned no output %s", d->runtime_name, t->alias);
         }
-        if (msc_array_dtype(a) != t->dtype || !has_shape_of(a, t)) {
+        if (msc_array_dtype(a) != own || !has_shape_of(a, t)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s returned output %s with another type or shape",
                             d->runtime_name, t->alias);
         }
+        MSC_TRY(widen_output(found, a, t->dtype));
     }
     return MSC_OK;
 }
@@ -303,7 +322,7 @@ static enum msc_status run_samples(struct msc_array_list *outputs, struct msc_de
         MSC_TRY(msc_runtime_outputs(d->runtime, &job, d->outputs_path));
         enum msc_status status = msc_npz_load(&part, d->outputs_path);
         if (status == MSC_OK) {
-            status = check_outputs(d, &part);
+            status = take_outputs(d, &part);
         }
         if (status == MSC_OK) {
             status = append_outputs(outputs, &part);

@@ -4,6 +4,7 @@
 #include "base/file_set.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "graph/wide.h"
 #include "pipeline/given.h"
 #include "model/program_id.h"
 #include "pipeline/read_files.h"
@@ -148,9 +149,9 @@ static enum msc_status run_parse(struct run *r) {
         base = msc_arena_strndup(&r->setup->arena, path, strlen(path) - strlen(".json"));
         weights = base ? msc_arena_printf(&r->setup->arena, "%s.safetensors", base) : NULL;
         MSC_TRY(MSC_ALLOCATED(weights));
-        MSC_TRY(msc_graph_save(r->setup->model->graph, base));
+        MSC_TRY(msc_graph_save(msc_graph_own(r->setup->model->graph), base));
     }
-    MSC_TRY(msc_graph_inspect(r->setup->model->graph, &result));
+    MSC_TRY(msc_graph_inspect(msc_graph_own(r->setup->model->graph), &result));
     return msc_stages_put(r->stages, name, key, (const char *const[]){path, weights}, 2, result);
 }
 

@@ -21,8 +21,8 @@ enum msc_status msc_distilled_save(const struct msc_record *record, struct cJSON
 // trial.
 enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *record,
                                    int64_t trial, const struct msc_log *log);
-// The improved plan of `distilled` as strategy JSON, borrowed. NULL if the trial's own plan is
-// delivered.
+// The improved plan of `distilled` as strategy JSON, borrowed. NULL if the improved plan was not
+// accepted, so that the trial's own plan is delivered.
 const struct cJSON *msc_distilled_plan(const struct cJSON *distilled);
 
 // The improved plan that is delivered for a record's winner (msc_reranked_winner), as strategy JSON

@@ -10,7 +10,8 @@ static const struct msc_kept_kind kind = {".result.json", "mscgym.result.1"};
 
 // ---- Saving -----------------------------------------------------------------------------------
 
-// Copies a report's row: binds it to its trial's line, and adds its new measurements.
+// Fills `row` from a row of a report: binds `row` to the line of the trial, and adds the
+// measurements made for the report.
 static enum msc_status fill_row(cJSON *row, const struct msc_record *record, const cJSON *from) {
     int64_t id = 0;
     MSC_TRY(msc_json_get_i64(&id, from, "id", "report"));
@@ -71,7 +72,7 @@ static enum msc_status kept_leave_out(cJSON *kept, struct msc_record *record) {
     return MSC_OK;
 }
 
-// Sets *fits: do all new measurements belong to the record's current state?
+// Sets *fits: are all measurements in the file of the record's current lines?
 static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct msc_record *record) {
     struct msc_record_line best;
     bool has_best = msc_record_best(&best, record);

@@ -1,6 +1,6 @@
 // RECORD.result.json: results computed at the end of a search (validation, noise, isolated losses,
-// the uncompressed model, lines left out), so that a report needs no evaluation. docs/record.md
-// describes its members.
+// metrics of the uncompressed model, and which lines are left out), so that a report needs no
+// evaluation. docs/record.md describes its members.
 //
 //     MSC_TRY(msc_kept_save(record, report));          // after a search
 //     MSC_TRY(msc_kept_load(&kept, record, log));      // later; NULL: no valid file
@@ -26,7 +26,7 @@ enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSO
 // (msc_record_leave_out). Fails only with MSC_E_NOMEM.
 enum msc_status msc_kept_load(struct cJSON **out, struct msc_record *record,
                               const struct msc_log *log);
-// Only leaves out of the record the lines that the file lists; returns no results.
+// Like msc_kept_load, but only leaves lines out of `record` and returns no results.
 enum msc_status msc_kept_leave_out(struct msc_record *record, const struct msc_log *log);
 
 // Adds kept numbers to a report made without an environment. `kept` may be NULL.

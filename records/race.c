@@ -5,21 +5,21 @@
 #include <math.h>
 #include <string.h>
 
-// Prior of the statistics: the standard deviation of the log factor of a single batch
-// (FIRST_SPREAD), weighted like FIRST_CHANGES observed changes.
+// Prior of the statistics. FIRST_SPREAD is the assumed standard deviation of the log factor of a
+// single batch. It has the weight of FIRST_CHANGES observed changes.
 #define FIRST_SPREAD 0.3
 #define FIRST_CHANGES 4
 // If the standard error at a rung is larger than this, no trial ends there, unless it is the last
 // rung. Agents observe the estimated loss, so it must be precise.
 #define ENOUGH 0.25
-// Like ENOUGH, but for trials that cannot win. It is lower because the loss that their choices add
-// to the baseline is a small part of their total loss.
+// Like ENOUGH, but for trials that cannot win. The limit is lower, because the loss that the
+// choices of these trials add to the baseline is a small part of their total loss.
 #define ENOUGH_BEYOND 0.06
 
 // ---- Continuing ------------------------------------------------------------------------------
 
-// The number of n trials that continue after a rung; at least 1. At rungs with too few batches to
-// compare similar trials, all n continue; only the margin ends trials there.
+// How many of n trials continue after a rung, by the share `keep`; at least 1. At rungs with too
+// few batches to compare similar trials, the share ends no trial, but the margin may.
 static size_t count_kept(const struct msc_race *race, size_t rung, size_t n) {
     bool is_share = race->rungs[rung] >= msc_race_halves_from(race);
     return is_share ? (size_t)ceil(race->keep * (double)n) : n;
@@ -105,8 +105,8 @@ static void note_changes(struct msc_race_known *known, const struct msc_race *ra
     }
 }
 
-// The losses at rungs of the best trial or of a baseline, whichever is nearest to `sum` at this
-// rung; NULL if there are neither.
+// The losses at the rungs of a reference: the best trial or a baseline, whichever has the loss
+// nearest to `sum` at this rung. NULL if there is no best trial and no baseline.
 static const double *nearest_reference(const struct msc_race_known *known, size_t rung,
                                        double sum) {
     const double *nearest = NULL;
@@ -166,9 +166,10 @@ void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
     note_baseline(known, race, line, sums, n);
 }
 
-// Batches are hard or easy for all trials alike, most of all for similar ones. A loss at a rung is
-// therefore multiplied by the growth of the nearest reference (the best trial or a baseline) from
-// this rung to the end. Without a reference, the ratio estimate is used (Cochran 1977, chapter 6).
+// If a batch is hard for one trial, it is hard for most trials, and the more so for similar trials.
+// A loss at a rung is therefore multiplied by the growth of the nearest reference (the best trial
+// or a baseline) from this rung to the end. Without a reference, the ratio estimate is used
+// (Cochran 1977, chapter 6).
 static double whole_over_sum(const struct msc_race_known *known, const struct msc_race *race,
                              size_t rung, double sum) {
     const double *reference = nearest_reference(known, rung, sum);

@@ -18,11 +18,11 @@
 #include "records/record.h"
 
 // Reads `true`, or {"rungs": [batches, ...], "keep": share, "margin": errors or false} for samples
-// in n_batches batches; each member may be missing. n_batches 0: not known yet, so default rungs
-// are not set. On MSC_E_INVALID the message begins with `where`.
+// in n_batches batches; each member may be missing. If `n_batches` is 0, the number is not known
+// yet, and default rungs are not set. On MSC_E_INVALID the message begins with `where`.
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where);
-// The version of these rules, which a record's header states.
+// The version of these rules. The header of a record names the version.
 #define MSC_RACE_VERSION 1
 
 // For a record's header: msc_race_write returns JSON owned by the caller (NULL: out of memory), and
@@ -44,7 +44,7 @@ struct msc_race_known {
     // Over trials measured to the end: the sum of the ratios of final loss to loss at the rung.
     double sums[MSC_RACE_MAX_RUNGS];
     size_t n[MSC_RACE_MAX_RUNGS];
-    // The best trial that meets the bounds: its losses at the rungs, then its final loss.
+    // The losses at the rungs, then the final loss, of the best trial that meets the bounds.
     bool has_best;
     double best[MSC_RACE_MAX_RUNGS + 1];
     // Like `best`, for the first baselines.
@@ -59,12 +59,12 @@ struct msc_race_known {
 // Adds a line to the statistics; call in the order of ids.
 void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
                    const struct msc_goal *goal, const struct msc_record_line *line);
-// The standard error of the logarithm of a trial's loss relative to the reference's, observed at a
-// rung.
+// The standard error, for a trial observed at a rung, of the logarithm of (loss of the trial / loss
+// of the reference).
 double msc_race_error(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       bool can_win);
-// The number of trials, of n at a rung, that continue. `sums` [n] are their losses so far,
-// ascending. Either all of these trials can win (can_win), or none can.
+// How many of the n trials at a rung continue. `sums` [n] are their losses so far, ascending.
+// Either all of these trials can win (can_win), or none can.
 size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       const double sums[], size_t n, bool can_win);
 // The trial as its agent observes it after the round. If it was eliminated early, the objective is

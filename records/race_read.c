@@ -42,16 +42,16 @@ static enum msc_status read_margin(struct msc_race *out, const cJSON *value, dou
 
 // The number of batches whose mean is as precise as the mean of LEAST_BATCHES batches of an
 // infinite set. It follows from the correction for finite populations (Cochran 1977, chapter 4). It
-// is close to LEAST_BATCHES if there are many batches, and close to all of them if there are few.
+// is close to LEAST_BATCHES if there are many batches, and close to `n_batches` if there are few.
 static size_t telling_batches(size_t n_batches) {
     size_t sum = LEAST_BATCHES + n_batches;
     size_t n = (LEAST_BATCHES * n_batches + sum - 1) / sum; // rounded up
     return n < n_batches / 2 ? n : n_batches / 2;
 }
 
-// Each rung has twice as many batches as the previous one, up to half of all batches. With a margin
-// the first rung is as small as the maximum number of rungs allows. Without a margin the first rung
-// must be precise by itself.
+// Each rung has twice as many batches as the previous one, up to half of all batches. With a
+// margin, there are as many rungs as allowed, so the first rung is as small as possible. Without a
+// margin the first rung must be precise by itself.
 static void set_default_rungs(struct msc_race *out, size_t n_batches) {
     size_t first = telling_batches(n_batches);
     for (size_t most = 1; out->margin > 0.0 && most <= MSC_RACE_MAX_RUNGS; most++) {

@@ -66,8 +66,8 @@ struct msc_record_line {
     bool is_assembled;
     size_t n_rungs;                   // rungs of the race that the trial reached
     double rungs[MSC_RACE_MAX_RUNGS]; // loss of the trial at each of them
-    double elapsed_s; // search time over all launches when the line was written; part of
-                      // `measured`
+    double elapsed_s; // search time over all launches when the line was written; stored in the
+                      // member `measured`
     // Not stored in the file: the result could not be reproduced (msc_record_leave_out).
     bool is_left_out;
 };
@@ -95,9 +95,9 @@ enum msc_record_mode {
 };
 
 // Writes a new record: the header line, synced, with the lock held. `header` is copied.
-// MSC_E_STATE: a record exists or the lock is held; MSC_E_FORMAT: there is a file of another kind;
-// it is left unchanged. A file that contains only the beginning of a header is overwritten after it
-// was saved in RECORD.cut.
+// MSC_E_STATE: a record exists or the lock is held; MSC_E_FORMAT: there is a file of another kind,
+// which is left unchanged. A file that contains only the beginning of a header is overwritten after
+// it was saved in RECORD.cut.
 enum msc_status msc_record_create(struct msc_record **out, const char *path,
                                   const struct cJSON *header, const struct msc_log *log);
 // MSC_E_NOT_FOUND: no file, or no complete header. MSC_E_STATE: another process holds the lock.
@@ -107,8 +107,8 @@ enum msc_status msc_record_open(struct msc_record **out, const char *path,
 // Opens a record for reading, in memory that does not grow with the number of trials. Holds only
 // the n_best best trials, the Pareto front and the uniform plans. The queries of
 // records/record_query.h answer as if all trials were held, but msc_record_top lists at most n_best
-// trials, and fewer if some are left out. msc_record_trial works only for ids that
-// msc_record_holds.
+// trials, and fewer if some of these are left out (msc_record_leave_out). msc_record_trial works
+// only for ids that msc_record_holds.
 enum msc_status msc_record_open_best(struct msc_record **out, const char *path, size_t n_best,
                                      const struct msc_log *log);
 // Reads all lines without holding them; fails like msc_record_open. *n_bytes is the length of the
@@ -149,8 +149,8 @@ enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *
                                    const char *new_path);
 
 // Adds a line to the buffer and to the trials in memory. If the buffer already has a round
-// (msc_record_parallel), commits it first. The id must be msc_record_n_trials. Choices, metrics
-// and reason are copied; objectives are computed from the metrics.
+// (msc_record_parallel), commits it first. The line's id must equal msc_record_n_trials. Choices,
+// metrics and reason are copied; objectives are computed from the metrics.
 enum msc_status msc_record_append_trial(struct msc_record *record,
                                         const struct msc_record_line *line);
 // Adds a segment line that begins at the next trial.
@@ -158,7 +158,7 @@ enum msc_status msc_record_append_segment(struct msc_record *record, const char 
                                           bool is_warm_start);
 // Writes and syncs the buffered lines. If the path no longer names the file at its previous length
 // (another program removed, renamed or changed it), the whole record is written to PATH.saved.1 (or
-// the next free number), and further lines are appended there; the file at the path is left
+// the next free number). Further lines are appended there, and the file at the path is left
 // unchanged. This is logged as an error, and msc_record_is_elsewhere reports it. On MSC_E_IO (such
 // as a full disk) the file is cut back to its last complete commit and accepts no more lines.
 enum msc_status msc_record_commit(struct msc_record *record);
@@ -188,8 +188,8 @@ size_t msc_record_line_number(const struct msc_record *record, int64_t id);
 void msc_record_leave_out(struct msc_record *record, int64_t id);
 size_t msc_record_n_segments(const struct msc_record *record); // not counting the header's
 const struct msc_record_segment *msc_record_segment(const struct msc_record *record, size_t i);
-// The numerics id under which a trial was evaluated. For the next id: under which it will be
-// evaluated.
+// The id of the numerics with which a trial was evaluated. For the next trial's id, it is the id of
+// the numerics with which the trial will be evaluated.
 const char *msc_record_numerics(const struct msc_record *record, int64_t id);
 double msc_record_begun_s(const struct msc_record *record);   // seconds since 1970; NaN: unknown
 uint64_t msc_record_n_bytes(const struct msc_record *record); // committed length

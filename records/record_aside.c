@@ -13,8 +13,8 @@ static const char *const companions[] = {".params",      ".base.json",    ".resu
                                          ".rerank.json", ".distill.json", ".cut"};
 #define N_COMPANIONS (sizeof companions / sizeof companions[0])
 
-// Finds a free PATH.i. A companion that exists only under the new name was moved by an earlier,
-// interrupted attempt, so it does not occupy the name.
+// Finds a free PATH.i. A companion file that exists only under the name PATH.i was moved by an
+// earlier, interrupted attempt, so it does not make the name unavailable.
 static enum msc_status find_free_name(const char **out, struct msc_arena *arena, const char *path) {
     for (int i = 1;; i++) {
         const char *target = msc_arena_printf(arena, "%s.%d", path, i);

@@ -16,9 +16,9 @@ struct chosen {
     struct msc_record_counts *counts;
     struct msc_trial *best; // heap of at most most_best trials without choices, metrics and reason
     size_t n_best, most_best;
-    struct msc_trial best_repeat; // id -1: none; it may win if the trial that it repeats is left
-                                  // out
-    int64_t *retries;             // [n_baselines] the last retry of each, or -1
+    struct msc_trial best_repeat; // the best trial that repeats another (id -1: none), since it may
+                                  // be the best trial if the repeated one is left out
+    int64_t *retries;             // [n_baselines] the last retry of each baseline, or -1
     struct msc_record_front front;
     uint64_t *places; // offsets of the trials 0, stride, 2 * stride, ...
     size_t n_places;

@@ -12,8 +12,8 @@ struct canonical {
     enum msc_status (*write)(void *payload, const char *line, size_t length);
     void *payload;
     struct msc_str line;
-    int64_t *left_out; // [n_left_out], ids of plans assembled early, which are not in the
-                       // sequence
+    int64_t *left_out; // [n_left_out], ids of assembled plans (is_assembled), which are not in the
+                       // agent's sequence
     size_t n_left_out, capacity;
 };
 
@@ -42,7 +42,7 @@ static const char *find(const char *at, const char *end, const char *what) {
     return end;
 }
 
-// The id of a trial, not counting left-out trials before it.
+// The id of a trial, reduced by the number of `left_out` trials before it.
 static int64_t id_in_sequence(const struct canonical *c, int64_t id) {
     size_t n = 0;
     while (n < c->n_left_out && c->left_out[n] < id) {
@@ -51,8 +51,8 @@ static int64_t id_in_sequence(const struct canonical *c, int64_t id) {
     return id - (int64_t)n;
 }
 
-// Appends a line with ids renumbered to the sequence. In a JSON string every quote has a backslash
-// before it, so a key cannot match inside a string.
+// Appends a line with ids renumbered to the sequence. The keys of ids are found by their text. They
+// cannot match inside a JSON string, in which every quote has a backslash before it.
 static void append_in_sequence(struct canonical *c, const char *body, size_t n_body) {
     static const char *const keys[] = {
         ",\"id\":", ",\"first\":", ",\"parent\":", ",\"repeat_of\":", ",\"retry_of\":"};

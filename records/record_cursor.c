@@ -7,10 +7,10 @@
 
 // Numbers with this many digits always fit in 64 bits.
 #define MOST_DIGITS 19
-// Digits that read_eight reads at once.
+// Number of digits that read_eight reads at once.
 #define EIGHT 8
 
-// Reads a double that the fast path cannot read, from a copy that ends after the number.
+// Reads a double that the fast path cannot read. Reads from a copy of the number that ends in NUL.
 static double read_odd_number(struct msc_record_cursor *c) {
     char text[40];
     size_t length = 0;
@@ -29,14 +29,15 @@ static bool is_number_end(const struct msc_record_cursor *c) {
     return c->at == c->end || *c->at == ',' || *c->at == '}' || *c->at == ']';
 }
 
-// Reads eight digits as one number; false if one is not a digit. The first digit is in the lowest
-// byte. Adjacent digits are combined to numbers of two digits, then of four, then of eight.
+// Reads eight digits as one number; false if any of them is not a digit. The first digit is in the
+// lowest byte. Adjacent digits are combined to numbers of two digits, then of four, then of eight.
 static bool read_eight(uint64_t *out, const char *text) {
     const unsigned char *b = (const unsigned char *)text;
     uint64_t x = b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 |
                  (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 |
                  (uint64_t)b[7] << 56;
-    // '0' to '9' are 0x30 to 0x39: the high half is 3, and still 3 after adding six.
+    // '0' to '9' are 0x30 to 0x39, so the high half of a digit's byte is 3. It is also 3 after six
+    // is added.
     const uint64_t high_halves = UINT64_C(0xF0F0F0F0F0F0F0F0);
     const uint64_t threes = '0' * UINT64_C(0x0101010101010101);
     if ((x & high_halves) != threes ||
@@ -52,8 +53,8 @@ static bool read_eight(uint64_t *out, const char *text) {
 
 struct digits {
     uint64_t mantissa;
-    size_t n;          // digits
-    size_t n_counting; // digits without leading zeros
+    size_t n;          // number of digits
+    size_t n_counting; // number of digits without leading zeros
 };
 
 static void read_digits(struct digits *d, struct msc_record_cursor *c) {
@@ -82,7 +83,7 @@ static void read_digits(struct digits *d, struct msc_record_cursor *c) {
 }
 
 // The digits of nearly all numbers in a record fit in an integer, which msc_round_decimal rounds;
-// strtod would take half of the time to read a line.
+// with strtod, half of the time to read a line would be spent on numbers.
 double msc_record__read_number(struct msc_record_cursor *c) {
     unsigned digit = c->at < c->end ? (unsigned)(*c->at - '0') : 10;
     if (digit <= 9 && c->end - c->at >= 2 && (c->at[1] == ',' || c->at[1] == '}')) {

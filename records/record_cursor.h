@@ -1,5 +1,5 @@
-// Reads values at a position in a line. Accepts only the exact form that record_line.c writes: if
-// the checksum matches but the form differs, another program or schema wrote the line.
+// Reads values at a position in a line. Accepts only the exact form that record_line.c writes. A
+// line with a valid checksum and another form was written by another program or for another schema.
 #ifndef MSC_RECORDS_RECORD_CURSOR_H
 #define MSC_RECORDS_RECORD_CURSOR_H
 

@@ -27,7 +27,8 @@ const char *msc_record_file(struct msc_arena *arena, const char *record, const c
 // The path of the record of a second search for the same entry of the configuration:
 // NAME.<what>.jsonl for NAME.jsonl. NULL: out of memory.
 const char *msc_record_sibling(struct msc_arena *arena, const char *record, const char *what);
-// Sets *out: does the file exist with the header of a record? Fails if the header is damaged.
+// Sets *out: does the file exist, and does it begin with the header of a record? Fails if the
+// header is damaged.
 enum msc_status msc_record_has_header(bool *out, const char *path);
 
 #endif

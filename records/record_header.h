@@ -33,8 +33,9 @@ enum msc_status msc_record_header_create(struct cJSON **out, const struct msc_re
 
 // MSC_E_STATE if the headers differ; the message names the first field that differs and both
 // values. These may differ: `program`, `numerics`, `measured`, `sameness`, every object called
-// `budget`, hashes that only one side has, and members of `config` whose path in it matches one of
-// `free_keys` ("log_file", "dataset.inputs", "*.record"; NULL-terminated, may be NULL).
+// `budget`, hashes that only one side has, and members of `config` whose path within `config`
+// matches one of `free_keys` ("log_file", "dataset.inputs", "*.record"; NULL-terminated, may be
+// NULL).
 enum msc_status msc_record_header_compare(const struct cJSON *stored, const struct cJSON *wanted,
                                           const char *const free_keys[], const char *path);
 

@@ -96,8 +96,8 @@ bool msc_record__check_end(size_t *n_measured, const char *line, size_t length);
 enum msc_status msc_record__parse_body(struct cJSON **out, const char *line, size_t n_body,
                                        const char *name);
 enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length);
-// Reads the line of the next trial, whose checksum was checked, into record->line. MSC_E_FORMAT,
-// with a message that does not name the line.
+// Reads the line of the next trial into record->line. The checksum of the line was checked before.
+// MSC_E_FORMAT, with a message that does not name the line.
 enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
                                        size_t length);
 enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,
@@ -133,7 +133,7 @@ void msc_record__held(struct msc_record_line *out, const struct msc_record *reco
 // The index of the baseline that a line measures, derived from its ids; -1: none.
 int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line);
 
-// record_scan.c. Seeks to the line of trial `id`, which begins at the offset.
+// record_scan.c. Seeks to the line of trial `id`; the line begins at `offset`.
 void msc_record__scan_seek(struct msc_record_scan *scan, int64_t id, uint64_t offset);
 // The offset of the next trial's line, or of a segment before it.
 uint64_t msc_record__scan_offset(const struct msc_record_scan *scan);
@@ -150,7 +150,7 @@ void msc_record__warn_cut(const struct msc_record *record);      // warns of a t
 // record.c. Creates an empty record with its path; close it with msc_record_close.
 enum msc_status msc_record__new(struct msc_record **out, const char *path,
                                 const struct msc_log *log);
-// Takes ownership of the header and derives space, goal and the rest from it.
+// Takes ownership of the header and derives the other members, such as space and goal, from it.
 enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON *header);
 // Copies a line to the end of record->trials.
 enum msc_status msc_record__add_trial(struct msc_record *record,
@@ -164,11 +164,11 @@ enum msc_status msc_record__read_header(struct msc_record *record, const char *l
 // Opens the file and reads its header.
 enum msc_status msc_record__open_lines(struct msc_record *record, struct msc_record_reader *reader);
 // Reads on to the next trial, whose id must be n_trials. *out is &record->line, or NULL if no
-// valid line follows (yet). Adds segments that come before it. Sets was_cut, and n_bytes to the
-// length of the valid part. MSC_E_FORMAT: the invalid rest cannot be the torn end of one write.
+// valid line follows (yet). Adds segments that come before this trial. Sets was_cut, and n_bytes to
+// the length of the valid part. MSC_E_FORMAT: the invalid rest cannot be the torn end of one write.
 enum msc_status msc_record__next_line(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
-// Like msc_record__next_line, but for a damaged record: accepts any rest.
+// Like msc_record__next_line, but for a damaged record: anything may follow the valid part.
 enum msc_status msc_record__next_good(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
 // Reads the whole file, or only its header.
@@ -177,7 +177,8 @@ enum msc_status msc_record__load_header(struct msc_record *record);
 // Reads the longest valid beginning of a file and sets n_bytes to its length; *out describes the
 // rest. Fails only if the header is damaged or memory runs out.
 enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record);
-// record_salvage.c. Copies .params and .base.json, if they exist, to the new name.
+// record_salvage.c. Copies RECORD.params and RECORD.base.json, if they exist, so that they belong
+// to the record `new_path`.
 enum msc_status msc_record__copy_needed(const char *path, const char *new_path);
 // Appends everything after n_bytes to RECORD.cut, and cuts it off the file.
 enum msc_status msc_record__cut_tail(const struct msc_record *record);

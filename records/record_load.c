@@ -60,8 +60,9 @@ enum msc_status msc_record__open_lines(struct msc_record *record,
     return MSC_OK;
 }
 
-// Checks that an invalid rest can be the torn end of one write: it has no good line, no more lines
-// than one write, and does not begin directly after the header. `reader` is past its first line.
+// Checks that an invalid rest can be the torn end of one write: it has no good line and no more
+// lines than one write has, and it does not begin directly after the header. `reader` is past its
+// first line.
 static enum msc_status check_tail(const struct msc_record *record,
                                   struct msc_record_reader *reader) {
     const size_t number = reader->number;
@@ -137,7 +138,7 @@ static enum msc_status next_line(struct msc_record_line **out, struct msc_record
     return MSC_OK;
 }
 
-// Adds the advice to salvage the lines before the damage.
+// Adds to the error message the advice to salvage the lines before the damage.
 static enum msc_status fail_damaged(const struct msc_record *record) {
     struct msc_str path = {0};
     msc_shown_append_path(&path, record->path);

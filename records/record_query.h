@@ -32,12 +32,12 @@ struct msc_record_counts {
     size_t n_baselines;
     size_t n_repeats;
     size_t n_retries;
-    size_t n_told; // observed from other records
+    size_t n_told; // trials observed from other records
     // Trials that count against budget.trials: all with msc_record_is_budgeted, and a plan
     // assembled early if it is the last line.
     size_t n_budgeted;
     bool ends_assembled; // the last line is a plan assembled early
-    size_t n_evaluated;  // evaluated and timed
+    size_t n_evaluated;  // trials that were evaluated and timed
     double elapsed_s;
     double reuse_sum, reuse_ratio; // sum and mean over evaluated trials
 };

@@ -24,7 +24,7 @@ enum msc_status msc_record__reader_open(struct msc_record_reader *reader, const 
 // complete line yet; an incomplete line is in bytes [at, end) of the buffer.
 enum msc_status msc_record__reader_next(const char **line, size_t *length,
                                         struct msc_record_reader *reader);
-// Seeks to the line with this number, which begins at the offset.
+// Seeks to the line with this number; the line begins at `offset`.
 void msc_record__reader_seek(struct msc_record_reader *reader, uint64_t offset, size_t number);
 void msc_record__reader_close(struct msc_record_reader *reader); // accepts zeros
 

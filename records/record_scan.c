@@ -28,8 +28,8 @@ enum msc_status msc_record_scan_open(struct msc_record_scan **out, const char *p
     return MSC_OK;
 }
 
-// A search that resumes cuts off a torn end, which is never read. If the file becomes shorter than
-// the part already read, that is an error.
+// A resumed search cuts off a torn end, which a scan never reads. It is an error if the file
+// becomes shorter than the part that was already read.
 static enum msc_status check_length(const struct msc_record_scan *scan) {
     struct stat now;
     return fstat(scan->reader.descriptor, &now) == 0 &&

@@ -29,8 +29,8 @@ enum msc_status msc_record_scan_open(struct msc_record_scan **out, const char *p
 enum msc_status msc_record_scan_next(const struct msc_record_line **out,
                                      struct msc_record_scan *scan);
 // A borrowed record with the contents of header and segments: path, space, goal, race, seed,
-// numerics. It holds no trials, but msc_record_n_trials is the number read and msc_record_n_bytes
-// their length.
+// numerics. It holds no trials, but msc_record_n_trials is the number of trials read, and
+// msc_record_n_bytes the length of the file up to the last one.
 const struct msc_record *msc_record_scan_record(const struct msc_record_scan *scan);
 // True if the path still names the file being read; false if the record was set aside, for example.
 bool msc_record_scan_is_named(const struct msc_record_scan *scan);

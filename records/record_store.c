@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-// Optional members of a packed line; they follow it in this order.
+// Optional members of a packed line, which follow the struct in this order.
 enum {
     HAS_PARENT = 1 << 0,
     HAS_BOUND = 1 << 1,
@@ -126,7 +126,7 @@ struct msc_record_packed *msc_record__pack(struct msc_arena *arena, const struct
     return packed;
 }
 
-// Derived from the ids; the label in the line is only for people.
+// The index is derived from ids; the label in the line is only for people.
 int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line) {
     int64_t first = line->retry_of >= 0 ? line->retry_of : line->trial.id;
     return first < (int64_t)space->n_baselines ? first : -1;

@@ -9,9 +9,9 @@
 
 #define MOST_DESCRIPTORS 4096
 
-// True if the process has this file open, or if that cannot be determined: only the process's own
-// user may read its open files. Some file systems list a different device for a lock, so the file
-// is compared through /proc/PID/fd.
+// True if the process has this file open. Also true if that cannot be determined, because only the
+// user who runs a process may read the list of its open files. Some file systems list a different
+// device for a lock, so the file is compared through /proc/PID/fd.
 static bool may_have_open(long process, const struct stat *file) {
     bool is_told = false;
     for (int i = 0; i < MOST_DESCRIPTORS; i++) {

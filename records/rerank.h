@@ -15,7 +15,7 @@ struct msc_rerank_row {
     const struct cJSON *examined;
     bool has_failed;
     // Set by msc_rerank_sort:
-    double value;     // the order's key; NaN: not measured
+    double value;     // value by which rows are ordered; NaN: not measured
     double violation; // violation of the bounds, by measured values
 };
 

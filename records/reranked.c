@@ -50,7 +50,7 @@ void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max,
 
 // ---- Loading ----------------------------------------------------------------------------------
 
-// Drops rows that do not fit their trial's line. The float model's row has no id.
+// Drops rows that do not fit their trial's line. The row of the float model has no id and is kept.
 static enum msc_status drop_rows(cJSON *list, const struct msc_record *record) {
     cJSON *next = NULL;
     for (cJSON *row = list ? list->child : NULL; row; row = next) {

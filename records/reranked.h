@@ -17,9 +17,9 @@ struct cJSON;
 // Replaces the file atomically.
 enum msc_status msc_reranked_save(const struct msc_record *record, const struct cJSON *reranked);
 
-// *out is owned by the caller (cJSON_Delete). It is NULL unless there is a complete file for the
-// record's current state, in which the measured trials are the best that are not left out. `log`
-// gets a warning if the file is damaged, or of another record or state.
+// *out is owned by the caller (cJSON_Delete). It is NULL unless there is a complete file and its
+// trials are the record's best trials that are not left out. `log` gets a warning if the file is
+// damaged, or of another record or state.
 enum msc_status msc_reranked_load(struct cJSON **out, const struct msc_record *record,
                                   const struct msc_log *log);
 // Like msc_reranked_load, but also accepts an incomplete file, and a file whose trials are no

@@ -131,8 +131,8 @@ static struct suspect *add_suspect(struct page *page, int64_t id) {
     return suspect;
 }
 
-// Counts a death of the process while the trial ran alone. Returns false if the limit is reached,
-// so that the trial has failed.
+// Counts a death of the process while the trial ran alone. Returns false if the limit is reached;
+// the trial has then failed.
 static bool is_forgiven(struct suspect *suspect, enum msc_worker_death death) {
     switch (death) {
     case MSC_WORKER_DEATH_KILLED:

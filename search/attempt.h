@@ -1,6 +1,6 @@
 // Tracks in RECORD.attempt which trials were in flight when a search process died, and decides what
-// follows. The file is mapped into memory: noting a trial costs one store and survives the process.
-// The file is removed when a search ends, unless a resumed search needs it.
+// follows. The file is mapped into memory: noting a trial costs one store, and the note survives
+// the process. The file is removed when a search ends, unless a resumed search needs it.
 //
 //  - Trials in flight are run alone next if the process crashed, exceeded a time limit, showed no
 //    sign of life (supervise/watchdog.h) or was killed from outside. A trial that crashes alone has
@@ -38,8 +38,8 @@ struct msc_attempt_options {
     const struct msc_log *log;
 };
 
-// Reads the file of the previous process. Without a file (a full disk, for example) the search
-// continues unprotected, with a warning. *out is owned by the caller.
+// Reads the file of the previous process. If the file cannot be created (on a full disk, for
+// example), the search continues unprotected, with a warning. *out is owned by the caller.
 enum msc_status msc_attempt_open(struct msc_attempt **out,
                                  const struct msc_attempt_options *options);
 // Removes the file, unless a resumed search needs it. Accepts NULL.

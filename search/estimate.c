@@ -27,14 +27,15 @@
 static const struct msc_estimate_agent counted_already = {.is_known = true};
 
 static double agent_seconds(const struct msc_estimate_agent *agent, double n) {
-    double more = agent->later_s > 0.0 ? agent->later_s * (n - agent->n) : 0.0; // n may be +inf
+    // `n` may be +inf, and 0 * inf is NaN
+    double more = agent->later_s > 0.0 ? agent->later_s * (n - agent->n) : 0.0;
     return n <= 0.0        ? 0.0
            : n <= agent->n ? agent->plan_s + agent->seconds * n / agent->n
                            : agent->plan_s + agent->seconds + more;
 }
 
 // Fills in how long the trials in `live` take and how much they write. Agent, space and trial
-// budget already limit them; this applies the time budget.
+// budget already limit these trials; the function also applies the time budget.
 static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o,
                       const struct msc_estimate_live *live, const struct msc_estimate_agent *agent,
                       double elapsed_s) {
@@ -167,8 +168,8 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
 
-// Measures the baselines, or one point if there are none. If there are several, the first is
-// excluded, because its time includes touching memory and packing weights for all.
+// Measures the baselines, or one point if there are none. If there are several baselines, the first
+// one is excluded, because its time includes touching memory and packing weights for all baselines.
 static enum msc_status measure_baselines(struct msc_estimate *e, const struct msc_search_options *o,
                                          const struct msc_space *space) {
     size_t n = space->n_baselines > 0 ? space->n_baselines : 1;
@@ -233,8 +234,8 @@ static void write_bytes(struct msc_str *out, double n_bytes) {
 }
 
 enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const char *record_path) {
-    // The size is only checked if there is a trial budget: otherwise the agent may end long before
-    // the limits of time or space.
+    // The size is checked only if there is a trial budget, because without one the agent may end
+    // long before the time budget or the space is used up.
     double need = estimate->is_counted ? estimate->record_bytes : 0.0;
     if ((double)estimate->free_bytes >= need + SPARE_BYTES) {
         return MSC_OK;

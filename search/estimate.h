@@ -52,11 +52,12 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
 // unknown. `trial_s`: recent time of one trial; NaN: take it from the record.
 enum msc_status msc_estimate_reevaluate(double *out, struct msc_env *env,
                                         const struct msc_record *record, double trial_s);
-// MSC_E_IO if the disk is full, or too small for the record of a budget that counts trials.
+// MSC_E_IO if the disk is full, or too small for the record of a search with a budget of trials.
 enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const char *record_path);
 // Appends a few lines of text for people.
 void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate);
-// Adds the estimate to `object` as JSON members. null: no limit, or unknown.
+// Adds the estimate to `object` as JSON members. `null` means that there is no limit, or that the
+// value is unknown.
 enum msc_status msc_estimate_describe(const struct msc_estimate *estimate, struct cJSON *object);
 
 MSC_PUBLIC_END

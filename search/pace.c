@@ -10,8 +10,8 @@
 // An evaluation has at most GROWTH times as many trials as were seen before. A single fast
 // measurement must not decide on a whole round.
 #define GROWTH 4
-// If additional trials increase the time by less than this fraction of their share, they run in
-// parallel with the others.
+// Additional trials count as running in parallel with the others if they increase the time by less
+// than FREE_PART times an increase in proportion to their number.
 #define FREE_PART 0.5
 #define MOST ((size_t)1 << 20)
 

@@ -38,7 +38,7 @@ struct msc_pace {
 
 void msc_pace_note(struct msc_pace *pace, size_t n, double seconds); // n trials, evaluated together
 // The number of trials to evaluate in about `seconds`; at least 1. While few trials were measured,
-// it is small. It is at least the number of trials that run in parallel.
+// the number is small, but it is at least the number of trials that run in parallel.
 size_t msc_pace_part(const struct msc_pace *pace, double seconds);
 // The number of trials that end within `seconds`; at least 1.
 size_t msc_pace_fit(const struct msc_pace *pace, double seconds);

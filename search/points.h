@@ -1,5 +1,6 @@
 // Maps each point that was tried to its trial. A point is settled once the agent has observed a
-// trial of it that no bound stopped; further trials of the point would add nothing.
+// trial of the point that was not stopped at a bound. Further trials of the point would add
+// nothing.
 #ifndef MSC_SEARCH_POINTS_H
 #define MSC_SEARCH_POINTS_H
 

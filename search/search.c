@@ -59,7 +59,7 @@ static enum msc_status tell_round(struct msc_search *s) {
     return msc_search__tell(s, s->n_items);
 }
 
-// The next line of the record.
+// The next line of the record to replay.
 static struct msc_record_line next_recorded(const struct msc_search *s) {
     return msc_record_trial(s->record, (size_t)s->next_id);
 }

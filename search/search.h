@@ -26,7 +26,7 @@
 
 MSC_PUBLIC_BEGIN
 
-// Most proposals in one round.
+// Greatest number of proposals in one round.
 #define MSC_SEARCH_MAX_PARALLEL 1024
 // After this many consecutive repeats, the search ends as exhausted.
 #define MSC_SEARCH_MAX_REPEATS 1000
@@ -64,8 +64,8 @@ struct msc_search_progress {
     double n_left;      // trials to come, limited by agent, space and budget.trials; +inf: no limit
     bool is_left_exact; // false: n_left is an upper bound
     double left_s;      // time until these trials are done or budget.seconds ends; NaN: unknown
-    // If there is a pool: workers that measure, that were lost and that were refused, and parts
-    // that were sent again.
+    // If there is a pool: the numbers of workers that measure, were lost and were refused, and the
+    // number of parts that were sent again.
     bool has_pool;
     size_t n_workers, n_lost, n_refused, n_retried;
 };
@@ -75,12 +75,13 @@ size_t msc_search_front_size(const struct msc_search_progress *progress);
 
 struct msc_search_callbacks {
     void *payload;
-    // Called after every commit. In a long round the evaluating thread calls it, so it must only
-    // read.
+    // Called after every commit. In a long round the evaluating thread calls `progress`, so the
+    // callback must only read.
     void (*progress)(void *payload, const struct msc_search_progress *progress);
     // Called when the best trial (by the first objective) has changed, and once if an existing
-    // record has a best trial. The thread that runs the search calls it after the evaluation, so it
-    // may ask the environment for the trial's edits. A status other than MSC_OK ends the search.
+    // record has a best trial. The thread that runs the search calls `best` after the evaluation,
+    // so the callback may ask the environment for the trial's edits. A status other than MSC_OK
+    // ends the search.
     enum msc_status (*best)(void *payload, const struct msc_trial *trial);
 };
 
@@ -96,10 +97,10 @@ struct msc_search_options {
     // For the record's header; all may be NULL. `config` is the resolved configuration, `hashes`
     // adds to the environment's own hashes, and `more` adds members.
     const char *program;
-    const char *numerics; // numerics id that trials are measured under
-    // Numerics id under which this machine prepared the environment, if trials are measured
-    // elsewhere under another id. A new record begins with this id, followed by a segment line.
-    // NULL: the same as `numerics`.
+    const char *numerics; // id of the numerics with which trials are measured
+    // If trials are measured elsewhere with other numerics: id of the numerics with which this
+    // machine prepared the environment. A new record begins with this id, followed by a segment
+    // line. NULL: the same as `numerics`.
     const char *own_numerics;
     const struct cJSON *config;
     const struct cJSON *hashes;

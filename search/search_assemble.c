@@ -32,7 +32,7 @@ static bool is_assembled(const struct msc_search *s) {
 }
 
 // Lets the agent make its plan, and evaluates the plan. Before that, the agent observes the
-// evaluated part of an incomplete round, which is safe because it will not be asked again.
+// evaluated part of an incomplete round. This is safe, because the agent will not be asked again.
 static enum msc_status evaluate_plan(struct msc_search *s) {
     struct msc_proposal plan = {.choices = s->choices};
     MSC_TRY(msc_search__tell(s, s->n_written));

@@ -36,7 +36,8 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_l
     if (is_budgeted) {
         s->n_repeats_in_row = line->repeat_of >= 0 ? s->n_repeats_in_row + 1 : 0;
     }
-    // An early plan must not affect the sequence of proposals, so it settles no point.
+    // An early plan must not affect the sequence of proposals, so its point is not marked as
+    // settled.
     if (line->repeat_of < 0 && !line->is_assembled &&
         (state != MSC_TRIAL_PRUNED || msc_goal_is_estimate(s->goal, &line->trial))) {
         msc_points_settle(&s->points,

@@ -40,7 +40,7 @@ static size_t part_size(const struct msc_search *s, bool is_timed) {
 
 // The trials of a round that are collected for one evaluation.
 struct part {
-    size_t n_lines;    // items that were looked at, collected or not
+    size_t n_lines;    // items examined so far, collected or not
     size_t n;          // trials collected
     size_t n_measured; // collected trials that are measured
     size_t n_most;     // maximum of n_measured
@@ -64,8 +64,8 @@ static enum msc_status check_search_cancel(const struct msc_search *s) {
                                                : MSC_OK;
 }
 
-// Notes the time of n lines. A race evaluates its items several times, so they are noted only with
-// its last part.
+// Notes the time of n lines. A race evaluates its items several times, so their time is noted only
+// with the last part of the race.
 static void note_lines(struct msc_search *s, size_t n) {
     if (msc_search__is_raced(s) && s->part.end < msc_env_n_batches(s->options->env)) {
         return;

@@ -74,7 +74,8 @@ struct msc_search {
     char batch_message[512];
     uint64_t last_commit_ns;
     struct msc_pace pace;
-    struct msc_rate lines;      // time per line of the record, including the work between parts
+    struct msc_rate lines;      // speed: time per line of the record, including the work between
+                                // parts
     uint64_t paced_ns;          // time of the last note in `lines`
     int n_environment_failures; // consecutive trials that failed because of the environment
     bool is_commit_failed;      // the record accepts no more lines
@@ -97,7 +98,7 @@ struct msc_search {
 };
 
 // search_open.c
-enum msc_status msc_search__open(struct msc_search *s); // also close it on failure
+enum msc_status msc_search__open(struct msc_search *s); // call msc_search__close also on failure
 void msc_search__close(struct msc_search *s);
 
 // search_item.c
@@ -115,8 +116,8 @@ enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_rec
 // Adds an item for a plan that the agent assembled from its observations.
 enum msc_status msc_search__add_assembled(struct msc_search *s,
                                           const struct msc_proposal *proposal);
-// Lets the agent observe the round's items before the n-th, except items that are not part of its
-// sequence.
+// Lets the agent observe the round's items before the n-th, except items that are not part of the
+// agent's sequence.
 enum msc_status msc_search__tell(struct msc_search *s, size_t n);
 
 // search_commit.c

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-// Does an earlier trial answer the proposal of `trial`? A trial that was stopped at its bound only
-// answers the same or a tighter bound. Within a round the requested bounds decide this and not the
-// results, so that an interrupted round continues identically.
+// Does an earlier trial answer the proposal of `trial`? A trial that was stopped at its bound
+// answers only a proposal with an equal or tighter bound. Within a round, the bounds of both
+// proposals decide, not the results, so that an interrupted round continues identically.
 static bool does_answer(const struct msc_search *s, int64_t id, const struct msc_trial *trial) {
     bool is_pending = id >= s->round_first;
     const struct msc_record_line line =
@@ -60,7 +60,8 @@ static enum msc_status add_round_item(struct msc_search *s, const struct msc_rec
     item.line.repeat_of = -1;
     if (line->retry_of < 0) {
         int64_t earlier = msc_points_find(&s->points, hash);
-        // Ids from next_id on are of items that only took part in a race; they are used again.
+        // Ids from next_id on belong to items that only took part in a race. New items use these
+        // ids again.
         bool is_answered = earlier >= 0 && earlier < s->next_id && does_answer(s, earlier, trial);
         item.line.repeat_of = is_answered ? earlier : -1;
     }
@@ -102,8 +103,8 @@ enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
 enum msc_status msc_search__add_told(struct msc_search *s, size_t index) {
     const struct msc_warm_point *point = &s->warm.points[index];
     struct msc_record_line line = {.baseline = -1, .warm = MSC_RECORD_WARM_TOLD};
-    // The other record has measured the point, but the point may break a bound of this search. Then
-    // it is marked as a probe, so that it answers proposals that are probes.
+    // The other record has measured the point, but the point may break a bound of this search. If
+    // it does, the line is marked as a probe, so that it answers proposals that are probes.
     line.trial.proposal.probe = msc_goal_exact_violation(s->goal, s->space, point->choices) > 0.0;
     MSC_TRY(add_round_point(s, &line, point->choices));
     struct msc_search_item *item = &s->items[s->n_items - 1];
@@ -128,8 +129,8 @@ enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_rec
     return add_round_item(s, &line);
 }
 
-// An agent may need long to observe a trial, so a stop may interrupt this. The other trials are
-// observed when the search continues.
+// An agent may take long to observe trials, so a stop may end this loop early. The remaining trials
+// are observed when the search continues.
 enum msc_status msc_search__tell(struct msc_search *s, size_t n) {
     for (; s->n_told < n; s->n_told++) {
         const struct msc_record_line *line = &s->items[s->n_told].line;

@@ -1,8 +1,9 @@
 // Calls the environment and handles failures: trials are evaluated together, and then one by one if
-// memory or the device was insufficient. That helps if an environment fails as a whole or a device
-// refuses work. The evaluator (kernels/engine/evaluator.c) reports a lack of memory only after it
-// freed the results that it kept for reuse. A lost device, MSC_E_LOST, ends the search at once: no
-// trial is to blame, and the parent starts another process (supervise/supervise.h).
+// memory or the device was insufficient. Evaluating them one by one helps if an environment fails
+// as a whole or a device refuses work. The evaluator (kernels/engine/evaluator.c) reports a lack of
+// memory only after it freed the results that it kept for reuse. A lost device, MSC_E_LOST, ends
+// the search at once: no trial is to blame, and the parent starts another process
+// (supervise/supervise.h).
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
@@ -104,8 +105,8 @@ static bool find_witness(struct msc_trial *out, const struct msc_search *s) {
     return false;
 }
 
-// Called if a trial did not run for lack of memory or a device. Runs an earlier trial again; if
-// that fails too, the machine is at fault and not the trial.
+// Called if a trial did not run for lack of memory or a device. Runs an earlier trial again; if the
+// earlier trial fails too, the machine is at fault, not the new trial.
 static enum msc_status check_machine(struct msc_search *s) {
     char reason[MSC_REASON_BYTES];
     struct msc_trial witness;
@@ -138,8 +139,8 @@ static enum msc_status try_item_alone(struct msc_search *s, size_t index) {
                                                   : MSC_OK;
 }
 
-// Runs a trial alone, at most twice. If it does not run but an earlier trial still does, it has
-// failed, and the search continues.
+// Runs a trial alone, at most twice. If the trial does not run, but an earlier trial still does,
+// the trial has failed and the search continues.
 static enum msc_status run_item_alone(struct msc_search *s, size_t index) {
     struct msc_search_item *item = &s->items[index];
     struct msc_trial *trial = &item->line.trial;

@@ -12,11 +12,11 @@
 // bounds of this search are tried first. A strategy file gives one point, which is also tried.
 // These points are evaluated like an agent's proposals.
 //
-// If the file lacks a task, or its label for the task does not exist here, the task gets its most
-// expensive choice. Such a point is only tried. Repeated points and baselines are skipped.
+// If the file lacks a task, or names a choice of the task that does not exist here, the task gets
+// its most expensive choice. Such a point is only tried. Repeated points and baselines are skipped.
 //
-// The header of the new record stores everything that was taken (docs/record.md), so resuming it
-// does not need the files.
+// The header of the new record stores everything that was taken (docs/record.md), so resuming the
+// new search does not need the files.
 #ifndef MSC_SEARCH_WARM_H
 #define MSC_SEARCH_WARM_H
 
@@ -45,7 +45,8 @@ struct msc_warm_options {
 enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_options *options);
 
 // For a search that is resumed: MSC_E_STATE if its record did not begin with these files. `warm` is
-// from its header (NULL: nothing). If a file no longer exists, `log` only gets a warning.
+// the member of the record's header (NULL: nothing was taken). If a file no longer exists, `log`
+// only gets a warning.
 enum msc_status msc_warm_check(const struct cJSON *warm, const char *const paths[], size_t n_paths,
                                const char *record_path, const struct msc_log *log);
 

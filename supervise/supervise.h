@@ -5,9 +5,9 @@
 // limit or if it shows no sign of life for long (supervise/watchdog.h). Calibration, setup and
 // evaluation all poll for requests to stop (base/cancel.h); every poll is a sign of life.
 // RECORD.attempt (search/attempt.h) holds the trials in flight. The next worker runs each of these
-// trials alone. A trial that crashes alone is recorded as failed. Time in which the parent was
-// stopped does not count. A worker whose device is lost (MSC_E_LOST) ends by itself. After some
-// seconds another worker opens the device again, and no trial counts as failed.
+// trials alone. A trial that crashes alone is recorded as failed. Time during which the parent was
+// stopped does not count towards any limit. A worker whose device is lost (MSC_E_LOST) ends by
+// itself. After some seconds another worker opens the device again, and no trial counts as failed.
 //
 //     int main(int argc, char **argv) {
 //         if (!msc_worker_is_wanted()) {
@@ -71,7 +71,7 @@ enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options
 enum msc_worker_death {
     MSC_WORKER_DEATH_NONE,
     MSC_WORKER_DEATH_CRASH,  // by its own signal, or by an exit before msc_worker_close
-    MSC_WORKER_DEATH_KILLED, // by SIGKILL from outside, most often out of memory
+    MSC_WORKER_DEATH_KILLED, // by SIGKILL from outside, most often because memory ran out
     MSC_WORKER_DEATH_LIMIT,  // killed by the parent at a trial's time limit
     MSC_WORKER_DEATH_QUIET,  // killed by the parent: no sign of life
     MSC_WORKER_DEATH_LOST,   // ended by itself because its device is lost
@@ -96,8 +96,8 @@ enum msc_status msc_worker_open(struct msc_worker *worker, struct msc_cancel *ca
 void msc_worker_close(struct msc_worker *worker);
 
 // Functions for the search. All accept NULL and a worker without a page. Between begin and end,
-// trials are in flight. If that takes longer than `seconds`, the parent kills the worker (<= 0:
-// never).
+// trials are in flight. If the end does not come within `seconds`, the parent kills the worker (<=
+// 0: never).
 void msc_worker_begin(struct msc_worker *worker, double seconds);
 void msc_worker_end(struct msc_worker *worker);
 // The worker counts as hung after at least this long without a sign of life; 0: never. Default: 10
@@ -106,9 +106,9 @@ void msc_worker_set_quiet(struct msc_worker *worker, double seconds);
 // Notes the duration of one trial.
 void msc_worker_add_trial(struct msc_worker *worker, uint64_t time_us);
 // Should the worker end so that its successor opens the device again? True after MSC_E_LOST. True
-// also after MSC_E_DEVICE if the previous worker ended for this reason and there was no progress
-// since: then the device cannot be opened yet. The worker then ends without a message; the parent
-// reports msc_status_message. Without a parent: false.
+// also after MSC_E_DEVICE if the previous worker ended because the device was lost, and there was
+// no progress since; the device can then not be opened yet. A worker for which this is true ends
+// without a message, and the parent reports msc_status_message. Without a parent: false.
 bool msc_worker_leave(struct msc_worker *worker, enum msc_status status);
 // The parent also writes its messages to this file, up to `level`.
 void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_log_level level);
@@ -119,9 +119,10 @@ void msc_worker_note_aside(struct msc_worker *worker, const char *record, const 
                            const char *aside);
 // Notes progress: `n` lines were committed, or `n` trials were found to have failed.
 void msc_worker_add_progress(struct msc_worker *worker, uint64_t n);
-// These replace RECORD.attempt for a worker without a record. note_part stores the number of the
-// part in flight (negative: none). take_part returns how the previous worker died, and its part in
-// flight (negative: none). Later calls return MSC_WORKER_DEATH_NONE.
+// The next two functions replace RECORD.attempt for a worker without a record. msc_worker_note_part
+// stores the number of the part in flight (negative: none). msc_worker_take_part returns how the
+// previous worker died, and the part that was in flight (negative: none). Later calls return
+// MSC_WORKER_DEATH_NONE.
 void msc_worker_note_part(struct msc_worker *worker, int64_t part);
 enum msc_worker_death msc_worker_take_part(int64_t *part, int *signal_number,
                                            struct msc_worker *worker);

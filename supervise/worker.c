@@ -85,7 +85,7 @@ enum msc_status msc_worker_open(struct msc_worker *worker, struct msc_cancel *ca
     const char *variable = getenv(MSC_WORKER_VARIABLE);
     if (variable) {
         MSC_TRY(take_page(worker, variable));
-        // Programs that this one starts are not workers.
+        // Programs that this program starts are not workers.
         unsetenv(MSC_WORKER_VARIABLE);
     }
     return MSC_OK;

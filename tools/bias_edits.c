@@ -12,7 +12,7 @@ static const double most_sum = 0x1.1p30;
 
 // The edit of a bias for one combination of edits of activation, weight and bias.
 struct made {
-    const struct msc_edit *x, *w, *b; // b NULL: the bias keeps the model's elements
+    const struct msc_edit *x, *w, *b; // NULL `b`: the bias keeps the model's elements
     bool has_shift;                   // do the elements include the constant that the tail adds?
     struct msc_edit shifted, rounded;
     struct msc_array *elements;  // elements of `shifted`; NULL: the bias is not shifted
@@ -50,8 +50,8 @@ static bool find_factors(struct bias *b, const struct msc_sites *sites, const st
     return b->w != MSC_NO_ID;
 }
 
-// Finds the constant that some targets (`has_forms`) add to a bias if the tail's output is
-// quantised.
+// Finds the constant in the tail of a joint. Targets with `has_forms` add the constant to the bias
+// if the tail's output is quantised.
 static void find_shift(struct bias *out, const struct msc_bias_edits *b,
                        const struct msc_joint *j) {
     const struct msc_target *target = b->sites->scheme.target;
@@ -205,8 +205,8 @@ static bool is_quantised(const struct msc_bias_edits *b, int32_t tensor,
     return is_used;
 }
 
-// The edit that replaced the bias's elements before the first fill; NULL: the bias has the model's
-// elements.
+// The edit that replaced the elements of the bias before msc_bias_edits_fill was first called;
+// NULL: the bias has the model's elements.
 static const struct msc_edit *elements_before(const struct bias *bias, const struct msc_edit *now) {
     for (const struct made *m = bias->made; m; m = m->next) {
         if (m->edit == now) {

@@ -173,8 +173,8 @@ out:
 
 // ---- Errors -----------------------------------------------------------------------------------
 
-// Adds the error of one group: mean (q x + s - w f)^2 less mean (w f)^2, which is q'Hq - 2 w F'X
-// q + 2 s (mean of q x - w f) + s^2, with q the quantised rows.
+// Adds the error of one group for quantised rows q: mean (q x + s - w f)^2 minus mean (w f)^2,
+// which equals q'Hq - 2 w F'X q + 2 s (mean of q x - w f) + s^2.
 static enum msc_status add_group_error(double *out, const struct distilling *d, const float q[],
                                        int64_t group) {
     const struct msc_moment *m = d->job->moment;

@@ -1,4 +1,5 @@
-// The distiller: weights that compensate for the effect of a plan on their inputs.
+// The distiller: computes weights that compensate for the changes that a plan makes to the inputs
+// of these weights.
 //
 // Under a plan, a row w of a joint's weights is multiplied by inputs x, which are quantised and
 // changed by all earlier quantisation. In the float model, w is multiplied by inputs f. The row

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Rows of the factor that are subtracted from the inverse per batch, unless more rows are removed
-// at once.
+// Number of rows of the factor that are subtracted from the inverse in one batch. A batch is larger
+// only if more rows are removed at once.
 enum { PENDING = 256 };
 
 struct msc_elimination {
@@ -17,10 +17,11 @@ struct msc_elimination {
     int64_t *first;      // [n_units + 1] first column of each unit; removed units become empty
     int64_t *block_at;   // [n_units] offset of each unit's block in `blocks`
     double *blocks;      // [k, k] per unit: the diagonal block of the current inverse
-    double *inverse;     // [n, n], upper triangle; pending' pending is not yet subtracted
+    double *inverse;     // [n, n], upper triangle; the product pending^T pending is not yet
+                         // subtracted
     double *weights;     // [n, n_rows], current values
     double *pending;     // [capacity, n], of which n_pending rows are used
-    double *gone, *lost; // [capacity, capacity], [capacity, n_rows]: workspace
+    double *gone, *lost; // workspaces [capacity, capacity] and [capacity, n_rows]
     int64_t *left;       // [n] workspace
     int64_t n_pending, capacity;
 };
@@ -158,7 +159,7 @@ static void catch_up(struct msc_elimination *e) {
     msc_subtract_gram_f64(e->inverse, e->pending, e->n_pending, n);
     for (int64_t i = 0; i < n_left; i++) {
         const double *row = e->inverse + e->left[i] * n;
-        for (int64_t k = i; k < n_left; k++) { // reads are ahead of writes
+        for (int64_t k = i; k < n_left; k++) { // elements are read before they are overwritten
             e->inverse[i * n_left + k] = row[e->left[k]];
         }
         memmove(e->weights + i * e->n_rows, e->weights + e->left[i] * e->n_rows,

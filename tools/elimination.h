@@ -12,8 +12,8 @@
 // This is a Cholesky factorisation of C^-1 whose pivots are chosen on the way. Rows of the factor
 // are collected and subtracted from C^-1 in batches; only the diagonal blocks of units, which the
 // next choice needs, are always up to date. Each batch also drops removed columns. For n columns,
-// inverting C takes at most n^3 multiply-accumulates, and so does removing all columns. Nearly all
-// of them are in matrix products.
+// inverting C takes at most n^3 multiply-accumulates, and removing all columns takes at most as
+// many again. Matrix products make up nearly all of this work.
 //
 //     MSC_TRY(msc_elimination_create(&e, &of));
 //     MSC_TRY(msc_elimination_score(&score, e, unit));

@@ -1,5 +1,5 @@
 // Latencies of several variants of a network, measured in turns: each round runs all of them, so
-// that a disturbance of the machine affects all alike. Ratios are computed per round.
+// that a disturbance of the machine affects all variants equally. Ratios are computed per round.
 //
 //     struct msc_latency latency = {0};
 //     MSC_TRY(msc_latency_init(&latency, n_models, n_rounds));
@@ -41,8 +41,8 @@ void msc_latency_finish(struct msc_latency *latency); // accepts zeros
 // round.
 enum msc_status msc_latency_quartiles(struct msc_quartiles *out, const struct msc_latency *latency,
                                       size_t model);
-// Quartiles over the rounds of a model's latency divided by that of the model `base` in the same
-// round.
+// Quartiles, over the rounds, of the ratio of a model's latency to the latency of model `base` in
+// the same round.
 enum msc_status msc_latency_ratios(struct msc_quartiles *out, const struct msc_latency *latency,
                                    size_t model, size_t base);
 

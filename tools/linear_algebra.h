@@ -1,6 +1,6 @@
 // Wrappers of BLAS and LAPACK: products and Cholesky factors of row-major matrices. Each call runs
 // on the calling thread and gives the same bits every time on one machine. Results may differ
-// between machines; the name of the library's kernels tells which are comparable.
+// between machines; results with the same name of the library's kernels are comparable.
 //
 //     msc_linear_algebra_begin();
 //     msc_product_f32(out, x, h, n_rows, n, n);
@@ -25,7 +25,8 @@ double msc_dot_means(const float a[], const double means[], int64_t n);
 // out [m, n] = a [m, k] b [k, n]
 void msc_product_f32(float out[], const float a[], const float b[], int64_t m, int64_t k,
                      int64_t n);
-// out [m, n] -= a [m, k] b [k, n], each with rows a stride apart
+// out [m, n] -= a [m, k] b [k, n]. The rows of a matrix are `stride`, `a_stride` or `b_stride`
+// elements apart
 void msc_subtract_product_f64(double out[], int64_t stride, const double a[], int64_t a_stride,
                               const double b[], int64_t b_stride, int64_t m, int64_t k, int64_t n);
 // out [m, n] -= a' b, with a [k, m] and b [k, n]
@@ -44,8 +45,9 @@ void msc_add_cross_f32(float out[], const float a[], const float b[], int64_t m,
 // Replaces symmetric a [n, n] by the upper factor u of its inverse, a^-1 = u' u, with zeros below
 // the diagonal. Reads only the upper triangle of `a`. MSC_E_INVALID: `a` is not positive definite.
 enum msc_status msc_cholesky_of_inverse(double a[], int64_t n);
-// Replaces symmetric a [n, n] by its inverse, or by its lower factor l, a = l l'. The elements
-// above the factor's diagonal remain unchanged. MSC_E_INVALID as above.
+// msc_invert_f64 replaces symmetric a [n, n] by its inverse. msc_cholesky_f64 replaces it by its
+// lower factor l, a = l l'; the elements above the diagonal remain unchanged. MSC_E_INVALID as
+// above.
 enum msc_status msc_invert_f64(double a[], int64_t n);
 enum msc_status msc_cholesky_f64(double a[], int64_t n);
 // Replaces b [n, n_columns] by l^-1 b, for a lower factor l.

@@ -7,8 +7,8 @@
 
 #define PREFIX "moments/"
 
-// Array names of a use: triangles [n_groups, n (n + 1) / 2], means [n_groups, n] and the number
-// of rows.
+// Names of the arrays for one use of a weight: triangles [n_groups, n (n + 1) / 2], means
+// [n_groups, n] and the number of rows.
 struct names {
     char triangles[48], means[48], n_rows[48];
 };

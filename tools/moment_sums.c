@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// Rows whose products are summed in float32 before the sum is added in float64.
+// Number of rows whose products are summed in float32 before the sum is added in float64.
 enum { CHUNK = 256 };
 
 static size_t n_of_triangle(int64_t n) {

@@ -11,7 +11,7 @@
 
 #include "tools/second_moment.h"
 
-// Sides: rows X, and with a plan also the float model's rows F.
+// The two sides of a moment: rows X and, under a plan, the float model's rows F.
 enum { MSC_MOMENT_X, MSC_MOMENT_F, MSC_MOMENT_SIDES };
 
 struct msc_moment_sums {
@@ -21,7 +21,8 @@ struct msc_moment_sums {
     float *products;                 // [n_columns, n_columns] of one chunk
     double *sums;                    // [n_groups] upper triangles of X'X, row by row
     double *cross;                   // [n_groups, n_columns, n_columns] F'X; NULL without a plan
-    double *means[MSC_MOMENT_SIDES]; // [n_groups, n_columns] sums until msc_moment_sums_end
+    double *means[MSC_MOMENT_SIDES]; // [n_groups, n_columns]; before msc_moment_sums_end, sums
+                                     // instead of means
 };
 
 // Memory of one accumulator.

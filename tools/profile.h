@@ -3,8 +3,8 @@
 //
 // Runtimes fuse joints, split them, insert conversions and rename all of them, but the new names
 // begin with names of the model: "conv1_nchwc", "y_quantized_2". A kernel therefore belongs to
-// the joint or tensor whose name is the longest prefix of one of the kernel's names, if the rest
-// begins with a separator.
+// the joint or tensor whose name is the longest prefix of one of the kernel's names, if the rest of
+// the kernel's name begins with a separator.
 //
 //     MSC_TRY(msc_runtime_profile(runtime, &job, profiles, &arena));
 //     MSC_TRY(msc_profile_attribute(&times, graph, &profiles[0], &arena));
@@ -35,7 +35,8 @@ struct msc_profile {
     size_t n_kernels;
 };
 
-// Microseconds of one run; they sum to the time of the whole model.
+// Microseconds of one run. The times of all joints, tensors and other kernels sum to `us`, the time
+// of the whole model.
 struct msc_profile_times {
     double us;
     double *compute_us;                  // [n_joints]
@@ -45,8 +46,8 @@ struct msc_profile_times {
 
 // Attributes kernels to the joints and tensors of the graph that the model was exported from;
 // arrays are in the arena. The overhead of timing is subtracted equally from all kernels, so that
-// they sum to the time of the whole model, unless the untimed run took longer than the kernels
-// together because it was disturbed.
+// their times sum to the time of the whole model. Nothing is subtracted if the untimed run was
+// disturbed and took longer than the kernels together.
 enum msc_status msc_profile_attribute(struct msc_profile_times *out, const struct msc_graph *g,
                                       const struct msc_profile *profile, struct msc_arena *arena);
 

@@ -98,8 +98,8 @@ void msc_pruned_edits_destroy(struct msc_pruned_edits *j) {
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-// The choice of a pruned weight. MSC_NO_ID: the choice does not quantise it to integers, or the
-// consumer is not a pruned weight.
+// The quantizer's choice for a pruned weight at a point. MSC_NO_ID: the choice does not quantise to
+// integers, or the consumer is not a pruned weight.
 static int32_t choice_of(const struct msc_pruned_edits *j, int32_t consumer,
                          const struct msc_prune_made *made, const struct msc_pruned_point *point) {
     int32_t site = j->consumers[consumer].site;
@@ -143,7 +143,7 @@ static enum msc_status list_point(struct msc_pruned_edits *j, struct work works[
 }
 
 // Second moments restricted to the remaining columns: rounding cannot compensate through removed
-// ones.
+// columns.
 static enum msc_status keep_moment(struct msc_moment *out, const struct msc_pruned_edits *j,
                                    const struct msc_consumer *c, const struct msc_prune_made *made,
                                    struct msc_arena *arena) {

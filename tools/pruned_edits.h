@@ -5,10 +5,10 @@
 // them are repaired and the remaining values change little. A weight whose input channels are
 // pruned is requantised for each cut: it is repaired, then its range is observed and its integers
 // are chosen as for a weight of the model. Its elements for removed channels are 0; they do not
-// affect the range and remain 0. The second moments of its inputs (for observer hessian, gptq,
-// descent and affine) are the pruner's, restricted to the remaining channels. If the pruner keeps
-// no moments, the weight is rounded to nearest. Removing output channels does not change a weight:
-// rows that no joint reads are rounded with the others.
+// affect the range and remain 0. The second moments of its inputs (for the observer `hessian`, the
+// roundings `gptq` and `descent`, and the correction `affine`) are the pruner's, restricted to the
+// remaining channels. If the pruner keeps no moments, the weight is rounded to nearest. Removing
+// output channels does not change a weight: rows that no joint reads are rounded with the others.
 //
 // A requantised weight is made once for each combination of input cuts and choice.
 //
@@ -40,9 +40,9 @@ void msc_pruned_edits_destroy(struct msc_pruned_edits *j); // accepts NULL
 enum msc_status msc_pruned_edits_make(struct msc_pruned_edits *j,
                                       const struct msc_pruned_point points[], size_t n,
                                       int n_threads);
-// Replaces the edits of pruned tensors in edits [n_slots], which have the quantizer's choices.
-// The point must have been made; edits are borrowed until the next msc_pruned_edits_forget.
-// MSC_E_NOMEM.
+// Replaces the edits of pruned tensors in edits [n_slots], which the caller has filled with the
+// quantizer's edits. The point must have been made; edits are borrowed until the next
+// msc_pruned_edits_forget. MSC_E_NOMEM.
 enum msc_status msc_pruned_edits_fill(struct msc_pruned_edits *j,
                                       const struct msc_pruned_point *point,
                                       const struct msc_edit *edits[]);

@@ -1,6 +1,7 @@
 #include "tools/pruner_internal.h"
 
 #include "base/str.h"
+#include "graph/wide.h"
 
 #include <string.h>
 
@@ -18,6 +19,10 @@ int32_t msc_pruner_n_parts(const struct msc_pruner *p) {
 
 int32_t msc_pruner_part_tensor(const struct msc_pruner *p, int32_t part) {
     return p->groups[part].tensor;
+}
+
+double msc_pruner_element_bytes(const struct msc_pruner *p, int32_t part) {
+    return (double)msc_graph_own_bytes(p->g, p->groups[part].tensor);
 }
 
 bool msc_pruner_is_included(const struct msc_pruner *p, int32_t part) {

@@ -76,8 +76,8 @@ struct msc_pruner_options {
     int64_t n_rows;     // rows sampled for second moments
     size_t n_include, n_exclude;
     const char *const *include, *const *exclude; // name patterns of groups and of weights
-    // Edits are for the slots of this scheme; a channel is kept if the scheme lacks a slot that
-    // must be masked. NULL: the slots of the operator table.
+    // Edits are for the slots of this scheme; a channel is kept if its removal would have to mask a
+    // slot that the scheme lacks. NULL: the slots of the operator table.
     const struct msc_site_scheme *scheme;
 };
 
@@ -85,7 +85,7 @@ struct msc_pruner_options {
 enum msc_status msc_pruner_read_options(struct msc_pruner_options *out, const struct cJSON *config,
                                         struct msc_arena *arena);
 
-// Borrows all its arguments. memory_bytes limits the memory of second moments and of cached
+// Borrows all its arguments. `memory_bytes` limits the memory of second moments and of cached
 // repaired weights. MSC_E_INVALID: the choices can prune no part of the network, or no included
 // part. *out is owned by the caller.
 enum msc_status msc_pruner_create(struct msc_pruner **out, const struct msc_graph *g,
@@ -97,16 +97,18 @@ const struct msc_sites *msc_pruner_sites(const struct msc_pruner *p);
 
 // ---- Cuts: the effects of the choices on a part -----------------------------------------------
 
-// Parts are the groups of channels in their order, then the weights of convolutions and linear
-// layers that choices make sparse. If no choice is sparse, there are no such weights; if all
+// Parts are the groups of channels in their order, then the weights that choices can make sparse
+// (weights of convolutions and linear layers). If no choice is sparse, no weight is a part; if all
 // choices are sparse, no group is included.
 int32_t msc_pruner_n_parts(const struct msc_pruner *p);
 // The weight tensor of a part that is not a group of channels.
 int32_t msc_pruner_part_tensor(const struct msc_pruner *p, int32_t part);
+// Bytes of one element of that weight in the model's own type.
+double msc_pruner_element_bytes(const struct msc_pruner *p, int32_t part);
 
-// A cut is the effect of one or more equivalent choices on a part: they keep the same amount by the
-// same criterion. Index n_cuts stands for the whole part, and n_cuts + 1 for the fixed cut, if
-// there is one.
+// A cut is the effect of a choice on a part. Choices that keep the same amount by the same
+// criterion are equivalent and have the same cut. Index n_cuts stands for the whole part, and
+// n_cuts + 1 for the fixed cut, if there is one.
 struct msc_prune_cut {
     size_t choice;  // the first of the equivalent choices
     int32_t n_kept; // kept units of a group, or elements of a weight
@@ -150,8 +152,8 @@ struct msc_pruner_preparation {
 };
 
 // Measures second moments and ranks units by every criterion that choices use, except `loss`. The
-// evaluator must have the same graph, and sites of the scheme. Weights whose moments do not fit
-// in memory are only masked, which is logged. MSC_E_CANCELLED, MSC_E_NOMEM.
+// evaluator must have the same graph, and sites of the options' scheme. Weights whose moments do
+// not fit in memory are only masked, which is logged. MSC_E_CANCELLED, MSC_E_NOMEM.
 enum msc_status msc_pruner_prepare(struct msc_pruner *p, struct msc_evaluator *ev,
                                    const struct msc_pruner_preparation *preparation);
 bool msc_pruner_uses(const struct msc_pruner *p, enum msc_criterion criterion);

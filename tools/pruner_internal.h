@@ -31,7 +31,7 @@ struct msc_consumer {
     // the numbers below are the layout of the weight's rows as the joint multiplies them.
     int32_t part;
     int64_t n_row_groups, n_columns,
-        n_taps;               // taps: kernel positions, whose columns are adjacent
+        n_taps;               // kernel positions; the columns of one channel are adjacent
     int32_t bias_slot;        // of the joint's bias, if nothing else reads it; else MSC_NO_ID
     struct msc_moment moment; // over all uses; n_groups 0: not measured
     double energy;            // tr(W C W')
@@ -87,7 +87,7 @@ static inline double msc_pruner__moment(const struct msc_pruner_rows *r,
     double mean = r->is_centred ? m->means[group * n + k] * m->means[group * n + l] : 0;
     return (double)m->h[(group * n + k) * n + l] - mean;
 }
-// Copies the moments of columns [n] (NULL: the first n) into out [n, n], and adds d to the
+// Copies the moments of columns [n] (NULL: the first n) into out [n, n], and adds `damping` to the
 // diagonal.
 void msc_pruner__fill_moments(double out[], const struct msc_pruner_rows *r,
                               const struct msc_consumer *c, int64_t group, const int64_t columns[],
@@ -116,14 +116,15 @@ uint64_t msc_pruner__allowed(const struct msc_pruner *p, int32_t part);
 // MSC_E_INVALID: a pattern matches no part; the message says how to list the parts.
 enum msc_status msc_pruner__check_rules(const struct msc_pruner *p);
 
-// How many units of a group a density keeps after rounding (pruner_parts.c).
+// Whether a density keeps no units, some units or all units of a group after rounding
+// (pruner_parts.c).
 enum msc_rounded { MSC_ROUNDED_TO_NONE, MSC_ROUNDED_TO_SOME, MSC_ROUNDED_TO_ALL };
 enum msc_rounded msc_pruner__rounded(const struct msc_pruner *p, int32_t group, double density);
 
 // Ranks the units of a group by the criteria in use (pruner_rank.c).
 enum msc_status msc_pruner__rank_group(struct msc_pruner *p, int32_t group);
 // Applies a choice that removes single weights to the columns that `is_gone` leaves. If the rows
-// are repaired, adds the bias shifts that preserve their mean outputs to shifts [n_rows]
+// are repaired, adds to shifts [n_rows] the bias shifts that preserve the mean outputs of the rows
 // (pruner_sparse.c).
 enum msc_status msc_pruner__make_sparse(double shifts[], struct msc_pruner_rows *r,
                                         const struct msc_pruner *p, const struct msc_consumer *c,

@@ -1,6 +1,7 @@
 // Lists the parts that choices apply to (groups of channels and weights) with their cuts, and the
 // consumers of channels.
 #include "base/str.h"
+#include "graph/wide.h"
 #include "tools/pruner_internal.h"
 
 #include <stdlib.h>
@@ -171,8 +172,8 @@ static enum msc_status list_groups(struct msc_pruner *p) {
 
 // ---- Consumers --------------------------------------------------------------------------------
 
-// The number of operands that are the tensor itself or the output of a `constant` joint that yields
-// it.
+// The number of operands, in the whole graph, that are the tensor. The output of a `constant` joint
+// counts as the tensor that the joint yields.
 static int32_t count_uses(const struct msc_graph *g, int32_t tensor) {
     int32_t n = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
@@ -333,6 +334,7 @@ static void describe_rows(struct msc_consumer *c, const struct msc_pruner *p) {
 static enum msc_status add_weight(struct msc_pruner *p, struct msc_consumer *c) {
     const struct msc_pruner_options *o = p->options;
     int64_t n = msc_array_n_elements(msc_graph_tensor(p->g, c->tensor)->data);
+    size_t bytes = msc_graph_own_bytes(p->g, c->tensor);
     struct msc_pruner_group *part = &p->groups[p->n_parts];
     struct msc_prune_cut *made = make_room(p);
     MSC_TRY(made ? part_init(part, p) : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
@@ -345,8 +347,8 @@ static enum msc_status add_weight(struct msc_pruner *p, struct msc_consumer *c) 
                              msc_sparsity_count(s, n_rows, c->n_columns, c->n_columns / c->n_taps);
             made[i] = (struct msc_prune_cut){.choice = i,
                                              .n_kept = (int32_t)n_kept,
-                                             .stored = msc_sparsity_bytes(s, n_kept, n) /
-                                                       (4.0 * (double)n)};
+                                             .stored = msc_sparsity_bytes(s, n_kept, n, bytes) /
+                                                       ((double)bytes * (double)n)};
         }
     }
     part->is_included = true;

@@ -198,7 +198,7 @@ static enum msc_status keep_orders(const struct msc_pruner *p, int32_t group,
     return MSC_OK;
 }
 
-// Only one thread at a time may use the file.
+// Only one thread at a time may use the cache file.
 static enum msc_status rank_or_recall(struct msc_pruner *p, int32_t group,
                                       struct msc_pruner_kept *k) {
     bool are_there = false;

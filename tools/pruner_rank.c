@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Above this many remaining units several are removed at a time, to limit the updates of the
+// While more units than this remain, several are removed at a time, to limit the updates of the
 // inverses.
 enum { UNITS_ONE_BY_ONE = 64 };
 

@@ -159,7 +159,8 @@ static bool reads_site(const struct msc_plan *plan, const struct msc_site *site)
 }
 
 // Every plan must read all slots of a site, because the exported model quantises all of them. The
-// outline must read them too: it knows more constants than the plans of large batches.
+// outline must read these slots as well, because it knows more constants than the plans of large
+// batches.
 static bool is_reached(const struct msc_evaluator *ev, const struct msc_plan *outline,
                        const struct msc_site *site) {
     size_t n_batches = msc_dataset_n_batches(msc_evaluator_dataset(ev));
@@ -431,7 +432,7 @@ out:
     return status;
 }
 
-// Scales must be usable as divisors, and zero points must be integers of the choice.
+// Scales must be usable as divisors, and zero points must be within the choice's range of integers.
 static enum msc_status check_quant_numbers(const struct msc_quantizer *q, int32_t site,
                                            size_t choice, const struct msc_array *scales,
                                            const struct msc_array *zeros) {

@@ -30,7 +30,8 @@ enum msc_site_group {
 
 #define MSC_LABEL_BYTES 64
 
-// A value in "observers": the observer of a choice that names none depends on its number of bits.
+// A value in "observers": a choice that does not name an observer gets one that suits its number of
+// bits.
 #define MSC_OBSERVER_AUTO "auto"
 
 // One row of "choices".
@@ -72,8 +73,8 @@ struct msc_choice_rule {
 
 struct msc_quantizer_options {
     const struct msc_target *target;
-    bool all_sites; // everything that the target requantises, and int32 biases; else only what
-                    // joints read
+    bool all_sites; // true: the sites are all tensors that the target requantises, and biases are
+                    // int32; false: the sites are the tensors that joints read
     enum msc_site_group group;
     size_t n_choices;
     const struct msc_choice *choices; // [n_choices], copied
@@ -99,8 +100,9 @@ struct msc_quantizer_options {
 // "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules",
 // "outputs"); strings and lists are in the arena. MSC_E_INVALID: the target's runtime does not
 // support a setting (graph/target.h). `target` is used if the object has no "target". Without
-// "sites", sites are the tensors that joints read. A choice without an observer takes the one in
-// "observers", or "auto" if "observers" does not name one. Without "observers" it takes "minmax".
+// "sites", sites are the tensors that joints read. A choice without an observer takes the observer
+// that "observers" names for the kind of site; if "observers" names none for the kind, the choice
+// takes "auto". Without "observers", it takes "minmax".
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
 
@@ -109,8 +111,8 @@ enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct ms
                                      const struct msc_quantizer_options *options);
 void msc_quantizer_destroy(struct msc_quantizer *q); // accepts NULL
 
-// The sites in order; if the group is not `tensor`, there is one per use. Fixed sites already have
-// their choice.
+// The sites in order. If the group is not MSC_GROUP_TENSOR, each use of an activation has a site of
+// its own. Fixed sites already have their choice.
 const struct msc_sites *msc_quantizer_sites(const struct msc_quantizer *q);
 size_t msc_quantizer_n_choices(const struct msc_quantizer *q);
 const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice);
@@ -120,25 +122,25 @@ size_t msc_quantizer_first_choice(const struct msc_quantizer *q, enum msc_site_k
                                   size_t choice);
 enum msc_site_group msc_quantizer_group(const struct msc_quantizer *q);
 bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site);
-// The choice that a site is fixed to, MSC_FIXED_FLOAT, or MSC_NO_ID: it is searched.
+// The choice that a site is fixed to, MSC_FIXED_FLOAT, or MSC_NO_ID if the site is searched.
 #define MSC_FIXED_FLOAT (-2)
 int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site);
 // The choices that rules allow a site: one bit per choice.
 uint64_t msc_quantizer_allowed(const struct msc_quantizer *q, int32_t site);
 
-// Excludes the sites that do not contribute to the named tensors; they stay float. MSC_E_INVALID:
-// the model does not compute one of them.
+// Excludes the sites that do not contribute to the named tensors; excluded sites stay float.
+// MSC_E_INVALID: the model does not compute one of the named tensors.
 enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *const outputs[],
                                         size_t n);
 
-// Excludes the sites that edits cannot reach on the evaluator's dataset: their joints are constant
-// once lengths are known. Sets *n_left to the number of sites that this excluded. MSC_E_INVALID: no
-// site remains.
+// Excludes the sites that edits cannot reach on the evaluator's dataset, because the joints that
+// read these sites are constant once lengths are known. Sets *n_left to the number of sites that
+// this call excluded. MSC_E_INVALID: no site remains.
 enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q, struct msc_evaluator *ev,
                                               int32_t *n_left);
 
-// Did observation leave a site float? It does so if values are infinite, which no scale can
-// represent, or NaN that a later joint tests for.
+// Did observation leave a site float? This happens if a value is infinite, which no scale can
+// represent, or if a value is NaN and a later joint tests for NaN.
 bool msc_quantizer_is_left(const struct msc_quantizer *q, int32_t site);
 
 // Long stages of finding scales and integers. `progress` (may be NULL) receives the amount done in
@@ -153,8 +155,8 @@ enum msc_quantizer_stage {
 typedef void (*msc_quantizer_progress)(void *payload, enum msc_quantizer_stage stage, size_t done,
                                        size_t all);
 
-// Observes the float model over the evaluator's dataset (of the same graph) and computes all
-// quants. msc_quantizer_round completes choices that depend on the inputs of weights.
+// Observes the float model over the dataset of `ev`, an evaluator of the same graph, and computes
+// all quants. msc_quantizer_round completes choices that depend on the inputs of weights.
 enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evaluator *ev,
                                       msc_quantizer_progress progress, void *payload);
 
@@ -190,9 +192,9 @@ struct msc_quantizer_other {
     const struct msc_array *bias;     // replaces the bias of the weight's joint; NULL: the model's
 };
 
-// Quantises such a weight with a choice that has scales. The scales of activations must be known.
-// *out is owned by the caller (msc_quant_finish), sealed. Thread-safe. MSC_E_NOMEM; MSC_E_INVALID:
-// the moments cannot be used for rounding.
+// Quantises a weight with the contents `of`, by a choice that has scales. The scales of activations
+// must be known. *out is owned by the caller (msc_quant_finish), sealed. Thread-safe. MSC_E_NOMEM;
+// MSC_E_INVALID: the moments cannot be used for rounding.
 enum msc_status msc_quantizer_fit(struct msc_quant *out, const struct msc_quantizer *q,
                                   int32_t site, int32_t choice,
                                   const struct msc_quantizer_other *of);
@@ -206,7 +208,7 @@ enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_arr
 // The edit is borrowed from the quantizer; NULL for a float choice and MSC_FIXED_FLOAT.
 const struct msc_edit *msc_quantizer_edit(const struct msc_quantizer *q, int32_t site,
                                           int32_t choice);
-// The quantisation of the edit.
+// The quantisation in the edit that msc_quantizer_edit returns; NULL if there is no edit.
 const struct msc_quant *msc_quantizer_quant(const struct msc_quantizer *q, int32_t site,
                                             int32_t choice);
 // How the scales of a choice were found; false for a choice without scales.

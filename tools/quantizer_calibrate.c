@@ -6,7 +6,8 @@
 #include <string.h>
 
 // Numbers of values sampled per tensor to detect scales that put values on rounding ties. At most
-// KEPT_OF_BATCH are kept per place, and fewer if there are many places.
+// KEPT_OF_BATCH are kept per place (a batch, or a chunk of sequences), and fewer if there are many
+// places.
 enum { KEPT_OF_BATCH = 2048, KEPT_OF_ALL = 32768, KEPT_LEAST = 16 };
 // Values sampled of a channel. A channel has no histogram; the sampled values represent all its
 // values.
@@ -24,7 +25,7 @@ struct seen {
     float *kept;                     // [n_places][n_room]
     int32_t *n_kept;                 // [n_places]
     // If each channel has its own scale: the channel axis, and statistics per channel instead of
-    // the above.
+    // the members above.
     int32_t axis, n_channels;
     struct seen *channels; // [n_channels]
 };
@@ -197,8 +198,9 @@ static double share_on_ties(const struct calibration *c, const struct seen *s, f
     return n > 0 ? (double)on_ties / (double)n : 0;
 }
 
-// Inputs on a regular grid (images normalised to [-1, 1]) can all fall on rounding ties, so that
-// the last bit of an earlier sum decides. The range is then widened a little, until few values do.
+// Inputs on a regular grid (images normalised to [-1, 1]) can all fall on rounding ties. The last
+// bit of an earlier sum then decides how they are rounded. In this case, the range is widened a
+// little, until few values fall on ties.
 static void nudge_off_ties(const struct calibration *c, const struct seen *s,
                            const struct msc_scheme *scheme, struct msc_range range, float *scale,
                            int32_t *zero_point) {

@@ -13,7 +13,7 @@ struct msc_quantizer {
     size_t n_choices;
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
-    bool has_lowest;        // weights with observer hessian may use the lowest integer
+    bool has_lowest;        // weights with observer `hessian` may use the lowest integer
     bool *included;         // [n_sites]
     bool *left;             // [n_sites] left float because of their values
     bool *asked;            // [n_tensors] of the graph: a later joint tests for NaN
@@ -45,7 +45,7 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
 // The `cut` of the site's scheme (msc_scheme): MSC_HARD_SWISH_CUT if the target `has_forms` and
 // only hard swishes read the site; else 0.
 float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site);
-// True if quants of the site are needed: it is searched or fixed to a choice.
+// True if quants of the site are needed, because the site is searched or fixed to a choice.
 static inline bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site) {
     return q->included[site] && q->fixed[site] != MSC_FIXED_FLOAT;
 }

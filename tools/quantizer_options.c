@@ -91,7 +91,7 @@ static enum msc_status get_optional_double(double *out, const cJSON *object, con
     return MSC_OK;
 }
 
-// Reads {"type": "float16"}; the only other key allowed is bits, which must be 16.
+// Reads {"type": "float16"}; the only other key allowed is "bits", which must be 16.
 static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON *object,
                                               const char *where) {
     const char *name;
@@ -386,8 +386,8 @@ static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON
     return MSC_OK;
 }
 
-// A target fixes the options that its runtime does not support otherwise. Fails if the
-// configuration contradicts them.
+// A target sets each option for which its runtime supports only one value. Fails if the
+// configuration sets another value.
 static enum msc_status apply_target(struct msc_quantizer_options *out, const cJSON *config) {
     const struct msc_target *t = out->target;
     out->weights = (struct msc_operand_scheme){.is_symmetric = true, .is_per_channel = true};

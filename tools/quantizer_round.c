@@ -1,5 +1,6 @@
-// Computes the choices of weights that depend on the weight's inputs: scales that minimise the
-// output error (observer hessian), and integers by GPTQ or coordinate descent (tools/rounding.h).
+// Computes scales and integers for choices that depend on a weight's inputs: scales that minimise
+// the output error (observer `hessian`), and integers by GPTQ or coordinate descent
+// (tools/rounding.h).
 #include "tools/bias_edits.h"
 #include "tools/moment_file.h"
 #include "tools/quantizer_internal.h"
@@ -39,7 +40,7 @@ static bool needs_moments(const struct msc_quantizer *q, size_t choice) {
 }
 
 // Does the choice store integers? It must if rounding to nearest under the final scales would give
-// other integers; a gain changes the scales too.
+// other integers. This is also the case after a gain, which changes the scales.
 static bool has_integers(const struct msc_choice *c) {
     return c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE;
 }
@@ -334,7 +335,7 @@ static enum msc_status measure_moments(struct rounding *r) {
 
 // ---- Rounding ---------------------------------------------------------------------------------
 
-// Rounds the weight whose uses are the next ones, up to `end`. All of them are measured.
+// Rounds one weight: its uses are those from n_rounded to end - 1. All of these uses are measured.
 static enum msc_status round_next(struct rounding *r, size_t end) {
     size_t first = r->n_rounded;
     struct msc_moment *sum = &r->moments[first];

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 96 }; // number of ranges that mse tries, or of positions of each end
+// number of ranges that `mse` tries, and of positions that it tries for each end
+enum { CANDIDATES = 96 };
 
 // ---- Names ------------------------------------------------------------------------------------
 

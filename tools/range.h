@@ -9,7 +9,7 @@
 //   hessian     the range with the least output error, for weights of convolutions and linear
 //               layers (tools/rounding.h); for other weights minmax, and for activations mse
 //
-// Every range includes 0. Symmetric quantisation uses its larger end on both sides.
+// Every range includes 0. Symmetric quantisation uses the end of greater magnitude on both sides.
 #ifndef MSC_TOOLS_RANGE_H
 #define MSC_TOOLS_RANGE_H
 
@@ -78,7 +78,7 @@ struct msc_scheme {
 // The lowest and highest integer of a scheme.
 void msc_scheme_limits(const struct msc_scheme *scheme, int32_t *low, int32_t *high);
 // Scale and zero point for a range; an empty range gives scale 1. If the scheme's cut would be less
-// than one step, it is ignored.
+// than one step, the cut is ignored.
 void msc_scheme_fit(const struct msc_scheme *scheme, struct msc_range range, float *scale,
                     int32_t *zero_point);
 

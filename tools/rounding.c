@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Columns that GPTQ rounds before the later columns are updated.
+// Number of columns that GPTQ rounds before the later columns are updated.
 enum { BLOCK = 64 };
 
 int64_t msc_rounding__group_columns(const struct msc_rounding_rows *r) {
@@ -165,8 +165,9 @@ void msc_gptq_order_destroy(struct msc_gptq_order *o) {
     }
 }
 
-// Rounds the k-th column in the order `o` for all rows, and updates the rest of its block. left
-// [n_rows, n] are the current weights in this order. Sets the column's errors [n_rows, BLOCK].
+// Rounds, for all rows, the k-th column in the order `o`, and updates the rest of the column's
+// block. `left` [n_rows, n] has the current weights in this order. Sets the column's errors
+// [n_rows, BLOCK].
 static void round_column(struct msc_rounding_rows *r, const struct msc_gptq_order *o, int64_t k,
                          int64_t end, double left[], double errors[]) {
     const double *factor = o->factor + k * o->n;

@@ -18,10 +18,10 @@
 //     MSC_TRY(msc_rounding_descend(&rows, 4));
 //
 // Finally the outputs of a row may be corrected by a gain, which is multiplied into its scales, and
-// a shift, which is added to a bias. They minimise the mean square difference to w x (least
-// squares, with the means of the columns). A shift corrects errors of the mean, so H is then
-// centred. M. Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias
-// Correction", arXiv 1906.04721, uses only the shift.
+// a shift, which is added to a bias. Gain and shift minimise the mean square difference from w x
+// (least squares, with the means of the columns). If there is a shift, H is centred, because the
+// shift corrects errors of the mean. M. Nagel et al., "Data-Free Quantization Through Weight
+// Equalization and Bias Correction", arXiv 1906.04721, uses only the shift.
 //
 // Everything is deterministic. The result for a row does not depend on other rows, so rows may be
 // computed in parallel, MSC_ROUNDING_ROWS at a time.
@@ -47,14 +47,15 @@ struct msc_rounding_rows {
     int32_t *integers;        // [n_rows, n_columns]
 };
 
-// Fills scales and zero points from the range of least error among MSC_ROUNDING_RANGES candidates,
-// which are from slightly wider to much narrower than the row's own range. For long rows, errors
-// are first estimated with the diagonal and the first eigenvector of H, and only the best ranges
-// are evaluated. Groups are fitted independently, each by its own block of H.
+// Fills scales and zero points from the range of least error among MSC_ROUNDING_RANGES candidates.
+// The candidates reach from slightly wider to much narrower than the row's own range. For long
+// rows, errors are first estimated with the diagonal and the first eigenvector of H, and only the
+// best ranges are evaluated. Groups are fitted independently, each by its own block of H.
 enum msc_status msc_rounding_fit(struct msc_rounding_rows *rows);
 #define MSC_ROUNDING_RANGES 80
 
-// Fill `integers` for the current scales; descend starts from the current integers.
+// These functions fill `integers` for the current scales. msc_rounding_descend starts from the
+// current integers.
 void msc_rounding_nearest(struct msc_rounding_rows *rows);
 struct msc_gptq_order;
 enum msc_status msc_rounding_gptq(struct msc_rounding_rows *rows,

@@ -13,7 +13,7 @@ struct fit {
     int64_t n;          // columns of the group
     float *w;           // [n_rows, n] weights
     float *h;           // [n, n]
-    float *off, *moved; // [n_rows, n] errors q - w, and errors times h
+    float *off, *moved; // [n_rows, n] each: the errors q - w, and the errors times h
     struct msc_range *ranges;
     float *scales; // [n_rows] under the current candidates
     int32_t *zero_points;
@@ -32,7 +32,8 @@ struct guess {
     int range;
 };
 
-// Candidate i of MSC_ROUNDING_RANGES: 1.1 down to 0.31 of the row's own range.
+// The size of candidate i of MSC_ROUNDING_RANGES, relative to the row's own range: from 1.1 down to
+// 0.31.
 static float range_factor(int i) {
     return (float)(1.1 - 0.8 * i / MSC_ROUNDING_RANGES);
 }
@@ -114,8 +115,8 @@ static enum msc_status fit_init(struct fit *f, const struct msc_rounding_rows *r
 
 // ---- Estimates --------------------------------------------------------------------------------
 
-// Approximates the first eigenvector of h. If inputs have large means, most of h is in their
-// direction.
+// Approximates the first eigenvector of h. If inputs have large means, most of h is in the
+// direction of the means.
 static double find_direction(struct fit *f) {
     enum { ROUNDS = 8 };
     float *v = f->direction;

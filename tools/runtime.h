@@ -80,9 +80,9 @@ struct msc_runtime_job {
 #define MSC_RUNTIME_JOB_INIT                                                                       \
     { .batch = 1, .n_threads = 1, .n_rounds = 20 }
 
-// Latencies of the job's models on the first batch; `latency` must be zero and is owned by the
-// caller. MSC_E_STATE, with the program's message, if the program reports an error, such as an
-// unsupported model.
+// Latencies of the job's models on the first batch; `latency` must be zeroed by the caller, who
+// owns its contents. MSC_E_STATE, with the program's message, if the program reports an error, such
+// as an unsupported model.
 enum msc_status msc_runtime_latency(struct msc_runtime *runtime, const struct msc_runtime_job *job,
                                     struct msc_latency *latency);
 // Fills profiles [n_models] with the times of the job's models and their kernels on the first

@@ -12,7 +12,7 @@
 #include <string.h>
 
 // Trials of the evaluator. TRIAL runs the plan, or the float model if there is no plan; FLOAT_TRIAL
-// runs the float model next to a plan. Their rows are the sides of tools/moment_sums.h.
+// runs the float model next to a plan. Their rows are the two sides X and F of tools/moment_sums.h.
 enum { TRIAL, FLOAT_TRIAL };
 
 // One use of a weight while rows are gathered. Rows are added in the order of places (batches, or
@@ -37,7 +37,8 @@ struct gathering {
     int32_t n_parts;
     struct use *uses;
     size_t n_uses;
-    int32_t *use_of_slot; // [n_slots] first use that reads this input slot; `next` has the others
+    int32_t *use_of_slot; // [n_slots] first use that reads this input slot; `next` links to the
+                          // other uses
     int32_t *next;        // [n_uses] another use that reads the same slot
     size_t n_done, n_all; // places summed and in total, over all uses
 };
@@ -60,7 +61,8 @@ static int64_t taps_of(const struct msc_gemm_desc *d) {
     return n;
 }
 
-// Describes the joint that reads the weight in a plan as a product; false if it is not one.
+// Describes as a product the joint that reads the weight in a plan. False if the joint is not a
+// product.
 static bool describe_use(struct msc_gemm_desc *out, const struct msc_plan *plan, int32_t slot,
                          int32_t part) {
     struct msc_gemm_spec spec;
@@ -194,7 +196,7 @@ static size_t n_trials(const struct gathering *g) {
     return g->options->edits ? 2 : 1;
 }
 
-// Have all trials handed in the rows of the next place? Advances past places without rows.
+// Are the rows of all trials there for the next place? First advances past places without rows.
 static bool has_turn(struct use *u, const struct gathering *g) {
     while (u->turn < g->n_places && u->count[u->turn] == 0) {
         u->turn++;
@@ -220,7 +222,8 @@ static bool is_row_finite(const float x[], int64_t n) {
 }
 
 // Clears rows in [n_groups, count, n_columns] that have NaN or infinity on either side, so that
-// they add nothing: no weight can compensate for them. Returns their number.
+// these rows add nothing; no weight can compensate for such values. Returns the number of cleared
+// rows.
 static int64_t clear_rows(const struct use *u, float *const sides[2], int64_t count) {
     int64_t n = u->n_columns, n_cleared = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -297,7 +300,7 @@ static enum msc_status gather_slot(void *payload, size_t trial, size_t batch, in
 
 // ---- Measuring --------------------------------------------------------------------------------
 
-// Memory of a use, with waiting rows of as many places as there are threads.
+// Memory of a use. It includes waiting rows of as many places as there are threads.
 static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     int64_t most = 0;
     for (size_t p = 0; p < g->n_places; p++) {

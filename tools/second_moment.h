@@ -4,10 +4,10 @@
 // tools/rounding.h minimises (B. Hassibi and D. Stork, "Second order derivatives for network
 // pruning", NIPS 1992).
 //
-// Each batch contributes its share of `n_rows`. It is divided into as many equal stretches as it
-// contributes rows, and one row is drawn at random from each stretch. The random numbers depend on
-// the seed, the weight and the batch. H is summed in the order of the rows, independent of threads;
-// rows themselves are not stored (tools/moment_sums.h).
+// Each batch contributes a number of rows in proportion to its size, `n_rows` in all. The batch is
+// divided into this number of equal stretches, and one row is drawn at random from each stretch.
+// The random numbers depend on the seed, the weight and the batch. H is summed in the order of the
+// rows, independent of threads; rows themselves are not stored (tools/moment_sums.h).
 //
 //     struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
 //     size_t n_done;
@@ -24,19 +24,21 @@
 
 // The moment of one use of a weight. h[g] belongs to the weight's rows in group g of a
 // convolution; columns are in the order (channel, kernel position) of the weight. Open structure.
-// It is all zero if the joint is not a convolution or linear layer, or its input is constant.
+// The moment is all zero if the joint is not a convolution or linear layer, or if the joint's input
+// is constant.
 struct msc_moment {
     int64_t n_groups, n_columns;
     int64_t n_rows; // rows sampled
     float *h;       // [n_groups, n_columns, n_columns], symmetric
     double *means;  // [n_groups, n_columns] means of the columns
-    // Under a plan, else NULL: F' X / n of the float model's rows F.
+    // Set only under a plan (else NULL): F' X / n, with the float model's rows F.
     float *cross;        // [n_groups, n_columns, n_columns], by columns of F, then of X
     double *float_means; // [n_groups, n_columns] means of F
 };
 
 struct msc_moment_options {
-    int64_t n_rows; // most rows sampled, but at least one per batch
+    int64_t n_rows; // greatest number of sampled rows; at least one row per batch is sampled
+                    // nevertheless
     uint64_t seed;
     uint64_t memory_bytes; // limit, not counting the evaluator's; one use is always measured
     int n_threads;
@@ -51,9 +53,10 @@ struct msc_moment_options {
 #define MSC_MOMENT_OPTIONS_INIT                                                                    \
     { .n_rows = 16384, .memory_bytes = (uint64_t)256 << 20, .n_threads = 1 }
 
-// Runs the float model once, next to the plan if there is one. `slots` [n], n > 0, are slots of
-// weights. Measures as many of them as fit in memory, and sets *n_done to their number. The zeroed
-// moments [n] are owned by the caller (msc_moment_finish). MSC_E_CANCELLED, MSC_E_NOMEM.
+// Runs the float model once and, if there is a plan, the plan in the same pass. `slots` [n], n > 0,
+// are slots of weights. Measures as many slots, from the first on, as fit in memory, and sets
+// *n_done to the number measured. The zeroed moments [n] are owned by the caller
+// (msc_moment_finish). MSC_E_CANCELLED, MSC_E_NOMEM.
 enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
                                     const int32_t slots[], size_t n, struct msc_evaluator *ev,
                                     const struct msc_moment_options *options);
@@ -61,7 +64,7 @@ enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
 // if their groups or columns differ or one has no moments.
 bool msc_moment_add(struct msc_moment *sum, const struct msc_moment *m);
 // Centres products of columns [n_groups, n_columns, n_columns] around the columns' means a and b.
-// The rest is the part that no bias can correct.
+// The result is the part of the products that no bias can correct.
 void msc_moment_centre(float out[], const float products[], const double a[], const double b[],
                        const struct msc_moment *m);
 void msc_moment_finish(struct msc_moment *m); // accepts zeros

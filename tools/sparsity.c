@@ -28,16 +28,17 @@ int64_t msc_sparsity_count(const struct msc_sparsity *s, int64_t n_rows, int64_t
     return n_rows * (n_columns / run) * of_run;
 }
 
-double msc_sparsity_bytes(const struct msc_sparsity *s, int64_t n_kept, int64_t n) {
+double msc_sparsity_bytes(const struct msc_sparsity *s, int64_t n_kept, int64_t n,
+                          size_t element_bytes) {
     int64_t bits = 0;
     if (n_kept == n) {
-        return 4.0 * (double)n;
+        return (double)element_bytes * (double)n;
     }
     while (s->m > 0 && (1 << bits) < s->m) {
         bits++;
     }
     int64_t n_bits = s->m > 0 ? n_kept * bits : n;
-    return 4.0 * (double)n_kept + (double)((n_bits + 7) / 8);
+    return (double)element_bytes * (double)n_kept + (double)((n_bits + 7) / 8);
 }
 
 // ---- Repair -----------------------------------------------------------------------------------
@@ -83,7 +84,7 @@ static double descent_begin(struct descent *d, const struct msc_sparse_rows *r) 
     return total;
 }
 
-// One step for a row. False if there is no descent direction.
+// Makes one step of conjugate gradients for a row. False if there is no descent direction.
 static bool descend_row(struct descent *d, struct msc_sparse_rows *r, int64_t row) {
     int64_t n = r->n_columns, first = row * n;
     double *residual = d->residual + first, *way = d->way + first;
@@ -203,7 +204,7 @@ static void choose(struct choosing *c, const struct msc_sparsity *s) {
     }
 }
 
-// The sparsity after a stage. The steps between stages decrease.
+// The sparsity after a stage. Later stages remove fewer weights than earlier ones.
 static struct msc_sparsity sparsity_after(const struct msc_sparsity *s, int stage) {
     double left = 1 - (double)stage / STAGES, part = 1 - left * left * left;
     return (struct msc_sparsity){

@@ -2,9 +2,9 @@
 // size.
 //
 // The rows W are multiplied by the same inputs, which have second moments C
-// (tools/second_moment.h). They lose a share of their weights or, with a pattern "N:M", all but N
-// of each M neighbours (A. Mishra et al., "Accelerating Sparse Deep Neural Networks", arXiv
-// 2104.08378). The worth of a weight is
+// (tools/second_moment.h). The rows lose a share of their weights or, with a pattern "N:M", all but
+// N of each M neighbouring weights (A. Mishra et al., "Accelerating Sparse Deep Neural Networks",
+// arXiv 2104.08378). The worth of a weight is
 //
 //     l1, l2    its magnitude
 //     energy    w^2 C_kk (M. Sun et al., "A Simple and Effective Pruning Approach for Large
@@ -37,9 +37,10 @@
 #include "tools/criterion.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-// Keeps N of each M weights or, without M, all but a share.
+// Keeps N of each M weights or, without a pattern, all weights except a share.
 struct msc_sparsity {
     double share; // share to remove, 0 <= share < 1
     int n, m;     // 0: no pattern
@@ -49,8 +50,8 @@ struct msc_sparsity {
 // Open structure; the caller owns everything.
 struct msc_sparse_rows {
     int64_t n_rows, n_columns;
-    int64_t run; // columns that patterns do not cross: the input channels of one kernel
-                 // position
+    int64_t run; // number of columns within which a pattern remains: the input channels of one
+                 // kernel position
     double *w;   // [n_rows, n_columns]
     const double
         *c; // [n_columns, n_columns] symmetric; NULL if neither criterion nor repair needs it
@@ -58,16 +59,17 @@ struct msc_sparse_rows {
 };
 
 // The number of weights kept. An incomplete group at the end of a run also keeps N weights, or all
-// its weights if there are fewer.
+// of the group's weights if there are fewer than N.
 int64_t msc_sparsity_count(const struct msc_sparsity *s, int64_t n_rows, int64_t n_columns,
                            int64_t run);
-// Memory of `n_kept` out of n float32 weights: 4 bytes each, plus their positions. With a pattern,
+// Memory of `n_kept` out of n weights: `element_bytes` each, plus their positions. With a pattern,
 // a position takes ceil(log2 M) bits (2 for 2:4, as in tensor cores). Without a pattern, positions
 // take one bit for each of the n weights.
-double msc_sparsity_bytes(const struct msc_sparsity *s, int64_t n_kept, int64_t n);
+double msc_sparsity_bytes(const struct msc_sparsity *s, int64_t n_kept, int64_t n,
+                          size_t element_bytes);
 
-// Fills is_kept; MSC_CRITERION_LOSS is not supported. MSC_E_INVALID: c is not positive definite,
-// which hessian needs; MSC_E_NOMEM.
+// Fills is_kept; MSC_CRITERION_LOSS is not supported. MSC_E_INVALID: `c` is not positive definite,
+// as the criterion `hessian` requires; MSC_E_NOMEM.
 enum msc_status msc_sparse_rows_choose(struct msc_sparse_rows *r, const struct msc_sparsity *s,
                                        enum msc_criterion criterion);
 // Both functions set removed weights to 0. Repair may fail with MSC_E_NOMEM.

@@ -69,8 +69,8 @@ bool msc_strategy__names_joint(const struct msc_strategy_edit *e, const char *jo
     return e->n_joints == 0;
 }
 
-// Removes from earlier edits the joints that `e` covers, or the whole tensor. An earlier edit of
-// the whole tensor remains if `e` is for some joints; it then applies to the other joints.
+// Removes from earlier edits the joints that `e` covers, or the whole tensor. If `e` is for some
+// joints only, an earlier edit of the whole tensor remains for the other joints.
 static void give_way(struct msc_strategy *s, const struct msc_strategy_edit *e) {
     size_t kept = 0;
     for (size_t i = 0; i < s->n; i++) {

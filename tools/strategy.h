@@ -7,11 +7,11 @@
 //         "scales": [...], "zero_points": [...]},
 //        {"site": "x:0-c-conv1", "tensor": "x:0", "joints": ["conv1"], ...}]}
 //
-// Optional members: "plain" identifies the record of a section without searches. "prune" and
-// "replace" list the channels to remove and the new elements of weights; edits then apply to the
-// pruned graph. With "target", and "all" as "sites", an edit of a tensor covers everything that the
-// target gives the tensor's scale, and biases are rounded. "joints" limits an activation's edit to
-// the joints that read it.
+// Optional members: "plain" identifies the record if the strategy comes from a section without
+// searches. "prune" and "replace" list the channels to remove and the new elements of weights;
+// edits then apply to the pruned graph. If there is a "target" and "sites" is "all", an edit of a
+// tensor covers every tensor to which the target gives the same scale, and biases are rounded.
+// "joints" limits an activation's edit to the joints that read it.
 #ifndef MSC_TOOLS_STRATEGY_H
 #define MSC_TOOLS_STRATEGY_H
 
@@ -56,15 +56,16 @@ struct msc_site_scheme msc_strategy_scheme(const struct msc_strategy *s);
 enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph *g,
                                  const struct msc_sites *sites, int32_t site,
                                  const struct msc_strategy_choice *choice);
-// Adds the edits of `later`, which override those of `s`. If `s` has none yet, it takes the sites
-// of `later`. MSC_E_STATE: the two are for different sites.
+// Adds the edits of `later`, which override those of `s`. If `s` has no edits yet, `s` takes the
+// sites of `later`. MSC_E_STATE: the two are for different sites.
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later);
 size_t msc_strategy_n_edits(const struct msc_strategy *s);
 
 // Pruned channels, and replaced elements of weights. Both are applied before the edits. The edits
 // are then for the graph that msc_strategy_prune returns.
 //
-// Sets the units of a group to remove, is_gone [group->n_units]; `label` is the choice.
+// msc_strategy_prune_group sets the units of a group that are removed, is_gone [group->n_units];
+// `label` is the label of the choice.
 enum msc_status msc_strategy_prune_group(struct msc_strategy *s,
                                          const struct msc_channel_group *group, const char *label,
                                          const bool is_gone[]);
@@ -78,11 +79,11 @@ bool msc_strategy_prunes_as(const struct msc_strategy *s, const struct msc_strat
 size_t msc_strategy_n_replaced(const struct msc_strategy *s);
 const char *msc_strategy_replaced(const struct msc_strategy *s, size_t index); // the tensor's name
 // Rebases `s`, found on the graph that `before` prunes, onto the original graph. `s` must replace
-// every weight that `before` replaces. MSC_E_UNSUPPORTED: the units that `before` keeps of a group
-// are no longer one group in `s`.
+// every weight that `before` replaces. MSC_E_UNSUPPORTED: the units of a group that `before` keeps
+// are not one group in `s`.
 enum msc_status msc_strategy_prune_after(struct msc_strategy *s, const struct msc_strategy *before);
-// Marks the units of a graph's channels to remove, is_gone [n_units]. MSC_E_STATE: the graph lacks
-// these channels.
+// Marks in is_gone [n_units] the units of a graph's channels that the strategy removes.
+// MSC_E_STATE: the graph lacks these channels.
 enum msc_status msc_strategy_mark(bool is_gone[], const struct msc_strategy *s,
                                   const struct msc_channels *channels);
 // The graph without the pruned channels and with the replaced elements. *out is owned by the
@@ -103,8 +104,8 @@ enum msc_status msc_strategy_save(const struct msc_strategy *s, const struct msc
 
 // Fills edits [sites->n_slots] with edits borrowed from the strategy; slots without an edit are
 // unchanged. MSC_E_STATE: the graph lacks a tensor or joint, parameters do not fit its shape, the
-// strategy was found with other weights, the sites have another scheme, or the strategy prunes, so
-// its edits are for another graph.
+// strategy was found with other weights, or the sites have another scheme. Also MSC_E_STATE if the
+// strategy prunes, because its edits are then for another graph.
 enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct msc_graph *g,
                                    const struct msc_sites *sites, const struct msc_edit *edits[]);
 // Like msc_strategy_apply, but for any weights; a strategy that prunes applies to the pruned graph.
@@ -113,14 +114,15 @@ enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const st
                                           const struct msc_edit *edits[]);
 // MSC_E_STATE: the strategy was found with other weights than the graph's.
 enum msc_status msc_strategy_check_weights(const struct msc_strategy *s, const struct msc_graph *g);
-// Recomputes every scale and zero point from the graph's weights and the float model over the
-// evaluator's dataset (of the same graph), with the observers that the edits name. Choices are
-// kept. MSC_E_STATE: an edit does not have the origin of its scales.
+// Recomputes every scale and zero point from the graph's weights and from runs of the float model
+// over the dataset of `ev`, an evaluator of the same graph. Uses the observers that the edits name.
+// Choices are kept. MSC_E_STATE: an edit does not have the origin of its scales.
 enum msc_status msc_strategy_recalibrate(struct msc_strategy *s, const struct msc_graph *g,
                                          struct msc_evaluator *ev);
 struct msc_hash msc_strategy_hash(const struct msc_strategy *s);
-// The strategy file of a section that lists no searches identifies its record by this hash of the
-// record's identity and the strategy's contents. False if the strategy has no such hash.
+// If a section lists no searches, its strategy file identifies the record by a hash of the record's
+// identity and the strategy's contents. msc_strategy_is_plain reads this hash from a strategy, or
+// returns false if there is none. msc_strategy_plain_hash computes it.
 bool msc_strategy_is_plain(struct msc_hash *out, const struct msc_strategy *s);
 struct msc_hash msc_strategy_plain_hash(const struct msc_strategy *s, struct msc_hash record);
 

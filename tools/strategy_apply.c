@@ -12,7 +12,8 @@ static const char *sites_text(const struct msc_target *target) {
     return target ? target->name : "inputs of joints only";
 }
 
-// Fails if the sites have another target: the same edits then quantise the inputs of other joints.
+// Fails if the sites have another target, because the same edits would quantise the inputs of other
+// joints.
 static enum msc_status check_target(const struct msc_strategy *s, const struct msc_target *target) {
     return s->target == target || s->n == 0 ? MSC_OK
                                             : MSC_FAIL(MSC_E_STATE,

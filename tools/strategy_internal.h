@@ -31,7 +31,7 @@ struct msc_strategy {
     struct msc_arena arena;
     const char *name;                // begins error messages; NULL: not read from a file
     const struct msc_target *target; // of the sites' scheme
-    bool has_weights;                // valid only for `weights`: read from a file or recalibrated
+    bool has_weights;                // the edits are valid only for the weights with hash `weights`
     struct msc_hash weights;
     bool has_plain; // `plain` is set: made by a section without searches
     struct msc_hash plain;

@@ -239,7 +239,7 @@ static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_e
     return MSC_OK;
 }
 
-// Checks that the limits fit the bits, signed or unsigned.
+// Checks that the limits `low` and `high` fit into the number of bits, signed or unsigned.
 static enum msc_status check_limits(const struct msc_quant *q, const char *where) {
     int32_t half = (int32_t)1 << (q->bits - 1);
     if (q->low < -half || q->high > (q->low < 0 ? half - 1 : 2 * half - 1)) {

@@ -1,7 +1,8 @@
 // Recomputes the scales of a strategy for other weights, keeping its choices.
 //
 // A quantizer uses one scheme for all weights and one for all activations. Edits found by several
-// searches may have more schemes, so each round handles the edits that share a pair of schemes.
+// searches may have more schemes. Each round therefore handles the edits whose schemes equal one
+// scheme for weights and one for activations.
 #include "tools/strategy_internal.h"
 
 #include "tools/quantizer.h"

@@ -37,7 +37,7 @@ enum msc_status msc_weight_rows_init(struct msc_weight_rows *w, const struct msc
 
 // ---- Integers ---------------------------------------------------------------------------------
 
-// The index of a row's scale `block` among the scales of the quantisation.
+// The index, in the quantisation's scales, of a row's scale for block `block`.
 static int64_t scale_of(const struct msc_rounded_rows *r, int64_t row, int64_t block) {
     return r->form.n == 1            ? 0
            : r->rows->is_input_first ? block * r->rows->n_rows + row

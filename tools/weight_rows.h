@@ -1,6 +1,6 @@
 // A joint's weight as rows, one per output channel, and their rounded integers. Rows of one
 // convolution group are multiplied by the same inputs. A struct msc_moment has the second moments
-// of these inputs; columns are in its order.
+// of these inputs; the columns of the rows are in the order of the moment's columns.
 //
 //     struct msc_arena arena = {0};
 //     MSC_TRY(msc_weight_rows_init(&rows, tensor, slot, moment, &arena));

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double most_bias = 0x1p30; // leaves room in int32 for the products
+static const double most_bias = 0x1p30; // greatest bias in steps; leaves room in int32 for the
+                                        // products
 
 // The terms added to each output channel of a joint: its bias plus the weight's shifts, and the
 // constant that its tail adds.

@@ -59,8 +59,8 @@ struct msc_env_host {
     const struct msc_strategy *base; // edits of earlier pipeline entries, or NULL
     // RECORD.params, the file that keeps calibrated parameters; or NULL
     const char *parameters_path;
-    // The file at parameters_path must exist, else the environment fails with MSC_E_STATE: the
-    // parameters cannot be computed again with equal results.
+    // True if the parameters cannot be computed again with equal results. The file at
+    // parameters_path must then exist, else the environment fails with MSC_E_STATE.
     bool parameters_required;
     // The configuration's folder: paths are relative to it, and programs run in it. NULL: the
     // current folder.
@@ -75,8 +75,9 @@ enum {
     MSC_ENV_NEEDS_BACKEND = 1 << 2,
 };
 
-// What the choices of an environment decide. If a task decides channels or single weights, the
-// labels of its choices are densities. If a task decides bits, the labels are numbers of bits.
+// Flags that tell what an environment's choices decide. If a task decides channels or single
+// weights, the labels of its choices are densities. If a task decides bits, the labels are numbers
+// of bits.
 enum {
     MSC_ENV_DECIDES_CHANNELS = 1 << 0,
     MSC_ENV_DECIDES_BITS = 1 << 1,
@@ -109,12 +110,13 @@ enum msc_part_kind {
     // The next batches of trials whose earlier parts were evaluated in this process. The terms of
     // the earlier parts are filled, and the outcome has the result so far.
     MSC_PART_NEXT,
-    // Batches on their own, for a caller that sums terms elsewhere. Terms of batches before `first`
-    // are 0, and a bound applies to the loss of these batches only. A trial that does not reach the
-    // end is PRUNED or FAILED; its remaining terms are unchanged. Only metrics from runs of the
-    // network are measured.
+    // A part that does not continue an earlier one, for a caller that sums terms elsewhere. Terms
+    // of batches before `first` are 0, and a bound applies to the loss of these batches only. A
+    // trial that does not reach the end is PRUNED or FAILED; its remaining terms are unchanged.
+    // Only metrics from runs of the network are measured.
     MSC_PART_ALONE,
-    // Batches whose terms were computed as MSC_PART_ALONE: fills outcomes as MSC_PART_NEXT would.
+    // Batches whose terms are known, because they were computed as MSC_PART_ALONE. The outcomes are
+    // filled as by MSC_PART_NEXT, without runs.
     MSC_PART_FOLD,
 };
 
@@ -154,7 +156,7 @@ struct msc_env_def {
     unsigned abi; // MSC_ENV_ABI
     const char *name;
     const char *summary; // one line for `mscgym envs`
-    unsigned version;    // changes when results change; part of the record's identity
+    unsigned version;    // changes when results change; covered by msc_env_identity
     unsigned needs;      // MSC_ENV_NEEDS_*
     unsigned decides;    // MSC_ENV_DECIDES_*; 0: something else
     size_t state_size;
@@ -162,7 +164,7 @@ struct msc_env_def {
 
     // Optional: adds absent members of a configuration whose defaults the parameter table cannot
     // hold: lists, objects, and defaults that depend on another key. Used by `mscgym config --show`
-    // and to compare a configuration with a record's. init reads the configuration without these
+    // and to compare a configuration with a record's. `init` reads the configuration without these
     // additions.
     enum msc_status (*complete)(struct cJSON *config);
     // Optional: the metrics that the environment can measure in any configuration; NULL after the
@@ -185,8 +187,8 @@ struct msc_env_def {
     // network for trials (env/trial_runs.h).
     struct msc_trial_runs *(*runs)(const struct msc_env *env);
     // Optional, all three or none: trials can be measured batch by batch, also at different times
-    // or on different machines. A sum over the same batches has the same bits, wherever they were
-    // computed.
+    // or on different machines. A sum over the same batches has the same bits, wherever the batches
+    // were run.
     struct msc_env_batches (*batches)(const struct msc_env *env);
     enum msc_status (*evaluate_part)(struct msc_env *env, const struct msc_evaluation *e,
                                      const struct msc_env_part *part);
@@ -205,15 +207,15 @@ struct msc_env_def {
     // Optional: adds members with hashes ("graph", "weights", "dataset", "params_hash") to the
     // record's header.
     enum msc_status (*describe)(const struct msc_env *env, struct cJSON *object);
-    // Optional: saves the state that changes during a search as JSON and restores it, for the gym
-    // view.
+    // Optional, for the gym view: `save` writes as JSON the state that changes during a search, and
+    // `restore` reads it.
     enum msc_status (*save)(const struct msc_env *env, struct cJSON **out);
     enum msc_status (*restore)(struct msc_env *env, const struct cJSON *state);
     // Accepts zeroed state.
     void (*finish)(struct msc_env *env);
 };
 
-// For the definition's functions.
+// For the functions of a definition: the environment's own state, and the program's resources.
 void *msc_env_state(const struct msc_env *env);
 const struct msc_env_host *msc_env_host(const struct msc_env *env);
 // The configuration object the parameters were read from (may be NULL); borrowed.

@@ -17,8 +17,8 @@ static enum msc_status check_file(const char *path) {
                : MSC_FAIL(MSC_E_FORMAT, "%s: not a file, expected a shared library", path);
 }
 
-// A library built for another version may use functions that this program lacks. It then cannot be
-// loaded, so even its ABI number is unknown.
+// A library built for another version may use functions that this program lacks. Such a library
+// cannot be loaded, so even its ABI number is unknown.
 static enum msc_status fail_to_load(const char *path) {
     const char *reason = dlerror();
     bool wants_function = reason && strstr(reason, "undefined symbol: msc_");
@@ -55,7 +55,7 @@ enum msc_status msc_library_open(void **library, const void **definition, const 
                                  const char *folder, const struct msc_library_form *form) {
     struct msc_arena arena = {0};
     const char *name = strncmp(path, "./", 2) == 0 ? path + 2 : path;
-    // Without '/' in the name, dlopen would search the system's folders.
+    // If the name had no '/', dlopen would look for it in the system's folders.
     const char *joined = msc_path_join(&arena, folder ? folder : ".", name);
     enum msc_status status = joined ? open_at(library, definition, joined, form)
                                     : MSC_FAIL(MSC_E_NOMEM, "not enough memory to open %s", path);

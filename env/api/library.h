@@ -21,7 +21,8 @@ struct msc_library_form {
     unsigned abi;                             // the only supported value
     size_t name, summary, params, state_size; // offsets of these members
     const struct msc_library_function *functions;
-    // names of functions that must be all present or all absent, then NULL; may be NULL
+    // names, ended by NULL, of functions that must be all present or all absent; NULL: no such
+    // functions
     const char *const *together;
 };
 

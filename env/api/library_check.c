@@ -1,6 +1,6 @@
 // Checks a definition from a library. Pointers in it may be wrong, so memory is read only after a
-// test: the kernel is asked to write the memory to a pipe. This fails if reading it would crash the
-// process.
+// test: the kernel is asked to write the memory to a pipe. The write fails if reading the memory
+// would crash the process.
 
 // dladdr and syscall are not part of POSIX.
 #define _GNU_SOURCE

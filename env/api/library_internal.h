@@ -4,7 +4,8 @@
 
 #include "env/api/library.h"
 
-// MSC_E_FORMAT, or MSC_E_UNSUPPORTED for another ABI; the message begins with `path`.
+// Fails with MSC_E_UNSUPPORTED if the ABI number is another one, or with MSC_E_FORMAT if anything
+// else is invalid. The message begins with `path`.
 enum msc_status msc_library__check(const void *definition, const char *path,
                                    const struct msc_library_form *form);
 

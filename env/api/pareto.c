@@ -76,7 +76,8 @@ void msc_pareto_rank_with(size_t ranks[], size_t scratch[],
     sort_order(&s, n_feasible);
     for (size_t i = 0; i < n_feasible; i++) {
         size_t candidate = s.order[i];
-        // If a front dominates the candidate, so do all fronts before that front: bisect.
+        // If a front dominates the candidate, all fronts before it dominate the candidate as well,
+        // so the search bisects.
         size_t low = 0;
         size_t high = n_fronts;
         while (low < high) {
@@ -105,8 +106,8 @@ enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const 
     return MSC_OK;
 }
 
-// Chooses one good outcome and lists the feasible outcomes that it does not cover. This removes
-// most outcomes without sorting.
+// Chooses one good outcome and lists the feasible outcomes that it does not cover. Most outcomes
+// are thus excluded without sorting.
 static size_t list_front_candidates(const struct sorting *s, size_t n) {
     size_t n_candidates = 0;
     size_t good = SIZE_MAX; // index of the good outcome

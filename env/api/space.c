@@ -39,7 +39,7 @@ double msc_cost_value(const struct msc_cost *cost, const uint32_t choices[]) {
 
 // Multiplies the interval [*low, *high] by [factor_low, factor_high]. If all numbers have the same
 // sign, each end is a single product. Its factors are multiplied in the order of msc_cost_value, so
-// the bits are the same.
+// both functions give the same bits.
 static void interval_multiply(double *low, double *high, double factor_low, double factor_high) {
     double a = *low * factor_low;
     double b = *low * factor_high;
@@ -159,7 +159,7 @@ static bool list_uses(struct uses *uses, const struct msc_space *space,
     return true;
 }
 
-// A choice of the task at which all of its terms are extreme, or -1.
+// The first choice at which all terms that contain the task are extreme, or -1.
 static int64_t extreme_choice(const struct msc_space *space, const struct msc_cost *cost,
                               const struct uses *uses, uint32_t task, bool want_max) {
     for (uint32_t c = 0; c < space->tasks[task].n_choices; c++) {

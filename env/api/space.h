@@ -91,16 +91,16 @@ const struct msc_cost *msc_space_find_cost(const struct msc_space *space, const 
 // The exact value at a point. It is summed in the order of terms, so equal points give equal bits.
 double msc_cost_value(const struct msc_cost *cost, const uint32_t choices[]);
 // The least and the greatest value of any point. The result is exact if each task's choices have
-// the same order in all of the task's terms (always true for bits). Otherwise the result is an
-// outer bound and *is_exact is false. If exact, `choices` [n_tasks] (may be NULL) receives a point
-// that attains the value.
+// the same order in all of the task's terms (always true if choices are numbers of bits). Otherwise
+// the result is an outer bound and *is_exact is false. If exact, `choices` [n_tasks] (may be NULL)
+// receives a point that attains the value.
 double msc_cost_min(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
 double msc_cost_max(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
 // An outer bound on the cost of all points that begin with the first `n_fixed` of `choices`; the
-// other choices are not read. The bound narrows as more choices are fixed. If all are fixed, it
-// equals the value up to rounding.
+// other choices are not read. The bound narrows as more choices are fixed. If all choices are
+// fixed, the bound equals the value up to rounding.
 void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
                     const uint32_t choices[], size_t n_fixed, double *low, double *high);
 // The word to print before a baseline's label: "uniform " or "".

@@ -69,7 +69,7 @@ void msc_trial_begin(struct msc_trial *trial, const struct msc_space *space) {
 
 #define CHARACTER_BYTES 4 // longest UTF-8 character
 
-// vsnprintf may cut within a character, but only after the bytes that msc_shown_copy keeps.
+// vsnprintf may cut a character in two, but only beyond the bytes that msc_shown_copy keeps.
 static void set_reason(struct msc_outcome *outcome, const char *format, va_list arguments) {
     char text[MSC_REASON_BYTES + CHARACTER_BYTES];
     vsnprintf(text, sizeof text, format, arguments);

@@ -6,7 +6,7 @@
 // struct shares them.
 //
 //     struct msc_trial trial;
-//     MSC_TRY(msc_trial_init(&trial, &arena, space));       // allocates them
+//     MSC_TRY(msc_trial_init(&trial, &arena, space));       // allocates its arrays
 //     msc_trial_begin(&trial, space);                       // fills in exact costs
 //     trial.outcome.metrics[0] = 0.5;
 //     msc_goal_judge(goal, space, &trial.outcome);
@@ -28,8 +28,8 @@ struct msc_proposal {
     // Measure the point even if its exact costs break a bound of the search, because the agent
     // needs the loss. The core clears `probe` before ask and sets it for baselines.
     bool probe;
-    // For people: how the agent made the proposal, a word such as "probe", valid as long as the
-    // agent; NULL: unknown. Nothing depends on it and records do not contain it; `mscgym show
+    // For people: how the agent made the proposal, a word such as "probe", valid until the agent is
+    // destroyed; NULL: unknown. Nothing depends on it and records do not contain it; `mscgym show
     // --phases` restores it by replay.
     const char *origin;
 };
@@ -115,8 +115,8 @@ void msc_outcome_fail(struct msc_outcome *outcome, enum msc_trial_cause cause, c
                       ...) MSC_PRINTF(3, 4);
 void msc_outcome_prune(struct msc_outcome *outcome, const char *format, ...) MSC_PRINTF(2, 3);
 
-// Violation: the sum over bounds of max(0, overshoot) / |limit|, or of the overshoot itself if the
-// limit is 0. Metrics that are NaN are skipped.
+// Violation: the sum over bounds of max(0, overshoot) / |limit|. A bound whose limit is 0 adds
+// max(0, overshoot). Metrics that are NaN are skipped.
 double msc_goal_violation(const struct msc_goal *goal, const double metrics[]);
 // The violation of a point, computed from its exact costs only.
 double msc_goal_exact_violation(const struct msc_goal *goal, const struct msc_space *space,
@@ -133,9 +133,9 @@ bool msc_goal_takes_bound(const struct msc_goal *goal, const struct msc_space *s
 // own bound. The metric of its objective is the loss so far; the objective itself is an estimate of
 // the full loss.
 bool msc_goal_is_estimate(const struct msc_goal *goal, const struct msc_trial *trial);
-// The outcome that an agent should learn from. For a trial that was eliminated early, the estimate
-// counts as measured, unless a bounded metric was not measured. Otherwise the trial's own outcome
-// is returned.
+// The outcome that an agent should learn from. If a race eliminated the trial early and all bounded
+// metrics were measured, the outcome counts as measured in full, with the estimate as its
+// objective. In all other cases it is the trial's own outcome.
 struct msc_outcome msc_goal_learn(const struct msc_goal *goal, const struct msc_trial *trial);
 // MSC_E_INVALID if no point can meet a bound; the message names the bound, its limit and the
 // reachable value.
@@ -157,8 +157,8 @@ void msc_pareto_rank_with(size_t ranks[], size_t scratch[],
                           const struct msc_outcome *const outcomes[], size_t n,
                           size_t n_objectives);
 // Fills `front` [n] with the indices of the Pareto front: the feasible complete outcomes that are
-// not dominated, in lexicographic order of objectives; only the first of equal ones. Returns their
-// number.
+// not dominated, in lexicographic order of objectives. Equal outcomes are listed once, by the first
+// of them. Returns the number of indices.
 size_t msc_pareto_front(size_t front[], const struct msc_outcome *const outcomes[], size_t n,
                         size_t n_objectives);
 

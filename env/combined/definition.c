@@ -32,7 +32,7 @@ static enum msc_status read_channels(struct msc_prune_env *out, const cJSON *obj
     return msc_param_read(channel_params, out, object, "env.prune", NULL, arena);
 }
 
-// Removes members of value null: lists and objects that were not given.
+// Removes members whose value is null: these are lists and objects that the configuration lacks.
 static void drop_nulls(cJSON *object) {
     for (cJSON *item = object->child, *next = NULL; item; item = next) {
         next = item->next;
@@ -246,7 +246,7 @@ static enum msc_status load_channels(void *payload, const struct msc_array_list 
     return msc_pruner_load(channels->pruner, list);
 }
 
-// Creates quantizer, loss and pruner, which share the quantizer's sites; then creates the edits.
+// Creates quantizer, loss and pruner, all with the quantizer's sites, and then the edits.
 static enum msc_status make_tools(struct msc_env *env, struct msc_combined *j) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_quantize *z = &j->bits;

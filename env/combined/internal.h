@@ -1,6 +1,6 @@
-// State and functions shared by the sources of the combined environment. It owns a state of
-// `quantize` for the bits and a state of `prune` for the channels, and joins their spaces and
-// costs.
+// State and functions shared by the sources of the combined environment. The environment owns a
+// state of `quantize` for the bits and a state of `prune` for the channels, and joins their spaces
+// and costs.
 #ifndef MSC_ENV_COMBINED_INTERNAL_H
 #define MSC_ENV_COMBINED_INTERNAL_H
 

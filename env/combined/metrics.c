@@ -1,13 +1,14 @@
-// The metrics of the combined environment. An exact cost is a sum of products of numbers of kept
-// units and of bits. The size of a packed weight is not such a product if its last byte is not
-// full, or if the target's file stores few elements in a wider type (graph/packing.h). Each pair of
-// cuts at which the size differs from the product gets its own term, so that costs are exact. A
-// weight with channels of more than two groups does not get such terms; its size is approximated in
-// proportion to its elements.
+// The metrics of the combined environment. An exact cost is a sum of products. Their factors are
+// numbers of kept units and numbers of bits. The size of a packed weight is not such a product if
+// its last byte is not full, or if the target's file stores few elements in a wider type
+// (graph/packing.h). Each pair of cuts at which the size differs from the product gets its own
+// term, so that costs are exact. A weight with channels of more than two groups does not get such
+// terms; its size is approximated in proportion to its elements.
 #include "base/alloc.h"
 #include "env/combined/internal.h"
 #include "graph/cost.h"
 #include "graph/packing.h"
+#include "graph/wide.h"
 #include "kernels/engine/planner.h"
 
 #include <math.h>
@@ -55,10 +56,10 @@ struct rate {
 };
 
 static struct rate rate_of(const struct msc_quantize_inputs *in, const struct msc_quant *quant,
-                           int64_t n_elements) {
+                           int64_t n_elements, size_t float_bytes) {
     const struct msc_target *target = msc_quantizer_sites(in->quantizer)->scheme.target;
     if (!quant) {
-        return (struct rate){4, 0};
+        return (struct rate){(double)float_bytes, 0};
     }
     if (quant->type != MSC_DTYPE_NONE) {
         return (struct rate){(double)msc_dtype_bytes(quant->type), 0};
@@ -83,6 +84,8 @@ static enum msc_status list_rates(struct rates *out, const struct msc_combined_c
                                   int32_t site, int32_t slot, struct msc_arena *arena) {
     const struct msc_quantize_space *s = &c->j->bits.space;
     int32_t task = s->task_of_site[site];
+    int32_t tensor = msc_quantizer_sites(c->in->quantizer)->slots[slot].tensor;
+    size_t float_bytes = msc_graph_own_bytes(c->in->host->graph, tensor);
     out->n = task == MSC_NO_ID ? 1 : s->space.tasks[task].n_choices;
     out->element = msc_arena_array(arena, out->n, sizeof(out->element[0]));
     out->scale = msc_arena_array(arena, out->n, sizeof(out->scale[0]));
@@ -94,7 +97,7 @@ static enum msc_status list_rates(struct rates *out, const struct msc_combined_c
             task == MSC_NO_ID
                 ? msc_edit_quant(c->in->fixed[slot])
                 : msc_quantizer_quant(c->in->quantizer, site, (int32_t)s->choices_of_task[task][i]);
-        struct rate rate = rate_of(c->in, quant, out->n_elements);
+        struct rate rate = rate_of(c->in, quant, out->n_elements, float_bytes);
         out->quants[i] = quant;
         out->element[i] = rate.element;
         out->scale[i] = rate.scale;
@@ -103,7 +106,8 @@ static enum msc_status list_rates(struct rates *out, const struct msc_combined_c
     return MSC_OK;
 }
 
-// Sets the product's factor to bytes by choice of a task, or to a constant if there is no task.
+// Makes the product's factor the bytes for each choice of a task. Without a task, the bytes become
+// its scale.
 static void take_bytes(struct product *p, const double bytes[], int32_t task) {
     p->n = task == MSC_NO_ID ? 0 : 1;
     p->scale = task == MSC_NO_ID ? bytes[0] : 1;
@@ -253,7 +257,8 @@ static enum msc_status add_weights(struct msc_metric_cost *out,
             continue;
         }
         counted[tensor] = true;
-        out->reference += 4.0 * (double)msc_tensor_n_elements(msc_graph_tensor(g, tensor));
+        out->reference += (double)msc_tensor_n_elements(msc_graph_tensor(g, tensor)) *
+                          (double)msc_graph_own_bytes(g, tensor);
         MSC_TRY(add_weight(out, c, c->j->bits.space.site_of_slot[slot], slot, tensor));
     }
     return MSC_OK;
@@ -294,8 +299,9 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, i);
         if (t->data && !counted[i]) {
-            out->reference += (double)msc_array_n_bytes(t->data);
-            MSC_TRY(add_tensor(out, c, i, (double)msc_dtype_bytes(t->dtype)));
+            double bytes = (double)msc_graph_own_bytes(g, i);
+            out->reference += bytes * (double)msc_array_n_elements(t->data);
+            MSC_TRY(add_tensor(out, c, i, bytes));
         }
     }
     out->reference = c->in->whole ? c->in->whole->n_bytes : out->reference;

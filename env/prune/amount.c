@@ -2,12 +2,14 @@
 //
 // The elements of a tensor and the multiply-accumulates of a joint are products of lengths, and
 // lengths are sums over groups. At most two of the lengths depend on channels, so costs are
-// polynomials of degree at most 2. The coefficients follow from values at 0, 1 and 2 units. They
-// are exact, because all values are integers below 2^53. The cost of the whole network is checked.
+// polynomials of degree at most 2 in the numbers of units. The coefficients follow from the values
+// with 0, 1 and 2 units. They are exact, because all values are integers below 2^53. The cost of
+// the whole network is checked.
 #include "base/alloc.h"
 #include "env/prune/internal.h"
 #include "graph/cost.h"
 #include "graph/reshape.h"
+#include "graph/wide.h"
 #include "kernels/plan.h"
 
 #include <string.h>
@@ -16,7 +18,7 @@
 struct counted_axis {
     int32_t group;
     int axis;
-    int32_t n; // indices that one unit occupies on the axis
+    int32_t n; // number of indices that one unit occupies on the axis
 };
 
 struct msc_prune_counter {
@@ -42,8 +44,8 @@ static enum msc_status list_axes(struct msc_prune_counter *c, struct msc_arena *
     c->axes = msc_arena_array(arena, (size_t)n + 1, sizeof(c->axes[0]));
     c->first = msc_arena_array(arena, (size_t)n_tensors + 2, sizeof(c->first[0]));
     MSC_TRY(MSC_ALLOCATED(c->axes && c->first));
-    // Stores the count of tensor t at first[t + 2], so that filling `axes` shifts the starts into
-    // place.
+    // The count of tensor t is stored at first[t + 2]. While `axes` is filled, first[t + 1]
+    // advances from the start of tensor t's range to its end.
     for (int32_t g = 0; g < c->channels->n_groups; g++) {
         const struct msc_channel_group *group = &c->channels->groups[g];
         for (int32_t i = 0; i < group->n_axes; i++) {
@@ -281,7 +283,7 @@ static enum msc_status count_bytes(struct msc_prune_amount *out, struct msc_prun
         const struct msc_tensor *t = msc_graph_tensor(c->g, i);
         if (t->data) {
             struct msc_prune_counted of = {.tensor = i};
-            double bytes = (double)msc_dtype_bytes(t->dtype);
+            double bytes = (double)msc_graph_own_bytes(c->g, i);
             MSC_TRY(add_function(out, c, &of, bytes));
             whole += bytes * msc_prune_env__whole_value(c, &of);
         }

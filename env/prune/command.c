@@ -1,4 +1,4 @@
-// The metric `command` of the prune environment. The trial's model is written with its channels
+// The metric `command` of the `prune` environment. The trial's model is written with its channels
 // removed, not masked.
 #include "base/alloc.h"
 #include "env/metric_command.h"

@@ -1,6 +1,6 @@
-// State and functions shared by the sources of the prune environment; the combined environment uses
-// them, too. A "part" is a group of channels or a weight that may be sparse; a "cut" is one choice
-// for a part.
+// State and functions shared by the sources of the `prune` environment and by the combined
+// environment. A "part" is a group of channels or a weight that may be sparse; a "cut" is one
+// choice for a part.
 #ifndef MSC_ENV_PRUNE_INTERNAL_H
 #define MSC_ENV_PRUNE_INTERNAL_H
 
@@ -37,7 +37,7 @@ struct msc_prune_env {
     int64_t round_to, n_rows;
     bool repairs;
     double ridge;
-    const cJSON *asked_command; // only in environment prune
+    const cJSON *asked_command; // only in environment `prune`
 
     struct msc_command command; // from asked_command
     struct msc_pruner_options options;
@@ -121,7 +121,8 @@ struct msc_prune_costing {
     const struct msc_pruner *pruner;
     const struct msc_prune_space *space;
     struct msc_prune_counter *counter;  // counts elements; NULL: no weight is sparse
-    const struct msc_whole_cost *whole; // the float model's cost for ratios; NULL: as in `space`
+    const struct msc_whole_cost *whole; // the float model's cost, for ratios; NULL: the cost in
+                                        // `space`
 };
 
 enum msc_status msc_prune_env__complete(cJSON *config);
@@ -130,7 +131,7 @@ enum msc_status msc_prune_env__complete_choices(cJSON *config);
 enum msc_status msc_prune_env__read_options(struct msc_prune_env *z, const cJSON *config,
                                             struct msc_arena *arena);
 
-// Keeps all channels of tensors that the loss compares. Removing them would not show in the loss,
+// Keeps all channels of tensors that the loss compares. The loss would not show their removal,
 // because masked channels still have values.
 enum msc_status msc_prune_env__keep_compared(struct msc_prune_env *z, const struct msc_graph *g);
 // Computes second moments and the orders of channels by all criteria. Needs the loss's reference.
@@ -169,8 +170,8 @@ struct msc_prune_counted {
     int product;                   // index in msc_joint_products
 };
 
-// A count is a sum of monomials. A monomial is scale times the numbers of units that n groups keep;
-// if n is 2, both may be the same group.
+// A count is a sum of monomials. A monomial is the product of `scale` and the numbers of units that
+// `n` groups keep. If `n` is 2, both may be the same group.
 struct msc_prune_monomial {
     double scale;
     int n; // number of groups: 0, 1 or 2
@@ -189,7 +190,8 @@ double msc_prune_env__whole_value(struct msc_prune_counter *c, const struct msc_
 // Numbers of units that groups keep, as factors of costs (env/prune/metrics.c).
 struct msc_prune_factors {
     const struct msc_pruner *pruner;
-    const int32_t *task_of_group; // [n_parts]; MSC_NO_ID: no task, `fixed` is the number of units
+    const int32_t *task_of_group; // [n_parts]; MSC_NO_ID: the group has no task and keeps `fixed`
+                                  // units
     const double *fixed;          // [n_groups]
     const double **n_kept;        // [n_parts], by cut, for parts with a task
     const double **squares;       // [n_parts], squares of n_kept
@@ -215,8 +217,8 @@ enum msc_status msc_prune_env__run_command(double *out, const struct msc_env *en
 
 // MSC_E_UNSUPPORTED if the strategy to start from has edits. Pruned channels are allowed.
 enum msc_status msc_prune_env__check_base(const struct msc_env_host *host);
-// Adds a point's pruned groups and repaired weights to a strategy, after those of the host's base.
-// Marks removed units in is_gone [n_units].
+// Adds the pruned groups and repaired weights of the host's base to a strategy, then those of the
+// point. Marks removed units in is_gone [n_units].
 enum msc_status msc_prune_env__fill_strategy(struct msc_strategy *s, const struct msc_prune_env *z,
                                              const struct msc_env_host *host, const uint32_t cuts[],
                                              const uint32_t choices[], bool is_gone[]);

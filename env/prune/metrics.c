@@ -1,4 +1,4 @@
-// The metrics that the prune environment computes itself, and the factors of their exact costs.
+// The metrics that the `prune` environment computes itself, and the factors of their exact costs.
 #include "env/prune/internal.h"
 
 #include "base/alloc.h"
@@ -118,11 +118,11 @@ static enum msc_status add_saved(void *payload, const struct msc_prune_monomial 
 }
 
 static double more_bytes(const struct msc_pruner *p, int32_t part, size_t cut) {
-    return sizeof(float) * (msc_pruner_cut(p, part, cut)->stored - 1);
+    return msc_pruner_element_bytes(p, part) * (msc_pruner_cut(p, part, cut)->stored - 1);
 }
 
-// Adds the size of sparse weights. It is exact if all channels are kept. Otherwise a weight's
-// saving is in proportion to its remaining elements.
+// Adds the change in size of weights that become sparse. The change is exact if all channels are
+// kept. Otherwise a weight's saving is in proportion to its remaining elements.
 static enum msc_status add_sparse(struct msc_metric_cost *out, const struct msc_prune_costing *of) {
     const struct msc_pruner *p = of->pruner;
     struct msc_prune_factors f;

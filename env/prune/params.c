@@ -1,4 +1,4 @@
-// The prune environment's parameter table, and the defaults of parameters that are lists.
+// The `prune` environment's parameter table, and the defaults of parameters that are lists.
 #include "base/alloc.h"
 #include "env/metric_command.h"
 #include "env/prune/internal.h"

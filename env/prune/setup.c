@@ -13,7 +13,7 @@ enum { RUNS_AT_ONCE = 64 };
 
 // ---- Loss with one unit masked ----------------------------------------------------------------
 
-// For each unit i of first ... first + n - 1, measures the loss of the network without unit i.
+// For each unit i of first ... first + n - 1, measures the loss of the network without this unit.
 static enum msc_status run_units(double losses[], struct msc_env *env, struct msc_prune_env *z,
                                  int32_t first, size_t n) {
     const struct msc_channels *channels = msc_pruner_channels(z->pruner);
@@ -49,7 +49,7 @@ static enum msc_status rank_by_loss(struct msc_env *env, struct msc_prune_env *z
     const struct msc_channel_group *of = &msc_pruner_channels(z->pruner)->groups[group];
     double *losses = msc_alloc_zero((size_t)of->n_units, sizeof(losses[0]));
     enum msc_status status = MSC_ALLOCATED(losses);
-    // A group of one unit needs no order, and masking it would remove everything.
+    // A group of one unit needs no order, and masking the unit would remove the whole group.
     for (int32_t i = 0; status == MSC_OK && of->n_units > 1 && i < of->n_units; i += RUNS_AT_ONCE) {
         int32_t n = of->n_units - i < RUNS_AT_ONCE ? of->n_units - i : RUNS_AT_ONCE;
         status = run_units(losses + i, env, z, of->first_unit + i, (size_t)n);

@@ -1,4 +1,4 @@
-// The space of the prune environment: a task for each included group of channels and for each
+// The space of the `prune` environment: a task for each included group of channels and for each
 // weight that may be sparse, with its cuts as choices; exact costs; uniform plans as baselines.
 #include "base/alloc.h"
 #include "env/prune/internal.h"
@@ -87,7 +87,7 @@ static enum msc_status fill_features(struct builder *b, struct msc_task *task, i
     double n_bytes = msc_prune_env__amount(&b->out->n_bytes, b->whole);
     f[0] = (double)(part - n_groups) / (n_parts - n_groups);
     f[1] = log2(n);
-    f[2] = n_bytes > 0 ? sizeof(float) * n / n_bytes : 0;
+    f[2] = n_bytes > 0 ? msc_pruner_element_bytes(b->in->pruner, part) * n / n_bytes : 0;
     f[3] = 0; // sparsity saves no multiplications
     return MSC_OK;
 }

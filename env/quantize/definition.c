@@ -10,7 +10,7 @@
 
 // ---- The environment's functions --------------------------------------------------------------
 
-// If tensors before an output are compared instead of the output, keeps those sites float that the
+// If tensors before an output are compared instead of the output, keeps float the sites that the
 // loss does not depend on.
 static enum msc_status keep_part(struct msc_quantize *z) {
     const struct msc_distill *d = z->runs.distill;

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-// An improved quantisation of a weight, fitted with one ridge, and its edit.
+// An improved quantisation of a weight, fitted with one of the ridges, and its edit.
 struct candidate {
     struct msc_quant quant;
     struct msc_edit edit;
@@ -18,7 +18,7 @@ struct candidate {
 
 // How a candidate is judged on the held-back samples.
 enum way {
-    BY_OUTPUTS, // by the error of its own joint's outputs
+    BY_OUTPUTS, // by the error of the outputs of the joint that has the weight
     BY_LOSS,    // by the distill loss of the plan
     N_WAYS
 };
@@ -42,7 +42,7 @@ struct distilling {
     const struct msc_quantize_distill_options *options;
     struct msc_quantize_distilled *out;
     struct msc_dataset *fit_samples, *held_samples;
-    struct msc_distill *fit, *held; // `fit` is used only for its evaluator
+    struct msc_distill *fit, *held; // losses on both parts; `fit` is used only for its evaluator
     // Bias edits identify other edits by address, so candidates must not move until the end.
     struct msc_bias_edits *bias_edits;
     const struct msc_edit **before; // [n_slots], the plan to improve
@@ -135,7 +135,7 @@ static void distilling_finish(struct distilling *d) {
 
 // ---- One weight -------------------------------------------------------------------------------
 
-// The quantisation of a site in a plan if it is a weight that can be improved; else NULL.
+// The quantisation that a plan gives a site. NULL if the site is not a weight that can be improved.
 static const struct msc_quant *quant_of(const struct distilling *d,
                                         const struct msc_edit *const edits[], int32_t site) {
     const struct msc_site *s = &sites_of(d)->sites[site];
@@ -303,7 +303,7 @@ static enum msc_status judge_by_outputs(double *now, double values[], const stru
     return status;
 }
 
-// Adds the best candidate to the plan if it is better than the plan's weight.
+// Puts the best candidate into the plan if it is better than the weight in the plan.
 static enum msc_status keep_best(struct distilling *d, struct attempt *a, int32_t site,
                                  struct msc_quantize_distilled_weight *weight) {
     double values[MSC_QUANTIZE_MOST_RIDGES], least;
@@ -365,9 +365,9 @@ static enum msc_status improve_weights(struct distilling *d, struct attempt *a) 
     return measure_loss(&a->loss, d, a->edits);
 }
 
-// Judges candidates by outputs first. Then each step depends on outputs only, and the plan's loss
-// is used once, at the end. Judging each candidate by the loss overfits the held-back samples a
-// little, so it is done only if the first way does not improve the plan.
+// Judges candidates first by the outputs of their joints; the plan's loss is used only once, at the
+// end. Judging each candidate by the plan's loss overfits the held-back samples a little, so this
+// second way is used only if the first one does not improve the plan.
 static enum msc_status improve_plan(struct attempt **best, struct distilling *d,
                                     struct msc_arena *arena) {
     for (int32_t i = 0; i < sites_of(d)->n_sites; i++) {

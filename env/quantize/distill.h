@@ -45,15 +45,15 @@ struct msc_quantize_distilled {
     struct cJSON *validation;        // metrics on the validation samples; NULL: there are none
 };
 
-// Measures the metrics of a plan that was derived from these choices; exact costs are those of the
-// choices. MSC_E_STATE: the plan does not fit the model.
+// Measures the metrics of a plan that was derived from these choices. Its exact costs are taken
+// from the choices. MSC_E_STATE: the plan does not fit the model.
 enum msc_status msc_quantize_measure_plan(double metrics[MSC_MAX_METRICS], struct msc_env *env,
                                           const uint32_t choices[],
                                           const struct msc_strategy *plan);
 
 // Runs the stage. Equal environment, choices and options give equal bits. *out is owned by the
-// caller. MSC_E_UNSUPPORTED: another environment, or too few samples to hold any back.
-// MSC_E_CANCELLED.
+// caller. MSC_E_UNSUPPORTED: the environment is not `quantize`, or there are too few samples to
+// hold any back. MSC_E_CANCELLED.
 enum msc_status msc_quantize_distill(struct msc_quantize_distilled *out, struct msc_env *env,
                                      const uint32_t choices[],
                                      const struct msc_quantize_distill_options *options);

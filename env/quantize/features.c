@@ -43,7 +43,8 @@ static enum msc_status add_weight(struct known *k, const struct msc_quantize_inp
     return MSC_OK;
 }
 
-// The weight of a site; NULL for an activation, or if it is not float32 or not a constant.
+// The weight of a site. NULL if the site is an activation, or if the weight is not a float32
+// constant.
 static const struct msc_array *weight_of(const struct msc_quantize_inputs *in, int32_t site) {
     const struct msc_sites *sites = msc_quantizer_sites(in->quantizer);
     const struct msc_site *s = &sites->sites[site];

@@ -1,5 +1,5 @@
-// State and functions shared by the sources of the quantize environment; the combined environment
-// uses them, too.
+// State and functions shared by the sources of the `quantize` environment and by the combined
+// environment.
 #ifndef MSC_ENV_QUANTIZE_INTERNAL_H
 #define MSC_ENV_QUANTIZE_INTERNAL_H
 
@@ -120,8 +120,9 @@ enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quant
 // The function `complete` of the environment's definition.
 enum msc_status msc_quantize__complete(cJSON *config);
 
-// Leaves two kinds of sites float: those that the loss does not depend on, if tensors before
-// outputs are compared, and those that are constant on the dataset. The latter are logged.
+// Leaves two kinds of sites float: first, if tensors before outputs are compared, the sites that
+// the loss does not depend on; second, the sites that are constant on the dataset, which are
+// logged.
 enum msc_status msc_quantize__leave_constants(struct msc_quantize *z,
                                               const struct msc_env_host *host);
 // Warns of choices that have no advantage over another choice for the target.

@@ -1,7 +1,7 @@
-// RECORD.moments: partial results of the preparation before the first trial, while integers of
-// weights are being found: scales, reference outputs and second moments of weights' inputs
-// (tools/moment_file.h). If the search is killed, the next launch repeats none of its passes over
-// the samples. The file is removed when RECORD.params is complete.
+// RECORD.moments: partial results of the preparation before the first trial, kept while it finds
+// the integers of weights. The results are scales, reference outputs and second moments of the
+// inputs of weights (tools/moment_file.h). If the search is killed, the next launch repeats none of
+// its passes over the samples. The file is removed when RECORD.params is complete.
 //
 //     MSC_TRY(msc_quantize_kept_open(&kept, env, z));                 // NULL: not kept
 //     MSC_TRY(msc_quantize_kept_take(&is_there, kept, env, z));       // or observe, and

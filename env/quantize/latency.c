@@ -86,7 +86,8 @@ enum msc_status msc_latency_table_read(struct msc_latency_table *out,
 
 // ---- The metric -------------------------------------------------------------------------------
 
-// The form that a choice gives a site. "Bytes" are integers of at most 8 bits without groups.
+// The kinds of values that a choice can give a site. "Bytes" are integers of at most 8 bits that
+// are not quantised in groups.
 enum form { FORM_WEIGHT_BYTES, FORM_BYTES, FORM_OTHER, N_FORMS };
 
 struct coster {
@@ -192,7 +193,8 @@ static enum msc_status add_if_all(struct coster *c, double scale, const struct m
     return msc_metric_add_term(c->out, scale, n, c->tasks, c->by_choice);
 }
 
-// Adds `scale` if the site has this form. Terms of one task are collected in `alone`.
+// Adds a term that is `scale` if the site has this form, else 0. Terms of one task are collected in
+// `alone`.
 static void add_if_form(struct coster *c, double scale, int32_t site, enum form form) {
     int32_t task = c->s->task_of_site[site];
     if (task != MSC_NO_ID) {

@@ -19,9 +19,9 @@
 // floats. All terms are products of tasks' choices, so the metric is exact (env/api/space.h).
 //
 // The table is fitted to profiles (tools/profile.h) of whole models: the float model, the uniform
-// plan of bytes, and three mixed plans that contain conversions. In the mixed plans, half of the
-// weights, or the outputs of sums, products and concatenations, are float. The table reproduces the
-// first two times exactly.
+// plan of bytes, and three mixed plans that contain conversions. In two mixed plans, half of the
+// weights are float; in the third, the outputs of sums, products and concatenations are float. The
+// table reproduces the times of the float model and of the uniform plan exactly.
 #ifndef MSC_ENV_QUANTIZE_LATENCY_H
 #define MSC_ENV_QUANTIZE_LATENCY_H
 
@@ -93,7 +93,7 @@ enum msc_status msc_latency_table_read(struct msc_latency_table *out,
 
 // The `cost` function of latency_us.
 enum msc_status msc_quantize_cost_latency(struct msc_metric_cost *out, const void *of);
-// Searches, without runs, for a plan whose latency by this cost is lower than that of every
+// Searches, without runs, for a plan for which `cost` (the latency) is lower than for every
 // baseline. *out is in the arena; NULL if none is found.
 enum msc_status msc_quantize_find_quickest(const uint32_t **out, const struct msc_space *space,
                                            const struct msc_cost *cost, struct msc_arena *arena);

@@ -1,10 +1,11 @@
 // Fits the table of latencies to the times of the plans' kernels.
 //
-// The float time of a group comes from the float model, in which runtimes fuse most and keep their
-// own layouts. Its integer time comes from the uniform plan. In mixed plans a group takes longer;
-// the excess is added to the conversions next to it. The time of a conversion is its mean over the
-// plans that have it. All conversions are then scaled by a common factor so that the mixed plans
-// are fitted on average, and integer times so that the uniform plan is fitted exactly.
+// The float time of a group comes from the profile of the float model, because there runtimes fuse
+// most and keep their own layouts. Its integer time comes from the uniform plan. In mixed plans a
+// group takes longer; the excess is added to the conversions next to it. The time of a conversion
+// is its mean over the plans that have it. All conversions are then scaled by a common factor so
+// that the mixed plans are fitted on average. Integer times are scaled so that the uniform plan is
+// fitted exactly.
 #include "env/quantize/latency_internal.h"
 
 #include "base/alloc.h"
@@ -69,8 +70,8 @@ static bool is_activation(const struct fit *f, int32_t site) {
     return f->net->sites->sites[site].kind == MSC_SITE_ACTIVATION;
 }
 
-// Whether the site is converted in the plan, on the side of the groups of `set` (its makers or
-// readers).
+// Whether plan `p` converts the site for the groups that write it or for those that read it; `set`
+// is the condition of these groups.
 static bool is_converted(const struct fit *f, int p, int32_t site, const struct msc_site_set *set) {
     return is_activation(f, site) && f->plans->is_bytes[p][site] &&
            !holds(set, f->plans->is_bytes[p]);
@@ -170,8 +171,8 @@ static double n_elements(const struct fit *f, const struct msc_plan *plan, int32
     return (double)msc_tensor_n_elements(msc_graph_tensor(plan->graph, slot->tensor));
 }
 
-// Sets each conversion to its mean over the plans that have it. If none has it, the median time per
-// element of the other conversions is used.
+// Sets each conversion to its mean over the plans that have it. If no plan has the conversion, the
+// median time per element of the other conversions is used.
 static enum msc_status average(struct fit *f, struct conversions *c,
                                const struct msc_site_set *sets, const struct msc_plan *plan,
                                struct msc_arena *arena) {

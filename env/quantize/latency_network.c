@@ -1,5 +1,5 @@
-// Divides the network for latencies: finds the groups of joints, the sites that each needs to run
-// in integers, and the groups that write and read each site.
+// Divides the network for latencies: finds the groups of joints, the sites that a group needs to
+// run in integers, and the groups that write or read each site.
 #include "env/quantize/latency.h"
 
 #include "base/alloc.h"
@@ -103,7 +103,7 @@ static enum msc_status need_factors(struct finder *f, const struct msc_joint *j,
         bool is_factor = j->operands[k] != MSC_NO_ID && msc_op_role(j->op, k, &role) &&
                          !role.is_attribute && !role.is_bias_slot;
         int32_t site = operand_site(f, j, k);
-        // Without a target, factors that have no site are not needed.
+        // Without a target, a factor without a site adds no condition.
         if (is_factor && (f->target || site != MSC_NO_ID)) {
             MSC_TRY(set_add(set, site, f->arena));
         }
@@ -143,7 +143,7 @@ static enum msc_status need_outputs(struct finder *f, const struct msc_joint *j)
 
 // ---- Writers and readers of sites -------------------------------------------------------------
 
-// Whether the joint only moves elements within the site.
+// Whether the joint only moves elements, and reads them from the site.
 static bool moves_within(const struct finder *f, int32_t joint, int32_t site) {
     const struct msc_joint *j = msc_graph_joint(f->g, joint);
     return role_of(f, j) == MSC_TARGET_MOVES && operand_site(f, j, 0) == site;

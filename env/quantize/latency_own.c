@@ -10,7 +10,8 @@
 
 #include <math.h>
 
-// One evaluator runs all plans in turn. Kernels are timed by step or, for quantisations, by value.
+// One evaluator runs all plans in turn. A kernel is identified by its step in the plan, or for a
+// quantisation by its value.
 struct own {
     const struct msc_plan *plan;
     struct msc_dataset *sample;
@@ -156,8 +157,8 @@ static enum msc_status own_measure(struct own *o, const struct msc_latency_plans
 
 // ---- Profiles ---------------------------------------------------------------------------------
 
-// Names a kernel by the joints of its step, or by the tensor of a change of layout or a quantised
-// value. Names are copied, because they are used after the plan is destroyed.
+// Names a kernel: by the joints of its step or, for a change of layout or a quantised value, by its
+// tensor. Names are copied, because they are used after the plan is destroyed.
 static enum msc_status name_kernel(struct msc_profile_kernel *out, const struct msc_plan *plan,
                                    size_t kernel, struct msc_arena *arena) {
     bool is_step = kernel < (size_t)plan->n_steps;

@@ -23,10 +23,10 @@ struct msc_quantize_losses_of {
     void *payload;
 };
 
-// Fills losses [n] of points [n][n_tasks]; +inf for a point that fails. Points are computed
-// together, so common work is done once. Sequences (docs/quantize.md) are not divided, and at least
-// one is used. If all points fail, the first failure is returned. MSC_E_UNSUPPORTED: not a quantize
-// environment.
+// Fills losses [n] of points [n][n_tasks]; +inf for a point that fails. Points are evaluated
+// together, so work that they share is done once. Sequences (docs/quantize.md) are not divided, and
+// at least one is used. If all points fail, the first failure is returned. MSC_E_UNSUPPORTED: not a
+// `quantize` environment.
 enum msc_status msc_quantize_measure_losses(double losses[], struct msc_env *env,
                                             const struct msc_quantize_losses_of *of,
                                             const uint32_t *const points[], size_t n);

@@ -1,5 +1,5 @@
-// The metrics that the quantize environment computes from choices: their functions, then their
-// list.
+// The metrics that the `quantize` environment computes from choices: first the functions of
+// metrics, then the list of metrics.
 #include "env/quantize/metrics.h"
 
 #include "base/alloc.h"
@@ -10,14 +10,15 @@
 #include "graph/cost.h"
 #include "graph/onnx/onnx.h"
 #include "graph/packing.h"
+#include "graph/wide.h"
 #include "kernels/engine/planner.h"
 
 #include <math.h>
 
 // ---- size_bytes: packed integers, scales, zero points, and float weights ----------------------
 
-// Bytes of a weight: ceil(n * bits / 8), 4 for each scale, and 4 for each zero point if these are
-// not all 0.
+// Bytes of a weight: ceil(n * bits / 8), 4 for each scale, and 4 for each zero point if any zero
+// point is not 0.
 static double packed_size(double elements, int32_t bits, double n_scales, bool is_symmetric) {
     return ceil(elements * bits / 8) + n_scales * (is_symmetric ? 4 : 8);
 }
@@ -39,8 +40,8 @@ static double quant_size(const struct msc_quantize_inputs *in, int64_t elements,
 
 static enum msc_status add_weight_size(struct msc_metric_cost *out,
                                        const struct msc_quantize_inputs *in,
-                                       const struct msc_quantize_space *s, int32_t site,
-                                       int64_t n) {
+                                       const struct msc_quantize_space *s, int32_t site, int64_t n,
+                                       double float_bytes) {
     uint32_t task = (uint32_t)s->task_of_site[site];
     uint32_t n_choices = s->space.tasks[task].n_choices;
     double *bytes = msc_arena_array(out->arena, n_choices, sizeof(bytes[0]));
@@ -48,7 +49,7 @@ static enum msc_status add_weight_size(struct msc_metric_cost *out,
     for (uint32_t c = 0; c < n_choices; c++) {
         int32_t choice = (int32_t)s->choices_of_task[task][c];
         const struct msc_quant *quant = msc_quantizer_quant(in->quantizer, site, choice);
-        bytes[c] = quant ? quant_size(in, n, quant) : 4.0 * (double)n;
+        bytes[c] = quant ? quant_size(in, n, quant) : float_bytes;
     }
     const double *by_choice = bytes;
     return msc_metric_add_term(out, 1, 1, &task, &by_choice);
@@ -65,14 +66,15 @@ static enum msc_status add_site_sizes(struct msc_metric_cost *out,
             continue;
         }
         int64_t n = msc_tensor_n_elements(msc_graph_tensor(in->host->graph, tensor));
+        double float_bytes = (double)n * (double)msc_graph_own_bytes(in->host->graph, tensor);
         int32_t site = s->site_of_slot[slot];
         counted[tensor] = true;
-        out->reference += 4.0 * (double)n;
+        out->reference += float_bytes;
         if (s->task_of_site[site] != MSC_NO_ID) {
-            MSC_TRY(add_weight_size(out, in, s, site, n));
+            MSC_TRY(add_weight_size(out, in, s, site, n, float_bytes));
         } else {
             const struct msc_quant *quant = msc_edit_quant(in->fixed[slot]);
-            out->constant += quant ? quant_size(in, n, quant) : 4.0 * (double)n;
+            out->constant += quant ? quant_size(in, n, quant) : float_bytes;
         }
     }
     return MSC_OK;
@@ -106,7 +108,8 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, i);
         if (t->data && !counted[i]) {
-            double bytes = (double)msc_array_n_bytes(t->data);
+            double bytes =
+                (double)msc_array_n_elements(t->data) * (double)msc_graph_own_bytes(g, i);
             out->reference += bytes;
             out->constant += bytes;
         }

@@ -1,4 +1,4 @@
-// The metrics that the quantize environment computes from choices (struct msc_env_metric).
+// The metrics that the `quantize` environment computes from choices (struct msc_env_metric).
 #ifndef MSC_ENV_QUANTIZE_METRICS_H
 #define MSC_ENV_QUANTIZE_METRICS_H
 

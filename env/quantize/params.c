@@ -1,4 +1,4 @@
-// The quantize environment's parameter table, and the defaults of parameters that are lists or
+// The `quantize` environment's parameter table, and the defaults of parameters that are lists or
 // objects.
 #include "env/metric_command.h"
 #include "env/quantize/internal.h"

@@ -22,8 +22,9 @@ enum work {
     WORK_RECURRENT
 };
 
-// Nanoseconds for each call, each product and each element that is read or written; and, for
-// windows wider than one element, for each window element at each position of the output.
+// Nanoseconds for each call, each product, and each element that is read or written. `tap` is the
+// time for each window element at each position of the output, if the window is wider than one
+// element.
 struct rate {
     double call, product, element, tap;
 };
@@ -118,7 +119,7 @@ static enum work work_of(const struct msc_joint *j) {
 
 // ---- One joint ----------------------------------------------------------------------------------
 
-// A network and the plan of its first batch, which has bound lengths.
+// A network and the plan of its first batch. The plan has bound lengths.
 struct msc_quantize_predictor {
     struct msc_arena arena;
     const struct msc_quantize *z;

@@ -2,8 +2,8 @@
 // fixed rates and are combined like measured latencies (env/quantize/latency.h).
 //
 // The rates were fitted to latency tables of small networks in ONNX Runtime 1.32 on one thread of a
-// processor with VNNI. They show whether integers save time in spite of the conversions at the ends
-// of float stretches. They do not predict the time of a run on this machine.
+// processor with VNNI. They show whether integers save time in spite of the conversions between
+// integers and floats. They do not predict the time of a run on this machine.
 #ifndef MSC_ENV_QUANTIZE_PREDICT_H
 #define MSC_ENV_QUANTIZE_PREDICT_H
 

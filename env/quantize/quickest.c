@@ -1,9 +1,9 @@
 // Searches for the plan whose latency by the table is least, without runs.
 //
-// A single joint in floats or integers costs conversions around it, so changes save time only along
-// stretches of the network. Tasks are in the network's order. Starting from the best uniform plan,
-// each stretch of tasks gets the choices of another uniform plan if this lowers the latency, until
-// no stretch does.
+// A single joint in floats or integers costs conversions around it, so a change saves time only if
+// it covers a stretch of the network. Tasks are in the network's order. The search starts from the
+// best uniform plan. It gives a stretch of tasks the choices of another uniform plan if this lowers
+// the latency, and ends when no such change does.
 #include "env/quantize/latency.h"
 
 #include "base/alloc.h"
@@ -42,7 +42,7 @@ static bool descent_allocate(struct descent *d, struct msc_arena *arena) {
     return d->first_term && d->terms && d->is_counted && d->point && d->before;
 }
 
-// Lists terms by task. While they are filled in, first_term[t + 1] is the index of task t's next
+// Lists terms by task. While `terms` is filled, first_term[t + 1] is the index of task t's next
 // term.
 static void list_terms(struct descent *d) {
     for (size_t t = 2; t <= d->space->n_tasks + 1; t++) {
@@ -73,7 +73,7 @@ static double sum_of_terms(struct descent *d, size_t first, size_t end) {
     return sum;
 }
 
-// Takes a stretch of another plan if that lowers the latency by more than rounding.
+// Takes a stretch of another plan if that lowers the latency by more than the rounding error.
 static bool take_stretch(struct descent *d, const uint32_t from[], size_t first, size_t end) {
     size_t n_bytes = (end - first) * sizeof(from[0]);
     if (memcmp(d->point + first, from + first, n_bytes) == 0) {

@@ -80,8 +80,7 @@ static enum msc_status measure_latency(struct msc_env *env, struct msc_quantize 
                                      msc_env_arena(env));
 }
 
-// Takes the table of latencies from the arrays of a file, or measures it if there is no file
-// (NULL).
+// Takes the table of latencies from `found`, the arrays of a file. Measures it if `found` is NULL.
 static enum msc_status get_latency(struct msc_env *env, struct msc_quantize *z,
                                    const struct msc_array_list *found) {
     struct msc_arena *arena = msc_env_arena(env);

@@ -18,7 +18,8 @@ static const char *const feature_names[N_FEATURES] = {"position", "log2_elements
 struct choice_list {
     size_t n;
     uint32_t *choices; // [n], the quantizer's choices
-    // [all choices], position in the list of each choice or of the nearest listed one
+    // [n_choices of the quantizer], position of a choice in the list; for a choice that is not
+    // listed, the position of the nearest listed one
     uint32_t *index;
     double *bits[2]; // [kind][n], bits of weights and of activations
     const char **labels;
@@ -33,7 +34,7 @@ struct builder {
     double n_samples; // samples that the plan computes at once
     struct msc_arena *arena;
     size_t n_choices;
-    // all: for tasks with both kinds of sites; of_kind: for tasks with one kind
+    // `all` is for tasks with both kinds of sites, `of_kind` for tasks with one kind
     struct choice_list all, of_kind[2];
     struct choice_list *of_task; // [n_tasks] if there are rules, else NULL
     bool *has_kind[2];           // [kind][n_tasks]
@@ -54,7 +55,8 @@ static bool is_site_open(const struct builder *b, int32_t site) {
            msc_quantizer_fixed_choice(b->q, site) == MSC_NO_ID;
 }
 
-// Numbers the tasks. With group `joint`, all searched sites that one joint reads share a task.
+// Numbers the tasks. If the parameter `group` is "joint", all searched sites that one joint reads
+// share a task.
 static enum msc_status space_number_tasks(struct builder *b, size_t *n_tasks) {
     int32_t n = b->sites->n_sites;
     int32_t *parent = msc_arena_array(b->arena, (size_t)n + 1, sizeof(parent[0]));
@@ -185,8 +187,8 @@ static uint32_t nearest_choice(const struct builder *b, const struct choice_list
     return best;
 }
 
-// Lists the choices whose bit is set in `allowed`. A choice that is the same as an earlier one for
-// sites of this kind (MSC_SITE_KINDS: of both kinds) is left out.
+// Lists the choices whose bit is set in `allowed`. A choice is left out if it quantises sites of
+// this kind (MSC_SITE_KINDS: of both kinds) exactly as an earlier choice does.
 static enum msc_status list_choices(struct builder *b, struct choice_list *list, int kind,
                                     uint64_t allowed) {
     uint64_t listed = 0;

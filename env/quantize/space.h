@@ -1,4 +1,4 @@
-// The space of the quantize environment: tasks from sites, exact costs (env/quantize/metrics.c),
+// The space of the `quantize` environment: tasks from sites, exact costs (env/quantize/metrics.c),
 // and uniform plans as baselines.
 #ifndef MSC_ENV_QUANTIZE_SPACE_H
 #define MSC_ENV_QUANTIZE_SPACE_H
@@ -31,8 +31,8 @@ struct msc_quantize_space {
     struct msc_space space;
     int32_t *task_of_site; // [n_sites], or MSC_NO_ID
     int32_t *site_of_slot; // [n_slots], or MSC_NO_ID
-    // [n_tasks][n_choices of the task], the quantizer's choices of a task. Choices that are the
-    // same for the task's kind of sites (weights, activations) are listed once.
+    // [n_tasks][n_choices of the task], the quantizer's choices of a task. Choices that quantise
+    // the task's kind of sites (weights, activations) in the same way are listed once.
     const uint32_t **choices_of_task;
     // [n_tasks][kind][n_choices of the task], bits of each choice by enum msc_site_kind.
     const double *(*bits_of_task)[2];

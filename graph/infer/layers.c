@@ -93,8 +93,8 @@ enum msc_status msc_infer__recurrent(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// A query head has as many elements as a key. *size is the length of one of `heads` parts of the
-// last axis; a symbol if the axis is one.
+// Divides the last axis of an operand among `heads` heads. *size is the length of a head, a symbol
+// if the length of the axis is a symbol.
 static enum msc_status head_size(struct msc_dim *size, const struct msc_infer *call, int operand,
                                  int64_t heads) {
     const struct msc_infer_tensor *t = call->operands[operand];
@@ -107,7 +107,7 @@ static enum msc_status head_size(struct msc_dim *size, const struct msc_infer *c
     return msc_dim_binary(size, call->graph, "FloorDiv", t->dims[2], msc_infer__number(heads));
 }
 
-// Which optional operands the rule takes: both or neither of those it has.
+// Checks that decay and beta are present if, and only if, the rule uses them.
 static enum msc_status check_rule(const struct msc_infer *call) {
     const char *rule = msc_infer__text(call, "update_rule");
     bool is_gated = strcmp(rule, "gated") == 0 || strcmp(rule, "gated_delta") == 0;

@@ -1,7 +1,7 @@
 // Reads and writes ONNX files.
 //
-// Import: opsets 1 to 21, initialisers, Constant nodes and external data (only in the model's own
-// folder), float32 networks. Weights stored as integers with a scale become floats. Constants used
+// Import: opsets 1 to 28, initialisers, Constant nodes and external data (only in the model's own
+// folder). Weights stored as integers with a scale become floats. Constants used
 // only as parameters of an operator become attributes. BatchNormalization is folded into the
 // convolution before it, and shape arithmetic on fixed shapes is folded. Names: a joint has its
 // node's name if that is unique and not empty; an activation's alias is its ONNX value name; a
@@ -74,6 +74,8 @@ struct msc_onnx_export_options {
 //   - Masks: a Mul of the activation before the pair. Replaced and masked weights, and replaced,
 //     masked and rounded biases, are stored with their new elements.
 //   - If the sites' target has forms (graph/target.h), joints between pairs are written in forms.
+// A wide graph (graph/wide.h) is written in the model's own types, except for joints with edits and
+// joints whose outputs have edits. These are written in float32; Casts connect them with the others.
 // Fused joints are written as the joints that they contain; with edits the graph must be split
 // first (MSC_E_STATE). The file is either complete or does not exist; PATH.data is complete before
 // it exists. Values keep their ONNX names.

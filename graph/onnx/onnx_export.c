@@ -119,6 +119,7 @@ static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,
     j.inputs = msc_arena_array(&e->arena, j.n_inputs + 1, sizeof(j.inputs[0]));
     MSC_TRY(MSC_ALLOCATED(j.inputs));
     MSC_TRY(msc_onnx__move_integers(&j));
+    MSC_TRY(msc_onnx__store_codes(&j));
     for (int32_t i = 0; i < joint->n_operands; i++) {
         if (j.inputs[i] == NULL) {
             MSC_TRY(msc_onnx__operand(&j.inputs[i], e, joint, i));
@@ -131,14 +132,18 @@ static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,
 }
 
 enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e) {
+    const struct msc_graph *own = msc_onnx__widen_types(e);
     MSC_TRY(msc_onnx__find_unread(e));
+    e->graph = own;
     for (int32_t i = 0; i < e->graph->n_joints; i++) {
-        const struct msc_joint *j = &e->graph->joints[i]->joint;
+        const struct msc_joint *j = msc_onnx__take_types(e, i);
         enum msc_status status = onnx_export_write_joint(e, j);
+        status = status == MSC_OK ? msc_onnx__cast_outputs(e, j) : status;
         if (status != MSC_OK) {
             return msc_status_prefix(status, "joint '%s'", j->name);
         }
     }
+    e->graph = own;
     return MSC_OK;
 }
 
@@ -207,8 +212,10 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT;
     Onnx__OperatorSetIdProto *opsets = &opset;
     msc_onnx__begin_opset(e);
+    MSC_TRY(msc_onnx__find_wide(e));
     MSC_TRY(msc_onnx__name_tensors(e));
     MSC_TRY(name_outputs_seen(e));
+    MSC_TRY(msc_onnx__name_wide_outputs(e));
     MSC_TRY(msc_onnx__write_joints(e));
     MSC_TRY(msc_onnx__edit_outputs(e));
     MSC_TRY(msc_onnx__drop_unread_pairs(e));

@@ -1,8 +1,10 @@
-// Stores grouped 4-bit weights of products with floats: a DequantizeLinear with `block_size` right
-// before a MatMul or Gemm, over a matrix [I,O] with groups along I. ONNX Runtime makes a
-// MatMulNBits only of this pattern and orientation, and only for groups of 16, 32, 64, ...
+// Stores 4-bit weights: those of products with floats that a plan groups, and those that the model
+// itself has as codes, which keep their 4 bits. The former become a DequantizeLinear with
+// `block_size` right before a MatMul or Gemm, over a matrix [I,O] with groups along I. ONNX Runtime
+// makes a MatMulNBits only of this pattern and orientation, and only for groups of 16, 32, 64, ...
 // elements.
 #include "graph/onnx/onnx_export_form.h"
+#include "graph/requantised.h"
 
 #include <string.h>
 
@@ -66,10 +68,15 @@ bool msc_onnx__is_turned(const struct msc_onnx_export *e, const struct msc_joint
 
 bool msc_onnx__has_limited_blocks(const struct msc_onnx_export *e, const struct msc_joint *j) {
     const struct msc_graph_tensor *t = e->graph->tensors[j->outputs[0]];
+    bool is_stored = msc_onnx__has_forms(e) && msc_graph__has_stored_factor(e->graph, j);
+    if (is_stored && msc_onnx__byte_edit_of(e, j->outputs[0]) != NULL) {
+        return true;
+    }
     for (int32_t i = 0; i < t->n_consumers; i++) {
-        enum msc_op op = e->graph->joints[t->consumers[i]]->joint.op;
-        if (op == MSC_OP_RELU || op == MSC_OP_CLIP) {
-            return blocks_of(e, j) != NULL;
+        const struct msc_joint *reader = &e->graph->joints[t->consumers[i]]->joint;
+        if (reader->op == MSC_OP_RELU || reader->op == MSC_OP_CLIP) {
+            return is_stored ? msc_onnx__byte_edit_of(e, reader->outputs[0]) != NULL
+                             : blocks_of(e, j) != NULL;
         }
     }
     return false;
@@ -126,4 +133,82 @@ enum msc_status msc_onnx__store_blocks(const char *result, struct msc_onnx_expor
 out:
     msc_array_release(integers);
     return status;
+}
+
+// ---- Weights that the model itself stores in 4 bits ------------------------------------------
+
+// The type of 4-bit codes that the joint dequantises, or NULL.
+static const struct msc_onnx_integers *codes_of(const struct msc_joint *j) {
+    static const struct msc_onnx_integers types[] = {{MSC_ONNX_INT4, -8, 7, 4},
+                                                     {MSC_ONNX_UINT4, 0, 15, 4}};
+    const char *format = j->op == MSC_OP_DEQUANTIZE ? msc_joint_attr(j, "format") : NULL;
+    return format == NULL                 ? NULL
+           : strcmp(format, "int4") == 0  ? &types[0]
+           : strcmp(format, "uint4") == 0 ? &types[1]
+                                          : NULL;
+}
+
+// The type that all readers of a weight dequantise, or NULL.
+static const struct msc_onnx_integers *stored_type(const struct msc_onnx_export *e,
+                                                   int32_t weight) {
+    const struct msc_onnx_integers *type = NULL;
+    for (int32_t i = 0; i < e->graph->n_joints; i++) {
+        const struct msc_joint *j = &e->graph->joints[i]->joint;
+        for (int32_t k = 0; k < j->n_operands && j->op != MSC_OP_CONSTANT; k++) {
+            if (j->operands[k] == MSC_NO_ID ||
+                msc_graph_weight_of(e->graph, j->operands[k]) != weight) {
+                continue;
+            }
+            const struct msc_onnx_integers *found = k == 1 ? NULL : codes_of(j);
+            if (found == NULL || (type != NULL && type != found)) {
+                return NULL;
+            }
+            type = found;
+        }
+    }
+    return type;
+}
+
+// Writes the weight's codes, which are bytes, as the 4-bit initialiser with the weight's name.
+static enum msc_status store_codes(struct msc_onnx_export *e, int32_t weight,
+                                   const struct msc_onnx_integers *type) {
+    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+    size_t n = (size_t)msc_array_n_elements(t->data);
+    uint8_t *data = msc_arena_alloc(&e->arena, (n + 1) / 2 + 1);
+    const uint8_t *codes = msc_array_data(t->data);
+    MSC_TRY(MSC_ALLOCATED(data));
+    for (size_t i = 0; i < n; i++) {
+        data[i / 2] |= (uint8_t)((codes[i] & 15) << (i % 2 == 0 ? 0 : 4));
+    }
+    e->is_written[weight] = true;
+    return msc_onnx__put_initializer(e, e->names[weight], type->onnx, t->n_dims, t->dims, data,
+                                     (n + 1) / 2);
+}
+
+bool msc_onnx__has_codes(const struct msc_onnx_joint *j) {
+    const struct msc_onnx_integers *type = codes_of(j->joint);
+    for (int32_t i = 0; type != NULL && i < j->joint->n_operands; i += 2) {
+        int32_t operand = j->joint->operands[i];
+        if (operand == MSC_NO_ID) {
+            continue;
+        }
+        int32_t weight = msc_graph_weight_of(j->e->graph, operand);
+        type = weight != MSC_NO_ID && stored_type(j->e, weight) == type ? type : NULL;
+    }
+    return type != NULL;
+}
+
+enum msc_status msc_onnx__store_codes(struct msc_onnx_joint *j) {
+    for (int32_t i = 0; msc_onnx__has_codes(j) && i < j->joint->n_operands; i += 2) {
+        int32_t operand = j->joint->operands[i];
+        if (operand == MSC_NO_ID) {
+            continue;
+        }
+        int32_t weight = msc_graph_weight_of(j->e->graph, operand);
+        if (!j->e->is_written[weight]) {
+            MSC_TRY(store_codes(j->e, weight, codes_of(j->joint)));
+        }
+        j->inputs[i] = j->e->names[weight];
+    }
+    return MSC_OK;
 }

@@ -8,6 +8,7 @@
 // joints. The rest is shared with the enclosing graph.
 struct own {
     const struct msc_graph *graph;
+    struct msc_onnx_wide *wide;
     const char **names, **outputs_seen;
     struct msc_onnx_moved **moved;
     bool *is_unread, *is_written;
@@ -23,6 +24,7 @@ struct own {
 static struct own take_own(const struct msc_onnx_export *e) {
     return (struct own){
         .graph = e->graph,
+        .wide = e->wide,
         .names = e->names,
         .outputs_seen = e->outputs_seen,
         .moved = e->moved,
@@ -43,6 +45,7 @@ static struct own take_own(const struct msc_onnx_export *e) {
 
 static void give_own(struct msc_onnx_export *e, const struct own *o) {
     e->graph = o->graph;
+    e->wide = o->wide;
     e->names = o->names;
     e->outputs_seen = o->outputs_seen;
     e->moved = o->moved;

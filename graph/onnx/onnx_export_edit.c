@@ -136,17 +136,23 @@ static enum msc_status edit_activation(const char **out, struct msc_onnx_export 
 }
 
 // If the tensor is an output of the model, gives its final value the public name.
-static void take_output_name(const char **value, struct msc_onnx_export *e, int32_t tensor,
-                             const struct msc_edit *edit) {
+static enum msc_status take_output_name(const char **value, struct msc_onnx_export *e,
+                                        int32_t tensor, const struct msc_edit *edit) {
     const struct msc_sites *sites = e->options->sites;
-    for (int32_t i = 0; i < sites->n_site_slots; i++) {
+    bool is_cast = false;
+    for (int32_t i = 0; i < sites->n_site_slots && !is_cast; i++) {
         const struct msc_edit *other = e->options->slot_edits[i];
-        if (sites->slots[i].joint == MSC_NO_ID && sites->slots[i].tensor == tensor &&
-            other != NULL && msc_hash_equal(other->hash, edit->hash)) {
+        if (sites->slots[i].joint != MSC_NO_ID || sites->slots[i].tensor != tensor ||
+            other == NULL || !msc_hash_equal(other->hash, edit->hash)) {
+            continue;
+        }
+        MSC_TRY(msc_onnx__cast_edited_output(&is_cast, e, tensor, *value));
+        if (!is_cast) {
             *value = e->outputs_seen[tensor];
             e->nodes[e->n_nodes - 1]->output[0] = (char *)*value;
         }
     }
+    return MSC_OK;
 }
 
 static enum msc_status edit_slot(const char **out, struct msc_onnx_export *e, int32_t slot) {
@@ -161,7 +167,7 @@ static enum msc_status edit_slot(const char **out, struct msc_onnx_export *e, in
     MSC_TRY(msc_edit_check(edit, e->graph, s));
     if (s->kind == MSC_SITE_ACTIVATION) {
         MSC_TRY(edit_activation(out, e, s->tensor, edit));
-        take_output_name(out, e, s->tensor, edit);
+        MSC_TRY(take_output_name(out, e, s->tensor, edit));
     } else {
         MSC_TRY(edit_constant(out, e, s->tensor, edit));
     }
@@ -177,18 +183,25 @@ enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export 
         return MSC_OK;
     }
     int32_t slot = msc_sites_find_slot(e->options->sites, joint->id, operand);
-    bool is_edited = slot != MSC_NO_ID && e->options->slot_edits[slot] != NULL;
-    return is_edited ? edit_slot(out, e, slot) : MSC_OK;
+    if (slot == MSC_NO_ID || e->options->slot_edits[slot] == NULL) {
+        return MSC_OK;
+    }
+    const struct msc_graph *before = msc_onnx__widen_types(e);
+    enum msc_status status = edit_slot(out, e, slot);
+    e->graph = before;
+    return status == MSC_OK ? msc_onnx__typed_edit(out, e, joint->operands[operand]) : status;
 }
 
 enum msc_status msc_onnx__edit_outputs(struct msc_onnx_export *e) {
     const struct msc_sites *sites = e->options->sites;
+    const struct msc_graph *before = msc_onnx__widen_types(e);
     const char *value;
     for (int32_t i = 0; e->options->slot_edits != NULL && i < sites->n_site_slots; i++) {
         if (sites->slots[i].joint == MSC_NO_ID && e->options->slot_edits[i] != NULL) {
             MSC_TRY(edit_slot(&value, e, i));
         }
     }
+    e->graph = before;
     return MSC_OK;
 }
 

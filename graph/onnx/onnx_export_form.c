@@ -12,7 +12,7 @@ typedef enum msc_status (*form_fn)(bool *is_written, struct msc_onnx_joint *j);
 static enum msc_status form_limit(bool *is_written, struct msc_onnx_joint *j) {
     if (msc_onnx__is_dropped(j->e, j->joint)) {
         int32_t before = msc_graph__passed_on(j->e->graph, j->joint);
-        j->e->names[j->joint->outputs[0]] = j->e->names[before];
+        MSC_TRY(msc_onnx__value(&j->e->names[j->joint->outputs[0]], j->e, before));
         *is_written = true;
     }
     return MSC_OK;
@@ -158,8 +158,17 @@ enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e) {
     return MSC_OK;
 }
 
-enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j) {
+// Forms compute in float32. In a joint of another type only its part of a tail has a form.
+static form_fn find_form(const struct msc_onnx_joint *j) {
     form_fn form = msc_onnx__has_forms(j->e) ? forms[j->joint->op] : NULL;
+    bool is_any_type = form == form_limit || form == form_relu || form == form_shape;
+    return !msc_onnx__is_narrow(j->e) || is_any_type ? form
+           : form == form_number                     ? form_limit
+                                                     : NULL;
+}
+
+enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j) {
+    form_fn form = find_form(j);
     *is_written = j->e->is_unread != NULL && j->e->is_unread[j->joint->id];
     return *is_written || form == NULL ? MSC_OK : form(is_written, j);
 }

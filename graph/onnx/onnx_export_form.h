@@ -119,8 +119,9 @@ bool msc_onnx__is_blocks(const struct msc_onnx_export *e, int32_t weight,
 // True if the joint's weight is stored in 4-bit blocks (msc_onnx__is_blocks). The weight is [O,I]
 // in the graph, but [I,O] in the file.
 bool msc_onnx__is_turned(const struct msc_onnx_export *e, const struct msc_joint *j);
-// True if the joint is a product whose weight is in 4-bit blocks, and a Relu or Clip reads it. If
-// another product follows, ONNX Runtime 1.32 does not make a MatMulNBits of the first product.
+// True if the joint is a product whose weight is in blocks, and its output is read by a Relu or Clip
+// or, if the model itself stores the weight so, quantised. In such places ONNX Runtime 1.32 makes no
+// MatMulNBits of the product.
 bool msc_onnx__has_limited_blocks(const struct msc_onnx_export *e, const struct msc_joint *j);
 enum msc_status msc_onnx__store_blocks(const char *result, struct msc_onnx_export *e,
                                        int32_t weight, const struct msc_array *elements,

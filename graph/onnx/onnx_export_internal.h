@@ -19,7 +19,8 @@ struct msc_onnx_unpacking {
 };
 
 struct msc_onnx_export {
-    const struct msc_graph *graph;
+    const struct msc_graph *graph; // has the types in which the current joint is written
+    struct msc_onnx_wide *wide;    // NULL: all joints are written in the model's own types
     const struct msc_onnx_export_options *options; // never NULL
     struct msc_arena arena;
     struct msc_graph_names value_names, node_names; // names in use
@@ -173,6 +174,10 @@ enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export 
 enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e, const char *base,
                                      const struct msc_onnx_integers *type, int32_t bits, int n_dims,
                                      const int64_t dims[], const int32_t values[], size_t n);
+// True for a `dequantize` of constant 4-bit codes (graph/onnx/onnx_export_blocks.c).
+// msc_onnx__store_codes writes such codes in 4 bits, and sets the inputs that hold them.
+bool msc_onnx__has_codes(const struct msc_onnx_joint *j);
+enum msc_status msc_onnx__store_codes(struct msc_onnx_joint *j);
 // Adds a node with one output. *out is the output's name: `wanted`, made unique. `out` may point to
 // one of the inputs. `wanted` may be NULL, which means that memory was short.
 enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, const char *op_type,
@@ -207,7 +212,35 @@ enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export 
 // The value that an operand reads, edited if there is an edit; "" if absent.
 enum msc_status msc_onnx__operand(const char **out, struct msc_onnx_export *e,
                                   const struct msc_joint *joint, int32_t operand);
-// The value that holds a tensor; for a weight, first writes its initialiser.
+// The value that holds a tensor, in the type that e->graph has; for a weight, first writes its
+// initialiser.
 enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor);
+
+// Functions of graph/onnx/onnx_export_wide.c, for wide graphs (graph/wide.h). For other graphs they
+// change nothing.
+//
+// Call before anything is named. Decides which joints are written in float32, and sets e->graph to
+// the graph in the model's own types.
+enum msc_status msc_onnx__find_wide(struct msc_onnx_export *e);
+// Sets e->graph for writing a joint. Returns the joint in that graph.
+const struct msc_joint *msc_onnx__take_types(struct msc_onnx_export *e, int32_t joint);
+// True if e->graph has the model's own types and another graph has wider ones.
+bool msc_onnx__is_narrow(const struct msc_onnx_export *e);
+// Sets e->graph to the wide graph. Returns the graph before.
+const struct msc_graph *msc_onnx__widen_types(struct msc_onnx_export *e);
+// Replaces the tensor's written value by one in the type that e->graph has.
+enum msc_status msc_onnx__typed(const char **value, struct msc_onnx_export *e, int32_t tensor);
+// Like msc_onnx__typed, for the value after an edit, which is float32.
+enum msc_status msc_onnx__typed_edit(const char **value, struct msc_onnx_export *e, int32_t tensor);
+// The elements of a weight in the model's own type; NULL: none.
+const struct msc_array *msc_onnx__stored(const struct msc_onnx_export *e, int32_t weight);
+// Call after edited outputs have been named. Gives the public name to the Cast of an output that is
+// written in float32.
+enum msc_status msc_onnx__name_wide_outputs(struct msc_onnx_export *e);
+// Call after a joint is written: adds the Casts to its public outputs.
+enum msc_status msc_onnx__cast_outputs(struct msc_onnx_export *e, const struct msc_joint *j);
+// Adds a Cast of an edited output's value to the public output, if these types differ.
+enum msc_status msc_onnx__cast_edited_output(bool *is_cast, struct msc_onnx_export *e,
+                                             int32_t tensor, const char *value);
 
 #endif

@@ -181,7 +181,7 @@ static enum msc_status write_split(struct msc_onnx_joint *j) {
 
 static enum msc_status write_quantize(struct msc_onnx_joint *j) {
     const char *format = msc_joint_attr(j->joint, "format");
-    if (format != NULL && format[0] != '\0') {
+    if (format != NULL && format[0] != '\0' && !msc_onnx__has_codes(j)) {
         return unsupported(j, "format"); // the graph holds encoded bytes, not elements of the type
     }
     MSC_TRY(write_with(j, "axis block_size"));

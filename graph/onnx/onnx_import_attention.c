@@ -1,50 +1,11 @@
 // Attention: products, masks and a softmax. Formulas: ONNX's specification of Attention, opsets 23
-// to 25. Below, b is the batch, h the number of query heads, s and t the lengths of queries and
-// keys, and d the size of a head.
-#include "graph/onnx/onnx_import_compose.h"
+// to 25.
+#include "graph/onnx/onnx_import_attention.h"
 
 #include <math.h>
 
-struct attention {
-    struct msc_compose c;
-    bool is_causal;
-    int64_t query_heads, key_heads;    // 0: not given
-    int64_t left_window, right_window; // -1: unlimited
-    int64_t mode;                      // what output 3 contains
-    float scale, softcap;              // 0: not given
-    enum msc_dtype dtype, softmax_dtype;
-    struct msc_value *q, *k, *v; // [b, h, s, d], [b, heads, t, d], [b, heads, t, v's d]
-    struct msc_value *mask;      // NULL: none
-    struct msc_value *past_length, *kept_length; // a scalar, [b]; NULL: none
-};
-
-static enum msc_status read_attrs(struct attention *a, struct msc_onnx_node *n) {
-    int64_t causal;
-    MSC_TRY(msc_onnx__int(&causal, n, "is_causal", 0));
-    a->is_causal = causal != 0;
-    MSC_TRY(msc_onnx__int(&a->query_heads, n, "q_num_heads", 0));
-    MSC_TRY(msc_onnx__int(&a->key_heads, n, "kv_num_heads", 0));
-    MSC_TRY(msc_onnx__int(&a->left_window, n, "left_window_size", -1));
-    MSC_TRY(msc_onnx__int(&a->right_window, n, "right_window_size", -1));
-    MSC_TRY(msc_onnx__int(&a->mode, n, "qk_matmul_output_mode", 0));
-    MSC_TRY(msc_onnx__float(&a->scale, n, "scale", 0.0f));
-    MSC_TRY(msc_onnx__float(&a->softcap, n, "softcap", 0.0f));
-    a->dtype = msc_onnx__shape(n, n->inputs[0]).dtype;
-    a->softmax_dtype = a->dtype;
-    int64_t type;
-    MSC_TRY(msc_onnx__int(&type, n, "softmax_precision", 0));
-    if (type != 0) {
-        a->softmax_dtype = msc_onnx_dtype(type < 0 || type > 1000 ? 0 : (int)type);
-        if (!msc_dtype_is_float(a->softmax_dtype)) {
-            return MSC_FAIL(MSC_E_FORMAT, "softmax_precision is %lld, expected a float type",
-                            (long long)type);
-        }
-    }
-    return MSC_OK;
-}
-
-// [b, s, heads * d] becomes [b, heads, s, d].
-static struct msc_value *split_heads(struct msc_compose *c, struct msc_value *x, int64_t heads) {
+struct msc_value *msc_attention_split_heads(struct msc_compose *c, struct msc_value *x,
+                                            int64_t heads) {
     struct msc_onnx_shape shape = msc_compose_shape(c, x);
     bool is_static = shape.n_dims == 3 && shape.dims[2] >= 0;
     if (c->status == MSC_OK && (heads < 1 || (is_static && shape.dims[2] % heads != 0))) {
@@ -56,21 +17,7 @@ static struct msc_value *split_heads(struct msc_compose *c, struct msc_value *x,
     return msc_compose_permute(c, x, (int64_t[]){0, 2, 1, 3}, 4);
 }
 
-// Appends new keys or values to earlier ones; output `output` of the node is the result.
-static struct msc_value *append(struct attention *a, struct msc_value *x, int past, int output) {
-    struct msc_onnx_node *n = a->c.node;
-    struct msc_value *earlier = msc_onnx__input(n, past);
-    if (earlier != NULL) {
-        x = msc_compose_concat(&a->c, earlier, x, 2);
-    }
-    if ((size_t)output < n->proto->n_output) {
-        msc_compose_extra(&a->c, output, x);
-    }
-    return x;
-}
-
-// Groups of query heads share a head of keys and values: repeats each of them for its group.
-static struct msc_value *repeat_heads(struct attention *a, struct msc_value *x) {
+struct msc_value *msc_attention_repeat_heads(struct msc_attention *a, struct msc_value *x) {
     int64_t heads = msc_compose_shape(&a->c, a->q).dims[1];
     int64_t given = msc_compose_shape(&a->c, x).dims[1];
     if (a->c.status != MSC_OK || heads == given || heads < 0 || given < 0) {
@@ -89,57 +36,26 @@ static struct msc_value *repeat_heads(struct attention *a, struct msc_value *x) 
     return msc_compose_take(&a->c, x, msc_compose_ints(&a->c, indices, (int)heads), 1);
 }
 
-static enum msc_status read_inputs(struct attention *a) {
-    struct msc_onnx_node *n = a->c.node;
-    int rank = msc_onnx__shape(n, n->inputs[0]).n_dims;
-    a->q = n->inputs[0];
-    a->k = n->inputs[1];
-    a->v = n->inputs[2];
-    if (rank != 3 && rank != 4) {
-        return MSC_FAIL(MSC_E_FORMAT, "the queries have %d dimensions, expected 3 or 4", rank);
-    }
-    if (rank == 3) {
-        a->q = split_heads(&a->c, a->q, a->query_heads);
-        a->k = split_heads(&a->c, a->k, a->key_heads);
-        a->v = split_heads(&a->c, a->v, a->key_heads);
-    }
-    struct msc_value *past = msc_onnx__input(n, 4);
-    a->past_length = past == NULL ? NULL : msc_compose_length(&a->c, past, 2);
-    a->kept_length = msc_onnx__input(n, 6);
-    a->mask = msc_onnx__input(n, 3);
-    a->k = repeat_heads(a, append(a, a->k, 4, 1));
-    a->v = repeat_heads(a, append(a, a->v, 5, 2));
-    return a->c.status;
+struct msc_value *msc_attention_count(struct msc_compose *c, struct msc_value *x, int64_t axis) {
+    struct msc_value *zero = msc_compose_scalar(c, MSC_DTYPE_I64, 0);
+    struct msc_value *one = msc_compose_scalar(c, MSC_DTYPE_I64, 1);
+    return MSC_COMPOSE(c, MSC_OP_ARANGE, zero, msc_compose_length(c, x, axis), one);
 }
 
-// [length, 1] or [length]: 0, 1, 2, ...
-static struct msc_value *count(struct attention *a, struct msc_value *x, int64_t axis) {
-    struct msc_value *zero = msc_compose_scalar(&a->c, MSC_DTYPE_I64, 0);
-    struct msc_value *one = msc_compose_scalar(&a->c, MSC_DTYPE_I64, 1);
-    return MSC_COMPOSE(&a->c, MSC_OP_ARANGE, zero, msc_compose_length(&a->c, x, axis), one);
-}
-
-static struct msc_value *both(struct attention *a, struct msc_value *x, struct msc_value *y) {
+static struct msc_value *both(struct msc_attention *a, struct msc_value *x, struct msc_value *y) {
     return x == NULL ? y : MSC_COMPOSE(&a->c, MSC_OP_LOGICAL_AND, x, y);
 }
 
 // Which keys a query may see, by their positions: broadcasts to [b, h, s, t]. NULL: all.
-static struct msc_value *find_visible(struct attention *a) {
+static struct msc_value *find_visible(struct msc_attention *a) {
     struct msc_compose *c = &a->c;
     struct msc_value *visible = NULL, *key = NULL;
     if (a->is_causal || a->left_window >= 0 || a->right_window >= 0) {
         // The position of query i is i, plus the number of keys before the first query.
-        key = count(a, a->k, 2);
-        struct msc_value *query = msc_compose_unsqueeze(c, count(a, a->q, 2), 1), *offset = NULL;
-        if (a->past_length != NULL) {
-            offset = a->past_length;
-        } else if (a->kept_length != NULL) {
-            offset =
-                MSC_COMPOSE(c, MSC_OP_SUBTRACT, a->kept_length, msc_compose_length(c, a->q, 2));
-            offset = msc_compose_reshape(c, offset, (int64_t[]){-1, 1, 1, 1}, 4);
-        }
-        if (offset != NULL) {
-            query = MSC_COMPOSE(c, MSC_OP_ADD, query, offset);
+        key = msc_attention_count(c, a->k, 2);
+        struct msc_value *query = msc_compose_unsqueeze(c, msc_attention_count(c, a->q, 2), 1);
+        if (a->offset != NULL) {
+            query = MSC_COMPOSE(c, MSC_OP_ADD, query, a->offset);
         }
         int64_t right = a->is_causal ? 0 : a->right_window;
         if (right >= 0) {
@@ -160,14 +76,14 @@ static struct msc_value *find_visible(struct attention *a) {
     if (a->kept_length != NULL) {
         struct msc_value *kept =
             msc_compose_reshape(c, a->kept_length, (int64_t[]){-1, 1, 1, 1}, 4);
-        key = key == NULL ? count(a, a->k, 2) : key;
+        key = key == NULL ? msc_attention_count(c, a->k, 2) : key;
         visible = both(a, visible, MSC_COMPOSE(c, MSC_OP_LESS, key, kept));
     }
     return visible;
 }
 
 // A mask may be shorter than the keys; keys beyond its end are masked.
-static struct msc_value *pad_mask(struct attention *a, struct msc_value *mask) {
+static struct msc_value *pad_mask(struct msc_attention *a, struct msc_value *mask) {
     struct msc_onnx_shape shape = msc_compose_shape(&a->c, mask);
     int64_t length = msc_compose_shape(&a->c, a->k).dims[2];
     int64_t given = shape.n_dims > 0 ? shape.dims[shape.n_dims - 1] : -1;
@@ -185,7 +101,7 @@ static struct msc_value *pad_mask(struct attention *a, struct msc_value *mask) {
 }
 
 // The number that is added to each score: the mask, or -inf for keys that are not visible.
-static struct msc_value *make_bias(struct attention *a) {
+static struct msc_value *make_bias(struct msc_attention *a) {
     struct msc_compose *c = &a->c;
     struct msc_value *visible = find_visible(a), *mask = a->mask;
     struct msc_value *low = msc_compose_scalar(c, a->dtype, -(double)INFINITY);
@@ -202,8 +118,8 @@ static struct msc_value *make_bias(struct attention *a) {
 
 // True if each query is known to see a key: the bias is constant and no row of it is all -inf, or
 // queries see at least the first key.
-static bool sees_a_key(const struct attention *a, const struct msc_value *bias) {
-    if (bias == NULL ||
+static bool sees_a_key(const struct msc_attention *a, const struct msc_value *bias) {
+    if (bias == NULL || a->sees_a_key ||
         (a->is_causal && a->mask == NULL && a->kept_length == NULL && a->left_window < 0)) {
         return true;
     }
@@ -223,11 +139,27 @@ static bool sees_a_key(const struct attention *a, const struct msc_value *bias) 
     return true;
 }
 
+// The softmax over the scores and the sink, without the sink.
+static struct msc_value *softmax_with_sink(struct msc_attention *a, struct msc_value *scores) {
+    struct msc_compose *c = &a->c;
+    msc_onnx__set_int(c->node, "end", 3);
+    struct msc_value *dims = MSC_COMPOSE(c, MSC_OP_SHAPE_OF, scores);
+    dims = msc_compose_concat(c, dims, msc_compose_ints(c, (int64_t[]){1}, 1), 0);
+    struct msc_value *sink = msc_compose_cast(c, a->sink, a->softmax_dtype);
+    sink = MSC_COMPOSE(c, MSC_OP_BROADCAST_TO, sink, dims);
+    msc_onnx__set_int(c->node, "axis", -1);
+    struct msc_value *p = MSC_COMPOSE(c, MSC_OP_SOFTMAX, msc_compose_concat(c, sink, scores, 3));
+    return msc_compose_slice(c, p, 3, 1, INT64_MAX, 1);
+}
+
 // Probabilities; those of a query that sees no key are 0.
-static struct msc_value *find_probabilities(struct attention *a, struct msc_value *scores,
+static struct msc_value *find_probabilities(struct msc_attention *a, struct msc_value *scores,
                                             struct msc_value *bias) {
     struct msc_compose *c = &a->c;
     scores = msc_compose_cast(c, scores, a->softmax_dtype);
+    if (a->sink != NULL) {
+        return softmax_with_sink(a, scores);
+    }
     msc_onnx__set_int(c->node, "axis", -1);
     struct msc_value *p = MSC_COMPOSE(c, MSC_OP_SOFTMAX, scores);
     if (c->status == MSC_OK && !sees_a_key(a, bias)) {
@@ -240,7 +172,7 @@ static struct msc_value *find_probabilities(struct attention *a, struct msc_valu
 }
 
 // The factor of the scores; 1 / sqrt(d) by default.
-static struct msc_value *find_scale(struct attention *a, double power) {
+static struct msc_value *find_scale(struct msc_attention *a, double power) {
     struct msc_compose *c = &a->c;
     int64_t size = msc_compose_shape(c, a->q).dims[3];
     if (a->scale == 0.0f && size < 0) {
@@ -253,7 +185,7 @@ static struct msc_value *find_scale(struct attention *a, double power) {
 
 // The product of queries and keys [b, h, s, t]. Float32 scales the queries; narrower types scale
 // both by the square root, so that the scores stay in range.
-static struct msc_value *find_scores(struct attention *a) {
+static struct msc_value *find_scores(struct msc_attention *a) {
     struct msc_compose *c = &a->c;
     bool is_narrow = a->dtype != MSC_DTYPE_F32 && a->dtype != MSC_DTYPE_F64;
     struct msc_value *scale = find_scale(a, is_narrow ? 0.5 : 1.0);
@@ -263,38 +195,123 @@ static struct msc_value *find_scores(struct attention *a) {
     return MSC_COMPOSE(c, MSC_OP_MATMUL, q, k);
 }
 
-static struct msc_value *limit_scores(struct attention *a, struct msc_value *scores) {
+static struct msc_value *limit_scores(struct msc_attention *a, struct msc_value *scores) {
     struct msc_compose *c = &a->c;
     struct msc_value *cap = msc_compose_scalar(c, a->dtype, a->softcap);
     scores = MSC_COMPOSE(c, MSC_OP_TANH, MSC_COMPOSE(c, MSC_OP_DIVIDE, scores, cap));
     return MSC_COMPOSE(c, MSC_OP_MULTIPLY, scores, cap);
 }
 
-enum msc_status msc_onnx__attention(struct msc_onnx_node *n) {
-    struct attention a = {.c = {.node = n}};
-    struct msc_compose *c = &a.c;
-    MSC_TRY(read_attrs(&a, n));
-    MSC_TRY(read_inputs(&a));
-    struct msc_value *scores = find_scores(&a), *shown = scores;
-    if (a.softcap > 0.0f) {
-        scores = limit_scores(&a, scores);
-        shown = a.mode == 1 ? scores : shown;
-    }
-    struct msc_value *bias = make_bias(&a);
+struct msc_value *msc_attention_probabilities(struct msc_attention *a) {
+    struct msc_compose *c = &a->c;
+    a->products = find_scores(a);
+    a->limited = a->softcap > 0.0f ? limit_scores(a, a->products) : a->products;
+    a->masked = a->limited;
+    struct msc_value *bias = make_bias(a);
     if (bias != NULL) {
-        scores = MSC_COMPOSE(c, MSC_OP_ADD, scores, bias);
+        a->masked = MSC_COMPOSE(c, MSC_OP_ADD, a->masked, bias);
     }
-    shown = a.mode == 2 ? scores : shown;
-    struct msc_value *p = find_probabilities(&a, scores, bias);
-    p = msc_compose_cast(c, p, a.dtype);
-    if (n->proto->n_output > 3) {
-        msc_compose_extra(c, 3, a.mode == 3 ? p : shown);
-    }
-    if (msc_onnx__shape(n, n->inputs[0]).n_dims == 4) {
-        return MSC_COMPOSE_LAST(c, MSC_OP_MATMUL, p, a.v);
-    }
+    return msc_compose_cast(c, find_probabilities(a, a->masked, bias), a->dtype);
+}
+
+enum msc_status msc_attention_last(struct msc_attention *a, struct msc_value *p) {
+    struct msc_compose *c = &a->c;
     struct msc_value *out =
-        msc_compose_permute(c, MSC_COMPOSE(c, MSC_OP_MATMUL, p, a.v), (int64_t[]){0, 2, 1, 3}, 4);
-    msc_onnx__set_ints(n, "shape", (int64_t[]){0, 0, -1}, 3);
+        msc_compose_permute(c, MSC_COMPOSE(c, MSC_OP_MATMUL, p, a->v), (int64_t[]){0, 2, 1, 3}, 4);
+    msc_onnx__set_ints(c->node, "shape", (int64_t[]){0, 0, -1}, 3);
     return MSC_COMPOSE_LAST(c, MSC_OP_RESHAPE, out);
+}
+
+// ---- ONNX's Attention -------------------------------------------------------------------------
+
+// What the node has beyond msc_attention.
+struct standard {
+    struct msc_attention a;
+    int64_t query_heads, key_heads; // 0: not given
+    int64_t mode;                   // what output 3 contains
+};
+
+static enum msc_status read_attrs(struct standard *st, struct msc_onnx_node *n) {
+    struct msc_attention *a = &st->a;
+    int64_t causal;
+    MSC_TRY(msc_onnx__int(&causal, n, "is_causal", 0));
+    a->is_causal = causal != 0;
+    MSC_TRY(msc_onnx__int(&st->query_heads, n, "q_num_heads", 0));
+    MSC_TRY(msc_onnx__int(&st->key_heads, n, "kv_num_heads", 0));
+    MSC_TRY(msc_onnx__int(&a->left_window, n, "left_window_size", -1));
+    MSC_TRY(msc_onnx__int(&a->right_window, n, "right_window_size", -1));
+    MSC_TRY(msc_onnx__int(&st->mode, n, "qk_matmul_output_mode", 0));
+    MSC_TRY(msc_onnx__float(&a->scale, n, "scale", 0.0f));
+    MSC_TRY(msc_onnx__float(&a->softcap, n, "softcap", 0.0f));
+    a->dtype = msc_onnx__shape(n, n->inputs[0]).dtype;
+    a->softmax_dtype = a->dtype;
+    int64_t type;
+    MSC_TRY(msc_onnx__int(&type, n, "softmax_precision", 0));
+    if (type != 0) {
+        a->softmax_dtype = msc_onnx_dtype(type < 0 || type > 1000 ? 0 : (int)type);
+        if (!msc_dtype_is_float(a->softmax_dtype)) {
+            return MSC_FAIL(MSC_E_FORMAT, "softmax_precision is %lld, expected a float type",
+                            (long long)type);
+        }
+    }
+    return MSC_OK;
+}
+
+// Appends new keys or values to earlier ones; output `output` of the node is the result.
+static struct msc_value *append(struct msc_attention *a, struct msc_value *x, int past,
+                                int output) {
+    struct msc_onnx_node *n = a->c.node;
+    struct msc_value *earlier = msc_onnx__input(n, past);
+    if (earlier != NULL) {
+        x = msc_compose_concat(&a->c, earlier, x, 2);
+    }
+    if ((size_t)output < n->proto->n_output) {
+        msc_compose_extra(&a->c, output, x);
+    }
+    return x;
+}
+
+static enum msc_status read_inputs(struct standard *st) {
+    struct msc_attention *a = &st->a;
+    struct msc_onnx_node *n = a->c.node;
+    int rank = msc_onnx__shape(n, n->inputs[0]).n_dims;
+    a->q = n->inputs[0];
+    a->k = n->inputs[1];
+    a->v = n->inputs[2];
+    if (rank != 3 && rank != 4) {
+        return MSC_FAIL(MSC_E_FORMAT, "the queries have %d dimensions, expected 3 or 4", rank);
+    }
+    if (rank == 3) {
+        a->q = msc_attention_split_heads(&a->c, a->q, st->query_heads);
+        a->k = msc_attention_split_heads(&a->c, a->k, st->key_heads);
+        a->v = msc_attention_split_heads(&a->c, a->v, st->key_heads);
+    }
+    struct msc_value *past = msc_onnx__input(n, 4);
+    a->kept_length = msc_onnx__input(n, 6);
+    if (past != NULL) {
+        a->offset = msc_compose_length(&a->c, past, 2);
+    } else if (a->kept_length != NULL) {
+        struct msc_value *length = msc_compose_length(&a->c, a->q, 2);
+        a->offset = MSC_COMPOSE(&a->c, MSC_OP_SUBTRACT, a->kept_length, length);
+        a->offset = msc_compose_reshape(&a->c, a->offset, (int64_t[]){-1, 1, 1, 1}, 4);
+    }
+    a->mask = msc_onnx__input(n, 3);
+    a->k = msc_attention_repeat_heads(a, append(a, a->k, 4, 1));
+    a->v = msc_attention_repeat_heads(a, append(a, a->v, 5, 2));
+    return a->c.status;
+}
+
+enum msc_status msc_onnx__attention(struct msc_onnx_node *n) {
+    struct standard st = {.a = {.c = {.node = n}}};
+    struct msc_attention *a = &st.a;
+    MSC_TRY(read_attrs(&st, n));
+    MSC_TRY(read_inputs(&st));
+    struct msc_value *p = msc_attention_probabilities(a);
+    if (n->proto->n_output > 3) {
+        struct msc_value *const shown[] = {a->products, a->limited, a->masked, p};
+        msc_compose_extra(&a->c, 3, shown[st.mode >= 0 && st.mode <= 3 ? st.mode : 0]);
+    }
+    return msc_onnx__shape(n, n->inputs[0]).n_dims == 4
+               ? MSC_COMPOSE_LAST(&a->c, MSC_OP_MATMUL, p, a->v)
+               : msc_attention_last(a, p);
 }

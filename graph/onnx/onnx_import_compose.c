@@ -15,6 +15,30 @@ enum msc_status msc_compose_last(struct msc_compose *c, enum msc_op op,
     return msc_onnx__add_last(c->node, op, operands, n_operands);
 }
 
+struct msc_value *msc_compose_translate(struct msc_compose *c, msc_onnx_translator translate,
+                                        enum msc_op op, struct msc_value *const inputs[], int n) {
+    struct msc_value *result = NULL;
+    if (c->status == MSC_OK) {
+        struct msc_onnx_node node = *c->node;
+        node.inputs = (struct msc_value **)inputs;
+        node.n_inputs = n;
+        node.rule.op = op;
+        node.result = &result;
+        c->status = translate(&node);
+        c->node->n_attrs = 0;
+    }
+    return result;
+}
+
+enum msc_status msc_compose_end(struct msc_compose *c, struct msc_value *v) {
+    MSC_TRY(c->status);
+    if (c->node->result != NULL) {
+        *c->node->result = v;
+        return MSC_OK;
+    }
+    return msc_onnx__set_output(c->node, v);
+}
+
 void msc_compose_extra(struct msc_compose *c, int output, struct msc_value *v) {
     for (int i = 0; i < c->node->n_inputs; i++) {
         if (v != NULL && v == c->node->inputs[i]) {
@@ -68,6 +92,16 @@ struct msc_value *msc_compose_permute(struct msc_compose *c, struct msc_value *x
     return MSC_COMPOSE(c, MSC_OP_PERMUTE_DIMS, x);
 }
 
+struct msc_value *msc_compose_move(struct msc_compose *c, struct msc_value *x, int from, int to) {
+    int64_t axes[MSC_MAX_DIMS];
+    int rank = msc_compose_shape(c, x).n_dims;
+    for (int i = 0, k = 0; i < rank; i++) {
+        k += k == from;
+        axes[i] = i == to ? from : k++;
+    }
+    return msc_compose_permute(c, x, axes, rank);
+}
+
 struct msc_value *msc_compose_unsqueeze(struct msc_compose *c, struct msc_value *x, int64_t axis) {
     msc_onnx__set_ints(c->node, "axis", &axis, 1);
     return MSC_COMPOSE(c, MSC_OP_EXPAND_DIMS, x);
@@ -104,6 +138,39 @@ struct msc_value *msc_compose_reduce(struct msc_compose *c, enum msc_op op, stru
 struct msc_value *msc_compose_length(struct msc_compose *c, struct msc_value *x, int64_t axis) {
     struct msc_value *dims = MSC_COMPOSE(c, MSC_OP_SHAPE_OF, x);
     return msc_compose_take(c, dims, msc_compose_scalar(c, MSC_DTYPE_I64, (double)axis), 0);
+}
+
+enum msc_status msc_compose_last_norm(struct msc_compose *c, struct msc_value *x,
+                                      struct msc_value *gamma, struct msc_value *beta,
+                                      float epsilon) {
+    enum msc_dtype dtype = msc_compose_shape(c, x).dtype;
+    struct msc_value *mean = msc_compose_reduce(c, MSC_OP_MEAN, x, -1);
+    struct msc_value *centred = MSC_COMPOSE(c, MSC_OP_SUBTRACT, x, mean);
+    struct msc_value *variance = MSC_COMPOSE(c, MSC_OP_MULTIPLY, centred, centred);
+    variance = msc_compose_reduce(c, MSC_OP_MEAN, variance, -1);
+    variance = MSC_COMPOSE(c, MSC_OP_ADD, variance, msc_compose_scalar(c, dtype, epsilon));
+    x = MSC_COMPOSE(c, MSC_OP_DIVIDE, centred, MSC_COMPOSE(c, MSC_OP_SQRT, variance));
+    return beta == NULL
+               ? MSC_COMPOSE_LAST(c, MSC_OP_MULTIPLY, x, gamma)
+               : MSC_COMPOSE_LAST(c, MSC_OP_ADD, MSC_COMPOSE(c, MSC_OP_MULTIPLY, x, gamma), beta);
+}
+
+struct msc_value *msc_compose_rms_norm(struct msc_compose *c, struct msc_value *x, int64_t first,
+                                       float epsilon, enum msc_dtype dtype) {
+    int64_t axes[MSC_MAX_DIMS];
+    int n_axes = 0;
+    struct msc_onnx_shape shape = msc_compose_shape(c, x);
+    for (int64_t i = first; i < shape.n_dims; i++) {
+        axes[n_axes++] = i;
+    }
+    x = msc_compose_cast(c, x, dtype);
+    struct msc_value *square = MSC_COMPOSE(c, MSC_OP_MULTIPLY, x, x);
+    msc_onnx__set_ints(c->node, "axis", axes, n_axes);
+    msc_onnx__set_bool(c->node, "keepdims", true);
+    square = MSC_COMPOSE(c, MSC_OP_MEAN, square);
+    square = MSC_COMPOSE(c, MSC_OP_ADD, square, msc_compose_scalar(c, dtype, epsilon));
+    x = MSC_COMPOSE(c, MSC_OP_DIVIDE, x, MSC_COMPOSE(c, MSC_OP_SQRT, square));
+    return msc_compose_cast(c, x, shape.dtype);
 }
 
 struct msc_value *msc_compose_swish(struct msc_compose *c, struct msc_value *x, float alpha) {

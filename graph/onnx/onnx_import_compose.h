@@ -32,6 +32,18 @@ enum msc_status msc_compose_last(struct msc_compose *c, enum msc_op op,
     msc_compose_last(                                                                              \
         c, op, (struct msc_value *[]){__VA_ARGS__},                                                \
         (int)(sizeof((struct msc_value *[]){__VA_ARGS__}) / sizeof(struct msc_value *)))
+// The joints that another operator's translator adds, with these inputs in place of the node's;
+// attributes are still the node's own. `op` is the operator of that translator's rule. The last
+// joint gets the node's name.
+struct msc_value *msc_compose_translate(struct msc_compose *c, msc_onnx_translator translate,
+                                        enum msc_op op, struct msc_value *const inputs[], int n);
+// Adds (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis as the first output
+// of the node; beta may be NULL.
+enum msc_status msc_compose_last_norm(struct msc_compose *c, struct msc_value *x,
+                                      struct msc_value *gamma, struct msc_value *beta,
+                                      float epsilon);
+// Defines `v` as the first output of the node.
+enum msc_status msc_compose_end(struct msc_compose *c, struct msc_value *v);
 // Defines another output of the node; call before MSC_COMPOSE_LAST. If `v` is an input of the
 // node, the output is a copy of it.
 void msc_compose_extra(struct msc_compose *c, int output, struct msc_value *v);
@@ -50,6 +62,8 @@ struct msc_value *msc_compose_reshape(struct msc_compose *c, struct msc_value *x
                                       const int64_t dims[], int n);
 struct msc_value *msc_compose_permute(struct msc_compose *c, struct msc_value *x,
                                       const int64_t axes[], int n);
+// Moves the axis `from` to the place `to`; the others keep their order.
+struct msc_value *msc_compose_move(struct msc_compose *c, struct msc_value *x, int from, int to);
 // Inserts an axis of length 1 at index `axis` of the result.
 struct msc_value *msc_compose_unsqueeze(struct msc_compose *c, struct msc_value *x, int64_t axis);
 // Every `step`-th element along the axis, from `begin` to before `end`.
@@ -64,6 +78,9 @@ struct msc_value *msc_compose_reduce(struct msc_compose *c, enum msc_op op, stru
                                      int64_t axis);
 // The length of an axis: a scalar of int64.
 struct msc_value *msc_compose_length(struct msc_compose *c, struct msc_value *x, int64_t axis);
+// x / sqrt(mean(x^2) + epsilon) over the axes from `first` on, computed in this type.
+struct msc_value *msc_compose_rms_norm(struct msc_compose *c, struct msc_value *x, int64_t first,
+                                       float epsilon, enum msc_dtype dtype);
 // x * sigmoid(alpha * x)
 struct msc_value *msc_compose_swish(struct msc_compose *c, struct msc_value *x, float alpha);
 

@@ -89,7 +89,16 @@ struct msc_onnx_node {
     int32_t n_graphs;
     const struct msc_graph *const *graphs; // bodies of the next joint
     unsigned extra_outputs;                // bit set of outputs defined by msc_onnx__define_extra
+    struct msc_value **result; // if set, takes the output of the last joint in place of the node
 };
+
+// The operators of a domain.
+struct msc_onnx_domain {
+    const char *name;
+    const struct msc_onnx_rule *rules;
+    size_t n_rules;
+};
+extern const struct msc_onnx_domain msc_onnx__contrib; // com.microsoft
 
 // Finds the rule of an operator; MSC_E_UNSUPPORTED if there is none. Both names may be NULL.
 enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domain,
@@ -155,6 +164,9 @@ const char *msc_onnx__joint_name(const struct msc_onnx_node *n);
 static inline struct msc_value *msc_onnx__input(const struct msc_onnx_node *n, int i) {
     return i < n->n_inputs ? n->inputs[i] : NULL;
 }
+// MSC_E_FORMAT if one of these inputs is absent (a bit set). For operators whose optional inputs
+// precede required ones.
+enum msc_status msc_onnx__require(const struct msc_onnx_node *n, unsigned inputs);
 // Rank, type and dims of a constant or computed value. A symbolic dim is -1.
 struct msc_onnx_shape {
     enum msc_dtype dtype;
@@ -181,7 +193,12 @@ bool msc_onnx__scalar(double *out, const struct msc_value *v);
 enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_node *n,
                                      enum msc_op op, struct msc_value *const operands[],
                                      int n_operands);
-// Adds the joint whose outputs become the outputs of the node.
+// A helper joint with several outputs.
+enum msc_status msc_onnx__add_helpers(struct msc_value *outputs[], int n_outputs,
+                                      struct msc_onnx_node *n, enum msc_op op,
+                                      struct msc_value *const operands[], int n_operands);
+// Adds the joint whose outputs become the outputs of the node. If n->result is set, the first
+// output becomes that value instead, and the node has no outputs yet.
 enum msc_status msc_onnx__add_last(struct msc_onnx_node *n, enum msc_op op,
                                    struct msc_value *const operands[], int n_operands);
 // Like msc_onnx__add_last, but only for the first `n_outputs` outputs of the node.
@@ -191,7 +208,7 @@ enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
 // Defines `v` as output `i` of the node, in addition to the outputs of the last joint. Call before
 // adding that joint.
 enum msc_status msc_onnx__define_extra(struct msc_onnx_node *n, int i, struct msc_value *v);
-// Defines `v` as the node's only output.
+// Defines `v` as the node's first output, beside those of msc_onnx__define_extra.
 enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *v);
 
 // *out is NULL for an optional input that the call of a function leaves out.
@@ -297,5 +314,32 @@ enum msc_status msc_onnx__causal_conv(struct msc_onnx_node *n);
 enum msc_status msc_onnx__range(struct msc_onnx_node *n);
 enum msc_status msc_onnx__resize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__upsample(struct msc_onnx_node *n);
+
+// Operators of com.microsoft.
+enum msc_status msc_onnx__fused_matmul(struct msc_onnx_node *n);
+enum msc_status msc_onnx__fused_gemm(struct msc_onnx_node *n);
+enum msc_status msc_onnx__fused_conv(struct msc_onnx_node *n);
+enum msc_status msc_onnx__bias_gelu(struct msc_onnx_node *n); // Gelu, BiasGelu, FastGelu
+enum msc_status msc_onnx__quick_gelu(struct msc_onnx_node *n);
+enum msc_status msc_onnx__bias_split_gelu(struct msc_onnx_node *n);
+enum msc_status msc_onnx__nhwc(struct msc_onnx_node *n); // NhwcConv, NhwcFusedConv, NhwcMaxPool
+enum msc_status msc_onnx__skip_layer_norm(struct msc_onnx_node *n);
+enum msc_status msc_onnx__skip_rms_norm(struct msc_onnx_node *n);
+enum msc_status msc_onnx__embed_layer_norm(struct msc_onnx_node *n);
+enum msc_status msc_onnx__contrib_attention(struct msc_onnx_node *n);
+enum msc_status msc_onnx__multi_head_attention(struct msc_onnx_node *n);
+enum msc_status msc_onnx__group_query_attention(struct msc_onnx_node *n);
+enum msc_status msc_onnx__contrib_rotary_embedding(struct msc_onnx_node *n);
+enum msc_status msc_onnx__matmul_bits(struct msc_onnx_node *n);
+enum msc_status msc_onnx__gather_blocks(struct msc_onnx_node *n);
+enum msc_status msc_onnx__quantized_binary(struct msc_onnx_node *n); // QLinearAdd, QLinearMul
+enum msc_status msc_onnx__quantized_unary(struct msc_onnx_node *n);  // QLinearSigmoid, ...
+enum msc_status msc_onnx__quantized_pool(struct msc_onnx_node *n);
+enum msc_status msc_onnx__quantized_concat(struct msc_onnx_node *n);
+enum msc_status msc_onnx__quantized_conv(struct msc_onnx_node *n);
+enum msc_status msc_onnx__quantized_gemm(struct msc_onnx_node *n);
+enum msc_status msc_onnx__quantized_where(struct msc_onnx_node *n);
+enum msc_status msc_onnx__dynamic_matmul(struct msc_onnx_node *n);
+enum msc_status msc_onnx__matmul_to_float(struct msc_onnx_node *n);
 
 #endif

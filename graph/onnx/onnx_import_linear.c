@@ -7,7 +7,7 @@
 // single element is repeated.
 static enum msc_status scaled(struct msc_value **out, struct msc_onnx_node *n,
                               const struct msc_value *v, float factor, int64_t length) {
-    struct msc_array *array;
+    struct msc_array *array, *typed = NULL;
     const struct msc_array *from = v->constant;
     if (length == 0) {
         MSC_TRY(
@@ -16,27 +16,35 @@ static enum msc_status scaled(struct msc_value **out, struct msc_onnx_node *n,
         MSC_TRY(msc_array_create(&array, MSC_DTYPE_F32, 1, &length));
     }
     float *to = msc_array_data(array);
-    const float *values = msc_array_data(from);
     bool is_one = msc_array_n_elements(from) == 1;
     for (int64_t i = 0; i < msc_array_n_elements(array); i++) {
-        to[i] = factor * values[is_one ? 0 : i];
+        to[i] = factor * (float)msc_array_get_double(from, is_one ? 0 : i);
     }
-    enum msc_status status = msc_builder_constant(out, &n->import->builder, v->name, array);
+    enum msc_status status = msc_array_convert(&typed, array, msc_array_dtype(from));
+    if (status == MSC_OK) {
+        status = msc_builder_constant(out, &n->import->builder, v->name, typed);
+    }
     if (status == MSC_OK) {
         (*out)->joint_name = v->joint_name;
     }
+    msc_array_release(typed);
     msc_array_release(array);
     return status;
 }
 
+// True for the float types of at most 32 bits, in which linear layers are computed.
+static bool is_single(const struct msc_array *a) {
+    enum msc_dtype dtype = msc_array_dtype(a);
+    return msc_dtype_is_float(dtype) && msc_dtype_bytes(dtype) <= sizeof(float);
+}
+
 static bool is_float_matrix(const struct msc_value *v) {
-    return v->constant != NULL && msc_array_n_dims(v->constant) == 2 &&
-           msc_array_dtype(v->constant) == MSC_DTYPE_F32;
+    return v->constant != NULL && msc_array_n_dims(v->constant) == 2 && is_single(v->constant);
 }
 
 // True for [O], [1,O], [1] or a scalar: every row of the product gets the same bias.
 static bool is_row_bias(const struct msc_value *v, int64_t n_outputs) {
-    if (v->constant == NULL || msc_array_dtype(v->constant) != MSC_DTYPE_F32) {
+    if (v->constant == NULL || !is_single(v->constant)) {
         return false;
     }
     int rank = msc_array_n_dims(v->constant);

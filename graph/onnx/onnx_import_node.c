@@ -3,6 +3,7 @@
 #include "graph/onnx/onnx_import_internal.h"
 #include "graph/op_attrs.h"
 
+#include <assert.h>
 #include <string.h>
 
 const Onnx__AttributeProto *msc_onnx__attribute(const struct msc_onnx_node *n, const char *name) {
@@ -222,6 +223,15 @@ enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op) {
     return MSC_OK;
 }
 
+enum msc_status msc_onnx__require(const struct msc_onnx_node *n, unsigned inputs) {
+    for (int i = 0; inputs >> i != 0; i++) {
+        if ((inputs >> i & 1) != 0 && msc_onnx__input(n, i) == NULL) {
+            return MSC_FAIL(MSC_E_FORMAT, "the required input %d is missing", i);
+        }
+    }
+    return MSC_OK;
+}
+
 struct msc_onnx_shape msc_onnx__shape(const struct msc_onnx_node *n, const struct msc_value *v) {
     struct msc_onnx_shape s = {0};
     if (v->constant != NULL) {
@@ -307,10 +317,10 @@ const char *msc_onnx__joint_name(const struct msc_onnx_node *n) {
     return name;
 }
 
-enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_node *n,
-                                     enum msc_op op, struct msc_value *const operands[],
-                                     int n_operands) {
-    const char *alias = "";
+enum msc_status msc_onnx__add_helpers(struct msc_value *outputs[], int n_outputs,
+                                      struct msc_onnx_node *n, enum msc_op op,
+                                      struct msc_value *const operands[], int n_operands) {
+    static const char *const unnamed[] = {"", "", "", ""};
     struct msc_builder_joint joint = {
         .op = op,
         .scope = find_scope(n),
@@ -318,13 +328,31 @@ enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_nod
         .operands = operands,
         .n_attrs = n->n_attrs,
         .attrs = n->attrs,
-        .n_outputs = 1,
-        .aliases = &alias,
+        .n_outputs = n_outputs,
+        .aliases = unnamed,
     };
-    struct msc_value *result;
+    assert(n_outputs <= (int)(sizeof(unnamed) / sizeof(unnamed[0])));
     n->n_attrs = 0;
-    MSC_TRY(msc_builder_add(&result, &n->import->builder, &joint));
+    return msc_builder_add(outputs, &n->import->builder, &joint);
+}
+
+enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_node *n,
+                                     enum msc_op op, struct msc_value *const operands[],
+                                     int n_operands) {
+    struct msc_value *result;
+    MSC_TRY(msc_onnx__add_helpers(&result, 1, n, op, operands, n_operands));
     *out = result; // set last, because it may be one of the operands
+    return MSC_OK;
+}
+
+// Marks the outputs from `first` on as not available, except for those that are defined.
+static enum msc_status define_unavailable(struct msc_onnx_node *n, size_t first) {
+    for (size_t i = first; i < n->proto->n_output; i++) {
+        struct msc_onnx_value value = {.unavailable = n->proto};
+        if (i >= 32 || (n->extra_outputs >> i & 1) == 0) {
+            MSC_TRY(msc_onnx__define(n->import, n->proto->output[i], value));
+        }
+    }
     return MSC_OK;
 }
 
@@ -332,11 +360,12 @@ enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
                                    struct msc_value *const operands[], int n_operands,
                                    int n_outputs) {
     struct msc_builder *b = &n->import->builder;
+    n_outputs = n->result != NULL ? 1 : n_outputs;
     struct msc_value **outputs = msc_arena_array(&b->arena, (size_t)n_outputs, sizeof(*outputs));
     const char **aliases = msc_arena_array(&b->arena, (size_t)n_outputs, sizeof(*aliases));
     MSC_TRY(MSC_ALLOCATED(outputs && aliases));
     for (int i = 0; i < n_outputs; i++) {
-        aliases[i] = msc_onnx__alias(n->import, n->proto->output[i]);
+        aliases[i] = n->result != NULL ? "" : msc_onnx__alias(n->import, n->proto->output[i]);
         MSC_TRY(MSC_ALLOCATED(aliases[i]));
     }
     struct msc_builder_joint joint = {
@@ -355,17 +384,15 @@ enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
     };
     n->n_attrs = 0;
     MSC_TRY(msc_builder_add(outputs, b, &joint));
+    if (n->result != NULL) {
+        *n->result = outputs[0];
+        return MSC_OK;
+    }
     for (int i = 0; i < n_outputs; i++) {
         struct msc_onnx_value value = {.value = outputs[i]};
         MSC_TRY(msc_onnx__define(n->import, n->proto->output[i], value));
     }
-    for (size_t i = (size_t)n_outputs; i < n->proto->n_output; i++) {
-        struct msc_onnx_value value = {.unavailable = n->proto};
-        if (i >= 32 || (n->extra_outputs >> i & 1) == 0) {
-            MSC_TRY(msc_onnx__define(n->import, n->proto->output[i], value));
-        }
-    }
-    return MSC_OK;
+    return define_unavailable(n, (size_t)n_outputs);
 }
 
 enum msc_status msc_onnx__define_extra(struct msc_onnx_node *n, int i, struct msc_value *v) {
@@ -384,7 +411,14 @@ enum msc_status msc_onnx__add_last(struct msc_onnx_node *n, enum msc_op op,
 
 enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *v) {
     struct msc_onnx_value value = {.value = v};
-    return msc_onnx__define(n->import, n->proto->output[0], value);
+    struct msc_graph *g = n->import->builder.graph;
+    if (!msc_value_is_constant(v) && g->tensors[v->tensor]->tensor.alias[0] == '\0') {
+        const char *alias = msc_onnx__alias(n->import, n->proto->output[0]);
+        MSC_TRY(MSC_ALLOCATED(alias));
+        MSC_TRY(msc_graph_set_alias(g, v->tensor, alias));
+    }
+    MSC_TRY(msc_onnx__define(n->import, n->proto->output[0], value));
+    return define_unavailable(n, 1);
 }
 
 static enum msc_status check_attrs(const struct msc_onnx_node *n) {

@@ -82,6 +82,7 @@ static const struct msc_onnx_rule rules[] = {
     {"Scan", msc_onnx__scan, MSC_OP_SCAN, 1, -1},
     {"Scatter", msc_onnx__direct, MSC_OP_SCATTER_ELEMENTS, 3, 3},
     {"Selu", msc_onnx__selu, MSC_OP_SELU, 1, 1},
+    {"SimplifiedLayerNormalization", msc_onnx__rms_norm, MSC_OP_MULTIPLY, 2, 2}, // ONNX Runtime's
     {"Slice", msc_onnx__slice, MSC_OP_STRIDED_SLICE, 1, 5},
     {"Softmax", msc_onnx__softmax, MSC_OP_SOFTMAX, 1, 1},
     {"SoftmaxCrossEntropyLoss", msc_onnx__cross_entropy, MSC_OP_NLL_LOSS, 2, 3},
@@ -115,12 +116,20 @@ static void count_inputs(struct msc_onnx_rule *rule) {
     }
 }
 
-static bool find_standard(struct msc_onnx_rule *out, const char *op_type) {
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        if (strcmp(rules[i].onnx, op_type) == 0) {
-            *out = rules[i];
+static bool find_row(struct msc_onnx_rule *out, const struct msc_onnx_rule table[], size_t n,
+                     const char *op_type) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(table[i].onnx, op_type) == 0) {
+            *out = table[i];
             return true;
         }
+    }
+    return false;
+}
+
+static bool find_standard(struct msc_onnx_rule *out, const char *op_type) {
+    if (find_row(out, rules, sizeof(rules) / sizeof(rules[0]), op_type)) {
+        return true;
     }
     for (int op = 0; op < MSC_OP_COUNT && op_type[0] != '\0'; op++) {
         const char *onnx = msc_op_info((enum msc_op)op)->onnx;
@@ -133,21 +142,49 @@ static bool find_standard(struct msc_onnx_rule *out, const char *op_type) {
     return false;
 }
 
+// Domains beside ONNX's own.
+static const struct msc_onnx_domain *const domains[] = {&msc_onnx__contrib};
+
+static bool find_domain(struct msc_onnx_rule *out, const char *domain, const char *op_type) {
+    if (strcmp(domain, "ai.onnx.ml") == 0) {
+        return msc_onnx__find_ml_rule(out, op_type);
+    }
+    for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++) {
+        if (strcmp(domains[i]->name, domain) == 0) {
+            return find_row(out, domains[i]->rules, domains[i]->n_rules, op_type);
+        }
+    }
+    return false;
+}
+
+// What to do about a node that has no rule.
+static const char *advice_of(const char *domain) {
+    static const struct {
+        const char *domain, *advice;
+    } rows[] = {
+        {"ai.onnx", "docs/conformance.md lists the supported operators"},
+        {"com.microsoft", "use the model before ONNX Runtime's optimiser changed it"},
+        {"com.microsoft.nchwc", "ONNX Runtime wrote the node for one processor: optimise at level "
+                                "extended or below, or use the model before optimisation"},
+        {"com.ms.internal.nhwc", "ONNX Runtime wrote the node for one device: optimise at level "
+                                 "extended or below, or use the model before optimisation"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strcmp(rows[i].domain, domain) == 0) {
+            return rows[i].advice;
+        }
+    }
+    return "the model has no function of this name";
+}
+
 enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domain,
                                     const char *op_type) {
     bool is_standard = domain == NULL || domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
-    bool is_runtimes = !is_standard && strncmp(domain, "com.microsoft", 13) == 0;
-    if (is_standard && op_type != NULL && find_standard(out, op_type)) {
+    const char *name = is_standard ? "ai.onnx" : domain;
+    op_type = op_type == NULL ? "" : op_type;
+    if (is_standard ? find_standard(out, op_type) : find_domain(out, domain, op_type)) {
         return MSC_OK;
     }
-    bool is_ml = domain != NULL && strcmp(domain, "ai.onnx.ml") == 0;
-    if (is_ml && op_type != NULL && msc_onnx__find_ml_rule(out, op_type)) {
-        return MSC_OK;
-    }
-    const char *advice =
-        is_standard   ? "docs/conformance.md lists the supported operators"
-        : is_runtimes ? "ONNX Runtime's optimiser creates it: use the model before optimisation"
-                      : "the model has no function of this name";
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "unsupported operator '%s' of domain '%s'; %s",
-                    op_type == NULL ? "" : op_type, is_standard ? "ai.onnx" : domain, advice);
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "unsupported operator '%s' of domain '%s'; %s", op_type,
+                    name, advice_of(name));
 }

@@ -227,6 +227,14 @@ static bool is_deterministic(const struct msc_graph *g) {
     return same;
 }
 
+// A matrix of quantised weights in blocks stays quantised: as floats it would take several times
+// the memory, and its own codes could not be exported.
+static bool is_stored_in_blocks(const struct msc_graph *g, const struct msc_joint *j) {
+    int64_t block = 0;
+    return j->op == MSC_OP_DEQUANTIZE && msc_joint_attr_i64(j, "block_size", &block) && block > 0 &&
+           g->tensors[j->operands[0]]->tensor.n_dims == 2;
+}
+
 static enum msc_status evaluate(struct msc_array *out[], bool *done, const struct msc_graph *g,
                                 const struct msc_joint *j, bool is_folded) {
     *done = false;
@@ -236,7 +244,8 @@ static enum msc_status evaluate(struct msc_array *out[], bool *done, const struc
     bool is_source = j->op == MSC_OP_INPUT || j->op == MSC_OP_CONSTANT;
     enum msc_status status = MSC_OK;
     struct msc_array *operands[MAX_OPERANDS] = {NULL};
-    if (is_folded && !is_source && j->n_outputs <= MAX_OPERANDS) {
+    is_folded = is_folded && !is_source && !is_stored_in_blocks(g, j);
+    if (is_folded && j->n_outputs <= MAX_OPERANDS) {
         status = constant_evaluate(out, done, g, j, operands);
     }
     if (status == MSC_OK && !*done && !is_source) {

@@ -69,10 +69,11 @@ struct pair {
     double *scale, *shift; // [n_channels] normalisation(x) = scale * x + shift
 };
 
-// True for float32 weights with elements.
+// True for weights with elements of a float type of at most 32 bits.
 static bool has_data(const struct msc_graph *g, int32_t tensor) {
     const struct msc_tensor *t = tensor == MSC_NO_ID ? NULL : &g->tensors[tensor]->tensor;
-    return t != NULL && t->producer == MSC_NO_ID && t->data != NULL && t->dtype == MSC_DTYPE_F32;
+    return t != NULL && t->producer == MSC_NO_ID && t->data != NULL &&
+           msc_dtype_is_float(t->dtype) && msc_dtype_bytes(t->dtype) <= sizeof(float);
 }
 
 // The axis of output channels in the output of a convolution or linear layer.
@@ -114,13 +115,15 @@ static bool find_pair(struct pair *p, const struct msc_graph *g, const struct ms
 static void compute_scale(struct pair *p, const struct msc_graph *g) {
     float epsilon = 1e-5f;
     msc_joint_attr_float(p->norm, "epsilon", &epsilon);
-    const float *values[4];
+    const struct msc_array *values[4];
     for (int i = 0; i < 4; i++) {
-        values[i] = msc_array_data(g->tensors[p->params[i]]->tensor.data);
+        values[i] = g->tensors[p->params[i]]->tensor.data;
     }
     for (int64_t c = 0; c < p->n_channels; c++) {
-        p->scale[c] = (double)values[0][c] / sqrt((double)values[3][c] + (double)epsilon);
-        p->shift[c] = (double)values[1][c] - (double)values[2][c] * p->scale[c];
+        p->scale[c] = msc_array_get_double(values[0], c) /
+                      sqrt(msc_array_get_double(values[3], c) + (double)epsilon);
+        p->shift[c] =
+            msc_array_get_double(values[1], c) - msc_array_get_double(values[2], c) * p->scale[c];
     }
 }
 
@@ -129,7 +132,7 @@ static void compute_scale(struct pair *p, const struct msc_graph *g) {
 static enum msc_status scale_weight(struct msc_array **out, const struct pair *p,
                                     const struct msc_graph *g) {
     const struct msc_tensor *t = &g->tensors[p->weight]->tensor;
-    MSC_TRY(msc_array_create_from(out, t->dtype, t->n_dims, t->dims, msc_array_data(t->data)));
+    MSC_TRY(msc_array_convert(out, t->data, MSC_DTYPE_F32));
     float *w = msc_array_data(*out);
     int axis_o = msc_tensor_axis(t, 'O'), axis_i = msc_tensor_axis(t, 'I');
     int64_t groups = 1, stride_o = 1, stride_i = 1;
@@ -160,11 +163,26 @@ static enum msc_status scale_weight(struct msc_array **out, const struct pair *p
 static enum msc_status make_bias(struct msc_array **out, const struct pair *p,
                                  const struct msc_graph *g) {
     MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, 1, &p->n_channels));
-    const float *old =
-        p->bias == MSC_NO_ID ? NULL : msc_array_data(g->tensors[p->bias]->tensor.data);
+    const struct msc_array *old = p->bias == MSC_NO_ID ? NULL : g->tensors[p->bias]->tensor.data;
     float *bias = msc_array_data(*out);
     for (int64_t c = 0; c < p->n_channels; c++) {
-        bias[c] = (float)((old == NULL ? 0.0 : old[c] * p->scale[c]) + p->shift[c]);
+        double before = old == NULL ? 0.0 : msc_array_get_double(old, c) * p->scale[c];
+        bias[c] = (float)(before + p->shift[c]);
+    }
+    return MSC_OK;
+}
+
+// Replaces *array by its elements in another type. *is_finite is false if one of them overflows.
+static enum msc_status set_type(struct msc_array **array, bool *is_finite, enum msc_dtype dtype) {
+    struct msc_array *typed;
+    if (msc_array_dtype(*array) == dtype) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_array_convert(&typed, *array, dtype));
+    msc_array_release(*array);
+    *array = typed;
+    for (int64_t i = 0; i < msc_array_n_elements(typed); i++) {
+        *is_finite = *is_finite && isfinite(msc_array_get_double(typed, i));
     }
     return MSC_OK;
 }
@@ -174,7 +192,8 @@ static enum msc_status make_bias(struct msc_array **out, const struct pair *p,
 static enum msc_status place_bias(int32_t *out, struct msc_graph *g, const struct pair *p,
                                   const struct msc_array *data) {
     *out = p->bias != MSC_NO_ID ? p->bias : p->params[1];
-    if (g->tensors[*out]->n_consumers == 1) {
+    bool is_typed = g->tensors[*out]->tensor.dtype == msc_array_dtype(data);
+    if (g->tensors[*out]->n_consumers == 1 && is_typed) {
         return msc_graph_set_weight_data(g, *out, data);
     }
     return msc_fold__add_bias(out, g, p->conv->name, data);
@@ -202,9 +221,12 @@ static enum msc_status replace_pair(struct msc_graph *g, const struct pair *p, i
     return msc_graph_remove_joint(g, old_norm);
 }
 
-static enum msc_status fold_pair(struct msc_graph *g, struct pair *p) {
+// *is_folded is false if the pair remains, because its weights would overflow in their type.
+static enum msc_status fold_pair(bool *is_folded, struct msc_graph *g, struct pair *p) {
     struct msc_array *weight = NULL, *bias = NULL;
+    enum msc_dtype dtype = g->tensors[p->weight]->tensor.dtype;
     int32_t bias_tensor;
+    *is_folded = true;
     enum msc_status status = MSC_OK;
     p->scale = msc_alloc_zero((size_t)p->n_channels * 2 + 1, sizeof(double));
     MSC_TRY(MSC_ALLOCATED(p->scale));
@@ -212,6 +234,11 @@ static enum msc_status fold_pair(struct msc_graph *g, struct pair *p) {
     compute_scale(p, g);
     MSC_TRY_OUT(scale_weight(&weight, p, g));
     MSC_TRY_OUT(make_bias(&bias, p, g));
+    MSC_TRY_OUT(set_type(&weight, is_folded, dtype));
+    MSC_TRY_OUT(set_type(&bias, is_folded, dtype));
+    if (!*is_folded) {
+        goto out;
+    }
     MSC_TRY_OUT(msc_graph_set_weight_data(g, p->weight, weight));
     MSC_TRY_OUT(place_bias(&bias_tensor, g, p, bias));
     MSC_TRY_OUT(replace_pair(g, p, bias_tensor));
@@ -230,9 +257,10 @@ enum msc_status msc_fold_batch_norms(struct msc_graph *g) {
         int32_t n = g->n_joints;
         for (int32_t i = 0; i < n; i++) {
             struct pair p;
+            bool is_folded = false;
             if (!g->joints[i]->is_dead && find_pair(&p, g, &g->joints[i]->joint)) {
-                MSC_TRY(fold_pair(g, &p));
-                again = true;
+                MSC_TRY(fold_pair(&is_folded, g, &p));
+                again = again || is_folded;
             }
         }
         MSC_TRY(msc_graph_finalize(g));

@@ -31,8 +31,8 @@ static bool read_linear(struct linear *l, const struct msc_graph *g, const struc
     const struct msc_tensor *w = &g->tensors[l->w->tensor]->tensor;
     int32_t weight = msc_graph_weight_of(g, l->w->tensor);
     bool fits = weight != MSC_NO_ID && g->tensors[weight]->tensor.data != NULL &&
-                msc_graph_weight_of(g, l->x->tensor) == MSC_NO_ID && x->dtype == MSC_DTYPE_F32 &&
-                w->dtype == MSC_DTYPE_F32;
+                msc_graph_weight_of(g, l->x->tensor) == MSC_NO_ID && x->dtype == w->dtype &&
+                msc_dtype_is_float(x->dtype) && msc_dtype_bytes(x->dtype) <= sizeof(float);
     for (int i = 0; fits && i < x->n_dims; i++) {
         for (int axis = 0; axis < e->n_axes; axis++) {
             if (l->x->at[axis] == i && axis < e->n_output_axes) {

@@ -2,6 +2,7 @@
 
 #include "graph/passes/prune_internal.h"
 #include "graph/shuffle.h"
+#include "graph/wide.h"
 
 #include <string.h>
 
@@ -323,9 +324,9 @@ static enum msc_status prune_build(struct msc_prune *p) {
     return set_outputs(p);
 }
 
-enum msc_status msc_graph_prune(struct msc_graph **out, const struct msc_graph *g,
-                                const struct msc_channels *channels, const bool is_gone[],
-                                const struct msc_array *const elements[]) {
+static enum msc_status prune_plain(struct msc_graph **out, const struct msc_graph *g,
+                                   const struct msc_channels *channels, const bool is_gone[],
+                                   const struct msc_array *const elements[]) {
     struct msc_builder builder = {0};
     struct msc_prune p = {.from = g,
                           .channels = channels,
@@ -341,4 +342,47 @@ enum msc_status msc_graph_prune(struct msc_graph **out, const struct msc_graph *
     }
     msc_builder_finish(&builder);
     return status;
+}
+
+// Converts replaced elements to the types of the weights in `own`. Each entry of `to` is one
+// reference.
+static enum msc_status convert_elements(struct msc_array *to[], const struct msc_graph *own,
+                                        const struct msc_array *const from[]) {
+    for (int32_t i = 0; from != NULL && i < own->n_tensors; i++) {
+        if (from[i] != NULL) {
+            MSC_TRY(msc_array_convert(&to[i], from[i], own->tensors[i]->tensor.dtype));
+        }
+    }
+    return MSC_OK;
+}
+
+// Prunes the graph in the model's own types, and widens the result.
+static enum msc_status prune_wide(struct msc_graph **out, const struct msc_graph *g,
+                                  const struct msc_channels *channels, const bool is_gone[],
+                                  const struct msc_array *const elements[]) {
+    const struct msc_graph *own = msc_graph_own(g);
+    struct msc_graph *pruned = NULL;
+    struct msc_array **converted = msc_alloc_zero((size_t)g->n_tensors + 1, sizeof(converted[0]));
+    MSC_TRY(MSC_ALLOCATED(converted));
+    enum msc_status status = convert_elements(converted, own, elements);
+    if (status == MSC_OK) {
+        status = prune_plain(&pruned, own, channels, is_gone,
+                             (const struct msc_array *const *)converted);
+    }
+    if (status == MSC_OK) {
+        status = msc_graph_widen(out, pruned);
+    }
+    for (int32_t i = 0; i < g->n_tensors; i++) {
+        msc_array_release(converted[i]);
+    }
+    msc_free(converted);
+    msc_graph_destroy(pruned);
+    return status;
+}
+
+enum msc_status msc_graph_prune(struct msc_graph **out, const struct msc_graph *g,
+                                const struct msc_channels *channels, const bool is_gone[],
+                                const struct msc_array *const elements[]) {
+    return msc_graph_own(g) == g ? prune_plain(out, g, channels, is_gone, elements)
+                                 : prune_wide(out, g, channels, is_gone, elements);
 }

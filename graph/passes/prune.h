@@ -15,7 +15,8 @@ MSC_PUBLIC_BEGIN
 // shape is inferred again and must match the remaining lengths. `channels` must have been found in
 // `g`. If `elements` [n_tensors] is not NULL, its entries replace the remaining elements of
 // weights; NULL entries replace nothing. MSC_E_INVALID if a group would lose all its units, or if
-// new elements have a wrong shape. *out is finalized and owned by the caller.
+// new elements have a wrong shape. If `g` is wide (graph/wide.h), so is *out, and new elements are
+// rounded to the weight's own type. *out is finalized and owned by the caller.
 enum msc_status msc_graph_prune(struct msc_graph **out, const struct msc_graph *g,
                                 const struct msc_channels *channels, const bool is_gone[],
                                 const struct msc_array *const elements[]);

@@ -146,6 +146,23 @@ static char *to_f32(struct msc_view *to, const struct msc_view *from, char *memo
     return memory;
 }
 
+static bool is_half(enum msc_dtype dtype) {
+    return dtype == MSC_DTYPE_F16 || dtype == MSC_DTYPE_BF16;
+}
+
+bool msc_reference__convert(const struct msc_view *to, const struct msc_view *from) {
+    int64_t n = msc_view_n_elements(from);
+    if (from->dtype == MSC_DTYPE_F32 && is_half(to->dtype)) {
+        msc_f32_narrow(to->data, to->dtype, from->data, n);
+        return true;
+    }
+    if (to->dtype == MSC_DTYPE_F32 && is_half(from->dtype)) {
+        msc_f32_widen(to->data, from->data, from->dtype, n);
+        return true;
+    }
+    return false;
+}
+
 enum msc_status msc_reference__through_f32(const struct msc_reference_call *call,
                                            msc_reference_fn kernel) {
     enum { MOST = 16 };
@@ -163,6 +180,7 @@ enum msc_status msc_reference__through_f32(const struct msc_reference_call *call
     for (int i = 0; i < call->n_operands; i++) {
         end = to_f32(&operands[i], &call->operands[i], end);
         bool is_copied = operands[i].data != call->operands[i].data;
+        is_copied = is_copied && !msc_reference__convert(&operands[i], &call->operands[i]);
         for (int64_t k = 0; is_copied && k < msc_view_n_elements(&operands[i]); k++) {
             msc_reference__set_double_at(&operands[i], k,
                                          msc_reference__get_double_at(&call->operands[i], k));
@@ -174,7 +192,8 @@ enum msc_status msc_reference__through_f32(const struct msc_reference_call *call
     inner.outputs = &output;
     enum msc_status status =
         msc_reference__is_f32(&inner) ? kernel(&inner) : msc_reference__need_f32(call);
-    bool is_copied = output.data != call->outputs[0].data;
+    bool is_copied = output.data != call->outputs[0].data &&
+                     (status != MSC_OK || !msc_reference__convert(&call->outputs[0], &output));
     for (int64_t k = 0; status == MSC_OK && is_copied && k < msc_view_n_elements(&output); k++) {
         msc_reference__set_double_at(&call->outputs[0], k,
                                      msc_reference__get_double_at(&output, k));

@@ -53,6 +53,9 @@ bool msc_reference__is_f32(const struct msc_reference_call *call);
 enum msc_status msc_reference__through_f32(const struct msc_reference_call *call,
                                            msc_reference_fn kernel);
 
+// Converts all elements between float32 and a 16-bit float type. False for other pairs of types.
+bool msc_reference__convert(const struct msc_view *to, const struct msc_view *from);
+
 // Single elements of any type. Storing a double truncates towards zero and saturates, like all
 // casts in the program (NaN becomes 0). Storing an integer wraps, like integer arithmetic.
 double msc_reference__get_double_at(const struct msc_view *v, int64_t i);

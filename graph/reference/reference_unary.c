@@ -309,6 +309,9 @@ enum msc_status msc_reference__cast(const struct msc_reference_call *call) {
     if (x->dtype == y->dtype) {
         return msc_reference__copy(call);
     }
+    if (msc_reference__convert(y, x)) {
+        return MSC_OK;
+    }
     MSC_TRY(msc_reference__check_u64(call));
     // Floats are converted through double, so that integer results are truncated from the exact
     // value.

@@ -130,7 +130,8 @@ static const char *domain_outside(const Onnx__ModelProto *m, const Onnx__NodePro
     if (is_learned && is_table(n)) {
         return "tables and trees";
     }
-    return is_learned || is_call(m, n) ? NULL : "another operator domain";
+    bool is_contrib = strcmp(n->domain, "com.microsoft") == 0;
+    return is_learned || is_contrib || is_call(m, n) ? NULL : "another operator domain";
 }
 
 static const char *node_outside(const Onnx__ModelProto *m, const Onnx__NodeProto *n) {

@@ -24,6 +24,7 @@ TYPES = {np.dtype(k): v for k, v in {
     "int32": TensorProto.INT32, "bool": TensorProto.BOOL, "uint8": TensorProto.UINT8,
     "int8": TensorProto.INT8, "int16": TensorProto.INT16, "uint16": TensorProto.UINT16,
     "uint32": TensorProto.UINT32, "float16": TensorProto.FLOAT16}.items()}
+MICROSOFT = "com.microsoft"
 
 
 def ramp(*shape):
@@ -70,8 +71,9 @@ def case(name, nodes, inputs, constants=None, outputs=("y",), opset=17, expected
         nodes, name, values, [helper.make_tensor_value_info(o, TensorProto.FLOAT, None)
                               for o in outputs],
         [numpy_helper.from_array(v, k) for k, v in (constants or {}).items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
-                              producer_name="")
+    domains = sorted({n.domain for n in nodes if n.domain})
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)] +
+                              [helper.make_opsetid(d, 1) for d in domains], producer_name="")
     model.ir_version = 3 if opset < 9 else 8 if opset < 21 else 10 if opset < 23 else 12
     if opset < 9:  # initialisers had to be inputs, too
         graph = model.graph
@@ -379,3 +381,71 @@ learned("classifier", "LinearClassifier", table, ("l", "y"), coefficients=ramp(9
         intercepts=[.1, .2, .3], classlabels_ints=[4, 2, 7], post_transform="SOFTMAX")
 learned("classifier_one_row", "LinearClassifier", table, ("l", "y"), coefficients=[.5, -1., .25],
         intercepts=[.1], classlabels_ints=[0, 1], post_transform="LOGISTIC")
+
+
+# Operators of ONNX Runtime.
+def contrib(op, inputs, outputs, **attributes):
+    return node(op, inputs, outputs, domain=MICROSOFT, **attributes)
+
+
+def codes(*shape, dtype=np.uint8):
+    """Integers of all sizes, in no order."""
+    n = int(np.prod(shape))
+    return (np.arange(n) * 37 % 251).reshape(shape).astype(dtype)
+
+
+def whole(*values, dtype=np.int32):
+    return np.array(values, dtype)
+
+
+case("contrib_fused", [contrib("FusedMatMul", ["x", "w"], ["a"], alpha=.5, transB=1),
+                       contrib("BiasGelu", ["a", "b"], ["h"]),
+                       contrib("FusedGemm", ["h", "v", "c"], ["g"], activation="LeakyRelu", activation_alpha=.25),
+                       contrib("QuickGelu", ["g"], ["q"]), contrib("FastGelu", ["q", "c"], ["y"])],
+     {"x": ramp(5, 6)}, {"w": ramp(7, 6) / 4, "b": ramp(7), "v": ramp(7, 3) / 8, "c": ramp(3)})
+case("contrib_fused_conv", [contrib("FusedConv", ["x", "w", "b", "z"], ["y"], activation="Clip",
+                                    activation_params=[-1.5, 2.5], pads=[1, 1, 1, 1])],
+     {"x": ramp(1, 2, 4, 5), "z": ramp(1, 3, 4, 5)}, {"w": ramp(3, 2, 3, 3) / 8, "b": ramp(3)})
+case("contrib_norms", [contrib("SkipLayerNormalization", ["x", "z", "g", "b"], ["n", "", "", "s"], epsilon=1e-5),
+                       contrib("SkipSimplifiedLayerNormalization", ["n", "s", "g"], ["m"], epsilon=1e-6),
+                       node("SimplifiedLayerNormalization", ["m", "g"], ["y"], epsilon=1e-6)],
+     {"x": ramp(2, 3, 8), "z": ramp(2, 3, 8)[:, ::-1].copy()}, {"g": ramp(8) + 5, "b": ramp(8)})
+case("contrib_embed", [contrib("EmbedLayerNormalization", ["i", "k", "w", "p", "t", "g", "b", "m"], ["y", "n"],
+                               epsilon=1e-5)],
+     {"i": whole(1, 0, 3, 2, 4, 1).reshape(2, 3), "k": whole(0, 1, 1, 0, 0, 1).reshape(2, 3),
+      "m": whole(1, 1, 0, 1, 0, 0).reshape(2, 3)},
+     {"w": ramp(5, 8), "p": ramp(4, 8) * .7, "t": ramp(2, 8) * .3, "g": ramp(8) + 5, "b": ramp(8)},
+     outputs=("y", "n"))
+case("contrib_attention", [contrib("Attention", ["x", "w", "b", "m", "p"], ["y", "q"], num_heads=2,
+                                   unidirectional=1)],
+     {"x": ramp(2, 3, 4) / 4, "m": whole(1, 1, 1, 1, 0, 1, 1, 1, 1, 1).reshape(2, 5), "p": ramp(2, 2, 2, 2, 2) / 2},
+     {"w": ramp(4, 12) / 8, "b": ramp(12)}, outputs=("y", "q"))
+case("contrib_heads", [contrib("MultiHeadAttention", ["q", "k", "v", "b", "m", "a"], ["y"], num_heads=2)],
+     {"q": ramp(2, 3, 8) / 4, "k": ramp(2, 5, 8) / 4, "v": ramp(2, 5, 6), "m": whole(5, 3), "a": ramp(1, 2, 3, 5)},
+     {"b": ramp(22)})
+cosine, sine = np.cos(ramp(9, 8)).astype(np.float32), np.sin(ramp(9, 8)).astype(np.float32)
+case("contrib_groups", [contrib("GroupQueryAttention", ["q", "k", "v", "pk", "pv", "l", "t", "c", "s"],
+                                ["y", "nk", "nv"], num_heads=4, kv_num_heads=2, do_rotary=1,
+                                local_window_size=3)],
+     {"q": ramp(2, 1, 64) / 8, "k": ramp(2, 1, 32) / 8, "v": ramp(2, 1, 32), "pk": ramp(2, 2, 4, 16) / 8,
+      "pv": ramp(2, 2, 4, 16), "l": whole(2, 4)},
+     {"t": np.array(5, np.int32), "c": cosine, "s": sine}, outputs=("y", "nk", "nv"))
+case("contrib_rotary", [contrib("RotaryEmbedding", ["x", "p", "c", "s"], ["y"])],
+     {"x": ramp(2, 3, 32), "p": ints(5)}, {"c": cosine, "s": sine})
+case("contrib_bits", [contrib("MatMulNBits", ["x", "w", "s", "z", "", "b"], ["y"], K=40, N=3, bits=4,
+                              block_size=16)],
+     {"x": ramp(2, 3, 40) / 8}, {"w": codes(3, 3, 8), "s": ramp(9) / 8 + 1, "z": codes(6), "b": ramp(3)})
+case("contrib_bits_table", [contrib("GatherBlockQuantized", ["w", "i", "s"], ["y"], block_size=16)],
+     {"i": ints(3, 0, 1)}, {"w": codes(5, 16), "s": ramp(5, 2)})
+scales = {k: np.array(v, np.float32) for k, v in {"s": 1 / 16, "t": 1 / 64, "u": 1 / 256}.items()}
+zeros = {"z": np.array(120, np.uint8), "o": np.array(0, np.uint8)}
+case("contrib_integers", [contrib("QLinearAdd", ["x", "s", "z", "w", "t", "z", "s", "z"], ["a"]),
+                          contrib("QLinearLeakyRelu", ["a", "s", "z", "s", "z"], ["l"], alpha=.25),
+                          contrib("QLinearSigmoid", ["l", "s", "z", "u", "o"], ["g"]),
+                          contrib("QLinearMul", ["l", "s", "z", "g", "u", "o", "s", "z"], ["m"]),
+                          contrib("QLinearConcat", ["s", "z", "m", "s", "z", "g", "u", "o"], ["c"], axis=1),
+                          contrib("QLinearAveragePool", ["c", "s", "z", "s", "z"], ["p"], kernel_shape=[2, 2]),
+                          contrib("DequantizeLinear", ["p", "s", "z"], ["y"])],
+     {"x": codes(1, 2, 4, 5)}, {"w": codes(2, 1, 5), **scales, **zeros})
+case("contrib_dynamic", [contrib("DynamicQuantizeMatMul", ["x", "w", "s", "z", "b"], ["y"])],
+     {"x": ramp(3, 6)}, {"w": codes(6, 4), "s": floats(.01, .02, .03, .04), "z": codes(4), "b": ramp(4)})

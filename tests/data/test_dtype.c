@@ -83,12 +83,43 @@ static void test_data_dtype__bf16(void **state) {
     assert_true(isnan(msc_bf16_to_f32(msc_f32_to_bf16(float_of(0x7fffffff)))));
 }
 
+// Arrays are converted in another way than single numbers. Both must give the same bits.
+static void test_data_dtype__arrays(void **state) {
+    (void)state;
+    static const enum msc_dtype types[] = {MSC_DTYPE_F16, MSC_DTYPE_BF16};
+    for (int t = 0; t < 2; t++) {
+        bool is_half = types[t] == MSC_DTYPE_F16;
+        for (uint32_t i = 0; i < 0x10000; i++) {
+            // Each number of the type, each boundary between two of them, and both neighbours.
+            uint16_t bits = (uint16_t)i, narrow[4];
+            float back, wide = is_half ? msc_f16_to_f32(bits) : msc_bf16_to_f32(bits);
+            msc_f32_widen(&back, &bits, types[t], 1);
+            assert_memory_equal(&back, &wide, sizeof wide);
+            uint32_t from = 0, half = is_half ? 0x1000 : 0x8000;
+            memcpy(&from, &wide, sizeof wide);
+            const float x[4] = {wide, float_of(from + half), float_of(from + half - 1),
+                                float_of(from + half + 1)};
+            msc_f32_narrow(narrow, types[t], x, 4);
+            for (int k = 0; k < 4; k++) {
+                assert_int_equal(narrow[k], is_half ? msc_f32_to_f16(x[k]) : msc_f32_to_bf16(x[k]));
+            }
+        }
+        uint16_t narrow;
+        for (uint32_t i = 0x32000000; i < 0x39000000; i += 0x101) { // subnormal halves
+            float x = float_of(i);
+            msc_f32_narrow(&narrow, types[t], &x, 1);
+            assert_int_equal(narrow, is_half ? msc_f32_to_f16(x) : msc_f32_to_bf16(x));
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_data_dtype__names_and_sizes),
         cmocka_unit_test(test_data_dtype__f16_from_f32),
         cmocka_unit_test(test_data_dtype__f16_there_and_back),
         cmocka_unit_test(test_data_dtype__bf16),
+        cmocka_unit_test(test_data_dtype__arrays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Checks import and export against ONNX Runtime: a model and onnx_tool's copy of it must agree.
 
-usage: check_export.py ONNX_TOOL files|models|nodes|more|quantized
+usage: check_export.py ONNX_TOOL files|models|nodes|newest|more|quantized
 
 files      the small models next to this script, except those that must be refused
 models     real networks ($MSC_MODELS), with equal outputs at the default optimisation level and
            without optimisation, symbolic and bound, with and without batch normalisation
 nodes      the conformance cases of libonnx-testdata for supported operators
+newest     the node cases of onnx 1.23 ($MSC_MODELS): valid, and loaded by ONNX Runtime
 more       the cases of tests/conformance/more
 quantized  integers after QuantizeLinear, and stored weights, equal numpy's
 
@@ -52,6 +53,8 @@ def session(model, level):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = level
     options.log_severity_level = 3
+    # Products with weights of 4 bits compute with floats.
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     source = model if isinstance(model, str) else model.SerializeToString()
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
@@ -256,6 +259,34 @@ def check_nodes(tool, folder):
     return failures
 
 
+def check_newest(tool, folder):
+    """Copies of the cases of $MSC_MODELS/onnx-1.23 must be valid and load in the runtime."""
+    data = os.path.join(MODELS, "onnx-1.23", "node")
+    if not os.path.isdir(data):
+        print("skipped: run scripts/fetch-models")
+        sys.exit(77)
+    failures = passed = refused = lacking = 0
+    target = os.path.join(folder, "out.onnx")
+    for case in sorted(os.listdir(data)):
+        try:
+            convert(tool, os.path.join(data, case, "model.onnx"), target)
+        except RuntimeError:
+            refused += 1  # the conformance tests list these and the reasons
+            continue
+        try:
+            onnx.checker.check_model(target, full_check=True)
+            session(target, LEVELS[0])
+            passed += 1
+        except Exception as error:
+            if LACKING.search(str(error)):
+                lacking += 1
+                continue
+            failures += 1
+            print(f"FAIL {case}: {str(error)[:300]}")
+    print(f"{passed} cases passed, {refused} are refused, {lacking} lack a kernel, {failures} failed")
+    return failures if passed >= 1600 else 1
+
+
 def check_more(tool, folder):
     failures = passed = lacking = 0
     for case in sorted(os.listdir(MORE)):
@@ -395,7 +426,7 @@ def check_quantized(tool, folder):
 
 def main():
     tool, what = sys.argv[1:3]
-    checks = {"files": check_files, "models": check_models, "nodes": check_nodes,
+    checks = {"files": check_files, "models": check_models, "nodes": check_nodes, "newest": check_newest,
               "more": check_more, "quantized": check_quantized}
     with tempfile.TemporaryDirectory() as folder:
         sys.exit(1 if checks[what](tool, folder) else 0)

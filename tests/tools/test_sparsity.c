@@ -145,10 +145,11 @@ static void test_tools_sparsity__counts(void **state) {
     assert_int_equal(msc_sparsity_count(&two, 3, 9, 1), 3 * 9);
     assert_int_equal(msc_sparsity_count(&some, 3, 5, 5), 15 - 8);
     assert_int_equal(msc_sparsity_count(&whole, 3, 5, 5), 15);
-    assert_true(msc_sparsity_bytes(&whole, 15, 15) == 60);
-    assert_true(msc_sparsity_bytes(&some, 7, 15) == 28 + 2);
-    assert_true(msc_sparsity_bytes(&two, 24, 42) == 96 + 6);
-    assert_true(msc_sparsity_bytes(&one, 8, 64) == 32 + 3);
+    assert_true(msc_sparsity_bytes(&whole, 15, 15, 4) == 60);
+    assert_true(msc_sparsity_bytes(&some, 7, 15, 4) == 28 + 2);
+    assert_true(msc_sparsity_bytes(&two, 24, 42, 4) == 96 + 6);
+    assert_true(msc_sparsity_bytes(&one, 8, 64, 4) == 32 + 3);
+    assert_true(msc_sparsity_bytes(&one, 8, 64, 2) == 16 + 3); // float16
 }
 
 // An input that is always 0 makes the second moment singular.

@@ -8,6 +8,7 @@
 - tiny_4.onnx: mscgym's export of tiny.onnx with 4 bits everywhere. outputs_4.npy: its outputs in
   ONNX Runtime without optimisation.
 - tiny_doubled.onnx: tiny.onnx with every weight doubled.
+- tiny_half.onnx: tiny.onnx with weights, inputs and outputs in float16.
 - depthwise.onnx: x [N,1,4,4] -> 3x3 convolution to 6 channels, Relu, depthwise convolution,
   Flatten, Gemm to y [N,3]. Its channels have very different ranges.
 """
@@ -84,6 +85,16 @@ def double(model):
     return model
 
 
+def narrow(model):
+    """The same network in float16."""
+    for tensor in model.graph.initializer:
+        tensor.CopyFrom(numpy_helper.from_array(
+            numpy_helper.to_array(tensor).astype("float16"), tensor.name))
+    for value in [*model.graph.input, *model.graph.output]:
+        value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    return model
+
+
 def export_4(mscgym):
     """Exports the uniform plan of 4 bits: weights stored in 4 bits, activations clipped to 16 steps."""
     with tempfile.TemporaryDirectory() as folder:
@@ -108,6 +119,7 @@ def main():
     weight = rng.normal(size=(2, 1, 3, 3)).astype("float32")
     save(make(weight), "tiny.onnx")
     save(double(make(weight)), "tiny_doubled.onnx")
+    save(narrow(make(weight)), "tiny_half.onnx")
     save(make(weight, "Frobnicate"), "unknown_op.onnx")
     save(make_depthwise(), "depthwise.onnx")
     broken = weight.copy()

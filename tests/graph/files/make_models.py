@@ -257,8 +257,8 @@ save("nan", build([conv], *io, [tensor("w", [[[[1.0, 2.0, float("nan")]]]])]))
 save("infinite", build([conv], *io, [tensor("w", [[[[1.0, float("inf")]]]])]))
 save("unknown", build([node("Det", ["x"], ["y"], "corner", domain="com.example")], *io,
                       domain="com.example"))
-save("fused", build([node("FusedConv", ["x", "w"], ["y"], "conv", domain="com.microsoft")], *io,
-                    [ramp("w", 4, 1, 3, 3)], domain="com.microsoft"))
+save("nchwc", build([node("Conv", ["x", "w"], ["y"], "conv", domain="com.microsoft.nchwc")], *io,
+                    [ramp("w", 4, 1, 3, 3)], domain="com.microsoft.nchwc"))
 save("undefined", build([node("Relu", ["nothing"], ["y"], "relu")], *io))
 save("twice", build([node("Relu", ["x"], ["y"], "a"), node("Abs", ["x"], ["y"], "b")], *io))
 save("mismatch", build([conv], *io, [ramp("w", 4, 3, 3, 3)]))
