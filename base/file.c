@@ -1,3 +1,5 @@
+// POSIX has no madvise.
+#define _DEFAULT_SOURCE
 #include "base/file.h"
 
 #include "base/alloc.h"
@@ -5,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -102,6 +105,13 @@ out:
     return status;
 }
 
+enum msc_status msc_file_size(uint64_t *n_bytes, const char *path) {
+    int descriptor = -1;
+    MSC_TRY(msc_file_open(&descriptor, n_bytes, path));
+    close(descriptor);
+    return MSC_OK;
+}
+
 enum msc_status msc_file_map(const void **out, size_t *n_bytes, const char *path) {
     int descriptor = -1;
     uint64_t length = 0;
@@ -124,6 +134,45 @@ void msc_file_unmap(const void *data, size_t n_bytes) {
     if (data) {
         munmap((void *)data, n_bytes);
     }
+}
+
+// Mappings begin at pages: bytes between the start of its page and `address`.
+static size_t page_rest(uint64_t address) {
+    return (size_t)(address % (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+enum msc_status msc_file_map_part(const void **out, const char *path, uint64_t offset,
+                                  size_t n_bytes) {
+    int descriptor = -1;
+    uint64_t length = 0;
+    size_t rest = page_rest(offset);
+    MSC_TRY(msc_file_open(&descriptor, &length, path));
+    if (offset > length || n_bytes > length - offset) {
+        close(descriptor);
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: has %" PRIu64 " bytes, expected at least %" PRIu64
+                        ": copy the file again",
+                        path, length, offset + n_bytes);
+    }
+    void *data =
+        mmap(NULL, rest + n_bytes, PROT_READ, MAP_PRIVATE, descriptor, (off_t)(offset - rest));
+    int error = errno;
+    close(descriptor);
+    if (data == MAP_FAILED) {
+        return msc_file__fail("map", path, error);
+    }
+    *out = (const char *)data + rest;
+    return MSC_OK;
+}
+
+void msc_file_unmap_part(const void *data, size_t n_bytes) {
+    size_t rest = page_rest((uintptr_t)data);
+    munmap((char *)data - rest, rest + n_bytes);
+}
+
+void msc_file_forget_part(const void *data, size_t n_bytes) {
+    size_t rest = page_rest((uintptr_t)data);
+    madvise((char *)data - rest, rest + n_bytes, MADV_DONTNEED);
 }
 
 bool msc_file_exists(const char *path) {

@@ -15,11 +15,20 @@ struct msc_arena;
 // a pipe could block and a device might never end. A Git LFS pointer fails in the same way.
 // *n_bytes is the current size; it may be NULL. The caller closes *out.
 enum msc_status msc_file_open(int *out, uint64_t *n_bytes, const char *path);
+// Size of a regular file; fails as msc_file_open does.
+enum msc_status msc_file_size(uint64_t *n_bytes, const char *path);
 // Reads the whole file and appends a NUL. The caller owns *out (msc_free).
 enum msc_status msc_file_read(char **out, size_t *n_bytes, const char *path);
 // Maps a whole file read-only; close with msc_file_unmap. An empty file maps to NULL, 0.
 enum msc_status msc_file_map(const void **out, size_t *n_bytes, const char *path);
 void msc_file_unmap(const void *data, size_t n_bytes);
+// Maps n_bytes > 0 bytes of a file from `offset` on, read-only; *out points to the first of these.
+// MSC_E_FORMAT: the file ends before. Close with msc_file_unmap_part.
+enum msc_status msc_file_map_part(const void **out, const char *path, uint64_t offset,
+                                  size_t n_bytes);
+void msc_file_unmap_part(const void *data, size_t n_bytes);
+// Releases the memory of a mapped part. The contents stay: the next access reads the file again.
+void msc_file_forget_part(const void *data, size_t n_bytes);
 
 // Writes PATH.tmp.<16 random digits>, syncs it, renames it to PATH and syncs the folder. On failure
 // PATH is untouched and the temporary file is removed. If a killed program left a temporary file,

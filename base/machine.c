@@ -46,20 +46,21 @@ bool msc_machine_sums_bytes(void) {
 }
 
 uint64_t msc_machine_resident_bytes(void) {
-    // "total resident shared ...", in pages
-    static const char path[] = "/proc/self/statm";
-    char text[64];
-    unsigned long long n_pages = 0;
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        return 0;
+    // Lines such as "RssAnon:     1234 kB".
+    static const char *const keys[] = {"RssAnon:", "RssShmem:"};
+    char line[256];
+    uint64_t n_bytes = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            size_t n = strlen(keys[i]);
+            n_bytes += strncmp(line, keys[i], n) == 0 ? strtoull(line + n, NULL, 10) << 10 : 0;
+        }
     }
-    if (fgets(text, sizeof text, file)) {
-        char *rest = strchr(text, ' ');
-        n_pages = rest ? strtoull(rest, NULL, 10) : 0;
+    if (file) {
+        fclose(file);
     }
-    fclose(file);
-    return (uint64_t)n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return n_bytes;
 }
 
 uint64_t msc_machine_limit_bytes(void) {

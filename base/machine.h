@@ -13,7 +13,8 @@ bool msc_machine_sums_bytes(void);
 // Memory available without swapping, within the limits of this process's control groups. 0:
 // unknown.
 uint64_t msc_machine_free_bytes(void);
-// Resident memory of this process; 0: unknown.
+// Resident memory of this process, without pages of mapped files: the system frees these when other
+// memory is needed. 0: unknown.
 uint64_t msc_machine_resident_bytes(void);
 // Upper bound of the memory that this process can hold: resident plus free memory. 0: unknown.
 uint64_t msc_machine_limit_bytes(void);

@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MSC_CLI_COMMAND(name) extern const struct msc_cli_command msc_cmd_##name;
 #include "cli/commands.def"
@@ -90,6 +91,17 @@ static int dispatch_command(struct msc_cli_call *call, int argc, char **argv) {
     return command ? run_command(call, command) : fail_command(call, argv[1]);
 }
 
+// The system sends SIGBUS if a mapped file has lost the bytes that are read. After the return they
+// are read again, which ends the process.
+static void tell_lost_bytes(int number) {
+    static const char text[] = "mscgym: a file in use was cut short or cannot be read, such as a "
+                               "model's weights: put it back and run the command again\n";
+    (void)number;
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0) {
+        return;
+    }
+}
+
 int main(int argc, char **argv) {
     // A write beyond the limit on file sizes then fails with an error instead of a signal.
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -97,6 +109,8 @@ int main(int argc, char **argv) {
     // If the parent process ignored SIGCHLD, the exit codes of child processes would be lost.
     const struct sigaction normal = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &normal, NULL);
+    const struct sigaction last = {.sa_handler = tell_lost_bytes, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGBUS, &last, NULL);
     struct msc_arena arena = {0};
     struct msc_console console;
     msc_console_init(&console);

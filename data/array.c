@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/machine.h"
+#include "data/mapped.h"
 #include "data/number.h"
 
 #include <assert.h>
@@ -19,7 +20,8 @@ struct msc_array {
     int64_t n_elements;
     size_t n_bytes;
     void *data;
-    bool is_borrowed; // the caller owns the elements
+    bool is_borrowed;          // the caller owns the elements
+    struct msc_mapped *mapped; // the elements are a part of a file; NULL: they are not
 };
 
 // Thread-local, because kernels create and free arrays without knowing which meter counts them.
@@ -145,14 +147,35 @@ static enum msc_status array_create(struct msc_array **out, enum msc_dtype dtype
     return MSC_OK;
 }
 
-static enum msc_status create_unset(struct msc_array **out, enum msc_dtype dtype, int n_dims,
-                                    const int64_t dims[]) {
+enum msc_status msc_array_create_unset(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                       const int64_t dims[]) {
     return array_create(out, dtype, n_dims, dims, NULL);
 }
 
 enum msc_status msc_array_create_over(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                       const int64_t dims[], void *data) {
     return array_create(out, dtype, n_dims, dims, data);
+}
+
+enum msc_status msc_array_create_mapped(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                        const int64_t dims[], const char *path, uint64_t offset) {
+    size_t n_bytes = 0;
+    int64_t n_elements = 0;
+    struct msc_mapped *mapped = NULL;
+    MSC_TRY(check_shape(&n_bytes, &n_elements, dtype, n_dims, dims));
+    if (n_bytes == 0) {
+        return msc_array_create(out, dtype, n_dims, dims);
+    }
+    assert(offset % msc_dtype_bytes(dtype) == 0);
+    MSC_TRY(msc_mapped_create(&mapped, path, offset, n_bytes));
+    enum msc_status status =
+        array_create(out, dtype, n_dims, dims, (void *)(uintptr_t)msc_mapped_data(mapped));
+    if (status != MSC_OK) {
+        msc_mapped_destroy(mapped);
+        return status;
+    }
+    (*out)->mapped = mapped;
+    return MSC_OK;
 }
 
 enum msc_status msc_array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
@@ -162,7 +185,7 @@ enum msc_status msc_array_create(struct msc_array **out, enum msc_dtype dtype, i
 
 enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                       const int64_t dims[], const void *data) {
-    MSC_TRY(create_unset(out, dtype, n_dims, dims));
+    MSC_TRY(msc_array_create_unset(out, dtype, n_dims, dims));
     struct msc_array *array = *out;
     if (data) {
         memcpy(array->data, data, array->n_bytes);
@@ -179,19 +202,20 @@ static bool is_half(enum msc_dtype dtype) {
 enum msc_status msc_array_convert(struct msc_array **out, const struct msc_array *array,
                                   enum msc_dtype dtype) {
     if (dtype == array->dtype) {
-        return msc_array_create_from(out, dtype, array->n_dims, array->dims, array->data);
+        return msc_array_create_from(out, dtype, array->n_dims, array->dims, msc_array_data(array));
     }
-    MSC_TRY(create_unset(out, dtype, array->n_dims, array->dims));
+    MSC_TRY(msc_array_create_unset(out, dtype, array->n_dims, array->dims));
+    const void *from = msc_array_data(array);
     if (array->dtype == MSC_DTYPE_F32 && is_half(dtype)) {
-        msc_f32_narrow((*out)->data, dtype, array->data, array->n_elements);
+        msc_f32_narrow((*out)->data, dtype, from, array->n_elements);
         return MSC_OK;
     }
     if (dtype == MSC_DTYPE_F32 && is_half(array->dtype)) {
-        msc_f32_widen((*out)->data, array->data, array->dtype, array->n_elements);
+        msc_f32_widen((*out)->data, from, array->dtype, array->n_elements);
         return MSC_OK;
     }
     for (int64_t i = 0; i < array->n_elements; i++) {
-        msc_number__store((*out)->data, dtype, i, msc_number__load(array->data, array->dtype, i));
+        msc_number__store((*out)->data, dtype, i, msc_number__load(from, array->dtype, i));
     }
     return MSC_OK;
 }
@@ -211,7 +235,7 @@ enum msc_status msc_array_rows(struct msc_array **out, const struct msc_array *a
     memcpy(dims, array->dims, sizeof dims);
     dims[0] = count;
     size_t row_bytes = array->dims[0] > 0 ? array->n_bytes / (size_t)array->dims[0] : 0;
-    const char *rows = (const char *)array->data + (size_t)first * row_bytes;
+    const char *rows = (const char *)msc_array_data(array) + (size_t)first * row_bytes;
     return msc_array_create_from(out, array->dtype, array->n_dims, dims, rows);
 }
 
@@ -230,6 +254,7 @@ void msc_array_release(struct msc_array *array) {
             count_bytes(-(int64_t)array->n_bytes);
             msc_free_aligned(array->data);
         }
+        msc_mapped_destroy(array->mapped);
         msc_free(array);
     }
 }
@@ -261,6 +286,9 @@ size_t msc_array_n_bytes(const struct msc_array *array) {
 }
 
 void *msc_array_data(const struct msc_array *array) {
+    if (array->mapped) {
+        msc_mapped_touch(array->mapped);
+    }
     return array->data;
 }
 
@@ -286,7 +314,8 @@ bool msc_array_fits_float(const struct msc_array *array, int64_t index) {
 }
 
 struct msc_hash msc_array_hash(const struct msc_array *array) {
-    struct msc_hash h = msc_hash_bytes(array->data, array->n_bytes);
+    struct msc_hash h = array->mapped ? msc_mapped_hash(array->mapped)
+                                      : msc_hash_bytes(array->data, array->n_bytes);
     h = msc_hash_add_text(h, msc_dtype_name(array->dtype));
     h = msc_hash_add_u64(h, (uint64_t)array->n_dims);
     for (int i = 0; i < array->n_dims; i++) {

@@ -23,6 +23,9 @@ struct msc_array;
 // are more than MSC_MAX_DIMS dims, a dim is negative, or the size overflows.
 enum msc_status msc_array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                  const int64_t dims[]);
+// Creates an array whose elements the caller sets.
+enum msc_status msc_array_create_unset(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                       const int64_t dims[]);
 // Creates an array with a copy of `data` (NULL: zeros).
 enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                       const int64_t dims[], const void *data);
@@ -30,6 +33,12 @@ enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dty
 // the alignment of that memory.
 enum msc_status msc_array_create_over(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                       const int64_t dims[], void *data);
+// Creates an array over bytes of a file, from `offset` on, which must be a multiple of the element
+// size. The elements are read when they are used, and leave memory again when other mapped arrays
+// are used (data/mapped.h); they must not be written. The file must not change while the array
+// exists. MSC_E_FORMAT: the file is too short.
+enum msc_status msc_array_create_mapped(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                        const int64_t dims[], const char *path, uint64_t offset);
 // Copies the array and converts every element. Float to integer truncates as in C, but saturates.
 enum msc_status msc_array_convert(struct msc_array **out, const struct msc_array *array,
                                   enum msc_dtype dtype);
@@ -47,7 +56,8 @@ const int64_t *msc_array_dims(const struct msc_array *array);
 int64_t msc_array_dim(const struct msc_array *array, int axis);
 int64_t msc_array_n_elements(const struct msc_array *array); // 1 for a scalar
 size_t msc_array_n_bytes(const struct msc_array *array);
-void *msc_array_data(const struct msc_array *array); // 64-byte aligned; never NULL
+// Never NULL; 64-byte aligned if the array owns its elements.
+void *msc_array_data(const struct msc_array *array);
 // Element `index` in C order as a double or an integer; works for every type.
 double msc_array_get_double(const struct msc_array *array, int64_t index);
 int64_t msc_array_get_i64(const struct msc_array *array, int64_t index);

@@ -427,7 +427,7 @@ enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc
                                         const struct msc_quant *q) {
     struct msc_quant_split split;
     MSC_TRY(split_array(&split, x, q));
-    MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, msc_array_n_dims(x), msc_array_dims(x)));
+    MSC_TRY(msc_array_create_unset(out, MSC_DTYPE_F32, msc_array_n_dims(x), msc_array_dims(x)));
     const float *from = msc_array_data(x);
     if (q->integers) {
         for_pieces(&split, q, NULL, msc_array_data(*out), dequantize_chosen_piece);
@@ -448,7 +448,7 @@ enum msc_status msc_quantize_array(struct msc_array **out, const struct msc_arra
         return MSC_FAIL(MSC_E_INVALID, "%s is not an integer type", msc_dtype_name(q->type));
     }
     MSC_TRY(split_array(&split, x, q));
-    MSC_TRY(msc_array_create(out, MSC_DTYPE_I32, msc_array_n_dims(x), msc_array_dims(x)));
+    MSC_TRY(msc_array_create_unset(out, MSC_DTYPE_I32, msc_array_n_dims(x), msc_array_dims(x)));
     if (q->integers) {
         int32_t *to = msc_array_data(*out);
         for (int64_t i = 0; i < msc_array_n_elements(x); i++) {

@@ -1,6 +1,6 @@
 #include "model/load_check.h"
 
-#include "base/file.h"
+#include "graph/onnx/onnx.h"
 #include "graph/target.h"
 #include "tools/runtime.h"
 
@@ -32,7 +32,7 @@ enum msc_status msc_load_check(const char *exported, const char *source,
         run_once(runtime, name, exported) == MSC_E_STATE && msc_runtime_is_alive(runtime)) {
         status = msc_status_prefix(
             MSC_E_UNSUPPORTED, "export: %s is removed because its runtime refuses it", exported);
-        (void)msc_file_remove(exported);
+        (void)msc_onnx_remove(exported);
     }
     msc_runtime_stop(runtime);
     return status;

@@ -214,11 +214,17 @@ enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kin
         return MSC_OK;
     }
     MSC_TRY(check_kind(&files->arena, kind, what, path));
-    return kind != MSC_OUTPUT_MODEL || msc_path_ends_in(path, ".onnx")
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID,
-                          "%s: %s is an ONNX model: expected a name that ends in .onnx", path,
-                          what);
+    if (kind != MSC_OUTPUT_MODEL) {
+        return MSC_OK;
+    }
+    if (!msc_path_ends_in(path, ".onnx")) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: %s is an ONNX model: expected a name that ends in .onnx", path, what);
+    }
+    // The weights, if the model is too large for one file.
+    const char *data_path = msc_arena_printf(&files->arena, "%s.data", path);
+    MSC_TRY(MSC_ALLOCATED(data_path));
+    return msc_file_set_write(files, what, data_path);
 }
 
 // ---- Arrays -----------------------------------------------------------------------------------

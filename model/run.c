@@ -192,7 +192,8 @@ out:
 enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct msc_model *m,
                                        const struct msc_dataset *data,
                                        const struct msc_model_run *run) {
-    return runner_open_within(r, m, data, run, RUN_MEMORY_BYTES);
+    bool is_less = m->memory_bytes > 0 && m->memory_bytes < RUN_MEMORY_BYTES;
+    return runner_open_within(r, m, data, run, is_less ? m->memory_bytes : RUN_MEMORY_BYTES);
 }
 
 enum msc_status msc_model__feed(const struct msc_model *m, const struct msc_strategy *strategy,

@@ -165,13 +165,20 @@ enum msc_status msc_model_file_bytes(uint64_t *out, const char *path, struct msc
     MSC_TRY(msc_graph_companions(&beside, &n, arena, path));
     *out = 0;
     for (size_t i = 0; i <= n; i++) {
-        int descriptor = -1;
         uint64_t n_bytes = 0;
-        MSC_TRY(msc_file_open(&descriptor, &n_bytes, i == 0 ? path : beside[i - 1]));
-        close(descriptor);
+        MSC_TRY(msc_file_size(&n_bytes, i == 0 ? path : beside[i - 1]));
         *out += n_bytes;
     }
     return MSC_OK;
+}
+
+// The size of a model that msc_onnx_save has written. Reading it to find the files of its weights is
+// necessary only if there may be one.
+static enum msc_status exported_bytes(uint64_t *out, struct msc_delivery *d, const char *path) {
+    const char *data_path = msc_arena_printf(&d->arena, "%s.data", path);
+    MSC_TRY(MSC_ALLOCATED(data_path));
+    return msc_file_exists(data_path) ? msc_model_file_bytes(out, path, &d->arena)
+                                      : msc_file_size(out, path);
 }
 
 static enum msc_status export_plan(const struct msc_delivery *d,
@@ -195,15 +202,17 @@ static bool is_onnx(const char *path) {
 enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_plan *plan) {
     const char *original = d->options.model->path;
     uint64_t n_bytes = 0;
-    plan->path =
-        !plan->choices && !plan->strategy && is_onnx(original)
-            ? original
-            : msc_arena_printf(&d->arena, "%s/plan_%zu.onnx", d->scratch.path, d->n_exported++);
-    MSC_TRY(MSC_ALLOCATED(plan->path));
-    if (plan->path != original) {
+    bool is_original = !plan->choices && !plan->strategy && is_onnx(original);
+    if (is_original) {
+        plan->path = original;
+    } else if (!plan->path) {
+        plan->path =
+            msc_arena_printf(&d->arena, "%s/plan_%zu.onnx", d->scratch.path, d->n_exported++);
+        MSC_TRY(MSC_ALLOCATED(plan->path));
         MSC_TRY(export_plan(d, plan));
     }
-    MSC_TRY(msc_model_file_bytes(&n_bytes, plan->path, &d->arena));
+    MSC_TRY(is_original ? msc_model_file_bytes(&n_bytes, original, &d->arena)
+                        : exported_bytes(&n_bytes, d, plan->path));
     if (!plan->found) {
         plan->found = cJSON_CreateObject();
         MSC_TRY(MSC_ALLOCATED(plan->found));

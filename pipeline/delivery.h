@@ -39,9 +39,9 @@ struct msc_delivery_plan {
     const char *name;        // for messages: "trial 17", "uniform 8"
     const uint32_t *choices; // NULL: see `strategy`; both NULL: the float model's own file
     const struct msc_strategy *strategy; // a plan that no choices describe, or NULL
-    const char *path;                    // path of the exported model
-    const char *failure;                 // why the plan cannot be measured, or NULL
-    bool is_refused;                     // the runtime refuses the model
+    const char *path;    // path of the exported model; if it is set before, the file exists
+    const char *failure; // why the plan cannot be measured, or NULL
+    bool is_refused;     // the runtime refuses the model
     // The results, as in a report (docs/record.md): file_bytes, and `runtime` with distill_loss,
     // accuracy, latency_us, us_by_round, validation. Owned by the owner of the plan (cJSON_Delete).
     struct cJSON *found;
@@ -62,7 +62,7 @@ enum msc_status msc_delivery_start(struct msc_delivery *d, const char **missing)
 // Describes a started runtime: {"name", "version", "processor", "threads", "rounds"}.
 enum msc_status msc_delivery_describe(const struct msc_delivery *d, struct cJSON *object);
 
-// Writes the model of a plan and adds the size of its file (`file_bytes`) to `found`.
+// Writes the model of a plan, unless it has a path, and adds the size of its file (`file_bytes`) to `found`.
 enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_plan *plan);
 // Measures the losses of an exported plan on calibration and validation samples.
 enum msc_status msc_delivery_outputs(struct msc_delivery *d, struct msc_delivery_plan *plan);

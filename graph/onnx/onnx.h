@@ -55,6 +55,9 @@ struct msc_onnx_export_options {
     // win.
     const char *const (*metadata)[2];
     size_t n_metadata;
+    // A larger model keeps its tensors in a second file, PATH.data (ONNX's external data). 0:
+    // 2^31 - 1, protobuf's limit.
+    uint64_t most_bytes;
 };
 
 // Writes the graph with QDQ pairs (QuantizeLinear, DequantizeLinear) at the edited slots. A
@@ -74,9 +77,12 @@ struct msc_onnx_export_options {
 // A wide graph (graph/wide.h) is written in the model's own types, except for joints with edits and
 // joints whose outputs have edits. These are written in float32; Casts connect them with the others.
 // Fused joints are written as the joints that they contain; with edits the graph must be split
-// first (MSC_E_STATE). The file is either complete or does not exist. Values keep their ONNX names.
+// first (MSC_E_STATE). The file is either complete or does not exist; PATH.data is complete before
+// it exists. Values keep their ONNX names.
 enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
                               const struct msc_onnx_export_options *options);
+// Removes a file that msc_onnx_save has written, and PATH.data if the model's weights are there.
+enum msc_status msc_onnx_remove(const char *path);
 // Size of the file that msc_onnx_save would write, without metadata and the model's notes.
 enum msc_status msc_onnx_measure(uint64_t *n_bytes, const struct msc_graph *g,
                                  const struct msc_onnx_export_options *options);

@@ -1,9 +1,8 @@
 // Exports MSCGraph to ONNX: first names the values, then adds one or more nodes for every joint in
-// topological order. Finally the protobuf message is packed and written at once.
+// topological order. Finally the protobuf message is written (onnx_export_file.c).
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
-#include "base/file.h"
 #include "graph/passes/bind.h"
 
 #include <string.h>
@@ -207,28 +206,6 @@ enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_ou
     return MSC_OK;
 }
 
-// Writes the message to `path`, or only measures it if `path` is NULL.
-static enum msc_status onnx_export_pack(const Onnx__ModelProto *model, const char *path,
-                                        uint64_t *size) {
-    size_t n_bytes = onnx__model_proto__get_packed_size(model);
-    *size = n_bytes;
-    if (path == NULL) {
-        return MSC_OK;
-    }
-    if (n_bytes > INT32_MAX) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "the model has %zu bytes, but at most 2^31 - 1 can be "
-                        "written, because all weights are in the same file",
-                        n_bytes);
-    }
-    uint8_t *bytes = msc_alloc(n_bytes);
-    MSC_TRY(MSC_ALLOCATED(bytes));
-    onnx__model_proto__pack(model, bytes);
-    enum msc_status status = msc_file_write(path, bytes, n_bytes);
-    msc_free(bytes);
-    return status;
-}
-
 static enum msc_status write_model(struct msc_onnx_export *e, const char *path, uint64_t *size) {
     Onnx__GraphProto graph = ONNX__GRAPH_PROTO__INIT;
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
@@ -264,7 +241,8 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     if (path != NULL) {
         MSC_TRY(msc_onnx__write_notes(&model, e));
     }
-    return onnx_export_pack(&model, path, size);
+    *size = onnx__model_proto__get_packed_size(&model);
+    return path == NULL ? MSC_OK : msc_onnx__write_file(e, &model, path, *size);
 }
 
 static enum msc_status export_split(const struct msc_graph *g, const char *path, uint64_t *size,
@@ -286,6 +264,7 @@ static enum msc_status export_split(const struct msc_graph *g, const char *path,
     msc_free(e.arrays);
     msc_free(e.nodes);
     msc_free(e.initializers);
+    msc_free(e.sources);
     msc_free(e.pairs);
     msc_graph__names_finish(&e.value_names);
     msc_graph__names_finish(&e.node_names);

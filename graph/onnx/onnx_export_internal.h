@@ -37,6 +37,8 @@ struct msc_onnx_export {
     size_t n_nodes, nodes_capacity;
     Onnx__TensorProto **initializers;
     size_t n_initializers, initializers_capacity;
+    const struct msc_array **sources; // [n_initializers] arrays that hold the elements, or NULL
+    size_t sources_capacity;
     struct msc_onnx_pair *pairs; // edited tensors written so far
     size_t n_pairs, pairs_capacity;
     struct msc_onnx_unpacking unpacking;
@@ -53,6 +55,10 @@ struct msc_onnx_joint {
 };
 
 typedef enum msc_status (*msc_onnx_writer)(struct msc_onnx_joint *j);
+
+// Writes the model, of n_bytes, to `path` or, if it is too large for one file, also to PATH.data.
+enum msc_status msc_onnx__write_file(struct msc_onnx_export *e, const Onnx__ModelProto *model,
+                                     const char *path, uint64_t n_bytes);
 
 // NULL if the operator cannot be exported to ONNX.
 msc_onnx_writer msc_onnx__find_writer(enum msc_op op);

@@ -168,6 +168,8 @@ enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char 
     MSC_TRY(MSC_ALLOCATED(t && own_dims));
     MSC_TRY(msc_grow(&e->initializers, &e->initializers_capacity, e->n_initializers + 1,
                      sizeof(e->initializers[0])));
+    MSC_TRY(
+        msc_grow(&e->sources, &e->sources_capacity, e->n_initializers + 1, sizeof(e->sources[0])));
     for (int i = 0; i < n_dims; i++) {
         own_dims[i] = dims[i];
     }
@@ -180,6 +182,7 @@ enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char 
     t->has_raw_data = true;
     t->raw_data.data = (uint8_t *)data;
     t->raw_data.len = n_bytes;
+    e->sources[e->n_initializers] = NULL;
     e->initializers[e->n_initializers++] = t;
     return MSC_OK;
 }
@@ -289,6 +292,7 @@ enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int
     }
     MSC_TRY(msc_onnx__put_initializer(e, *out, msc_onnx_type(msc_array_dtype(data)), t->n_dims,
                                       t->dims, msc_array_data(data), msc_array_n_bytes(data)));
+    e->sources[e->n_initializers - 1] = data;
     e->is_written[weight] = true;
     return msc_onnx__typed(out, e, weight);
 }

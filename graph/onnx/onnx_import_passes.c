@@ -1,12 +1,33 @@
 // The last steps of an import: checks weights, then runs the passes that simplify the graph.
 #include "graph/onnx/onnx_import_internal.h"
 
+#include "base/float_bits.h"
 #include "graph/passes/fuse_internal.h"
 
 #include <math.h>
 
 static const char *not_finite(float x) {
     return isnan(x) ? "NaN" : "infinite";
+}
+
+// The first of n elements that is not finite; n if there is none. Compares bits, block by block, so
+// that the compiler uses vectors.
+static int64_t find_not_finite(const float x[], int64_t n) {
+    enum { BLOCK = 1024 };
+    const uint32_t exponent = UINT32_C(0xff) << 23;
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t end = n - at < BLOCK ? n : at + BLOCK;
+        uint32_t n_found = 0;
+        for (int64_t i = at; i < end; i++) {
+            n_found += (msc_float_bits(x[i]) & exponent) == exponent;
+        }
+        for (int64_t i = at; n_found > 0 && i < end; i++) {
+            if (!isfinite(x[i])) {
+                return i;
+            }
+        }
+    }
+    return n;
 }
 
 // Constants may be infinite (masks). Computed constants may also be NaN, because a later Where may
@@ -23,7 +44,7 @@ static enum msc_status check_weight(struct msc_onnx_import *im, const struct msc
     bool is_computed = !msc_onnx__is_initializer(im, t->name);
     const float *x = msc_array_data(t->data);
     int64_t n = msc_array_n_elements(t->data);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = find_not_finite(x, n); i < n; i++) {
         if (!isfinite(x[i]) && !(is_constant && (is_computed || isinf(x[i])))) {
             return MSC_FAIL(MSC_E_INVALID, "%s '%s': element %lld of %lld is %s",
                             is_computed ? "weight computed from constants" : "initialiser", t->name,

@@ -274,27 +274,44 @@ static enum msc_status external_number(uint64_t *out, const Onnx__TensorProto *t
     return MSC_OK;
 }
 
+// Smaller tensors are copied: a mapping takes whole pages.
+#define LEAST_MAPPED_BYTES ((uint64_t)64 << 10)
+
+// True if the elements can stay in the file: they are stored as arrays hold them.
+static bool is_mappable(const struct header *h, uint64_t offset, uint64_t length) {
+    return length == h->n_bytes && length >= LEAST_MAPPED_BYTES && h->bits == 0 &&
+           h->dtype != MSC_DTYPE_BOOL && offset % msc_dtype_bytes(h->dtype) == 0;
+}
+
 static enum msc_status read_external(struct msc_array **out, const struct header *h,
-                                     const Onnx__TensorProto *t, const void *data, size_t n_bytes,
-                                     const char *path) {
-    uint64_t offset, length;
+                                     const Onnx__TensorProto *t, const char *path) {
+    uint64_t offset, length, end;
+    const void *data = NULL;
     MSC_TRY(external_number(&offset, t, "offset", 0));
     MSC_TRY(external_number(&length, t, "length", h->n_bytes));
-    if (offset > n_bytes || length > n_bytes - offset) {
+    MSC_TRY(msc_file_size(&end, path));
+    if (offset > end || length > end - offset) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "tensor '%s': bytes %llu to %llu are outside %s, which has %zu bytes",
+                        "tensor '%s': bytes %llu to %llu are outside %s, which has %llu bytes",
                         name_of(t), (unsigned long long)offset,
-                        (unsigned long long)(offset + length), path, n_bytes);
+                        (unsigned long long)(offset + length), path, (unsigned long long)end);
     }
-    return from_bytes(out, h, t, n_bytes == 0 ? NULL : (const char *)data + offset, (size_t)length);
+    if (is_mappable(h, offset, length)) {
+        return msc_array_create_mapped(out, h->dtype, h->n_dims, h->dims, path, offset);
+    }
+    if (length == 0) {
+        return from_bytes(out, h, t, NULL, 0);
+    }
+    MSC_TRY(msc_file_map_part(&data, path, offset, (size_t)length));
+    enum msc_status status = from_bytes(out, h, t, data, (size_t)length);
+    msc_file_unmap_part(data, (size_t)length);
+    return status;
 }
 
 static enum msc_status from_external(struct msc_array **out, const struct header *h,
                                      const Onnx__TensorProto *t, const char *folder) {
     const char *location = external_entry(t, "location");
     struct msc_arena arena = {0};
-    const void *data = NULL;
-    size_t n_bytes = 0;
     char *path = NULL;
     enum msc_status status =
         msc_path_resolve_inside(&path, &arena, folder, location == NULL ? "" : location);
@@ -307,11 +324,7 @@ static enum msc_status from_external(struct msc_array **out, const struct header
                               : "");
     }
     if (status == MSC_OK) {
-        status = msc_file_map(&data, &n_bytes, path);
-    }
-    if (status == MSC_OK) {
-        status = read_external(out, h, t, data, n_bytes, path);
-        msc_file_unmap(data, n_bytes);
+        status = read_external(out, h, t, path);
     }
     msc_arena_finish(&arena);
     return status;

@@ -100,6 +100,11 @@ static void order_weights(char *out, const char *in, const struct msc_gemm_desc 
     }
 }
 
+// True if the weights are [inputs][outputs], which some products pack as they are.
+static bool has_rows(const struct msc_gemm_desc *d, const struct shape *s, int64_t n_runs) {
+    return d->is_input_first && n_runs == 1 && s->depth == s->per_position;
+}
+
 enum msc_status msc_cpu_gemm_pack_indirect(void **out, const struct msc_cpu_gemm *k,
                                            enum msc_cpu_gemm_unit unit, const void *weights) {
     const struct msc_simd_product *product = msc_cpu_gemm_product(k, unit);
@@ -107,8 +112,13 @@ enum msc_status msc_cpu_gemm_pack_indirect(void **out, const struct msc_cpu_gemm
     struct shape s = cpu_gemm_indirect_shape_of(d);
     int64_t element = cpu_gemm_indirect_element_bytes(unit), depth = s.depth * element,
             n_runs = count_runs(&s);
-    void *ordered = msc_alloc_aligned((size_t)(msc_array_n_elements(k->weight) * element));
     void *packed = msc_alloc_aligned(product->packed_bytes(d->out_channels, n_runs, depth));
+    if (packed && product->pack_rows && has_rows(d, &s, n_runs)) {
+        product->pack_rows(packed, weights, d->out_channels, s.depth, element);
+        *out = packed;
+        return MSC_OK;
+    }
+    void *ordered = msc_alloc_aligned((size_t)(msc_array_n_elements(k->weight) * element));
     if (!ordered || !packed) {
         msc_free_aligned(ordered);
         msc_free_aligned(packed);

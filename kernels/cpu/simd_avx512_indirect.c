@@ -50,6 +50,33 @@ static void avx512_indirect_pack(void *packed, const void *weights, int64_t chan
     }
 }
 
+// Writes the same bytes as avx512_indirect_pack, of one run. A group of floats is one row, so a row's
+// channels are copied together; a group of bytes takes four rows.
+static void avx512_indirect_pack_rows(void *packed, const void *rows, int64_t channels,
+                                      int64_t n_rows, int64_t element) {
+    int64_t n = count_vectors(channels), per_group = GROUP / element, vectors;
+    char *to = packed;
+    for (int64_t v = 0; v < n; v += vectors) {
+        vectors = block_vectors(v, n);
+        int64_t width = vectors * LANES, left = channels - v * LANES;
+        int64_t filled = left < width ? left : width;
+        for (int64_t row = 0; row < n_rows; row += per_group, to += width * GROUP) {
+            const char *from = (const char *)rows + (row * channels + v * LANES) * element;
+            if (element == GROUP) {
+                memcpy(to, from, (size_t)(filled * GROUP));
+                memset(to + filled * GROUP, 0, (size_t)((width - filled) * GROUP));
+                continue;
+            }
+            memset(to, 0, (size_t)(width * GROUP));
+            for (int64_t i = 0; i < per_group && i < n_rows - row; i++, from += channels) {
+                for (int64_t c = 0; c < filled; c++) {
+                    to[c * GROUP + i] = from[c];
+                }
+            }
+        }
+    }
+}
+
 static size_t avx512_indirect_scratch_bytes(int64_t n_runs, int64_t depth) {
     (void)n_runs;
     (void)depth;
@@ -236,12 +263,14 @@ AVX512 static void multiply_floats_epilogue(const struct msc_simd_indirect *w,
 const struct msc_simd_product msc_simd__bytes = {.isa = "avx512_vnni",
                                                  .packed_bytes = avx512_indirect_packed_bytes,
                                                  .pack = avx512_indirect_pack,
+                                                 .pack_rows = avx512_indirect_pack_rows,
                                                  .scratch_bytes = avx512_indirect_scratch_bytes,
                                                  .multiply = multiply_bytes,
                                                  .multiply_epilogue = multiply_bytes_epilogue};
 const struct msc_simd_product msc_simd__floats = {.isa = "avx512_vnni",
                                                   .packed_bytes = avx512_indirect_packed_bytes,
                                                   .pack = avx512_indirect_pack,
+                                                  .pack_rows = avx512_indirect_pack_rows,
                                                   .scratch_bytes = avx512_indirect_scratch_bytes,
                                                   .multiply = multiply_floats,
                                                   .multiply_epilogue = multiply_floats_epilogue};

@@ -62,6 +62,9 @@ struct msc_simd_product {
     // Weights are [channels][n_runs][depth].
     void (*pack)(void *packed, const void *weights, int64_t channels, int64_t n_runs,
                  int64_t depth);
+    // Optional: packs the weights of one run from [n_rows][channels], with elements of 1 byte or 4.
+    void (*pack_rows)(void *packed, const void *rows, int64_t channels, int64_t n_rows,
+                      int64_t element);
     size_t (*scratch_bytes)(int64_t n_runs, int64_t depth);
     // Compute and store one row of channels per window: the sums, or the results of the epilogue.
     void (*multiply)(void *sums, const struct msc_simd_indirect *w);

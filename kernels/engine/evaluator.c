@@ -25,6 +25,15 @@ static enum msc_status create_schedule(struct msc_evaluator *ev) {
     return msc_schedule_create(&ev->schedule, &options);
 }
 
+static uint64_t weights_bytes(const struct msc_graph *g) {
+    uint64_t n_bytes = 0;
+    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
+        const struct msc_array *data = msc_graph_tensor(g, i)->data;
+        n_bytes += data ? msc_array_n_bytes(data) : 0;
+    }
+    return n_bytes;
+}
+
 static enum msc_status evaluator_init(struct msc_evaluator *ev, const int32_t wanted[],
                                       size_t n_wanted) {
     if (msc_dataset_n_batches(ev->dataset) == 0) {
@@ -44,6 +53,7 @@ static enum msc_status evaluator_init(struct msc_evaluator *ev, const int32_t wa
     if (ev->limits.memory_bytes == 0) {
         ev->limits.memory_bytes = msc_machine_limit_bytes();
     }
+    ev->is_large = weights_bytes(ev->graph) > ev->options.memory_bytes / 2;
     MSC_TRY(msc_evaluator__create_plans(ev, wanted, n_wanted));
     return create_schedule(ev);
 }
@@ -155,7 +165,7 @@ static size_t open_window(void *payload, size_t n_trials) {
         return 1;
     }
     set_limit(ev);
-    return ev->cache.pool.was_short ? 1 : (enough + n_trials - 1) / n_trials;
+    return ev->cache.pool.was_short || ev->is_large ? 1 : (enough + n_trials - 1) / n_trials;
 }
 
 static enum msc_status run_job(struct msc_evaluator *ev, const struct msc_job *job) {
@@ -167,7 +177,7 @@ static enum msc_status run_job(struct msc_evaluator *ev, const struct msc_job *j
 // Retries one trial on its own with an empty cache. If it fails again, that is final.
 static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_job job, size_t trial) {
     job.trials += trial;
-    job.first_trial = trial;
+    job.first_trial += trial;
     job.n_trials = 1;
     job.is_last_attempt = true;
     msc_evaluator_drop_cache(ev);
@@ -178,7 +188,7 @@ static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_job job, s
     job.trials->status = status;
     snprintf(job.trials->message, sizeof(job.trials->message), "%s", msc_status_message());
     if (job.sink->end) {
-        job.sink->end(job.sink->payload, trial);
+        job.sink->end(job.sink->payload, job.first_trial);
     }
     return MSC_OK;
 }
@@ -191,28 +201,39 @@ static enum msc_status check_edits(const struct msc_evaluator *ev,
     return MSC_OK;
 }
 
-// Runs the trials, then retries each trial that ran out of memory. On its own and with an empty
-// cache, it can use the memory that other trials and the cache took.
-static enum msc_status run_trials(struct windows *windows, struct msc_eval_trial trials[], size_t n,
-                                  const struct msc_sink *sink, unsigned flags) {
-    struct msc_evaluator *ev = windows->ev;
-    const struct msc_job job = {.trials = trials,
-                                .n_trials = n,
-                                .first_batch = windows->first_batch,
-                                .end_batch = windows->end_batch,
-                                .sink = sink,
-                                .flags = flags,
-                                .window = open_window,
-                                .payload = windows};
-    enum msc_status status = run_job(ev, &job);
+// Runs a job, then retries each trial that ran out of memory. On its own and with an empty cache, it
+// can use the memory that other trials and the cache took.
+static enum msc_status run_group(struct msc_evaluator *ev, const struct msc_job *job) {
+    enum msc_status status = run_job(ev, job);
     if (status != MSC_OK && status != MSC_E_NOMEM) {
         return status;
     }
-    for (size_t t = 0; t < n; t++) {
+    for (size_t t = 0; t < job->n_trials; t++) {
         // If there was not enough memory to plan a window, no trial has ended: all are retried.
-        if (status == MSC_E_NOMEM || trials[t].status == MSC_E_NOMEM) {
-            MSC_TRY(run_alone(ev, job, t));
+        if (status == MSC_E_NOMEM || job->trials[t].status == MSC_E_NOMEM) {
+            MSC_TRY(run_alone(ev, *job, t));
         }
+    }
+    return MSC_OK;
+}
+
+// Runs the trials together or, if the weights do not fit in memory, one by one: packed weights stay
+// in memory until the last trial that shares them has used them.
+static enum msc_status run_trials(struct windows *windows, struct msc_eval_trial trials[], size_t n,
+                                  const struct msc_sink *sink, unsigned flags) {
+    struct msc_evaluator *ev = windows->ev;
+    size_t n_together = ev->is_large ? 1 : n;
+    for (size_t first = 0; first < n; first += n_together) {
+        const struct msc_job job = {.trials = trials + first,
+                                    .first_trial = first,
+                                    .n_trials = n_together,
+                                    .first_batch = windows->first_batch,
+                                    .end_batch = windows->end_batch,
+                                    .sink = sink,
+                                    .flags = flags,
+                                    .window = open_window,
+                                    .payload = windows};
+        MSC_TRY(run_group(ev, &job));
     }
     return MSC_OK;
 }

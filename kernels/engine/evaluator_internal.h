@@ -13,6 +13,7 @@ struct msc_evaluator {
     struct msc_cache cache;
     struct msc_remainder_store remainder_store;
     struct msc_reference_limits limits; // for subgraphs of joints and for remainders
+    bool is_large; // the weights take more than half of the memory: trials run one by one
     int n_plans;
     struct msc_plan **plans; // [n_plans] one per signature
     size_t plans_capacity;

@@ -110,6 +110,7 @@ struct msc_schedule {
     pthread_cond_t wake;
     pthread_mutex_t end_lock; // allows one `end` at a time
     size_t n_done;
+    int n_started; // threads that have begun to work
     int n_waiting;
     int stepper;          // thread that now runs a step for several nodes, or MSC_NO_ID
     enum msc_status stop; // status that ends all trials at once: MSC_E_CANCELLED, MSC_E_LOST;

@@ -82,10 +82,22 @@ void msc_schedule__ready_roots(struct msc_schedule *s) {
     }
 }
 
+// Packed weights stay in memory until their steps have run. If entries in use take half of the
+// memory, a thread packs weights ahead only if no other thread works.
+static bool waits_for_memory(const struct msc_schedule *s, const struct msc_node *node) {
+    const struct msc_cache *cache = s->options.cache;
+    return !is_early_root(s, node) && cache->pinned_bytes > cache->pool.limit_bytes / 2 &&
+           s->n_waiting + 1 < s->n_started;
+}
+
 static int32_t take_root(struct msc_schedule *s) {
-    while (s->next_root < s->roots.n) {
-        int32_t root = s->roots.items[s->next_root++];
+    for (; s->next_root < s->roots.n; s->next_root++) {
+        int32_t root = s->roots.items[s->next_root];
+        if (!s->nodes[root].is_begun && waits_for_memory(s, &s->nodes[root])) {
+            return MSC_NO_ID;
+        }
         if (!s->nodes[root].is_begun) {
+            s->next_root++;
             s->nodes[root].is_begun = true;
             return root;
         }

@@ -235,6 +235,7 @@ static void run_nodes(struct msc_schedule *s, int32_t ids[], int32_t n, int thre
 static void work_as_thread(struct msc_schedule *s, int thread) {
     int32_t ids[MSC_SCHEDULE_TOGETHER], n;
     pthread_mutex_lock(&s->lock);
+    s->n_started++;
     while ((n = msc_schedule__take(s, ids, thread)) > 0) {
         run_nodes(s, ids, n, thread);
         if (s->stepper == thread) {
@@ -254,6 +255,7 @@ static void work_as_thread(struct msc_schedule *s, int thread) {
 void msc_schedule__walk(struct msc_schedule *s) {
     s->stop = MSC_OK;
     s->stepper = MSC_NO_ID;
+    s->n_started = 0;
     msc_schedule__ready_roots(s);
     if (s->options.n_threads == 1) {
         work_as_thread(s, 0);

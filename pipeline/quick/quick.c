@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "graph/notes.h"
+#include "graph/onnx/onnx.h"
 #include "pipeline/delivery.h"
 #include "model/output.h"
 #include "pipeline/quick/quick_internal.h"
@@ -66,7 +67,7 @@ static enum msc_status check_loads(const struct msc_quick *q,
     if (!plans[0].is_refused || plans[n - 1].failure) {
         return MSC_OK;
     }
-    remove(q->options->output);
+    (void)msc_onnx_remove(q->options->output);
     return MSC_FAIL(
         MSC_E_UNSUPPORTED,
         "quantize: %s is removed because its runtime refuses it: %s; leave more tensors "
@@ -111,6 +112,7 @@ static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
         {.name = "the best plan",
          .choices = q->plans[0].strategy ? NULL : q->plans[0].choices,
          .strategy = q->plans[0].strategy,
+         .path = q->options->output,
          .found = q->plans[0].found},
         {.name = "the float model", .found = of_float},
     };

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_WINDOWS = 75, MOST_CHANNELS = 150, MOST_DEPTH = 200, MOST_RUNS = 3, INPUT = 20000 };
 
@@ -330,8 +331,46 @@ static void test_kernels_cpu_indirect__agree(void **state) {
 }
 #endif
 
+// Weights are packed to the same bytes from rows of inputs as from rows of channels.
+static void test_kernels_cpu_indirect__packs_rows(void **state) {
+    static const int64_t sizes[][2] = {{1, 1}, {16, 4}, {17, 5}, {64, 64}, {150, 199}, {130, 2}};
+    struct product products[MOST_PRODUCTS];
+    int n_products = find_products(products);
+    (void)state;
+    for (int p = 0; p < n_products; p++) {
+        const struct msc_simd_product *product = products[p].product;
+        size_t element = products[p].is_float ? sizeof(float) : 1;
+        for (size_t i = 0; product->pack_rows && i < sizeof sizes / sizeof sizes[0]; i++) {
+            size_t channels = (size_t)sizes[i][0], n = (size_t)sizes[i][1];
+            int64_t depth = (int64_t)(n * element);
+            size_t n_bytes = product->packed_bytes((int64_t)channels, 1, depth);
+            char *rows = malloc(channels * n * element), *turned = malloc(channels * n * element);
+            char *packed[2] = {malloc(n_bytes), malloc(n_bytes)};
+            assert_true(rows && turned && packed[0] && packed[1]);
+            for (size_t k = 0; k < channels * n * element; k++) {
+                rows[k] = (char)(k * 37 % 251);
+            }
+            for (size_t k = 0; k < n; k++) {
+                for (size_t c = 0; c < channels; c++) {
+                    memcpy(turned + (c * n + k) * element, rows + (k * channels + c) * element,
+                           element);
+                }
+            }
+            memset(packed[1], 1, n_bytes);
+            product->pack(packed[0], turned, (int64_t)channels, 1, depth);
+            product->pack_rows(packed[1], rows, (int64_t)channels, (int64_t)n, (int64_t)element);
+            assert_memory_equal(packed[0], packed[1], n_bytes);
+            free(rows);
+            free(turned);
+            free(packed[0]);
+            free(packed[1]);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_cpu_indirect__packs_rows),
         cmocka_unit_test(test_kernels_cpu_indirect__products),
         cmocka_unit_test(test_kernels_cpu_indirect__many),
 #ifdef TEST_HAS_TILES
