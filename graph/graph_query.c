@@ -1,5 +1,6 @@
 #include "graph/graph_internal.h"
 #include "graph/op_attrs.h"
+#include "graph/wide.h"
 
 #include <assert.h>
 #include <string.h>
@@ -241,4 +242,12 @@ int msc_joint_operand(const struct msc_joint *j, const char *role) {
         }
     }
     return -1;
+}
+
+const struct msc_graph *msc_graph_own(const struct msc_graph *g) {
+    return g->own == NULL ? g : g->own;
+}
+
+bool msc_graph_is_widened(const struct msc_graph *g, int32_t tensor) {
+    return msc_graph_own(g)->tensors[tensor]->tensor.dtype != g->tensors[tensor]->tensor.dtype;
 }

@@ -9,14 +9,6 @@ static bool is_narrow(enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_F16 || dtype == MSC_DTYPE_BF16;
 }
 
-const struct msc_graph *msc_graph_own(const struct msc_graph *g) {
-    return g->own == NULL ? g : g->own;
-}
-
-bool msc_graph_is_widened(const struct msc_graph *g, int32_t tensor) {
-    return msc_graph_own(g)->tensors[tensor]->tensor.dtype != g->tensors[tensor]->tensor.dtype;
-}
-
 size_t msc_graph_own_bytes(const struct msc_graph *g, int32_t tensor) {
     return msc_dtype_bytes(msc_graph_own(g)->tensors[tensor]->tensor.dtype);
 }

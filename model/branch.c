@@ -6,6 +6,15 @@
 
 #include <string.h>
 
+enum msc_status msc_model__set_graph(struct msc_model *m, const struct msc_graph *g,
+                                     bool keeps_types) {
+    struct msc_graph *graph = NULL;
+    MSC_TRY(keeps_types ? MSC_OK : msc_graph_widen(&graph, g));
+    msc_graph_destroy(m->graph);
+    m->graph = keeps_types ? msc_graph_retain(g) : graph;
+    return MSC_OK;
+}
+
 static bool has_branches(const struct msc_graph *g) {
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         if (msc_graph_joint(g, i)->op == MSC_OP_IF) {

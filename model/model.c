@@ -151,15 +151,6 @@ static enum msc_status keep_bindings(struct msc_model *m, const struct msc_model
     return MSC_ALLOCATED(m->bindings);
 }
 
-enum msc_status msc_model__set_graph(struct msc_model *m, const struct msc_graph *g,
-                                     bool keeps_types) {
-    struct msc_graph *graph = NULL;
-    MSC_TRY(keeps_types ? MSC_OK : msc_graph_widen(&graph, g));
-    msc_graph_destroy(m->graph);
-    m->graph = keeps_types ? msc_graph_retain(g) : graph;
-    return MSC_OK;
-}
-
 enum msc_status msc_model_open(struct msc_model **out, const char *path,
                                const struct msc_model_options *options) {
     struct msc_model *m = msc_alloc_zero(1, sizeof *m);

@@ -10,30 +10,6 @@
 // Number of columns that GPTQ rounds before the later columns are updated.
 enum { BLOCK = 64 };
 
-int64_t msc_rounding__group_columns(const struct msc_rounding_rows *r) {
-    return r->group_size > 0 ? r->group_size : r->n_columns;
-}
-
-int64_t msc_rounding__n_groups(const struct msc_rounding_rows *r) {
-    int64_t size = msc_rounding__group_columns(r);
-    return (r->n_columns + size - 1) / size;
-}
-
-int64_t msc_rounding__block(const struct msc_rounding_rows *r) {
-    return r->block_columns > 0 && r->block_columns < r->n_columns ? r->block_columns
-                                                                   : r->n_columns;
-}
-
-void msc_rounding__product(float out[], const float a[], const struct msc_rounding_rows *r) {
-    int64_t n = r->n_columns, block = msc_rounding__block(r);
-    const float *h = r->h;
-    for (int64_t first = 0; first < n; first += block) {
-        int64_t width = n - first < block ? n - first : block;
-        msc_product_rows_f32(out + first, a + first, n, h, r->n_rows, width, width);
-        h += width * width;
-    }
-}
-
 // Integers minus their zero point, from low to high.
 struct grid {
     double scale, low, high;
@@ -66,16 +42,6 @@ void msc_rounding_nearest(struct msc_rounding_rows *r) {
 }
 
 // ---- Errors -----------------------------------------------------------------------------------
-
-void msc_rounding__dequantize(float out[], const struct msc_rounding_rows *r) {
-    for (int64_t i = 0; i < r->n_rows; i++) {
-        for (int64_t k = 0; k < r->n_columns; k++) {
-            struct grid g = grid_of(r, i, k);
-            int64_t at = i * r->n_columns + k;
-            out[at] = (float)((r->integers[at] - g.zero_point) * g.scale);
-        }
-    }
-}
 
 // out = q - w for the current integers.
 static void subtract_weights(float out[], const struct msc_rounding_rows *r) {

@@ -278,21 +278,3 @@ enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, 
     *out = name; // set last, because it may be one of the inputs
     return MSC_OK;
 }
-
-enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor) {
-    int32_t weight = msc_graph_weight_of(e->graph, tensor);
-    *out = e->names[weight == MSC_NO_ID ? tensor : weight];
-    if (weight == MSC_NO_ID || e->is_written[weight]) {
-        return msc_onnx__typed(out, e, weight == MSC_NO_ID ? tensor : weight);
-    }
-    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
-    const struct msc_array *data = msc_onnx__stored(e, weight);
-    if (data == NULL) {
-        return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
-    }
-    MSC_TRY(msc_onnx__put_initializer(e, *out, msc_onnx_type(msc_array_dtype(data)), t->n_dims,
-                                      t->dims, msc_array_data(data), msc_array_n_bytes(data)));
-    e->sources[e->n_initializers - 1] = data;
-    e->is_written[weight] = true;
-    return msc_onnx__typed(out, e, weight);
-}

@@ -26,31 +26,6 @@ const Onnx__FunctionProto *msc_onnx__find_function(const struct msc_onnx_import 
     return NULL;
 }
 
-static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const list[], size_t n,
-                                                  const char *name) {
-    for (size_t i = 0; i < n; i++) {
-        if (is_same(list[i]->name, name)) {
-            return list[i];
-        }
-    }
-    return NULL;
-}
-
-const Onnx__AttributeProto *msc_onnx__resolve(const struct msc_onnx_call *call,
-                                              const Onnx__AttributeProto *attribute) {
-    while (attribute != NULL && call != NULL && attribute->ref_attr_name != NULL &&
-           attribute->ref_attr_name[0] != '\0') {
-        const char *name = attribute->ref_attr_name;
-        const Onnx__FunctionProto *f = call->function;
-        attribute = find_attribute(call->node->attribute, call->node->n_attribute, name);
-        call = call->outer;
-        if (attribute == NULL) {
-            return find_attribute(f->attribute_proto, f->n_attribute_proto, name);
-        }
-    }
-    return attribute;
-}
-
 // The function's version of ONNX's operators; the model's if the function names none.
 static enum msc_status read_opset(int64_t *out, const Onnx__FunctionProto *f, int64_t otherwise) {
     *out = otherwise;

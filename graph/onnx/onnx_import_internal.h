@@ -236,10 +236,6 @@ enum msc_status msc_onnx__check_opset(int64_t opset);
 // The function that a node calls; NULL if the node is an operator.
 const Onnx__FunctionProto *msc_onnx__find_function(const struct msc_onnx_import *im,
                                                    const Onnx__NodeProto *node);
-// The attribute that this one refers to: of the call, or the function's default; NULL if neither
-// exists. An attribute without a reference is returned as it is.
-const Onnx__AttributeProto *msc_onnx__resolve(const struct msc_onnx_call *call,
-                                              const Onnx__AttributeProto *attribute);
 enum msc_status msc_onnx__call(struct msc_onnx_import *im, const Onnx__NodeProto *node,
                                const Onnx__FunctionProto *function);
 

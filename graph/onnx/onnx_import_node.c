@@ -6,14 +6,36 @@
 #include <assert.h>
 #include <string.h>
 
-const Onnx__AttributeProto *msc_onnx__attribute(const struct msc_onnx_node *n, const char *name) {
-    for (size_t i = 0; i < n->proto->n_attribute; i++) {
-        const Onnx__AttributeProto *a = n->proto->attribute[i];
-        if (a->name != NULL && strcmp(a->name, name) == 0) {
-            return msc_onnx__resolve(n->import->call, a);
+static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const list[], size_t n,
+                                                  const char *name) {
+    for (size_t i = 0; i < n; i++) {
+        if (list[i]->name != NULL && strcmp(list[i]->name, name) == 0) {
+            return list[i];
         }
     }
     return NULL;
+}
+
+// The attribute that this one refers to: of the call, or the function's default; NULL if neither
+// exists. An attribute without a reference is returned as it is.
+static const Onnx__AttributeProto *resolve(const struct msc_onnx_call *call,
+                                           const Onnx__AttributeProto *attribute) {
+    while (attribute != NULL && call != NULL && attribute->ref_attr_name != NULL &&
+           attribute->ref_attr_name[0] != '\0') {
+        const char *name = attribute->ref_attr_name;
+        const Onnx__FunctionProto *f = call->function;
+        attribute = find_attribute(call->node->attribute, call->node->n_attribute, name);
+        call = call->outer;
+        if (attribute == NULL) {
+            return find_attribute(f->attribute_proto, f->n_attribute_proto, name);
+        }
+    }
+    return attribute;
+}
+
+const Onnx__AttributeProto *msc_onnx__attribute(const struct msc_onnx_node *n, const char *name) {
+    const Onnx__NodeProto *p = n->proto;
+    return resolve(n->import->call, find_attribute(p->attribute, p->n_attribute, name));
 }
 
 static enum msc_status wrong_type(const char *name, const char *expected) {

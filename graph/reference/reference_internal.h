@@ -183,6 +183,7 @@ int64_t msc_reference__conv_source(const struct msc_conv *c, int a, int64_t o, i
 // Sums of products for MSC_DOT_WIDTH columns at once: out[p] = sum over k of a[k * step] *
 // tile[k][p], added in the order of k.
 #define MSC_DOT_WIDTH 64
+#define MSC_DOT_ROWS 4 // rows that msc_reference__dot_tiles computes together
 void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t step,
                              const float tile[], int64_t depth);
 // The same for several rows of `a`, which are `a_row` apart; each sum is added in the same order.
