@@ -58,16 +58,24 @@ void msc_product_rows_f32(float out[], const float a[], int64_t stride, const fl
                 (int)stride, b, (int)n, 0, out, (int)stride);
 }
 
-MSC_SIMD void msc_add_scaled(double out[], const double x[], double scale, int64_t n) {
+MSC_SIMD static void add_scaled_clones(double out[], const double x[], double scale, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] += scale * x[i];
     }
 }
 
-MSC_SIMD void msc_add_scaled_f32(double out[], const float x[], double scale, int64_t n) {
+void msc_add_scaled(double out[], const double x[], double scale, int64_t n) {
+    add_scaled_clones(out, x, scale, n);
+}
+
+MSC_SIMD static void add_scaled_f32_clones(double out[], const float x[], double scale, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] += scale * (double)x[i];
     }
+}
+
+void msc_add_scaled_f32(double out[], const float x[], double scale, int64_t n) {
+    add_scaled_f32_clones(out, x, scale, n);
 }
 
 void msc_product_f64(double out[], const double a[], const double b[], int64_t m, int64_t k,

@@ -358,8 +358,11 @@ static enum msc_status plan_gathering(struct gathering *g, const int32_t slots[]
             continue;
         }
         MSC_TRY(count_rows(g, u));
+        if (u->input_slot == MSC_NO_ID) {
+            continue; // the joint is not a convolution or linear layer
+        }
         u->only_means = has_only_means(g, u);
-        n_bytes += u->input_slot != MSC_NO_ID ? bytes_of(g, u) : 0;
+        n_bytes += bytes_of(g, u);
         if (g->n_uses > 0 && n_bytes > g->options->memory_bytes) {
             break;
         }
