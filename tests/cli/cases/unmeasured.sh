@@ -44,7 +44,7 @@ one() {
     ls q.onnx 2>/dev/null
     rm -f q.onnx
 }
-one '{"refuse": "plan_0"}'
+one '{"refuse": "q.onnx"}'
 one '{"refuse": ".onnx"}'
 one '{"lie": ["absent", ".onnx"]}'
 
