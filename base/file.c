@@ -112,19 +112,28 @@ enum msc_status msc_file_size(uint64_t *n_bytes, const char *path) {
     return MSC_OK;
 }
 
-enum msc_status msc_file_map(const void **out, size_t *n_bytes, const char *path) {
-    int descriptor = -1;
-    uint64_t length = 0;
-    MSC_TRY(msc_file_open(&descriptor, &length, path));
+// Maps bytes of an open file, and closes it. `offset` is at the start of a page.
+static enum msc_status map_and_close(void **out, int descriptor, uint64_t offset, size_t n_bytes,
+                                     const char *path) {
     void *data = NULL;
-    if (length > 0) {
-        data = mmap(NULL, length, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (n_bytes > 0) {
+        data = mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, descriptor, (off_t)offset);
     }
     int error = errno;
     close(descriptor);
     if (data == MAP_FAILED) {
         return msc_file__fail("map", path, error);
     }
+    *out = data;
+    return MSC_OK;
+}
+
+enum msc_status msc_file_map(const void **out, size_t *n_bytes, const char *path) {
+    int descriptor = -1;
+    uint64_t length = 0;
+    MSC_TRY(msc_file_open(&descriptor, &length, path));
+    void *data = NULL;
+    MSC_TRY(map_and_close(&data, descriptor, 0, length, path));
     *out = data;
     *n_bytes = length;
     return MSC_OK;
@@ -154,13 +163,8 @@ enum msc_status msc_file_map_part(const void **out, const char *path, uint64_t o
                         ": copy the file again",
                         path, length, offset + n_bytes);
     }
-    void *data =
-        mmap(NULL, rest + n_bytes, PROT_READ, MAP_PRIVATE, descriptor, (off_t)(offset - rest));
-    int error = errno;
-    close(descriptor);
-    if (data == MAP_FAILED) {
-        return msc_file__fail("map", path, error);
-    }
+    void *data = NULL;
+    MSC_TRY(map_and_close(&data, descriptor, offset - rest, rest + n_bytes, path));
     *out = (const char *)data + rest;
     return MSC_OK;
 }

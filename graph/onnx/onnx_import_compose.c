@@ -173,11 +173,14 @@ struct msc_value *msc_compose_rms_norm(struct msc_compose *c, struct msc_value *
     return msc_compose_cast(c, x, shape.dtype);
 }
 
-struct msc_value *msc_compose_swish(struct msc_compose *c, struct msc_value *x, float alpha) {
-    struct msc_value *gate = x;
+struct msc_value *msc_compose_gate(struct msc_compose *c, struct msc_value *x, float alpha) {
     if (alpha != 1.0f) {
         struct msc_value *factor = msc_compose_scalar(c, msc_compose_shape(c, x).dtype, alpha);
-        gate = MSC_COMPOSE(c, MSC_OP_MULTIPLY, x, factor);
+        x = MSC_COMPOSE(c, MSC_OP_MULTIPLY, x, factor);
     }
-    return MSC_COMPOSE(c, MSC_OP_MULTIPLY, x, MSC_COMPOSE(c, MSC_OP_SIGMOID, gate));
+    return MSC_COMPOSE(c, MSC_OP_SIGMOID, x);
+}
+
+struct msc_value *msc_compose_swish(struct msc_compose *c, struct msc_value *x, float alpha) {
+    return MSC_COMPOSE(c, MSC_OP_MULTIPLY, x, msc_compose_gate(c, x, alpha));
 }

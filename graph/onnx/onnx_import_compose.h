@@ -81,7 +81,8 @@ struct msc_value *msc_compose_length(struct msc_compose *c, struct msc_value *x,
 // x / sqrt(mean(x^2) + epsilon) over the axes from `first` on, computed in this type.
 struct msc_value *msc_compose_rms_norm(struct msc_compose *c, struct msc_value *x, int64_t first,
                                        float epsilon, enum msc_dtype dtype);
-// x * sigmoid(alpha * x)
+// sigmoid(alpha * x), and x times that
+struct msc_value *msc_compose_gate(struct msc_compose *c, struct msc_value *x, float alpha);
 struct msc_value *msc_compose_swish(struct msc_compose *c, struct msc_value *x, float alpha);
 
 #endif

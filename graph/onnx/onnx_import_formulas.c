@@ -29,12 +29,8 @@ enum msc_status msc_onnx__swish(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     float alpha;
     MSC_TRY(msc_onnx__float(&alpha, n, "alpha", 1.0f));
-    struct msc_value *x = n->inputs[0], *gate = x;
-    if (alpha != 1.0f) {
-        enum msc_dtype dtype = msc_onnx__shape(n, x).dtype;
-        gate = MSC_COMPOSE(&c, MSC_OP_MULTIPLY, x, msc_compose_scalar(&c, dtype, alpha));
-    }
-    return MSC_COMPOSE_LAST(&c, MSC_OP_MULTIPLY, x, MSC_COMPOSE(&c, MSC_OP_SIGMOID, gate));
+    struct msc_value *x = n->inputs[0];
+    return MSC_COMPOSE_LAST(&c, MSC_OP_MULTIPLY, x, msc_compose_gate(&c, x, alpha));
 }
 
 enum msc_status msc_onnx__swiglu(struct msc_onnx_node *n) {
