@@ -36,7 +36,7 @@ struct msc_builder {
     struct msc_arena arena;        // holds values and texts of attributes
     struct msc_array **arrays;     // references to constants, released at the end
     size_t n_arrays, arrays_capacity;
-    struct msc_graph_names reserved; // names that default names must not use
+    struct msc_graph_names reserved; // names that no joint gets by default
     int32_t hints[MSC_OP_COUNT];     // next number to try in a default name
     int32_t n_unnamed;               // last number tried for an unnamed weight
 };
@@ -45,9 +45,9 @@ struct msc_builder_joint {
     enum msc_op op;
     // the joint's name; if NULL or already taken, the operator's hint with a number
     const char *name;
-    const char *scope;                 // NULL: the default scope
-    int32_t n_operands;                // in the order of the operator's roles
-    struct msc_value *const *operands; // NULL: absent
+    const char *scope; // NULL: the default scope
+    int32_t n_operands;
+    struct msc_value *const *operands; // in the order of the operator's roles; NULL: absent
     int32_t n_attrs;
     const struct msc_attr *attrs;
     int32_t n_outputs;

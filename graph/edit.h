@@ -11,8 +11,9 @@
 //     round a bias     biases                      b' = (float)q * step - shift,
 //                                                  q = clamp(rint((b + shift) / step)) to int32
 //
-// All arithmetic is in float32. A joint that computes in integer arithmetic adds q itself to its
-// sums if the bias is rounded to the scale of the sums, without a shift (kernels/backend.h).
+// All arithmetic is in float32. If a joint computes in integer arithmetic, its sums have a scale.
+// If the bias is rounded to this scale without a shift, the joint adds q itself
+// (kernels/backend.h).
 //
 //     struct msc_edit quantise = msc_edit_quantize(quant);
 //     struct msc_edit mask = {.kind = MSC_EDIT_KEEP_CHANNELS,

@@ -12,7 +12,7 @@ struct parse {
     int symbols[MSC_EINSUM_OPERANDS][MSC_MAX_DIMS];
     int n_symbols[MSC_EINSUM_OPERANDS];
     int counts[N_SYMBOLS];
-    int n_hidden; // largest number of axes of "..."
+    int n_hidden; // largest number of axes that "..." has in any operand
     int output[MSC_EINSUM_AXES];
     int n_output;
 };

@@ -24,8 +24,9 @@ struct finalize {
     int32_t *new_tensor; // [n_tensors] new id of each old id, or MSC_NO_ID
     int32_t *new_joint;  // [n_joints]
     int32_t *new_prim;   // [n_prims]
-    int32_t *seen;       // [max(n_joints, n_tensors)] the last joint that reached this item
-    int32_t *list;       // [n_joints]
+    // [max(n_joints, n_tensors)] the last joint for which this joint or tensor was listed
+    int32_t *seen;
+    int32_t *list; // [n_joints]
 };
 
 static enum msc_status make_scratch(struct finalize *f) {

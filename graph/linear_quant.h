@@ -19,7 +19,8 @@
 
 // How scales map to a tensor seen as [outer, length, inner].
 struct msc_linear_quant {
-    // length of the axis (0: there is a single scale); product of the lengths after the axis
+    // `length` is the length of the axis along which scales vary, or 0 if there is a single scale;
+    // `inner` is the product of the lengths after this axis
     int64_t length, inner;
     // number of positions along the axis that share a scale; 0: one scale for each position
     int64_t block;

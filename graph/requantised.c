@@ -6,8 +6,9 @@
 struct finder {
     const struct msc_graph *g;
     const struct msc_target *target;
-    int32_t *parent;  // [n_tensors] union-find; a class's lowest tensor id is its root
-    bool *is_inside;  // [n_tensors] true inside a tail, where tensors are not requantised
+    int32_t *parent; // [n_tensors] union-find; a class's lowest tensor id is its root
+    // [n_tensors] true inside a tail (graph/tail.h), where tensors are not requantised
+    bool *is_inside;
     bool *is_integer; // [n_tensors] produced or read by a joint that computes in integer arithmetic
 };
 

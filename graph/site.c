@@ -323,7 +323,7 @@ int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name) {
     return MSC_NO_ID;
 }
 
-// Finds a slot by binary search among the slots low ... end - 1.
+// Finds a slot by binary search. Searches slots from index `low` to index `end` - 1.
 static int32_t find_between(const struct msc_sites *sites, int32_t joint, int32_t operand,
                             int32_t low, int32_t end) {
     int32_t high = end;
