@@ -67,8 +67,8 @@ struct msc_attr {
 struct msc_joint {
     const char *name;
     const char *shared_ref; // name of an earlier joint that has one of this joint's weights, or ""
-    const char
-        *scope; // components joined with '.'; default: "block", or "" for inputs and constants
+    // components joined with '.'; default: "" for inputs and constants, else "block"
+    const char *scope;
     enum msc_op op;
     int32_t id; // index in the graph; in topological order once finalized
     int32_t n_inputs;

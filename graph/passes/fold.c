@@ -221,7 +221,8 @@ static enum msc_status replace_pair(struct msc_graph *g, const struct pair *p, i
     return msc_graph_remove_joint(g, old_norm);
 }
 
-// *is_folded is false if the pair remains, because its weights would overflow in their type.
+// Folds the normalisation into the other joint. If a folded weight would overflow in its type, does
+// nothing and sets *is_folded to false.
 static enum msc_status fold_pair(bool *is_folded, struct msc_graph *g, struct pair *p) {
     struct msc_array *weight = NULL, *bias = NULL;
     enum msc_dtype dtype = g->tensors[p->weight]->tensor.dtype;
