@@ -204,7 +204,7 @@ static void set_attr(struct assembly *a, const char *key, const char *value) {
     a->n_attrs += i == a->n_attrs;
 }
 
-// The length of the axis that the joint works along, or -1 if it is not known yet.
+// The length of the axis that the attribute `axis` names, or -1 if the length is not known yet.
 static int64_t axis_length(const struct assembly *a) {
     const struct msc_value *x = a->from->operands[0];
     const struct msc_op_attr *row = msc_op_attr_find(a->from->op, "axis");
@@ -344,8 +344,8 @@ static bool fits_attribute(const struct assembly *a, const struct msc_op_role *r
            msc_array_fits_float(v->constant, 0);
 }
 
-// Makes one operand a weight, an attribute or an input of the joint. The input of an absent operand
-// is MSC_NO_ID.
+// Makes one operand a weight, an attribute or an input of the joint. For an absent operand, the
+// input is MSC_NO_ID.
 static enum msc_status builder_deal(struct assembly *a, const struct msc_op_role *role,
                                     struct msc_value *v) {
     bool is_input = strncmp(role->name, "input", (size_t)role->length) == 0;

@@ -6,10 +6,10 @@
 // output, and the columns of the weights that read this channel. A unit is a class of indices
 // (tensor, axis, index) that can only be removed together. It is the smallest thing that can be
 // pruned: a channel, an attention head, a hidden unit of a recurrent layer. An index that belongs
-// to no unit is frozen: it is never removed. Frozen are the network's inputs and outputs, the axes
-// that a normalisation or softmax sums over, and all axes of joints whose coupling is unknown. A
-// group consists of the units that have the same number of indices on the same axes. One pruning
-// decision is made for each group.
+// to no unit is frozen: it is never removed. The network's inputs and outputs are frozen, and so
+// are the axes that a normalisation or softmax sums over and all axes of joints whose coupling is
+// unknown. A group consists of the units that have the same number of indices on the same axes. One
+// pruning decision is made for each group.
 //
 // Classes are found by union-find over all joints. The `channels` column of graph/ops.def names
 // the rule of each operator. Two kinds of joints leave a choice of what can be removed:
@@ -57,7 +57,7 @@ enum msc_channel_role {
 struct msc_channel_axis {
     int32_t tensor;
     int axis;
-    int32_t n;      // indices on this axis for each unit of the group
+    int32_t n;      // number of indices that each unit of the group has on this axis
     unsigned roles; // flags of enum msc_channel_role; 0 for activations
 };
 

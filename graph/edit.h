@@ -72,9 +72,9 @@ void msc_edit_seal(struct msc_edit *e);
 // Returns a sealed quantisation without a next edit. Borrows the parameters of `quant`.
 struct msc_edit msc_edit_quantize(struct msc_quant quant);
 
-// Checks that the edit and all later ones fit the slot. Unknown lengths (-1) fit. MSC_E_INVALID
-// names the slot's tensor and the mismatch. The parameters of a quantisation are checked only when
-// they are used.
+// Checks that the edit and all later ones fit the slot. Unknown lengths (-1) fit. The message of
+// MSC_E_INVALID names the slot's tensor and the mismatch. The parameters of a quantisation are
+// checked only when they are used.
 enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph *g,
                                const struct msc_slot *slot);
 

@@ -17,7 +17,8 @@ struct parse {
     int n_output;
 };
 
-// Reads the symbols of one term, up to ',' '-' or the end. "..." stands for `n_hidden` axes.
+// Reads the symbols of one term, which ends at ',' or '-' or at the end of the text. "..." gives
+// `n_hidden` symbols.
 static const char *parse_term(int symbols[], int *n, int most, const char **text, int n_hidden) {
     const char *at = *text;
     *n = 0;

@@ -24,7 +24,7 @@ struct finalize {
     int32_t *new_tensor; // [n_tensors] new id of each old id, or MSC_NO_ID
     int32_t *new_joint;  // [n_joints]
     int32_t *new_prim;   // [n_prims]
-    // [max(n_joints, n_tensors)] the last joint for which this joint or tensor was listed
+    // [max(n_joints, n_tensors)] for each joint or tensor: the joint for which it was last listed
     int32_t *seen;
     int32_t *list; // [n_joints]
 };

@@ -71,7 +71,7 @@ struct msc_graph {
     int32_t n_entries, n_exits;
     struct msc_graph_names joint_names, tensor_names, aliases, prim_names;
     struct msc_graph_notes notes; // its texts are in the arena
-    struct msc_graph *own; // of a wide graph (graph/wide.h): the graph in the model's own types
+    struct msc_graph *own;        // wide graphs (graph/wide.h): the graph in the model's own types
     bool is_final;
     int n_references;          // references beyond the first; changed atomically
     struct msc_graph **bodies; // references to the bodies of all joints, including dead ones
@@ -103,7 +103,7 @@ enum msc_status msc_graph__add_tensor(int32_t *out, struct msc_graph *g,
 enum msc_status msc_graph__new_joint(struct msc_graph_joint **out, struct msc_graph *g,
                                      const struct msc_joint_spec *spec, int n_operands,
                                      int n_outputs);
-// Number of operands: one for each role, and one for each input of a repeated role.
+// Number of operands: one for each role; a repeated role has one for each of its inputs.
 int msc_graph__count_operands(const struct msc_joint_spec *spec);
 // Fills the operands of a new joint, and drops attributes whose parameter is given as an input.
 enum msc_status msc_graph__deal_operands(struct msc_graph_joint *joint, struct msc_graph *g,

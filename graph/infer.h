@@ -41,7 +41,8 @@ struct msc_infer {
     struct msc_infer_tensor *outputs;
 };
 
-// Infers the outputs of one joint. MSC_E_INVALID names the joint, the operand and the mismatch.
+// Infers the outputs of one joint. The message of MSC_E_INVALID names the joint, the operand and
+// the mismatch.
 enum msc_status msc_infer(const struct msc_infer *call);
 
 // Normalises one axis of a slice whose bounds are numbers. On entry, *begin is the given start; on

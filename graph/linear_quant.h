@@ -4,7 +4,8 @@
 //     struct msc_linear_quant m;
 //     MSC_TRY(msc_linear_quant_init(&m, joint, n_dims, dims, scale_n_dims, scale_dims));
 //     for (int64_t i = 0, scale; i < n; i += length) {
-//         length = msc_linear_quant_run(&m, i, n, &scale); // these take scales[scale]
+//         length = msc_linear_quant_run(&m, i, n, &scale);
+//         ... elements i to i + length - 1 have the scale scales[scale] ...
 //     }
 //
 // A format (struct msc_quant_format) defines what a code is: an integer of the array's type, an

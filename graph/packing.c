@@ -2,10 +2,10 @@
 
 #include <stdbool.h>
 
-// Approximate bytes that the nodes that unpack a weight take in the file, for a name of 20
-// characters. The bits of an integer are split into parts of 4, 2 and 1 bits (5 = 4 + 1), which are
-// stored separately. PART_BYTES is for the nodes that unpack one part, LAST_BYTES for the nodes
-// that join the parts.
+// Approximate size in the file of the nodes that unpack a weight with a name of 20 characters. The
+// bits of an integer are split into parts of 4, 2 and 1 bits (5 = 4 + 1), which are stored
+// separately. PART_BYTES is for the nodes that unpack one part, LAST_BYTES for the nodes that join
+// the parts.
 enum { PART_BYTES = 170, LAST_BYTES = 40 };
 
 static int64_t node_bytes(int32_t bits) {

@@ -28,7 +28,7 @@ struct msc_quant {
     int32_t low, high; // inclusive range of q
     int32_t axis; // channel axis of per-channel parameters; -1: one scale and zero point for all
     int32_t n;    // number of scales: 1, the length of `axis`, or the number of groups
-    // If group_size is positive, the `group_axes` axes from `axis` on are merged into one, and each
+    // If group_size is positive, `group_axes` axes are merged into one, beginning with `axis`. Each
     // `group_size` elements along the merged axis share a scale; the last group may be shorter.
     // Scales are in the order of the groups' elements, like blocks in ONNX opset 21.
     int32_t group_size, group_axes;
@@ -73,7 +73,8 @@ struct msc_quant_split {
 bool msc_quant_split(struct msc_quant_split *out, const struct msc_quant *q, int n_dims,
                      const int64_t dims[]);
 
-// The formula above for one value, and for n contiguous values with one scale and zero point.
+// The formulas at the top of this file, for one value, and for n contiguous values with one scale
+// and zero point.
 int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low, int32_t high);
 void msc_quantize_run(int32_t out[], const float x[], int64_t n, float scale, int32_t zero_point,
                       int32_t low, int32_t high);

@@ -96,7 +96,7 @@ enum msc_status msc_graph__find_requantised(int32_t class_of[], const struct msc
     f.parent = msc_arena_array(scratch, n + 1, sizeof(f.parent[0]));
     f.is_inside = msc_arena_array(scratch, n + 1, sizeof(bool));
     f.is_integer = msc_arena_array(scratch, n + 1, sizeof(bool));
-    // [n_tensors] for a root: its class is requantised
+    // [n_tensors] for the root of a class: true if the class is requantised
     bool *is_live = msc_arena_array(scratch, n + 1, sizeof(bool));
     MSC_TRY(MSC_ALLOCATED(f.parent && f.is_inside && f.is_integer && is_live));
     for (size_t t = 0; t < n; t++) {

@@ -330,7 +330,7 @@ static int32_t find_between(const struct msc_sites *sites, int32_t joint, int32_
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         const struct msc_slot *slot = &sites->slots[middle];
-        // As unsigned numbers, slots of outputs, whose joint is MSC_NO_ID, come last.
+        // Ids are compared as unsigned numbers, so that slots of outputs (MSC_NO_ID) come last.
         uint32_t here = (uint32_t)slot->joint, wanted = (uint32_t)joint;
         bool is_before = here < wanted || (here == wanted && slot->operand < operand);
         low = is_before ? middle + 1 : low;

@@ -1,11 +1,12 @@
-// Sites and slots of a graph. A site is a tensor with its uses, for which one quantisation is
-// chosen. Sites have names and numbers. A slot is a place that an edit applies to.
+// Sites and slots of a graph. A slot is one use of a tensor, which an edit can change. A site is a
+// tensor together with its uses; one quantisation is chosen for each site. Sites have names and
+// numbers.
 //
-// A slot is one use of a tensor: an operand of a joint that the operator table marks as
-// quantisable, or the bias of such a joint. Quantisable operands are the activation and the weight
-// of convolutions, linear layers and matrix products, the input and both weights of recurrent
-// layers, and embedding tables. A site is a weight with all its uses, or an activation with all its
-// quantisable uses (if grouped by use, one use of an activation). Biases belong to no site.
+// A slot is an operand of a joint that the operator table marks as quantisable, or the bias of such
+// a joint. The quantisable operands are the activation and the weight of convolutions, linear
+// layers and matrix products, the input and both weights of recurrent layers, and embedding tables.
+// A site is a weight with all its uses, or an activation with all its quantisable uses (if grouped
+// by use, one use of an activation). Biases belong to no site.
 //
 // For a target that requantises (graph/target.h), every use of a requantised tensor is a slot:
 // operands of any joint, and outputs of the graph. A site then consists of all tensors that share

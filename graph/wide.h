@@ -9,8 +9,8 @@
 //     MSC_TRY(msc_graph_widen(&wide, g));
 //     const struct msc_graph *own = msc_graph_own(wide);   // g
 //
-// A tensor between two Casts stays narrow, because the model rounds there on purpose. Casts between
-// tensors that are both float32 in the wide graph are `identity` joints there.
+// A tensor between two Casts remains narrow, because the model rounds there on purpose. If input
+// and output of a Cast are both float32 in the wide graph, the Cast is an `identity` joint there.
 #ifndef MSC_GRAPH_WIDE_H
 #define MSC_GRAPH_WIDE_H
 
