@@ -89,8 +89,8 @@ static enum msc_status widen_joint(struct msc_graph *g, struct msc_joint *j) {
 }
 
 static enum msc_status widen_all(struct msc_graph *g) {
-    // First all tensors, because widen_tensor looks for Casts, some of which then become
-    // identities.
+    // Widens all tensors first: widen_tensor looks for Casts, and some Casts become identities
+    // below.
     for (int32_t i = 0; i < g->n_tensors; i++) {
         MSC_TRY(widen_tensor(g, i));
     }

@@ -1,6 +1,6 @@
 // Binding: rebuilds a graph with more information. Symbols get values, inputs that determine
-// parameters become constants, and branches with a known condition are inlined. All results that
-// are then known are computed at once.
+// lengths become constants, and branches with a known condition are inlined. All results that are
+// then known are computed at once.
 //
 //     struct msc_graph *bound;
 //     MSC_TRY(msc_graph_bind(&bound, g, &(struct msc_binding){"N", 8}, 1));
@@ -28,8 +28,7 @@ enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_g
                                       const struct msc_input_shape shapes[], size_t n);
 // Like msc_graph_bind_shapes, but with an array for each input. If an input determines a length
 // (the shape of a Reshape, the ends of a Slice), it becomes a constant with the elements of its
-// array.
-// MSC_E_UNSUPPORTED if a length depends on the results of joints.
+// array. MSC_E_UNSUPPORTED if a length depends on the results of joints.
 enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
                                       const struct msc_array *const arrays[], size_t n);
 // Like msc_graph_bind_arrays, but lengths that depend on the results of joints remain symbols.

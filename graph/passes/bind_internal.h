@@ -19,8 +19,8 @@ struct msc_bind {
     // [n_tensors] set by bind_marks.c. is_parameter: a consumer needs the tensor's elements in
     // advance. is_data: a consumer reads the tensor as data. Both may be true.
     bool *is_parameter, *is_data;
-    // [n_tensors] if both flags are true: the tensor's elements as a constant; `values` then has
-    // the data
+    // [n_tensors] a constant with the tensor's elements if both flags are true; `values` then has
+    // the value that is read as data
     struct msc_value **known;
     bool keeps_symbols;  // symbols without a value remain
     bool takes_branches; // branches with a constant condition are inlined

@@ -12,8 +12,8 @@
 // Inputs with more elements are always data.
 #define MSC_BIND_MAX_ELEMENTS 4096
 
-// True if the elements of this operand determine a length, or may do so. Operands that can also be
-// attributes count as such unless the attribute is a float.
+// True if the elements of this operand may determine a length. For an operand that can also be an
+// attribute, this is true unless the attribute is a float.
 static bool is_shaping(const struct msc_joint *j, int32_t operand) {
     struct msc_op_role role;
     if (!msc_op_role(j->op, operand, &role) || !role.is_attribute) {

@@ -116,7 +116,7 @@ static void order_result(int64_t order[], const struct product *p) {
     }
 }
 
-// Adds a matrix product, and replaces the Einsum by a permutation of it.
+// Adds a matrix product, and replaces the Einsum by a permutation of the product's result.
 static enum msc_status replace_permuted(struct msc_fuse *f, const struct msc_match *m,
                                         int32_t einsum, struct msc_joint_spec *product,
                                         const int64_t order[], int n) {

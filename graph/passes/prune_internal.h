@@ -24,8 +24,8 @@ static inline int64_t msc_prune__count(const struct msc_prune *p, int32_t tensor
 // Remaining lengths of a tensor; -1 for symbolic lengths.
 void msc_prune__dims(int64_t dims[MSC_MAX_DIMS], const struct msc_prune *p, int32_t tensor);
 bool msc_prune__is_cut(const struct msc_prune *p, int32_t tensor, int axis);
-// Copies x without some indices along `axis`. The indices that remain are those that remain on axis
-// `of_axis` of `tensor`.
+// Copies x with only some of the indices along `axis`: those that remain on axis `of_axis` of
+// `tensor`.
 enum msc_status msc_prune__cut_axis(struct msc_array **out, const struct msc_channels *channels,
                                     const bool is_gone[], int32_t tensor, int of_axis,
                                     const struct msc_array *x, int axis);

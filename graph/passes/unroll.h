@@ -5,7 +5,7 @@
 //
 //     input of the graph       shape of the input in the unrolled graph
 //     chunked                  [n_chunks, d0, d1, ...], one entry for each chunk
-//     state                    [d0, d1, ...], for the first chunk; later chunks read their own
+//     state                    [d0, d1, ...], the state before the first chunk
 //     other                    [d0, d1, ...], read by all chunks
 //
 //     struct msc_unroll u = {.n_chunks = 20, .is_chunked = chunked, .state_of = states, ...};

@@ -27,8 +27,9 @@ static void copy_elements(const struct msc_view *to, int64_t at, const struct ms
 }
 
 // A walk over the elements of `indices`, row by row. Each element of `indices` selects an element
-// of `x`, whose offset is its place. The selected element has the same coordinates as the element
-// of `indices`, except along `axis`, where the coordinate is the index.
+// of `x`. The offset of the selected element in `x` is called its place. The selected element has
+// the same coordinates as the element of `indices`, except along `axis`, where the coordinate is
+// the index.
 struct places {
     const struct msc_reference_call *call;
     const struct msc_view *indices;

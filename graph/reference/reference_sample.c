@@ -80,7 +80,7 @@ struct point {
     int64_t offsets[64]; // -1: the element is outside the tensor and counts as 0
 };
 
-// The offset of an element in its channel; -1 for zeros outside the tensor.
+// The offset of an element in its channel; -1 if the element is outside the tensor and counts as 0.
 static int64_t element_offset(const struct grid *g, const int64_t at[3]) {
     int64_t offset = 0;
     for (int a = 0; a < g->n_axes; a++) {
