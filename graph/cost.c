@@ -1,6 +1,6 @@
 #include "graph/cost.h"
 
-// The shape to compute costs with: the tensor's own or one that the caller gives.
+// The shape from which costs are computed: the tensor's own, or a shape that the caller gives.
 struct shape {
     int n_dims;
     const int64_t *dims;

@@ -154,8 +154,8 @@ static void order_tensors(struct finalize *f) {
     }
 }
 
-// Keeps the order of prims. Parents come before children, so one backward pass finds all used
-// prims.
+// Renumbers the prims that are used, in their present order. Parents come before children, so one
+// backward pass finds all used prims.
 static void renumber_prims(struct finalize *f) {
     struct msc_graph *g = f->g;
     for (int32_t i = 0; i < f->n_tensor_order; i++) {

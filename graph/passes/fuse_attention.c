@@ -27,7 +27,7 @@ static const struct msc_tensor *get_tensor(const struct attention *a, int32_t id
     return &a->fuse->graph->tensors[id]->tensor;
 }
 
-// The tensor's only consumer; MSC_NO_ID if it has several or is an output.
+// The tensor's only consumer; MSC_NO_ID if the tensor has several consumers or is an output.
 static int32_t only_reader(const struct attention *a, int32_t tensor) {
     const struct msc_graph *g = a->fuse->graph;
     const struct msc_graph_tensor *t = g->tensors[tensor];

@@ -35,7 +35,7 @@ struct places {
     const struct msc_view *indices;
     int axis;
     int64_t length, step;             // length and stride of x along `axis`
-    struct msc_walk walk;             // views: indices, x without `axis`
+    struct msc_walk walk;             // over `indices`, and over x with stride 0 along `axis`
     int64_t row[MSC_REFERENCE_CHUNK]; // places of elements of the current row
 };
 
