@@ -1,5 +1,5 @@
-// Slices and constant padding, in either layout. A slice is a strided copy out of a part of an
-// array, padding is a strided copy into it.
+// Slices and constant padding, in either layout. Slicing is a strided copy from a part of the
+// input; padding is a strided copy into a part of the output.
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
