@@ -8,7 +8,7 @@
 #include "kernels/cpu/simd_avx512.h"
 
 enum { BLOCK = MSC_SIMD_BLOCK, PARTS = 4, COLUMNS = MSC_SIMD_COLUMNS, ROWS = MSC_SIMD_TAPS };
-enum { AT_ONCE = 8 }; // blocks of channels computed per row before the next row
+enum { AT_ONCE = 8 }; // blocks of channels computed for one row of windows before the next row
 
 // A block of channels, and the epilogue of its sums.
 struct block {
