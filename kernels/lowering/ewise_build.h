@@ -1,4 +1,4 @@
-// Turns joints into instructions. Only lowering/ewise*.c includes this.
+// Internal header of lowering/ewise*.c: turns joints into the instructions of a program.
 #ifndef MSC_KERNELS_LOWERING_EWISE_BUILD_H
 #define MSC_KERNELS_LOWERING_EWISE_BUILD_H
 

@@ -46,8 +46,8 @@ static bool family_permute_accepts(const struct msc_graph *g, const struct msc_j
            msc_movement_read_axes(axes, joint, msc_lowering_operand(g, joint, 0)->n_dims);
 }
 
-// Lists the axes of x in the memory order of its transpose by `axes`, stored in `layout`. Leaves
-// out axes of length 1. Returns the number of axes.
+// Lists the axes of x in memory order after a transpose by `axes` whose result is stored in
+// `layout`. Leaves out axes of length 1. Returns the number of axes.
 static int order_in_memory(int64_t order[MSC_MAX_DIMS], const struct msc_tensor *x,
                            const int64_t axes[], enum msc_layout layout) {
     int positions[MSC_MAX_DIMS], n = 0;

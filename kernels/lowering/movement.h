@@ -52,8 +52,8 @@ struct msc_slice {
 };
 // Reads the parameters of a slice. False if a parameter is computed at run time or out of range.
 bool msc_movement_read_slice(struct msc_slice *s, const struct msc_joint *joint, int n_dims);
-// Sets the movement of a slice that MSC_FAMILY_SLICE accepts. Returns the offset in the input, in
-// elements.
+// Sets the movement of a slice that MSC_FAMILY_SLICE accepts. Returns the offset of the slice in
+// the input, in elements.
 int64_t msc_movement_set_slice(struct msc_movement *m, const struct msc_joint *joint,
                                const struct msc_value *x, const struct msc_value *y);
 
