@@ -16,7 +16,7 @@
 #include "kernels/lowering/digits.h"
 #include "kernels/lowering/lowering.h"
 
-// To be increased whenever a change to a kernel of the cpu backend changes a bit of some result.
+// Increase this number whenever a change to a kernel of the cpu backend changes a bit of a result.
 #define MSC_CPU_KERNELS_VERSION 2
 
 // The assumed size of a core's second-level cache. Steps are divided into chunks that fit this
@@ -30,7 +30,7 @@ struct msc_simd_product;
 struct msc_cpu_backend {
     struct msc_backend base;
     struct msc_routine_engine *engine;
-    const struct msc_simd_product *tiles, *bytes, *floats; // own products; NULL: none
+    const struct msc_simd_product *tiles, *bytes, *floats; // our own products; NULL: not available
     struct msc_cpu_memory *memory;                         // [n_threads]
     char numerics[160];
 };
@@ -52,7 +52,7 @@ enum msc_status msc_cpu_get_result(void **out, struct msc_cpu_backend *b, int th
                                    size_t n_bytes);
 enum msc_status msc_cpu_get_floats(void **out, struct msc_cpu_backend *b, int thread,
                                    size_t n_bytes);
-// Rounds up to 64 bytes, so that the next part of scratch is aligned too.
+// Rounds up to a multiple of 64 bytes, so that the next part of scratch memory is aligned too.
 static inline size_t msc_cpu_round_up(size_t n_bytes) {
     return (n_bytes + 63) / 64 * 64;
 }

@@ -5,16 +5,18 @@
 // chunk is several images (or positions, if each is computed independently), or a band of rows of
 // one image. A band is copied with its padding and the rows that it shares with its neighbours.
 //
-// A unit is a way to compute a step. There are three kinds of units:
+// A unit is a way to compute a step. There are three kinds of units (q: an integer of the input,
+// z: the input's zero point, w: an integer of the weight minus the weight's zero point):
 //
 //     float    computes in float32; integer inputs are dequantised first
-//     integer  multiplies the integers q - z as float32, which is exact while every sum is below
-//              2^24. If sums may be larger, q - z is split into digits (groups of bits,
+//     integer  multiplies q - z and w as float32, which is exact while every sum is below 2^24. If
+//              sums may be larger, q - z is split into digits (groups of bits,
 //              kernels/lowering/digits.h); each digit is multiplied in a pass of its own, and the
 //              products are added as int32
-//     int8     multiplies the stored uint8 q with int8 weights w into int32, then subtracts
-//              z * sum (w), which gives the same sums
+//     int8     multiplies q as uint8 and w as int8 into int32, then subtracts z * sum (w), which
+//              gives the same sums
 //
+// Routines (routine.h: oneDNN or plain C) multiply, except in the units that use our own kernels.
 // Depthwise int8 convolutions use our own loops. Most other int8 products use indirect GEMM, if the
 // machine has its instructions. Both can apply the epilogue before they store the sums. The
 // depthwise loops apply scale, bias and clip bounds, and quantise to bytes. Indirect GEMM can also
@@ -33,13 +35,13 @@
 
 enum msc_cpu_gemm_unit {
     MSC_CPU_GEMM_FLOAT,
-    MSC_CPU_GEMM_FLOAT_INDIRECT, // by cpu_gemm_indirect.c, without a routine
+    MSC_CPU_GEMM_FLOAT_INDIRECT, // uses cpu_gemm_indirect.c instead of a routine
     MSC_CPU_GEMM_INTEGER,
     MSC_CPU_GEMM_INT8,
     MSC_CPU_GEMM_INT8_PADDED, // the input is copied with padding, filled with the zero point
-    MSC_CPU_GEMM_DEPTHWISE,   // int8 by cpu_gemm_depthwise.c, without a routine
-    MSC_CPU_GEMM_INDIRECT,    // int8 by cpu_gemm_indirect.c, without a routine; copies the input if
-                              // windows overlap
+    MSC_CPU_GEMM_DEPTHWISE,   // int8; uses cpu_gemm_depthwise.c instead of a routine
+    MSC_CPU_GEMM_INDIRECT,    // int8; uses cpu_gemm_indirect.c instead of a routine; copies the
+                              // input with padding for convolutions that are not pointwise
     MSC_CPU_GEMM_UNIT_COUNT
 };
 static inline bool msc_cpu_gemm_is_float(enum msc_cpu_gemm_unit unit) {
@@ -124,8 +126,8 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
                                      size_t *n_bytes);
 void msc_cpu_gemm_release_weights(void *weights);
 
-// The routine of a unit; the first caller creates it. MSC_E_UNSUPPORTED: there is no fast routine
-// (only for int8 units). The answer never changes.
+// The routine of a unit; the first caller creates it. MSC_E_UNSUPPORTED (only for int8 units):
+// there is no fast routine. The answer never changes.
 enum msc_status msc_cpu_gemm_routine(const struct msc_routine **out, const struct msc_cpu_gemm *k,
                                      enum msc_cpu_gemm_unit unit);
 // Sets *out to whether an int8 routine returns sums beyond 2^24 exactly. oneDNN may convert sums to
@@ -136,7 +138,8 @@ enum msc_status msc_cpu_gemm_is_exact(bool *out, const struct msc_cpu_gemm *k,
 enum msc_status msc_cpu_gemm_create_routines(struct msc_cpu_gemm *k);
 void msc_cpu_gemm_destroy_routines(struct msc_cpu_gemm *k);
 
-// Weights and bias under edits. They are packed for each unit when that unit first needs them.
+// A variant of a step: its weights and bias under edits. The weights are packed for each unit when
+// that unit first needs them.
 struct msc_cpu_gemm_variant;
 
 struct msc_cpu_gemm_bias msc_cpu_gemm_bias_of(const float floats[], const int32_t integers[],
@@ -152,8 +155,8 @@ bool msc_cpu_gemm_integer_bias(struct msc_cpu_gemm_bias *out, const struct msc_c
 struct msc_cpu_gemm_pack {
     struct msc_routine_weights *weights;
     void *own;       // packed weights of units without a routine, instead of `weights`
-    int64_t largest; // maximum of sum |q - z| over output channels; 0 for float
-    int32_t *sums;   // [channels] sum (q - z)
+    int64_t largest; // largest sum |w| of an output channel; 0 for float
+    int32_t *sums;   // [channels] sum (w)
 };
 
 // True if these weights can be multiplied as integers; is_int8: if the integers also fit int8.

@@ -397,7 +397,7 @@ static void run_direction(const struct kernel *k, const struct msc_call *call, c
     const struct direction *d = &((const struct packed *)call->weights)->directions[direction];
     const float *x = operand_data(k, call, 0);
     int64_t n_batches = k->n_batches, n_state = n_batches * k->n_hidden;
-    int64_t most = n_batches < CHUNK_ROWS ? CHUNK_ROWS / n_batches : 1; // times in a chunk
+    int64_t most = n_batches < CHUNK_ROWS ? CHUNK_ROWS / n_batches : 1; // time steps per chunk
     bool is_backward = direction == 1 || k->is_reverse;
     for (int64_t at = 0; at < k->n_times; at += most) {
         int64_t n = k->n_times - at < most ? k->n_times - at : most;

@@ -164,7 +164,8 @@ MSC_INLINE void select_lanes(enum msc_reduction_kind kind, float *restrict lanes
         }
     }
     for (; i < n; i += LANES) {
-        const float *next = x + (i + LANES <= n ? i : n - LANES); // the last one may overlap
+        // The last vector may overlap the vector before it.
+        const float *next = x + (i + LANES <= n ? i : n - LANES);
 #pragma omp simd
         for (int k = 0; k < LANES; k++) {
             lanes[k] = combine(kind, lanes[k], next[k]);

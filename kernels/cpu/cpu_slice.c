@@ -78,7 +78,7 @@ static enum msc_status cpu_slice_run(void *kernel, struct msc_cpu_backend *b,
     return MSC_OK;
 }
 
-// Padding is movement only if it pads with zero: another number would have to be quantised as well.
+// True for slices and for padding with zeros. Any other padding would have to be quantised too.
 static bool cpu_slice_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     return !k->fills || k->value == 0.0f;

@@ -10,7 +10,7 @@
 //
 //     struct msc_cpu_ewise *e;
 //     MSC_TRY(msc_cpu_ewise_create(&e, plan, step, &options));
-//     msc_cpu_ewise_run(e, &(struct msc_cpu_ewise_call){.inputs = inputs, .out = y, .end = n, ...});
+//     msc_cpu_ewise_run(e, &(struct msc_cpu_ewise_call){.inputs = x, .out = y, .end = n, ...});
 #ifndef MSC_KERNELS_CPU_EWISE_RUN_H
 #define MSC_KERNELS_CPU_EWISE_RUN_H
 
@@ -43,7 +43,7 @@ struct msc_cpu_ewise_call {
     const void *anchor;            // element `begin` of the anchor's result; may equal `out`
     const float *scales;           // [channels] or [1]
     const int32_t *offsets;        // [channels]
-    const float *bias;             // [channels] replaces the options' bias; NULL: does not
+    const float *bias;             // [channels] replaces the options' bias unless it is NULL
     float *out;                    // element `begin` of the output; NULL: only the quantised
                                    // variants are written
     const struct msc_quantized *quantized; // [n_quantized] variants to write; their views cover

@@ -40,7 +40,7 @@ struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine);
 enum msc_status msc_routine_set_isa(const char *level);
 const char *msc_routine_isa_level(size_t i);
 
-// MSC_E_UNSUPPORTED: there is no fast routine for this description (only for int8). *out is owned
+// MSC_E_UNSUPPORTED (only for int8): there is no fast routine for this description. *out is owned
 // by the caller. Any thread may call this.
 enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_engine *engine,
                                    const struct msc_gemm_desc *desc);

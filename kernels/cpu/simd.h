@@ -28,8 +28,8 @@ struct msc_simd_bytes {
 };
 struct msc_simd_bytes msc_simd_bytes_of(const struct msc_quant *quant);
 
-// Computes y from int32 sums: y = scale * (float)(sum - offset) + bias, limited to low ... high
-// (NaN is kept). Each operation is rounded. The arrays have one element per sum.
+// Describes how y is computed from int32 sums: y = scale * (float)(sum - offset) + bias, limited to
+// low ... high (NaN is kept). Each operation is rounded. The arrays have one element per sum.
 struct msc_simd_finish {
     const int32_t *sums, *offsets;
     const float *scales, *bias;

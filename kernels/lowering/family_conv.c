@@ -40,8 +40,9 @@ static bool read_window(struct msc_gemm_desc *d, const struct msc_joint *joint,
         if (d->kind == MSC_GEMM_CONV_TRANSPOSE) {
             // Computed from the output size, because output padding reduces the end padding.
             d->pad_end[i] = (d->in[i] - 1) * d->strides[i] + reach - d->pad_begin[i] - d->out[i];
+            // oneDNN does not support outputs that extend a whole stride beyond the last window.
             if (d->pad_end[i] + d->strides[i] <= 0) {
-                return false; // for oneDNN, outputs extend too far beyond the last window
+                return false;
             }
         } else if ((d->in[i] + padding[i] + padding[n + i] - reach) / d->strides[i] + 1 !=
                    d->out[i]) {

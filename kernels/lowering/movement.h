@@ -1,4 +1,5 @@
-// Strided copies between two arrays: transposes, slices, joins and changes of layout.
+// Movements: strided copies between two arrays, for transposes, slices, joins and changes of
+// layout.
 //
 //     struct msc_movement m;
 //     msc_movement_init(&m, sizeof(float));
