@@ -17,8 +17,8 @@ static void cpu_close(struct msc_backend *base) {
     msc_free(b);
 }
 
-// Chooses our own matrix products (simd_indirect.h) whose instructions the engine may use. They run
-// on one thread, so none is chosen if kernels use several threads.
+// Chooses our own matrix products (simd_indirect.h) whose instructions the engine may use. Each
+// product runs on one thread, so none is chosen if kernels use several threads.
 static void choose_products(struct msc_cpu_backend *b) {
     struct msc_routine_isa isa = msc_routine_isa(b->engine);
     if (b->base.options.kernel_threads > 1) {
@@ -145,7 +145,7 @@ static void cpu_release_weights(struct msc_backend *base, const struct msc_step 
 }
 
 // Runs a family that writes only floats (to the output or to a per-thread buffer), then quantises
-// them.
+// these floats.
 static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu_backend *b,
                                         const struct msc_call *call, int thread) {
     struct msc_view out = call->outputs[0];

@@ -121,8 +121,8 @@ static void cpu_gemm_divide(struct msc_cpu_gemm *k, const struct msc_gemm_spec *
             continue;
         }
         divide_batch(c, k, spec->is_pointwise);
-        // Dividing an image into bands requires copying it. Without an epilogue, a float result
-        // does not gain from that.
+        // Dividing an image into bands requires a copy, which does not pay for a float result
+        // without an epilogue.
         bool gains = unit != MSC_CPU_GEMM_FLOAT || k->epilogues[0];
         bool is_large =
             c->images == 1 && (c->in + c->out) * (int64_t)sizeof(float) > 2 * chunk_bytes(k);

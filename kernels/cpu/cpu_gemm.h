@@ -196,7 +196,7 @@ void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, const struct
                                   const struct msc_simd_finish *finish, void *memory);
 void msc_cpu_gemm_depthwise_sums(const struct msc_cpu_gemm_depthwise *d, int64_t chunk,
                                  int32_t sums[]);
-// Computes a chunk and quantises it. `out` is the start of the chunk's output.
+// Computes and quantises a chunk. `out` is the start of the chunk's output.
 void msc_cpu_gemm_depthwise_quantize(const struct msc_cpu_gemm_depthwise *d, int64_t chunk,
                                      uint8_t out[], const struct msc_simd_bytes *q);
 

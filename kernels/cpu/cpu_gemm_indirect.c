@@ -61,7 +61,7 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
     if (!plain || !has_windows(d, unit)) {
         return NULL;
     }
-    // The product is slower than a routine if it pads the channels to many more than there are.
+    // If much of the packed weights would be padding, a routine is faster than the product.
     struct shape s = cpu_gemm_indirect_shape_of(d);
     int64_t n_runs = count_runs(&s), depth = s.depth * cpu_gemm_indirect_element_bytes(unit);
     size_t n_bytes = plain->packed_bytes(d->out_channels, n_runs, depth);
@@ -69,7 +69,7 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
     if (n_bytes > (is_float ? 2 * most : most)) {
         return NULL;
     }
-    // The product by tiles also pads windows. It is used only if the padding is not too large.
+    // The product by tiles, which also pads windows, is used only if the padding is not too large.
     if (!is_float && b->tiles) {
         size_t filled = b->tiles->packed_bytes(d->out_channels, n_runs, depth);
         return filled <= most && filled <= 2 * n_bytes ? b->tiles : plain;

@@ -254,7 +254,7 @@ static void give_sums(const struct msc_cpu_gemm_run *r, int64_t begin, const flo
 }
 
 // Applies everything that follows a chunk's sums. `out` has float results, if there are any, and
-// receives the float32 output. It is NULL if there are only int32 sums and quantised variants.
+// receives the float32 output. `out` is NULL if there are only int32 sums and quantised variants.
 static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float *out) {
     const struct msc_call *call = r->call;
     if (r->k->gives_sums) {

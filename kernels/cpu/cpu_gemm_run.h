@@ -33,8 +33,8 @@ struct msc_cpu_gemm_run {
     float *channel_bias; // [channels] bias.floats, or -0 if there is no bias
 };
 
-// The zero point of stored values that are read as uint8. If they are int8, values and zero point
-// are increased by 128. `i` is the index of the scale.
+// The zero point of stored integers that are read as uint8. If the integers are int8, both the
+// integers and the zero point are increased by 128. `i` is the index of the scale.
 int32_t msc_cpu_gemm__zero_point(const struct msc_quant *q, int64_t i);
 
 // ---- cpu_gemm_input.c -------------------------------------------------------------------------

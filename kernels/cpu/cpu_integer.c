@@ -5,8 +5,8 @@
 //     rint((float)(sum + bias) * scale[c]) + zero point,  scale[c] = x_scale * w_scale[c] / y_scale
 //
 // clamped to the range of the output type. cpu_gemm.h gives the same result for a step of floats
-// whose output is quantised with scale 1. So it gets the weights as floats (the integers times
-// scale[c]), with an edit that quantises these floats to the original integers.
+// whose output is quantised with scale 1. So cpu_gemm.h gets the weights as floats (the integers
+// times scale[c]), with an edit that quantises these floats to the original integers.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_gemm.h"
 #include "kernels/lowering/integer.h"

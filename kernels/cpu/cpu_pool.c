@@ -157,7 +157,7 @@ static void divide_row(const struct kernel *k, float *out, int64_t first_y, int6
 }
 
 // Pools one output row with a column stride of 1. For each tap, the elements that neighbouring
-// windows read are contiguous; those outside of the image are left out.
+// windows read are contiguous. Elements outside of the image are left out.
 static void pool_row(const struct kernel *k, float *out, const float *image, int64_t y) {
     const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin, begin, end;

@@ -16,8 +16,8 @@
 
 // How a block of an operand is read.
 enum msc_cpu_ewise_mode {
-    MSC_CPU_EWISE_DIRECT,    // in place: its elements are contiguous
-    MSC_CPU_EWISE_BROADCAST, // from a buffer that is filled unless it holds the same elements
+    MSC_CPU_EWISE_DIRECT,    // in place: the elements are contiguous
+    MSC_CPU_EWISE_BROADCAST, // from a buffer, which is refilled if the block has other elements
     MSC_CPU_EWISE_READY,     // `memory` holds the block's elements, which are the same for all
                              // blocks
 };

@@ -52,7 +52,7 @@ MSC_INLINE void broadcast_row(char *out, const char *in, int64_t n, int64_t stri
         memcpy(out, in, (size_t)n * bytes);
         return;
     }
-    if (stride == 0) { // a local copy, because the compiler knows that it does not change
+    if (stride == 0) { // uses a local copy, which the compiler knows to be constant
         uint32_t element = 0;
         memcpy(&element, in, bytes);
         for (int64_t i = 0; i < n; i++) {
@@ -154,8 +154,8 @@ static int64_t offset_in(const struct msc_ewise *p, const struct msc_ewise_opera
 }
 
 // Fills an operand's buffer for a block. If all rows of the operand are equal (or all elements, if
-// blocks are parts of a row), later blocks read the same address and reuse the buffer. As they may
-// be longer, the buffer is then filled for the longest block.
+// blocks are parts of a row), later blocks read the same address and reuse the buffer. These blocks
+// may be longer, so the buffer is then filled for the longest block.
 static void ewise_run_refill(const struct msc_cpu_ewise *e, const struct msc_ewise_operand *o,
                              const struct block *k, float *buffer, const void *at,
                              const struct msc_view *integers) {
@@ -251,7 +251,7 @@ static bool makes_bytes(const struct msc_cpu_ewise *e, const struct msc_cpu_ewis
     return q->is_corrected;
 }
 
-// Runs the chain for n elements from `at` on. q is NULL if the chain writes only floats.
+// Runs the chain for n elements from `at` on. `q` is NULL if the chain writes only floats.
 static void run_chain(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                       const struct scratch *s, int64_t at, int64_t n, float *out,
                       const struct msc_simd_bytes *q) {

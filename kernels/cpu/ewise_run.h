@@ -43,7 +43,7 @@ struct msc_cpu_ewise_call {
     const void *anchor;            // element `begin` of the anchor's result; may equal `out`
     const float *scales;           // [channels] or [1]
     const int32_t *offsets;        // [channels]
-    const float *bias;             // [channels] replaces the options' bias unless it is NULL
+    const float *bias;             // [channels] if not NULL, replaces the options' bias
     float *out;                    // element `begin` of the output; NULL: only the quantised
                                    // variants are written
     const struct msc_quantized *quantized; // [n_quantized] variants to write; their views cover

@@ -53,8 +53,8 @@ struct msc_simd_taps {
 };
 size_t msc_simd_taps_bytes(int n_taps, int64_t period);
 
-// Rows of a depthwise convolution whose windows have 3 columns and up to MSC_SIMD_TAPS rows. The
-// sums are the same as those of add_taps.
+// Describes rows of windows of a depthwise convolution. The windows have 3 columns and up to
+// MSC_SIMD_TAPS rows. The sums are the same as those of add_taps.
 enum { MSC_SIMD_COLUMNS = 3 };
 struct msc_simd_columns {
     const uint8_t *const *rows; // [n_rows][MSC_SIMD_TAPS]: start of each input row of the windows;
@@ -149,13 +149,12 @@ struct msc_simd {
     void (*pack_taps)(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
                       int64_t period);
     void (*add_taps)(int32_t sums[], const struct msc_simd_taps *t);
-    // Like add_taps, but quantises the scaled sums to bytes. q must have is_corrected. The arrays
-    // of f are [period]; f->sums is not used.
+    // Like add_taps, but quantises the scaled sums to bytes. `q` must have is_corrected. The arrays
+    // of `f` are [period]; f->sums is not used.
     void (*add_taps_quantize)(uint8_t out[], const struct msc_simd_taps *t,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
-    // Like add_taps and add_taps_quantize, but for columns. The arrays of f are [channels]. For
-    // bytes, every y must also be less than 2^31 times the scale of q. NULL: use the functions for
-    // taps.
+    // Like add_taps and add_taps_quantize, but for columns. The arrays of `f` are [channels]. For
+    // bytes, every y must also be less than 2^31 times q->scale. NULL: use the functions for taps.
     void (*add_columns)(int32_t sums[], const struct msc_simd_columns *c);
     void (*add_columns_quantize)(uint8_t out[], const struct msc_simd_columns *c,
                                  const struct msc_simd_finish *f, const struct msc_simd_bytes *q);

@@ -15,8 +15,8 @@
 struct bytes {
     __m512 scale, reciprocal, low, high;
     __m512i zero_point;
-    // Constants for 64 bytes at once, which are computed as int8. uint8 are computed 128 lower than
-    // they are; `flip` adds 128 at the end.
+    // Constants for 64 bytes at once, which are computed as int8. For uint8, results are computed
+    // 128 too low; `flip` adds 128 at the end.
     __m512i shift, least, most, flip;
 };
 
@@ -26,7 +26,7 @@ AVX512 INLINE struct bytes load_bytes(const struct msc_simd_bytes *q) {
     return (struct bytes){_mm512_set1_ps(q->scale), _mm512_set1_ps(q->reciprocal),
                           _mm512_set1_ps(q->x_low), _mm512_set1_ps(q->x_high),
                           // The constant that to_integers adds leaves its exponent bits in the
-                          // upper bits; this removes them.
+                          // upper bits; the subtraction removes these bits.
                           _mm512_set1_epi32(q->zero_point - 0x4b400000),
                           _mm512_set1_epi16((short)(q->zero_point - below)),
                           _mm512_set1_epi8((char)(low - below)),
@@ -72,8 +72,8 @@ AVX512 INLINE __m512i joined(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
     return _mm512_permutexvar_epi32(order, interleaved(x0, x1, x2, x3, q));
 }
 
-// The bytes of 64 numbers. They are limited after conversion to integers; NaN becomes the lowest
-// integer. Only numbers that are too large for an integer are limited before.
+// The bytes of 64 numbers. The limits are applied after conversion to int32; NaN becomes the lowest
+// integer. Only numbers that are too large for int32 are limited before the conversion.
 AVX512 INLINE __m512i to_bytes(const __m512 y[4], const struct bytes *q) {
     __m512i x[4];
     for (int k = 0; k < 4; k++) {
@@ -269,7 +269,7 @@ void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns
                                     const struct msc_simd_finish *f,
                                     const struct msc_simd_bytes *q);
 
-// Returns q with integer limits that also apply the limits of y (f->low and f->high).
+// Returns a copy of `q` whose integer limits also apply the limits of y (f->low and f->high).
 struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,
                                       const struct msc_simd_bytes *q);
 

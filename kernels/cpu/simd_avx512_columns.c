@@ -140,7 +140,7 @@ AVX512 static struct quad load_array(const void *array, int64_t channel, __mmask
     return transposed(x);
 }
 
-// Loads the block of channels that begins at `channel`. f and q are NULL if sums are stored.
+// Loads the block of channels that begins at `channel`. `f` and `q` are NULL if sums are stored.
 AVX512 static void fill_block(struct block *b, const struct msc_simd_columns *c, int64_t channel,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q) {
     int64_t n = c->channels - channel;

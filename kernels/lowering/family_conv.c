@@ -14,8 +14,8 @@ static bool has_known_layouts(const struct msc_joint *joint, int n_spatial, bool
            strcmp(kernel_layout, kernels[is_transposed ? 1 : 0][n_spatial - 1]) == 0;
 }
 
-// Reads the window's attributes. False if they do not fit the shapes, or if only the reference
-// kernels support them.
+// Reads the window's attributes. False if the attributes do not fit the shapes, or if only the
+// reference kernels support such attributes.
 static bool read_window(struct msc_gemm_desc *d, const struct msc_joint *joint,
                         const struct msc_tensor *x, const struct msc_tensor *w,
                         const struct msc_tensor *y) {

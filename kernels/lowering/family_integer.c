@@ -81,7 +81,7 @@ static bool is_list(const struct msc_graph *g, const struct msc_joint *joint, in
            (msc_array_n_elements(a) == 1 || msc_array_n_elements(a) == n);
 }
 
-// Finds the range of weights minus their zero points. False if it does not fit a byte.
+// Finds the range of weights minus their zero points. False if the range does not fit a byte.
 static bool family_integer_find_range(struct msc_quant *out, enum msc_dtype dtype,
                                       const struct msc_array *zeros) {
     int64_t least = msc_integer_number(zeros, 0), greatest = least;
