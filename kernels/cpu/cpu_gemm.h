@@ -190,8 +190,8 @@ struct msc_cpu_gemm_depthwise {
     struct msc_simd_finish finish; // its arrays are repeated like the packed weights
 };
 size_t msc_cpu_gemm_depthwise_scratch(const struct msc_cpu_gemm *k);
-// Uses `memory` of msc_cpu_gemm_depthwise_scratch bytes. `q` is the input's quantisation. `finish`
-// has arrays of [channels]; it is NULL if only sums are needed.
+// `memory` has msc_cpu_gemm_depthwise_scratch bytes. `q` is the input's quantisation. `finish` has
+// arrays of [channels]; it is NULL if only sums are needed.
 void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, const struct msc_quant *q,
                                   const struct msc_simd_finish *finish, void *memory);
 void msc_cpu_gemm_depthwise_sums(const struct msc_cpu_gemm_depthwise *d, int64_t chunk,

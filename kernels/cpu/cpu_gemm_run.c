@@ -318,7 +318,7 @@ static bool set_quantized(struct msc_cpu_gemm_run *r) {
     return true;
 }
 
-// Sets the epilogue of the sums for kernels of our own. False if they do not support it.
+// Sets r->own_epilogue. False if kernels of our own do not support the epilogue of the step.
 static bool get_epilogue(struct msc_cpu_gemm_run *r) {
     struct msc_simd_epilogue *e = &r->own_epilogue;
     if (r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT) {

@@ -260,7 +260,7 @@ MSC_SIMD static void multiply(float *out, int64_t out_step, const float *x, int6
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-// Scratch memory of a call. A row of gates has n_row elements, which has room for whole panels.
+// Scratch memory of a call. A row of gates has n_row elements, enough for whole panels.
 struct work {
     float *in;           // [max (CHUNK_ROWS, n_batches)][n_row] products of the input
     float *gates;        // [n_batches][n_row]

@@ -283,7 +283,7 @@ const struct msc_cpu_family msc_cpu_resize = {
     .prepare = cpu_resize_prepare,
     .release = cpu_resize_release,
     .run = cpu_resize_run,
-    .quantizes = true, // unless the kernel copies
+    .quantizes = true, // not used if the kernel copies
     .is_movement = cpu_resize_is_movement,
     .copies = true,
 };

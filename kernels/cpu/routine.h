@@ -58,7 +58,7 @@ struct msc_routine_call {
     const void *a;
     const struct msc_routine_weights *weights;
     const void *b;     // second matrix of MATMUL, plain
-    const float *bias; // replaces desc.bias; ignored if desc.bias is NULL; NULL: desc.bias is used
+    const float *bias; // replaces desc.bias if neither of the two is NULL
     void *out;         // float or int32_t
     void *scratch;     // msc_routine_scratch_bytes, aligned to 64 bytes
 };

@@ -1,4 +1,4 @@
-// Chains of element-wise operations in registers.
+// Runs chains of element-wise operations in registers.
 #include "kernels/cpu/simd_avx512.h"
 
 // A tile of TILE vectors passes through all instructions. Vectors that do not fill a tile follow
