@@ -34,7 +34,7 @@ enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
     o.fallback = &msc_backend_cpu;
     size_t length = strcspn(device, ":");
     if (strcmp(device, "auto") == 0) {
-        // Software drivers are used only if named.
+        // "auto" never picks a software driver: it must be named.
         int gpu = msc_vulkan_first_gpu();
         o.device = gpu >= 0 ? gpu : 0;
         return gpu >= 0 ? msc_backend_vulkan.open(out, &o) : msc_backend_cpu.open(out, &o);

@@ -106,7 +106,8 @@ static uint64_t other_bytes(const struct msc_evaluator *ev,
     return host + less(memory->used_bytes, held) + memory->besides_bytes;
 }
 
-// The bytes of the backend's memory that remainders may take: every thread may run a remainder.
+// The backend's memory that remainders may take, in bytes: every thread may run one at the same
+// time.
 static uint64_t remainder_bytes(const struct msc_evaluator *ev,
                                 const struct msc_backend_memory *memory) {
     return memory->is_host ? ev->remainder_store.most_bytes * (uint64_t)ev->options.n_threads : 0;
@@ -133,7 +134,7 @@ static void set_limit(struct msc_evaluator *ev) {
     ev->cache.pool.limit_bytes = limit;
 }
 
-// The next set_limit queries the memory again.
+// Makes the next set_limit query the memory again; until then, nothing is cached.
 static void set_limit_to_nothing(struct msc_evaluator *ev) {
     ev->remainder_store.limit_bytes = 0;
     ev->cache.pool.limit_bytes = 0;
@@ -151,9 +152,9 @@ static struct windows all_windows(struct msc_evaluator *ev) {
     return (struct windows){.ev = ev, .end_batch = msc_dataset_n_batches(ev->dataset)};
 }
 
-// Chooses the number of batches of a window. About thirty independent nodes per thread leave no
-// thread idle for long at the end, and a step should get all the calls it can run together. More
-// batches would only hold more memory. If memory was short, a window is one batch.
+// Chooses the number of batches of a window: about 32 independent nodes per thread, so that no
+// thread is idle for long at the end, and enough for max_calls calls of each step. More batches
+// would only hold more memory. If memory was short, a window is one batch.
 static size_t open_window(void *payload, size_t n_trials) {
     const struct windows *windows = payload;
     struct msc_evaluator *ev = windows->ev;

@@ -102,12 +102,13 @@ struct msc_sink {
                             const struct msc_view *value);
     // Optional: called after a trial's last batch, even if the trial failed; one call at a time.
     void (*end)(void *payload, size_t trial);
-    // Optional: has the sink seen enough of a trial? Called between windows, when all batches up to
-    // some index have been given. If true, the trial gets no further batches, and its `end` is
-    // called at the end of the run.
+    // Optional: true if the sink needs no further batches of a trial. Called between windows, when
+    // the sink has received all batches before some index. If true, the trial gets no further
+    // batches, and its `end` is called at the end of the run.
     bool (*is_over)(void *payload, size_t trial);
-    // Optional, for sinks with `slot`: is the value of this slot wanted? Others may be given too. If
-    // there is no `batch`, only what these values need is computed. NULL: all slots.
+    // Optional, for sinks with `slot`: true if the sink wants the value of this slot. Values of
+    // other slots may be given too. If there is no `batch`, only the wanted slot values and their
+    // inputs are computed. NULL: all slots.
     bool (*wants_slot)(void *payload, int32_t slot);
     void *payload;
 };

@@ -28,6 +28,6 @@ struct msc_evaluator {
 // Makes the plans and signatures, and finds the plan of each batch.
 enum msc_status msc_evaluator__create_plans(struct msc_evaluator *ev, const int32_t wanted[],
                                             size_t n_wanted);
-void msc_evaluator__destroy_plans(struct msc_evaluator *ev); // valid after a failed creation
+void msc_evaluator__destroy_plans(struct msc_evaluator *ev); // may follow a failed creation
 
 #endif

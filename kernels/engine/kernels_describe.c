@@ -1,4 +1,4 @@
-// dladdr is not in POSIX.1-2008.
+// For dladdr, which is not in POSIX.1-2008.
 #define _GNU_SOURCE
 
 #include "kernels/engine/kernels_describe.h"

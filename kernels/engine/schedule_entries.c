@@ -118,9 +118,9 @@ void msc_schedule__discard_entries(struct msc_schedule *s, struct msc_node *node
     }
 }
 
-// Is a step's unquantised output stored even if only its quantised variants are read? A search
-// begins with a few baseline trials, and later trials quantise the same values differently. So with
-// few trials the output is stored while there is memory.
+// True if a step's unquantised output is stored even if only its quantised variants are read. A
+// search begins with a few baseline trials, and later trials quantise the same values differently.
+// So with few trials the output is stored while there is memory.
 static bool keeps_unread(const struct msc_schedule *s) {
     return !msc_schedule__is_fresh(s) && s->job.n_trials < MANY_TRIALS &&
            msc_cache_has_room(s->options.cache);

@@ -124,7 +124,7 @@ static enum msc_status feed_list(struct feed *f, const int32_t ids[], int32_t n)
 }
 
 // Returns the number of nodes in the next group. Together they have *n_values values, which need
-// *n_bytes.
+// *n_bytes of host memory.
 static int32_t feed_group(const struct feed *f, const struct msc_view values[], const int32_t ids[],
                           int32_t n, int32_t *n_values, size_t *n_bytes) {
     int32_t n_group = 0;
