@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-// Returns the index of the first memory type that is allowed (a bit per type) and has all
+// Returns the index of the first memory type whose bit is set in `allowed` and which has all
 // properties in `wanted`, or -1.
 static int find_type(const struct msc_vk *vk, uint32_t allowed, VkMemoryPropertyFlags wanted) {
     const VkPhysicalDeviceMemoryProperties *p = &vk->memory_properties;

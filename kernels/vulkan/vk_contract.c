@@ -1,5 +1,6 @@
-// Matrix products in forms and types that the fast families do not support, and Einsum of one or
-// two operands. Each product is described by a list of axes with a stride in every operand.
+// Matrix products that the fast families do not support (Gemm, other types, more axes), and Einsum
+// of one or two operands. Each product is described by a list of axes with a stride in every
+// operand.
 #include "graph/einsum.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"

@@ -26,7 +26,8 @@ struct part {
     const struct msc_vk_dispatch *d;
     int n;
     int calls[MSC_VK_MAX_CALLS];
-    struct msc_vk_range ranges[MSC_VK_MAX_BINDINGS]; // from first to last block, per binding
+    struct msc_vk_range ranges[MSC_VK_MAX_BINDINGS]; // [binding] range from the first to the last
+                                                     // block
 };
 
 static bool is_texel(enum msc_vk_kind kind) {

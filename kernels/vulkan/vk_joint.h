@@ -97,9 +97,9 @@ enum msc_status msc_vk_joint_numbers(struct msc_vk_stage *s, struct msc_vk_backe
 // support the type.
 #define MSC_VK_NO_ELEMENT 255u
 uint32_t msc_vk_element(enum msc_dtype dtype);
-// Can shaders that use elements.glsl read all operands and write all outputs of the joint?
+// True if shaders that use elements.glsl can read all operands and write all outputs of the joint.
 bool msc_vk_joint_has_elements(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d);
-bool msc_vk_is_real(enum msc_dtype dtype); // is it float32, float16 or bfloat16?
+bool msc_vk_is_real(enum msc_dtype dtype); // true for float32, float16, bfloat16
 
 // Reads an integer attribute; false if the joint does not have it.
 bool msc_vk_joint_i64(int64_t *out, const struct msc_vk_joint_desc *d, const char *key);

@@ -134,7 +134,7 @@ static uint32_t rows_per_lane(const struct msc_vk *vk, uint64_t n) {
     return n > most ? (uint32_t)((n + most - 1) / most) : 1;
 }
 
-// May an invocation run three loops over the n numbers of each of its rows?
+// True if an invocation may run three loops over the n numbers of each of its rows.
 static bool can_take_rows(const struct msc_vk *vk, uint64_t n_rows, uint64_t n) {
     return msc_vk_can_turn(vk, (3 * (n + 1) + 1) * rows_per_lane(vk, n_rows));
 }

@@ -62,7 +62,8 @@ static enum msc_status vk_window_create(void **out, struct msc_vk_backend *b,
     return MSC_OK;
 }
 
-// Are the channels innermost in memory: is the value NHWC, or do both layouts have the same order?
+// True if the channels are innermost in memory: the value is NHWC, or both layouts have the same
+// order.
 static bool is_last(const struct msc_value *v) {
     return v->layout == MSC_LAYOUT_NHWC || msc_lowering_layouts_coincide(v->n_dims, v->dims);
 }
