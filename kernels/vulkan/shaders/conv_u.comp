@@ -2,8 +2,8 @@
 // channels of x * w, with register tiles that read uniform texels, without shared memory. With
 // QUADS (compile-time), a texel holds four channels of x.
 // Texels: 0 x, 1 w [z][taps * channels][w_row].
-// Constants: 0 lanes, 2 pointwise, 3 transposed, 4 rows and 5 quads of columns per invocation, 6
-// lanes along rows (the others run along columns).
+// Constants: 0 lanes, 2 pointwise, 3 transposed, 4 rows and 5 quads of columns (groups of four) per
+// invocation, 6 lanes along rows (the others run along columns).
 // Tile: (row_lanes * rows) x (lanes / row_lanes * quads * 4). Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,4 +1,5 @@
-// Adds up the integer products of digits, and turns the sums into outputs:
+// Adds up the products of digits, which are groups of bits of the input's integers
+// (kernels/lowering/digits.h), and turns the sums into outputs:
 //   stage 0: sums = int(product) << shift
 //   stage 1: sums += int(product) << shift
 //   stage 2: sum += integer bias, y = t * float(sum), y += bias, each rounded once

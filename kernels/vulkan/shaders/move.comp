@@ -3,7 +3,7 @@
 // transposes, slices, joins and padding.
 // Buffers: 0 in, 1 out, 2 dims: for each {length, in stride, out stride, shift of the input
 // coordinate, length of the input (0: no check)}.
-// Constants: 0 lanes, 2 number of dims, 3 can a coordinate be outside?
+// Constants: 0 lanes, 2 number of dims, 3 whether a coordinate may be outside.
 // Tile: lanes * per_lane elements. Dispatched by vk_movement.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -11,7 +11,8 @@
 // indices}. With a divisor, the index is (number / divisor) % length; without a divisor, negative
 // indices count from the end. Indices outside of their axis are clamped.
 // Constants: 0 lanes, 2 type of elements, 3 type of indices, 4 dims, 5 indices per update, 6
-// reduction (0 none, 1 add, 2 multiply, 3 maximum, 4 minimum), 7 N_LISTED, 8 stage, 9 is there x?
+// reduction (0 none, 1 add, 2 multiply, 3 maximum, 4 minimum), 7 N_LISTED, 8 stage, 9 whether x is
+// present.
 // Tile: lanes * per_lane elements or updates. Dispatched by vk_scatter.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
