@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// To add a backend: 1 write kernels/<name>/ with a `const struct msc_backend_def`, 2 declare it in
-// a header and add it to this table.
+// To add a backend: 1 write kernels/<name>/ with a `const struct msc_backend_def`, 2 declare this
+// definition in a header and add it to this table.
 static const struct msc_backend_def *const backends[] = {&msc_backend_cpu, &msc_backend_vulkan,
                                                          NULL};
 

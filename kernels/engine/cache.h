@@ -15,7 +15,8 @@
 struct msc_entry {
     struct msc_hash key;
     int32_t pins;
-    bool was_found;                  // found again: evicted after entries not found again
+    bool was_found;                  // found at least once since it was added: evicted after all
+                                     // entries that were not
     bool is_borrowed;                // the caller of msc_cache_add_borrowed owns the output's
                                      // memory
     bool is_brief;                   // freed when its last pin is dropped, unless found again
@@ -48,7 +49,7 @@ struct msc_cache {
 
 enum msc_status msc_cache_init(struct msc_cache *cache, struct msc_backend *backend,
                                uint64_t limit_bytes);
-void msc_cache_finish(struct msc_cache *cache); // nothing may be pinned
+void msc_cache_finish(struct msc_cache *cache); // no entry may be pinned
 
 // Finds an entry and adds a pin; NULL if there is none.
 struct msc_entry *msc_cache_find(struct msc_cache *cache, struct msc_hash key);

@@ -113,7 +113,7 @@ static uint64_t remainder_bytes(const struct msc_evaluator *ev,
     return memory->is_host ? ev->remainder_store.most_bytes * (uint64_t)ev->options.n_threads : 0;
 }
 
-// Sets the limit of the cache. A sixteenth of the memory stays free for allocations of this
+// Sets the limit of the cache. A sixteenth of the memory is left free for allocations of this
 // process, or of others on the device, until the next call. Querying the memory takes longer than
 // running a small network, so it is not repeated for every batch.
 static void set_limit(struct msc_evaluator *ev) {
@@ -175,7 +175,7 @@ static enum msc_status run_job(struct msc_evaluator *ev, const struct msc_job *j
     return MSC_OK;
 }
 
-// Retries one trial on its own with an empty cache. If it fails again, that is final.
+// Retries one trial on its own with an empty cache. A second failure is final.
 static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_job job, size_t trial) {
     job.trials += trial;
     job.first_trial += trial;
@@ -202,8 +202,8 @@ static enum msc_status check_edits(const struct msc_evaluator *ev,
     return MSC_OK;
 }
 
-// Runs a job, then retries each trial that ran out of memory. On its own and with an empty cache, it
-// can use the memory that other trials and the cache took.
+// Runs a job, then retries each trial that ran out of memory. A retried trial runs on its own and
+// with an empty cache, so it can use the memory that other trials and the cache took.
 static enum msc_status run_group(struct msc_evaluator *ev, const struct msc_job *job) {
     enum msc_status status = run_job(ev, job);
     if (status != MSC_OK && status != MSC_E_NOMEM) {

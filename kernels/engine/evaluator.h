@@ -37,9 +37,9 @@ MSC_PUBLIC_BEGIN
 
 struct msc_evaluator;
 
-// Reports the time of each step that ran and of each value quantised on its own, from the
-// evaluator's threads. If a backend runs several calls of a step together, nothing is reported for
-// them.
+// Reports the time of each step that ran and of each value that was quantised outside of a step,
+// from the evaluator's threads. If a backend runs several calls of a step together, nothing is
+// reported for them.
 struct msc_step_timer {
     // If `step` is MSC_NO_ID, the time is that of quantising the value with id `value`.
     void (*ran)(void *payload, const struct msc_plan *plan, int32_t step, int32_t value,
@@ -57,8 +57,9 @@ struct msc_evaluator_options {
     // matters for networks whose memory use is known only while they run (such as a Loop that never
     // ends). 0: all free memory.
     uint64_t host_bytes;
-    // The target whose sites (graph/site.h) are the slots; sinks get the wanted tensors as the
-    // target stores them (for example quantised). NULL: the sites of the operator table.
+    // The deployment target (graph/target.h) whose sites (graph/site.h) are the slots. Sinks get
+    // the wanted tensors as this target stores them (for example quantised). NULL: the sites of the
+    // operator table.
     const struct msc_target *target;
     const struct msc_cancel *cancel;
     const struct msc_log *log;

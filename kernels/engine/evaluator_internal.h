@@ -12,7 +12,7 @@ struct msc_evaluator {
     struct msc_sites sites;
     struct msc_cache cache;
     struct msc_remainder_store remainder_store;
-    struct msc_reference_limits limits; // for subgraphs of joints and for remainders
+    struct msc_reference_limits limits; // for joints that run subgraphs and for remainders
     bool is_large; // the weights take more than half of the memory: trials run one by one
     int n_plans;
     struct msc_plan **plans; // [n_plans] one per signature

@@ -13,7 +13,7 @@ struct msc_planner {
     struct msc_arena *arena;  // memory of the plan
     struct msc_arena scratch; // freed when planning ends
     const struct msc_plan_origin *origin;
-    bool *is_kept;          // [n_tensors] read by slots or sinks
+    bool *is_kept;          // [n_tensors] a slot or sink reads the tensor, so it is stored
     bool *is_planned;       // [n_joints] already in a step or in the remainder
     bool *in_remainder;     // [n_joints] memory owned by the plan
     int32_t (*value_of)[2]; // [n_tensors][layout] value id or MSC_NO_ID

@@ -51,7 +51,7 @@ struct msc_schedule_options {
     const int32_t *plan_of_batch;  // [batches of the dataset] index of a plan
     struct msc_cache *cache;
     struct msc_remainder_store *remainder_store;
-    const struct msc_reference_limits *limits; // for subgraphs of joints and for remainders
+    const struct msc_reference_limits *limits; // for joints that run subgraphs and for remainders
     const struct msc_cancel *cancel;           // may be NULL
     const struct msc_step_timer *timer;        // may be NULL
 };

@@ -198,7 +198,7 @@ struct run {
     int n;
     int32_t n_inputs;
     struct msc_call calls[MSC_VK_MAX_CALLS];
-    struct msc_view *inputs;      // [n][n_inputs]; NULL: unchanged
+    struct msc_view *inputs;      // [n][n_inputs]; NULL: the inputs of the original calls
     struct msc_vk_block **floats; // [n_inputs][n] inputs converted to floats
     struct msc_view outputs[MSC_VK_MAX_CALLS];
     struct msc_vk_block *made[MSC_VK_MAX_CALLS];

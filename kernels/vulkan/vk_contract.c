@@ -8,7 +8,8 @@
 #include <string.h>
 
 struct contraction {
-    int n_out, n_axes;                // axes of the output, then the summed axes
+    int n_out, n_axes;                // the first n_out axes are the output's, the others are
+                                      // summed
     int32_t axes[MSC_EINSUM_AXES][4]; // length; strides in a, b, c (shaders/contract.comp)
     bool has_b, has_c;
     float alpha, beta;

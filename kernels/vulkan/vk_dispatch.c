@@ -93,7 +93,7 @@ static void write_rows(const struct part *p, uint32_t *rows) {
     }
 }
 
-// Begins the next batch if the current batch has no room for the rows and the work of a part.
+// Begins the next batch if the current batch has no room for a part's rows of parameters or work.
 static enum msc_status take_room(struct msc_vk *vk, struct msc_vk_batch **b, uint64_t n_bytes,
                                  double work) {
     MSC_TRY(msc_vk_begin(vk, b));

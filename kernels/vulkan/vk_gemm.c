@@ -166,7 +166,8 @@ static enum msc_status vk_gemm_init(struct msc_vk_gemm *g, struct msc_vk_backend
                         "vulkan: sums have too many products for the loops of a shader");
     }
     if (!msc_vk_fits(b, desc->n_z * desc->w_step * (int64_t)sizeof(float))) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: weights padded to whole quads are too large");
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "vulkan: weights padded to a multiple of 4 channels are too large");
     }
     g->desc = *desc;
     g->weight = w;

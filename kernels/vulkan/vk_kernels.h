@@ -47,13 +47,13 @@ struct msc_vk_family {
     // Runs at most MSC_VK_MAX_CALLS calls, which share their dispatches.
     enum msc_status (*run)(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
                            int n);
-    // `run` also accepts float32 inputs that are stored as integers. For other families, such
-    // inputs are dequantised first.
+    // True: `run` also accepts float32 inputs that are stored as integers. False: such inputs are
+    // dequantised first.
     bool reads_integers;
     // Optional: true if the kernel can read this input as integers that have one scale per channel.
     bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
-    // `run` writes call->quantized if msc_vk_can_write accepts the variants. If it does not, or for
-    // other families, the variants are made from the output after the run.
+    // True: `run` writes call->quantized if msc_vk_can_write accepts the variants. Variants that
+    // `run` does not write are made from the output after the run.
     bool writes_quantized;
     // Optional: packs weights.
     enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b,

@@ -17,7 +17,7 @@ struct kernel {
     int edited; // index of the operand that a weight edit replaces, or -1
     int64_t depth;
     int64_t n_out;     // elements of the result
-    int64_t n_a, n_b;  // elements of both factors in the form that the shader reads
+    int64_t n_a, n_b;  // elements of each factor, padded as the shader reads it
     bool broadcasts_a; // several products share rows of the first factor
     struct msc_vk_movement movements[2];
     struct msc_vk_gemm *gemm;
