@@ -83,7 +83,7 @@ struct msc_progress {
 struct msc_schedule {
     struct msc_schedule_options options;
     struct msc_scheduled_plan *plans; // [options.n_plans]
-    int32_t *columns;                 // [batches] index of a batch among the batches of its plan
+    int32_t *columns;                 // [batches] index of each batch in the `batches` of its plan
     int32_t *batches;                 // [batches] grouped by plan
 
     // The current job.

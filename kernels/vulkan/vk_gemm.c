@@ -119,7 +119,7 @@ static void set_geometry(geometry g, const struct msc_vk_gemm_desc *desc) {
     g[STRIDE][3] = d ? (int32_t)(d->out_channels / d->in_channels) : 1;
 }
 
-// ---- Turns of loops ---------------------------------------------------------------------------
+// ---- Loop iterations --------------------------------------------------------------------------
 
 static int64_t n_taps(const struct msc_vk_gemm_desc *desc) {
     const struct msc_gemm_desc *d = desc->window;
@@ -130,8 +130,8 @@ static int64_t n_taps(const struct msc_vk_gemm_desc *desc) {
     return n;
 }
 
-// Loop turns of depthwise.comp per output: over planes, rows and columns of the window, then over
-// the quantised variants of the output.
+// Loop iterations of depthwise.comp per output: over planes, rows and columns of the window, then
+// over the quantised variants of the output.
 static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
     uint64_t turns = 0;
     for (int i = d->n_spatial - 1; i >= 0; i--) {
@@ -140,7 +140,7 @@ static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
     return turns + 2 * (3 - (uint64_t)d->n_spatial) + 6 * (MSC_VK_MAX_QUANTIZED + 1);
 }
 
-// True if the device allows as many loop turns as the sums and the quantised variants of the
+// True if the device allows the loop iterations that the sums and the quantised variants of the
 // outputs need.
 static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct msc_vk *vk) {
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
@@ -151,7 +151,7 @@ static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct m
                                  depthwise_turns(desc->window));
     }
     // For each tap, family U loops over groups of four channels (quads). Family G loops over the
-    // terms of a tile's sums, and takes further turns to load the next terms.
+    // terms of a tile's sums, and takes further iterations to load the next terms.
     return msc_vk_can_turn(
         vk, more + (vk->tuning.is_family_u ? taps * (channels / 4 + 2) : 2 * taps * channels));
 }

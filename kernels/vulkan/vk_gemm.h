@@ -44,7 +44,7 @@ struct msc_vk_gemm_weight {
 void msc_vk_gemm_describe(struct msc_vk_gemm_desc *out, const struct msc_gemm_desc *joint);
 struct msc_vk_gemm_weight msc_vk_gemm_weight_shape(const struct msc_vk_gemm_desc *desc);
 
-// MSC_E_UNSUPPORTED: the sums need more loop turns than the device allows per invocation.
+// MSC_E_UNSUPPORTED: the sums need more loop iterations than the device allows per invocation.
 enum msc_status msc_vk_gemm_create(struct msc_vk_gemm **out, struct msc_vk_backend *b,
                                    const struct msc_vk_gemm_desc *desc);
 void msc_vk_gemm_destroy(struct msc_vk_gemm *g, struct msc_vk_backend *b); // accepts NULL

@@ -46,7 +46,7 @@ struct msc_vk_stage {
     int n_in;                     // number of operands that the shader binds
     int in[MSC_VK_JOINT_OPERANDS];
     uint64_t n;     // elements or rows; each invocation computes one or more
-    uint64_t turns; // approximate loop turns per element or, if is_by_groups, per invocation
+    uint64_t turns; // approximate loop iterations per element or, if is_by_groups, per invocation
     uint32_t push[MSC_VK_JOINT_PUSH];
     int n_push;
     bool is_by_groups; // n is the number of workgroups

@@ -100,14 +100,14 @@ enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b
 void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n); // accepts NULLs
 
 // Returns the number of workgroups of a kernel over n elements. *per_lane is the number of elements
-// that each invocation computes; it is smaller if an element takes many loop turns.
+// that each invocation computes; it is smaller if an element takes many loop iterations (`turns`).
 uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns, uint32_t *per_lane);
-// True if an invocation may take this many loop turns. A loop of n iterations takes n + 1 turns,
-// because its condition is checked once more. An inner loop takes its turns in every iteration of
-// the outer loop.
+// True if an invocation may take this many loop iterations. A loop of n iterations counts as n + 1,
+// because its condition is checked once more. The iterations of an inner loop count in every
+// iteration of the outer loop.
 bool msc_vk_can_turn(const struct msc_vk *vk, uint64_t turns);
-// True if an invocation may take `turns` loop turns for each of the elements that msc_vk_spread
-// gives it.
+// True if an invocation may take `turns` loop iterations for each of the elements that
+// msc_vk_spread gives it.
 bool msc_vk_can_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns);
 
 // A kernel that reads one input and writes output 0. All calls share `numbers`, which may be NULL.
@@ -118,7 +118,7 @@ struct msc_vk_simple {
     const void *push;
     uint32_t push_bytes;
     uint32_t groups; // workgroups per call
-    double turns;    // approximate loop turns over all invocations
+    double turns;    // approximate loop iterations over all invocations
 };
 enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_backend *b,
                                   const struct msc_call calls[], int n);

@@ -56,6 +56,8 @@ struct place {
     int64_t channel;
 };
 
+// Finds the place of channel pair number `run` of the weight. Each branch gives the weight's channel
+// dims: `all in` and `all out` count the channels of all groups, `in` and `out` those of one group.
 static struct place place_of(const struct msc_vk_conv_gemm *k, const struct msc_vk_gemm_weight *w,
                              int64_t taps, int64_t run) {
     const struct msc_gemm_desc *d = &k->spec.desc;

@@ -122,7 +122,7 @@ static enum msc_status vk_recurrent_init(struct msc_vk_joint *k, struct msc_vk_b
     s->n_push = 5;
     s->is_by_groups = true;
     // With L invocations per workgroup, each invocation computes every L-th hidden unit and takes
-    // one loop turn per product of each gate. Two more loops load and store the states of its
+    // one loop iteration per product of each gate. Two more loops load and store the states of its
     // units.
     uint64_t units = msc_vk_groups((uint64_t)r->dims[2], b->vk->tuning.lanes);
     uint64_t gates = (uint64_t)(w->dims[1] / r->dims[2]);

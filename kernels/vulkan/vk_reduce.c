@@ -24,7 +24,7 @@ static void vk_reduce_release(void *memory, struct msc_vk_backend *b) {
 
 // ---- Reductions -------------------------------------------------------------------------------
 
-// Loop turns for n_elements; loops over dims are unrolled and do not count.
+// The loop iterations for n_elements. Loops over dims are unrolled and do not count.
 static uint64_t turns_of(uint64_t n_elements) {
     return n_elements + 16;
 }

@@ -12,7 +12,7 @@ struct kernel {
     struct msc_vk_block *geometry; // numbers of a pool's axes, or the taps of a resize
     int32_t input;
     uint64_t n;          // number of outputs
-    uint64_t turns;      // loop turns per output
+    uint64_t turns;      // loop iterations per output
     uint32_t numbers[5]; // further parameters of the shader
     int n_numbers;
 };
@@ -70,7 +70,7 @@ static bool is_last(const struct msc_value *v) {
 
 // ---- Pooling ----------------------------------------------------------------------------------
 
-// Loop turns of a pool per output. The loop over columns is inside the loop over rows.
+// Loop iterations of a pool per output. The loop over columns is inside the loop over rows.
 static uint64_t pool_turns(const struct msc_pool *pool) {
     return (uint64_t)(pool->axes[0].kernel * (pool->axes[1].kernel + 2) + 1);
 }
